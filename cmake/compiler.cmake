@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+# Contraction everywhere: a * b + c is one rounding wherever the target has FMA.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=fast>)
+if(COLONNADE_SANITIZE)
+  add_compile_options(-fsanitize=${COLONNADE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${COLONNADE_SANITIZE})
+endif()
+
+add_library(colonnade_warnings INTERFACE)
+target_compile_options(colonnade_warnings INTERFACE -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor
+  $<$<BOOL:${COLONNADE_WERROR}>:-Werror>)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# A kernel file is compiled for the tier its name says: avx2*.cpp, avx512*.cpp; every other file for the baseline.
+set(COLONNADE_FLAGS_avx2 -mavx2 -mfma -mf16c -mbmi2)
+set(COLONNADE_FLAGS_avx512 -march=x86-64-v4 -mprefer-vector-width=512)
+set(COLONNADE_KERNEL_FLAGS -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math)
+
+function(colonnade_set_isa_flags)
+  foreach(source ${ARGN})
+    get_filename_component(stem ${source} NAME_WE)
+    set(flags ${COLONNADE_KERNEL_FLAGS})
+    foreach(tier avx2 avx512)
+      if(stem MATCHES "^${tier}")
+        list(APPEND flags ${COLONNADE_FLAGS_${tier}})
+        if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+          set_source_files_properties(${source} PROPERTIES HEADER_FILE_ONLY ON)
+        endif()
+      endif()
+    endforeach()
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${flags}")
+  endforeach()
+endfunction()

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX bytes or files -> Graph of core operators.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "graph/graph.hpp"
+
+namespace colonnade::onnx_import {
+
+/// Reads a model file. External data is read from the file's folder only: relative paths without "..", no symbolic
+/// links, regular files, offset and length within the file.
+/// Throws Error{invalid_model} when the file is malformed or contradicts itself, Error{unsupported} naming node, operator,
+/// domain and opset when an operator is unknown, Error{io} when the file cannot be read.
+Graph import_file(const std::string& path);
+
+/// Parses ONNX bytes; external data is refused.
+Graph import_bytes(std::span<const std::byte> bytes);
+
+/// One TensorProto (ONNX test data).
+Tensor parse_tensor(std::span<const std::byte> bytes);
+std::string serialize_tensor(const Tensor& tensor, std::string_view name);
+
+}  // namespace colonnade::onnx_import

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public C++ API of Colonnade: run ONNX models on CPUs by tensor columns.
+//
+//   colonnade::Model model = colonnade::Model::load("net.onnx");
+//   colonnade::Session session(model);
+//   std::vector<colonnade::Tensor> outputs = session.run(inputs);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "colonnade/version.h"
+
+#if defined(_WIN32)
+#define COLONNADE_API
+#else
+#define COLONNADE_API __attribute__((visibility("default")))
+#endif
+
+namespace colonnade {
+
+/// What went wrong, coarsely; the message says exactly what.
+enum class ErrorCode {
+  invalid_argument,  ///< the caller's mistake: wrong option, shape, name or type
+  invalid_model,     ///< the model file is malformed or contradicts itself
+  invalid_input,     ///< an input tensor or input file cannot be used
+  unsupported,       ///< valid, but this build has no implementation
+  resource_limit,    ///< a memory limit cannot be honoured
+  io,                ///< a file cannot be read or written
+  internal,          ///< a bug in Colonnade
+};
+
+/// Every failure of this library. `what()` is one line that names node, operator, tensor, expected and found
+/// as far as they apply.
+class COLONNADE_API Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ErrorCode code() const noexcept { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+/// Element types of tensors.
+enum class DType : std::uint8_t {
+  undefined, f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean, string,
+};
+
+/// Bytes of one element; 0 for `undefined` and `string`.
+COLONNADE_API std::size_t size_of(DType dtype) noexcept;
+/// ONNX-style name: "float32", "int64", ...
+COLONNADE_API std::string_view name_of(DType dtype) noexcept;
+
+/// Dimensions, outermost first; -1 marks a dimension that is unknown until run time.
+using Shape = std::vector<std::int64_t>;
+
+/// Number of elements; throws Error on overflow or an unknown dimension. 1 for a scalar (empty shape).
+COLONNADE_API std::int64_t element_count(std::span<const std::int64_t> shape);
+
+/// A dense row-major tensor that owns its memory (64-byte aligned). Copying copies the elements.
+class COLONNADE_API Tensor {
+ public:
+  Tensor();
+  /// Zero-initialised. Throws Error{resource_limit} when the size overflows or cannot be allocated.
+  Tensor(DType dtype, Shape shape);
+  Tensor(const Tensor&);
+  Tensor(Tensor&&) noexcept;
+  Tensor& operator=(const Tensor&);
+  Tensor& operator=(Tensor&&) noexcept;
+  ~Tensor();
+
+  DType dtype() const noexcept { return dtype_; }
+  const Shape& shape() const noexcept { return shape_; }
+  std::int64_t size() const noexcept { return size_; }
+  std::size_t byte_size() const noexcept { return static_cast<std::size_t>(size_) * size_of(dtype_); }
+
+  void* data() noexcept { return data_; }
+  const void* data() const noexcept { return data_; }
+  /// Elements as T, unchecked: T must match dtype().
+  template <class T> std::span<T> values() noexcept {
+    return {static_cast<T*>(data_), static_cast<std::size_t>(size_)};
+  }
+  template <class T> std::span<const T> values() const noexcept {
+    return {static_cast<const T*>(data_), static_cast<std::size_t>(size_)};
+  }
+  /// Elements of a string tensor (its data() is null).
+  std::vector<std::string>& strings() noexcept { return strings_; }
+  const std::vector<std::string>& strings() const noexcept { return strings_; }
+
+  /// Same elements under another shape of equal element count.
+  Tensor reshaped(Shape shape) &&;
+
+  /// Parses an ONNX TensorProto (the `.pb` files of ONNX test data). Throws Error{invalid_input}.
+  static Tensor from_onnx(std::span<const std::byte> bytes);
+  /// Serialises to an ONNX TensorProto.
+  std::string to_onnx(std::string_view name) const;
+
+ private:
+  DType dtype_ = DType::undefined;
+  Shape shape_{0};
+  std::int64_t size_ = 0;
+  void* data_ = nullptr;
+  std::vector<std::string> strings_;
+};
+
+/// Borrowed dense row-major memory of the caller; must outlive the call it is passed to.
+struct TensorView {
+  DType dtype = DType::undefined;
+  Shape shape;
+  const void* data = nullptr;
+
+  TensorView() = default;
+  TensorView(DType type, Shape dims, const void* memory) : dtype(type), shape(std::move(dims)), data(memory) {}
+  TensorView(const Tensor& tensor) : dtype(tensor.dtype()), shape(tensor.shape()), data(tensor.data()) {}  // NOLINT
+};
+
+/// Borrowed writable memory of the caller.
+struct MutableTensorView {
+  DType dtype = DType::undefined;
+  Shape shape;
+  void* data = nullptr;
+
+  MutableTensorView() = default;
+  MutableTensorView(DType type, Shape dims, void* memory) : dtype(type), shape(std::move(dims)), data(memory) {}
+  MutableTensorView(Tensor& tensor) : dtype(tensor.dtype()), shape(tensor.shape()), data(tensor.data()) {}  // NOLINT
+};
+
+/// An input or output of a model. A dimension is -1 when the model leaves it open; `dim_names` then holds its
+/// symbol ("" where it has none).
+struct TensorInfo {
+  std::string name;
+  DType dtype = DType::undefined;
+  Shape shape;
+  std::vector<std::string> dim_names;
+};
+
+/// How segments are chosen: by the cost model, columns wherever possible, or one operator after another.
+enum class Schedule { automatic, columns, layers };
+
+/// Numeric policy: `fast` allows Winograd F(4x4,3x3); `exact` forbids it.
+enum class Math { fast, exact };
+
+struct Options {
+  int threads = 0;                        ///< 0: min(affinity, cgroup quota, physical cores)
+  Schedule schedule = Schedule::automatic;
+  Math math = Math::fast;
+  bool strict = false;                    ///< refuse models with islands (Error{unsupported})
+  std::size_t memory_limit_bytes = 0;     ///< limit of the arena; 0: none. Refused with the smallest limit that would do
+  std::size_t plan_cache_bytes = std::size_t{256} << 20;  ///< arenas of plans kept per session, least recently used go first
+  std::string isa;                        ///< "", "baseline", "avx2" or "avx512"; "" takes COLONNADE_ISA or the best
+};
+
+/// Shapes of inputs by name, for models whose dimensions are open.
+using ShapeMap = std::map<std::string, Shape>;
+
+/// The values of the pipeline that can be printed.
+enum class Stage { graph, optimized_graph, plan, program };
+
+/// A loaded model: immutable, cheap to copy, safe to share between threads.
+class COLONNADE_API Model {
+ public:
+  /// Reads an ONNX file; external data is read from the file's folder only.
+  static Model load(const std::string& path, const Options& options = {});
+  /// Parses ONNX bytes; the bytes are not kept. External data is refused.
+  static Model from_bytes(std::span<const std::byte> bytes, const Options& options = {});
+  /// A model embedded in the library: "mobilenet" (the default), "digits" or "unet".
+  static Model embedded(std::string_view name, const Options& options = {});
+  static std::vector<std::string> embedded_names();
+
+  std::span<const TensorInfo> inputs() const;
+  std::span<const TensorInfo> outputs() const;
+  const Options& options() const;
+
+  /// Input shapes with open dimensions filled: from `overrides`, else 1. Throws on unknown names and contradictions.
+  std::vector<Shape> resolve_shapes(const ShapeMap& overrides = {}) const;
+
+  /// The given stage as text, for the given input shapes.
+  std::string print(Stage stage, const ShapeMap& overrides = {}) const;
+  /// Everything a tool wants to know about the plan as one JSON object: inputs, outputs, segments (operators,
+  /// columns, rings, bytes per level, flop, why it ends), islands [{node, op, engine, reason}], weights_bytes,
+  /// arena_bytes, flop, threads, schedule.
+  std::string describe(const ShapeMap& overrides = {}) const;
+
+  /// Evaluates the imported graph by the slow reference implementation: the oracle.
+  std::vector<Tensor> evaluate_reference(std::span<const TensorView> inputs) const;
+
+  struct Impl;
+  explicit Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  const std::shared_ptr<const Impl>& impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// Runs a model. Owns plans, arenas and scratch; use one per thread, a call at a time.
+class COLONNADE_API Session {
+ public:
+  explicit Session(const Model& model);
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  /// Plans for these shapes now, so that the next run does not.
+  void prepare(const ShapeMap& overrides = {});
+  /// Shapes of the outputs for the given inputs' shapes.
+  std::vector<Shape> output_shapes(std::span<const Shape> input_shapes);
+
+  /// Runs with inputs in the model's order; returns new tensors.
+  std::vector<Tensor> run(std::span<const TensorView> inputs);
+  /// Runs into the caller's memory, whose shapes must equal the outputs' shapes.
+  void run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
+
+  struct Stats {
+    double plan_ms = 0;               ///< time spent on passes, plan and compile for the current shapes
+    std::size_t weights_bytes = 0;    ///< packed weights, shared by all sessions of the model
+    std::size_t arena_bytes = 0;      ///< of the current plan
+    std::size_t cached_plans = 0;
+    int threads = 1;
+  };
+  Stats stats() const;
+
+  /// Collect the time of every step from the next run on (small overhead).
+  void set_profiling(bool on);
+  /// JSON: {"segments":[{"index","ms"}], "operators":[{"node","op","segment","ms","calls"}]} of the runs since
+  /// profiling was turned on, in milliseconds a run.
+  std::string profile() const;
+  /// The last profiled run in Chrome/Perfetto trace-event format.
+  std::string trace() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The machine as JSON: topology, ISA, caches, NUMA, quota, default threads; with `measure`, also the measured FMA
+/// peak (GFLOP/s) and read bandwidth (GB/s) per cache level for 1 and for all threads (takes about a second).
+COLONNADE_API std::string describe_machine(bool measure);
+
+/// Measured fp32 FMA peak in GFLOP/s of `threads` threads under the given tier ("" = active one).
+COLONNADE_API double measure_fma_peak(int threads, const std::string& isa = "");
+
+/// The library's version string.
+COLONNADE_API std::string_view version() noexcept;
+
+}  // namespace colonnade

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef COLONNADE_VERSION_H
+#define COLONNADE_VERSION_H
+
+#define COLONNADE_VERSION_MAJOR 0
+#define COLONNADE_VERSION_MINOR 1
+#define COLONNADE_VERSION_PATCH 0
+#define COLONNADE_VERSION "0.1.0"
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contractions over channels-last rows, fp32: matrix products and direct KxK convolutions are one kernel, the second
+// fed by row pointers. Sums run in the order (ky, kx, channel) with one FMA each, starting from the bias, whatever
+// tile a pixel falls in: equal inputs give equal bits for every split of rows, columns or output channels.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "kernels/base/isa.hpp"
+#include "kernels/base/unary.hpp"
+
+namespace colonnade::kernels::gemm {
+
+/// Output channels of one packed panel, on every tier.
+inline constexpr std::size_t kPanel = 16;
+
+/// Floats of packed weights for `k` = kernel_h * kernel_w * channels_in rows and `n` output channels (one group).
+constexpr std::size_t packed_floats(std::size_t k, std::size_t n) { return (n + kPanel - 1) / kPanel * kPanel * k; }
+
+/// Packs to [n / 16][k][16], zero-filled past n. Element (k, n) of the source is at source[k * k_stride + n * n_stride].
+void pack(const float* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, std::size_t k, std::size_t n,
+          float* packed) noexcept;
+
+/// A number of output rows of a convolution. All strides count floats. A matrix product is kernel_h = kernel_w = 1 with
+/// one row of width m.
+///
+/// in_rows[row * kernel_h + ky] is the input row that tap ky of output row `row` reads, null where it lies in the
+/// padding (the tap is skipped). Within a row, tap (kx) of output pixel x reads pixel
+/// x * stride_w - pad_left + kx * dilation_w; pixels outside [0, width_in) are skipped.
+/// out_rows[row] and residual_rows[row] (null: no residual) are the rows written and added.
+/// `accumulate`: sums start from the values in out_rows instead of the bias (the second and later channel chunks).
+/// Output may equal residual element for element; otherwise nothing may overlap. No alignment is required; nothing is
+/// read or written outside the rows given. Groups: call once a group with offset pointers.
+struct ConvArgs {
+  std::size_t rows = 1;
+  const float* const* in_rows = nullptr;
+  float* const* out_rows = nullptr;
+  const float* const* residual_rows = nullptr;
+  std::size_t width_in = 0;
+  std::size_t width_out = 0;
+  std::size_t kernel_h = 1;
+  std::size_t kernel_w = 1;
+  std::size_t stride_w = 1;
+  std::size_t dilation_w = 1;
+  std::size_t pad_left = 0;
+  std::size_t channels_in = 0;
+  std::size_t channels_out = 0;
+  std::ptrdiff_t in_pixel_stride = 0;
+  std::ptrdiff_t out_pixel_stride = 0;
+  std::ptrdiff_t residual_pixel_stride = 0;
+  const float* weights = nullptr;          ///< packed by pack(), k = (ky * kernel_w + kx) * channels_in + channel
+  std::size_t panel_stride = 0;            ///< floats from one panel of weights to the next
+  const float* bias = nullptr;             ///< channels_out values, or null for zero
+  bool accumulate = false;
+  Epilogue epilogue;
+};
+
+using ConvFn = void (*)(const ConvArgs&) noexcept;
+
+struct Kernel {
+  const char* name;
+  Isa isa;
+  ConvFn run;
+};
+
+/// Every kernel of this build, best first; a host runs those whose isa <= host_isa().
+std::span<const Kernel> table() noexcept;
+/// The kernel for a tier.
+const Kernel& select(Isa isa) noexcept;
+
+}  // namespace colonnade::kernels::gemm

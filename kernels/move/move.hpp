@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that are moved or interpolated, not computed: copies between strides, layout changes, resizing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/base/isa.hpp"
+
+namespace colonnade::kernels::move {
+
+/// out[p][c] = in[p][c]: concat, slice, pad, split and depth-to-space are calls of this. Pixel strides in floats.
+struct CopyArgs {
+  std::size_t pixels = 0;
+  std::size_t channels = 0;
+  const float* in = nullptr;
+  float* out = nullptr;
+  std::ptrdiff_t in_pixel_stride = 0;
+  std::ptrdiff_t out_pixel_stride = 0;
+};
+
+/// out[p][c] = value.
+struct FillArgs {
+  std::size_t pixels = 0;
+  std::size_t channels = 0;
+  float* out = nullptr;
+  std::ptrdiff_t out_pixel_stride = 0;
+  float value = 0;
+};
+
+/// A row of planes to a row of pixels: out[p * out_pixel_stride + c] = in[c * plane_stride + p].
+struct PlanesToPixelsArgs {
+  std::size_t pixels = 0;
+  std::size_t channels = 0;
+  const float* in = nullptr;
+  std::ptrdiff_t plane_stride = 0;
+  float* out = nullptr;
+  std::ptrdiff_t out_pixel_stride = 0;
+};
+
+/// The reverse: out[c * plane_stride + p] = in[p * in_pixel_stride + c].
+struct PixelsToPlanesArgs {
+  std::size_t pixels = 0;
+  std::size_t channels = 0;
+  const float* in = nullptr;
+  std::ptrdiff_t in_pixel_stride = 0;
+  float* out = nullptr;
+  std::ptrdiff_t plane_stride = 0;
+};
+
+/// One output row of a resize along width and height by a weighted sum of `taps_y` input rows and `taps_x` pixels of each:
+///   out[x][c] = sum_j row_weights[j] * sum_i column_weights[x * taps_x + i] * in_rows[j][columns[x * taps_x + i]][c].
+/// taps 1 and weight 1 is nearest, 2 is linear, 4 is cubic. Columns lie in [0, width_in).
+struct ResizeArgs {
+  std::size_t width_out = 0;
+  std::size_t channels = 0;
+  std::size_t taps_y = 1;
+  std::size_t taps_x = 1;
+  const float* const* in_rows = nullptr;          ///< [taps_y]
+  const float* row_weights = nullptr;             ///< [taps_y]
+  const std::int32_t* columns = nullptr;          ///< [width_out * taps_x]
+  const float* column_weights = nullptr;          ///< [width_out * taps_x]
+  float* out = nullptr;
+  std::ptrdiff_t in_pixel_stride = 0;
+  std::ptrdiff_t out_pixel_stride = 0;
+};
+
+struct Kernel {
+  const char* name;
+  Isa isa;
+  void (*copy)(const CopyArgs&) noexcept;
+  void (*fill)(const FillArgs&) noexcept;
+  void (*planes_to_pixels)(const PlanesToPixelsArgs&) noexcept;
+  void (*pixels_to_planes)(const PixelsToPlanesArgs&) noexcept;
+  void (*resize)(const ResizeArgs&) noexcept;
+};
+
+std::span<const Kernel> table() noexcept;
+const Kernel& select(Isa isa) noexcept;
+
+}  // namespace colonnade::kernels::move

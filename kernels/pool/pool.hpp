@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Max and average pooling over channels-last rows, fp32.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "kernels/base/isa.hpp"
+
+namespace colonnade::kernels::pool {
+
+enum class Kind : unsigned char { max, average };
+
+/// in_rows[row * kernel_h + ky]: as gemm::ConvArgs (null rows and pixels outside [0, width_in) are skipped).
+/// Average: the sum over existing taps times 1 / (row_counts[row] * column_counts[x]), where the caller's counts say how
+/// many rows and columns the divisor counts (they differ with count_include_pad). Max of no tap is -infinity.
+struct Args {
+  Kind kind = Kind::max;
+  std::size_t rows = 1;
+  const float* const* in_rows = nullptr;
+  float* const* out_rows = nullptr;
+  std::size_t width_in = 0;
+  std::size_t width_out = 0;
+  std::size_t kernel_h = 1;
+  std::size_t kernel_w = 1;
+  std::size_t stride_w = 1;
+  std::size_t dilation_w = 1;
+  std::size_t pad_left = 0;
+  std::size_t channels = 0;
+  std::ptrdiff_t in_pixel_stride = 0;
+  std::ptrdiff_t out_pixel_stride = 0;
+  const float* row_counts = nullptr;       ///< [rows], average only
+  const float* column_counts = nullptr;    ///< [width_out], average only
+};
+
+using Fn = void (*)(const Args&) noexcept;
+
+struct Kernel {
+  const char* name;
+  Isa isa;
+  Fn run;
+};
+
+std::span<const Kernel> table() noexcept;
+const Kernel& select(Isa isa) noexcept;
+
+}  // namespace colonnade::kernels::pool

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// 3x3 convolution, stride 1, dilation 1, by Winograd's minimal filtering F(4x4, 3x3) (Lavin and Gray, "Fast Algorithms
+// for Convolutional Neural Networks", 2015) with the points 0, +-sqrt 2, +-1/sqrt 2, infinity (Barabasz et al., "Error
+// Analysis and Improving the Accuracy of Winograd Convolution", 2018). fp32, channels-last.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "kernels/base/isa.hpp"
+#include "kernels/base/unary.hpp"
+
+namespace colonnade::kernels::winograd {
+
+inline constexpr std::size_t kTile = 4;        ///< output rows and columns of one tile
+inline constexpr std::size_t kInputTile = 6;   ///< input rows and columns of one tile
+
+/// Floats of transformed weights: 36 matrices of channels_in x channels_out, each packed as gemm::pack does.
+std::size_t packed_floats(std::size_t channels_in, std::size_t channels_out) noexcept;
+/// Transforms weights [channels_out][channels_in][3][3] in double precision and packs them.
+void pack(const float* weights, std::size_t channels_in, std::size_t channels_out, float* packed) noexcept;
+
+/// A number of tile rows: 4 output rows each, over the whole width.
+///
+/// in_rows[4 * tile_row + i], i in [0, 6), is the input row at (first output row of the tile row) - pad_top + i; null
+/// stands for zeros. There are 4 * tile_rows + 2 of them. Input pixel x - pad_left + j of the row feeds tile column j;
+/// pixels outside [0, width) are zero. Output rows are out_rows[4 * tile_row + i], i in [0, 4); null ones are not
+/// written (below the last row). residual_rows likewise (null table: none).
+/// `workspace` has workspace_floats(...) floats, 64-byte aligned. Every tile gives the same bits whichever tile rows
+/// share a call.
+struct Args {
+  std::size_t tile_rows = 1;
+  const float* const* in_rows = nullptr;
+  float* const* out_rows = nullptr;
+  const float* const* residual_rows = nullptr;
+  std::size_t width_in = 0;
+  std::size_t width_out = 0;
+  std::size_t pad_left = 0;
+  std::size_t channels_in = 0;
+  std::size_t channels_out = 0;
+  std::ptrdiff_t in_pixel_stride = 0;
+  std::ptrdiff_t out_pixel_stride = 0;
+  std::ptrdiff_t residual_pixel_stride = 0;
+  const float* weights = nullptr;
+  const float* bias = nullptr;             ///< channels_out values, or null
+  Epilogue epilogue;
+  float* workspace = nullptr;
+};
+
+/// Floats of workspace that a call with these channels needs, whatever the width and the number of tile rows.
+std::size_t workspace_floats(std::size_t channels_in, std::size_t channels_out) noexcept;
+
+using Fn = void (*)(const Args&) noexcept;
+
+struct Kernel {
+  const char* name;
+  Isa isa;
+  Fn run;
+};
+
+std::span<const Kernel> table() noexcept;
+const Kernel& select(Isa isa) noexcept;
+
+}  // namespace colonnade::kernels::winograd

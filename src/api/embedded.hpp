@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <span>
+
+namespace colonnade {
+
+/// One file of models/embedded, linked into the library.
+struct EmbeddedModel {
+  const char* name;
+  const std::byte* begin;
+  const std::byte* end;
+};
+
+std::span<const EmbeddedModel> embedded_models();
+
+}  // namespace colonnade

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph -> Graph rewrites. One ordered table; the driver names, times, verifies and (on request) prints each.
+// Every pass leaves a graph with open dimensions alone where it would need them.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "graph/graph.hpp"
+
+namespace colonnade {
+
+struct Pass {
+  std::string_view name;
+  bool (*run)(Graph& graph);       ///< true when it changed something
+  std::string_view purpose;        ///< one sentence
+};
+
+/// The passes in order; the driver repeats the table until nothing changes (bounded).
+std::span<const Pass> passes();
+
+struct PassTrace {
+  std::string_view pass;
+  double milliseconds = 0;
+  bool changed = false;
+};
+
+struct PassOptions {
+  std::vector<std::string> disabled;                                       ///< passes to leave out, by name
+  std::function<void(const PassTrace&, const Graph&)> observer;            ///< called after each pass
+  bool verify = true;                                                      ///< verify after each pass that changed something
+};
+
+/// Runs the passes to a fixed point.
+void optimize(Graph& graph, const PassOptions& options = {});
+
+}  // namespace colonnade

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slow, obviously right evaluation of every core operator on whole tensors: the island of last resort, the constant
+// folder and the oracle of the tests. Sums of products accumulate in double.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace colonnade::reference {
+
+/// Evaluates one node on its inputs (null for absent ones). Throws Error{unsupported} for a type no rule covers and
+/// Error{invalid_input} for data that the operator forbids (an index out of range), naming the node.
+std::vector<Tensor> evaluate(const Node& node, std::span<const Tensor* const> inputs);
+
+/// Evaluates the whole graph. Inputs in graph order. Values are freed after their last use.
+std::vector<Tensor> evaluate(const Graph& graph, std::span<const TensorView> inputs);
+
+}  // namespace colonnade::reference

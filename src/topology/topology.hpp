@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine as a value: what the planner and the runtime need to know of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/base/isa.hpp"
+
+namespace colonnade {
+
+/// Rates one core reaches; the planner's idea of speed. GFLOP/s and GB/s of one thread, microseconds.
+struct Rates {
+  double fma_gflops = 100;
+  double l2_gbs = 100;
+  double l3_gbs = 50;
+  double dram_gbs = 16;
+  double barrier_us = 0.4;
+  double step_us = 0.03;          ///< fixed cost of one instruction
+  bool operator==(const Rates&) const = default;
+};
+
+struct CacheLevel {
+  int level = 1;
+  std::int64_t bytes = 0;
+  int sharing_cores = 1;          ///< physical cores that share one instance
+  bool operator==(const CacheLevel&) const = default;
+};
+
+/// One physical core this process may use: its first allowed processor and where it sits.
+struct Core {
+  int os_processor = 0;
+  int numa_node = 0;
+  int l3_domain = 0;
+  int smt_siblings = 1;
+  bool operator==(const Core&) const = default;
+};
+
+struct Topology {
+  std::string cpu_model;
+  kernels::Isa isa = kernels::Isa::baseline;
+  std::vector<Core> cores;             ///< within the affinity mask, one per physical core; never empty
+  std::vector<CacheLevel> caches;      ///< data caches L1, L2, L3 as far as known
+  int numa_nodes = 1;
+  double cpu_quota = 0;                ///< cgroup limit in cores; 0: none
+  std::int64_t memory_bytes = 0;
+  Rates rates;
+  bool operator==(const Topology&) const = default;
+
+  /// min(cores, ceil(quota)), at least 1.
+  int default_threads() const;
+  /// Bytes of the given cache level per core that may use it alone; 0 when unknown.
+  std::int64_t cache_bytes(int level) const;
+};
+
+/// The machine this process runs on: hwloc, affinity mask, cgroup v1 and v2 quota, ISA (COLONNADE_ISA honoured; an
+/// unknown or absent tier throws Error{invalid_argument}). Falls back to one core with common cache sizes where sysfs is missing.
+Topology detect_topology();
+
+/// The tier that Options::isa, then COLONNADE_ISA, then the host ask for.
+kernels::Isa select_isa(const std::string& requested);
+
+/// CPU quota in cores from a cgroup tree: `root` stands for /sys/fs/cgroup, `self` for the text of /proc/self/cgroup.
+/// The smallest of cpu.max (v2) and cpu.cfs_quota_us / cpu.cfs_period_us (v1) up the hierarchy; 0: none.
+double cgroup_cpu_quota(const std::string& root, std::string_view self);
+
+/// Fixed machines for tests and golden plans: "zen4-2" (1 MiB L2, 32 MiB fast L3), "emerald-2" (2 MiB L2, 260 MiB slow
+/// shared L3), "tiny-1" (256 KiB L2, no L3), "server-16" (16 cores, 2 NUMA nodes). Throws on another name.
+Topology fixed_topology(std::string_view name);
+
+/// Measures fp32 FMA peak (GFLOP/s) of `threads` threads under a tier, and read bandwidth (GB/s) over a working set.
+double measure_fma_gflops(kernels::Isa isa, int threads);
+double measure_read_gbs(std::int64_t working_set_bytes, int threads);
+
+std::string to_text(const Topology& topology);
+
+}  // namespace colonnade
