@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementary functions of a Vec, within 4 units in the last place over all floats: infinities, NaN and subnormals
-// included. The functions built on an exponential keep their relative accuracy where they vanish; only gelu_tanh loses
-// about |u| / 2 units there, where u = 2 sqrt(2 / pi) (x + 0.044715 x^3) is the argument of its exponential.
+// included. The functions built on an exponential keep their relative accuracy where they vanish, with two wider
+// bounds: gelu_erf is within 7 units, gelu_tanh loses |u| units for an argument u = 2 sqrt(2 / pi) (x + 0.044715 x^3)
+// of its exponential.
 // As simd.hpp, everything lives in an anonymous namespace and is compiled once per tier.
 #pragma once
 
@@ -138,9 +139,9 @@ inline Vec gated(Vec x, Vec u) {
   return numerator / (broadcast(1.0f) + scale2(e.value, e.n));
 }
 
-/// x / 2 * (1 + erf(x / sqrt 2)) = x * erfc(|x| / sqrt 2) / 2 for negative x. With t = 1 / (1 + 0.35 z),
+/// x / 2 * (1 + erf(x / sqrt 2)) = x * erfc(|x| / sqrt 2) / 2 for negative x. With t = 1 / (1 + z / 2),
 /// erfc(z) = t P(t) exp(-z^2); the square is taken in two parts, since its rounding error would be an error of the
-/// exponent.
+/// exponent. Near zero the sum does not cancel and is taken as it is.
 inline Vec gelu_erf(Vec x) {
   const Vec limit = broadcast(15.0f);
   const Vec z = min(limit, abs(x));
@@ -150,13 +151,16 @@ inline Vec gelu_erf(Vec x) {
   const Vec minus_half = broadcast(-0.5f);
   const Scaled e = scaled(reduce_exp(high * high * minus_half, (z + high) * low * minus_half));
   const Vec one = broadcast(1.0f);
-  const Vec t = one / fma(z, broadcast(0.247487373f), one);
-  const Vec p = polynomial(t, 3.920657933e-02f, -1.634252518e-01f, 1.923605353e-01f, -4.273196310e-02f,
-                           9.998107702e-02f, 1.387998611e-01f, 1.538022608e-01f, 1.873142719e-01f, 1.972129196e-01f,
-                           1.974797249e-01f);
-  const Vec half_erfc = t * p * broadcast(0.5f) * e.value;
+  const Vec t = one / fma(z, broadcast(0.353553391f), one);
+  const Vec p = polynomial(t, 3.649237379e-02f, -1.953299940e-01f, 3.925735056e-01f, -3.062627316e-01f,
+                           -6.112594157e-03f, 2.541971020e-02f, 5.909086019e-02f, 1.844231486e-01f, 2.453842759e-01f,
+                           2.822320461e-01f, 2.820893824e-01f);
+  const Vec half_erfc = (t * broadcast(0.5f)) * (p * e.value);
   const Vec negative = scale2(max(zero() - limit, x) * half_erfc, e.n);
-  return select(less(x, zero()), negative, x * (one - scale2(half_erfc, e.n)));
+  const Vec far = select(less(x, zero()), negative, x * (one - scale2(half_erfc, e.n)));
+  const Vec phi = fma(x, polynomial(x * x, 4.521913866e-07f, -8.947694369e-06f, 1.148409792e-04f, -1.186958863e-03f,
+                                    9.973446839e-03f, -6.649036705e-02f, 3.989422917e-01f), broadcast(0.5f));
+  return select(less(z, broadcast(1.0f)), x * phi, far);
 }
 
 inline Vec gelu_tanh(Vec x) {
@@ -360,8 +364,9 @@ struct AnyUnary {
 };
 inline Vec call(const AnyUnary& f, Vec x, const float* slope) { return apply(f.op, x, slope); }
 inline Vec call_first(const AnyUnary& f, Vec x, const float* slope, std::size_t n) {
+  if (f.op.kind != Unary::prelu) return apply(f.op, x, nullptr);
   float slopes[Vec::kLanes];
-  if (f.op.kind == Unary::prelu) store(slopes, load_first(slope, n));
+  store(slopes, load_first(slope, n));
   return apply(f.op, x, slopes);
 }
 
