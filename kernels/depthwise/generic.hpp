@@ -33,8 +33,6 @@ inline const float* residual_row(const Args& a, std::size_t row) {
   return a.residual_rows ? a.residual_rows[row] : nullptr;
 }
 
-inline Vec bias_of(const Args& a, std::size_t channel) { return a.bias ? load(a.bias + channel) : zero(); }
-
 /// Finishes n channels of `count` pixels whose sums lie at sums[pixel * kLanes].
 [[gnu::noinline]] inline void finish_any(const Args& a, std::size_t row, std::size_t x, std::size_t channel, int count,
                                          const float* sums, std::size_t n) {
@@ -54,90 +52,127 @@ inline Vec bias_of(const Args& a, std::size_t channel) { return a.bias ? load(a.
   }
 }
 
-template <int T>
-inline __attribute__((always_inline)) void finish(const Args& a, std::size_t row, std::size_t x, std::size_t channel,
-                                                  const Vec* sums) {
+/// Where a tile's sums go when no more than a relu is left to do.
+struct Plain {
+  bool enough;
+  bool relu;
+};
+
+inline Plain plain_epilogue(const Args& a, std::size_t row) {
   const Unary kind = a.epilogue.activation.kind;
   const bool relu = kind == Unary::relu;
-  if (residual_row(a, row) == nullptr && (relu || kind == Unary::identity)) {
-    float* out = a.out_rows[row] + static_cast<std::ptrdiff_t>(x) * a.out_pixel_stride + channel;
+  return {residual_row(a, row) == nullptr && (relu || kind == Unary::identity), relu};
+}
+
+template <int T>
+inline __attribute__((always_inline)) void store_tile(const Vec* sums, float* out, std::ptrdiff_t stride, bool relu) {
 #pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) store(out + t * a.out_pixel_stride, relu ? max(zero(), sums[t]) : sums[t]);
-    return;
-  }
+  for (int t = 0; t < T; ++t) store(out + t * stride, relu ? max(zero(), sums[t]) : sums[t]);
+}
+
+template <int T>
+inline __attribute__((always_inline)) void store_any(const Args& a, const Place& at, std::size_t row, std::size_t channel,
+                                                     const Vec* sums, std::size_t n) {
   float stored[T * kLanes];
 #pragma GCC unroll 8
   for (int t = 0; t < T; ++t) store(stored + t * kLanes, sums[t]);
-  finish_any(a, row, x, channel, T, stored, Vec::kLanes);
+  finish_any(a, row, at.x, channel, T, stored, n);
 }
 
-/// Adds one input row to the sums of T outputs of the upper and / or the lower row. Columns outside [low, high) of the
-/// tile's own are skipped when Checked.
-template <int KW, int S, int T, bool Upper, bool Lower, bool Checked>
+/// Hides where a pointer came from: without it GCC gives each column of a tile an address of its own and spills them.
+inline const float* opaque(const float* p) {
+  __asm__("" : "+r"(p));
+  return p;
+}
+
+/// Columns of a tile that lie in the image.
+struct Columns {
+  int begin;
+  int end;
+};
+
+/// Adds one input row to the sums of T outputs of the upper and / or the lower row; null rows are skipped when Checked.
+template <int K, int S, int T, bool Upper, bool Lower, bool Checked>
 inline __attribute__((always_inline)) void add_row(Vec* upper, Vec* lower, const float* in, std::ptrdiff_t stride,
                                                    const float* upper_weights, const float* lower_weights,
-                                                   std::ptrdiff_t weight_stride, int low, int high) {
-  Vec wu[KW];
-  Vec wl[KW];
+                                                   std::ptrdiff_t weight_stride, Columns columns) {
+  if (Checked && in == nullptr) return;
+  Vec wu[K];
+  Vec wl[K];
 #pragma GCC unroll 8
-  for (int k = 0; k < KW; ++k) {
+  for (int k = 0; k < K; ++k) {
     if constexpr (Upper) wu[k] = load(upper_weights + k * weight_stride);
     if constexpr (Lower) wl[k] = load(lower_weights + k * weight_stride);
   }
+  const std::ptrdiff_t three = 3 * stride;
 #pragma GCC unroll 32
-  for (int j = 0; j < (T - 1) * S + KW; ++j) {
-    if (Checked && (j < low || j >= high)) continue;
-    const Vec v = load(in + j * stride);
+  for (int j = 0; j < (T - 1) * S + K; ++j) {
+    if (j > 0 && j % 3 == 0) in = opaque(in + three);
+    if (Checked && (j < columns.begin || j >= columns.end)) continue;
+    const Vec v = load(in + j % 3 * stride);
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       const int k = j - t * S;
-      if (k < 0 || k >= KW) continue;
+      if (k < 0 || k >= K) continue;
       if constexpr (Upper) upper[t] = fma(v, wu[k], upper[t]);
       if constexpr (Lower) lower[t] = fma(v, wl[k], lower[t]);
     }
   }
 }
 
-/// T pixels of R rows, kernel width KW, stride S, dilation 1, whole vectors of channels.
-template <int KW, int S, int R, int T, bool Checked>
+/// T pixels of R rows of a K x K kernel, stride S, dilation 1, whole vectors of channels. Checked: input rows may be
+/// null and columns may lie outside the image.
+template <int K, int S, int R, int T, bool Checked>
 void tile(const Args& a, const Place& at) {
+  constexpr int kColumns = (T - 1) * S + K;
   const std::ptrdiff_t first = first_column(a, at.x);
-  const int low = first < 0 ? static_cast<int>(-first < kWidest * S + KW ? -first : kWidest * S + KW) : 0;
   const std::ptrdiff_t present = static_cast<std::ptrdiff_t>(a.width_in) - first;
-  const int high = static_cast<int>(present < kWidest * S + KW ? (present < 0 ? 0 : present) : kWidest * S + KW);
-  const float* const* rows = a.in_rows + at.row * a.kernel_h;
+  const Columns columns = {first < -kColumns ? kColumns : first < 0 ? static_cast<int>(-first) : 0,
+                           present < 0 ? 0 : present < kColumns ? static_cast<int>(present) : kColumns};
   const std::ptrdiff_t stride = a.in_pixel_stride;
-  const std::ptrdiff_t weight_row = KW * a.weight_stride;
-  const std::size_t steps = a.kernel_h + R - 1;
+  const std::ptrdiff_t out_stride = a.out_pixel_stride;
+  const std::ptrdiff_t weight_stride = a.weight_stride;
+  const float* rows[K + R - 1];
+  for (int y = 0; y < K + R - 1; ++y) {
+    const float* row = a.in_rows[at.row * K + static_cast<std::size_t>(y < K ? y : 2 * K - 1)];
+    rows[y] = row ? row + first * stride : nullptr;
+  }
+  float* out[R];
+  for (int r = 0; r < R; ++r) {
+    out[r] = a.out_rows[at.row + static_cast<std::size_t>(r)] + static_cast<std::ptrdiff_t>(at.x) * out_stride;
+  }
+  const float* const weights = a.weights;
+  const float* const bias = a.bias;
+  const Plain plain = plain_epilogue(a, at.row);
+  const auto row_at = [&](int y, std::size_t c) { return Checked && rows[y] == nullptr ? nullptr : rows[y] + c; };
   for (std::size_t c = at.begin; c < at.end; c += Vec::kLanes) {
     Vec sums[R][T];
-    const Vec start = bias_of(a, c);
+    const Vec start = bias ? load(bias + c) : zero();
 #pragma GCC unroll 2
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
       for (int t = 0; t < T; ++t) sums[r][t] = start;
     }
-    const float* weights = a.weights + c;
-    for (std::size_t y = 0; y < steps; ++y, weights += weight_row) {
-      const float* row = R == 2 && y == a.kernel_h ? rows[2 * a.kernel_h - 1] : rows[y];
-      if (row == nullptr) continue;
-      const float* in = row + first * stride + static_cast<std::ptrdiff_t>(c);
-      if constexpr (R == 1) {
-        add_row<KW, S, T, true, false, Checked>(sums[0], nullptr, in, stride, weights, nullptr, a.weight_stride, low,
-                                                high);
-      } else if (y == 0) {
-        add_row<KW, S, T, true, false, Checked>(sums[0], sums[1], in, stride, weights, nullptr, a.weight_stride, low,
-                                                high);
-      } else if (y == a.kernel_h) {
-        add_row<KW, S, T, false, true, Checked>(sums[0], sums[1], in, stride, nullptr, weights - weight_row,
-                                                a.weight_stride, low, high);
-      } else {
-        add_row<KW, S, T, true, true, Checked>(sums[0], sums[1], in, stride, weights, weights - weight_row,
-                                               a.weight_stride, low, high);
+    const float* w = weights + c;
+    if constexpr (R == 1) {
+#pragma GCC unroll 3
+      for (int y = 0; y < K; ++y, w += K * weight_stride) {
+        add_row<K, S, T, true, false, Checked>(sums[0], nullptr, row_at(y, c), stride, w, nullptr, weight_stride, columns);
       }
+    } else {
+      add_row<K, S, T, true, false, Checked>(sums[0], sums[1], row_at(0, c), stride, w, nullptr, weight_stride, columns);
+#pragma GCC unroll 2
+      for (int y = 1; y < K; ++y, w += K * weight_stride) {
+        add_row<K, S, T, true, true, Checked>(sums[0], sums[1], row_at(y, c), stride, w + K * weight_stride, w,
+                                              weight_stride, columns);
+      }
+      add_row<K, S, T, false, true, Checked>(sums[0], sums[1], row_at(K, c), stride, nullptr, w, weight_stride, columns);
     }
 #pragma GCC unroll 2
-    for (int r = 0; r < R; ++r) finish<T>(a, at.row + static_cast<std::size_t>(r), at.x, c, sums[r]);
+    for (int r = 0; r < R; ++r) {
+      if (plain.enough) store_tile<T>(sums[r], out[r] + c, out_stride, plain.relu);
+      else store_any<T>(a, at, at.row + static_cast<std::size_t>(r), c, sums[r], Vec::kLanes);
+    }
   }
 }
 
@@ -174,10 +209,7 @@ void tile_any(const Args& a, const Place& at) {
         column += static_cast<std::ptrdiff_t>(a.dilation_w);
       }
     }
-    float stored[T * kLanes];
-#pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) store(stored + t * kLanes, sums[t]);
-    finish_any(a, at.row, at.x, c, T, stored, n);
+    store_any<T>(a, at, at.row, c, sums, n);
   }
 }
 
@@ -190,19 +222,22 @@ inline void walk(std::size_t width, Place at, WideTile wide, Tile4 four, Tile2 t
   if (width - at.x >= 1) one(at);
 }
 
-template <int KW, int S, int R, int T>
-inline void tile_at(const Args& a, const Place& at) {
+template <int K, int S, int R, int T>
+inline void tile_at(const Args& a, const Place& at, bool whole_rows) {
   const std::ptrdiff_t first = first_column(a, at.x);
-  const bool inside = first >= 0 && first + (T - 1) * S + KW <= static_cast<std::ptrdiff_t>(a.width_in);
-  if (inside) tile<KW, S, R, T, false>(a, at);
-  else tile<KW, S, R, T, true>(a, at);
+  const bool inside = first >= 0 && first + (T - 1) * S + K <= static_cast<std::ptrdiff_t>(a.width_in);
+  if (inside && whole_rows) tile<K, S, R, T, false>(a, at);
+  else tile<K, S, R, T, true>(a, at);
 }
 
-template <int KW, int S, int R>
+template <int K, int S, int R>
 void run_rows(const Args& a, const Place& at) {
-  walk(a.width_out, at, [&](const Place& p) { tile_at<KW, S, R, kWidest>(a, p); },
-       [&](const Place& p) { tile_at<KW, S, R, 4>(a, p); }, [&](const Place& p) { tile_at<KW, S, R, 2>(a, p); },
-       [&](const Place& p) { tile_at<KW, S, R, 1>(a, p); });
+  bool whole = true;
+  for (std::size_t i = at.row * K; i < (at.row + R) * K; ++i) whole = whole && a.in_rows[i] != nullptr;
+  walk(a.width_out, at, [&](const Place& p) { tile_at<K, S, R, kWidest>(a, p, whole); },
+       [&](const Place& p) { tile_at<K, S, R, 4>(a, p, whole); },
+       [&](const Place& p) { tile_at<K, S, R, 2>(a, p, whole); },
+       [&](const Place& p) { tile_at<K, S, R, 1>(a, p, whole); });
 }
 
 template <bool Tail>
@@ -220,22 +255,22 @@ struct Loops {
   RowsFn two;
 };
 
-template <int KW>
-inline Loops loops_of_width(std::size_t stride) {
+template <int K>
+inline Loops loops_of_size(std::size_t stride) {
   if (stride == 1) {
-    if constexpr (kRows == 2) return {run_rows<KW, 1, 1>, run_rows<KW, 1, 2>};
-    else return {run_rows<KW, 1, 1>, nullptr};
+    if constexpr (kRows == 2) return {run_rows<K, 1, 1>, run_rows<K, 1, 2>};
+    else return {run_rows<K, 1, 1>, nullptr};
   }
-  if (stride == 2) return {run_rows<KW, 2, 1>, nullptr};
+  if (stride == 2) return {run_rows<K, 2, 1>, nullptr};
   return {run_any<false>, nullptr};
 }
 
 inline Loops loops_for(const Args& a) {
-  if (a.dilation_w != 1) return {run_any<false>, nullptr};
+  if (a.dilation_w != 1 || a.kernel_h != a.kernel_w) return {run_any<false>, nullptr};
   switch (a.kernel_w) {
-    case 3: return loops_of_width<3>(a.stride_w);
-    case 5: return loops_of_width<5>(a.stride_w);
-    case 7: return loops_of_width<7>(a.stride_w);
+    case 3: return loops_of_size<3>(a.stride_w);
+    case 5: return loops_of_size<5>(a.stride_w);
+    case 7: return loops_of_size<7>(a.stride_w);
     default: return {run_any<false>, nullptr};
   }
 }
