@@ -3,8 +3,8 @@
 // weights stays in the cache while all rows of the call pass.
 #pragma once
 
+#include "kernels/gemm/conv_tile.hpp"
 #include "kernels/gemm/gemm.hpp"
-#include "kernels/gemm/microkernel.hpp"
 
 namespace colonnade::kernels::gemm {
 namespace {
@@ -127,14 +127,8 @@ inline void set_walk(const ConvArgs& a, const Run& run, std::size_t x, std::size
   tile.input_offset = pixel * a.in_pixel_stride;
 }
 
-/// Pixels of a tile at most: rows a multiple of a page apart share the sets of a first-level cache.
-inline std::size_t most_rows(std::size_t limit, std::ptrdiff_t input_stride) {
-  constexpr std::size_t kAliasing = 8;
-  return input_stride % 1024 == 0 && input_stride != 0 && limit > kAliasing ? kAliasing : limit;
-}
-
 struct Block {
-  const TileFn* tiles;
+  const ConvTile::Fn* tiles;
   std::size_t most_rows;
   std::size_t first_channel;
   const float* weights;

@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "kernels/base/simd.hpp"
-#include "kernels/base/unary.hpp"
-#include "kernels/base/vector_math.hpp"
 
 namespace colonnade::kernels {
 namespace {
@@ -38,69 +36,6 @@ inline constexpr std::size_t kWideRows = 1;
 inline constexpr std::size_t kTilePanels = sizeof kTileRows / sizeof kTileRows[0];
 inline constexpr std::size_t kMostTileRows = kTileRows[0];
 
-/// One tile of output pixels, and the walk through the operands that sums it. Strides and counts are in floats.
-///
-/// Each of `taps_h` input rows (null: skipped) contributes `row_floats` products a pixel, read from `input_offset` on in
-/// pieces of `piece_floats` with `piece_gap` floats between them. The first `skip_first` of them leave out the tile's
-/// first pixel, the last `skip_last` its last one. `weights` points to the first of them in the tile's first panel.
-struct Tile {
-  const float* const* input_rows;
-  std::size_t taps_h;
-  std::ptrdiff_t input_offset;
-  std::ptrdiff_t input_stride;
-  std::size_t row_floats;
-  std::size_t piece_floats;
-  std::ptrdiff_t piece_gap;
-  std::size_t skip_first;
-  std::size_t skip_last;
-  const float* weights;
-  std::size_t weights_row;
-  std::size_t panel_stride;
-  const float* bias;
-  const float* residual;
-  float* out;
-  std::ptrdiff_t out_stride;
-  std::ptrdiff_t residual_stride;
-  std::size_t lanes;
-  bool accumulate;
-  const Epilogue* epilogue;
-};
-
-using TileFn = void (*)(const Tile&) noexcept;
-
-inline Vec load_some(const float* p, std::size_t first, std::size_t lanes) {
-  if (first >= lanes) return zero();
-  return lanes - first >= Vec::kLanes ? load(p + first) : load_first(p + first, lanes - first);
-}
-
-inline void store_some(float* p, Vec x, std::size_t first, std::size_t lanes) {
-  if (first >= lanes) return;
-  if (lanes - first >= Vec::kLanes) return store(p + first, x);
-  store_first(p + first, x, lanes - first);
-}
-
-/// Residual and activation of one tile from its sums in memory, `tile.lanes` of `width` floats a pixel.
-[[gnu::noinline]] inline void finish_buffer(const Tile& tile, const float* sums, std::size_t rows, std::size_t width) {
-  const std::size_t lanes = tile.lanes;
-  const bool after = tile.epilogue->residual_after;
-  const float* slope = tile.epilogue->activation.slope;
-  with_unary(tile.epilogue->activation, [&](const auto& function) {
-    for (std::size_t r = 0; r < rows; ++r) {
-      float* out = tile.out + static_cast<std::ptrdiff_t>(r) * tile.out_stride;
-      const float* residual =
-          tile.residual == nullptr ? nullptr : tile.residual + static_cast<std::ptrdiff_t>(r) * tile.residual_stride;
-      for (std::size_t i = 0; i < lanes; i += Vec::kLanes) {
-        Vec x = load(sums + r * width + i);
-        const Vec add = residual == nullptr ? zero() : load_some(residual, i, lanes);
-        if (residual != nullptr && !after) x = x + add;
-        x = lanes - i >= Vec::kLanes ? call(function, x, slope + i) : call_first(function, x, slope + i, lanes - i);
-        if (residual != nullptr && after) x = x + add;
-        store_some(out, x, i, lanes);
-      }
-    }
-  });
-}
-
 /// R pixels times V vectors of output channels.
 template <std::size_t R, std::size_t V>
 struct Sums {
@@ -108,25 +43,11 @@ struct Sums {
 };
 
 template <std::size_t R, std::size_t V>
-[[gnu::always_inline]] inline void start(Sums<R, V>& sums, const Tile& tile) {
-  const bool whole = tile.lanes == V * Vec::kLanes;
-#pragma GCC unroll 16
-  for (std::size_t v = 0; v < V; ++v) {
-    Vec bias = zero();
-    if (tile.bias != nullptr) {
-      bias = whole ? load(tile.bias + v * Vec::kLanes) : load_some(tile.bias, v * Vec::kLanes, tile.lanes);
-    }
+[[gnu::always_inline]] inline void clear(Sums<R, V>& sums) {
 #pragma GCC unroll 32
-    for (std::size_t r = 0; r < R; ++r) sums.at[r][v] = bias;
-  }
-  if (!tile.accumulate) return;
-  const float* p = tile.out;
-#pragma GCC unroll 32
-  for (std::size_t r = 0; r < R; ++r, p += tile.out_stride) {
+  for (std::size_t r = 0; r < R; ++r) {
 #pragma GCC unroll 16
-    for (std::size_t v = 0; v < V; ++v) {
-      sums.at[r][v] = whole ? load(p + v * Vec::kLanes) : load_some(p, v * Vec::kLanes, tile.lanes);
-    }
+    for (std::size_t v = 0; v < V; ++v) sums.at[r][v] = zero();
   }
 }
 
@@ -151,49 +72,6 @@ template <std::size_t First, std::size_t Last, std::size_t R, std::size_t V>
 }
 
 template <std::size_t R, std::size_t V>
-[[gnu::always_inline]] inline void multiply_row(Sums<R, V>& sums, const Tile& tile, const float* input,
-                                                const float* weights) {
-  const std::size_t whole_until = tile.row_floats - tile.skip_last;
-  for (std::size_t done = 0; done < tile.row_floats;) {
-    const std::size_t zone = done < tile.skip_first ? tile.skip_first : done < whole_until ? whole_until : tile.row_floats;
-    const std::size_t count = zone - done < tile.piece_floats ? zone - done : tile.piece_floats;
-    if constexpr (R == 1) {
-      multiply<0, R>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
-    } else {
-      if (done < tile.skip_first) {
-        multiply<1, R>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
-      } else if (done < whole_until) {
-        multiply<0, R>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
-      } else {
-        multiply<0, R - 1>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
-      }
-    }
-    done += count;
-    weights += count * kPanelFloats;
-    input += static_cast<std::ptrdiff_t>(count) + tile.piece_gap;
-  }
-}
-
-template <std::size_t R, std::size_t V>
-[[gnu::always_inline]] inline void add_residual(Sums<R, V>& sums, const Tile& tile) {
-  const float* p = tile.residual;
-#pragma GCC unroll 32
-  for (std::size_t r = 0; r < R; ++r, p += tile.residual_stride) {
-#pragma GCC unroll 16
-    for (std::size_t v = 0; v < V; ++v) sums.at[r][v] = sums.at[r][v] + load(p + v * Vec::kLanes);
-  }
-}
-
-template <std::size_t R, std::size_t V, class Function>
-[[gnu::always_inline]] inline void map(Sums<R, V>& sums, Function function) {
-#pragma GCC unroll 32
-  for (std::size_t r = 0; r < R; ++r) {
-#pragma GCC unroll 16
-    for (std::size_t v = 0; v < V; ++v) sums.at[r][v] = function(sums.at[r][v]);
-  }
-}
-
-template <std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void store_sums(const Sums<R, V>& sums, float* p, std::ptrdiff_t stride) {
 #pragma GCC unroll 32
   for (std::size_t r = 0; r < R; ++r, p += stride) {
@@ -202,78 +80,34 @@ template <std::size_t R, std::size_t V>
   }
 }
 
-template <std::size_t R, std::size_t V>
-[[gnu::always_inline]] inline void store_partial(const Sums<R, V>& sums, const Tile& tile) {
-  float* p = tile.out;
-#pragma GCC unroll 32
-  for (std::size_t r = 0; r < R; ++r, p += tile.out_stride) {
-#pragma GCC unroll 16
-    for (std::size_t v = 0; v < V; ++v) {
-      if (v + kPanelVectors < V) store(p + v * Vec::kLanes, sums.at[r][v]);
-      else store_some(p, sums.at[r][v], v * Vec::kLanes, tile.lanes);
-    }
-  }
-}
-
-inline bool stays_in_registers(const Tile& tile, bool whole) {
-  if (tile.residual != nullptr && !whole) return false;
-  switch (tile.epilogue->activation.kind) {
-    case Unary::identity:
-    case Unary::relu:
-    case Unary::clip: return true;
-    default: return false;
-  }
-}
-
-template <std::size_t R, std::size_t V>
-[[gnu::always_inline]] inline void finish(Sums<R, V>& sums, const Tile& tile) {
-  const bool whole = tile.lanes == V * Vec::kLanes;
-  if (!stays_in_registers(tile, whole)) {
-    alignas(64) float buffer[R * V * Vec::kLanes];
-    store_sums(sums, buffer, V * Vec::kLanes);
-    finish_buffer(tile, buffer, R, V * Vec::kLanes);
-    return;
-  }
-  const UnaryOp& op = tile.epilogue->activation;
-  if (tile.residual != nullptr && !tile.epilogue->residual_after) add_residual(sums, tile);
-  if (op.kind == Unary::relu) map(sums, Relu(op));
-  else if (op.kind == Unary::clip) map(sums, Clip(op));
-  if (tile.residual != nullptr && tile.epilogue->residual_after) add_residual(sums, tile);
-  if (whole) store_sums(sums, tile.out, tile.out_stride);
-  else store_partial(sums, tile);
-}
-
-template <std::size_t R, std::size_t V>
-void run_tile(const Tile& tile) noexcept {
-  Sums<R, V> sums;
-  start(sums, tile);
-  const float* weights = tile.weights;
-  for (std::size_t ky = 0; ky < tile.taps_h; ++ky, weights += tile.weights_row) {
-    const float* row = tile.input_rows[ky];
-    if (row != nullptr) multiply_row(sums, tile, row + tile.input_offset, weights);
-  }
-  finish(sums, tile);
-}
-
+/// The functions of a kind of tile for 1..kMostTileRows pixels. Kind::run<R, V> is the tile of R pixels and V vectors.
+template <class Kind>
 struct TileTable {
-  TileFn of[kMostTileRows];
+  typename Kind::Fn of[kMostTileRows];
 };
 
-template <std::size_t Panels, std::size_t... Row>
-constexpr TileTable tile_table(std::index_sequence<Row...>) {
-  return {{&run_tile<Row + 1, Panels * kPanelVectors>...}};
+template <class Kind, std::size_t Panels, std::size_t... Row>
+constexpr TileTable<Kind> tile_table(std::index_sequence<Row...>) {
+  return {{&Kind::template run<Row + 1, Panels * kPanelVectors>...}};
 }
 
-template <std::size_t... Panel>
-constexpr auto tile_tables(std::index_sequence<Panel...>) {
-  struct Tables {
-    TileTable of[sizeof...(Panel)];
-  };
-  return Tables{{tile_table<Panel + 1>(std::make_index_sequence<kTileRows[Panel]>())...}};
+/// One table for each number of panels, 1..kTilePanels.
+template <class Kind>
+struct TileTables {
+  TileTable<Kind> of[kTilePanels];
+};
+
+template <class Kind, std::size_t... Panel>
+constexpr TileTables<Kind> tile_tables(std::index_sequence<Panel...>) {
+  return {{tile_table<Kind, Panel + 1>(std::make_index_sequence<kTileRows[Panel]>())...}};
 }
 
-inline constexpr auto kTiles = tile_tables(std::make_index_sequence<kTilePanels>());
-inline constexpr TileTable kWideTiles = tile_table<kWidePanels>(std::make_index_sequence<kWideRows>());
+/// Most pixels of a tile whose pixels lie `stride` floats apart: multiples of a page share the sets of a first-level
+/// cache.
+inline std::size_t most_rows(std::size_t limit, std::ptrdiff_t stride) {
+  constexpr std::size_t kAliasing = 8;
+  return stride % 1024 == 0 && stride != 0 && limit > kAliasing ? kAliasing : limit;
+}
 
 }  // namespace
 }  // namespace colonnade::kernels
