@@ -204,7 +204,8 @@ void add_trees(Lowering& low, const std::string& prefix, TreeEnsemble& trees) {
 ValueId features(Lowering& low) { return cast(low, low.input(0), DType::f32); }
 
 Values lower_classifier(Lowering& low) {
-  TreeEnsemble trees{.classifier = true};
+  TreeEnsemble trees;
+  trees.classifier = true;
   trees.labels = find_ints(low.node(), "classlabels_int64s").value_or(Ints());
   trees.string_labels = find_strings(low.node(), "classlabels_strings").value_or(std::vector<std::string>());
   if (trees.labels.empty() == trees.string_labels.empty()) low.invalid("expected either integer or string class labels");
