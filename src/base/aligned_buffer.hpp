@@ -28,6 +28,13 @@ class AlignedBuffer {
   float* floats() const { return reinterpret_cast<float*>(memory_.get()); }
   std::size_t bytes() const { return bytes_; }
 
+  /// Gives the memory up to the caller, who returns it with `free_released`.
+  std::byte* release() noexcept {
+    bytes_ = 0;
+    return memory_.release();
+  }
+  static void free_released(void* memory) noexcept { std::free(memory); }
+
  private:
   struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "base/aligned_buffer.hpp"
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "colonnade/colonnade.hpp"
+
+namespace colonnade {
+namespace {
+
+void* allocate(DType dtype, std::int64_t size) {
+  const std::int64_t bytes = checked_mul(size, static_cast<std::int64_t>(size_of(dtype)));
+  return AlignedBuffer(static_cast<std::size_t>(bytes)).release();
+}
+
+std::vector<std::string> empty_strings(std::int64_t size) {
+  try {
+    return std::vector<std::string>(static_cast<std::size_t>(size));
+  } catch (const std::exception&) {
+    fail(ErrorCode::resource_limit, "cannot allocate {} strings", size);
+  }
+}
+
+}  // namespace
+
+std::int64_t element_count(std::span<const std::int64_t> shape) {
+  for (const std::int64_t dim : shape) {
+    if (dim < 0) fail(ErrorCode::invalid_argument, "shape has the unknown or negative dimension {}", dim);
+  }
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+  std::int64_t count = 1;
+  for (const std::int64_t dim : shape) count = checked_mul(count, dim);
+  return count;
+}
+
+Tensor::Tensor() = default;
+
+Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)), size_(element_count(shape_)) {
+  if (dtype_ == DType::string) {
+    strings_ = empty_strings(size_);
+    return;
+  }
+  data_ = allocate(dtype_, size_);
+  if (data_ != nullptr) std::memset(data_, 0, byte_size());
+}
+
+Tensor::Tensor(const Tensor& other)
+    : dtype_(other.dtype_), shape_(other.shape_), size_(other.size_), strings_(other.strings_) {
+  data_ = allocate(dtype_, size_);
+  if (data_ != nullptr) std::memcpy(data_, other.data_, byte_size());
+}
+
+Tensor::Tensor(Tensor&& other) noexcept
+    : dtype_(std::exchange(other.dtype_, DType::undefined)),
+      shape_(std::exchange(other.shape_, Shape{})),
+      size_(std::exchange(other.size_, 0)),
+      data_(std::exchange(other.data_, nullptr)),
+      strings_(std::move(other.strings_)) {}
+
+Tensor& Tensor::operator=(const Tensor& other) {
+  if (this != &other) *this = Tensor(other);
+  return *this;
+}
+
+Tensor& Tensor::operator=(Tensor&& other) noexcept {
+  std::swap(dtype_, other.dtype_);
+  shape_.swap(other.shape_);
+  std::swap(size_, other.size_);
+  std::swap(data_, other.data_);
+  strings_.swap(other.strings_);
+  return *this;
+}
+
+Tensor::~Tensor() { AlignedBuffer::free_released(data_); }
+
+Tensor Tensor::reshaped(Shape shape) && {
+  const std::int64_t count = element_count(shape);
+  if (count != size_) {
+    fail(ErrorCode::invalid_argument, "cannot reshape a tensor of {} elements to {} elements", size_, count);
+  }
+  Tensor result = std::move(*this);
+  result.shape_ = std::move(shape);
+  return result;
+}
+
+}  // namespace colonnade

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+
+#include "graph/graph.hpp"
+
+namespace colonnade {
+namespace {
+
+using SymbolSizes = std::map<std::string, std::int64_t>;
+
+void check_dims(const Value& value, const Shape& shape) {
+  for (const std::int64_t dim : shape) {
+    if (dim < 0) fail(ErrorCode::invalid_argument, "input '{}': the given shape holds {}", value.name, dim);
+  }
+  if (!value.type.shape) return;
+  const Shape& declared = *value.type.shape;
+  if (declared.size() != shape.size()) {
+    fail(ErrorCode::invalid_argument, "input '{}': expected rank {} ({}), found {}", value.name, declared.size(),
+         to_text(value.type), to_text({value.type.dtype, shape}));
+  }
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (declared[axis] >= 0 && declared[axis] != shape[axis]) {
+      fail(ErrorCode::invalid_argument, "input '{}': expected {} at axis {} ({}), found {}", value.name, declared[axis],
+           axis, to_text(value.type), shape[axis]);
+    }
+  }
+}
+
+void bind_symbols(const Value& value, const Shape& shape, SymbolSizes& sizes) {
+  for (std::size_t axis = 0; axis < shape.size() && axis < value.dim_names.size(); ++axis) {
+    const std::string& symbol = value.dim_names[axis];
+    if (symbol.empty()) continue;
+    const auto [place, fresh] = sizes.try_emplace(symbol, shape[axis]);
+    if (!fresh && place->second != shape[axis]) {
+      fail(ErrorCode::invalid_argument, "input '{}': dimension '{}' is {} at axis {}, another input has {}", value.name,
+           symbol, shape[axis], axis, place->second);
+    }
+  }
+}
+
+/// Shapes that were inferred for the open graph; inference makes them anew.
+void forget_shapes(Graph& graph) {
+  for (const Node& node : graph.nodes) {
+    for (const ValueId id : node.outputs) {
+      if (id != kAbsent) graph.value(id).type.shape.reset();
+    }
+  }
+}
+
+}  // namespace
+
+Graph bind_shapes(const Graph& graph, std::span<const Shape> input_shapes) {
+  if (input_shapes.size() != graph.inputs.size()) {
+    fail(ErrorCode::invalid_argument, "expected {} input shapes, found {}", graph.inputs.size(), input_shapes.size());
+  }
+  Graph bound = graph;
+  SymbolSizes sizes;
+  for (std::size_t index = 0; index < input_shapes.size(); ++index) {
+    Value& value = bound.value(bound.inputs[index]);
+    check_dims(value, input_shapes[index]);
+    bind_symbols(value, input_shapes[index], sizes);
+    value.type.shape = input_shapes[index];
+    value.dim_names.clear();
+  }
+  forget_shapes(bound);
+  infer_types(bound);
+  return bound;
+}
+
+}  // namespace colonnade

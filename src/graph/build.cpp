@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "base/half.hpp"
+#include "graph/graph.hpp"
+
+namespace colonnade {
+namespace {
+
+bool taken(const Graph& graph, const std::string& name) {
+  return std::any_of(graph.values.begin(), graph.values.end(), [&](const Value& value) { return value.name == name; });
+}
+
+std::string unique_name(const Graph& graph, std::string hint) {
+  if (hint.empty()) hint = "v" + std::to_string(graph.values.size());
+  if (!taken(graph, hint)) return hint;
+  for (std::size_t suffix = graph.values.size();; ++suffix) {
+    std::string candidate = hint + "_" + std::to_string(suffix);
+    if (!taken(graph, candidate)) return candidate;
+  }
+}
+
+const Tensor* constant_input(const Graph& graph, const Node& node, std::size_t input) {
+  const ValueId id = node.input(input);
+  return id == kAbsent ? nullptr : graph.value(id).constant.get();
+}
+
+template <class To, class From>
+std::vector<To> converted(const Tensor& tensor) {
+  const auto values = tensor.values<From>();
+  std::vector<To> result(values.size());
+  std::transform(values.begin(), values.end(), result.begin(), [](From value) { return static_cast<To>(value); });
+  return result;
+}
+
+std::vector<float> converted_half(const Tensor& tensor, float (*convert)(std::uint16_t)) {
+  const auto values = tensor.values<std::uint16_t>();
+  std::vector<float> result(values.size());
+  std::transform(values.begin(), values.end(), result.begin(), convert);
+  return result;
+}
+
+std::vector<bool> live_nodes(const Graph& graph) {
+  std::vector<bool> read(graph.values.size(), false);
+  for (const ValueId id : graph.outputs) read[static_cast<std::size_t>(id)] = true;
+  std::vector<bool> live(graph.nodes.size(), false);
+  for (std::size_t index = graph.nodes.size(); index-- > 0;) {
+    const Node& node = graph.nodes[index];
+    live[index] = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+      return id != kAbsent && read[static_cast<std::size_t>(id)];
+    });
+    if (!live[index]) continue;
+    for (const ValueId id : node.inputs) {
+      if (id != kAbsent) read[static_cast<std::size_t>(id)] = true;
+    }
+  }
+  return live;
+}
+
+template <class Visit>
+void for_each_mention(Graph& graph, const Visit& visit) {
+  for (auto* list : {&graph.inputs, &graph.outputs}) std::for_each(list->begin(), list->end(), visit);
+  for (Node& node : graph.nodes) {
+    for (auto* list : {&node.inputs, &node.outputs}) {
+      for (ValueId& id : *list) {
+        if (id != kAbsent) visit(id);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool ValueType::is_static() const {
+  return shape && std::all_of(shape->begin(), shape->end(), [](std::int64_t dim) { return dim >= 0; });
+}
+
+const Shape& ValueType::static_shape() const {
+  if (!is_static()) fail(ErrorCode::internal, "the shape of {} is not known", to_text(*this));
+  return *shape;
+}
+
+ValueId Graph::add_value(std::string name_hint, ValueType type) {
+  const ValueId id = static_cast<ValueId>(values.size());
+  values.push_back(Value{unique_name(*this, std::move(name_hint)), std::move(type), {}, nullptr});
+  return id;
+}
+
+ValueId Graph::add_constant(std::string name_hint, Tensor tensor) {
+  return add_constant(std::move(name_hint), std::make_shared<const Tensor>(std::move(tensor)));
+}
+
+ValueId Graph::add_constant(std::string name_hint, std::shared_ptr<const Tensor> tensor) {
+  const ValueId id = add_value(std::move(name_hint), ValueType{tensor->dtype(), tensor->shape()});
+  value(id).constant = std::move(tensor);
+  return id;
+}
+
+ValueId Graph::add_ints(std::string name_hint, const Ints& ints) {
+  Tensor tensor(DType::i64, {static_cast<std::int64_t>(ints.size())});
+  std::copy(ints.begin(), ints.end(), tensor.values<std::int64_t>().begin());
+  return add_constant(std::move(name_hint), std::move(tensor));
+}
+
+std::optional<Ints> constant_ints(const Graph& graph, const Node& node, std::size_t input) {
+  const Tensor* tensor = constant_input(graph, node, input);
+  if (tensor == nullptr) return std::nullopt;
+  if (tensor->dtype() == DType::i64) return converted<std::int64_t, std::int64_t>(*tensor);
+  if (tensor->dtype() == DType::i32) return converted<std::int64_t, std::int32_t>(*tensor);
+  return std::nullopt;
+}
+
+std::optional<std::vector<float>> constant_floats(const Graph& graph, const Node& node, std::size_t input) {
+  const Tensor* tensor = constant_input(graph, node, input);
+  if (tensor == nullptr) return std::nullopt;
+  if (tensor->dtype() == DType::f32) return converted<float, float>(*tensor);
+  if (tensor->dtype() == DType::f64) return converted<float, double>(*tensor);
+  if (tensor->dtype() == DType::f16) return converted_half(*tensor, f16_to_float);
+  if (tensor->dtype() == DType::bf16) return converted_half(*tensor, bf16_to_float);
+  return std::nullopt;
+}
+
+std::vector<std::vector<std::int32_t>> consumers_of(const Graph& graph) {
+  std::vector<std::vector<std::int32_t>> consumers(graph.values.size());
+  for (std::size_t index = 0; index < graph.nodes.size(); ++index) {
+    for (const ValueId id : graph.nodes[index].inputs) {
+      if (id != kAbsent) consumers[static_cast<std::size_t>(id)].push_back(static_cast<std::int32_t>(index));
+    }
+  }
+  return consumers;
+}
+
+void remove_dead(Graph& graph) {
+  const std::vector<bool> live = live_nodes(graph);
+  std::vector<Node> nodes;
+  for (std::size_t index = 0; index < graph.nodes.size(); ++index) {
+    if (live[index]) nodes.push_back(std::move(graph.nodes[index]));
+  }
+  graph.nodes = std::move(nodes);
+
+  std::vector<bool> mentioned(graph.values.size(), false);
+  for_each_mention(graph, [&](ValueId& id) { mentioned[static_cast<std::size_t>(id)] = true; });
+  std::vector<ValueId> renumbered(graph.values.size(), kAbsent);
+  std::vector<Value> values;
+  for (std::size_t index = 0; index < graph.values.size(); ++index) {
+    if (!mentioned[index]) continue;
+    renumbered[index] = static_cast<ValueId>(values.size());
+    values.push_back(std::move(graph.values[index]));
+  }
+  graph.values = std::move(values);
+  for_each_mention(graph, [&](ValueId& id) { id = renumbered[static_cast<std::size_t>(id)]; });
+}
+
+}  // namespace colonnade

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/shape_rules.hpp"
+
+namespace colonnade {
+namespace {
+
+bool compares(BinaryKind kind) {
+  switch (kind) {
+    case BinaryKind::equal:
+    case BinaryKind::less:
+    case BinaryKind::less_or_equal:
+    case BinaryKind::greater:
+    case BinaryKind::greater_or_equal: return true;
+    default: return false;
+  }
+}
+
+bool logical(BinaryKind kind) {
+  return kind == BinaryKind::logical_and || kind == BinaryKind::logical_or || kind == BinaryKind::logical_xor;
+}
+
+DType result_dtype(BinaryKind kind, const RuleContext& ctx) {
+  if (logical(kind)) {
+    ctx.dtype_is(0, DType::boolean);
+    ctx.dtype_is(1, DType::boolean);
+    return DType::boolean;
+  }
+  if (kind == BinaryKind::pow) return ctx.dtype(0);
+  const DType common = ctx.same_dtype(0, 1);
+  return compares(kind) ? DType::boolean : common;
+}
+
+}  // namespace
+
+Types infer(const Unary& op, const RuleContext& ctx) {
+  ctx.inputs(1, 1);
+  if (op.kind == UnaryKind::logical_not) ctx.dtype_is(0, DType::boolean);
+  const bool truth = op.kind == UnaryKind::logical_not || op.kind == UnaryKind::is_nan;
+  return {{truth ? DType::boolean : ctx.dtype(0), ctx.shape(0)}};
+}
+
+Types infer(const Binary& op, const RuleContext& ctx) {
+  ctx.inputs(2, 2);
+  const DType dtype = result_dtype(op.kind, ctx);
+  return {{dtype, broadcast(ctx, ctx.shape(0), ctx.shape(1))}};
+}
+
+Types infer(const Select&, const RuleContext& ctx) {
+  ctx.inputs(3, 3);
+  ctx.dtype_is(0, DType::boolean);
+  const DType dtype = ctx.same_dtype(1, 2);
+  return {{dtype, broadcast(ctx, ctx.shape(0), broadcast(ctx, ctx.shape(1), ctx.shape(2)))}};
+}
+
+Types infer(const Cast& op, const RuleContext& ctx) {
+  ctx.inputs(1, 1);
+  if (op.to == DType::undefined) ctx.fail("has no target type");
+  return {{op.to, ctx.shape(0)}};
+}
+
+}  // namespace colonnade

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that relabel a tensor's elements or make new ones out of shapes and scalars.
+#include <cmath>
+
+#include "base/checked.hpp"
+#include "reference/elements.hpp"
+#include "reference/families.hpp"
+#include "reference/indexing.hpp"
+
+namespace colonnade::reference {
+namespace {
+
+Tensors relabelled(const Call& call) {
+  Tensor copy = call.input(0);
+  return {std::move(copy).reshaped(call.shape())};
+}
+
+template <class C>
+std::int64_t range_count(C start, C limit, C delta, const Call& call) {
+  if (delta == C{0}) call.invalid("the step is 0");
+  if constexpr (std::is_same_v<C, double>) {
+    const double count = std::ceil((limit - start) / delta);
+    if (!(count < 9e15)) call.invalid("a range of {} elements", count);
+    return count > 0 ? static_cast<std::int64_t>(count) : 0;
+  } else {
+    const bool up = delta > C{0};
+    if (up ? start >= limit : start <= limit) return 0;
+    const auto span = up ? static_cast<std::uint64_t>(limit) - static_cast<std::uint64_t>(start)
+                         : static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(limit);
+    const auto step = up ? static_cast<std::uint64_t>(delta) : 0 - static_cast<std::uint64_t>(delta);
+    return static_cast<std::int64_t>((span - 1) / step + 1);
+  }
+}
+
+template <class C>
+Tensor range_of(const Call& call) {
+  C bounds[3] = {};
+  for (std::size_t i = 0; i < 3; ++i) load(call.input(i), 0, 1, bounds + i);
+  const std::int64_t count = range_count(bounds[0], bounds[1], bounds[2], call);
+  Tensor y(call.dtype(), {count});
+  for (std::int64_t i = 0; i < count; ++i) {
+    C value{};
+    if constexpr (std::is_same_v<C, double>) {
+      value = bounds[0] + static_cast<double>(i) * bounds[2];
+    } else {
+      value = static_cast<C>(static_cast<std::uint64_t>(bounds[0]) +
+                             static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(bounds[2]));
+    }
+    store(&value, 1, y, i);
+  }
+  return y;
+}
+
+}  // namespace
+
+Tensors apply(const Reshape&, const Call& call) { return relabelled(call); }
+Tensors apply(const Flatten&, const Call& call) { return relabelled(call); }
+Tensors apply(const Squeeze&, const Call& call) { return relabelled(call); }
+Tensors apply(const Unsqueeze&, const Call& call) { return relabelled(call); }
+
+Tensors apply(const ShapeOf& op, const Call& call) {
+  const Shape& shape = call.input(0).shape();
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const auto clamp = [&](std::int64_t at) { return std::min(std::max<std::int64_t>(at < 0 ? at + rank : at, 0), rank); };
+  const std::int64_t begin = clamp(op.start), end = std::max(begin, clamp(op.end.value_or(rank)));
+  return {tensor_of(DType::i64, {end - begin}, Ints(shape.begin() + begin, shape.begin() + end))};
+}
+
+Tensors apply(const SizeOf&, const Call& call) { return {tensor_of(DType::i64, {}, Ints{call.input(0).size()})}; }
+
+Tensors apply(const Fill&, const Call& call) {
+  const Tensor& value = call.input(1);
+  if (value.size() != 1) call.invalid("the value has {} elements, expected 1", value.size());
+  Tensor y(value.dtype(), call.ints(0));
+  const Ints still(y.shape().size(), 0);
+  copy_box(value, {0, still}, y, {0, strides_of(y.shape())}, y.shape());
+  return {std::move(y)};
+}
+
+Tensors apply(const Range&, const Call& call) {
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (call.input(i).size() != 1) call.invalid("input {} has {} elements, expected 1", i, call.input(i).size());
+  }
+  Tensors outputs;
+  visit_compute(call.dtype(), call.where(), [&]<class C>(Tag<C>) { outputs.push_back(range_of<C>(call)); });
+  return outputs;
+}
+
+}  // namespace colonnade::reference

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "reference/elements.hpp"
+#include "reference/families.hpp"
+
+namespace colonnade::reference {
+namespace {
+
+using Ensemble = TreeEnsemble;
+
+bool goes_true(const Ensemble::TreeNode& node, double x) {
+  const double value = static_cast<double>(node.value);
+  if (std::isnan(x)) return node.missing_tracks_true;
+  switch (node.mode) {
+    case Ensemble::Mode::leq: return x <= value;
+    case Ensemble::Mode::lt: return x < value;
+    case Ensemble::Mode::gte: return x >= value;
+    case Ensemble::Mode::gt: return x > value;
+    case Ensemble::Mode::eq: return x == value;
+    case Ensemble::Mode::neq: return x != value;
+    case Ensemble::Mode::leaf: break;
+  }
+  return false;
+}
+
+const Ensemble::TreeNode& node_at(const Ensemble& op, std::int32_t index, const Call& call) {
+  if (index < 0 || static_cast<std::size_t>(index) >= op.nodes.size()) call.invalid("tree node {} does not exist", index);
+  return op.nodes[static_cast<std::size_t>(index)];
+}
+
+std::span<const Ensemble::Weight> leaf_of(const Ensemble& op, std::int32_t root, std::span<const double> x, const Call& call) {
+  const Ensemble::TreeNode* node = &node_at(op, root, call);
+  for (std::size_t depth = 0; node->mode != Ensemble::Mode::leaf; ++depth) {
+    if (depth > op.nodes.size()) call.invalid("a tree has a cycle");
+    if (node->feature < 0 || static_cast<std::size_t>(node->feature) >= x.size()) {
+      call.invalid("feature {} of {}", node->feature, x.size());
+    }
+    const bool taken = goes_true(*node, x[static_cast<std::size_t>(node->feature)]);
+    node = &node_at(op, taken ? node->if_true : node->if_false, call);
+  }
+  const auto first = static_cast<std::size_t>(node->first_weight), last = static_cast<std::size_t>(node->last_weight);
+  if (first > last || last > op.leaf_weights.size()) call.invalid("a leaf's weights lie outside the ensemble");
+  return std::span(op.leaf_weights).subspan(first, last - first);
+}
+
+/// The aggregate of one sample's leaves, base values added last.
+std::vector<double> scores_of(const Ensemble& op, std::span<const double> x, const Call& call) {
+  const auto targets = static_cast<std::size_t>(op.target_count);
+  std::vector<double> scores(targets, 0);
+  std::vector<bool> seen(targets, false);
+  for (const std::int32_t root : op.roots) {
+    for (const Ensemble::Weight& weight : leaf_of(op, root, x, call)) {
+      const auto target = static_cast<std::size_t>(weight.target);
+      if (target >= targets) call.invalid("target {} of {}", weight.target, targets);
+      const double value = static_cast<double>(weight.value);
+      double& score = scores[target];
+      switch (op.aggregate) {
+        case Ensemble::Aggregate::sum:
+        case Ensemble::Aggregate::average: score += value; break;
+        case Ensemble::Aggregate::min: score = seen[target] ? std::min(score, value) : value; break;
+        case Ensemble::Aggregate::max: score = seen[target] ? std::max(score, value) : value; break;
+      }
+      seen[target] = true;
+    }
+  }
+  for (std::size_t t = 0; t < targets; ++t) {
+    if (op.aggregate == Ensemble::Aggregate::average) scores[t] /= static_cast<double>(op.roots.size());
+    if (!op.base_values.empty()) scores[t] += static_cast<double>(op.base_values[op.base_values.size() == 1 ? 0 : t]);
+  }
+  return scores;
+}
+
+double logistic(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+
+/// ONNX's approximation of the inverse error function, and the probit that rests on it.
+double inverse_erf(double x) {
+  const double product = (1 - x) * (1 + x);
+  if (product == 0) return 0;
+  const double log = std::log(product);
+  const double v = 2 / (std::numbers::pi * 0.147) + 0.5 * log;
+  return std::copysign(std::sqrt(-v + std::sqrt(v * v - log / 0.147)), x);
+}
+double probit(double x) { return std::numbers::sqrt2 * inverse_erf(2 * x - 1); }
+
+void softmax(std::span<double> scores, bool keep_zeros) {
+  const double peak = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  for (double& score : scores) {
+    const bool zero = keep_zeros && std::abs(score) <= 1e-7;
+    score = zero ? score * std::exp(-peak) : std::exp(score - peak);
+    sum += score;
+  }
+  for (double& score : scores) score = sum == 0 ? 0.5 : score / sum;
+}
+
+void transform(Ensemble::Post post, std::span<double> scores) {
+  switch (post) {
+    case Ensemble::Post::none: return;
+    case Ensemble::Post::softmax: return softmax(scores, false);
+    case Ensemble::Post::softmax_zero: return softmax(scores, true);
+    case Ensemble::Post::logistic: std::transform(scores.begin(), scores.end(), scores.begin(), logistic); return;
+    case Ensemble::Post::probit: std::transform(scores.begin(), scores.end(), scores.begin(), probit); return;
+  }
+}
+
+/// The score of the one class that has weights stands for two: itself and its opposite.
+std::vector<double> binary_scores(const Ensemble& op, const std::vector<double>& scores) {
+  const std::size_t named = op.leaf_weights.empty() ? 0 : static_cast<std::size_t>(op.leaf_weights.front().target);
+  const double score = scores[named];
+  const bool complements = op.post == Ensemble::Post::none || op.post == Ensemble::Post::probit;
+  return {complements ? 1 - score : -score, score};
+}
+
+void store_label(const Ensemble& op, std::size_t best, Tensor& labels, std::int64_t row, const Call& call) {
+  if (labels.dtype() == DType::string) {
+    if (best >= op.string_labels.size()) call.unsupported("a single string label");
+    labels.strings()[static_cast<std::size_t>(row)] = op.string_labels[best];
+    return;
+  }
+  const std::int64_t label = best < op.labels.size() && op.labels.size() > 1 ? op.labels[best] : static_cast<std::int64_t>(best);
+  store(&label, 1, labels, row);
+}
+
+/// Samples as ONNX compares them: real numbers as they are, integers as float32.
+std::vector<double> samples_of(const Tensor& x) {
+  std::vector<double> values = load_all<double>(x);
+  if (!is_real(x.dtype())) {
+    for (double& value : values) value = static_cast<double>(static_cast<float>(value));
+  }
+  return values;
+}
+
+}  // namespace
+
+Tensors apply(const TreeEnsemble& op, const Call& call) {
+  const Tensor& x = call.input(0);
+  const std::size_t rank = x.shape().size();
+  const std::int64_t samples = rank == 1 ? 1 : x.shape()[0], features = x.shape()[rank - 1];
+  const std::vector<double> values = samples_of(x);
+  Tensors outputs;
+  if (op.classifier) outputs.emplace_back(call.dtype(0), Shape{samples});
+  const bool binary = op.classifier && op.binary_case;
+  outputs.emplace_back(call.dtype(op.classifier ? 1 : 0), Shape{samples, binary ? 2 : op.target_count});
+  for (std::int64_t n = 0; n < samples; ++n) {
+    const auto row = std::span(values).subspan(static_cast<std::size_t>(n * features), static_cast<std::size_t>(features));
+    std::vector<double> scores = scores_of(op, row, call);
+    if (binary) scores = binary_scores(op, scores);
+    transform(op.post, scores);
+    const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+    if (op.classifier) store_label(op, best, outputs[0], n, call);
+    store(scores.data(), static_cast<std::int64_t>(scores.size()), outputs.back(), n * static_cast<std::int64_t>(scores.size()));
+  }
+  return outputs;
+}
+
+}  // namespace colonnade::reference
