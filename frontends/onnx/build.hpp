@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "frontends/onnx/external_data.hpp"
+#include "frontends/onnx/proto.hpp"
+#include "graph/graph.hpp"
+
+namespace colonnade::onnx_import {
+
+/// Checks the model's graph and lowers its nodes. Initializers lose their data as they are converted, so that weights are
+/// in memory once.
+Graph build_graph(onnx::ModelProto& model, ExternalData external);
+
+}  // namespace colonnade::onnx_import

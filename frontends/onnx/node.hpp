@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ONNX node after model-local functions are inlined: names are final, attribute references resolved.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontends/onnx/proto.hpp"
+#include "graph/operators.hpp"
+
+namespace colonnade::onnx_import {
+
+/// Opset by canonical domain.
+using Opsets = std::map<std::string, std::int64_t, std::less<>>;
+
+struct OnnxNode {
+  std::string name;                      ///< unique enough for messages, never empty
+  std::string op_type;
+  std::string domain;                    ///< canonical
+  std::int64_t opset = 0;                ///< of the node's domain; 0 when the model does not import it
+  std::vector<std::string> inputs;       ///< "" where an optional input is not given
+  std::vector<std::string> outputs;      ///< "" where nobody asks for an output
+  std::map<std::string, const onnx::AttributeProto*, std::less<>> attributes;
+
+  /// "node 'conv1' (Conv)", how every message about it starts.
+  std::string label() const;
+};
+
+/// Attributes by name; nothing when absent. Throw Error{invalid_model} when the attribute has another type.
+std::optional<std::int64_t> find_int(const OnnxNode& node, std::string_view name);
+std::optional<float> find_float(const OnnxNode& node, std::string_view name);
+std::optional<std::string> find_string(const OnnxNode& node, std::string_view name);
+std::optional<Ints> find_ints(const OnnxNode& node, std::string_view name);
+std::optional<std::vector<float>> find_floats(const OnnxNode& node, std::string_view name);
+std::optional<std::vector<std::string>> find_strings(const OnnxNode& node, std::string_view name);
+const onnx::TensorProto* find_tensor(const OnnxNode& node, std::string_view name);
+const onnx::SparseTensorProto* find_sparse_tensor(const OnnxNode& node, std::string_view name);
+
+/// Every node of the model's main graph, calls of model-local functions replaced by their bodies (nested ones too), in
+/// the model's order. `owned` keeps attributes that the model stores in forms this build's schema does not know.
+/// Throws Error{invalid_model} for recursion, doubled functions and attributes, and malformed calls.
+std::vector<OnnxNode> flatten(const onnx::ModelProto& model, std::deque<onnx::AttributeProto>& owned);
+
+/// Opsets a list of imports names: of a doubled domain the highest counts.
+Opsets opsets_of(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports);
+
+/// The nodes in an order in which every input is produced before it is read; the given order where it is one. `given`
+/// holds names that need no producer. Throws Error{invalid_model} for undefined inputs, doubled outputs and cycles.
+std::vector<OnnxNode> sort_nodes(std::vector<OnnxNode> nodes, const std::vector<std::string>& given);
+
+/// Which nodes contribute to the named values.
+std::vector<bool> reachable(const std::vector<OnnxNode>& nodes, const std::vector<std::string>& wanted);
+
+}  // namespace colonnade::onnx_import

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+
+#include "frontends/onnx/lowering.hpp"
+
+namespace colonnade::onnx_import {
+namespace {
+
+template <UnaryKind kind>
+Values lower_unary(Lowering& low) {
+  return {unary(low, kind, low.input(0))};
+}
+
+Values unary_with(Lowering& low, UnaryKind kind, float alpha, float beta = 0) {
+  return {unary(low, kind, low.input(0), low.float_or("alpha", alpha), beta)};
+}
+
+Values lower_leaky_relu(Lowering& low) { return unary_with(low, UnaryKind::leaky_relu, 0.01f); }
+Values lower_elu(Lowering& low) { return unary_with(low, UnaryKind::elu, 1); }
+Values lower_celu(Lowering& low) { return unary_with(low, UnaryKind::celu, 1); }
+Values lower_thresholded_relu(Lowering& low) { return unary_with(low, UnaryKind::thresholded_relu, 1); }
+Values lower_selu(Lowering& low) {
+  return unary_with(low, UnaryKind::selu, 1.67326319217681884765625f, low.float_or("gamma", 1.05070102214813232421875f));
+}
+Values lower_hard_sigmoid(Lowering& low) {
+  return unary_with(low, UnaryKind::hard_sigmoid, 0.2f, low.float_or("beta", 0.5f));
+}
+
+Values lower_gelu(Lowering& low) {
+  const std::string approximate = low.string_or("approximate", "none");
+  if (approximate == "none") return {unary(low, UnaryKind::gelu_erf, low.input(0))};
+  if (approximate == "tanh") return {unary(low, UnaryKind::gelu_tanh, low.input(0))};
+  low.invalid("attribute 'approximate': '{}' does not exist", printable(approximate));
+}
+
+Values lower_swish(Lowering& low) {
+  const float alpha = low.float_or("alpha", 1);
+  const ValueId x = low.input(0);
+  if (alpha == 1) return {unary(low, UnaryKind::silu, x)};
+  const ValueId gate = unary(low, UnaryKind::sigmoid, binary(low, BinaryKind::mul, x, alpha));
+  return {binary(low, BinaryKind::mul, x, gate)};
+}
+
+Values lower_shrink(Lowering& low) {
+  const double lambda = low.float_or("lambd", 0.5f), bias = low.float_or("bias", 0);
+  const ValueId x = low.input(0);
+  const ValueId above = binary(low, BinaryKind::greater, x, lambda);
+  const ValueId below = binary(low, BinaryKind::less, x, -lambda);
+  const ValueId raised = select(low, below, binary(low, BinaryKind::add, x, bias), scalar(low, low.dtype(x), 0));
+  return {select(low, above, binary(low, BinaryKind::sub, x, bias), raised)};
+}
+
+Values lower_is_inf(Lowering& low) {
+  const ValueId x = low.input(0);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const bool positive = low.flag("detect_positive", true), negative = low.flag("detect_negative", true);
+  if (positive && negative) return {binary(low, BinaryKind::equal, unary(low, UnaryKind::abs, x), infinity)};
+  if (positive || negative) return {binary(low, BinaryKind::equal, x, positive ? infinity : -infinity)};
+  return {binary(low, BinaryKind::less, unary(low, UnaryKind::abs, x), -infinity)};
+}
+
+/// A bound as float where that is exact: given, absent (infinite) or unknown until run time.
+std::optional<float> constant_bound(const Lowering& low, ValueId bound, float absent) {
+  if (bound == kAbsent) return absent;
+  const Tensor* tensor = low.constant_of(bound);
+  if (!tensor || tensor->dtype() != DType::f32 || tensor->size() != 1) return std::nullopt;
+  return tensor->values<float>()[0];
+}
+
+Values lower_clip(Lowering& low) {
+  const ValueId x = low.input(0), least = low.optional_input(1), most = low.optional_input(2);
+  const auto a = constant_bound(low, least, -std::numeric_limits<float>::infinity());
+  const auto b = constant_bound(low, most, std::numeric_limits<float>::infinity());
+  if (a && b && is_float(low.dtype(x))) return {unary(low, UnaryKind::clip, x, *a, *b)};
+  ValueId y = x;
+  if (least != kAbsent) y = binary(low, BinaryKind::max, y, least);
+  if (most != kAbsent) y = binary(low, BinaryKind::min, y, most);
+  return {y};
+}
+
+Values lower_clip_attributes(Lowering& low) {
+  const float least = low.float_or("min", std::numeric_limits<float>::lowest());
+  const float most = low.float_or("max", std::numeric_limits<float>::max());
+  return {unary(low, UnaryKind::clip, low.input(0), least, most)};
+}
+
+template <BinaryKind kind>
+Values lower_binary(Lowering& low) {
+  return {binary(low, kind, low.input(0), low.input(1))};
+}
+
+template <BinaryKind kind>
+Values lower_variadic(Lowering& low) {
+  ValueId y = low.input(0);
+  for (std::size_t i = 1; i < low.input_count(); ++i) y = binary(low, kind, y, low.input(i));
+  return {y};
+}
+
+Values lower_mean(Lowering& low) {
+  const ValueId sum = lower_variadic<BinaryKind::add>(low).front();
+  if (low.input_count() == 1) return {sum};
+  return {binary(low, BinaryKind::div, sum, static_cast<double>(low.input_count()))};
+}
+
+Values lower_mod(Lowering& low) {
+  const BinaryKind kind = low.flag("fmod") ? BinaryKind::fmod : BinaryKind::mod;
+  return {binary(low, kind, low.input(0), low.input(1))};
+}
+
+/// The exponent may have a type of its own; the result has the base's.
+Values lower_pow(Lowering& low) {
+  const ValueId base = low.input(0), exponent = low.input(1);
+  const DType type = low.dtype(base), exponent_type = low.dtype(exponent);
+  if (type == exponent_type) return {binary(low, BinaryKind::pow, base, exponent)};
+  if (is_float(type) || !is_float(exponent_type)) return {binary(low, BinaryKind::pow, base, cast(low, exponent, type))};
+  return {cast(low, binary(low, BinaryKind::pow, cast(low, base, exponent_type), exponent), type)};
+}
+
+Values lower_bit_shift(Lowering& low) {
+  const std::string direction = low.required_string("direction");
+  const ValueId x = low.input(0);
+  const ValueId factor = binary(low, BinaryKind::pow, scalar(low, low.dtype(x), 2), low.input(1));
+  if (direction == "LEFT") return {binary(low, BinaryKind::mul, x, factor)};
+  if (direction == "RIGHT") return {binary(low, BinaryKind::div, x, factor)};
+  low.invalid("attribute 'direction': '{}' does not exist", printable(direction));
+}
+
+/// A slope of one value a channel is often stored as [C]; ONNX's broadcasting would put it along the last axis.
+Values lower_prelu(Lowering& low) {
+  const ValueId x = low.input(0);
+  ValueId slope = low.input(1);
+  const auto& shape = low.shape(slope);
+  if (shape && shape->size() == 1 && shape->front() > 1 && low.shape(x) && low.rank(x) > 2) {
+    const bool fits_last = low.dim(x, low.rank(x) - 1) == shape->front();
+    if (!fits_last && low.dim(x, 1) == shape->front()) slope = unsqueeze(low, slope, axes_between(1, low.rank(x) - 1));
+  }
+  return {binary(low, BinaryKind::prelu, x, slope)};
+}
+
+Values lower_where(Lowering& low) { return {select(low, low.input(0), low.input(1), low.input(2))}; }
+
+Values lower_cast(Lowering& low) {
+  const DType to = dtype_of(low.required_int("to"), low.node().label() + ": attribute 'to'");
+  return {low.emit(Cast{to}, {low.input(0)})};
+}
+
+Values lower_cast_like(Lowering& low) { return {low.emit(Cast{low.dtype(low.input(1))}, {low.input(0)})}; }
+
+Values lower_identity(Lowering& low) { return {unary(low, UnaryKind::identity, low.input(0))}; }
+
+constexpr Row unary_row(std::string_view name, int since, Lower lower) {
+  return {kOnnxDomain, name, since, kNoLimit, 1, 1, 1, lower};
+}
+constexpr Row binary_row(std::string_view name, int since, Lower lower) {
+  return {kOnnxDomain, name, since, kNoLimit, 2, 2, 1, lower};
+}
+constexpr Row variadic_row(std::string_view name, Lower lower) {
+  return {kOnnxDomain, name, 6, kNoLimit, 1, kNoLimit, 1, lower};
+}
+
+constexpr Row kRows[] = {
+    unary_row("Abs", 6, lower_unary<UnaryKind::abs>),
+    unary_row("Acos", 7, lower_unary<UnaryKind::acos>),
+    unary_row("Acosh", 9, lower_unary<UnaryKind::acosh>),
+    unary_row("Asin", 7, lower_unary<UnaryKind::asin>),
+    unary_row("Asinh", 9, lower_unary<UnaryKind::asinh>),
+    unary_row("Atan", 7, lower_unary<UnaryKind::atan>),
+    unary_row("Atanh", 9, lower_unary<UnaryKind::atanh>),
+    unary_row("BitwiseNot", 18, lower_unary<UnaryKind::bitwise_not>),
+    unary_row("Ceil", 6, lower_unary<UnaryKind::ceil>),
+    unary_row("Celu", 12, lower_celu),
+    unary_row("Cos", 7, lower_unary<UnaryKind::cos>),
+    unary_row("Cosh", 9, lower_unary<UnaryKind::cosh>),
+    unary_row("Elu", 6, lower_elu),
+    unary_row("Erf", 9, lower_unary<UnaryKind::erf>),
+    unary_row("Exp", 6, lower_unary<UnaryKind::exp>),
+    unary_row("Floor", 6, lower_unary<UnaryKind::floor>),
+    unary_row("Gelu", 20, lower_gelu),
+    unary_row("HardSigmoid", 6, lower_hard_sigmoid),
+    unary_row("HardSwish", 14, lower_unary<UnaryKind::hard_swish>),
+    unary_row("Identity", 1, lower_identity),
+    unary_row("IsInf", 10, lower_is_inf),
+    unary_row("IsNaN", 9, lower_unary<UnaryKind::is_nan>),
+    unary_row("LeakyRelu", 6, lower_leaky_relu),
+    unary_row("Log", 6, lower_unary<UnaryKind::log>),
+    unary_row("Mish", 18, lower_unary<UnaryKind::mish>),
+    unary_row("Neg", 6, lower_unary<UnaryKind::neg>),
+    unary_row("Not", 1, lower_unary<UnaryKind::logical_not>),
+    unary_row("Reciprocal", 6, lower_unary<UnaryKind::reciprocal>),
+    unary_row("Relu", 6, lower_unary<UnaryKind::relu>),
+    unary_row("Round", 11, lower_unary<UnaryKind::round>),
+    unary_row("Selu", 6, lower_selu),
+    unary_row("Shrink", 9, lower_shrink),
+    unary_row("Sigmoid", 6, lower_unary<UnaryKind::sigmoid>),
+    unary_row("Sign", 9, lower_unary<UnaryKind::sign>),
+    unary_row("Sin", 7, lower_unary<UnaryKind::sin>),
+    unary_row("Sinh", 9, lower_unary<UnaryKind::sinh>),
+    unary_row("Softplus", 1, lower_unary<UnaryKind::softplus>),
+    unary_row("Softsign", 1, lower_unary<UnaryKind::softsign>),
+    unary_row("Sqrt", 6, lower_unary<UnaryKind::sqrt>),
+    unary_row("Swish", 24, lower_swish),
+    unary_row("Tan", 7, lower_unary<UnaryKind::tan>),
+    unary_row("Tanh", 6, lower_unary<UnaryKind::tanh>),
+    unary_row("ThresholdedRelu", 1, lower_thresholded_relu),
+    unary_row("Cast", 6, lower_cast),
+    {kOnnxDomain, "Clip", 6, 10, 1, 1, 1, lower_clip_attributes},
+    {kOnnxDomain, "Clip", 11, kNoLimit, 1, 3, 1, lower_clip},
+    binary_row("Add", 7, lower_binary<BinaryKind::add>),
+    binary_row("And", 7, lower_binary<BinaryKind::logical_and>),
+    binary_row("BitShift", 11, lower_bit_shift),
+    binary_row("BitwiseAnd", 18, lower_binary<BinaryKind::bitwise_and>),
+    binary_row("BitwiseOr", 18, lower_binary<BinaryKind::bitwise_or>),
+    binary_row("BitwiseXor", 18, lower_binary<BinaryKind::bitwise_xor>),
+    binary_row("CastLike", 15, lower_cast_like),
+    binary_row("Div", 7, lower_binary<BinaryKind::div>),
+    binary_row("Equal", 7, lower_binary<BinaryKind::equal>),
+    binary_row("Greater", 7, lower_binary<BinaryKind::greater>),
+    binary_row("GreaterOrEqual", 12, lower_binary<BinaryKind::greater_or_equal>),
+    binary_row("Less", 7, lower_binary<BinaryKind::less>),
+    binary_row("LessOrEqual", 12, lower_binary<BinaryKind::less_or_equal>),
+    binary_row("Mod", 10, lower_mod),
+    binary_row("Mul", 7, lower_binary<BinaryKind::mul>),
+    binary_row("Or", 7, lower_binary<BinaryKind::logical_or>),
+    binary_row("PRelu", 7, lower_prelu),
+    binary_row("Pow", 7, lower_pow),
+    binary_row("Sub", 7, lower_binary<BinaryKind::sub>),
+    binary_row("Xor", 7, lower_binary<BinaryKind::logical_xor>),
+    variadic_row("Max", lower_variadic<BinaryKind::max>),
+    variadic_row("Mean", lower_mean),
+    variadic_row("Min", lower_variadic<BinaryKind::min>),
+    variadic_row("Sum", lower_variadic<BinaryKind::add>),
+    {kOnnxDomain, "Where", 9, kNoLimit, 3, 3, 1, lower_where},
+};
+
+}  // namespace
+
+std::span<const Row> elementwise_rows() { return kRows; }
+
+}  // namespace colonnade::onnx_import

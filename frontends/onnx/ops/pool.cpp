@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/onnx/ops/window.hpp"
+
+namespace colonnade::onnx_import {
+namespace {
+
+/// Indices of a two-dimensional pool count columns first.
+ValueId column_major_indices(Lowering& low, ValueId indices) {
+  const std::int64_t height = low.dim(low.input(0), 2), width = low.dim(low.input(0), 3);
+  if (low.rank(low.input(0)) != 4 || height < 1 || width < 1) {
+    low.unsupported("storage_order 1 with indices needs a 4-D input of known size");
+  }
+  const ValueId position = binary(low, BinaryKind::mod, indices, static_cast<double>(height * width));
+  const ValueId base = binary(low, BinaryKind::sub, indices, position);
+  const ValueId row = binary(low, BinaryKind::div, position, static_cast<double>(width));
+  const ValueId column = binary(low, BinaryKind::mod, position, static_cast<double>(width));
+  const ValueId start = binary(low, BinaryKind::mul, column, static_cast<double>(height));
+  return binary(low, BinaryKind::add, base, binary(low, BinaryKind::add, start, row));
+}
+
+Values lower_window_pool(Lowering& low, PoolKind kind) {
+  const auto kernel = read_kernel(low);
+  if (!kernel || kernel->empty()) low.invalid("attribute 'kernel_shape' is required");
+  const auto rank = static_cast<std::int64_t>(kernel->size()) + 2;
+  const ValueId x = low.input(0);
+  if (low.shape(x) && low.rank(x) != rank) {
+    low.invalid("expected an input of rank {} for its kernel, found rank {}", rank, low.rank(x));
+  }
+  Window window = read_window(low, *kernel);
+  lift(window);
+  Pool pool{.kind = kind, .kernel = window.kernel, .strides = window.strides, .dilations = window.dilations,
+            .pads = window.pads, .auto_pad = window.auto_pad, .ceil_mode = low.flag("ceil_mode"),
+            .count_include_pad = low.flag("count_include_pad"), .p = low.int_or("p", 2)};
+  if (pool.p < 1) low.invalid("attribute 'p': {} is not positive", pool.p);
+  const std::size_t outputs = low.wants_output(1) ? 2 : 1;
+  Values results = low.emit_all(std::move(pool), {to_window_layout(low, x, rank)}, outputs);
+  for (auto& result : results) result = from_window_layout(low, result, rank);
+  if (outputs == 2 && low.flag("storage_order")) results[1] = column_major_indices(low, results[1]);
+  return results;
+}
+
+template <PoolKind kind>
+Values lower_pool(Lowering& low) {
+  return lower_window_pool(low, kind);
+}
+
+Ints spatial_axes(const Lowering& low) {
+  const std::int64_t rank = low.rank(low.input(0));
+  if (rank < 3) low.invalid("expected an input of rank 3 or more, found rank {}", rank);
+  return axes_between(2, rank);
+}
+
+template <ReduceKind kind>
+Values lower_global_pool(Lowering& low) {
+  return {reduce(low, kind, low.input(0), spatial_axes(low))};
+}
+
+Values lower_global_lp_pool(Lowering& low) {
+  const std::int64_t p = low.int_or("p", 2);
+  const Ints axes = spatial_axes(low);
+  if (p < 1) low.invalid("attribute 'p': {} is not positive", p);
+  if (p <= 2) return {reduce(low, p == 1 ? ReduceKind::l1 : ReduceKind::l2, low.input(0), axes)};
+  const ValueId powers = binary(low, BinaryKind::pow, unary(low, UnaryKind::abs, low.input(0)), static_cast<double>(p));
+  return {binary(low, BinaryKind::pow, reduce(low, ReduceKind::sum, powers, axes), 1 / static_cast<double>(p))};
+}
+
+constexpr Row kRows[] = {
+    {kOnnxDomain, "MaxPool", 1, kNoLimit, 1, 1, 2, lower_pool<PoolKind::max>},
+    {kOnnxDomain, "AveragePool", 1, kNoLimit, 1, 1, 1, lower_pool<PoolKind::average>},
+    {kOnnxDomain, "LpPool", 2, kNoLimit, 1, 1, 1, lower_pool<PoolKind::lp>},
+    {kOnnxDomain, "GlobalAveragePool", 1, kNoLimit, 1, 1, 1, lower_global_pool<ReduceKind::mean>},
+    {kOnnxDomain, "GlobalMaxPool", 1, kNoLimit, 1, 1, 1, lower_global_pool<ReduceKind::max>},
+    {kOnnxDomain, "GlobalLpPool", 2, kNoLimit, 1, 1, 1, lower_global_lp_pool},
+};
+
+}  // namespace
+
+std::span<const Row> pool_rows() { return kRows; }
+
+}  // namespace colonnade::onnx_import

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/onnx/lowering.hpp"
+
+namespace colonnade::onnx_import {
+namespace {
+
+Values lower_reshape(Lowering& low) {
+  return {low.emit(Reshape{.allow_zero = low.flag("allowzero")}, {low.input(0), low.input(1)})};
+}
+
+Values lower_flatten(Lowering& low) {
+  const ValueId x = low.input(0);
+  std::int64_t axis = low.int_or("axis", 1);
+  if (low.shape(x)) {
+    const std::int64_t rank = low.rank(x);
+    if (axis < -rank || axis > rank) low.invalid("axis {} is out of range for rank {}", axis, rank);
+    if (axis < 0) axis += rank;
+  }
+  return {low.emit(Flatten{axis}, {x})};
+}
+
+template <class Op>
+Values lower_axes_attribute(Lowering& low) {
+  const auto axes = find_ints(low.node(), "axes");
+  if (axes) return {low.emit(Op{}, {low.input(0), ints(low, *axes)})};
+  if constexpr (std::is_same_v<Op, Unsqueeze>) low.invalid("attribute 'axes' is required");
+  return {low.emit(Op{}, {low.input(0)})};
+}
+
+template <class Op>
+Values lower_axes_input(Lowering& low) {
+  if (low.optional_input(1) == kAbsent) return {low.emit(Op{}, {low.input(0)})};
+  return {low.emit(Op{}, {low.input(0), low.input(1)})};
+}
+
+Values lower_unsqueeze(Lowering& low) { return {low.emit(Unsqueeze{}, {low.input(0), low.input(1)})}; }
+
+Values lower_transpose(Lowering& low) {
+  return {transpose(low, low.input(0), find_ints(low.node(), "perm").value_or(Ints()))};
+}
+
+Values lower_expand(Lowering& low) { return {low.emit(Expand{}, {low.input(0), low.input(1)})}; }
+Values lower_tile(Lowering& low) { return {low.emit(Tile{}, {low.input(0), low.input(1)})}; }
+Values lower_size(Lowering& low) { return {low.emit(SizeOf{}, {low.input(0)})}; }
+
+Values lower_shape(Lowering& low) {
+  return {low.emit(ShapeOf{.start = low.int_or("start", 0), .end = find_int(low.node(), "end")}, {low.input(0)})};
+}
+
+bool trains(const Lowering& low) {
+  const ValueId mode = low.optional_input(2);
+  if (mode == kAbsent) return false;
+  const Tensor* tensor = low.constant_of(mode);
+  if (!tensor || tensor->dtype() != DType::boolean || tensor->size() != 1) {
+    low.unsupported("training_mode must be a constant");
+  }
+  return tensor->values<std::uint8_t>()[0] != 0;
+}
+
+/// Inference: everything passes. The mask, where asked for, is all ones.
+Values lower_dropout(Lowering& low) {
+  const ValueId x = low.input(0);
+  if (trains(low)) low.unsupported("training mode is not supported");
+  Values outputs = {unary(low, UnaryKind::identity, x)};
+  if (low.wants_output(1)) {
+    const ValueId one = scalar(low, low.opset() < 10 ? low.dtype(x) : DType::boolean, 1);
+    outputs.push_back(low.emit(Fill{}, {shape_of(low, x), one}));
+  }
+  return outputs;
+}
+
+std::int64_t read_block(const Lowering& low) {
+  const std::int64_t block = low.required_int("blocksize");
+  if (block < 1 || block > (std::int64_t{1} << 20)) low.invalid("attribute 'blocksize': {} is out of range", block);
+  return block;
+}
+
+Values lower_depth_to_space(Lowering& low) {
+  const std::string mode = low.string_or("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") low.invalid("attribute 'mode': '{}' does not exist", printable(mode));
+  return {low.emit(DepthToSpace{.block = read_block(low), .crd = mode == "CRD"}, {low.input(0)})};
+}
+
+Values lower_space_to_depth(Lowering& low) { return {low.emit(SpaceToDepth{.block = read_block(low)}, {low.input(0)})}; }
+
+constexpr Row kRows[] = {
+    {kOnnxDomain, "Reshape", 5, kNoLimit, 2, 2, 1, lower_reshape},
+    {kOnnxDomain, "Flatten", 1, kNoLimit, 1, 1, 1, lower_flatten},
+    {kOnnxDomain, "Squeeze", 1, 12, 1, 1, 1, lower_axes_attribute<Squeeze>},
+    {kOnnxDomain, "Squeeze", 13, kNoLimit, 1, 2, 1, lower_axes_input<Squeeze>},
+    {kOnnxDomain, "Unsqueeze", 1, 12, 1, 1, 1, lower_axes_attribute<Unsqueeze>},
+    {kOnnxDomain, "Unsqueeze", 13, kNoLimit, 2, 2, 1, lower_unsqueeze},
+    {kOnnxDomain, "Transpose", 1, kNoLimit, 1, 1, 1, lower_transpose},
+    {kOnnxDomain, "Expand", 8, kNoLimit, 2, 2, 1, lower_expand},
+    {kOnnxDomain, "Tile", 6, kNoLimit, 2, 2, 1, lower_tile},
+    {kOnnxDomain, "Shape", 1, kNoLimit, 1, 1, 1, lower_shape},
+    {kOnnxDomain, "Size", 1, kNoLimit, 1, 1, 1, lower_size},
+    {kOnnxDomain, "Dropout", 7, 11, 1, 1, 2, lower_dropout},
+    {kOnnxDomain, "Dropout", 12, kNoLimit, 1, 3, 2, lower_dropout},
+    {kOnnxDomain, "DepthToSpace", 1, kNoLimit, 1, 1, 1, lower_depth_to_space},
+    {kOnnxDomain, "SpaceToDepth", 1, kNoLimit, 1, 1, 1, lower_space_to_depth},
+};
+
+}  // namespace
+
+std::span<const Row> shape_rows() { return kRows; }
+
+}  // namespace colonnade::onnx_import

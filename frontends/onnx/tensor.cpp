@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/onnx/tensor.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "base/checked.hpp"
+#include "frontends/onnx/onnx.hpp"
+
+namespace colonnade::onnx_import {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "raw_data is little-endian");
+
+constexpr std::int64_t kMostDenseBytes = std::int64_t{1} << 30;
+
+Shape shape_from(const google::protobuf::RepeatedField<std::int64_t>& dims, std::string_view where) {
+  Shape shape(dims.begin(), dims.end());
+  for (const std::int64_t dim : shape) {
+    if (dim < 0) fail(ErrorCode::invalid_model, "{}: dimension {} is negative", where, dim);
+  }
+  return shape;
+}
+
+/// Elements of the shape; a product that overflows is the model's fault.
+std::int64_t count_of(const Shape& shape, std::size_t element_bytes, std::string_view where) {
+  std::int64_t count = 1;
+  const bool is_empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  for (const std::int64_t dim : shape) {
+    const auto product = try_mul(count, is_empty ? std::min<std::int64_t>(dim, 1) : dim);
+    if (!product) fail(ErrorCode::invalid_model, "{}: shape [{}] overflows", where, fmt::join(shape, ","));
+    count = *product;
+  }
+  if (!try_mul(count, static_cast<std::int64_t>(std::max<std::size_t>(element_bytes, 1)))) {
+    fail(ErrorCode::invalid_model, "{}: shape [{}] overflows", where, fmt::join(shape, ","));
+  }
+  return count;
+}
+
+enum class Storage { floats, int32s, int64s, doubles, uint64s, strings };
+
+Storage storage_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return Storage::floats;
+    case DType::f64: return Storage::doubles;
+    case DType::i64: return Storage::int64s;
+    case DType::u32:
+    case DType::u64: return Storage::uint64s;
+    case DType::string: return Storage::strings;
+    case DType::f16:
+    case DType::bf16:
+    case DType::i8:
+    case DType::i16:
+    case DType::i32:
+    case DType::u8:
+    case DType::u16:
+    case DType::boolean:
+    case DType::undefined: break;
+  }
+  return Storage::int32s;
+}
+
+std::int64_t stored_count(const onnx::TensorProto& proto, Storage storage) {
+  switch (storage) {
+    case Storage::floats: return proto.float_data_size();
+    case Storage::int32s: return proto.int32_data_size();
+    case Storage::int64s: return proto.int64_data_size();
+    case Storage::doubles: return proto.double_data_size();
+    case Storage::uint64s: return proto.uint64_data_size();
+    case Storage::strings: return proto.string_data_size();
+  }
+  return 0;
+}
+
+std::int64_t stored_anywhere(const onnx::TensorProto& proto) {
+  std::int64_t count = 0;
+  for (const auto storage : {Storage::floats, Storage::int32s, Storage::int64s, Storage::doubles, Storage::uint64s,
+                             Storage::strings}) {
+    count += stored_count(proto, storage);
+  }
+  return count;
+}
+
+template <class To, class Field>
+void copy_field(const Field& field, Tensor& tensor, std::string_view where) {
+  const auto target = tensor.values<To>();
+  for (int i = 0; i < field.size(); ++i) {
+    const auto value = field.Get(i);
+    const To narrow = static_cast<To>(value);
+    if (static_cast<decltype(value)>(narrow) != value) {
+      fail(ErrorCode::invalid_model, "{}: element {} is {}, which {} cannot hold", where, i, value,
+           name_of(tensor.dtype()));
+    }
+    target[static_cast<std::size_t>(i)] = narrow;
+  }
+}
+
+void copy_int32s(const onnx::TensorProto& proto, Tensor& tensor, std::string_view where) {
+  const auto& field = proto.int32_data();
+  switch (tensor.dtype()) {
+    case DType::i32: return copy_field<std::int32_t>(field, tensor, where);
+    case DType::i16: return copy_field<std::int16_t>(field, tensor, where);
+    case DType::i8: return copy_field<std::int8_t>(field, tensor, where);
+    case DType::u8: return copy_field<std::uint8_t>(field, tensor, where);
+    case DType::boolean: {
+      for (int i = 0; i < field.size(); ++i) tensor.values<std::uint8_t>()[static_cast<std::size_t>(i)] = field.Get(i) != 0;
+      return;
+    }
+    default: return copy_field<std::uint16_t>(field, tensor, where);
+  }
+}
+
+void copy_typed(const onnx::TensorProto& proto, Tensor& tensor, std::string_view where) {
+  const auto copy = [&](const auto& field) {
+    if (!field.empty()) std::memcpy(tensor.data(), field.data(), tensor.byte_size());
+  };
+  switch (storage_of(tensor.dtype())) {
+    case Storage::floats: return copy(proto.float_data());
+    case Storage::doubles: return copy(proto.double_data());
+    case Storage::int64s: return copy(proto.int64_data());
+    case Storage::strings: {
+      tensor.strings().assign(proto.string_data().begin(), proto.string_data().end());
+      return;
+    }
+    case Storage::uint64s: {
+      if (tensor.dtype() == DType::u64) return copy(proto.uint64_data());
+      return copy_field<std::uint32_t>(proto.uint64_data(), tensor, where);
+    }
+    case Storage::int32s: return copy_int32s(proto, tensor, where);
+  }
+}
+
+/// A byte that is neither 0 nor 1 is not a boolean any kernel may see.
+void normalise_booleans(Tensor& tensor) {
+  if (tensor.dtype() != DType::boolean) return;
+  for (auto& value : tensor.values<std::uint8_t>()) value = value != 0;
+}
+
+Tensor external_tensor(const onnx::TensorProto& proto, DType dtype, Shape shape, std::string_view where,
+                       ExternalData& external) {
+  if (dtype == DType::string) fail(ErrorCode::invalid_model, "{}: strings cannot be external data", where);
+  if (!proto.raw_data().empty() || stored_anywhere(proto) > 0) {
+    fail(ErrorCode::invalid_model, "{}: has both external and inline data", where);
+  }
+  const std::int64_t bytes = count_of(shape, size_of(dtype), where) * static_cast<std::int64_t>(size_of(dtype));
+  const ExternalLocation location = parse_location(proto, where);
+  if (location.length && *location.length != bytes) {
+    fail(ErrorCode::invalid_model, "{}: external data: expected {} bytes for {}[{}], found length {}", where, bytes,
+         name_of(dtype), fmt::join(shape, ","), *location.length);
+  }
+  const std::int64_t size = external.open(location, where);
+  if (location.offset > size || bytes > size - location.offset) {
+    fail(ErrorCode::invalid_model, "{}: external data: {} bytes at offset {} lie beyond the file's {} bytes", where, bytes,
+         location.offset, size);
+  }
+  Tensor tensor(dtype, std::move(shape));
+  external.read(location.offset, {static_cast<std::byte*>(tensor.data()), tensor.byte_size()}, where);
+  normalise_booleans(tensor);
+  return tensor;
+}
+
+void check_typed_count(const onnx::TensorProto& proto, DType dtype, std::int64_t count, std::string_view where) {
+  const std::int64_t stored = stored_count(proto, storage_of(dtype));
+  if (stored_anywhere(proto) != stored) {
+    fail(ErrorCode::invalid_model, "{}: data lies in a field that {} does not use", where, name_of(dtype));
+  }
+  if (stored != count) {
+    fail(ErrorCode::invalid_model, "{}: expected {} elements for its shape, found {}", where, count, stored);
+  }
+}
+
+}  // namespace
+
+DType dtype_of(std::int64_t data_type, std::string_view where) {
+  static constexpr DType kTypes[] = {
+      DType::undefined, DType::f32,    DType::u8,      DType::i8,  DType::u16, DType::i16, DType::i32,
+      DType::i64,       DType::string, DType::boolean, DType::f16, DType::f64, DType::u32, DType::u64,
+      DType::undefined, DType::undefined, DType::bf16};
+  static constexpr std::string_view kUnsupported[] = {
+      "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
+      "uint4", "int4", "float4e2m1", "float8e8m0", "uint2", "int2"};
+  if (data_type >= 1 && data_type < static_cast<std::int64_t>(std::size(kTypes))) {
+    const DType dtype = kTypes[data_type];
+    if (dtype != DType::undefined) return dtype;
+  }
+  if (data_type >= 14 && data_type < 14 + static_cast<std::int64_t>(std::size(kUnsupported))) {
+    fail(ErrorCode::unsupported, "{}: element type {} is not supported", where, kUnsupported[data_type - 14]);
+  }
+  fail(ErrorCode::invalid_model, "{}: element type {} does not exist", where, data_type);
+}
+
+int data_type_of(DType dtype) {
+  switch (dtype) {
+    case DType::undefined: return onnx::TensorProto::UNDEFINED;
+    case DType::f32: return onnx::TensorProto::FLOAT;
+    case DType::f64: return onnx::TensorProto::DOUBLE;
+    case DType::f16: return onnx::TensorProto::FLOAT16;
+    case DType::bf16: return onnx::TensorProto::BFLOAT16;
+    case DType::i8: return onnx::TensorProto::INT8;
+    case DType::i16: return onnx::TensorProto::INT16;
+    case DType::i32: return onnx::TensorProto::INT32;
+    case DType::i64: return onnx::TensorProto::INT64;
+    case DType::u8: return onnx::TensorProto::UINT8;
+    case DType::u16: return onnx::TensorProto::UINT16;
+    case DType::u32: return onnx::TensorProto::UINT32;
+    case DType::u64: return onnx::TensorProto::UINT64;
+    case DType::boolean: return onnx::TensorProto::BOOL;
+    case DType::string: return onnx::TensorProto::STRING;
+  }
+  return onnx::TensorProto::UNDEFINED;
+}
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t kLongest = 200;
+  std::string clean(text.substr(0, kLongest));
+  for (char& c : clean) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  if (text.size() > kLongest) clean += "...";
+  return clean;
+}
+
+Tensor tensor_from(const onnx::TensorProto& proto, std::string_view where, ExternalData& external) {
+  const DType dtype = dtype_of(proto.data_type(), where);
+  if (proto.has_segment()) fail(ErrorCode::unsupported, "{}: segmented tensors are not supported", where);
+  Shape shape = shape_from(proto.dims(), where);
+  if (proto.data_location() == onnx::TensorProto::EXTERNAL) {
+    return external_tensor(proto, dtype, std::move(shape), where, external);
+  }
+  if (proto.external_data_size() > 0) {
+    fail(ErrorCode::invalid_model, "{}: has external data but is not marked external", where);
+  }
+  const std::int64_t count = count_of(shape, size_of(dtype), where);
+  const std::string& raw = proto.raw_data();
+  const bool is_raw = !raw.empty();
+  if (is_raw && stored_anywhere(proto) > 0) fail(ErrorCode::invalid_model, "{}: has both raw and typed data", where);
+  if (is_raw && dtype == DType::string) fail(ErrorCode::invalid_model, "{}: strings cannot be raw data", where);
+  if (!is_raw) check_typed_count(proto, dtype, count, where);
+  const std::size_t bytes = static_cast<std::size_t>(count) * size_of(dtype);
+  if (is_raw && raw.size() != bytes) {
+    fail(ErrorCode::invalid_model, "{}: expected {} bytes of raw data for {}[{}], found {}", where, bytes, name_of(dtype),
+         fmt::join(shape, ","), raw.size());
+  }
+  Tensor tensor(dtype, std::move(shape));
+  if (is_raw) {
+    std::memcpy(tensor.data(), raw.data(), raw.size());
+  } else {
+    copy_typed(proto, tensor, where);
+  }
+  normalise_booleans(tensor);
+  return tensor;
+}
+
+namespace {
+
+/// Row-major position of the entry; its index is linear or one a dimension.
+std::int64_t sparse_position(std::span<const std::int64_t> index, const Shape& shape, std::int64_t count,
+                             std::string_view where) {
+  std::int64_t position = 0;
+  for (std::size_t axis = 0; axis < index.size(); ++axis) {
+    const std::int64_t dim = index.size() == 1 ? count : shape[axis];
+    if (index[axis] < 0 || index[axis] >= dim) {
+      fail(ErrorCode::invalid_model, "{}: sparse index {} is out of range [0,{})", where, index[axis], dim);
+    }
+    position = position * dim + index[axis];
+  }
+  return position;
+}
+
+}  // namespace
+
+Tensor tensor_from(const onnx::SparseTensorProto& proto, std::string_view where, ExternalData& external) {
+  const Tensor values = tensor_from(proto.values(), where, external);
+  const Tensor indices = tensor_from(proto.indices(), where, external);
+  Shape shape = shape_from(proto.dims(), where);
+  const std::size_t element_bytes = size_of(values.dtype());
+  const std::int64_t count = count_of(shape, element_bytes, where);
+  if (element_bytes == 0) fail(ErrorCode::unsupported, "{}: sparse strings are not supported", where);
+  if (values.shape().size() != 1 || indices.dtype() != DType::i64) {
+    fail(ErrorCode::invalid_model, "{}: sparse values must be 1-D and their indices int64", where);
+  }
+  const std::int64_t entries = values.size();
+  const bool is_linear = indices.shape() == Shape{entries};
+  if (!is_linear && indices.shape() != Shape{entries, static_cast<std::int64_t>(shape.size())}) {
+    fail(ErrorCode::invalid_model, "{}: sparse indices [{}] do not fit {} values of rank {}", where,
+         fmt::join(indices.shape(), ","), entries, shape.size());
+  }
+  if (count * static_cast<std::int64_t>(element_bytes) > kMostDenseBytes) {
+    fail(ErrorCode::resource_limit, "{}: sparse tensor [{}] is larger than {} bytes when dense", where,
+         fmt::join(shape, ","), kMostDenseBytes);
+  }
+  const std::size_t index_size = is_linear ? 1 : shape.size();
+  Tensor dense(values.dtype(), shape);
+  for (std::int64_t i = 0; i < entries; ++i) {
+    const auto entry = static_cast<std::size_t>(i);
+    const auto index = indices.values<std::int64_t>().subspan(entry * index_size, index_size);
+    const auto position = static_cast<std::size_t>(sparse_position(index, shape, count, where));
+    std::memcpy(static_cast<std::byte*>(dense.data()) + position * element_bytes,
+                static_cast<const std::byte*>(values.data()) + entry * element_bytes, element_bytes);
+  }
+  return dense;
+}
+
+Tensor parse_tensor(std::span<const std::byte> bytes) {
+  onnx::TensorProto proto;
+  if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()) ||
+      !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    fail(ErrorCode::invalid_input, "not an ONNX TensorProto: {} bytes", bytes.size());
+  }
+  try {
+    ExternalData none;
+    return tensor_from(proto, fmt::format("tensor '{}'", printable(proto.name())), none);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_model) throw;
+    throw Error(ErrorCode::invalid_input, error.what());
+  }
+}
+
+std::string serialize_tensor(const Tensor& tensor, std::string_view name) {
+  onnx::TensorProto proto;
+  proto.set_name(std::string(name));
+  proto.set_data_type(data_type_of(tensor.dtype()));
+  for (const std::int64_t dim : tensor.shape()) proto.add_dims(dim);
+  if (tensor.dtype() == DType::string) {
+    for (const auto& text : tensor.strings()) proto.add_string_data(text);
+  } else {
+    if (tensor.byte_size() > static_cast<std::size_t>(std::numeric_limits<int>::max()) - 4096) {
+      fail(ErrorCode::unsupported, "tensor '{}': {} bytes do not fit a protobuf message", printable(name),
+           tensor.byte_size());
+    }
+    proto.set_raw_data(tensor.data(), tensor.byte_size());
+  }
+  return proto.SerializeAsString();
+}
+
+}  // namespace colonnade::onnx_import
