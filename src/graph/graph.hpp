@@ -106,7 +106,8 @@ RowShape row_shape(const Shape& shape);
 
 /// Access map: the input rows (of input `input`, see row_shape) that output rows `rows` need, clipped to the tensor;
 /// nothing: all of them (or the operator does not work by rows). Inputs that are read whole by design (weights, constants,
-/// one value per image and channel) answer nothing as well.
+/// one value per image and channel) answer nothing as well. For a Transpose between channels-first and channels-last
+/// (rank 4) the interval counts rows of the image (H) on either side.
 std::optional<Interval> access_rows(const Graph& graph, const Node& node, std::size_t input, Interval rows);
 
 /// Floating-point operations of the node (a fused multiply-add counts two); static shapes only.

@@ -78,6 +78,9 @@ std::optional<Shape> broadcast(const RuleContext& ctx, const std::optional<Shape
 /// Normalised, distinct axes.
 Ints normalized_axes(const RuleContext& ctx, const Ints& axes, std::int64_t rank);
 
+/// Product of the sizes of all axes an einsum runs over; the inputs' shapes must be static.
+double einsum_points(const Einsum& op, const RuleContext& ctx);
+
 Types infer(const Unary&, const RuleContext&);
 Types infer(const Binary&, const RuleContext&);
 Types infer(const Select&, const RuleContext&);

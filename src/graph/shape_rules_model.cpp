@@ -93,6 +93,21 @@ void bind_term(const RuleContext& ctx, EinsumSizes& sizes, const Term& term, std
   if (term.ellipsis) sizes.ellipsis = broadcast(ctx, sizes.ellipsis, Shape(first, first + static_cast<std::ptrdiff_t>(hidden)));
 }
 
+std::vector<Term> input_terms(const Einsum& op, const RuleContext& ctx) {
+  std::vector<Term> terms = parse_terms(ctx, std::string_view(op.equation).substr(0, op.equation.find("->")));
+  if (terms.size() != ctx.input_count()) {
+    ctx.fail("the equation has {} terms, {} inputs are given", terms.size(), ctx.input_count());
+  }
+  ctx.inputs(terms.size(), terms.size());
+  return terms;
+}
+
+EinsumSizes bound_sizes(const RuleContext& ctx, const std::vector<Term>& terms) {
+  EinsumSizes sizes;
+  for (std::size_t input = 0; input < terms.size(); ++input) bind_term(ctx, sizes, terms[input], input);
+  return sizes;
+}
+
 std::int64_t gates_of(RecurrentKind kind) {
   switch (kind) {
     case RecurrentKind::rnn: return 1;
@@ -141,17 +156,22 @@ void check_features(const RuleContext& ctx, const TreeEnsemble& op, std::int64_t
 
 }  // namespace
 
+double einsum_points(const Einsum& op, const RuleContext& ctx) {
+  const EinsumSizes sizes = bound_sizes(ctx, input_terms(op, ctx));
+  double points = 1;
+  for (const auto& [letter, dim] : sizes.letters) points *= static_cast<double>(dim);
+  if (sizes.ellipsis) points *= static_cast<double>(product_of(*sizes.ellipsis));
+  return points;
+}
+
 Types infer(const Einsum& op, const RuleContext& ctx) {
   const std::size_t arrow = op.equation.find("->");
-  const std::vector<Term> terms = parse_terms(ctx, std::string_view(op.equation).substr(0, arrow));
-  if (terms.size() != ctx.input_count()) ctx.fail("the equation has {} terms, {} inputs are given", terms.size(), ctx.input_count());
-  ctx.inputs(terms.size(), terms.size());
-  EinsumSizes sizes;
+  const std::vector<Term> terms = input_terms(op, ctx);
+  const EinsumSizes sizes = bound_sizes(ctx, terms);
   DType dtype = DType::undefined;
   for (std::size_t input = 0; input < terms.size(); ++input) {
     const DType common = ctx.same_dtype(input, 0);
     dtype = dtype == DType::undefined ? common : dtype;
-    bind_term(ctx, sizes, terms[input], input);
   }
   const Term output = arrow == std::string::npos ? implicit_output(terms)
                                                  : parse_term(ctx, std::string_view(op.equation).substr(arrow + 2));
