@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
+# What the engine links. Found by file where the package's own CMake files ask for more than the engine needs (oneDNN's
+# want OpenCL) or do not exist (ONNX, hwloc). colonnadeConfig.cmake includes this file for the static library.
 find_package(PkgConfig REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(Protobuf REQUIRED)
 find_package(fmt REQUIRED)
-find_package(dnnl REQUIRED)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
+find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)
+find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_path(ONNX_INCLUDE_DIR onnx/onnx-ml.pb.h REQUIRED)
 find_library(ONNX_PROTO_LIBRARY onnx_proto REQUIRED)
+mark_as_advanced(DNNL_INCLUDE_DIR DNNL_LIBRARY ONNX_INCLUDE_DIR ONNX_PROTO_LIBRARY)
 
 add_library(colonnade_private_dependencies INTERFACE)
 target_link_libraries(colonnade_private_dependencies INTERFACE
-  OpenMP::OpenMP_CXX protobuf::libprotobuf ${ONNX_PROTO_LIBRARY} fmt::fmt DNNL::dnnl nlohmann_json::nlohmann_json PkgConfig::hwloc)
-target_include_directories(colonnade_private_dependencies SYSTEM INTERFACE ${ONNX_INCLUDE_DIR})
+  OpenMP::OpenMP_CXX protobuf::libprotobuf ${ONNX_PROTO_LIBRARY} fmt::fmt ${DNNL_LIBRARY} nlohmann_json::nlohmann_json PkgConfig::hwloc)
+target_include_directories(colonnade_private_dependencies SYSTEM INTERFACE ${ONNX_INCLUDE_DIR} ${DNNL_INCLUDE_DIR})
 target_compile_definitions(colonnade_private_dependencies INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
 
 find_package(CLI11 REQUIRED)
