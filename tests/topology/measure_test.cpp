@@ -25,7 +25,7 @@ TEST(PeakKernels, ChainsReachTheirFixedPoint) {
 TEST(PeakKernels, SumReadsEveryFloatOnce) {
   for (const kernels::peak::Kernel& kernel : kernels::peak::table()) {
     if (kernel.isa > kernels::host_isa()) continue;
-    for (const std::size_t count : {0, 1, 3, 4, 7, 15, 16, 17, 127, 128, 129, 1001}) {
+    for (const std::size_t count : {0u, 1u, 3u, 4u, 7u, 15u, 16u, 17u, 127u, 128u, 129u, 1001u}) {
       std::vector<float> values(count);
       std::iota(values.begin(), values.end(), 1.0f);
       const auto n = static_cast<float>(count);
