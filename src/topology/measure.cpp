@@ -45,9 +45,11 @@ template <class Work>
 double seconds_per_repetition(int threads, const Work& work) {
   std::int64_t repetitions = 1;
   const auto run = [&] { return team_seconds(threads, [&](int thread) { work(thread, repetitions); }); };
-  for (double seconds = run(); seconds < kRunSeconds; seconds = run()) {
-    repetitions = std::max(repetitions * 2, static_cast<std::int64_t>(static_cast<double>(repetitions) * kRunSeconds /
-                                                                      std::max(seconds, kRunSeconds / 1000)));
+  double seconds = run();
+  while (seconds < kRunSeconds) {
+    const double factor = kRunSeconds / std::max(seconds, kRunSeconds / 1000);
+    repetitions = std::max(repetitions * 2, static_cast<std::int64_t>(static_cast<double>(repetitions) * factor));
+    seconds = run();
   }
   double fewest = std::numeric_limits<double>::max();
   for (int i = 0; i < kRuns; ++i) fewest = std::min(fewest, run());
