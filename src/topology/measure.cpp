@@ -40,19 +40,25 @@ double team_seconds(int threads, const Work& work) {
   return end - begin;
 }
 
-/// Fewest seconds a repetition of `work(thread, repetitions)`, over runs long enough for the clock.
+/// Repetitions that keep one thread busy long enough for the clock. Found without a team, whose barriers wait for
+/// whatever else the machine does.
+template <class Work>
+std::int64_t repetitions_for_clock(const Work& work) {
+  for (std::int64_t repetitions = 1;; repetitions *= 2) {
+    const double begin = seconds_now();
+    work(0, repetitions);
+    if (seconds_now() - begin >= kRunSeconds) return repetitions;
+  }
+}
+
+/// Fewest seconds a repetition of `work(thread, repetitions)`, over several runs.
 template <class Work>
 double seconds_per_repetition(int threads, const Work& work) {
-  std::int64_t repetitions = 1;
-  const auto run = [&] { return team_seconds(threads, [&](int thread) { work(thread, repetitions); }); };
-  double seconds = run();
-  while (seconds < kRunSeconds) {
-    const double factor = kRunSeconds / std::max(seconds, kRunSeconds / 1000);
-    repetitions = std::max(repetitions * 2, static_cast<std::int64_t>(static_cast<double>(repetitions) * factor));
-    seconds = run();
-  }
+  const std::int64_t repetitions = repetitions_for_clock(work);
   double fewest = std::numeric_limits<double>::max();
-  for (int i = 0; i < kRuns; ++i) fewest = std::min(fewest, run());
+  for (int i = 0; i < kRuns; ++i) {
+    fewest = std::min(fewest, team_seconds(threads, [&](int thread) { work(thread, repetitions); }));
+  }
   return fewest / static_cast<double>(repetitions);
 }
 
