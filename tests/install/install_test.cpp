@@ -12,8 +12,8 @@ namespace colonnade {
 namespace {
 
 using test::ProcessResult;
-using test::quoted;
 using test::run_process;
+using test::shell_word;
 
 const std::string kConsumer = COLONNADE_SOURCE_DIR "/tests/install/consumer";
 
@@ -25,7 +25,7 @@ class Install : public testing::Test {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
     const ProcessResult result =
-        run_process("cmake --install " + quoted(COLONNADE_BINARY_DIR) + " --prefix " + quoted(prefix()));
+        run_process("cmake --install " + shell_word(COLONNADE_BINARY_DIR) + " --prefix " + shell_word(prefix()));
     ASSERT_EQ(result.status, 0) << result.output;
   }
   static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
@@ -59,14 +59,14 @@ class InstallCMake : public Install, public testing::WithParamInterface<const ch
 
 TEST_P(InstallCMake, ConsumerBuildsAndRuns) {
   const std::string build = folder() + "/build-" + GetParam();
-  const ProcessResult configured = run_process("cmake -S " + quoted(kConsumer) + " -B " + quoted(build) +
-                                               " -DLIBRARY=" + GetParam() + " -DCMAKE_PREFIX_PATH=" + quoted(prefix()) +
-                                               " -DCMAKE_CXX_COMPILER=" + quoted(COLONNADE_CXX_COMPILER) +
-                                               " -DCMAKE_CXX_FLAGS=" + quoted(sanitize_flags()));
+  const ProcessResult configured = run_process(
+      "cmake -S " + shell_word(kConsumer) + " -B " + shell_word(build) + " -DLIBRARY=" + GetParam() +
+      " -DCMAKE_PREFIX_PATH=" + shell_word(prefix()) + " -DCMAKE_CXX_COMPILER=" + shell_word(COLONNADE_CXX_COMPILER) +
+      " -DCMAKE_CXX_FLAGS=" + shell_word(sanitize_flags()));
   ASSERT_EQ(configured.status, 0) << configured.output;
-  const ProcessResult built = run_process("cmake --build " + quoted(build));
+  const ProcessResult built = run_process("cmake --build " + shell_word(build));
   ASSERT_EQ(built.status, 0) << built.output;
-  expect_inputs(run_process(quoted(build + "/consumer")));
+  expect_inputs(run_process(shell_word(build + "/consumer")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Libraries, InstallCMake, testing::Values("shared", "static"),
@@ -76,29 +76,29 @@ TEST_F(Install, ConsumerBuildsAndRunsByPkgConfig) {
   const std::string pc_folder = std::filesystem::path(installed("colonnade.pc")).parent_path().string();
   const std::string library_folder = std::filesystem::path(installed("libcolonnade.so")).parent_path().string();
   const std::string program = folder() + "/by-pkg-config";
-  const ProcessResult built =
-      run_process("export PKG_CONFIG_PATH=" + quoted(pc_folder) + "; " + quoted(COLONNADE_CXX_COMPILER) +
-                  " -std=c++20 " + sanitize_flags() + " " + quoted(kConsumer + "/main.cpp") + " -o " + quoted(program) +
-                  " $(pkg-config --cflags --libs colonnade) -Wl,-rpath," + quoted(library_folder));
+  const ProcessResult built = run_process(
+      "export PKG_CONFIG_PATH=" + shell_word(pc_folder) + "; " + shell_word(COLONNADE_CXX_COMPILER) + " -std=c++20 " +
+      sanitize_flags() + " " + shell_word(kConsumer + "/main.cpp") + " -o " + shell_word(program) +
+      " $(pkg-config --cflags --libs colonnade) -Wl,-rpath," + shell_word(library_folder));
   ASSERT_EQ(built.status, 0) << built.output;
-  expect_inputs(run_process(quoted(program)));
+  expect_inputs(run_process(shell_word(program)));
 }
 
 TEST_F(Install, CommandLineToolRuns) {
-  const ProcessResult result = run_process(quoted(installed("bin") + "/colonnade") + " --version");
+  const ProcessResult result = run_process(shell_word(installed("bin") + "/colonnade") + " --version");
   EXPECT_EQ(result.status, 0) << result.output;
 }
 
 TEST_F(Install, SharedLibraryLeaksNoDependency) {
   const ProcessResult result =
-      run_process("grep -niE 'protobuf|hwloc|dnnl|onnx|fmt|OpenMP' " + quoted(installed("colonnade-shared.cmake")));
+      run_process("grep -niE 'protobuf|hwloc|dnnl|onnx|fmt|OpenMP' " + shell_word(installed("colonnade-shared.cmake")));
   EXPECT_EQ(result.status, 1) << result.output;
 }
 
 TEST_F(Install, PackageFilesNameNoPathOfTheBuild) {
   const ProcessResult result =
-      run_process("grep -rnF -e " + quoted(COLONNADE_SOURCE_DIR) + " -e " + quoted(prefix()) +
-                  " --include='*.cmake' --include='*.pc' --include='*.hpp' " + quoted(prefix()));
+      run_process("grep -rnF -e " + shell_word(COLONNADE_SOURCE_DIR) + " -e " + shell_word(prefix()) +
+                  " --include='*.cmake' --include='*.pc' --include='*.hpp' " + shell_word(prefix()));
   EXPECT_EQ(result.status, 1) << result.output;
 }
 

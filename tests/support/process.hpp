@@ -29,7 +29,7 @@ inline ProcessResult run_process(const std::string& command) {
 }
 
 /// `text` as one word of a shell command.
-inline std::string quoted(const std::string& text) {
+inline std::string shell_word(const std::string& text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
