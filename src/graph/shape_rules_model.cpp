@@ -109,21 +109,6 @@ EinsumSizes bound_sizes(const RuleContext& ctx, const std::vector<Term>& terms) 
   return sizes;
 }
 
-std::vector<Term> input_terms(const Einsum& op, const RuleContext& ctx) {
-  std::vector<Term> terms = parse_terms(ctx, std::string_view(op.equation).substr(0, op.equation.find("->")));
-  if (terms.size() != ctx.input_count()) {
-    ctx.fail("the equation has {} terms, {} inputs are given", terms.size(), ctx.input_count());
-  }
-  ctx.inputs(terms.size(), terms.size());
-  return terms;
-}
-
-EinsumSizes bound_sizes(const RuleContext& ctx, const std::vector<Term>& terms) {
-  EinsumSizes sizes;
-  for (std::size_t input = 0; input < terms.size(); ++input) bind_term(ctx, sizes, terms[input], input);
-  return sizes;
-}
-
 std::int64_t gates_of(RecurrentKind kind) {
   switch (kind) {
     case RecurrentKind::rnn: return 1;
