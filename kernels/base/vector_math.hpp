@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementary functions of a Vec, within 4 units in the last place over all floats: infinities, NaN and subnormals
 // included. The functions built on an exponential keep their relative accuracy where they vanish, with two wider
-// bounds: gelu_erf is within 7 units, gelu_tanh loses |u| units for an argument u = 2 sqrt(2 / pi) (x + 0.044715 x^3)
+// bounds: gelu_erf is within 7 units, gelu_tanh loses 3 |u| units for an argument u = 2 sqrt(2 / pi) (x + 0.044715 x^3)
 // of its exponential.
 // As simd.hpp, everything lives in an anonymous namespace and is compiled once per tier.
 #pragma once
