@@ -34,7 +34,7 @@ inline Vec zero() { return {_mm512_setzero_ps()}; }
 inline Vec broadcast(float x) { return {_mm512_set1_ps(x)}; }
 inline Vec load(const float* p) { return {_mm512_loadu_ps(p)}; }
 inline void store(float* p, Vec x) { _mm512_storeu_ps(p, x.v); }
-inline Mask first_lanes(std::size_t n) { return static_cast<Mask>((1u << n) - 1u); }  // n < 16
+inline Mask first_lanes(std::size_t n) { return static_cast<Mask>((1u << n) - 1u); }  // n <= 16
 inline Vec load_first(const float* p, std::size_t n) { return {_mm512_maskz_loadu_ps(first_lanes(n), p)}; }
 inline void store_first(float* p, Vec x, std::size_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), x.v); }
 inline Vec operator+(Vec a, Vec b) { return {_mm512_add_ps(a.v, b.v)}; }
