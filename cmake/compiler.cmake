@@ -29,3 +29,6 @@ target_compile_options(colonnade_warnings INTERFACE -Wall -Wextra -Wconversion -
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(colonnade_warnings INTERFACE -Wno-restrict)
 endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(colonnade_warnings INTERFACE -Wno-unknown-warning-option)  # pragmas that only GCC knows
+endif()

@@ -25,8 +25,8 @@ std::string include_flags() {
 void expect_compiles(const std::vector<SourceFile>& headers, const std::string& compiler) {
   std::string names;
   for (const SourceFile& header : headers) names += header.path + "\n";
-  const std::string one = "printf '#include \"%s\"\\nextern int one_declaration;\\n' \"$1\" | " + compiler + include_flags() +
-                          " -fsyntax-only - || { echo \"FAILED $1\"; exit 1; }";
+  const std::string one = "printf '#include \"%s\"\\nextern int one_declaration;\\n' \"$1\" | " + compiler +
+                          include_flags() + " -fsyntax-only - || { echo \"FAILED $1\"; exit 1; }";
   const unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   const auto result = run_process("printf '%s' " + shell_word(names) + " | xargs -P " + std::to_string(jobs) +
                                   " -n 1 sh -c " + shell_word(one) + " check");
