@@ -169,8 +169,8 @@ std::vector<StreamResult> run_streams(const BenchOptions& options, const Model& 
 
 int total_threads(const BenchOptions& options, const Json& machine) {
   if (options.engine.threads > 0 && options.engine.threads < options.streams)
-    throw Error(ErrorCode::invalid_argument, fmt::format("{} streams need at least {} threads, --threads is {}", options.streams,
-                                                         options.streams, options.engine.threads));
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} streams need at least {} threads, --threads is {}",
+                                                         options.streams, options.streams, options.engine.threads));
   if (options.engine.threads > 0) return options.engine.threads;
   const double by_machine = number_in(machine, "default_threads", std::max(1u, std::thread::hardware_concurrency()));
   return std::max(static_cast<int>(by_machine), options.streams);

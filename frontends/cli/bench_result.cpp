@@ -30,15 +30,16 @@ Json timed_segments(const BenchResult& result) {
   for (const Json& segment : array_in(result.description, "segments")) {
     const double index = number_in(segment, "index", static_cast<double>(segments.size()));
     const double ms = ms_by_index.contains(index) ? ms_by_index[index] : 0;
-    segments.push_back({{"index", index},
-                        {"kind", text_in(segment, "kind", "unknown")},
-                        {"operators", array_in(segment, "operators").size()},
-                        {"first", array_in(segment, "operators").empty() ? "" : text_in(array_in(segment, "operators")[0], "node")},
-                        {"ms", ms},
-                        {"share", ratio(ms, total)},
-                        {"flop", number_in(segment, "flop")},
-                        {"gflops", rate(number_in(segment, "flop"), ms)},
-                        {"predicted_ms", number_in(segment, "predicted_ms")}});
+    segments.push_back(
+        {{"index", index},
+         {"kind", text_in(segment, "kind", "unknown")},
+         {"operators", array_in(segment, "operators").size()},
+         {"first", array_in(segment, "operators").empty() ? "" : text_in(array_in(segment, "operators")[0], "node")},
+         {"ms", ms},
+         {"share", ratio(ms, total)},
+         {"flop", number_in(segment, "flop")},
+         {"gflops", rate(number_in(segment, "flop"), ms)},
+         {"predicted_ms", number_in(segment, "predicted_ms")}});
   }
   return segments;
 }
@@ -74,8 +75,8 @@ std::string machine_line(const Json& machine) {
   std::string caches;
   for (const Json& cache : array_in(machine, "caches"))
     caches += fmt::format(", L{:.0f} {}", number_in(cache, "level"), human_bytes(number_in(cache, "bytes")));
-  return fmt::format("{}, {}, {} cores{}", text_in(machine, "cpu_model", "unknown cpu"), text_in(machine, "isa", "unknown isa"),
-                     text_in(machine, "physical_cores", "?"), caches);
+  return fmt::format("{}, {}, {} cores{}", text_in(machine, "cpu_model", "unknown cpu"),
+                     text_in(machine, "isa", "unknown isa"), text_in(machine, "physical_cores", "?"), caches);
 }
 
 std::string latency_text(const BenchResult& result) {
@@ -87,7 +88,8 @@ std::string latency_text(const BenchResult& result) {
                         human_ms(result.percentile(0.9)), human_ms(result.percentile(0.95)),
                         human_ms(result.percentile(0.99)), human_ms(latencies.back())});
   std::string throughput = fmt::format("{:.2f} runs/s", result.runs_per_s());
-  if (result.batch > 1) throughput += fmt::format(", {:.2f} samples/s", result.runs_per_s() * static_cast<double>(result.batch));
+  if (result.batch > 1)
+    throughput += fmt::format(", {:.2f} samples/s", result.runs_per_s() * static_cast<double>(result.batch));
   return fmt::format("latency of {} runs\n{}throughput   {}\n", latencies.size(), table.text(), throughput);
 }
 
@@ -96,8 +98,9 @@ std::string segment_text(const BenchResult& result) {
   table.right = {0, 2, 3, 4, 5, 6};
   table.rows.push_back({"segment", "kind", "operators", "time", "share", "GFLOP/s", "predicted", "first operator"});
   for (const Json& item : timed_segments(result))
-    table.rows.push_back({fmt::format("{:.0f}", number_in(item, "index")), text_in(item, "kind"), text_in(item, "operators"),
-                          human_ms(number_in(item, "ms")), fmt::format("{:.1f} %", 100 * number_in(item, "share")),
+    table.rows.push_back({fmt::format("{:.0f}", number_in(item, "index")), text_in(item, "kind"),
+                          text_in(item, "operators"), human_ms(number_in(item, "ms")),
+                          fmt::format("{:.1f} %", 100 * number_in(item, "share")),
                           fmt::format("{:.1f}", number_in(item, "gflops")), human_ms(number_in(item, "predicted_ms")),
                           shortened(text_in(item, "first"), 40)});
   return table.rows.size() > 1 ? "\n" + table.text("") : "";
@@ -110,13 +113,15 @@ std::string operator_text(const BenchResult& result) {
   table.rows.push_back({"operator", "type", "segment", "time", "share", "GFLOP/s"});
   for (const Json& item : operators) {
     if (table.rows.size() > kOperatorsShown) break;
-    table.rows.push_back({shortened(text_in(item, "node"), 40), text_in(item, "op"), fmt::format("{:.0f}", number_in(item, "segment")),
-                          human_ms(number_in(item, "ms")), fmt::format("{:.1f} %", 100 * number_in(item, "share")),
+    table.rows.push_back({shortened(text_in(item, "node"), 40), text_in(item, "op"),
+                          fmt::format("{:.0f}", number_in(item, "segment")), human_ms(number_in(item, "ms")),
+                          fmt::format("{:.1f} %", 100 * number_in(item, "share")),
                           number_in(item, "flop") > 0 ? fmt::format("{:.1f}", number_in(item, "gflops")) : "-"});
   }
   if (operators.empty()) return "";
   const std::string rest = operators.size() > kOperatorsShown
-                               ? fmt::format("({} more operators)\n", operators.size() - kOperatorsShown) : "";
+                               ? fmt::format("({} more operators)\n", operators.size() - kOperatorsShown)
+                               : "";
   return "\n" + table.text("") + rest;
 }
 
@@ -126,7 +131,8 @@ std::string island_text(const BenchResult& result) {
   Table table;
   table.rows.push_back({"island", "type", "engine", "reason"});
   for (const Json& item : islands)
-    table.rows.push_back({shortened(text_in(item, "node"), 40), text_in(item, "op"), text_in(item, "engine"), text_in(item, "reason")});
+    table.rows.push_back(
+        {shortened(text_in(item, "node"), 40), text_in(item, "op"), text_in(item, "engine"), text_in(item, "reason")});
   return "\n" + table.text("");
 }
 
@@ -194,13 +200,14 @@ std::string to_text(const BenchResult& result, bool quiet) {
   if (quiet) return latency_text(result);
   const std::size_t above_idle = result.peak_rss_bytes - std::min(result.idle_rss_bytes, result.peak_rss_bytes);
   std::string out = fmt::format("model        {}\nmachine      {}\n", result.model, machine_line(result.machine));
-  out += fmt::format("run          {} thread{}, {} stream{}, batch {}, schedule {}\n", result.threads, result.threads == 1 ? "" : "s",
-                     result.streams, result.streams == 1 ? "" : "s", result.batch,
+  out += fmt::format("run          {} thread{}, {} stream{}, batch {}, schedule {}\n", result.threads,
+                     result.threads == 1 ? "" : "s", result.streams, result.streams == 1 ? "" : "s", result.batch,
                      text_in(result.description, "schedule", "unknown"));
-  out += fmt::format("start        load {}, plan {}, first run {}\n", human_ms(result.load_ms), human_ms(result.plan_ms),
-                     human_ms(result.first_run_ms));
-  out += fmt::format("memory       weights {}, arena {}, peak above idle {}\n", human_bytes(static_cast<double>(result.weights_bytes)),
-                     human_bytes(static_cast<double>(result.arena_bytes)), human_bytes(static_cast<double>(above_idle)));
+  out += fmt::format("start        load {}, plan {}, first run {}\n", human_ms(result.load_ms),
+                     human_ms(result.plan_ms), human_ms(result.first_run_ms));
+  out += fmt::format(
+      "memory       weights {}, arena {}, peak above idle {}\n", human_bytes(static_cast<double>(result.weights_bytes)),
+      human_bytes(static_cast<double>(result.arena_bytes)), human_bytes(static_cast<double>(above_idle)));
   out += latency_text(result);
   out += fmt::format("arithmetic   {}flop a run, {:.1f} GFLOP/s, {:.1f} % of the FMA peak ({:.0f} GFLOP/s)\n",
                      human_count(result.flop()), result.gflops(), result.percent_of_peak(), result.peak_gflops);

@@ -52,8 +52,8 @@ Case read_case(const fs::path& folder, const Model& model) {
            read_data_side(folder, "output", model.outputs())};
   for (std::size_t i = 0; i < one.inputs.size(); ++i)
     if (one.inputs[i].dtype() == DType::undefined)
-      throw Error(ErrorCode::invalid_input, fmt::format("'{}' has no value of input {} ('{}')", folder.string(), i,
-                                                        model.inputs()[i].name));
+      throw Error(ErrorCode::invalid_input,
+                  fmt::format("'{}' has no value of input {} ('{}')", folder.string(), i, model.inputs()[i].name));
   return one;
 }
 
@@ -69,7 +69,8 @@ std::vector<Case> read_data(const std::string& data, const Model& model) {
   std::vector<Case> cases;
   for (const fs::path& folder : folders) cases.push_back(read_case(folder, model));
   if (cases.empty())
-    throw Error(ErrorCode::invalid_input, fmt::format("'{}' has no input_0.pb, inputs.npz or test_data_set_* folder", data));
+    throw Error(ErrorCode::invalid_input,
+                fmt::format("'{}' has no input_0.pb, inputs.npz or test_data_set_* folder", data));
   return cases;
 }
 
@@ -82,7 +83,8 @@ std::vector<Case> collect_cases(const CheckOptions& options, const Model& model)
 }
 
 bool expects_nothing(const Case& one) {
-  return std::all_of(one.expected.begin(), one.expected.end(), [](const Tensor& t) { return t.dtype() == DType::undefined; });
+  return std::all_of(one.expected.begin(), one.expected.end(),
+                     [](const Tensor& t) { return t.dtype() == DType::undefined; });
 }
 
 std::string island_text(const Json& description) {
@@ -91,7 +93,8 @@ std::string island_text(const Json& description) {
   Table table;
   table.rows.push_back({"island", "operator", "engine", "reason"});
   for (const Json& island : islands)
-    table.rows.push_back({text_in(island, "node"), text_in(island, "op"), text_in(island, "engine"), text_in(island, "reason")});
+    table.rows.push_back(
+        {text_in(island, "node"), text_in(island, "op"), text_in(island, "engine"), text_in(island, "reason")});
   return fmt::format("islands: {}\n{}", islands.size(), table.text());
 }
 
@@ -102,7 +105,8 @@ Tolerance chosen_tolerance(const CheckOptions& options, DType dtype) {
   return tolerance;
 }
 
-bool compare_outputs(const CheckOptions& options, const Model& model, const Case& one, std::span<const Tensor> found, Table& table) {
+bool compare_outputs(const CheckOptions& options, const Model& model, const Case& one, std::span<const Tensor> found,
+                     Table& table) {
   bool good = true;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (one.expected[i].dtype() == DType::undefined) continue;
@@ -111,8 +115,9 @@ bool compare_outputs(const CheckOptions& options, const Model& model, const Case
     const std::string name = one.name.empty() ? model.outputs()[i].name : one.name + "/" + model.outputs()[i].name;
     table.rows.push_back({name, fmt::format("{} {}", name_of(found[i].dtype()), shape_text(found[i].shape())),
                           fmt::format("{:.3g}", result.largest_difference), fmt::format("{:.3g}", result.largest_share),
-                          result.equal ? "PASS" : fmt::format("FAIL {} of {} wrong: {}", result.wrong_elements,
-                                                              found[i].size(), result.mismatch)});
+                          result.equal ? "PASS"
+                                       : fmt::format("FAIL {} of {} wrong: {}", result.wrong_elements, found[i].size(),
+                                                     result.mismatch)});
   }
   return good;
 }
@@ -130,8 +135,9 @@ bool compare_schedules(const CheckOptions& options, std::span<const TensorView> 
       const std::vector<Tensor> found = session.run(inputs);
       const bool equal = std::equal(found.begin(), found.end(), first.begin(), first.end(), identical);
       good = good && equal;
-      table.rows.push_back({name.empty() ? "bits" : name + "/bits", fmt::format("{}, {} thread{}", schedule, count, count == 1 ? "" : "s"),
-                            "", "", equal ? "PASS" : "FAIL differs from the first run"});
+      table.rows.push_back({name.empty() ? "bits" : name + "/bits",
+                            fmt::format("{}, {} thread{}", schedule, count, count == 1 ? "" : "s"), "", "",
+                            equal ? "PASS" : "FAIL differs from the first run"});
       if (threads == 1) break;
     }
   return good;
@@ -142,7 +148,8 @@ bool compare_schedules(const CheckOptions& options, std::span<const TensorView> 
 int execute(const CheckOptions& options, std::string& out) {
   const Model model = open_model(options.engine);
   std::vector<Case> cases = collect_cases(options, model);
-  const ShapeMap shapes = options.data.empty() ? shape_overrides(model.inputs(), cases[0].inputs, options.shape) : ShapeMap();
+  const ShapeMap shapes =
+      options.data.empty() ? shape_overrides(model.inputs(), cases[0].inputs, options.shape) : ShapeMap();
   if (!options.quiet) out += island_text(parse_json(model.describe(shapes)));
   Session session(model);
   Table table;

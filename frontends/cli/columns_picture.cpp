@@ -10,13 +10,16 @@
 namespace colonnade::cli {
 namespace {
 
-constexpr double kTop = 64;               ///< room for segment titles
-constexpr double kHeight = 280;           ///< of the tallest tensor
+constexpr double kTop = 64;      ///< room for segment titles
+constexpr double kHeight = 280;  ///< of the tallest tensor
 constexpr double kLeft = 16;
-constexpr double kTarget = 1080;          ///< width that few operators fill
+constexpr double kTarget = 1096;  ///< width that few operators are stretched to
+constexpr double kMostStretch = 4;
 constexpr double kMinBar = 7;
-constexpr double kMaxBar = 46;
-constexpr double kLabelRoom = 150;        ///< for slanted operator names
+constexpr double kMaxBar = 30;
+constexpr double kGap = 9;
+constexpr std::size_t kLongestLabel = 22;
+constexpr double kLabelSlope = 5.4;  ///< height of one slanted character
 constexpr double kSegmentPadding = 14;
 constexpr double kSegmentGap = 12;
 constexpr double kNarrowestTitle = 90;
@@ -27,7 +30,7 @@ struct Bar {
   double x = 0;
   double width = 0;
   double height = 0;
-  double live = 1;                        ///< share of the rows that exist at a time
+  double live = 1;  ///< share of the rows that exist at a time
 };
 
 struct Group {
@@ -43,13 +46,12 @@ struct Scale {
   double smallest_bytes = 1;
   double largest_bytes = 1;
   double most_rows = 1;
-  double stretch = 1;
-  double gap = 6;
 
   double bar_width(double bytes) const {
-    if (largest_bytes <= smallest_bytes) return 22 * stretch;
-    const double position = std::log2(std::max(bytes, smallest_bytes) / smallest_bytes) / std::log2(largest_bytes / smallest_bytes);
-    return (kMinBar + position * (kMaxBar - kMinBar) * 0.6) * stretch;
+    if (largest_bytes <= smallest_bytes) return (kMinBar + kMaxBar) / 2;
+    const double position =
+        std::log2(std::max(bytes, smallest_bytes) / smallest_bytes) / std::log2(largest_bytes / smallest_bytes);
+    return kMinBar + position * (kMaxBar - kMinBar);
   }
   double bar_height(double rows) const { return std::max(12.0, kHeight * std::sqrt(std::max(rows, 1.0) / most_rows)); }
 };
@@ -60,23 +62,13 @@ double bytes_of(const Json& item) { return std::max(1.0, number_in(item, "bytes"
 
 Scale measure(const Json& plan) {
   Scale scale;
-  double count = 0;
-  double groups = 0;
   scale.smallest_bytes = HUGE_VAL;
-  for (const Json& segment : array_in(plan, "segments")) {
-    ++groups;
+  for (const Json& segment : array_in(plan, "segments"))
     for (const Json& item : array_in(segment, "operators")) {
-      ++count;
       scale.smallest_bytes = std::min(scale.smallest_bytes, bytes_of(item));
       scale.largest_bytes = std::max(scale.largest_bytes, bytes_of(item));
       scale.most_rows = std::max(scale.most_rows, rows_of(item));
     }
-  }
-  if (count == 0) scale.smallest_bytes = 1;
-  const double room = kTarget - groups * (2 * kSegmentPadding + kSegmentGap);
-  const double each = room / std::max(count, 1.0);
-  scale.stretch = std::clamp(each / 40, 1.0, 2.6);
-  scale.gap = std::clamp(each - 22 * scale.stretch, 8.0, 44.0);
   return scale;
 }
 
@@ -94,14 +86,39 @@ std::vector<Group> place(const Json& plan, const Scale& scale) {
     for (const Json& item : array_in(segment, "operators")) {
       const double width = scale.bar_width(bytes_of(item));
       group.bars.push_back({&item, x, width, scale.bar_height(rows_of(item)), live_share(item, group.kind)});
-      x += width + scale.gap;
+      x += width + kGap;
     }
-    x += kSegmentPadding - (group.bars.empty() ? 0 : scale.gap);
+    x += kSegmentPadding - (group.bars.empty() ? 0 : kGap);
     group.width = x - group.x;
     x += kSegmentGap;
     groups.push_back(std::move(group));
   }
   return groups;
+}
+
+/// Widens a picture that would leave the page empty.
+void stretch(std::vector<Group>& groups) {
+  if (groups.empty()) return;
+  const double used = groups.back().x + groups.back().width - kLeft;
+  const double factor = std::clamp((kTarget - kLeft) / used, 1.0, kMostStretch);
+  const auto moved = [&](double x) { return kLeft + (x - kLeft) * factor; };
+  for (Group& group : groups) {
+    group.x = moved(group.x);
+    group.width *= factor;
+    for (Bar& bar : group.bars) {
+      bar.x = moved(bar.x);
+      bar.width *= factor;
+    }
+  }
+}
+
+std::string label_of(const Bar& bar) { return shortened(text_in(*bar.item, "op", "?"), kLongestLabel); }
+
+double label_room(const std::vector<Group>& groups) {
+  std::size_t longest = 4;
+  for (const Group& group : groups)
+    for (const Bar& bar : group.bars) longest = std::max(longest, label_of(bar).size());
+  return 30 + kLabelSlope * static_cast<double>(longest);
 }
 
 double middle() { return kTop + kHeight / 2; }
@@ -115,9 +132,11 @@ std::pair<double, double> live_band(const Bar& bar) {
 
 std::string bar_title(const Bar& bar, const std::string& kind) {
   const Json& item = *bar.item;
-  std::string text = fmt::format("{}\n{}  {}", text_in(item, "node", "(unnamed)"), text_in(item, "op", "?"), shape_in(item));
+  std::string text =
+      fmt::format("{}\n{}  {}", text_in(item, "node", "(unnamed)"), text_in(item, "op", "?"), shape_in(item));
   if (bar.live < 1)
-    text += fmt::format("\nlive rows {} of {} ({:.1f} %)", text_in(item, "ring_rows"), text_in(item, "rows"), 100 * bar.live);
+    text += fmt::format("\nlive rows {} of {} ({:.1f} %)", text_in(item, "ring_rows"), text_in(item, "rows"),
+                        100 * bar.live);
   else
     text += fmt::format("\nwhole: {} rows", text_in(item, "rows", "?"));
   text += fmt::format("\n{} as a whole tensor", human_bytes(number_in(item, "bytes")));
@@ -129,23 +148,24 @@ std::string bar_title(const Bar& bar, const std::string& kind) {
 std::string flow(const Bar& from, const Bar& to) {
   const auto [from_top, from_band] = live_band(from);
   const auto [to_top, to_band] = live_band(to);
-  return fmt::format("<path class=\"flow\" d=\"M{:.1f} {:.1f} L{:.1f} {:.1f} L{:.1f} {:.1f} L{:.1f} {:.1f} Z\"/>\n", from.x + from.width,
-                     from_top, to.x, to_top, to.x, to_top + to_band, from.x + from.width, from_top + from_band);
+  return fmt::format("<path class=\"flow\" d=\"M{:.1f} {:.1f} L{:.1f} {:.1f} L{:.1f} {:.1f} L{:.1f} {:.1f} Z\"/>\n",
+                     from.x + from.width, from_top, to.x, to_top, to.x, to_top + to_band, from.x + from.width,
+                     from_top + from_band);
 }
 
 std::string draw_bar(const Bar& bar, const std::string& kind) {
   const double top = middle() - bar.height / 2;
   const auto [band_top, band] = live_band(bar);
   std::string out = fmt::format("<g class=\"bar\"><title>{}</title>\n", escaped(bar_title(bar, kind)));
-  out += fmt::format("<rect class=\"ghost\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"2\"/>\n", bar.x, top,
-                     bar.width, bar.height);
+  out += fmt::format("<rect class=\"ghost\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"2\"/>\n",
+                     bar.x, top, bar.width, bar.height);
   const char* style = kind == "island" ? "island" : bar.live < 1 ? "live" : "whole";
-  out += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"2\"/>\n", style, bar.x,
-                     band_top, bar.width, band);
+  out += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"2\"/>\n",
+                     style, bar.x, band_top, bar.width, band);
   const double anchor_x = bar.x + bar.width / 2;
   const double anchor_y = kTop + kHeight + 18;
-  out += fmt::format("<text class=\"op\" transform=\"translate({:.1f} {:.1f}) rotate(60)\">{}</text></g>\n", anchor_x - 3, anchor_y,
-                     escaped(shortened(text_in(*bar.item, "op", "?"), 22)));
+  out += fmt::format("<text class=\"op\" transform=\"translate({:.1f} {:.1f}) rotate(60)\">{}</text></g>\n",
+                     anchor_x - 3, anchor_y, escaped(label_of(bar)));
   return out;
 }
 
@@ -165,9 +185,12 @@ std::string row_labels(const Group& group) {
 
 std::string group_title(const Group& group) {
   const Json& segment = *group.segment;
-  std::string text = fmt::format("segment {}: {}, {} operators", text_in(segment, "index", "?"), group.kind, group.bars.size());
-  if (group.kind == "columns") text += fmt::format("\n{}, {} rows a step", columns_in(segment), text_in(segment, "rows_per_step", "?"));
-  text += fmt::format("\nrings {}, weights {}", human_bytes(number_in(segment, "ring_bytes")), human_bytes(number_in(segment, "weights_bytes")));
+  std::string text =
+      fmt::format("segment {}: {}, {} operators", text_in(segment, "index", "?"), group.kind, group.bars.size());
+  if (group.kind == "columns")
+    text += fmt::format("\n{}, {} rows a step", columns_in(segment), text_in(segment, "rows_per_step", "?"));
+  text += fmt::format("\nrings {}, weights {}", human_bytes(number_in(segment, "ring_bytes")),
+                      human_bytes(number_in(segment, "weights_bytes")));
   const std::string reason = text_in(segment, "ends_because");
   return reason.empty() ? text : text + "\nends because " + reason;
 }
@@ -175,11 +198,12 @@ std::string group_title(const Group& group) {
 std::string draw_group(const Group& group) {
   const std::string kind = group.kind == "columns" || group.kind == "island" ? group.kind : "layer";
   std::string out = fmt::format("<g class=\"segment {}\"><title>{}</title>\n", kind, escaped(group_title(group)));
-  out += fmt::format("<rect class=\"frame\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"8\"/>\n", group.x, kTop - 44,
-                     group.width, kHeight + 44 + 12);
+  out += fmt::format("<rect class=\"frame\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"8\"/>\n",
+                     group.x, kTop - 44, group.width, kHeight + 44 + 12);
   const std::string index = text_in(*group.segment, "index", "?");
   const std::string label = group.width >= kNarrowestTitle ? fmt::format("{} \xC2\xB7 {}", index, group.kind) : index;
-  out += fmt::format("<text class=\"name\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", group.x + 9, kTop - 26, escaped(label));
+  out +=
+      fmt::format("<text class=\"name\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", group.x + 9, kTop - 26, escaped(label));
   if (group.kind == "columns")
     for (std::size_t i = 0; i + 1 < group.bars.size(); ++i) out += flow(group.bars[i], group.bars[i + 1]);
   for (const Bar& bar : group.bars) out += draw_bar(bar, kind);
@@ -189,15 +213,22 @@ std::string draw_group(const Group& group) {
 }  // namespace
 
 std::string columns_picture(const Json& plan) {
-  const std::vector<Group> groups = place(plan, measure(plan));
-  const double width = groups.empty() ? kTarget : groups.back().x + groups.back().width + kLabelRoom * 0.5;
-  const double height = kTop + kHeight + kLabelRoom;
+  std::vector<Group> groups = place(plan, measure(plan));
+  stretch(groups);
+  const double labels = label_room(groups);
+  const double width =
+      groups.empty() ? kTarget : groups.back().x + groups.back().width + std::max(kLeft, labels * 0.5 - 30);
+  const double height = kTop + kHeight + labels;
   std::string out = fmt::format(
-      "<svg viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" role=\"img\" aria-label=\"Tensors of the plan, "
-      "segment by segment\">\n", width, height);
+      "<svg viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" role=\"img\" aria-label=\"Tensors of "
+      "the plan, "
+      "segment by segment\">\n",
+      width, height);
   out +=
-      "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-      "<rect class=\"hatch-back\" width=\"6\" height=\"6\"/><rect class=\"hatch-line\" width=\"2.5\" height=\"6\"/></pattern></defs>\n";
+      "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+      "patternTransform=\"rotate(45)\">"
+      "<rect class=\"hatch-back\" width=\"6\" height=\"6\"/><rect class=\"hatch-line\" width=\"2.5\" "
+      "height=\"6\"/></pattern></defs>\n";
   for (const Group& group : groups) out += draw_group(group);
   return out + "</svg>\n";
 }

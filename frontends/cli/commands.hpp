@@ -19,7 +19,7 @@ inline constexpr int kInvalidModelOrInput = 3;
 inline constexpr int kUnsupported = 4;
 
 struct EngineOptions {
-  std::string model;               ///< a path, or embedded:NAME
+  std::string model;  ///< a path, or embedded:NAME
   int threads = 0;
   std::string schedule = "auto";
   std::string math = "fast";
@@ -45,7 +45,7 @@ struct BenchOptions {
   ShapeOptions shape;
   int streams = 1;
   int warmup = 5;
-  int iterations = 0;              ///< 0: by duration
+  int iterations = 0;  ///< 0: by duration
   double duration_seconds = 3;
   std::uint64_t seed = 1;
   bool json = false;
@@ -61,7 +61,7 @@ struct RunOptions {
   std::string output_folder;
   std::string saved_inputs_folder;
   std::string labels;
-  int top_k = -1;                    ///< -1: 5 for outputs of a classifier
+  int top_k = -1;  ///< -1: 5 for outputs of a classifier
   bool quiet = false;
 };
 
@@ -79,7 +79,7 @@ struct CheckOptions {
   InputOptions input;
   std::vector<std::string> expected;  ///< NAME=FILE
   std::string data;
-  double relative_tolerance = -1;     ///< negative: by type
+  double relative_tolerance = -1;  ///< negative: by type
   double absolute_tolerance = -1;
   bool schedules = false;
   bool quiet = false;

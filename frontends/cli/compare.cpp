@@ -26,7 +26,8 @@ std::string position_of(std::int64_t flat, const Shape& shape) {
   return "[" + text + "]";
 }
 
-void count_wrong(Comparison& result, std::size_t index, const Shape& shape, const std::string& found, const std::string& expected) {
+void count_wrong(Comparison& result, std::size_t index, const Shape& shape, const std::string& found,
+                 const std::string& expected) {
   if (result.wrong_elements++ == 0)
     result.mismatch = fmt::format("at {} expected {}, found {}", position_of(static_cast<std::int64_t>(index), shape),
                                   expected, found);
@@ -82,8 +83,8 @@ Tolerance tolerance_of(DType dtype, Math math) {
 Comparison compare(const Tensor& found, const Tensor& expected, Tolerance tolerance) {
   Comparison result;
   if (found.dtype() != expected.dtype() || found.shape() != expected.shape()) {
-    result.mismatch = fmt::format("expected {} {}, found {} {}", name_of(expected.dtype()), shape_text(expected.shape()),
-                                  name_of(found.dtype()), shape_text(found.shape()));
+    result.mismatch = fmt::format("expected {} {}, found {} {}", name_of(expected.dtype()),
+                                  shape_text(expected.shape()), name_of(found.dtype()), shape_text(found.shape()));
     result.wrong_elements = std::max<std::int64_t>(expected.size(), 1);
     return result;
   }

@@ -20,10 +20,10 @@ Tolerance tolerance_of(DType dtype, Math math);
 
 struct Comparison {
   bool equal = false;
-  double largest_difference = 0;       ///< over finite elements
-  double largest_share = 0;            ///< of the tolerance used up; above 1 is a failure
+  double largest_difference = 0;  ///< over finite elements
+  double largest_share = 0;       ///< of the tolerance used up; above 1 is a failure
   std::int64_t wrong_elements = 0;
-  std::string mismatch;                ///< type, shape or first wrong element; empty when equal
+  std::string mismatch;  ///< type, shape or first wrong element; empty when equal
 };
 
 /// NaN equals NaN, infinities equal themselves. The maximum is taken over finite expected elements.

@@ -34,13 +34,14 @@ std::string rows_text(const Json& item) {
 }
 
 std::string segment_heading(const Json& segment) {
-  std::string line = fmt::format("segment {}  {}, {} operators", text_in(segment, "index", "?"), text_in(segment, "kind", "unknown"),
-                                 array_in(segment, "operators").size());
+  std::string line = fmt::format("segment {}  {}, {} operators", text_in(segment, "index", "?"),
+                                 text_in(segment, "kind", "unknown"), array_in(segment, "operators").size());
   if (segment.contains("columns")) line += ", " + columns_in(segment);
   if (segment.contains("rows_per_step")) line += fmt::format(", {} rows a step", text_in(segment, "rows_per_step"));
-  line += fmt::format("\n  {}flop, predicted {}; rings {}, weights {}; reads {}, writes {}\n", human_count(number_in(segment, "flop")),
-                      human_ms(number_in(segment, "predicted_ms")), bytes_text(segment, "ring_bytes"),
-                      bytes_text(segment, "weights_bytes"), bytes_text(segment, "read_bytes"), bytes_text(segment, "written_bytes"));
+  line += fmt::format("\n  {}flop, predicted {}; rings {}, weights {}; reads {}, writes {}\n",
+                      human_count(number_in(segment, "flop")), human_ms(number_in(segment, "predicted_ms")),
+                      bytes_text(segment, "ring_bytes"), bytes_text(segment, "weights_bytes"),
+                      bytes_text(segment, "read_bytes"), bytes_text(segment, "written_bytes"));
   const std::string reason = text_in(segment, "ends_because");
   return reason.empty() ? line : line + fmt::format("  ends because {}\n", reason);
 }
@@ -60,7 +61,8 @@ std::string island_text(const Json& islands) {
   Table table;
   table.rows.push_back({"island", "type", "engine", "reason"});
   for (const Json& item : islands)
-    table.rows.push_back({shortened(text_in(item, "node"), 40), text_in(item, "op"), text_in(item, "engine"), text_in(item, "reason")});
+    table.rows.push_back(
+        {shortened(text_in(item, "node"), 40), text_in(item, "op"), text_in(item, "engine"), text_in(item, "reason")});
   return "\n" + table.text("");
 }
 
@@ -68,7 +70,8 @@ std::string plan_text(const Json& plan, const std::string& model) {
   std::string out = fmt::format("model        {}\n", text_in(plan, "model", model));
   out += tensors_text("input", array_in(plan, "inputs")) + tensors_text("output", array_in(plan, "outputs"));
   out += fmt::format("plan         {} segments, schedule {}, {} threads, {}\n", array_in(plan, "segments").size(),
-                     text_in(plan, "schedule", "unknown"), text_in(plan, "threads", "?"), text_in(plan, "isa", "unknown isa"));
+                     text_in(plan, "schedule", "unknown"), text_in(plan, "threads", "?"),
+                     text_in(plan, "isa", "unknown isa"));
   out += fmt::format("totals       {}flop, weights {}, arena {}\n", human_count(number_in(plan, "flop")),
                      bytes_text(plan, "weights_bytes"), bytes_text(plan, "arena_bytes"));
   for (const Json& segment : array_in(plan, "segments")) out += segment_text(segment);
@@ -87,8 +90,10 @@ int execute(const ExplainOptions& options, std::string& out) {
   }
   const Json plan = parse_json(model.describe(overrides));
   if (!options.html.empty()) write_file(options.html, columns_page(plan, options.engine.model));
-  if (options.json) out += dump(plan);
-  else if (options.html.empty()) out += plan_text(plan, options.engine.model);
+  if (options.json)
+    out += dump(plan);
+  else if (options.html.empty())
+    out += plan_text(plan, options.engine.model);
   return kGood;
 }
 

@@ -2,15 +2,13 @@
 #include "image.hpp"
 
 #include <fmt/format.h>
-#include <png.h>
-
-#include <csetjmp>
-#include <cstdio>  // jpeglib.h needs FILE declared first
-
 #include <jpeglib.h>
+#include <png.h>
 
 #include <algorithm>
 #include <cmath>
+#include <csetjmp>
+#include <cstdio>  // jpeglib.h needs FILE declared first
 #include <cstring>
 
 #include "numbers.hpp"
@@ -192,7 +190,8 @@ std::vector<float> resize_bilinear(const Image& image, int width, int height) {
     for (std::size_t x = 0; x < columns.size(); ++x)
       for (std::size_t k = 0; k < columns[x].weights.size(); ++k)
         for (std::size_t c = 0; c < 3; ++c) {
-          const std::size_t from = y * static_cast<std::size_t>(image.width) + static_cast<std::size_t>(columns[x].first) + k;
+          const std::size_t from =
+              y * static_cast<std::size_t>(image.width) + static_cast<std::size_t>(columns[x].first) + k;
           narrow[y * row_elements + 3 * x + c] += columns[x].weights[k] * static_cast<float>(image.rgb[3 * from + c]);
         }
   std::vector<float> out(row_elements * rows.size(), 0.0f);
@@ -217,10 +216,11 @@ Tensor image_tensor(const Image& image, const TensorInfo& info, Shape shape, con
   const std::int64_t width = dimension(axes.width, image.width);
   const std::string color = options.color == "auto" ? (channels == 1 ? "gray" : "rgb") : options.color;
   if (!is_channel_count(channels) || (channels == 1) != (color == "gray"))
-    throw Error(ErrorCode::invalid_argument, fmt::format("input '{}' has {} channels, which do not fit --color {}",
-                                                         info.name, channels, color));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("input '{}' has {} channels, which do not fit --color {}", info.name, channels, color));
   if (height <= 0 || width <= 0 || height > kLargestPixelCount / width)
-    throw Error(ErrorCode::invalid_input, fmt::format("input '{}' of {} x {} cannot take an image", info.name, width, height));
+    throw Error(ErrorCode::invalid_input,
+                fmt::format("input '{}' of {} x {} cannot take an image", info.name, width, height));
   check_channel_values(options.mean, channels, "--mean");
   check_channel_values(options.std, channels, "--std");
 

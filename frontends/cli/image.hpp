@@ -21,11 +21,11 @@ struct Image {
 
 /// How pixels become elements: (pixel * scale - mean) / std, channel by channel.
 struct ImageOptions {
-  std::vector<double> mean;        ///< one value, or one a channel; empty: 0
-  std::vector<double> std;         ///< one value, or one a channel; empty: 1
-  double scale = -1;               ///< negative: 1/255 for floats, 1 for integers
-  std::string layout = "auto";     ///< "auto", "nchw" or "nhwc"
-  std::string color = "auto";      ///< "auto" (gray for one channel, else rgb), "rgb", "bgr" or "gray"
+  std::vector<double> mean;     ///< one value, or one a channel; empty: 0
+  std::vector<double> std;      ///< one value, or one a channel; empty: 1
+  double scale = -1;            ///< negative: 1/255 for floats, 1 for integers
+  std::string layout = "auto";  ///< "auto", "nchw" or "nhwc"
+  std::string color = "auto";   ///< "auto" (gray for one channel, else rgb), "rgb", "bgr" or "gray"
 };
 
 /// Decodes by content, whatever the name says; an alpha channel is dropped. Throws Error{invalid_input} naming `where`.

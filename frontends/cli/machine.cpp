@@ -37,13 +37,15 @@ std::string measured_text(const Json& machine) {
     table.rows[0].push_back(fmt::format("{} thread{}", threads, threads == "1" ? "" : "s"));
   const auto row = [&](const std::string& name, const std::string& set, const Json& values, const char* unit) {
     table.rows.push_back({name, set});
-    for (const auto& [threads, value] : by_threads(values)) table.rows.back().push_back(fmt::format("{:.1f} {}", value, unit));
+    for (const auto& [threads, value] : by_threads(values))
+      table.rows.back().push_back(fmt::format("{:.1f} {}", value, unit));
   };
   if (peak.is_object()) row("fp32 FMA", "", peak, "GFLOP/s");
   for (const Json& level : array_in(machine, "read_gbs")) {
     const std::string name = text_in(level, "level");
     const bool numbered = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
-    row(fmt::format("read {}{}", numbered ? "L" : "", name), human_bytes(number_in(level, "working_set_bytes")), level, "GB/s");
+    row(fmt::format("read {}{}", numbered ? "L" : "", name), human_bytes(number_in(level, "working_set_bytes")), level,
+        "GB/s");
   }
   return table.rows.size() > 1 ? "\n" + table.text("") : "";
 }

@@ -18,7 +18,8 @@ namespace {
 constexpr const char* kDescription =
     "Colonnade runs ONNX models on CPUs by tensor columns: depth-wise through many layers, in cache.";
 constexpr const char* kFooter =
-    "Exit status: 0 good; 1 the run or the check failed; 2 wrong use; 3 the model or an input is invalid; 4 not supported.\n"
+    "Exit status: 0 good; 1 the run or the check failed; 2 wrong use; 3 the model or an input is invalid; 4 not "
+    "supported.\n"
     "'colonnade COMMAND --help' explains a command and shows examples.";
 
 int status_of(ErrorCode code) {
@@ -70,9 +71,7 @@ int show_parse_result(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_name() == "CallForVersion") {
     out = std::string(error.what()) + "\n";
   } else {
-    const CLI::App* shown = &app;
-    for (const CLI::App* chosen : app.get_subcommands()) shown = chosen;
-    out = shown->help();
+    out = app.help();
   }
   return write_out(out, kGood);
 }

@@ -94,7 +94,8 @@ Tensor adapted(Tensor tensor, const TensorInfo& info, bool cast, const std::stri
                                                     name_of(info.dtype), file, name_of(tensor.dtype())));
 }
 
-void give_inputs(const Model& model, const InputOptions& options, const ShapeOptions& shape, std::vector<Tensor>& given) {
+void give_inputs(const Model& model, const InputOptions& options, const ShapeOptions& shape,
+                 std::vector<Tensor>& given) {
   const auto inputs = model.inputs();
   const std::vector<Shape> wanted = declared_shapes(inputs, shape);
   std::vector<std::string> plain;
@@ -105,14 +106,16 @@ void give_inputs(const Model& model, const InputOptions& options, const ShapeOpt
       continue;
     }
     if (assignment.index < 0)
-      throw Error(ErrorCode::invalid_argument, fmt::format("--input '{}' names no input; the model has {}", text, names_of(inputs)));
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("--input '{}' names no input; the model has {}", text, names_of(inputs)));
     const auto index = static_cast<std::size_t>(assignment.index);
     const Image image = decode_image(read_file(assignment.file), assignment.file);
     given[index] = image_tensor(image, inputs[index], wanted[index], options.image);
   }
   std::vector<Tensor> read = read_assigned(inputs, plain, "input");
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (read[i].dtype() != DType::undefined) given[i] = adapted(std::move(read[i]), inputs[i], options.cast, inputs[i].name);
+    if (read[i].dtype() != DType::undefined)
+      given[i] = adapted(std::move(read[i]), inputs[i], options.cast, inputs[i].name);
 }
 
 }  // namespace
@@ -131,7 +134,8 @@ Options library_options(const EngineOptions& engine, int threads) {
 }
 
 Model open_model(const EngineOptions& engine, const Options& options) {
-  if (engine.model.starts_with(kEmbeddedPrefix)) return Model::embedded(engine.model.substr(kEmbeddedPrefix.size()), options);
+  if (engine.model.starts_with(kEmbeddedPrefix))
+    return Model::embedded(engine.model.substr(kEmbeddedPrefix.size()), options);
   std::error_code error;
   if (std::filesystem::is_directory(engine.model, error))
     throw Error(ErrorCode::invalid_model, fmt::format("'{}' is a folder, not a model", engine.model));
@@ -141,8 +145,9 @@ Model open_model(const EngineOptions& engine, const Options& options) {
     if (failure.code() != ErrorCode::io) throw;
     const auto names = Model::embedded_names();
     const bool meant_embedded = std::find(names.begin(), names.end(), engine.model) != names.end();
-    throw Error(ErrorCode::invalid_model, fmt::format("{}{}", failure.what(), meant_embedded
-                                              ? fmt::format(" (the built-in model is embedded:{})", engine.model) : ""));
+    throw Error(ErrorCode::invalid_model,
+                fmt::format("{}{}", failure.what(),
+                            meant_embedded ? fmt::format(" (the built-in model is embedded:{})", engine.model) : ""));
   }
 }
 
@@ -152,7 +157,8 @@ ShapeMap shape_overrides(std::span<const TensorInfo> inputs, const ShapeOptions&
   return shape_overrides(inputs, {}, options);
 }
 
-ShapeMap shape_overrides(std::span<const TensorInfo> inputs, std::span<const Tensor> given, const ShapeOptions& options) {
+ShapeMap shape_overrides(std::span<const TensorInfo> inputs, std::span<const Tensor> given,
+                         const ShapeOptions& options) {
   std::vector<Shape> shapes = declared_shapes(inputs, options);
   bool any = options.batch > 0 || !options.shapes.empty();
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -186,7 +192,8 @@ std::vector<Tensor> random_inputs(const Model& model, std::span<const Shape> sha
 std::vector<TensorView> views_of(std::span<const Tensor> tensors) { return {tensors.begin(), tensors.end()}; }
 
 std::size_t find_name(std::span<const TensorInfo> infos, const std::string& name, const char* what) {
-  const auto found = std::find_if(infos.begin(), infos.end(), [&](const TensorInfo& info) { return info.name == name; });
+  const auto found =
+      std::find_if(infos.begin(), infos.end(), [&](const TensorInfo& info) { return info.name == name; });
   if (found == infos.end())
     throw Error(ErrorCode::invalid_argument, fmt::format("no {} '{}'; the model has {}", what, name, names_of(infos)));
   return static_cast<std::size_t>(found - infos.begin());
@@ -197,7 +204,8 @@ Assignment parse_assignment(std::span<const TensorInfo> infos, const std::string
     if (text.starts_with(infos[i].name + "=")) return {static_cast<int>(i), text.substr(infos[i].name.size() + 1)};
   const std::size_t equals = text.find('=');
   std::error_code error;
-  if (equals != std::string::npos && !std::filesystem::exists(text, error)) find_name(infos, text.substr(0, equals), what);
+  if (equals != std::string::npos && !std::filesystem::exists(text, error))
+    find_name(infos, text.substr(0, equals), what);
   return {infos.size() == 1 ? 0 : -1, text};
 }
 
@@ -211,16 +219,19 @@ std::vector<Tensor> read_assigned(std::span<const TensorInfo> infos, std::span<c
       const bool only = found.size() == 1 && assignment.index >= 0;
       const bool matches = assignment.index >= 0 && item.name == infos[static_cast<std::size_t>(assignment.index)].name;
       if (only || matches) tensors[static_cast<std::size_t>(assignment.index)] = std::move(item.tensor);
-      if (assignment.index < 0 && !item.name.empty()) tensors[find_name(infos, item.name, what)] = std::move(item.tensor);
+      if (assignment.index < 0 && !item.name.empty())
+        tensors[find_name(infos, item.name, what)] = std::move(item.tensor);
     }
-    const bool missing = assignment.index >= 0 && tensors[static_cast<std::size_t>(assignment.index)].dtype() == DType::undefined;
+    const bool missing =
+        assignment.index >= 0 && tensors[static_cast<std::size_t>(assignment.index)].dtype() == DType::undefined;
     const bool nameless = assignment.index < 0 && (found.empty() || found[0].name.empty());
     if (nameless)
-      throw Error(ErrorCode::invalid_argument, fmt::format("'{}' names no {}; the model has {}", text, what, names_of(infos)));
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("'{}' names no {}; the model has {}", text, what, names_of(infos)));
     if (missing)
-      throw Error(ErrorCode::invalid_input, fmt::format("'{}' has {} arrays, none of them '{}'; FILE.npz:ARRAY picks one",
-                                                        assignment.file, found.size(),
-                                                        infos[static_cast<std::size_t>(assignment.index)].name));
+      throw Error(ErrorCode::invalid_input,
+                  fmt::format("'{}' has {} arrays, none of them '{}'; FILE.npz:ARRAY picks one", assignment.file,
+                              found.size(), infos[static_cast<std::size_t>(assignment.index)].name));
   }
   return tensors;
 }

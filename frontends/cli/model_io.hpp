@@ -23,7 +23,8 @@ Model open_model(const EngineOptions& engine);
 /// are 1; with neither given, empty. Throws Error{invalid_argument} for unknown names, wrong ranks, fixed batches.
 ShapeMap shape_overrides(std::span<const TensorInfo> inputs, const ShapeOptions& options);
 /// The same with the shapes of the given tensors, by input, as overrides (undefined tensors do not count).
-ShapeMap shape_overrides(std::span<const TensorInfo> inputs, std::span<const Tensor> given, const ShapeOptions& options);
+ShapeMap shape_overrides(std::span<const TensorInfo> inputs, std::span<const Tensor> given,
+                         const ShapeOptions& options);
 
 /// One tensor per model input: from the files given, the rest random.
 std::vector<Tensor> gather_inputs(const Model& model, const InputOptions& input, const ShapeOptions& shape);

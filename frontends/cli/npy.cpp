@@ -31,7 +31,7 @@ constexpr ElementType kElementTypes[] = {
 /// What the Python dictionary in the header says.
 struct Header {
   bool big_endian = false;
-  char kind = 'f';               ///< 'U' or 'S' for strings
+  char kind = 'f';  ///< 'U' or 'S' for strings
   std::size_t element_bytes = 4;
   DType dtype = DType::f32;
   bool fortran_order = false;

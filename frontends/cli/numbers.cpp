@@ -117,9 +117,7 @@ bool is_float(DType dtype) noexcept {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-bool is_integer(DType dtype) noexcept {
-  return size_of(dtype) != 0 && !is_float(dtype) && dtype != DType::boolean;
-}
+bool is_integer(DType dtype) noexcept { return size_of(dtype) != 0 && !is_float(dtype) && dtype != DType::boolean; }
 
 std::vector<double> to_doubles(const Tensor& tensor) {
   std::vector<double> values;

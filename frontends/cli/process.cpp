@@ -44,9 +44,10 @@ void Progress::update(double fraction) {
   if (!visible_ || now < next_) return;
   constexpr int kWidth = 30;
   const int filled = std::clamp(static_cast<int>(fraction * kWidth), 0, kWidth);
-  const std::string bar = std::string(static_cast<std::size_t>(filled), '#') +
-                          std::string(static_cast<std::size_t>(kWidth - filled), '.');
-  std::fputs(fmt::format("\r\033[K{} [{}] {:3.0f} %", label_, bar, std::clamp(fraction, 0.0, 1.0) * 100).c_str(), stderr);
+  const std::string bar =
+      std::string(static_cast<std::size_t>(filled), '#') + std::string(static_cast<std::size_t>(kWidth - filled), '.');
+  std::fputs(fmt::format("\r\033[K{} [{}] {:3.0f} %", label_, bar, std::clamp(fraction, 0.0, 1.0) * 100).c_str(),
+             stderr);
   drawn_ = true;
   next_ = now + std::chrono::milliseconds(100);
 }

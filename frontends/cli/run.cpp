@@ -34,7 +34,8 @@ std::string summary(const TensorInfo& info, const Tensor& tensor) {
     largest = std::max(largest, value);
   }
   if (finite_values > 0)
-    line += fmt::format("  min {:.6g}  max {:.6g}  mean {:.6g}", smallest, largest, sum / static_cast<double>(finite_values));
+    line += fmt::format("  min {:.6g}  max {:.6g}  mean {:.6g}", smallest, largest,
+                        sum / static_cast<double>(finite_values));
   if (finite_values < values.size()) line += fmt::format("  not finite {}", values.size() - finite_values);
   return line + "\n";
 }
@@ -42,14 +43,16 @@ std::string summary(const TensorInfo& info, const Tensor& tensor) {
 bool looks_like_classes(const Tensor& tensor) {
   const std::size_t rank = tensor.shape().size();
   if (!is_float(tensor.dtype()) || rank < 1 || rank > 2 || tensor.size() == 0) return false;
-  return tensor.shape().back() >= 2 && tensor.shape().back() <= kMostClasses && (rank == 1 || tensor.shape()[0] <= kMostRowsShown);
+  return tensor.shape().back() >= 2 && tensor.shape().back() <= kMostClasses &&
+         (rank == 1 || tensor.shape()[0] <= kMostRowsShown);
 }
 
 /// Probabilities of one row: the row itself where it is a distribution, else its softmax.
 std::vector<double> probabilities(std::span<const double> row) {
   std::vector<double> result(row.begin(), row.end());
   const double sum = std::accumulate(row.begin(), row.end(), 0.0);
-  const bool distribution = std::abs(sum - 1) < 1e-3 && std::all_of(row.begin(), row.end(), [](double v) { return v >= 0; });
+  const bool distribution =
+      std::abs(sum - 1) < 1e-3 && std::all_of(row.begin(), row.end(), [](double v) { return v >= 0; });
   if (distribution) return result;
   const double largest = *std::max_element(row.begin(), row.end());
   double total = 0;
@@ -109,14 +112,15 @@ void save_inputs(const Model& model, std::span<const Tensor> inputs, const std::
   write_file((std::filesystem::path(folder) / "inputs.npz").string(), format_npz(items));
 }
 
-std::string describe_outputs(const RunOptions& options, std::span<const TensorInfo> infos, std::span<const Tensor> outputs) {
+std::string describe_outputs(const RunOptions& options, std::span<const TensorInfo> infos,
+                             std::span<const Tensor> outputs) {
   const std::vector<std::string> labels = read_labels(options.labels);
   std::string out;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     out += summary(infos[i], outputs[i]);
-    const bool shown = looks_like_classes(outputs[i]) ||
-                       (options.top_k > 0 && is_float(outputs[i].dtype()) && outputs[i].size() > 0 &&
-                        (outputs[i].shape().size() == 1 || outputs[i].shape().size() == 2));
+    const bool shown =
+        looks_like_classes(outputs[i]) || (options.top_k > 0 && is_float(outputs[i].dtype()) && outputs[i].size() > 0 &&
+                                           (outputs[i].shape().size() == 1 || outputs[i].shape().size() == 2));
     const int top_k = options.top_k < 0 ? kDefaultTopK : options.top_k;
     if (shown && top_k > 0) out += top_classes(outputs[i], top_k, labels);
   }

@@ -45,7 +45,8 @@ std::vector<NamedTensor> read_tensors(const std::string& file) {
       throw Error(failure.code(), fmt::format("'{}': {}", file, failure.what()));
     }
   } else {
-    throw Error(ErrorCode::invalid_input, fmt::format("'{}' is of no known kind; expected .npy, .npz, .pb, .png or .jpg", file));
+    throw Error(ErrorCode::invalid_input,
+                fmt::format("'{}' is of no known kind; expected .npy, .npz, .pb, .png or .jpg", file));
   }
   return tensors;
 }
@@ -58,7 +59,8 @@ void write_assigned(std::span<const TensorInfo> infos, std::span<const Tensor> t
     const std::string extension = extension_of(assignment.file);
     const bool all = assignment.index < 0;
     if (all && extension != "npz")
-      throw Error(ErrorCode::invalid_argument, fmt::format("--output '{}' names no output; only .npz takes all of them", text));
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("--output '{}' names no output; only .npz takes all of them", text));
     const std::size_t first = all ? 0 : static_cast<std::size_t>(assignment.index);
     if (extension == "npz") {
       const std::size_t end = all ? infos.size() : first + 1;
@@ -77,7 +79,8 @@ void write_assigned(std::span<const TensorInfo> infos, std::span<const Tensor> t
 void write_folder(std::span<const TensorInfo> infos, std::span<const Tensor> tensors, const std::string& folder) {
   make_folder(folder);
   for (std::size_t i = 0; i < infos.size(); ++i)
-    write_file((std::filesystem::path(folder) / (file_name_of(infos[i].name) + ".npy")).string(), format_npy(tensors[i]));
+    write_file((std::filesystem::path(folder) / (file_name_of(infos[i].name) + ".npy")).string(),
+               format_npy(tensors[i]));
 }
 
 }  // namespace colonnade::cli

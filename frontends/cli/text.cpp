@@ -26,7 +26,8 @@ std::size_t display_width(std::string_view text) {
 }
 
 std::int64_t parse_dimension(const std::string& digits, const std::string& text) {
-  const bool plain = !digits.empty() && digits.size() <= 18 && digits.find_first_not_of("0123456789") == std::string::npos;
+  const bool plain =
+      !digits.empty() && digits.size() <= 18 && digits.find_first_not_of("0123456789") == std::string::npos;
   if (!plain)
     throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a shape; expected one like 1x3x224x224", text));
   return std::stoll(digits);
@@ -90,9 +91,11 @@ std::size_t parse_bytes(const std::string& text) {
       digits.pop_back();
     }
   }
-  const bool plain = !digits.empty() && digits.size() <= 15 && digits.find_first_not_of("0123456789") == std::string::npos;
+  const bool plain =
+      !digits.empty() && digits.size() <= 15 && digits.find_first_not_of("0123456789") == std::string::npos;
   if (!plain || std::stoull(digits) > (std::numeric_limits<std::size_t>::max() >> shift))
-    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a size; expected one like 512K, 64M or 2G", text));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("'{}' is not a size; expected one like 512K, 64M or 2G", text));
   return static_cast<std::size_t>(std::stoull(digits)) << shift;
 }
 

@@ -127,7 +127,8 @@ Entry read_entry(const Reader& reader, std::uint64_t& at) {
 }
 
 std::string inflate_entry(const Reader& reader, const Entry& entry, std::span<const std::byte> packed) {
-  if (entry.bytes / kLargestDeflateRatio > packed.size()) reader.fail(fmt::format("'{}' claims an impossible size", entry.name));
+  if (entry.bytes / kLargestDeflateRatio > packed.size())
+    reader.fail(fmt::format("'{}' claims an impossible size", entry.name));
   std::string bytes(static_cast<std::size_t>(entry.bytes), '\0');
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) reader.fail("zlib cannot start");
@@ -158,7 +159,8 @@ std::uint32_t crc_of(std::string_view bytes) {
 std::string unpack(const Reader& reader, const Entry& entry) {
   if (entry.flags & 1) reader.fail(fmt::format("'{}' is encrypted", entry.name));
   reader.slice(entry.local_offset, kLocalHeaderBytes);
-  if (reader.number(entry.local_offset, 4) != kLocalHeader) reader.fail(fmt::format("'{}' has no local header", entry.name));
+  if (reader.number(entry.local_offset, 4) != kLocalHeader)
+    reader.fail(fmt::format("'{}' has no local header", entry.name));
   const std::uint64_t data = entry.local_offset + kLocalHeaderBytes + reader.number(entry.local_offset + 26, 2) +
                              reader.number(entry.local_offset + 28, 2);
   const auto packed = reader.slice(data, entry.packed_bytes);
