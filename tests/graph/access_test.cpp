@@ -68,7 +68,9 @@ TEST(RowShape, FollowsTheRank) {
 
 TEST(Access, ConvAndPool) {
   std::mt19937 random(1);
-  const auto draw = [&](int low, int high) { return std::int64_t{std::uniform_int_distribution<int>(low, high)(random)}; };
+  const auto draw = [&](int low, int high) {
+    return std::int64_t{std::uniform_int_distribution<int>(low, high)(random)};
+  };
   for (int round = 0; round < 60; ++round) {
     const std::int64_t kernel = draw(1, 4), stride = draw(1, 3), dilation = draw(1, 3);
     const std::int64_t begin = draw(0, 3), end = draw(0, 3), rows = draw(10, 14);
@@ -95,7 +97,9 @@ TEST(Access, ConvAndPool) {
 
 TEST(Access, ConvTranspose) {
   std::mt19937 random(2);
-  const auto draw = [&](int low, int high) { return std::int64_t{std::uniform_int_distribution<int>(low, high)(random)}; };
+  const auto draw = [&](int low, int high) {
+    return std::int64_t{std::uniform_int_distribution<int>(low, high)(random)};
+  };
   for (int round = 0; round < 60; ++round) {
     const std::int64_t kernel = draw(1, 4), stride = draw(1, 3), dilation = draw(1, 2), pad = draw(0, 2);
     ConvTranspose op;
@@ -204,10 +208,11 @@ TEST(Access, LayoutChanges) {
   whole(Transpose{{0, 2, 1}}, {typed("f32[1,6,5]")});
   check_access(inferred_graph(DepthToSpace{2, false, -1}, {typed("f32[1,4,5,8]")}), 0,
                [](std::int64_t row, const Touch& touch) { touch(row / 2); });
-  check_access(inferred_graph(SpaceToDepth{2, 3}, {typed("f32[1,6,4,3]")}), 0, [](std::int64_t row, const Touch& touch) {
-    touch(2 * row);
-    touch(2 * row + 1);
-  });
+  check_access(inferred_graph(SpaceToDepth{2, 3}, {typed("f32[1,6,4,3]")}), 0,
+               [](std::int64_t row, const Touch& touch) {
+                 touch(2 * row);
+                 touch(2 * row + 1);
+               });
   whole(DepthToSpace{2, false, 1}, {typed("f32[1,8,4,5]")});
 }
 
@@ -220,10 +225,11 @@ TEST(Access, ResizeWithoutCoordinates) {
                [](std::int64_t row, const Touch& touch) { touch(row / 2); });
   Resize linear;
   linear.mode = ResizeMode::linear;
-  check_access(inferred_graph(linear, {x, Absent{}, floats({1, 2, 2, 1})}), 0, [](std::int64_t row, const Touch& touch) {
-    touch(std::clamp<std::int64_t>((row - 1) / 2 - (row == 0 ? 1 : 0), 0, 3));
-    touch(std::min<std::int64_t>((row + 1) / 2, 3));
-  });
+  check_access(inferred_graph(linear, {x, Absent{}, floats({1, 2, 2, 1})}), 0,
+               [](std::int64_t row, const Touch& touch) {
+                 touch(std::clamp<std::int64_t>((row - 1) / 2 - (row == 0 ? 1 : 0), 0, 3));
+                 touch(std::min<std::int64_t>((row + 1) / 2, 3));
+               });
   same_rows(linear, {x, Absent{}, floats({1, 1, 2, 1})});
   whole(linear, {typed("f32[2,4,5,3]"), Absent{}, floats({2, 1, 1, 1})});
   whole(linear, {x, Absent{}, typed("f32[4]")}, 2);

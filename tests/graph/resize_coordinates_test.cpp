@@ -25,7 +25,8 @@ std::vector<double> resized(const Resize& op, const ResizeAxis& axis, const std:
 
 void expect_near(const std::vector<double>& actual, const std::vector<double>& expected) {
   ASSERT_EQ(actual.size(), expected.size());
-  for (std::size_t index = 0; index < expected.size(); ++index) EXPECT_NEAR(actual[index], expected[index], 1e-6) << index;
+  for (std::size_t index = 0; index < expected.size(); ++index)
+    EXPECT_NEAR(actual[index], expected[index], 1e-6) << index;
 }
 
 Resize resize(ResizeMode mode, CoordinateMode coordinates) {
@@ -40,7 +41,8 @@ ResizeAxis by_scale(std::int64_t size, double scale) {
 }
 
 TEST(ResizeTaps, LinearHalfPixel) {
-  expect_near(resized(resize(ResizeMode::linear, CoordinateMode::half_pixel), by_scale(2, 2), {1, 2}), {1, 1.25, 1.75, 2});
+  expect_near(resized(resize(ResizeMode::linear, CoordinateMode::half_pixel), by_scale(2, 2), {1, 2}),
+              {1, 1.25, 1.75, 2});
 }
 
 TEST(ResizeTaps, LinearAlignCorners) {
@@ -81,14 +83,14 @@ TEST(ResizeTaps, ExcludeOutsideRenormalises) {
 }
 
 TEST(ResizeTaps, NearestModes) {
-  const ResizeAxis axis = by_scale(4, 1.5);   // asymmetric: 0, 2/3, 4/3, 2, 8/3, 10/3
+  const ResizeAxis axis = by_scale(4, 1.5);  // asymmetric: 0, 2/3, 4/3, 2, 8/3, 10/3
   Resize op = resize(ResizeMode::nearest, CoordinateMode::asymmetric);
   const std::vector<double> x = {0, 1, 2, 3};
   op.nearest = NearestMode::floor;
   expect_near(resized(op, axis, x), {0, 0, 1, 2, 2, 3});
   op.nearest = NearestMode::ceil;
   expect_near(resized(op, axis, x), {0, 1, 2, 2, 3, 3});
-  const ResizeAxis half = by_scale(4, 2);     // asymmetric: ties at .5
+  const ResizeAxis half = by_scale(4, 2);  // asymmetric: ties at .5
   op.nearest = NearestMode::round_prefer_floor;
   expect_near(resized(op, half, x), {0, 0, 1, 1, 2, 2, 3, 3});
   op.nearest = NearestMode::round_prefer_ceil;
