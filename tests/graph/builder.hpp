@@ -15,9 +15,9 @@ namespace colonnade::test {
 
 inline DType dtype_from(const std::string& text) {
   static const std::map<std::string, DType> kTypes = {
-      {"?", DType::undefined}, {"f32", DType::f32}, {"f64", DType::f64}, {"f16", DType::f16}, {"i8", DType::i8},
-      {"u8", DType::u8},       {"i32", DType::i32}, {"i64", DType::i64}, {"bool", DType::boolean},
-      {"string", DType::string}};
+      {"?", DType::undefined},  {"f32", DType::f32},      {"f64", DType::f64}, {"f16", DType::f16},
+      {"i8", DType::i8},        {"u8", DType::u8},        {"i32", DType::i32}, {"i64", DType::i64},
+      {"bool", DType::boolean}, {"string", DType::string}};
   return kTypes.at(text);
 }
 
@@ -58,7 +58,8 @@ inline ValueId add_input(Graph& graph, const Input& input) {
     return id;
   }
   if (const auto* elements = std::get_if<Ints>(&input)) return graph.add_ints("c", *elements);
-  if (const auto* elements = std::get_if<std::vector<float>>(&input)) return graph.add_constant("c", tensor_of(*elements));
+  if (const auto* elements = std::get_if<std::vector<float>>(&input))
+    return graph.add_constant("c", tensor_of(*elements));
   return kAbsent;
 }
 
@@ -79,7 +80,8 @@ inline Graph single(const Operator& op, const std::vector<Input>& inputs, std::s
 /// Types of the outputs as text, separated by blanks.
 inline std::string inferred(const Graph& graph) {
   std::string text;
-  for (const ValueType& type : infer_types(graph, graph.nodes.front())) text += (text.empty() ? "" : " ") + to_text(type);
+  for (const ValueType& type : infer_types(graph, graph.nodes.front()))
+    text += (text.empty() ? "" : " ") + to_text(type);
   return text;
 }
 
