@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
+#include <set>
 
 #include "builder.hpp"
 #include "reference/reference.hpp"
