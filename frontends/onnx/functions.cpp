@@ -10,7 +10,8 @@
 namespace colonnade::onnx_import {
 namespace {
 
-constexpr std::size_t kMostNodes = 4'000'000;
+/// Calls and nodes that functions may expand to: a few hundred bytes could ask for any number.
+constexpr std::size_t kMostInlined = 131'072;
 constexpr std::size_t kDeepestCall = 64;
 
 /// Field numbers that newer schemas than the one compiled against define.
@@ -93,11 +94,17 @@ class Flattener {
       const FunctionId id{node.domain, node.op_type, unknown_string(proto, kNodeOverload)};
       const auto function = functions_.find(id);
       if (function == functions_.end() || find_row(node)) {
-        if (nodes_.size() >= kMostNodes) fail(ErrorCode::resource_limit, "the model has more than {} nodes", kMostNodes);
+        if (scope.arguments) spend();
         nodes_.push_back(std::move(node));
       } else {
         call(node, id, function->second);
       }
+    }
+  }
+
+  void spend() {
+    if (++inlined_ > kMostInlined) {
+      fail(ErrorCode::resource_limit, "the model's functions expand to more than {} nodes", kMostInlined);
     }
   }
 
@@ -146,6 +153,7 @@ class Flattener {
 
   void call(const OnnxNode& node, const FunctionId& id, const Function& function) {
     const auto& proto = *function.proto;
+    spend();
     if (std::find(calls_.begin(), calls_.end(), id) != calls_.end()) {
       fail(ErrorCode::invalid_model, "{}: function '{}' calls itself", node.label(), printable(id.name));
     }
@@ -221,6 +229,7 @@ class Flattener {
   std::vector<FunctionId> calls_;
   std::set<std::string, std::less<>> names_;
   std::vector<OnnxNode> nodes_;
+  std::size_t inlined_ = 0;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "frontends/onnx/lowering.hpp"
@@ -65,11 +66,12 @@ std::int32_t checked_feature(const Lowering& low, std::int64_t feature) {
   return static_cast<std::int32_t>(feature);
 }
 
-/// Every walk from a root ends in a leaf.
+/// Every walk ends in a leaf.
 void check_acyclic(const Lowering& low, const TreeEnsemble& trees) {
   enum class State : std::uint8_t { unseen, open, done };
   std::vector<State> states(trees.nodes.size(), State::unseen);
-  std::vector<std::int32_t> stack(trees.roots.begin(), trees.roots.end());
+  std::vector<std::int32_t> stack(trees.nodes.size());
+  std::iota(stack.begin(), stack.end(), 0);
   while (!stack.empty()) {
     const std::int32_t index = stack.back();
     State& state = states[static_cast<std::size_t>(index)];
