@@ -9,8 +9,6 @@ namespace {
 
 constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-bool contains(const std::vector<ValueId>& ids, ValueId id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
-
 }  // namespace
 
 Editor::Editor(Graph& graph) : graph_(graph) {
