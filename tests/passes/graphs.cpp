@@ -50,7 +50,11 @@ ValueId Builder::conv(const std::string& name, ValueId x, std::int64_t channels,
   const float range = 1.5f / std::sqrt(static_cast<float>(group_in * kernel * kernel));
   const ValueId w = weights(name + ".w", {out, group_in, kernel, kernel}, -range, range);
   const ValueId b = weights(name + ".b", {out});
-  const Conv conv{{kernel, kernel}, {1, 1}, {1, 1}, {pad, pad, pad, pad}, depthwise ? in : 1};
+  Conv conv;
+  conv.kernel = {kernel, kernel};
+  conv.strides = conv.dilations = {1, 1};
+  conv.pads = {pad, pad, pad, pad};
+  conv.groups = depthwise ? in : 1;
   return to_first(name + ".out", node(name, conv, {to_last(name + ".in", x), w, b}));
 }
 

@@ -119,7 +119,9 @@ class Grower {
 
   ValueId resized(const std::string& name, ValueId x) {
     const ValueId scales = b_.floats(name + ".scales", {4}, {1, 1, 1.5f, 0.75f});
-    return b_.node(name, Resize{pick(2) == 0 ? ResizeMode::nearest : ResizeMode::linear}, {x, kAbsent, scales});
+    Resize resize;
+    resize.mode = pick(2) == 0 ? ResizeMode::nearest : ResizeMode::linear;
+    return b_.node(name, resize, {x, kAbsent, scales});
   }
 
   ValueId padded(const std::string& name, ValueId x) {
