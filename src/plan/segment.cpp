@@ -114,7 +114,7 @@ std::vector<std::int64_t> step_candidates(std::int64_t rows) {
 LocalSegment local_segment(const PlanContext& context, const std::vector<std::int32_t>& nodes, bool chunks) {
   LocalSegment segment;
   std::vector<std::int32_t> local(context.graph.nodes.size(), -1);
-  for (const std::int32_t node : nodes) local[static_cast<std::size_t>(node)] = static_cast<std::int32_t>(&node - nodes.data());
+  for (std::size_t i = 0; i < nodes.size(); ++i) local[static_cast<std::size_t>(nodes[i])] = static_cast<std::int32_t>(i);
   for (const std::int32_t index : nodes) {
     const auto i = static_cast<std::size_t>(index);
     const Node& node = context.graph.nodes[i];
