@@ -142,7 +142,9 @@ class Walk {
   void emit(std::int32_t index, std::int64_t target, std::int32_t chunk) {
     const auto i = static_cast<std::size_t>(index);
     Step step;
-    step.publish = heads_[i] > 0;
+    const std::int32_t group = segment_.nodes[i].chunk_group;
+    const bool last_chunk = chunk < 0 || chunk + 1 == segment_.chunk_groups[static_cast<std::size_t>(group)].count();
+    step.publish = heads_[i] > 0 && last_chunk;
     step.node = segment_.nodes[i].node;
     step.row_begin = static_cast<std::int32_t>(done_[i]);
     step.row_end = static_cast<std::int32_t>(target);
