@@ -56,7 +56,8 @@ class Random {
   std::uint64_t state_;
 };
 
-double random_value(DType dtype, Random& random) {
+double random_value(DType dtype, bool image, Random& random) {
+  if (is_float(dtype) && image) return static_cast<double>(random.next() >> 11) * 0x1p-53;
   if (is_float(dtype)) return random.normal();
   const std::uint64_t mask = size_of(dtype) == 1 && dtype != DType::boolean ? 127 : 1;
   return static_cast<double>((random.next() >> 32) & mask);
@@ -169,7 +170,7 @@ Tensor random_tensor(DType dtype, const Shape& shape, std::uint64_t seed) {
     return tensor;
   }
   std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
-  for (double& value : values) value = random_value(dtype, random);
+  for (double& value : values) value = random_value(dtype, shape.size() == 4, random);
   return from_doubles(dtype, shape, values);
 }
 

@@ -25,7 +25,8 @@ Tensor from_doubles(DType dtype, const Shape& shape, const std::vector<double>& 
 /// Converts numeric types into each other; throws Error{invalid_input} for strings.
 Tensor converted(const Tensor& tensor, DType dtype);
 
-/// Random but reproducible on every platform: N(0,1) for floats, 0..127 for 8-bit integers, 0 or 1 for wider ones and
+/// Random but reproducible on every platform: [0,1) for floats of four dimensions
+/// (images), N(0,1) for others, 0..127 for 8-bit integers, 0 or 1 for wider ones and
 /// booleans (safe as token ids, masks and indices), digits for strings.
 Tensor random_tensor(DType dtype, const Shape& shape, std::uint64_t seed);
 
