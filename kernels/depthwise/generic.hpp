@@ -17,6 +17,10 @@ inline constexpr int kRows = kLanes == 16 ? 2 : 1;
 /// Channels that all pixels of a row pass through before the next: their weights stay in L1.
 inline constexpr std::size_t kChannelBlock = 256;
 
+// Sanitizers check the loads and stores that a tile calls, not the tile: with every access of an unrolled tile checked in
+// line, a file takes minutes to compile.
+#define COLONNADE_TILE __attribute__((no_sanitize("address", "undefined")))
+
 /// One tile's place: output rows from `row`, output pixels from `x`, channels [begin, end).
 struct Place {
   std::size_t row;
@@ -65,13 +69,13 @@ inline Plain plain_epilogue(const Args& a, std::size_t row) {
 }
 
 template <int T>
-inline __attribute__((always_inline)) void store_tile(const Vec* sums, float* out, std::ptrdiff_t stride, bool relu) {
+COLONNADE_TILE inline __attribute__((always_inline)) void store_tile(const Vec* sums, float* out, std::ptrdiff_t stride, bool relu) {
 #pragma GCC unroll 8
   for (int t = 0; t < T; ++t) store(out + t * stride, relu ? max(zero(), sums[t]) : sums[t]);
 }
 
 template <int T>
-inline __attribute__((always_inline)) void store_any(const Args& a, const Place& at, std::size_t row, std::size_t channel,
+COLONNADE_TILE inline __attribute__((always_inline)) void store_any(const Args& a, const Place& at, std::size_t row, std::size_t channel,
                                                      const Vec* sums, std::size_t n) {
   float stored[T * kLanes];
 #pragma GCC unroll 8
@@ -93,7 +97,7 @@ struct Columns {
 
 /// Adds one input row to the sums of T outputs of the upper and / or the lower row; null rows are skipped when Checked.
 template <int K, int S, int T, bool Upper, bool Lower, bool Checked>
-inline __attribute__((always_inline)) void add_row(Vec* upper, Vec* lower, const float* in, std::ptrdiff_t stride,
+COLONNADE_TILE inline __attribute__((always_inline)) void add_row(Vec* upper, Vec* lower, const float* in, std::ptrdiff_t stride,
                                                    const float* upper_weights, const float* lower_weights,
                                                    std::ptrdiff_t weight_stride, Columns columns) {
   if (Checked && in == nullptr) return;
@@ -123,7 +127,7 @@ inline __attribute__((always_inline)) void add_row(Vec* upper, Vec* lower, const
 /// T pixels of R rows of a K x K kernel, stride S, dilation 1, whole vectors of channels. Checked: input rows may be
 /// null and columns may lie outside the image.
 template <int K, int S, int R, int T, bool Checked>
-void tile(const Args& a, const Place& at) {
+COLONNADE_TILE void tile(const Args& a, const Place& at) {
   constexpr int kColumns = (T - 1) * S + K;
   const std::ptrdiff_t first = first_column(a, at.x);
   const std::ptrdiff_t present = static_cast<std::ptrdiff_t>(a.width_in) - first;
@@ -184,7 +188,7 @@ inline Vec get(const float* p, std::size_t n) {
 
 /// T pixels of one row, any kernel, stride and dilation. Tail: fewer than kLanes channels.
 template <int T, bool Tail>
-void tile_any(const Args& a, const Place& at) {
+COLONNADE_TILE void tile_any(const Args& a, const Place& at) {
   const std::ptrdiff_t step = static_cast<std::ptrdiff_t>(a.stride_w);
   const std::ptrdiff_t width = static_cast<std::ptrdiff_t>(a.width_in);
   const std::size_t n = Tail ? at.end - at.begin : Vec::kLanes;
@@ -299,6 +303,8 @@ inline void run_generic(const Args& a) noexcept {
     row += rows;
   }
 }
+
+#undef COLONNADE_TILE
 
 }  // namespace
 }  // namespace colonnade::kernels::depthwise
