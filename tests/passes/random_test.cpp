@@ -170,7 +170,7 @@ TEST_P(RandomGraph, ComputesTheSame) {
   for (int round = 0; round < 25; ++round) {
     const auto seed = static_cast<std::uint32_t>(GetParam() * 1000 + round);
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const Graph before = Grower(seed).grow(3 + round / 2);
+    const Graph before = Grower(seed).grow(3 + round);
     verify(before);
     Graph after = before;
     optimize(after);
