@@ -12,13 +12,13 @@
 namespace colonnade::rewrite {
 namespace {
 
-/// Reductions that drop axes of values of rank 4 and above keep them, and a Reshape drops them.
+/// Reductions that drop axes of values of rank 3 and above keep them, and a Reshape drops them.
 bool keep_reduced_axes(Editor& editor, int index) {
   const Node node = editor.node(index);
   const auto* reduce = std::get_if<Reduce>(&node.op);
   const auto* arg = std::get_if<ArgReduce>(&node.op);
   const bool drops = (reduce != nullptr && !reduce->keepdims) || (arg != nullptr && !arg->keepdims);
-  if (!drops || !has_rank(editor, node.inputs[0]) || rank_of(editor, node.inputs[0]) < 4) return false;
+  if (!drops || !has_rank(editor, node.inputs[0]) || rank_of(editor, node.inputs[0]) < 3) return false;
   if (reduce != nullptr && !reduce_axes(editor, node)) return false;
   if (!has_rank(editor, node.outputs[0])) return false;
   const Shape shape = *editor.value(node.outputs[0]).type.shape;

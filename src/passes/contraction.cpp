@@ -159,7 +159,7 @@ bool fold_affine(Editor& editor, int contraction, const ChannelAffine& affine) {
   const ValueId weights = node.inputs[1], bias = node.input(kBiasInput);
   if (bias != kAbsent && !is_float_constant(editor, bias)) return false;
   if (scales && (!is_float_constant(editor, weights) || rank_of(editor, weights) < 2)) return false;
-  const Shape& shape = *editor.value(node.outputs[0]).type.shape;
+  const Shape shape = *editor.value(node.outputs[0]).type.shape;
   std::vector<ValueId> inputs = node.inputs;
   inputs.resize(std::max(inputs.size(), kBiasInput + 1), kAbsent);
   if (scales) {

@@ -4,6 +4,7 @@
 #include "passes/match.hpp"
 #include "passes/pass_list.hpp"
 #include "passes/permutation.hpp"
+#include "passes/reshapes.hpp"
 #include "passes/transposes.hpp"
 
 namespace colonnade::rewrite {
@@ -83,27 +84,6 @@ bool drop_noop(Editor& editor, int index) {
   return true;
 }
 
-bool is_reshape_like(const Operator& op) {
-  return std::holds_alternative<Reshape>(op) || std::holds_alternative<Flatten>(op) ||
-         std::holds_alternative<Squeeze>(op) || std::holds_alternative<Unsqueeze>(op);
-}
-
-/// Squeeze, Unsqueeze, Flatten and open Reshapes become a Reshape to a constant shape, past other Reshapes.
-bool to_reshape(Editor& editor, int index) {
-  const Node node = editor.node(index);
-  const ValueId output = node.outputs[0];
-  if (!is_reshape_like(node.op) || !has_rank(editor, output)) return false;
-  const auto target = reshape_target(*editor.value(output).type.shape);
-  if (!target) return false;
-  ValueId source = node.inputs[0];
-  while (editor.produced_by<Reshape>(source) != nullptr) source = editor.node(editor.producer(source)).inputs[0];
-  const bool is_reshape = std::holds_alternative<Reshape>(node.op);
-  if (is_reshape && source == node.inputs[0] && constant_ints(editor.graph(), node, 1) == *target) return false;
-  const auto result = add_reshape(editor, source, *target, node);
-  editor.replace(output, *result);
-  return true;
-}
-
 bool split_to_slices(Editor& editor, int index) {
   const Node node = editor.node(index);
   const auto* op = std::get_if<Split>(&node.op);
@@ -151,7 +131,8 @@ bool gather_to_slice(Editor& editor, int index) {
 }
 
 constexpr bool (*kRules[])(Editor&, int) = {
-    drop_noop, merge_transposes, transpose_to_reshape, to_reshape, split_to_slices, gather_to_slice,
+    drop_noop,    merge_transposes, transpose_to_reshape, transpose_into_matmul,
+    to_reshape,   sink_reshape,     split_to_slices,      gather_to_slice,
 };
 
 }  // namespace

@@ -55,6 +55,29 @@ bool shape_before_transpose(Editor& editor, int index) {
   return true;
 }
 
+bool transpose_into_matmul(Editor& editor, int index) {
+  for (std::size_t slot = 0; slot < 2; ++slot) {
+    const Node node = editor.node(index);
+    const auto* product = std::get_if<MatMul>(&node.op);
+    if (product == nullptr) return false;
+    const auto* op = editor.produced_by<Transpose>(node.inputs[slot]);
+    if (op == nullptr || !has_rank(editor, node.inputs[slot])) continue;
+    Ints perm = perm_of(*op, rank_of(editor, node.inputs[slot]));
+    const auto last = static_cast<std::int64_t>(perm.size()) - 1;
+    if (last < 1 || perm.back() == last || perm[perm.size() - 2] != last) continue;
+    std::swap(perm[perm.size() - 2], perm[perm.size() - 1]);
+    const ValueId source = editor.node(editor.producer(node.inputs[slot])).inputs[0];
+    std::vector<ValueId> inputs = node.inputs;
+    inputs[slot] = is_identity(perm) ? source : editor.add(Transpose{perm}, {source}, node);
+    MatMul swapped = *product;
+    (slot == 0 ? swapped.transpose_a : swapped.transpose_b) ^= true;
+    editor.set_op(index, swapped);
+    editor.set_inputs(index, std::move(inputs));
+    return true;
+  }
+  return false;
+}
+
 bool share_transpose(Editor& editor, int index) {
   const Node& node = editor.node(index);
   if (!std::holds_alternative<Transpose>(node.op)) return false;
