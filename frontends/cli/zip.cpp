@@ -178,7 +178,7 @@ std::string unpack(const Reader& reader, const Entry& entry) {
 }
 
 void append_number(std::string& out, std::uint64_t value, std::size_t width) {
-  for (std::size_t i = 0; i < width; ++i) out += static_cast<char>((value >> (8 * i)) & 0xff);
+  for (std::size_t i = 0; i < width; ++i, value >>= 8) out += static_cast<char>(value & 0xff);
 }
 
 /// The fields that local and central headers share, from "version needed" to the length of the extra field.
