@@ -21,7 +21,7 @@ struct Prepared {
   double milliseconds = 0;
 };
 
-struct Model::Impl {
+struct __attribute__((visibility("hidden"))) Model::Impl {
   std::string name;
   Options options;
   Topology topology;

