@@ -13,6 +13,10 @@ namespace {
 constexpr double kMicro = 1e6;
 constexpr double kGiga = 1e9;
 constexpr double kUsableCache = 0.75;
+// Shares of memory time that the kernels do not hide behind arithmetic.
+constexpr double kOverlap = 0.5;
+constexpr double kWholeOverlap = 0.7;
+constexpr double kWeightOverlap = 0.3;
 
 double efficiency_of(const Graph& graph, const Node& node, Family family) {
   switch (family) {
@@ -72,17 +76,27 @@ double read_rate(const Topology& topology, std::int64_t bytes, int threads) {
   return rates.dram_gbs;
 }
 
-double predict_us(const SegmentWork& work, const Topology& topology, int threads) {
-  const double n = threads;
-  const double compute = work.flop_seconds / n;
-  const auto thread_share = [&](std::int64_t bytes) { return bytes / threads; };
-  const double ring = static_cast<double>(work.ring_traffic) / n /
-                      (kGiga * read_rate(topology, work.ring_bytes + work.weights_bytes, threads));
-  const double whole = static_cast<double>(work.whole_traffic) / n / (kGiga * read_rate(topology, thread_share(work.whole_bytes), threads));
-  const double weights = static_cast<double>(work.weights_bytes) * static_cast<double>(work.walks) /
-                         (kGiga * read_rate(topology, work.weights_bytes + work.ring_bytes, threads));
-  const double overhead = static_cast<double>(work.steps) * topology.rates.step_us + (threads > 1 ? topology.rates.barrier_us : 0);
-  return kMicro * (compute + 0.5 * ring + 0.7 * whole + 0.3 * weights) + overhead;
+SegmentTime::SegmentTime(const Topology& topology, int threads, std::int64_t resident_bytes)
+    : topology_(topology), threads_(threads), far_rate_(kGiga * read_rate(topology, resident_bytes, threads)) {}
+
+void SegmentTime::add(const NodeWork& work, const NodeTraffic& traffic) {
+  compute_seconds_ += work.flop / (kGiga * work.efficiency * topology_.rates.fma_gflops);
+  const auto share = [&](std::int64_t bytes) { return static_cast<double>(bytes); };
+  const std::int64_t moved = traffic.written_bytes + traffic.inner_bytes + traffic.outer_bytes;
+  const std::int64_t near_bytes = moved / std::max<std::int64_t>(1, traffic.rows) * traffic.rows_per_step / traffic.chunks + work.weights_bytes / traffic.chunks;
+  const double near_rate = kGiga * read_rate(topology_, near_bytes, threads_);
+  const double kept = traffic.live_rows > 0 ? static_cast<double>(std::max<std::int64_t>(0, traffic.live_rows - traffic.rows_per_step)) / static_cast<double>(traffic.rows_per_step) : 0;
+  const double ring = share(traffic.live_rows > 0 ? traffic.written_bytes : 0);
+  traffic_seconds_ += kOverlap * ((ring + share(traffic.inner_bytes)) / near_rate + ring * std::min(1.0, kept) / far_rate_);
+  const std::int64_t whole = traffic.outer_bytes + (traffic.live_rows > 0 ? 0 : traffic.written_bytes);
+  const double whole_rate = kGiga * read_rate(topology_, whole / threads_, threads_);
+  traffic_seconds_ += kWholeOverlap * (share(whole) + share(traffic.live_rows > 0 ? 0 : traffic.written_bytes)) / whole_rate;
+  walk_seconds_ += kWeightOverlap * share(work.weights_bytes) / far_rate_;
+}
+
+double SegmentTime::microseconds(std::int64_t walks, std::int64_t nodes) const {
+  const double overhead = static_cast<double>(walks * nodes) * topology_.rates.step_us + (threads_ > 1 ? topology_.rates.barrier_us : 0);
+  return kMicro * ((compute_seconds_ + traffic_seconds_) / threads_ + walk_seconds_ * static_cast<double>(walks)) + overhead;
 }
 
 }  // namespace colonnade

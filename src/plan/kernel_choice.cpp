@@ -10,7 +10,8 @@ namespace colonnade {
 namespace {
 
 constexpr std::int64_t kWinogradTile = 4;
-constexpr std::int64_t kWinogradMinChannels = 16;
+constexpr std::int64_t kWinogradMinInputs = 16;
+constexpr std::int64_t kWinogradMinOutputs = 2;
 constexpr std::int64_t kWinogradMinTiles = 9;
 
 KernelChoice island(std::string reason) { return {Family::island, std::move(reason), 1}; }
@@ -75,7 +76,7 @@ bool is_winograd(const Conv& conv, const Context& context) {
   if (!all(conv.kernel, 3) || !all(conv.strides, 1) || !all(conv.dilations, 1)) return false;
   const Shape& out = context.output_shape();
   const std::int64_t tiles = ceil_div(out[1], kWinogradTile) * ceil_div(out[2], kWinogradTile);
-  return tiles >= kWinogradMinTiles && context.shape(0)[3] >= kWinogradMinChannels && out[3] >= kWinogradMinChannels;
+  return tiles >= kWinogradMinTiles && context.shape(0)[3] >= kWinogradMinInputs && out[3] >= kWinogradMinOutputs;
 }
 
 KernelChoice choose(const Conv& conv, const Context& context) {

@@ -146,36 +146,33 @@ LocalSegment local_segment(const PlanContext& context, const std::vector<std::in
 }
 
 double segment_cost(const PlanContext& context, const LocalSegment& segment, std::int64_t rows_per_step) {
-  SegmentWork total;
   const auto live = estimate_ring_rows(segment, rows_per_step);
-  const bool single = segment.nodes.size() == 1;
-  std::int64_t images = 1, sink_rows = 1;
+  std::int64_t sink_rows = 1, resident = 0;
   for (std::size_t i = 0; i < segment.nodes.size(); ++i) {
     const LocalNode& node = segment.nodes[i];
     const auto n = static_cast<std::size_t>(node.node);
-    const RowNode& rows = context.rows[n];
-    const NodeWork& work = context.work[n];
-    images = rows.images;
-    total.flop_seconds += work.flop / (1e9 * work.efficiency * context.topology.rates.fma_gflops);
-    total.weights_bytes += work.weights_bytes;
-    const std::int64_t out_bytes = rows.images * rows.rows * rows.row_bytes;
-    if (node.whole) {
-      total.whole_traffic += 2 * out_bytes;
-      total.whole_bytes += out_bytes;
-    } else {
-      total.ring_traffic += out_bytes;
-      total.ring_bytes += live[i] * rows.row_bytes / (node.chunk_group >= 0 ? segment.chunk_groups[static_cast<std::size_t>(node.chunk_group)].count() : 1);
-    }
     if (node.consumers.empty()) sink_rows = std::max(sink_rows, node.rows);
-    total.ring_traffic += node.inner_bytes;
-    total.whole_traffic += node.outer_bytes;
-    total.whole_bytes += node.outer_bytes;
+    if (!node.whole) resident += live[i] * context.rows[n].row_bytes;
+    resident += context.work[n].weights_bytes;
+  }
+  SegmentTime time(context.topology, context.threads, resident);
+  std::int64_t images = 1;
+  for (std::size_t i = 0; i < segment.nodes.size(); ++i) {
+    const LocalNode& node = segment.nodes[i];
+    const auto n = static_cast<std::size_t>(node.node);
+    images = context.rows[n].images;
+    NodeTraffic traffic;
+    traffic.rows = node.rows;
+    traffic.rows_per_step = std::min(node.rows, round_up(ceil_div(node.rows * rows_per_step, sink_rows), node.granularity));
+    traffic.live_rows = node.whole ? 0 : live[i];
+    traffic.chunks = node.chunk_group < 0 ? 1 : segment.chunk_groups[static_cast<std::size_t>(node.chunk_group)].count();
+    traffic.written_bytes = images * node.rows * context.rows[n].row_bytes;
+    traffic.inner_bytes = node.inner_bytes;
+    traffic.outer_bytes = node.outer_bytes;
+    time.add(context.work[n], traffic);
   }
   const std::int64_t walks = images * ceil_div(sink_rows, rows_per_step);
-  total.walks = ceil_div(walks, context.threads);
-  total.steps = total.walks * static_cast<std::int64_t>(segment.nodes.size());
-  if (single) total.ring_bytes = std::min(total.whole_bytes / std::max<std::int64_t>(1, walks), total.whole_bytes);
-  return predict_us(total, context.topology, context.threads);
+  return time.microseconds(ceil_div(walks, context.threads), static_cast<std::int64_t>(segment.nodes.size()));
 }
 
 std::vector<SegmentChoice> choose_segments(const PlanContext& context) {
