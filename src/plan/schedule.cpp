@@ -60,19 +60,29 @@ Rows balanced_starts(const LocalSegment& segment, double fraction) {
 /// One band's walk. Rows [begin, end) per node; counters of rows done; live rows measured as they are produced.
 class Walk {
  public:
-  Walk(const LocalSegment& segment, const Rows& begins, const Rows& ends, const Rows& heads)
-      : segment_(segment), ends_(ends), heads_(heads), begins_(begins), done_(begins), waited_(ends), live_(begins.size(), 0) {}
+  Walk(const LocalSegment& segment, const Rows& begins, const Rows& ends, const Rows& heads, std::int64_t rows_per_step)
+      : segment_(segment), ends_(ends), heads_(heads), begins_(begins), done_(begins), waited_(ends), live_(begins.size(), 0) {
+    std::int64_t sink_rows = 1;
+    for (const LocalNode& node : segment.nodes)
+      if (node.consumers.empty()) sink_rows = std::max(sink_rows, node.rows);
+    for (const LocalNode& node : segment.nodes) quanta_.push_back(round_up(ceil_div(node.rows * rows_per_step, sink_rows), node.granularity));
+  }
 
+  /// Computes the rows of a node below `upto`, at most its share of a step at a time, so that no ring has to hold more.
   void produce(std::int32_t index, std::int64_t upto) {
     const auto i = static_cast<std::size_t>(index);
     const LocalNode& node = segment_.nodes[i];
     const std::int64_t target = std::min(round_up(upto, node.granularity), ends_[i]);
-    if (target <= done_[i]) return;
-    if (node.chunk_group >= 0 && segment_.chunk_groups[static_cast<std::size_t>(node.chunk_group)].nodes.size() > 1)
-      return produce_chunks(segment_.chunk_groups[static_cast<std::size_t>(node.chunk_group)], target);
-    for (const LocalInput& input : node.inputs) require(input, target);
-    emit(index, target, -1);
-    advance(i, target);
+    while (done_[i] < target) {
+      const std::int64_t next = std::min(target, round_up(done_[i] + quanta_[i], node.granularity));
+      if (node.chunk_group >= 0) {
+        produce_chunks(segment_.chunk_groups[static_cast<std::size_t>(node.chunk_group)], next);
+        continue;
+      }
+      for (const LocalInput& input : node.inputs) require(input, next);
+      emit(index, next, -1);
+      advance(i, next);
+    }
   }
 
   std::vector<Step> take_steps() { return std::move(steps_); }
@@ -170,7 +180,7 @@ class Walk {
   const LocalSegment& segment_;
   const Rows& ends_;
   const Rows& heads_;
-  Rows begins_, done_, waited_, live_;
+  Rows begins_, done_, waited_, live_, quanta_;
   std::vector<Step> steps_;
 };
 
@@ -233,7 +243,7 @@ std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::in
   result.ring_rows.assign(count, 0);
   result.head_rows.assign(count, 0);
   for (std::size_t band = 0; band < static_cast<std::size_t>(bands); ++band) {
-    Walk walk(segment, starts[band], starts[band + 1], heads[band]);
+    Walk walk(segment, starts[band], starts[band + 1], heads[band], rows_per_step);
     walk_down(walk, segment, starts[band + 1], rows_per_step, std::numeric_limits<std::int64_t>::max());
     result.steps.push_back(walk.take_steps());
     result.bands.push_back({starts[band].back(), starts[band + 1].back()});
@@ -255,7 +265,7 @@ std::vector<std::int64_t> estimate_ring_rows(const LocalSegment& segment, std::i
     ends[i] = segment.nodes[i].rows;
     if (begins[i] >= ends[i]) begins.assign(begins.size(), 0);
   }
-  Walk walk(segment, begins, ends, heads);
+  Walk walk(segment, begins, ends, heads, rows_per_step);
   walk_down(walk, segment, ends, rows_per_step, kSteps);
   return walk.live();
 }
