@@ -11,9 +11,10 @@ namespace {
 
 /// One tile of output pixels, and the walk through the operands that sums it. Strides and counts are in floats.
 ///
-/// Each of `taps_h` input rows (null: skipped) contributes `row_floats` products a pixel, read from `input_offset` on in
-/// pieces of `piece_floats` with `piece_gap` floats between them. The first `skip_first` of them leave out the tile's
-/// first pixel, the last `skip_last` its last one. `weights` points to the first of them in the tile's first panel.
+/// Each of `taps_h` input rows (null: skipped) contributes `row_floats` products a pixel, read from `input_offset` on
+/// in pieces of `piece_floats` with `piece_gap` floats between them. The first `skip_first` of them leave out the
+/// tile's first pixel, the last `skip_last` its last one. `weights` points to the first of them in the tile's first
+/// panel.
 struct Tile {
   const float* const* input_rows;
   std::size_t taps_h;
@@ -35,7 +36,11 @@ struct Tile {
   std::size_t lanes;
   bool accumulate;
   const Epilogue* epilogue;
+  float* scratch;
 };
+
+/// Floats of scratch that the largest tile needs.
+inline constexpr std::size_t kScratchFloats = 512;
 
 inline Vec load_some(const float* p, std::size_t first, std::size_t lanes) {
   if (first >= lanes) return zero();
@@ -48,12 +53,19 @@ inline void store_some(float* p, Vec x, std::size_t first, std::size_t lanes) {
   store_first(p + first, x, lanes - first);
 }
 
+/// One tap row in one piece: a matrix product.
+inline bool is_product(const Tile& tile) {
+  return tile.taps_h == 1 && tile.row_floats <= tile.piece_floats && (tile.skip_first | tile.skip_last) == 0 &&
+         tile.input_rows[0] != nullptr;
+}
+
 inline const float* slope_at(const UnaryOp& op, std::size_t channel) {
   return op.slope == nullptr ? nullptr : op.slope + channel;
 }
 
-/// Residual and activation of one tile from its sums in memory, `tile.lanes` of `width` floats a pixel.
-[[gnu::noinline]] inline void finish_buffer(const Tile& tile, const float* sums, std::size_t rows, std::size_t width) {
+/// Residual and activation of one tile from its sums in scratch, `tile.lanes` of `width` floats a pixel.
+[[gnu::noinline]] inline void finish_scratch(const Tile& tile, std::size_t rows, std::size_t width) {
+  const float* sums = tile.scratch;
   const std::size_t lanes = tile.lanes;
   const bool after = tile.epilogue->residual_after;
   with_unary(tile.epilogue->activation, [&](const auto& function) {
@@ -102,7 +114,9 @@ template <std::size_t R, std::size_t V>
                                                 const float* weights) {
   const std::size_t whole_until = tile.row_floats - tile.skip_last;
   for (std::size_t done = 0; done < tile.row_floats;) {
-    const std::size_t zone = done < tile.skip_first ? tile.skip_first : done < whole_until ? whole_until : tile.row_floats;
+    const std::size_t zone = done < tile.skip_first ? tile.skip_first
+                             : done < whole_until   ? whole_until
+                                                    : tile.row_floats;
     const std::size_t count = zone - done < tile.piece_floats ? zone - done : tile.piece_floats;
     if constexpr (R == 1) {
       multiply<0, R>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
@@ -147,8 +161,10 @@ template <std::size_t R, std::size_t V>
   for (std::size_t r = 0; r < R; ++r, p += tile.out_stride) {
 #pragma GCC unroll 16
     for (std::size_t v = 0; v < V; ++v) {
-      if (v + kPanelVectors < V) store(p + v * Vec::kLanes, sums.at[r][v]);
-      else store_some(p, sums.at[r][v], v * Vec::kLanes, tile.lanes);
+      if (v + kPanelVectors < V)
+        store(p + v * Vec::kLanes, sums.at[r][v]);
+      else
+        store_some(p, sums.at[r][v], v * Vec::kLanes, tile.lanes);
     }
   }
 }
@@ -167,18 +183,31 @@ template <std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void finish(Sums<R, V>& sums, const Tile& tile) {
   const bool whole = tile.lanes == V * Vec::kLanes;
   if (!stays_in_registers(tile, whole)) {
-    alignas(64) float buffer[R * V * Vec::kLanes];
-    store_sums(sums, buffer, V * Vec::kLanes);
-    finish_buffer(tile, buffer, R, V * Vec::kLanes);
+    static_assert(R * V * Vec::kLanes <= kScratchFloats);
+    store_sums(sums, tile.scratch, V * Vec::kLanes);
+    finish_scratch(tile, R, V * Vec::kLanes);
     return;
   }
   const UnaryOp& op = tile.epilogue->activation;
   if (tile.residual != nullptr && !tile.epilogue->residual_after) add_residual(sums, tile);
-  if (op.kind == Unary::relu) map(sums, Relu(op));
-  else if (op.kind == Unary::clip) map(sums, Clip(op));
+  if (op.kind == Unary::relu)
+    map(sums, Relu(op));
+  else if (op.kind == Unary::clip)
+    map(sums, Clip(op));
   if (tile.residual != nullptr && tile.epilogue->residual_after) add_residual(sums, tile);
-  if (whole) store_sums(sums, tile.out, tile.out_stride);
-  else store_partial(sums, tile);
+  if (whole)
+    store_sums(sums, tile.out, tile.out_stride);
+  else
+    store_partial(sums, tile);
+}
+
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void multiply_taps(Sums<R, V>& sums, const Tile& tile) {
+  const float* weights = tile.weights;
+  for (std::size_t ky = 0; ky < tile.taps_h; ++ky, weights += tile.weights_row) {
+    const float* row = tile.input_rows[ky];
+    if (row != nullptr) multiply_row(sums, tile, row + tile.input_offset, weights);
+  }
 }
 
 struct ConvTile {
@@ -188,10 +217,11 @@ struct ConvTile {
   static void run(const Tile& tile) noexcept {
     Sums<R, V> sums;
     start(sums, tile);
-    const float* weights = tile.weights;
-    for (std::size_t ky = 0; ky < tile.taps_h; ++ky, weights += tile.weights_row) {
-      const float* row = tile.input_rows[ky];
-      if (row != nullptr) multiply_row(sums, tile, row + tile.input_offset, weights);
+    if (is_product(tile)) {
+      multiply<0, R>(sums, tile.input_rows[0] + tile.input_offset, tile.input_stride, tile.weights, tile.panel_stride,
+                     tile.row_floats);
+    } else {
+      multiply_taps(sums, tile);
     }
     finish(sums, tile);
   }
@@ -202,4 +232,3 @@ inline constexpr auto kWideTiles = tile_table<ConvTile, kWidePanels>(std::make_i
 
 }  // namespace
 }  // namespace colonnade::kernels::gemm
-

@@ -99,9 +99,8 @@ inline std::size_t find_runs(const ConvArgs& a, std::size_t x, Runs& runs) {
   runs.count = 0;
   while (x < a.width_out && runs.count < kMostRuns) {
     const std::size_t begin = first_tap(a, x);
-    const std::size_t last = last_tap(a, x);
-    const std::size_t end = last < begin ? begin : last;
-    const std::size_t until = run_end(a, x, begin, last);
+    const std::size_t end = last_tap(a, x);
+    const std::size_t until = run_end(a, x, begin, end);
     runs.of[runs.count++] = {x, until - x, begin, end, begin, end};
     x = until;
   }
@@ -122,8 +121,8 @@ inline void set_walk(const ConvArgs& a, const Run& run, std::size_t x, std::size
   tile.skip_first = rows > 1 && has_first ? (run.first_begin - begin) * a.channels_in : 0;
   tile.skip_last = rows > 1 && has_last ? (end - run.last_end) * a.channels_in : 0;
   tile.weights = weights + begin * a.channels_in * kPanel;
-  const auto pixel = static_cast<std::ptrdiff_t>(x * a.stride_w + begin * a.dilation_w) -
-                     static_cast<std::ptrdiff_t>(a.pad_left);
+  const auto pixel =
+      static_cast<std::ptrdiff_t>(x * a.stride_w + begin * a.dilation_w) - static_cast<std::ptrdiff_t>(a.pad_left);
   tile.input_offset = pixel * a.in_pixel_stride;
 }
 
@@ -135,10 +134,12 @@ struct Block {
 };
 
 inline void conv_run(const ConvArgs& a, const Block& block, const Run& run, std::size_t row, Tile& tile) {
+  const std::size_t tiles = ceil_div(run.pixels, block.most_rows);
+  const std::size_t even = run.pixels / tiles;
+  const std::size_t larger = run.pixels - even * tiles;
   std::size_t x = run.x;
-  std::size_t left = run.pixels;
-  for (std::size_t tiles = ceil_div(left, block.most_rows); tiles > 0; --tiles) {
-    const std::size_t rows = ceil_div(left, tiles);
+  for (std::size_t i = 0; i < tiles; ++i) {
+    const std::size_t rows = even + (i < larger ? 1 : 0);
     set_walk(a, run, x, rows, block.weights, tile);
     const auto pixel = static_cast<std::ptrdiff_t>(x);
     const auto channel = static_cast<std::ptrdiff_t>(block.first_channel);
@@ -148,7 +149,6 @@ inline void conv_run(const ConvArgs& a, const Block& block, const Run& run, std:
     }
     block.tiles[rows - 1](tile);
     x += rows;
-    left -= rows;
   }
 }
 
@@ -173,7 +173,9 @@ inline Tile make_tile(const ConvArgs& a, const Epilogue& epilogue) {
 inline void conv_rows(const ConvArgs& a, const Runs& runs, const Block& block, std::size_t lanes) {
   Epilogue epilogue = a.epilogue;
   if (epilogue.activation.slope != nullptr) epilogue.activation.slope += block.first_channel;
+  alignas(64) float scratch[kScratchFloats];
   Tile tile = make_tile(a, epilogue);
+  tile.scratch = scratch;
   tile.lanes = lanes;
   tile.bias = a.bias == nullptr ? nullptr : a.bias + block.first_channel;
   for (std::size_t row = 0; row < a.rows; ++row) {

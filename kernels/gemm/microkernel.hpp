@@ -16,8 +16,17 @@ inline constexpr std::size_t kPanelVectors = kPanelFloats / Vec::kLanes;
 
 // kTileRows[panels - 1]: most pixels of a tile over that many panels, such that sums, weights and one broadcast value
 // fit the registers. kWide*: the tile for very few pixels, which is bound by reading weights.
-#if defined(__AVX512F__)
+// kNarrowUnroll: steps a loop takes at once over a single vector, where it is bound by loads.
+#if defined(__AVX512F__) && defined(__clang__)
+inline constexpr std::size_t kTileRows[] = {12, 12, 8, 6};
+inline constexpr std::size_t kNarrowUnroll = 1;
+#elif defined(__AVX512F__)
 inline constexpr std::size_t kTileRows[] = {28, 14, 8, 6};
+inline constexpr std::size_t kNarrowUnroll = 4;
+#else
+inline constexpr std::size_t kNarrowUnroll = 1;
+#endif
+#if defined(__AVX512F__)
 inline constexpr std::size_t kWidePanels = 8;
 inline constexpr std::size_t kWideRows = 2;
 #elif defined(__AVX2__)
@@ -109,7 +118,7 @@ template <std::size_t First, std::size_t Last, std::size_t R, std::size_t V>
 template <std::size_t First, std::size_t Last, std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void multiply(Sums<R, V>& sums, const float* input, std::ptrdiff_t stride,
                                             const float* weights, std::size_t panel_stride, std::size_t count) {
-  constexpr std::size_t kUnroll = V == 1 ? 2 : 1;
+  constexpr std::size_t kUnroll = V == 1 ? kNarrowUnroll : 1;
   Pixels<R> pixels(input, stride);
   for (; count >= kUnroll; count -= kUnroll) {
 #pragma GCC unroll 4
@@ -120,7 +129,10 @@ template <std::size_t First, std::size_t Last, std::size_t R, std::size_t V>
     pixels.advance(kUnroll);
   }
   if constexpr (kUnroll > 1) {
-    if (count > 0) multiply_step<First, Last>(sums, pixels, 0, weights, panel_stride);
+#pragma GCC unroll 1
+    for (; count > 0; --count, weights += kPanelFloats, pixels.advance(1)) {
+      multiply_step<First, Last>(sums, pixels, 0, weights, panel_stride);
+    }
   }
 }
 

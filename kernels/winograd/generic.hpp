@@ -66,8 +66,10 @@ inline void transform_inputs(const Args& a, std::size_t first, std::size_t count
       tile.rows[i] = row == nullptr ? nullptr : row + left * a.in_pixel_stride;
     }
     float* to = w.inputs + t * w.input_planes.stride;
-    if (tile.whole()) transform_input_tile<true>(tile, to, w.input_planes.plane);
-    else transform_input_tile<false>(tile, to, w.input_planes.plane);
+    if (tile.whole())
+      transform_input_tile<true>(tile, to, w.input_planes.plane);
+    else
+      transform_input_tile<false>(tile, to, w.input_planes.plane);
   }
 }
 
@@ -92,11 +94,11 @@ inline void multiply_matrices(const Args& a, std::size_t count, const Workspace&
       const std::size_t left = panels - panel;
       const std::size_t blocks = (left + kTilePanels - 1) / kTilePanels;
       const std::size_t taken = (left + blocks - 1) / blocks;
-      multiply_block({w.inputs + matrix * w.input_planes.plane, static_cast<std::ptrdiff_t>(w.input_planes.stride),
-                      weights, a.channels_in * kPanelFloats, a.channels_in,
-                      w.sums + matrix * w.sum_planes.plane + panel * kPanelFloats,
-                      static_cast<std::ptrdiff_t>(w.sum_planes.stride)},
-                     count, taken);
+      multiply_block(
+          {w.inputs + matrix * w.input_planes.plane, static_cast<std::ptrdiff_t>(w.input_planes.stride), weights,
+           a.channels_in * kPanelFloats, a.channels_in, w.sums + matrix * w.sum_planes.plane + panel * kPanelFloats,
+           static_cast<std::ptrdiff_t>(w.sum_planes.stride)},
+          count, taken);
       weights += taken * a.channels_in * kPanelFloats;
       panel += taken;
     }
@@ -109,9 +111,8 @@ inline void set_rows(const Args& a, const Place& place, OutputTile& tile) {
     const std::size_t row = place.tile_row * kTile + i;
     float* out = a.out_rows[row];
     tile.rows[i] = out == nullptr ? nullptr : out + x * a.out_pixel_stride;
-    tile.residual[i] = out == nullptr || a.residual_rows == nullptr
-                           ? nullptr
-                           : a.residual_rows[row] + x * a.residual_pixel_stride;
+    tile.residual[i] =
+        out == nullptr || a.residual_rows == nullptr ? nullptr : a.residual_rows[row] + x * a.residual_pixel_stride;
   }
   tile.columns = a.width_out - place.x < kTile ? a.width_out - place.x : kTile;
 }

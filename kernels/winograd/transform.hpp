@@ -128,8 +128,10 @@ template <class Function>
   x = whole ? call(function, x, slope) : call_first(function, x, slope, lanes);
   if (tile.residual[row] != nullptr && tile.residual_after) x = x + add;
   float* to = tile.rows[row] + (at * tile.out_stride + channel);
-  if (whole) store(to, x);
-  else store_first(to, x, lanes);
+  if (whole)
+    store(to, x);
+  else
+    store_first(to, x, lanes);
 }
 
 template <class Function>

@@ -36,8 +36,7 @@ ConvCase::ConvCase(const ConvSizes& s, std::uint64_t seed)
   for (std::size_t co = 0; co < s.channels_out; ++co) {
     for (std::size_t ci = 0; ci < s.channels_in; ++ci) {
       for (std::size_t tap = 0; tap < s.kernel_h * s.kernel_w; ++tap) {
-        by_tap[(tap * s.channels_in + ci) * s.channels_out + co] =
-            weight(co, ci, tap / s.kernel_w, tap % s.kernel_w);
+        by_tap[(tap * s.channels_in + ci) * s.channels_out + co] = weight(co, ci, tap / s.kernel_w, tap % s.kernel_w);
       }
     }
   }
@@ -95,8 +94,7 @@ ConvCase::Exact ConvCase::exact(std::size_t y, std::size_t x, std::size_t channe
     for (std::size_t kx = 0; kx < sizes.kernel_w; ++kx) {
       const std::size_t column = x * sizes.stride + kx * sizes.dilation;
       if (column < sizes.pad || column - sizes.pad >= sizes.width_in) continue;
-      const float* pixel =
-          in[row - sizes.pad].data() + (column - sizes.pad) * (sizes.channels_in + sizes.in_gap);
+      const float* pixel = in[row - sizes.pad].data() + (column - sizes.pad) * (sizes.channels_in + sizes.in_gap);
       for (std::size_t ci = 0; ci < sizes.channels_in; ++ci) {
         const double product = static_cast<double>(pixel[ci]) * static_cast<double>(weight(channel, ci, ky, kx));
         result.sum += product;

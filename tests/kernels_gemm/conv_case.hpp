@@ -20,7 +20,7 @@ struct ConvSizes {
   std::size_t stride = 1;
   std::size_t dilation = 1;
   std::size_t pad = 0;
-  std::size_t in_gap = 0;   ///< floats between pixels beyond the channels
+  std::size_t in_gap = 0;  ///< floats between pixels beyond the channels
   std::size_t out_gap = 0;
 
   std::size_t height_out() const { return (height_in + 2 * pad - (kernel_h - 1) * dilation - 1) / stride + 1; }

@@ -17,10 +17,23 @@ using kernels::gemm::kPanel;
 const ConvSizes kShapes[] = {
     {.height_in = 5, .width_in = 29, .channels_in = 13, .channels_out = 100, .kernel_h = 3, .kernel_w = 3, .pad = 1},
     {.height_in = 4, .width_in = 41, .channels_in = 64, .channels_out = 64},
-    {.height_in = 9, .width_in = 30, .channels_in = 3, .channels_out = 48, .kernel_h = 5, .kernel_w = 5, .stride = 2,
+    {.height_in = 9,
+     .width_in = 30,
+     .channels_in = 3,
+     .channels_out = 48,
+     .kernel_h = 5,
+     .kernel_w = 5,
+     .stride = 2,
      .pad = 2},
-    {.height_in = 6, .width_in = 23, .channels_in = 8, .channels_out = 200, .kernel_h = 3, .kernel_w = 3, .dilation = 4,
-     .pad = 4, .in_gap = 3},
+    {.height_in = 6,
+     .width_in = 23,
+     .channels_in = 8,
+     .channels_out = 200,
+     .kernel_h = 3,
+     .kernel_w = 3,
+     .dilation = 4,
+     .pad = 4,
+     .in_gap = 3},
 };
 
 void expect_same_bits(const Rows& a, const Rows& b, const std::string& what) {
@@ -55,7 +68,8 @@ void run_columns(const Kernel& kernel, ConvCase& c, Rows& out, std::size_t from,
   ConvArgs args = c.args(out);
   const std::size_t first = from * s.stride;
   const std::size_t skipped = first > s.pad ? first - s.pad : 0;
-  const std::size_t until = std::min((to - 1) * s.stride + (s.kernel_w - 1) * s.dilation + 1, s.width_in + s.pad) - s.pad;
+  const std::size_t until =
+      std::min((to - 1) * s.stride + (s.kernel_w - 1) * s.dilation + 1, s.width_in + s.pad) - s.pad;
   for (const float*& row : c.in_table) {
     if (row != nullptr) row += skipped * (s.channels_in + s.in_gap);
   }
@@ -138,8 +152,15 @@ TEST(ConvSplit, AccumulatedInputChannels) {
 
 TEST(ConvSplit, GroupsByOffsetPointers) {
   for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
-    const ConvSizes group{.height_in = 2, .width_in = 12, .channels_in = 10, .channels_out = 20, .kernel_h = 2,
-                          .kernel_w = 3, .pad = 1, .in_gap = 10, .out_gap = 20};
+    const ConvSizes group{.height_in = 2,
+                          .width_in = 12,
+                          .channels_in = 10,
+                          .channels_out = 20,
+                          .kernel_h = 2,
+                          .kernel_w = 3,
+                          .pad = 1,
+                          .in_gap = 10,
+                          .out_gap = 20};
     ConvCase c(group, 61);
     const Rows in = make_rows(2, 12, 20, 20, 62);
     Rows out = make_rows(group.height_out(), group.width_out(), 40, 40, 63);

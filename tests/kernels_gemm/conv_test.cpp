@@ -46,9 +46,14 @@ TEST(Conv, PointwiseOfOddSizes) {
     for (const std::size_t channels_out : {1, 2, 3, 5, 15, 16, 17, 31, 33, 48, 64, 65, 96, 100, 144}) {
       for (std::size_t width = 1; width <= 31; width += width < 20 ? 1 : 3) {
         const std::size_t channels_in = 1 + (seed * 7) % 37;
-        ASSERT_NO_FATAL_FAILURE(check(kernel, {.height_in = 2, .width_in = width, .channels_in = channels_in,
-                                               .channels_out = channels_out, .in_gap = seed % 2 * 3,
-                                               .out_gap = seed % 3}, seed));
+        ASSERT_NO_FATAL_FAILURE(check(kernel,
+                                      {.height_in = 2,
+                                       .width_in = width,
+                                       .channels_in = channels_in,
+                                       .channels_out = channels_out,
+                                       .in_gap = seed % 2 * 3,
+                                       .out_gap = seed % 3},
+                                      seed));
         ++seed;
       }
     }
@@ -96,8 +101,10 @@ TEST(Conv, KernelsStridesAndPadding) {
 
 TEST(Conv, LongSums) {
   for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
-    check(kernel, {.height_in = 3, .width_in = 7, .channels_in = 512, .channels_out = 65, .kernel_h = 3, .kernel_w = 3,
-                   .pad = 1}, 2001);
+    check(
+        kernel,
+        {.height_in = 3, .width_in = 7, .channels_in = 512, .channels_out = 65, .kernel_h = 3, .kernel_w = 3, .pad = 1},
+        2001);
     check(kernel, {.width_in = 1, .channels_in = 1280, .channels_out = 1000}, 2002);
     check(kernel, {.width_in = 2, .channels_in = 1024, .channels_out = 257}, 2003);
     check(kernel, {.width_in = 15, .channels_in = 1024, .channels_out = 33}, 2004);

@@ -19,8 +19,8 @@ class GuardedFloats {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const std::size_t data = (count * sizeof(float) + slack + kCanaryBytes + page - 1) / page * page;
     mapped_ = data + page;
-    base_ = static_cast<unsigned char*>(
-        mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    base_ =
+        static_cast<unsigned char*>(mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (base_ == MAP_FAILED || mprotect(base_ + data, page, PROT_NONE) != 0) throw std::bad_alloc();
     first_ = base_ + (data - slack - count * sizeof(float));
     for (unsigned char* p = first_ - kCanaryBytes; p != first_; ++p) *p = kCanary;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/winograd/winograd.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "kernels/winograd/winograd.hpp"
 #include "kernels_gemm/activation.hpp"
 #include "kernels_gemm/conv_case.hpp"
 
@@ -62,8 +63,13 @@ struct WinogradCase {
 
 ConvSizes sizes_3x3(std::size_t height, std::size_t width, std::size_t channels_in, std::size_t channels_out,
                     std::size_t pad = 1) {
-  return {.height_in = height, .width_in = width, .channels_in = channels_in, .channels_out = channels_out,
-          .kernel_h = 3, .kernel_w = 3, .pad = pad};
+  return {.height_in = height,
+          .width_in = width,
+          .channels_in = channels_in,
+          .channels_out = channels_out,
+          .kernel_h = 3,
+          .kernel_w = 3,
+          .pad = pad};
 }
 
 /// Inputs and weights are in [-1, 1): the transforms err like the root of the number of channels, the sums like itself.
