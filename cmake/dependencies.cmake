@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
+# What the engine links. Found by file where the package's own CMake files ask for more than the engine needs (oneDNN's
+# want OpenCL) or do not exist (ONNX).
 find_package(PkgConfig REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(Protobuf REQUIRED)
 find_package(fmt REQUIRED)
-find_package(dnnl REQUIRED)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
+find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)
+find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_path(ONNX_INCLUDE_DIR onnx/onnx-ml.pb.h REQUIRED)
 find_library(ONNX_PROTO_LIBRARY onnx_proto REQUIRED)
+mark_as_advanced(DNNL_INCLUDE_DIR DNNL_LIBRARY ONNX_INCLUDE_DIR ONNX_PROTO_LIBRARY)
 
 add_library(colonnade_private_dependencies INTERFACE)
-target_link_libraries(colonnade_private_dependencies INTERFACE
-  OpenMP::OpenMP_CXX protobuf::libprotobuf ${ONNX_PROTO_LIBRARY} fmt::fmt DNNL::dnnl nlohmann_json::nlohmann_json PkgConfig::hwloc)
-target_include_directories(colonnade_private_dependencies SYSTEM INTERFACE ${ONNX_INCLUDE_DIR})
-target_compile_definitions(colonnade_private_dependencies INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
+# The static library exports this target: an installed one finds plain libraries by name and needs no headers.
+target_link_libraries(colonnade_private_dependencies INTERFACE OpenMP::OpenMP_CXX protobuf::libprotobuf fmt::fmt
+  $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:PkgConfig::hwloc>
+  $<BUILD_INTERFACE:${ONNX_PROTO_LIBRARY}> $<BUILD_INTERFACE:${DNNL_LIBRARY}>
+  $<INSTALL_INTERFACE:hwloc> $<INSTALL_INTERFACE:onnx_proto> $<INSTALL_INTERFACE:dnnl>)
+target_include_directories(colonnade_private_dependencies SYSTEM INTERFACE
+  $<BUILD_INTERFACE:${ONNX_INCLUDE_DIR}> $<BUILD_INTERFACE:${DNNL_INCLUDE_DIR}>)
+target_compile_definitions(colonnade_private_dependencies INTERFACE $<BUILD_INTERFACE:ONNX_ML=1> $<BUILD_INTERFACE:ONNX_NAMESPACE=onnx>)
 
 find_package(CLI11 REQUIRED)
 find_package(PNG REQUIRED)

@@ -19,7 +19,7 @@ colonnade_embedded_@name@:
 colonnade_embedded_@name@_end:
 .section .note.GNU-stack,"",%progbits
 ]] @ONLY)
-  set_source_files_properties(${assembly} PROPERTIES LANGUAGE C OBJECT_DEPENDS ${model})
+  set_source_files_properties(${assembly} PROPERTIES LANGUAGE ASM OBJECT_DEPENDS ${model})
   list(APPEND COLONNADE_EMBEDDED_SOURCES ${assembly})
   string(APPEND declarations "extern const std::byte colonnade_embedded_${name}[], colonnade_embedded_${name}_end[];\n")
   string(APPEND rows "    {\"${name}\", colonnade_embedded_${name}, colonnade_embedded_${name}_end},\n")

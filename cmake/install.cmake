@@ -1,1 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
+# Installs the libraries, the headers, the CLI and what find_package and pkg-config read. The two libraries are exported
+# apart, so that users of the shared one need none of the engine's dependencies.
+include(CMakePackageConfigHelpers)
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/colonnade)
+
+install(DIRECTORY include/colonnade DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(TARGETS colonnade-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS colonnade_shared EXPORT colonnade-shared)
+install(TARGETS colonnade_static EXPORT colonnade-static)
+set_target_properties(colonnade_private_dependencies PROPERTIES EXPORT_NAME private_dependencies)
+install(TARGETS colonnade_private_dependencies EXPORT colonnade-static)
+foreach(kind shared static)
+  install(EXPORT colonnade-${kind} NAMESPACE colonnade:: DESTINATION ${package_folder})
+endforeach()
+
+configure_package_config_file(cmake/colonnadeConfig.cmake.in colonnadeConfig.cmake INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(colonnadeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/colonnadeConfig.cmake ${PROJECT_BINARY_DIR}/colonnadeConfigVersion.cmake
+  DESTINATION ${package_folder})
+
+# Paths relative to the file itself: the installed tree can move.
+file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
+configure_file(cmake/colonnade.pc.in colonnade.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/colonnade.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -40,7 +40,7 @@ DeclaredType declared_type(const onnx::ValueInfoProto& info, std::string_view wh
     const std::int64_t size = dim.has_dim_value() ? dim.dim_value() : -1;
     if (size < -1) fail(ErrorCode::invalid_model, "{}: dimension {} is negative", where, size);
     declared.type.shape->push_back(size);
-    declared.dim_names.push_back(size >= 0 ? "" : dim.dim_param());
+    declared.dim_names.push_back(size >= 0 || dim.dim_param() == "?" ? "" : dim.dim_param());
   }
   return declared;
 }

@@ -17,6 +17,13 @@ namespace {
 
 #if defined(__AVX512F__)
 
+// GCC's own headers initialise unused operands with themselves.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 struct Vec {
   static constexpr std::size_t kLanes = 16;
   __m512 v;
@@ -27,7 +34,7 @@ inline Vec zero() { return {_mm512_setzero_ps()}; }
 inline Vec broadcast(float x) { return {_mm512_set1_ps(x)}; }
 inline Vec load(const float* p) { return {_mm512_loadu_ps(p)}; }
 inline void store(float* p, Vec x) { _mm512_storeu_ps(p, x.v); }
-inline Mask first_lanes(std::size_t n) { return static_cast<Mask>((1u << n) - 1u); }  // n < 16
+inline Mask first_lanes(std::size_t n) { return static_cast<Mask>((1u << n) - 1u); }  // n <= 16
 inline Vec load_first(const float* p, std::size_t n) { return {_mm512_maskz_loadu_ps(first_lanes(n), p)}; }
 inline void store_first(float* p, Vec x, std::size_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), x.v); }
 inline Vec operator+(Vec a, Vec b) { return {_mm512_add_ps(a.v, b.v)}; }
@@ -37,8 +44,6 @@ inline Vec operator/(Vec a, Vec b) { return {_mm512_div_ps(a.v, b.v)}; }
 inline Vec fma(Vec a, Vec b, Vec c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }    // a * b + c
 inline Vec fnma(Vec a, Vec b, Vec c) { return {_mm512_fnmadd_ps(a.v, b.v, c.v)}; }  // c - a * b
 // min and max return b when either operand is NaN.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 inline Vec min(Vec a, Vec b) { return {_mm512_min_ps(a.v, b.v)}; }
 inline Vec max(Vec a, Vec b) { return {_mm512_max_ps(a.v, b.v)}; }
 inline Vec sqrt(Vec a) { return {_mm512_sqrt_ps(a.v)}; }
@@ -46,7 +51,6 @@ inline Vec floor(Vec a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEG_IN
 inline Vec ceil(Vec a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)}; }
 inline Vec round(Vec a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
 inline Vec abs(Vec a) { return {_mm512_abs_ps(a.v)}; }
-#pragma GCC diagnostic pop
 inline Mask less(Vec a, Vec b) { return _mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ); }
 inline Mask is_nan(Vec a) { return _mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q); }
 inline Vec select(Mask m, Vec if_set, Vec if_clear) { return {_mm512_mask_blend_ps(m, if_clear.v, if_set.v)}; }
@@ -62,6 +66,8 @@ inline Vec mantissa(Vec x) { return {_mm512_getmant_ps(x.v, _MM_MANT_NORM_1_2, _
 inline Vec exponent(Vec x) { return {_mm512_getexp_ps(x.v)}; }
 inline float sum_lanes(Vec x) { return _mm512_reduce_add_ps(x.v); }
 inline float max_lanes(Vec x) { return _mm512_reduce_max_ps(x.v); }
+
+#pragma GCC diagnostic pop
 
 #elif defined(__AVX2__)
 

@@ -14,13 +14,15 @@ namespace colonnade {
 class AlignedBuffer {
  public:
   static constexpr std::size_t kAlignment = 64;
+  /// What is larger is refused without asking the allocator: sizes come from models.
+  static constexpr std::size_t kMaxBytes = std::size_t{1} << 40;
 
   AlignedBuffer() = default;
   /// Throws Error{resource_limit} when the memory cannot be had. Zero bytes give a null buffer.
   explicit AlignedBuffer(std::size_t bytes) : bytes_(bytes) {
     if (bytes == 0) return;
     const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    memory_.reset(rounded < bytes ? nullptr : static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
+    memory_.reset(bytes < kMaxBytes ? static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)) : nullptr);
     if (!memory_) fail(ErrorCode::resource_limit, "cannot allocate {} bytes", bytes);
   }
 

@@ -20,6 +20,7 @@ void* allocate(DType dtype, std::int64_t size) {
 
 std::vector<std::string> empty_strings(std::int64_t size) {
   try {
+    if (static_cast<std::size_t>(size) >= AlignedBuffer::kMaxBytes / sizeof(std::string)) throw std::bad_alloc();
     return std::vector<std::string>(static_cast<std::size_t>(size));
   } catch (const std::exception&) {
     fail(ErrorCode::resource_limit, "cannot allocate {} strings", size);

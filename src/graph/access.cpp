@@ -12,7 +12,7 @@ namespace {
 
 using Rows = std::optional<Interval>;
 
-constexpr std::int64_t kTapRows = 256;   // rows whose taps are computed at a time
+constexpr std::int64_t kTapRows = 256;  // rows whose taps are computed at a time
 
 /// Axis that holds the rows; nothing where there is but one row.
 std::optional<std::int64_t> row_axis(const Shape& shape) {
@@ -103,7 +103,8 @@ Rows access(const Reduce& op, const Question& q) {
   if (q.input != 0 || !op.keepdims) return std::nullopt;
   if (!axes && q.node.input(1) != kAbsent) return std::nullopt;
   if (!axes || axes->empty()) return op.noop_with_empty_axes ? Rows(q.same()) : std::nullopt;
-  const bool inside = std::all_of(axes->begin(), axes->end(), [&](std::int64_t axis) { return q.inside_row(q.normal(axis)); });
+  const bool inside =
+      std::all_of(axes->begin(), axes->end(), [&](std::int64_t axis) { return q.inside_row(q.normal(axis)); });
   return inside ? Rows(q.same()) : std::nullopt;
 }
 
@@ -175,7 +176,8 @@ Rows access(const Slice&, const Question& q) {
   Interval rows = q.rows;
   for (std::size_t index = 0; index < starts->size(); ++index) {
     const std::int64_t axis = axes ? q.normal((*axes)[index]) : static_cast<std::int64_t>(index);
-    const SliceRange range = slice_range(at(q.from, axis), (*starts)[index], (*ends)[index], steps ? (*steps)[index] : 1);
+    const SliceRange range =
+        slice_range(at(q.from, axis), (*starts)[index], (*ends)[index], steps ? (*steps)[index] : 1);
     const bool all = range == SliceRange{0, 1, at(q.from, axis)};
     if (range.step != 1 || (axis < q.axis() && !all)) return std::nullopt;
     if (axis == q.axis()) rows = {rows.begin + range.first, rows.end + range.first};
@@ -193,7 +195,8 @@ std::int64_t reflected(std::int64_t i, std::int64_t size) {
 
 Interval padded_rows(PadMode mode, Interval shifted, std::int64_t size) {
   if (mode == PadMode::edge) {
-    return {std::clamp<std::int64_t>(shifted.begin, 0, size - 1), std::clamp<std::int64_t>(shifted.end - 1, 0, size - 1) + 1};
+    return {std::clamp<std::int64_t>(shifted.begin, 0, size - 1),
+            std::clamp<std::int64_t>(shifted.end - 1, 0, size - 1) + 1};
   }
   if (mode == PadMode::reflect && shifted.size() >= 2 * size) return {0, size};
   Interval touched = intersect(shifted, {0, size});
@@ -274,7 +277,8 @@ std::optional<Interval> access_rows(const Graph& graph, const Node& node, std::s
   if (node.input(input) == kAbsent || node.outputs.empty() || node.outputs.front() == kAbsent) return std::nullopt;
   const Value& value = graph.value(node.input(input));
   const ValueType& output = graph.value(node.outputs.front()).type;
-  if (value.constant || !value.type.is_static() || !output.is_static() || !row_axis(*value.type.shape)) return std::nullopt;
+  if (value.constant || !value.type.is_static() || !output.is_static() || !row_axis(*value.type.shape))
+    return std::nullopt;
   const Interval inside = intersect(rows, {0, output_rows(node, *output.shape)});
   const Question question{graph, node, input, inside, *value.type.shape, *output.shape};
   const Rows answer = std::visit([&](const auto& op) { return access(op, question); }, node.op);

@@ -47,9 +47,8 @@ std::vector<bool> live_nodes(const Graph& graph) {
   std::vector<bool> live(graph.nodes.size(), false);
   for (std::size_t index = graph.nodes.size(); index-- > 0;) {
     const Node& node = graph.nodes[index];
-    live[index] = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
-      return id != kAbsent && read[static_cast<std::size_t>(id)];
-    });
+    live[index] = std::any_of(node.outputs.begin(), node.outputs.end(),
+                              [&](ValueId id) { return id != kAbsent && read[static_cast<std::size_t>(id)]; });
     if (!live[index]) continue;
     for (const ValueId id : node.inputs) {
       if (id != kAbsent) read[static_cast<std::size_t>(id)] = true;

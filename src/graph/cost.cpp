@@ -19,7 +19,8 @@ struct Sizes {
   const Shape& input_shape(std::size_t input) const { return graph.value(node.input(input)).type.static_shape(); }
   /// Of the first output that is asked for.
   const Shape& output_shape() const {
-    const auto present = std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId id) { return id != kAbsent; });
+    const auto present =
+        std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId id) { return id != kAbsent; });
     if (present == node.outputs.end()) fail(ErrorCode::internal, "node '{}' has no outputs", node.name);
     return graph.value(*present).type.static_shape();
   }
@@ -169,7 +170,9 @@ double flop(const Gather&, const Sizes&) { return 0; }
 double flop(const GatherElements&, const Sizes&) { return 0; }
 double flop(const GatherNd&, const Sizes&) { return 0; }
 double flop(const ScatterNd& op, const Sizes& sizes) { return op.mode == ScatterMode::replace ? 0 : sizes.input(2); }
-double flop(const ScatterElements& op, const Sizes& sizes) { return op.mode == ScatterMode::replace ? 0 : sizes.input(2); }
+double flop(const ScatterElements& op, const Sizes& sizes) {
+  return op.mode == ScatterMode::replace ? 0 : sizes.input(2);
+}
 double flop(const DepthToSpace&, const Sizes&) { return 0; }
 double flop(const SpaceToDepth&, const Sizes&) { return 0; }
 double flop(const ShapeOf&, const Sizes&) { return 0; }

@@ -10,11 +10,12 @@ namespace {
 
 constexpr std::int64_t kMaxElementBytes = 8;
 
-/// What the graph keeps of a recorded and an inferred type: inference wins, but a contradiction in dtype or rank is one.
+/// What the graph keeps of a recorded and an inferred type: inference wins, but a contradiction in dtype or rank is
+/// one.
 ValueType settled(const Value& value, const Node& node, ValueType inferred) {
   const ValueType& recorded = value.type;
-  const bool same_dtype = recorded.dtype == DType::undefined || inferred.dtype == DType::undefined ||
-                          recorded.dtype == inferred.dtype;
+  const bool same_dtype =
+      recorded.dtype == DType::undefined || inferred.dtype == DType::undefined || recorded.dtype == inferred.dtype;
   const bool same_rank = !recorded.shape || !inferred.shape || recorded.shape->size() == inferred.shape->size();
   if (!same_dtype || !same_rank) {
     fail(ErrorCode::invalid_model, "node '{}' ({}): output '{}' is declared {}, but the operator gives {}", node.name,
@@ -85,7 +86,8 @@ DType RuleContext::same_dtype(std::size_t input, std::size_t other) const {
   const DType a = dtype(input);
   const DType b = dtype(other);
   if (a != DType::undefined && b != DType::undefined && a != b) {
-    fail("{} and {} must have one type, are {} and {}", text(input), text(other), colonnade::name_of(a), colonnade::name_of(b));
+    fail("{} and {} must have one type, are {} and {}", text(input), text(other), colonnade::name_of(a),
+         colonnade::name_of(b));
   }
   return a != DType::undefined ? a : b;
 }
@@ -106,12 +108,14 @@ void RuleContext::integer(std::size_t input) const {
 std::optional<std::int64_t> RuleContext::length_as_rank(std::size_t input) const {
   rank(input, 1);
   if (!shape(input) || shape(input)->front() < 0) return std::nullopt;
-  if (shape(input)->front() > kMaxRank) fail("{} asks for rank {}, more than {}", text(input), shape(input)->front(), kMaxRank);
+  if (shape(input)->front() > kMaxRank)
+    fail("{} asks for rank {}, more than {}", text(input), shape(input)->front(), kMaxRank);
   return shape(input)->front();
 }
 
 std::int64_t product_of(std::span<const std::int64_t> dims) {
-  if (std::find_if(dims.begin(), dims.end(), [](std::int64_t dim) { return dim < 0; }) != dims.end()) return kUnknownDim;
+  if (std::find_if(dims.begin(), dims.end(), [](std::int64_t dim) { return dim < 0; }) != dims.end())
+    return kUnknownDim;
   return element_count(dims);
 }
 
@@ -161,7 +165,8 @@ std::vector<ValueType> infer_types(const Graph& graph, const Node& node) {
   const RuleContext context(graph, node);
   for (std::size_t input = 0; input < node.inputs.size(); ++input) check_size(context, context.type(input), "input");
   Types types = std::visit([&](const auto& op) { return infer(op, context); }, node.op);
-  if (types.size() < node.outputs.size()) context.fail("has at most {} outputs, {} are asked for", types.size(), node.outputs.size());
+  if (types.size() < node.outputs.size())
+    context.fail("has at most {} outputs, {} are asked for", types.size(), node.outputs.size());
   types.resize(node.outputs.size());
   for (const ValueType& type : types) check_size(context, type, "output");
   return types;

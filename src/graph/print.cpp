@@ -35,7 +35,8 @@ std::string_view short_name(DType dtype) {
 }
 
 bool plain(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("_./:-").find(c) != std::string_view::npos;
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+         std::string_view("_./:-").find(c) != std::string_view::npos;
 }
 
 std::string reference_to(const Graph& graph, ValueId id) {
@@ -55,10 +56,12 @@ std::string joined(const Graph& graph, const std::vector<ValueId>& ids, std::str
 }
 
 std::string symbols_of(const Value& value) {
-  const bool any = std::any_of(value.dim_names.begin(), value.dim_names.end(), [](const auto& s) { return !s.empty(); });
+  const bool any =
+      std::any_of(value.dim_names.begin(), value.dim_names.end(), [](const auto& s) { return !s.empty(); });
   if (!any) return "";
   std::string text;
-  for (const std::string& symbol : value.dim_names) text += (text.empty() ? "" : ",") + (symbol.empty() ? "_" : quoted(symbol));
+  for (const std::string& symbol : value.dim_names)
+    text += (text.empty() ? "" : ",") + (symbol.empty() ? "_" : quoted(symbol));
   return " dims=" + text;
 }
 

@@ -58,7 +58,7 @@ std::int64_t clamp_index(double index, std::int64_t size) {
 }
 
 struct Kernel {
-  std::int64_t first = 0;   ///< offset of the first tap from the floor of the coordinate
+  std::int64_t first = 0;  ///< offset of the first tap from the floor of the coordinate
   std::int64_t taps = 1;
   double scale = 1;
 };
@@ -95,7 +95,8 @@ void interpolate(const Resize& op, const ResizeAxis& axis, const Kernel& kernel,
 
 void check_counts(const Node& node, std::size_t axes, std::span<const float> roi, std::size_t given) {
   if (given != axes) refuse(node, fmt::format("expects {} scales or sizes, has {}", axes, given));
-  if (!roi.empty() && roi.size() != 2 * axes) refuse(node, fmt::format("expects {} roi bounds, has {}", 2 * axes, roi.size()));
+  if (!roi.empty() && roi.size() != 2 * axes)
+    refuse(node, fmt::format("expects {} roi bounds, has {}", 2 * axes, roi.size()));
 }
 
 std::int64_t scaled_size(const Node& node, std::int64_t size, float scale) {
@@ -149,7 +150,8 @@ ResizeTaps resize_taps(const Resize& op, const ResizeAxis& axis, Interval rows) 
   ResizeTaps result{kernel.taps, std::vector<std::int64_t>(count * taps), std::vector<double>(count * taps), {}};
   const bool crops = op.coordinates == CoordinateMode::tf_crop_and_resize;
   for (std::size_t row = 0; row < count; ++row) {
-    const double x = source_coordinate(op.coordinates, axis, static_cast<double>(rows.begin) + static_cast<double>(row));
+    const double x =
+        source_coordinate(op.coordinates, axis, static_cast<double>(rows.begin) + static_cast<double>(row));
     if (crops) result.outside.push_back(x < 0 || x > static_cast<double>(axis.in_size - 1));
     if (op.mode == ResizeMode::nearest) {
       result.indices[row] = clamp_index(nearest_index(op.nearest, x), axis.in_size);
@@ -174,7 +176,8 @@ std::vector<ResizeAxis> resize_axes(const Node& node, const Shape& input, std::s
     ResizeAxis& axis = result[static_cast<std::size_t>(axes[index])];
     if (axis.in_size < 1) refuse(node, fmt::format("axis {} of the input is empty", axes[index]));
     if (scales.empty()) {
-      if (sizes[index] < 0 || sizes[index] > kMaxDim) refuse(node, fmt::format("the size {} is out of range", sizes[index]));
+      if (sizes[index] < 0 || sizes[index] > kMaxDim)
+        refuse(node, fmt::format("the size {} is out of range", sizes[index]));
     } else {
       axis.out_size = scaled_size(node, axis.in_size, scales[index]);
       axis.scale = static_cast<double>(scales[index]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the elements of a resized axis come from: shared by shape rules, access maps, reference and kernels, so that all
-// agree to the bit.
+// Where the elements of a resized axis come from: shared by shape rules, access maps, reference and kernels, so that
+// all agree to the bit.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace colonnade {
 struct ResizeAxis {
   std::int64_t in_size = 1, out_size = 1;
   double scale = 1;
-  double roi_begin = 0, roi_end = 1;   ///< tf_crop_and_resize only, in fractions of the axis
+  double roi_begin = 0, roi_end = 1;  ///< tf_crop_and_resize only, in fractions of the axis
   bool operator==(const ResizeAxis&) const = default;
 
   /// The axis is copied: every output element is the input element of its index.
@@ -34,14 +34,14 @@ std::optional<std::vector<ResizeAxis>> resize_axes(const Graph& graph, const Nod
 std::vector<ResizeAxis> resize_axes(const Node& node, const Shape& input, std::span<const float> roi,
                                     std::span<const float> scales, std::span<const std::int64_t> sizes);
 
-/// Taps of every output index of one axis: output i is the sum over t of weights[i * taps + t] * x[indices[i * taps + t]],
-/// or the extrapolation value where outside[i]. Indices are clamped to the axis; weights sum to 1. nearest has one
+/// Taps of every output index of one axis: output i is the sum over t of weights[i * taps + t] * x[indices[i * taps +
+/// t]], or the extrapolation value where outside[i]. Indices are clamped to the axis; weights sum to 1. nearest has one
 /// tap, linear two, cubic four; with antialias, axes that shrink have more.
 struct ResizeTaps {
   std::int64_t taps = 1;
   std::vector<std::int64_t> indices;
   std::vector<double> weights;
-  std::vector<bool> outside;           ///< empty unless tf_crop_and_resize
+  std::vector<bool> outside;  ///< empty unless tf_crop_and_resize
 };
 ResizeTaps resize_taps(const Resize& op, const ResizeAxis& axis);
 

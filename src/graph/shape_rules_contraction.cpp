@@ -21,7 +21,8 @@ void check_epilogue(const RuleContext& ctx, const FusedEpilogue& epilogue, std::
                     const std::optional<Shape>& output) {
   const std::size_t expected = first + (epilogue.prelu_slope ? 1 : 0) + (epilogue.residual ? 1 : 0);
   if (epilogue.prelu_slope || epilogue.residual) {
-    if (ctx.input_count() != expected) ctx.fail("expects {} inputs with its epilogue, has {}", expected, ctx.input_count());
+    if (ctx.input_count() != expected)
+      ctx.fail("expects {} inputs with its epilogue, has {}", expected, ctx.input_count());
     for (std::size_t input = first; input < expected; ++input) {
       if (!ctx.has(input)) ctx.fail("input {} of the epilogue is missing", input);
     }
@@ -40,7 +41,8 @@ void check_epilogue(const RuleContext& ctx, const FusedEpilogue& epilogue, std::
 
 void check_groups(const RuleContext& ctx, std::int64_t groups, std::int64_t channels, std::string_view what) {
   if (groups < 1) ctx.fail("groups must be positive, is {}", groups);
-  if (channels >= 0 && channels % groups != 0) ctx.fail("{} {} are not a multiple of {} groups", channels, what, groups);
+  if (channels >= 0 && channels % groups != 0)
+    ctx.fail("{} {} are not a multiple of {} groups", channels, what, groups);
 }
 
 /// Rank of x or of the weight, whichever is known.
@@ -88,7 +90,8 @@ std::int64_t spatial_output(const RuleContext& ctx, const Window& op, std::int64
   return std::max<std::int64_t>(output, 0);
 }
 
-std::int64_t transposed_output(const RuleContext& ctx, const ConvTranspose& op, std::int64_t axis, std::int64_t spatial) {
+std::int64_t transposed_output(const RuleContext& ctx, const ConvTranspose& op, std::int64_t axis,
+                               std::int64_t spatial) {
   if (!op.output_shape.empty()) return at(op.output_shape, axis);
   const std::int64_t input = dim_or_unknown(ctx, 0, axis + 1);
   if (input < 0 || op.kernel.empty() || at(op.kernel, axis) < 0) return kUnknownDim;
@@ -150,7 +153,8 @@ Types infer(const Conv& op, const RuleContext& ctx) {
   Shape shape = unknown_shape(*rank);
   shape.front() = dim_or_unknown(ctx, 0, 0);
   shape.back() = outputs;
-  for (std::int64_t axis = 0; axis < spatial; ++axis) at(shape, axis + 1) = spatial_output(ctx, full, axis, spatial, false);
+  for (std::int64_t axis = 0; axis < spatial; ++axis)
+    at(shape, axis + 1) = spatial_output(ctx, full, axis, spatial, false);
   check_epilogue(ctx, op.epilogue, 3, shape);
   return {{dtype, std::move(shape)}};
 }

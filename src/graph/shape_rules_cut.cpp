@@ -76,7 +76,8 @@ SliceRange slice_range(std::int64_t dim, std::int64_t start, std::int64_t end, s
   const auto from_end = [&](std::int64_t index) { return index < 0 ? checked_add(index, dim) : index; };
   const std::int64_t lowest = step > 0 ? 0 : -1;
   const std::int64_t highest = step > 0 ? dim : dim - 1;
-  const std::int64_t first = std::clamp(from_end(start), step > 0 ? lowest : std::min<std::int64_t>(0, highest), highest);
+  const std::int64_t first =
+      std::clamp(from_end(start), step > 0 ? lowest : std::min<std::int64_t>(0, highest), highest);
   const std::int64_t last = std::clamp(from_end(end), lowest, highest);
   const std::int64_t span = step > 0 ? last - first : first - last;
   if (span <= 0) return {first, step, 0};
@@ -165,7 +166,8 @@ Types infer(const Pad&, const RuleContext& ctx) {
     const std::int64_t end = at(pads->ends, axis);
     if (dim < 0) continue;
     const std::int64_t padded = checked_add(dim, checked_add(begin, end));
-    if (padded < 0) ctx.fail("the pads {} and {} leave nothing of axis {} of {}, which is {}", begin, end, axis, ctx.text(0), dim);
+    if (padded < 0)
+      ctx.fail("the pads {} and {} leave nothing of axis {} of {}, which is {}", begin, end, axis, ctx.text(0), dim);
     dim = padded;
   }
   return {{ctx.dtype(0), std::move(shape)}};

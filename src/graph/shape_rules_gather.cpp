@@ -39,7 +39,8 @@ std::optional<std::int64_t> tuple_length(const RuleContext& ctx, std::int64_t ba
 
 std::optional<std::int64_t> depth_of(const RuleContext& ctx) {
   if (const auto ints = ctx.ints(1); ints && ints->size() == 1) return ints->front();
-  if (const auto floats = ctx.floats(1); floats && floats->size() == 1 && floats->front() >= 0 && floats->front() < 1e12f) {
+  if (const auto floats = ctx.floats(1);
+      floats && floats->size() == 1 && floats->front() >= 0 && floats->front() < 1e12f) {
     return static_cast<std::int64_t>(floats->front());
   }
   return std::nullopt;
@@ -78,7 +79,8 @@ Types infer(const GatherNd& op, const RuleContext& ctx) {
   const auto length = tuple_length(ctx, op.batch_dims);
   if (!length || !ctx.shape(0)) return {{ctx.dtype(0), std::nullopt}};
   const Shape& indices = *ctx.shape(1);
-  for (std::size_t axis = 0; axis < index_of(op.batch_dims); ++axis) ctx.dim(1, axis, (*ctx.shape(0))[axis], "the batch");
+  for (std::size_t axis = 0; axis < index_of(op.batch_dims); ++axis)
+    ctx.dim(1, axis, (*ctx.shape(0))[axis], "the batch");
   Shape shape(indices.begin(), indices.end() - 1);
   append(shape, std::span<const std::int64_t>(*ctx.shape(0)).subspan(index_of(op.batch_dims + *length)));
   if (rank_of(shape) > kMaxRank) ctx.fail("gives rank {}, more than {}", shape.size(), kMaxRank);
@@ -106,7 +108,8 @@ Types infer(const ScatterElements& op, const RuleContext& ctx) {
   check_element_indices(ctx, op.axis, true);
   if (ctx.shape(1) && ctx.shape(2)) {
     ctx.rank(2, ctx.shape(1)->size());
-    for (std::size_t axis = 0; axis < ctx.shape(1)->size(); ++axis) ctx.dim(2, axis, (*ctx.shape(1))[axis], "the indices");
+    for (std::size_t axis = 0; axis < ctx.shape(1)->size(); ++axis)
+      ctx.dim(2, axis, (*ctx.shape(1))[axis], "the indices");
   }
   return {ctx.type(0)};
 }

@@ -21,7 +21,8 @@ std::optional<T> only_element(const RuleContext& ctx, std::size_t input, const s
 std::int64_t range_count(const RuleContext& ctx, double start, double limit, double delta) {
   if (delta == 0) ctx.fail("the step is 0");
   const double count = std::ceil((limit - start) / delta);
-  if (!(count < static_cast<double>(kMaxDim))) ctx.fail("from {} to {} by {} has too many elements", start, limit, delta);
+  if (!(count < static_cast<double>(kMaxDim)))
+    ctx.fail("from {} to {} by {} has too many elements", start, limit, delta);
   return count > 0 ? static_cast<std::int64_t>(count) : 0;
 }
 
@@ -33,7 +34,8 @@ std::int64_t integer_range_count(const RuleContext& ctx, std::int64_t start, std
   const std::uint64_t span = delta > 0 ? to - from : from - to;
   const std::uint64_t step = delta > 0 ? static_cast<std::uint64_t>(delta) : 0 - static_cast<std::uint64_t>(delta);
   const std::uint64_t count = (span - 1) / step + 1;
-  if (count > static_cast<std::uint64_t>(kMaxDim)) ctx.fail("from {} to {} by {} has too many elements", start, limit, delta);
+  if (count > static_cast<std::uint64_t>(kMaxDim))
+    ctx.fail("from {} to {} by {} has too many elements", start, limit, delta);
   return static_cast<std::int64_t>(count);
 }
 
@@ -71,7 +73,8 @@ Types infer(const SizeOf&, const RuleContext& ctx) {
 Types infer(const Fill&, const RuleContext& ctx) {
   ctx.inputs(2, 2);
   ctx.dtype_is(0, DType::i64);
-  if (ctx.shape(1) && product_of(*ctx.shape(1)) > 1) ctx.fail("{} must hold one element, is {}", ctx.text(1), to_text(ctx.type(1)));
+  if (ctx.shape(1) && product_of(*ctx.shape(1)) > 1)
+    ctx.fail("{} must hold one element, is {}", ctx.text(1), to_text(ctx.type(1)));
   const auto rank = ctx.length_as_rank(0);
   if (!rank) return {{ctx.dtype(1), std::nullopt}};
   const Shape shape = ctx.ints(0).value_or(unknown_shape(*rank));

@@ -122,7 +122,8 @@ Types rearranged(const RuleContext& ctx, std::int64_t block, std::int64_t given_
     if (dim < 0) continue;
     const std::int64_t factor = axis == channel_axis ? checked_mul(block, block) : block;
     const bool divides = (axis == channel_axis) == to_space;
-    if (divides && dim % factor != 0) ctx.fail("axis {} of {} is {}, not a multiple of {}", axis, ctx.text(0), dim, factor);
+    if (divides && dim % factor != 0)
+      ctx.fail("axis {} of {} is {}, not a multiple of {}", axis, ctx.text(0), dim, factor);
     dim = divides ? dim / factor : checked_mul(dim, factor);
   }
   return {{ctx.dtype(0), std::move(shape)}};
@@ -171,9 +172,11 @@ Types infer(const Unsqueeze&, const RuleContext& ctx) {
 
 Types infer(const Transpose& op, const RuleContext& ctx) {
   ctx.inputs(1, 1);
-  if (!ctx.shape(0)) return {{ctx.dtype(0), op.perm.empty() ? std::nullopt : std::optional(unknown_shape(rank_of(op.perm)))}};
+  if (!ctx.shape(0))
+    return {{ctx.dtype(0), op.perm.empty() ? std::nullopt : std::optional(unknown_shape(rank_of(op.perm)))}};
   Shape shape;
-  for (const std::int64_t axis : permutation(ctx, op.perm, rank_of(*ctx.shape(0)))) shape.push_back(at(*ctx.shape(0), axis));
+  for (const std::int64_t axis : permutation(ctx, op.perm, rank_of(*ctx.shape(0))))
+    shape.push_back(at(*ctx.shape(0), axis));
   return {{ctx.dtype(0), std::move(shape)}};
 }
 

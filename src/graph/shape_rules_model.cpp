@@ -90,7 +90,8 @@ void bind_term(const RuleContext& ctx, EinsumSizes& sizes, const Term& term, std
     bind_letter(ctx, sizes, term.letters[index], shape[index < before ? index : index + hidden]);
   }
   const auto first = shape.begin() + static_cast<std::ptrdiff_t>(before);
-  if (term.ellipsis) sizes.ellipsis = broadcast(ctx, sizes.ellipsis, Shape(first, first + static_cast<std::ptrdiff_t>(hidden)));
+  if (term.ellipsis)
+    sizes.ellipsis = broadcast(ctx, sizes.ellipsis, Shape(first, first + static_cast<std::ptrdiff_t>(hidden)));
 }
 
 std::vector<Term> input_terms(const Einsum& op, const RuleContext& ctx) {

@@ -41,7 +41,8 @@ void define(const Graph& graph, ValueId id, std::vector<bool>& defined, std::str
 
 std::vector<bool> defined_before_nodes(const Graph& graph) {
   std::vector<bool> defined(graph.values.size());
-  for (std::size_t index = 0; index < graph.values.size(); ++index) defined[index] = graph.values[index].constant != nullptr;
+  for (std::size_t index = 0; index < graph.values.size(); ++index)
+    defined[index] = graph.values[index].constant != nullptr;
   for (const ValueId id : graph.inputs) {
     check_id(graph, id, "the input list");
     define(graph, id, defined, "the input list");
@@ -67,8 +68,8 @@ void check_types(const Graph& graph, const Node& node) {
     if (node.outputs[output] == kAbsent) continue;
     const Value& value = graph.value(node.outputs[output]);
     if (contradict(value.type, types[output])) {
-      broken(graph, "value '{}' of node '{}' is typed {}, inference gives {}", value.name, node.name, to_text(value.type),
-             to_text(types[output]));
+      broken(graph, "value '{}' of node '{}' is typed {}, inference gives {}", value.name, node.name,
+             to_text(value.type), to_text(types[output]));
     }
   }
 }
@@ -79,7 +80,8 @@ void check_node(const Graph& graph, const Node& node, std::vector<bool>& defined
   for (const ValueId id : node.inputs) {
     if (id == kAbsent) continue;
     check_id(graph, id, user);
-    if (!defined[static_cast<std::size_t>(id)]) broken(graph, "{} reads '{}' before it is made", user, graph.value(id).name);
+    if (!defined[static_cast<std::size_t>(id)])
+      broken(graph, "{} reads '{}' before it is made", user, graph.value(id).name);
   }
   if (node.outputs.empty()) broken(graph, "{} has no outputs", user);
   for (const ValueId id : node.outputs) {

@@ -139,8 +139,12 @@ Interval transposed_window_rows(const WindowAxis& axis, Interval rows) {
   return {ceil_div_signed(first, axis.stride), floor_div(last, axis.stride) + 1};
 }
 
-Ints resolve_pads(const Conv& conv, std::span<const std::int64_t> spatial) { return pads_of(window_axes(conv, spatial)); }
-Ints resolve_pads(const Pool& pool, std::span<const std::int64_t> spatial) { return pads_of(window_axes(pool, spatial)); }
+Ints resolve_pads(const Conv& conv, std::span<const std::int64_t> spatial) {
+  return pads_of(window_axes(conv, spatial));
+}
+Ints resolve_pads(const Pool& pool, std::span<const std::int64_t> spatial) {
+  return pads_of(window_axes(pool, spatial));
+}
 Ints resolve_pads(const ConvTranspose& conv, std::span<const std::int64_t> spatial) {
   return pads_of(window_axes(conv, spatial));
 }

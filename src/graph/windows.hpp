@@ -14,8 +14,8 @@ struct WindowAxis {
   std::int64_t extent() const { return (kernel - 1) * dilation + 1; }
 };
 
-/// Throws Error{invalid_model} naming the node unless the attributes have the length that `spatial` (the number of spatial
-/// axes) asks for, kernels, strides and dilations are positive and pads are not negative.
+/// Throws Error{invalid_model} naming the node unless the attributes have the length that `spatial` (the number of
+/// spatial axes) asks for, kernels, strides and dilations are positive and pads are not negative.
 void check_window(const Node& node, const Conv& op, std::int64_t spatial);
 void check_window(const Node& node, const ConvTranspose& op, std::int64_t spatial);
 void check_window(const Node& node, const Pool& op, std::int64_t spatial);

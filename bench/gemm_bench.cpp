@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products and direct convolutions on one thread, all rows in one call. Names: height x width x channels in x
+// channels out, kernel, stride.
+#include <string>
+
+#include "bench/buffers.hpp"
+#include "bench/peak.hpp"
+#include "kernels/gemm/gemm.hpp"
+
+namespace colonnade::bench {
+namespace {
+
+using kernels::gemm::ConvArgs;
+using kernels::gemm::Kernel;
+
+struct Shape {
+  std::size_t height;
+  std::size_t width;
+  std::size_t channels_in;
+  std::size_t channels_out;
+  std::size_t kernel = 1;
+  std::size_t stride = 1;
+};
+
+constexpr Shape kShapes[] = {
+    {1, 3136, 64, 64},     {1, 3136, 64, 256},    {1, 784, 128, 128},    {1, 784, 512, 128},  {1, 196, 256, 256},
+    {1, 196, 1024, 256},   {1, 49, 512, 2048},    {1, 384, 768, 768},    {1, 3136, 16, 96},   {1, 3136, 24, 144},
+    {1, 3136, 144, 24},    {1, 196, 96, 576},     {1, 49, 160, 960},     {1, 12544, 32, 16}, {1, 1120, 32, 16}, {1, 560, 96, 16},  {1, 1, 512, 1000},
+    {1, 1, 2048, 1000},    {1, 2, 2048, 1000},    {56, 56, 64, 64, 3},   {28, 28, 128, 128, 3}, {14, 14, 256, 256, 3},
+    {7, 7, 512, 512, 3},   {112, 112, 32, 32, 3}, {112, 112, 16, 16, 3}, {56, 56, 64, 128, 3, 2}, {224, 224, 3, 64, 7, 2},
+    {224, 224, 3, 32, 3, 2}, {28, 28, 1, 32, 5},
+};
+
+std::string name_of(const Kernel& kernel, const Shape& s) {
+  return std::string(kernel.name) + "/" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
+         std::to_string(s.channels_in) + "x" + std::to_string(s.channels_out) + "/k" + std::to_string(s.kernel) + "/s" +
+         std::to_string(s.stride);
+}
+
+void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s) {
+  const std::size_t pad = s.kernel / 2;
+  const std::size_t height_out = (s.height + 2 * pad - s.kernel) / s.stride + 1;
+  const std::size_t width_out = (s.width + 2 * pad - s.kernel) / s.stride + 1;
+  const std::size_t k = s.kernel * s.kernel * s.channels_in;
+  const Image in(s.height, s.width, s.channels_in);
+  const Image out(height_out, width_out, s.channels_out);
+  const Floats weights(kernels::gemm::packed_floats(k, s.channels_out));
+  const Floats bias(s.channels_out);
+  const std::size_t kernel_h = s.height == 1 ? 1 : s.kernel;
+  std::vector<const float*> in_rows;
+  for (std::size_t y = 0; y < height_out; ++y) {
+    for (std::size_t ky = 0; ky < kernel_h; ++ky) {
+      in_rows.push_back(in.row(static_cast<std::ptrdiff_t>(y * s.stride + ky) - static_cast<std::ptrdiff_t>(pad)));
+    }
+  }
+  ConvArgs args;
+  args.rows = height_out;
+  args.in_rows = in_rows.data();
+  args.out_rows = out.rows.data();
+  args.width_in = s.width;
+  args.width_out = width_out;
+  args.kernel_h = kernel_h;
+  args.kernel_w = s.kernel;
+  args.stride_w = s.stride;
+  args.pad_left = pad;
+  args.channels_in = s.channels_in;
+  args.channels_out = s.channels_out;
+  args.in_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_in);
+  args.out_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_out);
+  args.weights = weights.data();
+  args.panel_stride = k * kernels::gemm::kPanel;
+  args.bias = bias.data();
+  args.epilogue.activation.kind = kernels::Unary::relu;
+  const double flops = 2.0 * static_cast<double>(height_out * width_out * k * s.channels_out);
+  report_flops(state, kernel.isa, flops, [&] { kernel.run(args); });
+}
+
+const bool kRegistered = [] {
+  for (const Kernel& kernel : kernels::gemm::table()) {
+    if (kernel.isa > kernels::host_isa()) continue;
+    for (const Shape& shape : kShapes) {
+      benchmark::RegisterBenchmark(name_of(kernel, shape).c_str(),
+                                   [&kernel, &shape](benchmark::State& state) { run_shape(state, kernel, shape); });
+    }
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace colonnade::bench

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one core can do at most, measured in the run that reports a share of it.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "kernels/base/isa.hpp"
+
+namespace colonnade::bench {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+#if defined(__x86_64__)
+#define COLONNADE_CHAINS(clear, step, after)                                                                       \
+  asm volatile(".irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n" clear "\n.endr\n"                                  \
+               "1:\n.irp r,0,1,2,3,4,5,6,7,8,9,10,11\n" step "\n.endr\n"                                           \
+               "dec %0\njnz 1b\n" after                                                                            \
+               : "+r"(rounds)                                                                                      \
+               :                                                                                                   \
+               : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
+                 "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
+
+/// Floating-point operations of one round of multiply_add_chains.
+inline double flops_per_round(kernels::Isa isa) {
+  switch (isa) {
+    case kernels::Isa::avx512: return 12 * 32;
+    case kernels::Isa::avx2: return 12 * 16;
+    case kernels::Isa::baseline: return 12 * 4;
+  }
+  return 0;
+}
+
+/// Twelve independent chains of the tier's multiply-add; without FMA, additions and multiplications by turns.
+inline void multiply_add_chains(kernels::Isa isa, long rounds) {
+  switch (isa) {
+    case kernels::Isa::avx512:
+      COLONNADE_CHAINS("vxorps %%xmm\\r,%%xmm\\r,%%xmm\\r", "vfmadd231ps %%zmm12,%%zmm13,%%zmm\\r", "vzeroupper\n");
+      return;
+    case kernels::Isa::avx2:
+      COLONNADE_CHAINS("vxorps %%xmm\\r,%%xmm\\r,%%xmm\\r", "vfmadd231ps %%ymm12,%%ymm13,%%ymm\\r", "vzeroupper\n");
+      return;
+    case kernels::Isa::baseline:
+      COLONNADE_CHAINS("xorps %%xmm\\r,%%xmm\\r", "mulps %%xmm12,%%xmm\\r", "");
+      return;
+  }
+}
+#undef COLONNADE_CHAINS
+
+/// GFLOP/s of one core in registers, best of several attempts.
+inline double peak_gflops(kernels::Isa isa) {
+  constexpr long kRounds = 200000;
+  double best = std::numeric_limits<double>::max();
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    const Clock::time_point start = Clock::now();
+    multiply_add_chains(isa, kRounds);
+    best = std::min(best, seconds_since(start));
+  }
+  return flops_per_round(isa) * static_cast<double>(kRounds) / best * 1e-9;
+}
+#else
+inline double peak_gflops(kernels::Isa) { return 0; }
+#endif
+
+/// Times `body` once an iteration and reports its fastest one against the peak of the tier.
+template <class Body>
+void report_flops(benchmark::State& state, kernels::Isa isa, double flops, Body body) {
+  double best = std::numeric_limits<double>::max();
+  body();
+  for (auto _ : state) {
+    const Clock::time_point start = Clock::now();
+    body();
+    best = std::min(best, seconds_since(start));
+  }
+  const double gflops = flops / best * 1e-9;
+  const double peak = peak_gflops(isa);
+  state.counters["GFLOP/s"] = gflops;
+  if (peak > 0) state.counters["peak%"] = 100 * gflops / peak;
+}
+
+}  // namespace colonnade::bench

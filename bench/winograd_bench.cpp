@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Winograd convolutions on one thread, all tile rows in one call; GFLOP/s count the operations of the direct sum.
+// Names: height x width x channels in x channels out.
+#include <string>
+
+#include "bench/buffers.hpp"
+#include "bench/peak.hpp"
+#include "kernels/winograd/winograd.hpp"
+
+namespace colonnade::bench {
+namespace {
+
+using kernels::winograd::Args;
+using kernels::winograd::Kernel;
+using kernels::winograd::kTile;
+
+struct Shape {
+  std::size_t height;
+  std::size_t width;
+  std::size_t channels_in;
+  std::size_t channels_out;
+};
+
+constexpr Shape kShapes[] = {{224, 224, 16, 16}, {112, 112, 32, 32},   {56, 56, 64, 64},  {224, 224, 64, 64},
+                             {56, 56, 128, 128}, {28, 28, 128, 128},   {28, 28, 256, 256}, {14, 14, 256, 256},
+                             {7, 7, 512, 512},   {56, 56, 48, 48},     {4, 224, 64, 64}};
+
+std::string name_of(const Kernel& kernel, const Shape& s) {
+  return std::string(kernel.name) + "/" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
+         std::to_string(s.channels_in) + "x" + std::to_string(s.channels_out);
+}
+
+void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s) {
+  const Image in(s.height, s.width, s.channels_in);
+  const Image out(s.height, s.width, s.channels_out);
+  const Floats weights(kernels::winograd::packed_floats(s.channels_in, s.channels_out));
+  const Floats bias(s.channels_out);
+  const Floats workspace(kernels::winograd::workspace_floats(s.channels_in, s.channels_out));
+  Args args;
+  args.tile_rows = (s.height + kTile - 1) / kTile;
+  std::vector<const float*> in_rows;
+  std::vector<float*> out_rows;
+  for (std::size_t i = 0; i < args.tile_rows * kTile + 2; ++i) {
+    in_rows.push_back(in.row(static_cast<std::ptrdiff_t>(i) - 1));
+    out_rows.push_back(out.row(static_cast<std::ptrdiff_t>(i)));
+  }
+  args.in_rows = in_rows.data();
+  args.out_rows = out_rows.data();
+  args.width_in = args.width_out = s.width;
+  args.pad_left = 1;
+  args.channels_in = s.channels_in;
+  args.channels_out = s.channels_out;
+  args.in_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_in);
+  args.out_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_out);
+  args.weights = weights.data();
+  args.bias = bias.data();
+  args.epilogue.activation.kind = kernels::Unary::relu;
+  args.workspace = workspace.data();
+  const double flops = 18.0 * static_cast<double>(s.height * s.width * s.channels_in * s.channels_out);
+  report_flops(state, kernel.isa, flops, [&] { kernel.run(args); });
+}
+
+const bool kRegistered = [] {
+  for (const Kernel& kernel : kernels::winograd::table()) {
+    if (kernel.isa > kernels::host_isa()) continue;
+    for (const Shape& shape : kShapes) {
+      benchmark::RegisterBenchmark(name_of(kernel, shape).c_str(),
+                                   [&kernel, &shape](benchmark::State& state) { run_shape(state, kernel, shape); });
+    }
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace colonnade::bench

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+
+#include <limits>
+
+namespace colonnade::cli {
+namespace {
+
+constexpr double kMostThreads = 4096;
+constexpr double kMostCount = 1e9;
+
+/// A range that --help does not spell out.
+CLI::Validator within(double low, double high) { return CLI::Range(low, high).description(""); }
+
+CLI::Validator not_negative() { return CLI::Validator(CLI::NonNegativeNumber).description(""); }
+
+/// The option takes one of some words, which --help shows.
+CLI::Option* choose(CLI::Option* option, const std::vector<std::string>& words) {
+  return option->check(CLI::IsMember(words).description(""))
+      ->type_name(CLI::detail::join(words, "|"))
+      ->capture_default_str();
+}
+
+void add_engine(CLI::App& app, EngineOptions& engine) {
+  app.add_option("--threads", engine.threads, "Threads; 0: one per physical core that this process may use")
+      ->check(within(0.0, kMostThreads))
+      ->type_name("N")
+      ->group("Engine");
+  choose(app.add_option("--schedule", engine.schedule,
+                        "columns (depth-wise), layers (one after another) or auto (cost model)"),
+         {"auto", "columns", "layers"})
+      ->group("Engine");
+  choose(app.add_option("--math", engine.math, "fast (allows Winograd) or exact (forbids it)"), {"fast", "exact"})
+      ->group("Engine");
+  app.add_option("--memory-limit", engine.memory_limit,
+                 "Largest arena, e.g. 64M (K, M, G); refused when it cannot hold")
+      ->type_name("BYTES")
+      ->group("Engine");
+  app.add_flag("--strict", engine.strict, "Refuse models of which some operator would run as an island")
+      ->group("Engine");
+  app.add_option("--isa", engine.isa, "Instruction set tier: baseline, avx2 or avx512 (default: the best there is)")
+      ->type_name("TIER")
+      ->group("Engine");
+}
+
+void add_shape(CLI::App& app, ShapeOptions& shape) {
+  app.add_option("--shape", shape.shapes,
+                 "Shape of an input, e.g. data:1x3x224x224; NAME: may be left out when there is "
+                 "one input; repeatable")
+      ->type_name("NAME:DIMS")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group("Inputs");
+  app.add_option("--batch", shape.batch, "First dimension of all inputs that leave it open")
+      ->check(within(1.0, kMostCount))
+      ->type_name("N")
+      ->group("Inputs");
+}
+
+void add_model(CLI::App& app, EngineOptions& engine) {
+  app.add_option("MODEL", engine.model, "An ONNX file, or embedded:NAME (mobilenet, digits, unet)")
+      ->required()
+      ->type_name("");
+}
+
+void add_inputs(CLI::App& app, InputOptions& input) {
+  app.add_option(
+         "-i,--input", input.files,
+         "Value of an input: .npy, .npz, .npz:ARRAY, .pb (TensorProto), .png or .jpg; NAME= may be left out when "
+         "there is one input, or for a .npz whose arrays have the inputs' names; repeatable. Others are random")
+      ->type_name("[NAME=]FILE")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group("Inputs");
+  app.add_option("--seed", input.seed, "Seed of random inputs")->type_name("N")->capture_default_str()->group("Inputs");
+  app.add_flag("--cast", input.cast, "Convert inputs whose type differs from the model's")->group("Inputs");
+  app.add_option("--mean", input.image.mean, "Images: subtracted after scaling, one value or one a channel")
+      ->delimiter(',')
+      ->take_all()
+      ->allow_extra_args(false)
+      ->type_name("M[,M,M]")
+      ->group("Images");
+  app.add_option("--std", input.image.std, "Images: divided by after that, one value or one a channel")
+      ->delimiter(',')
+      ->take_all()
+      ->allow_extra_args(false)
+      ->check(CLI::Validator(CLI::PositiveNumber).description(""))
+      ->type_name("S[,S,S]")
+      ->group("Images");
+  app.add_option("--scale", input.image.scale, "Images: factor on 0..255 (default: 1/255 for float inputs, else 1)")
+      ->check(not_negative())
+      ->type_name("F")
+      ->group("Images");
+  choose(app.add_option("--layout", input.image.layout, "Images: order of the input's dimensions"),
+         {"auto", "nchw", "nhwc"})
+      ->group("Images");
+  choose(app.add_option("--color", input.image.color, "Images: channels (auto: gray for one channel, else rgb)"),
+         {"auto", "rgb", "bgr", "gray"})
+      ->group("Images");
+}
+
+}  // namespace
+
+void add_arguments(CLI::App& app, BenchOptions& options) {
+  options.engine.model = "embedded:mobilenet";
+  app.add_option("MODEL", options.engine.model, "An ONNX file, or embedded:NAME (mobilenet, digits, unet)")
+      ->capture_default_str()
+      ->type_name("");
+  app.add_option("--streams", options.streams,
+                 "Inferences that run at the same time, each with threads/streams threads")
+      ->check(within(1.0, kMostThreads))
+      ->capture_default_str()
+      ->type_name("N")
+      ->group("Measurement");
+  app.add_option("--warmup", options.warmup, "Untimed runs of every stream after the first one")
+      ->check(within(0.0, kMostCount))
+      ->capture_default_str()
+      ->type_name("N")
+      ->group("Measurement");
+  auto* iterations =
+      app.add_option("--iterations", options.iterations, "Timed runs of every stream, instead of a duration")
+          ->check(within(1.0, kMostCount))
+          ->type_name("N")
+          ->group("Measurement");
+  app.add_option("--duration", options.duration_seconds, "Seconds of timed runs")
+      ->check(within(0.0, 86400.0))
+      ->capture_default_str()
+      ->excludes(iterations)
+      ->type_name("SECONDS")
+      ->group("Measurement");
+  app.add_option("--seed", options.seed, "Seed of the random inputs")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group("Inputs");
+  add_shape(app, options.shape);
+  add_engine(app, options.engine);
+  app.add_flag("--json", options.json, "Print one JSON object (schema colonnade.bench/1)")->group("Output");
+  app.add_option("--trace", options.trace, "Write a trace of one profiled run for Perfetto or chrome://tracing")
+      ->type_name("FILE")
+      ->group("Output");
+  app.add_flag("--quiet", options.quiet, "Print latency and throughput only, and no progress")->group("Output");
+  app.footer(
+      "Examples:\n"
+      "  colonnade bench\n"
+      "  colonnade bench net.onnx --threads 4 --duration 10\n"
+      "  colonnade bench net.onnx --shape data:1x3x1080x1920 --schedule layers --json\n"
+      "  colonnade bench bert.onnx --batch 8 --shape input_ids:8x128 --streams 2");
+}
+
+void add_arguments(CLI::App& app, RunOptions& options) {
+  add_model(app, options.engine);
+  add_inputs(app, options.input);
+  add_shape(app, options.shape);
+  add_engine(app, options.engine);
+  app.add_option(
+         "-o,--output", options.outputs,
+         "Write an output: .npy, .npz or .pb; NAME= may be left out when there is one output, or for a .npz that "
+         "takes all; repeatable")
+      ->type_name("[NAME=]FILE")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group("Output");
+  app.add_option("--output-dir", options.output_folder, "Write every output to DIR/NAME.npy")
+      ->type_name("DIR")
+      ->group("Output");
+  app.add_option("--save-inputs", options.saved_inputs_folder,
+                 "Write the inputs used, random ones too, to DIR/inputs.npz")
+      ->type_name("DIR")
+      ->group("Output");
+  app.add_option("--top-k", options.top_k,
+                 "Print the K largest elements of each 1-D or 2-D float output (default: 5 for "
+                 "outputs that look like a classifier's; 0: none)")
+      ->check(within(0.0, 1e6))
+      ->type_name("K")
+      ->group("Output");
+  app.add_option("--labels", options.labels, "Names of the classes, one a line")->type_name("FILE")->group("Output");
+  app.add_flag("--quiet", options.quiet, "Print nothing but errors")->group("Output");
+  app.footer(
+      "Examples:\n"
+      "  colonnade run embedded:digits --input seven.png\n"
+      "  colonnade run net.onnx --input cat.jpg --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --labels names.txt\n"
+      "  colonnade run net.onnx --input ids=ids.npy --input mask=mask.npy --output out.npz\n"
+      "  colonnade run net.onnx --seed 7 --save-inputs case --output case/outputs.npz");
+}
+
+void add_arguments(CLI::App& app, ExplainOptions& options) {
+  add_model(app, options.engine);
+  choose(app.add_option("--stage", options.stage,
+                        "Print a value of the pipeline instead: graph, optimized, plan or program"),
+         {"graph", "optimized", "plan", "program"})
+      ->group("Output");
+  app.add_option("--html", options.html, "Write a self-contained page that draws the columns")
+      ->type_name("FILE")
+      ->group("Output");
+  app.add_flag("--json", options.json, "Print the description as one JSON object")->group("Output");
+  add_shape(app, options.shape);
+  add_engine(app, options.engine);
+  app.footer(
+      "Examples:\n"
+      "  colonnade explain net.onnx\n"
+      "  colonnade explain net.onnx --shape 1x3x1080x1920 --html columns.html\n"
+      "  colonnade explain embedded:unet --stage plan");
+}
+
+void add_arguments(CLI::App& app, CheckOptions& options) {
+  add_model(app, options.engine);
+  app.add_option(
+         "--data", options.data,
+         "Folder of expected values: input_N.pb and output_N.pb, test_data_set_* folders of such, or inputs.npz "
+         "and outputs.npz; without it, the reference evaluation of random inputs is expected")
+      ->type_name("DIR")
+      ->group("Expectation");
+  app.add_option("--expect", options.expected, "Expected value of an output: .npy, .npz or .pb; repeatable")
+      ->type_name("[NAME=]FILE")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group("Expectation");
+  app.add_option("--rtol", options.relative_tolerance, "Relative tolerance (default: by type)")
+      ->check(not_negative())
+      ->type_name("R")
+      ->group("Expectation");
+  app.add_option("--atol", options.absolute_tolerance, "Absolute tolerance, relative to the largest expected element")
+      ->check(not_negative())
+      ->type_name("A")
+      ->group("Expectation");
+  app.add_flag("--schedules", options.schedules, "Also compare schedules and thread counts bit by bit")
+      ->group("Expectation");
+  add_inputs(app, options.input);
+  add_shape(app, options.shape);
+  add_engine(app, options.engine);
+  app.add_flag("--quiet", options.quiet, "Print the verdict only, and no progress")->group("Output");
+  app.footer(
+      "Default tolerance: |difference| <= 1e-4 * max|expected| + 1e-3 * |expected| for float32 and float64 (1e-5 "
+      "instead of\n"
+      "1e-4 with --math exact), 1e-2 for float16, 4e-2 for bfloat16; all other types must be equal.\n"
+      "Examples:\n"
+      "  colonnade check net.onnx\n"
+      "  colonnade check net.onnx --data net_test_data --math exact\n"
+      "  colonnade check net.onnx --input x=x.npy --expect y=y.npy");
+}
+
+void add_arguments(CLI::App& app, MachineOptions& options) {
+  app.add_flag("--json", options.json, "Print one JSON object");
+  app.add_flag("--no-measure", options.no_measure, "Skip the measurement of peaks and bandwidths");
+}
+
+}  // namespace colonnade::cli

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "commands.hpp"
+#include "explain_html.hpp"
+#include "files.hpp"
+#include "model_io.hpp"
+#include "text.hpp"
+
+namespace colonnade::cli {
+namespace {
+
+Stage stage_of(const std::string& name) {
+  if (name == "graph") return Stage::graph;
+  if (name == "optimized") return Stage::optimized_graph;
+  return name == "plan" ? Stage::plan : Stage::program;
+}
+
+std::string tensors_text(const char* title, const Json& tensors) {
+  std::string out;
+  for (const Json& item : tensors)
+    out += fmt::format("{:<12} {}  {} {}\n", title, text_in(item, "name"), text_in(item, "dtype"), shape_in(item));
+  return out;
+}
+
+std::string bytes_text(const Json& object, const char* key) {
+  const double bytes = number_in(object, key, -1);
+  return bytes < 0 ? "-" : human_bytes(bytes);
+}
+
+std::string rows_text(const Json& item) {
+  const std::string ring = text_in(item, "ring_rows", "-");
+  return fmt::format("{} of {}", ring == "0" ? "-" : ring, text_in(item, "rows", "-"));
+}
+
+std::string segment_heading(const Json& segment) {
+  std::string line = fmt::format("segment {}  {}, {} operators", text_in(segment, "index", "?"),
+                                 text_in(segment, "kind", "unknown"), array_in(segment, "operators").size());
+  if (segment.contains("columns")) line += ", " + columns_in(segment);
+  if (segment.contains("rows_per_step")) line += fmt::format(", {} rows a step", text_in(segment, "rows_per_step"));
+  line += fmt::format("\n  {}flop, predicted {}; rings {}, weights {}; reads {}, writes {}\n",
+                      human_count(number_in(segment, "flop")), human_ms(number_in(segment, "predicted_ms")),
+                      bytes_text(segment, "ring_bytes"), bytes_text(segment, "weights_bytes"),
+                      bytes_text(segment, "read_bytes"), bytes_text(segment, "written_bytes"));
+  const std::string reason = text_in(segment, "ends_because");
+  return reason.empty() ? line : line + fmt::format("  ends because {}\n", reason);
+}
+
+std::string segment_text(const Json& segment) {
+  Table table;
+  table.right = {3, 4, 5};
+  table.rows.push_back({"operator", "type", "shape", "live rows", "bytes", "flop"});
+  for (const Json& item : array_in(segment, "operators"))
+    table.rows.push_back({shortened(text_in(item, "node"), 40), text_in(item, "op"), shape_in(item), rows_text(item),
+                          bytes_text(item, "bytes"), human_count(number_in(item, "flop"))});
+  return "\n" + segment_heading(segment) + table.text("    ");
+}
+
+std::string island_text(const Json& islands) {
+  if (islands.empty()) return "\nislands: none\n";
+  Table table;
+  table.rows.push_back({"island", "type", "engine", "reason"});
+  for (const Json& item : islands)
+    table.rows.push_back(
+        {shortened(text_in(item, "node"), 40), text_in(item, "op"), text_in(item, "engine"), text_in(item, "reason")});
+  return "\n" + table.text("");
+}
+
+std::string plan_text(const Json& plan, const std::string& model) {
+  std::string out = fmt::format("model        {}\n", text_in(plan, "model", model));
+  out += tensors_text("input", array_in(plan, "inputs")) + tensors_text("output", array_in(plan, "outputs"));
+  out += fmt::format("plan         {} segments, schedule {}, {} threads, {}\n", array_in(plan, "segments").size(),
+                     text_in(plan, "schedule", "unknown"), text_in(plan, "threads", "?"),
+                     text_in(plan, "isa", "unknown isa"));
+  out += fmt::format("totals       {}flop, weights {}, arena {}\n", human_count(number_in(plan, "flop")),
+                     bytes_text(plan, "weights_bytes"), bytes_text(plan, "arena_bytes"));
+  for (const Json& segment : array_in(plan, "segments")) out += segment_text(segment);
+  return out + island_text(array_in(plan, "islands"));
+}
+
+}  // namespace
+
+int execute(const ExplainOptions& options, std::string& out) {
+  const Model model = open_model(options.engine);
+  const ShapeMap overrides = shape_overrides(model.inputs(), options.shape);
+  if (!options.stage.empty()) {
+    out += model.print(stage_of(options.stage), overrides);
+    if (!out.ends_with('\n')) out += '\n';
+    if (options.html.empty()) return kGood;
+  }
+  const Json plan = parse_json(model.describe(overrides));
+  if (!options.html.empty()) write_file(options.html, columns_page(plan, options.engine.model));
+  if (options.json)
+    out += dump(plan);
+  else if (options.html.empty())
+    out += plan_text(plan, options.engine.model);
+  return kGood;
+}
+
+}  // namespace colonnade::cli

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <string>
+
+#include "arguments.hpp"
+#include "text.hpp"
+
+namespace colonnade::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "Colonnade runs ONNX models on CPUs by tensor columns: depth-wise through many layers, in cache.";
+constexpr const char* kFooter =
+    "Exit status: 0 good; 1 the run or the check failed; 2 wrong use; 3 the model or an input is invalid; 4 not "
+    "supported.\n"
+    "'colonnade COMMAND --help' explains a command and shows examples.";
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument: return kWrongUse;
+    case ErrorCode::invalid_model:
+    case ErrorCode::invalid_input: return kInvalidModelOrInput;
+    case ErrorCode::unsupported: return kUnsupported;
+    case ErrorCode::resource_limit:
+    case ErrorCode::io:
+    case ErrorCode::internal: return kFailed;
+  }
+  return kFailed;
+}
+
+int complain(int status, std::string_view message) {
+  const std::string line = fmt::format("colonnade: error: {}\n", one_line(message));
+  std::fputs(line.c_str(), stderr);
+  return status;
+}
+
+/// A reader that went away (EPIPE) has seen what it wanted; any other failure is one.
+int write_out(const std::string& out, int status) {
+  errno = 0;
+  const bool written = std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0;
+  if (written || errno == EPIPE) return status;
+  return complain(kFailed, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+}
+
+int obey(const std::function<int(std::string&)>& command) {
+  std::string out;
+  int status = kFailed;
+  try {
+    status = command(out);
+  } catch (const Error& error) {
+    write_out(out, kGood);
+    return complain(status_of(error.code()), error.what());
+  } catch (const std::bad_alloc&) {
+    return complain(kFailed, "out of memory");
+  } catch (const std::exception& error) {
+    return complain(kFailed, error.what());
+  }
+  return write_out(out, status);
+}
+
+int show_parse_result(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() != 0) return complain(kWrongUse, error.what());
+  std::string out;
+  if (error.get_name() == "CallForVersion") {
+    out = std::string(error.what()) + "\n";
+  } else {
+    out = app.help();
+  }
+  return write_out(out, kGood);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(kDescription, "colonnade");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  const std::string version_line = fmt::format("colonnade {}", version());
+  app.set_version_flag("--version", version_line, "Print the version");
+  std::function<int(std::string&)> command;
+  const auto add = [&](const char* name, const char* description, auto& options) {
+    CLI::App* sub = app.add_subcommand(name, description);
+    add_arguments(*sub, options);
+    sub->callback([&command, &options] { command = [&options](std::string& out) { return execute(options, out); }; });
+  };
+  BenchOptions bench;
+  RunOptions run_options;
+  ExplainOptions explain;
+  CheckOptions check;
+  MachineOptions machine;
+  add("bench", "Measure latency, throughput, memory and where the time goes", bench);
+  add("run", "Run a model on files and write its outputs", run_options);
+  add("explain", "Show how a model is cut into segments and columns", explain);
+  add("check", "Compare the engine with the reference evaluation or with given outputs", check);
+  add("machine", "Describe this machine and measure its peaks", machine);
+  app.add_subcommand("version", "Print the version")->callback([&] {
+    command = [&](std::string& out) { return out = version_line + "\n", kGood; };
+  });
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return show_parse_result(app, error);
+  }
+  return obey(command);
+}
+
+}  // namespace
+}  // namespace colonnade::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return colonnade::cli::run(argc, argv);
+  } catch (const std::exception& error) {
+    return colonnade::cli::complain(colonnade::cli::kFailed, error.what());
+  }
+}

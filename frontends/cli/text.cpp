@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace colonnade::cli {
+namespace {
+
+std::string scaled(double value, double base, std::span<const char* const> units) {
+  std::size_t unit = 0;
+  while (std::abs(value) >= base && unit + 1 < units.size()) {
+    value /= base;
+    ++unit;
+  }
+  if (unit == 0) return fmt::format("{:.0f}{}", value, units[0]);
+  return fmt::format("{:.{}f}{}", value, std::abs(value) < 10 ? 2 : std::abs(value) < 100 ? 1 : 0, units[unit]);
+}
+
+/// Characters a terminal shows: UTF-8 continuation bytes take no column.
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::int64_t parse_dimension(const std::string& digits, const std::string& text) {
+  const bool plain =
+      !digits.empty() && digits.size() <= 18 && digits.find_first_not_of("0123456789") == std::string::npos;
+  if (!plain)
+    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a shape; expected one like 1x3x224x224", text));
+  return std::stoll(digits);
+}
+
+}  // namespace
+
+std::string human_bytes(double bytes) {
+  static constexpr const char* kUnits[] = {" B", " KiB", " MiB", " GiB", " TiB"};
+  return scaled(bytes, 1024, kUnits);
+}
+
+std::string human_ms(double ms) {
+  if (!std::isfinite(ms)) return "-";
+  if (ms >= 1000) return fmt::format("{:.2f} s", ms / 1000);
+  if (ms >= 100) return fmt::format("{:.1f} ms", ms);
+  if (ms >= 1) return fmt::format("{:.3f} ms", ms);
+  return fmt::format("{:.1f} us", ms * 1000);
+}
+
+std::string human_count(double count) {
+  static constexpr const char* kUnits[] = {"", " K", " M", " G", " T"};
+  return scaled(count, 1000, kUnits);
+}
+
+std::string shape_text(const Shape& shape) {
+  if (shape.empty()) return "scalar";
+  std::string text;
+  for (const std::int64_t dimension : shape) {
+    if (!text.empty()) text += 'x';
+    text += dimension < 0 ? "?" : std::to_string(dimension);
+  }
+  return text;
+}
+
+std::string shortened(std::string_view text, std::size_t width) {
+  if (text.size() <= width) return std::string(text);
+  const std::size_t tail = (width - 2) / 2;
+  const std::size_t head = width - 2 - tail;
+  return fmt::format("{}..{}", text.substr(0, head), text.substr(text.size() - tail));
+}
+
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  for (char& c : line) c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return line;
+}
+
+std::size_t parse_bytes(const std::string& text) {
+  constexpr std::string_view kSuffixes = "KMG";
+  std::string digits = text;
+  int shift = 0;
+  if (digits.ends_with("iB")) digits.resize(digits.size() - 2);
+  if (!digits.empty() && digits.back() == 'B') digits.pop_back();
+  if (!digits.empty()) {
+    const auto suffix = static_cast<char>(digits.back() >= 'a' ? digits.back() - 'a' + 'A' : digits.back());
+    const std::size_t power = kSuffixes.find(suffix);
+    if (power != std::string_view::npos) {
+      shift = 10 * (static_cast<int>(power) + 1);
+      digits.pop_back();
+    }
+  }
+  const bool plain =
+      !digits.empty() && digits.size() <= 15 && digits.find_first_not_of("0123456789") == std::string::npos;
+  if (!plain || std::stoull(digits) > (std::numeric_limits<std::size_t>::max() >> shift))
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("'{}' is not a size; expected one like 512K, 64M or 2G", text));
+  return static_cast<std::size_t>(std::stoull(digits)) << shift;
+}
+
+Shape parse_shape(const std::string& text) {
+  Shape shape;
+  std::string digits;
+  for (const char c : text) {
+    if (c != 'x' && c != 'X' && c != ',') {
+      digits += c;
+      continue;
+    }
+    shape.push_back(parse_dimension(digits, text));
+    digits.clear();
+  }
+  shape.push_back(parse_dimension(digits, text));
+  return shape;
+}
+
+double number_in(const Json& object, const char* key, double otherwise) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_number()) return otherwise;
+  const double value = object[key].get<double>();
+  return std::isfinite(value) ? value : otherwise;
+}
+
+std::string text_in(const Json& object, const char* key, const std::string& otherwise) {
+  if (!object.is_object() || !object.contains(key)) return otherwise;
+  const Json& value = object[key];
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_null() ? otherwise : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+const Json& array_in(const Json& object, const char* key) {
+  static const Json empty = Json::array();
+  return object.is_object() && object.contains(key) && object[key].is_array() ? object[key] : empty;
+}
+
+std::string shape_in(const Json& object) {
+  const Json& dimensions = array_in(object, "shape");
+  if (dimensions.empty()) return text_in(object, "shape", "-") == "[]" ? "scalar" : text_in(object, "shape", "-");
+  Shape shape;
+  for (const Json& dimension : dimensions) shape.push_back(dimension.is_number() ? dimension.get<std::int64_t>() : -1);
+  return shape_text(shape);
+}
+
+std::string columns_in(const Json& segment) {
+  if (!segment.is_object() || !segment.contains("columns")) return "no columns";
+  const Json& columns = segment["columns"];
+  if (!columns.is_object()) return text_in(segment, "columns") + (columns == 1 ? " column" : " columns");
+  std::string text;
+  for (const auto& [key, value] : columns.items())
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, text_in(columns, key.c_str()));
+  return text;
+}
+
+Json parse_json(const std::string& text) {
+  Json value = Json::parse(text, nullptr, false);
+  if (value.is_discarded()) throw Error(ErrorCode::internal, "the library returned malformed JSON");
+  return value;
+}
+
+Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+std::string dump(const Json& value) { return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+std::string Table::text(std::string_view indent) const {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line(indent);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - display_width(row[i]), ' ');
+      const bool to_right = std::find(right.begin(), right.end(), i) != right.end();
+      line += to_right ? padding + row[i] : row[i] + padding;
+      line += "  ";
+    }
+    line.resize(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+}  // namespace colonnade::cli

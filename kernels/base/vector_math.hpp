@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementary functions of a Vec, within 4 units in the last place over all floats: infinities, NaN and subnormals
+// included. The functions built on an exponential keep their relative accuracy where they vanish, with two wider
+// bounds: gelu_erf is within 7 units, gelu_tanh loses 3 |u| units for an argument u = 2 sqrt(2 / pi) (x + 0.044715 x^3)
+// of its exponential.
+// As simd.hpp, everything lives in an anonymous namespace and is compiled once per tier.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/base/simd.hpp"
+#include "kernels/base/unary.hpp"
+
+namespace colonnade::kernels {
+namespace {
+
+/// Coefficients from the highest power down.
+template <class... Rest>
+inline Vec polynomial(Vec x, float highest, Rest... rest) {
+  Vec sum = broadcast(highest);
+  ((sum = fma(sum, x, broadcast(rest))), ...);
+  return sum;
+}
+
+/// fraction in [-0.35, 0.35] and integral n with x + low = n ln 2 + fraction.
+struct Reduced {
+  Vec fraction;
+  Vec n;
+};
+
+/// x in [-200, 200]; low is small against ln 2. The constants are exact without FMA: n * 355 / 512 needs 18 bits.
+inline Reduced reduce_exp(Vec x, Vec low) {
+  const Vec magic = broadcast(12582912.0f);
+  const Vec n = fma(x + low, broadcast(1.442695041f), magic) - magic;
+  const Vec fraction = fnma(n, broadcast(-2.12194440e-4f), fnma(n, broadcast(0.693359375f), x));
+  return {fraction + low, n};
+}
+
+inline Reduced reduce_exp(Vec x) {
+  const Vec magic = broadcast(12582912.0f);
+  const Vec n = fma(x, broadcast(1.442695041f), magic) - magic;
+  return {fnma(n, broadcast(-2.12194440e-4f), fnma(n, broadcast(0.693359375f), x)), n};
+}
+
+/// exp(r) - 1 for |r| <= 0.35.
+inline Vec expm1_fraction(Vec r) {
+  const Vec tail = polynomial(r, 1.394649385e-03f, 8.366610855e-03f, 4.166628048e-02f, 1.666654348e-01f, 0.5f);
+  return fma(r * r, tail, r);
+}
+
+/// A product left unevaluated, value * 2^n, so that a factor can be multiplied in before the result underflows.
+struct Scaled {
+  Vec value;
+  Vec n;
+};
+
+inline Scaled scaled(Reduced r) { return {expm1_fraction(r.fraction) + broadcast(1.0f), r.n}; }
+
+inline Vec exp(Vec x) {
+  const Vec clamped = max(broadcast(-104.0f), min(broadcast(89.0f), x));
+  const Scaled e = scaled(reduce_exp(clamped));
+  return scale2(e.value, e.n);
+}
+
+/// exp(x) - 1 for x < 88.
+inline Vec expm1(Vec x) {
+  const Reduced r = reduce_exp(max(broadcast(-40.0f), x));
+  const Vec power = scale2(broadcast(1.0f), r.n);
+  return fma(power, expm1_fraction(r.fraction), power - broadcast(1.0f));
+}
+
+/// log(1 + f) + n ln 2 for f in [sqrt 1/2 - 1, sqrt 2 - 1].
+inline Vec log_core(Vec f, Vec n) {
+  const Vec square = f * f;
+  const Vec tail = polynomial(f, 6.746591628e-02f, -1.167563871e-01f, 1.188817769e-01f, -1.240559220e-01f,
+                              1.421955079e-01f, -1.666799635e-01f, 2.000211924e-01f, -2.500000894e-01f,
+                              3.333331347e-01f);
+  const Vec low = fma(n, broadcast(-2.12194440e-4f), fma(square * f, tail, square * broadcast(-0.5f)));
+  return fma(n, broadcast(0.693359375f), f + low);
+}
+
+inline Vec log(Vec x) {
+  Vec normal = x;
+  Vec n = zero();
+  if constexpr (Vec::kLanes != 16) {
+    const Mask tiny = less(x, broadcast(1.17549435e-38f));
+    normal = select(tiny, x * broadcast(8388608.0f), x);
+    n = select(tiny, broadcast(-23.0f), n);
+  }
+  Vec m = mantissa(normal);
+  n = n + exponent(normal);
+  const Mask upper = less(broadcast(1.41421356f), m);
+  m = select(upper, m * broadcast(0.5f), m);
+  n = select(upper, n + broadcast(1.0f), n);
+  const Vec inf = broadcast(__builtin_inff());
+  Vec y = log_core(m - broadcast(1.0f), n);
+  y = select(less(x, inf), y, x);
+  y = select(less(zero(), x), y, select(less(x, zero()), broadcast(__builtin_nanf("")), zero() - inf));
+  return select(is_nan(x), x, y);
+}
+
+/// log(1 + e) for e in [0, 1].
+inline Vec log1p_unit(Vec e) {
+  const Mask upper = less(broadcast(0.414213562f), e);
+  const Vec half = broadcast(0.5f);
+  return log_core(select(upper, fma(e, half, zero() - half), e), select(upper, broadcast(1.0f), zero()));
+}
+
+inline Vec tanh(Vec x) {
+  const Vec twice = abs(x) + abs(x);
+  const Vec e = expm1(min(broadcast(20.0f), twice));
+  return copy_sign(e / (e + broadcast(2.0f)), x);
+}
+
+inline Vec erf(Vec x) {
+  const Vec one = broadcast(1.0f);
+  const Vec z = abs(x);
+  const Vec s = z * z;
+  const Vec near = fma(z, polynomial(s, 7.853854186e-05f, -8.010191377e-04f, 5.188327283e-03f, -2.685381100e-02f,
+                                     1.128358543e-01f, -3.761262596e-01f, 1.283791661e-01f), z);
+  const Vec exponent_of_rest =
+      polynomial(min(broadcast(4.0f), z), 1.855748997e-04f, -2.939615631e-03f, 2.180535160e-02f, -1.030374318e-01f,
+                 -6.382256150e-01f, -1.127040029e+00f, -3.537089215e-04f);
+  const Scaled rest = scaled(reduce_exp(exponent_of_rest));
+  return copy_sign(select(less(z, one), near, one - scale2(rest.value, rest.n)), x);
+}
+
+inline Vec sigmoid(Vec x) {
+  const Vec one = broadcast(1.0f);
+  const Vec e = exp(zero() - abs(x));
+  return select(less(x, zero()), e, one) / (one + e);
+}
+
+/// x * sigmoid(u), where u has the sign of x. Exact limits: 0 at minus infinity.
+inline Vec gated(Vec x, Vec u) {
+  const Vec lowest = broadcast(-126.0f);
+  const Scaled e = scaled(reduce_exp(max(lowest, zero() - abs(u))));
+  const Vec numerator = select(less(x, zero()), scale2(max(lowest, x) * e.value, e.n), x);
+  return numerator / (broadcast(1.0f) + scale2(e.value, e.n));
+}
+
+/// x / 2 * (1 + erf(x / sqrt 2)) = x * erfc(|x| / sqrt 2) / 2 for negative x. With t = 1 / (1 + z / 2),
+/// erfc(z) = t P(t) exp(-z^2); the square is taken in two parts, since its rounding error would be an error of the
+/// exponent. Near zero the sum does not cancel and is taken as it is.
+inline Vec gelu_erf(Vec x) {
+  const Vec limit = broadcast(15.0f);
+  const Vec z = min(limit, abs(x));
+  const Vec magic = broadcast(49152.0f);
+  const Vec high = (z + magic) - magic;
+  const Vec low = z - high;
+  const Vec minus_half = broadcast(-0.5f);
+  const Scaled e = scaled(reduce_exp(high * high * minus_half, (z + high) * low * minus_half));
+  const Vec one = broadcast(1.0f);
+  const Vec t = one / fma(z, broadcast(0.353553391f), one);
+  const Vec p = polynomial(t, 3.649237379e-02f, -1.953299940e-01f, 3.925735056e-01f, -3.062627316e-01f,
+                           -6.112594157e-03f, 2.541971020e-02f, 5.909086019e-02f, 1.844231486e-01f, 2.453842759e-01f,
+                           2.822320461e-01f, 2.820893824e-01f);
+  const Vec half_erfc = (t * broadcast(0.5f)) * (p * e.value);
+  const Vec negative = scale2(max(zero() - limit, x) * half_erfc, e.n);
+  const Vec far = select(less(x, zero()), negative, x * (one - scale2(half_erfc, e.n)));
+  const Vec phi = fma(x, polynomial(x * x, 4.521913866e-07f, -8.947694369e-06f, 1.148409792e-04f, -1.186958863e-03f,
+                                    9.973446839e-03f, -6.649036705e-02f, 3.989422917e-01f), broadcast(0.5f));
+  return select(less(z, broadcast(1.0f)), x * phi, far);
+}
+
+inline Vec gelu_tanh(Vec x) {
+  return gated(x, x * fma(x * x, broadcast(7.135481282e-02f), broadcast(1.595769122f)));
+}
+
+inline Vec softplus(Vec x) { return max(zero(), x) + log1p_unit(exp(zero() - abs(x))); }
+
+/// x * w / (w + 2) with w = e (e + 2) and e = exp(x).
+inline Vec mish(Vec x) {
+  const Vec two = broadcast(2.0f);
+  const Vec clamped = max(broadcast(-126.0f), x);
+  const Scaled r = scaled(reduce_exp(min(broadcast(20.0f), clamped)));
+  const Vec e = scale2(r.value, r.n);
+  const Vec factor = (e + two) / fma(e, e + two, two);
+  return select(less(x, zero()), scale2(clamped * r.value, r.n) * factor, x * (e * factor));
+}
+
+// One functor a Unary. kSlope: the call takes the slopes of the vector's channels as well.
+struct Plain {
+  static constexpr bool kSlope = false;
+  explicit Plain(const UnaryOp&) {}
+};
+struct Identity : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return x; }
+};
+struct Relu : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return max(zero(), x); }
+};
+struct WithParameters {
+  static constexpr bool kSlope = false;
+  Vec a, b;
+  explicit WithParameters(const UnaryOp& op) : a(broadcast(op.a)), b(broadcast(op.b)) {}
+};
+struct Clip : WithParameters {
+  using WithParameters::WithParameters;
+  Vec operator()(Vec x) const { return min(b, max(a, x)); }
+};
+struct LeakyRelu : WithParameters {
+  using WithParameters::WithParameters;
+  Vec operator()(Vec x) const { return select(less(x, zero()), a * x, x); }
+};
+struct Prelu : Plain {
+  static constexpr bool kSlope = true;
+  using Plain::Plain;
+  Vec operator()(Vec x, Vec slope) const { return select(less(x, zero()), slope * x, x); }
+};
+struct Sigmoid : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return sigmoid(x); }
+};
+struct HardSigmoid : WithParameters {
+  using WithParameters::WithParameters;
+  Vec operator()(Vec x) const { return min(broadcast(1.0f), max(zero(), fma(a, x, b))); }
+};
+struct HardSwish : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const {
+    return x * min(broadcast(1.0f), max(zero(), fma(x, broadcast(1.0f / 6.0f), broadcast(0.5f))));
+  }
+};
+struct Silu : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return gated(x, x); }
+};
+struct Tanh : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return tanh(x); }
+};
+struct GeluErf : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return gelu_erf(x); }
+};
+struct GeluTanh : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return gelu_tanh(x); }
+};
+struct Elu : WithParameters {
+  using WithParameters::WithParameters;
+  Vec operator()(Vec x) const { return select(less(x, zero()), a * expm1(min(zero(), x)), x); }
+};
+struct Selu : WithParameters {
+  using WithParameters::WithParameters;
+  Vec operator()(Vec x) const { return b * select(less(x, zero()), a * expm1(min(zero(), x)), x); }
+};
+struct Softplus : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return softplus(x); }
+};
+struct Softsign : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return x / (broadcast(1.0f) + abs(x)); }
+};
+struct Mish : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return mish(x); }
+};
+struct Exp : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return exp(x); }
+};
+struct Log : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return log(x); }
+};
+struct Erf : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return erf(x); }
+};
+struct Sqrt : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return sqrt(x); }
+};
+struct Reciprocal : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return broadcast(1.0f) / x; }
+};
+struct Abs : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return abs(x); }
+};
+struct Neg : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return {-x.v}; }
+};
+struct Square : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return x * x; }
+};
+struct Floor : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return floor(x); }
+};
+struct Ceil : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return ceil(x); }
+};
+struct Affine : WithParameters {
+  using WithParameters::WithParameters;
+  Vec operator()(Vec x) const { return fma(a, x, b); }
+};
+
+/// Calls f with the functor of op.kind: a branch outside the loop, and a copy of f for every function.
+template <class F>
+inline void with_unary(const UnaryOp& op, F f) {
+  switch (op.kind) {
+    case Unary::identity: return f(Identity(op));
+    case Unary::relu: return f(Relu(op));
+    case Unary::clip: return f(Clip(op));
+    case Unary::leaky_relu: return f(LeakyRelu(op));
+    case Unary::prelu: return f(Prelu(op));
+    case Unary::sigmoid: return f(Sigmoid(op));
+    case Unary::hard_sigmoid: return f(HardSigmoid(op));
+    case Unary::hard_swish: return f(HardSwish(op));
+    case Unary::silu: return f(Silu(op));
+    case Unary::tanh: return f(Tanh(op));
+    case Unary::gelu_erf: return f(GeluErf(op));
+    case Unary::gelu_tanh: return f(GeluTanh(op));
+    case Unary::elu: return f(Elu(op));
+    case Unary::selu: return f(Selu(op));
+    case Unary::softplus: return f(Softplus(op));
+    case Unary::softsign: return f(Softsign(op));
+    case Unary::mish: return f(Mish(op));
+    case Unary::exp: return f(Exp(op));
+    case Unary::log: return f(Log(op));
+    case Unary::erf: return f(Erf(op));
+    case Unary::sqrt: return f(Sqrt(op));
+    case Unary::reciprocal: return f(Reciprocal(op));
+    case Unary::abs: return f(Abs(op));
+    case Unary::neg: return f(Neg(op));
+    case Unary::square: return f(Square(op));
+    case Unary::floor: return f(Floor(op));
+    case Unary::ceil: return f(Ceil(op));
+    case Unary::affine: return f(Affine(op));
+  }
+}
+
+/// f(x) for kLanes channels, or for the first n of them; slope points to the slopes of these channels (prelu only).
+template <class F>
+inline Vec call(const F& f, Vec x, const float* slope) {
+  if constexpr (F::kSlope) return f(x, load(slope));
+  else return f(x);
+}
+template <class F>
+inline Vec call_first(const F& f, Vec x, const float* slope, std::size_t n) {
+  if constexpr (F::kSlope) return f(x, load_first(slope, n));
+  else return f(x);
+}
+
+/// op of one vector, not inlined: one copy of all functions a file. slope: kLanes slopes, read by prelu only.
+[[gnu::noinline]] inline Vec apply(const UnaryOp& op, Vec x, const float* slope) {
+  with_unary(op, [&](const auto& f) { x = call(f, x, slope); });
+  return x;
+}
+
+/// Any op by apply(): for loops where an activation costs little next to the rest.
+struct AnyUnary {
+  const UnaryOp& op;
+};
+inline Vec call(const AnyUnary& f, Vec x, const float* slope) { return apply(f.op, x, slope); }
+inline Vec call_first(const AnyUnary& f, Vec x, const float* slope, std::size_t n) {
+  if (f.op.kind != Unary::prelu) return apply(f.op, x, nullptr);
+  float slopes[Vec::kLanes];
+  store(slopes, load_first(slope, n));
+  return apply(f.op, x, slopes);
+}
+
+/// As with_unary, with few copies of f: the identity, relu, clip and AnyUnary.
+template <class F>
+inline void with_fused_unary(const UnaryOp& op, F f) {
+  switch (op.kind) {
+    case Unary::identity: return f(Identity(op));
+    case Unary::relu: return f(Relu(op));
+    case Unary::clip: return f(Clip(op));
+    default: return f(AnyUnary{op});
+  }
+}
+
+}  // namespace
+}  // namespace colonnade::kernels

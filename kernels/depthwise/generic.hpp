@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// The depthwise loops of every tier. A tile is a few neighbouring output pixels of one row, or of two rows that share
+// their input rows (stride 1), times one vector of channels; its sums live in registers, an input pixel is loaded once
+// for all of them, and each sum takes its taps in the order (ky, kx) whatever the tile.
+#pragma once
+
+#include "kernels/base/vector_math.hpp"
+#include "kernels/depthwise/depthwise.hpp"
+
+namespace colonnade::kernels::depthwise {
+namespace {
+
+inline constexpr int kLanes = static_cast<int>(Vec::kLanes);
+/// Widest tile, and the rows of a tile: what 32 or 16 vector registers hold beside the weights of a kernel row.
+inline constexpr int kWidest = 7;
+inline constexpr int kRows = kLanes == 16 ? 2 : 1;
+/// Channels that all pixels of a row pass through before the next: their weights stay in L1.
+inline constexpr std::size_t kChannelBlock = 256;
+
+// Sanitizers check the loads and stores that a tile calls, not the tile: with every access of an unrolled tile checked in
+// line, a file takes minutes to compile.
+#define COLONNADE_TILE __attribute__((no_sanitize("address", "undefined")))
+
+/// One tile's place: output rows from `row`, output pixels from `x`, channels [begin, end).
+struct Place {
+  std::size_t row;
+  std::size_t x;
+  std::size_t begin;
+  std::size_t end;
+};
+
+inline std::ptrdiff_t first_column(const Args& a, std::size_t x) {
+  return static_cast<std::ptrdiff_t>(x * a.stride_w) - static_cast<std::ptrdiff_t>(a.pad_left);
+}
+
+inline const float* residual_row(const Args& a, std::size_t row) {
+  return a.residual_rows ? a.residual_rows[row] : nullptr;
+}
+
+/// Finishes n channels of `count` pixels whose sums lie at sums[pixel * kLanes].
+[[gnu::noinline]] inline void finish_any(const Args& a, std::size_t row, std::size_t x, std::size_t channel, int count,
+                                         const float* sums, std::size_t n) {
+  const float* residual = residual_row(a, row);
+  const UnaryOp& activation = a.epilogue.activation;
+  const float* slope = activation.slope ? activation.slope + channel : nullptr;
+  float* out = a.out_rows[row];
+  for (int t = 0; t < count; ++t) {
+    const auto pixel = static_cast<std::ptrdiff_t>(x) + t;
+    const auto c = static_cast<std::ptrdiff_t>(channel);
+    Vec y = load(sums + t * kLanes);
+    const Vec r = residual ? load_first(residual + pixel * a.residual_pixel_stride + c, n) : zero();
+    if (residual && !a.epilogue.residual_after) y = y + r;
+    y = call_first(AnyUnary{activation}, y, slope, n);
+    if (residual && a.epilogue.residual_after) y = y + r;
+    store_first(out + pixel * a.out_pixel_stride + c, y, n);
+  }
+}
+
+/// Where a tile's sums go when no more than a relu is left to do.
+struct Plain {
+  bool enough;
+  bool relu;
+};
+
+inline Plain plain_epilogue(const Args& a, std::size_t row) {
+  const Unary kind = a.epilogue.activation.kind;
+  const bool relu = kind == Unary::relu;
+  return {residual_row(a, row) == nullptr && (relu || kind == Unary::identity), relu};
+}
+
+template <int T>
+COLONNADE_TILE inline __attribute__((always_inline)) void store_tile(const Vec* sums, float* out, std::ptrdiff_t stride, bool relu) {
+#pragma GCC unroll 8
+  for (int t = 0; t < T; ++t) store(out + t * stride, relu ? max(zero(), sums[t]) : sums[t]);
+}
+
+template <int T>
+COLONNADE_TILE inline __attribute__((always_inline)) void store_any(const Args& a, const Place& at, std::size_t row, std::size_t channel,
+                                                     const Vec* sums, std::size_t n) {
+  float stored[T * kLanes];
+#pragma GCC unroll 8
+  for (int t = 0; t < T; ++t) store(stored + t * kLanes, sums[t]);
+  finish_any(a, row, at.x, channel, T, stored, n);
+}
+
+/// Hides where a pointer came from: without it GCC gives each column of a tile an address of its own and spills them.
+inline const float* opaque(const float* p) {
+  __asm__("" : "+r"(p));
+  return p;
+}
+
+/// Columns of a tile that lie in the image.
+struct Columns {
+  int begin;
+  int end;
+};
+
+/// Adds one input row to the sums of T outputs of the upper and / or the lower row; null rows are skipped when Checked.
+template <int K, int S, int T, bool Upper, bool Lower, bool Checked>
+COLONNADE_TILE inline __attribute__((always_inline)) void add_row(Vec* upper, Vec* lower, const float* in, std::ptrdiff_t stride,
+                                                   const float* upper_weights, const float* lower_weights,
+                                                   std::ptrdiff_t weight_stride, Columns columns) {
+  if (Checked && in == nullptr) return;
+  Vec wu[K];
+  Vec wl[K];
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) {
+    if constexpr (Upper) wu[k] = load(upper_weights + k * weight_stride);
+    if constexpr (Lower) wl[k] = load(lower_weights + k * weight_stride);
+  }
+  const std::ptrdiff_t three = 3 * stride;
+#pragma GCC unroll 32
+  for (int j = 0; j < (T - 1) * S + K; ++j) {
+    if (j > 0 && j % 3 == 0) in = opaque(in + three);
+    if (Checked && (j < columns.begin || j >= columns.end)) continue;
+    const Vec v = load(in + j % 3 * stride);
+#pragma GCC unroll 8
+    for (int t = 0; t < T; ++t) {
+      const int k = j - t * S;
+      if (k < 0 || k >= K) continue;
+      if constexpr (Upper) upper[t] = fma(v, wu[k], upper[t]);
+      if constexpr (Lower) lower[t] = fma(v, wl[k], lower[t]);
+    }
+  }
+}
+
+/// T pixels of R rows of a K x K kernel, stride S, dilation 1, whole vectors of channels. Checked: input rows may be
+/// null and columns may lie outside the image.
+template <int K, int S, int R, int T, bool Checked>
+COLONNADE_TILE void tile(const Args& a, const Place& at) {
+  constexpr int kColumns = (T - 1) * S + K;
+  const std::ptrdiff_t first = first_column(a, at.x);
+  const std::ptrdiff_t present = static_cast<std::ptrdiff_t>(a.width_in) - first;
+  const Columns columns = {first < -kColumns ? kColumns : first < 0 ? static_cast<int>(-first) : 0,
+                           present < 0 ? 0 : present < kColumns ? static_cast<int>(present) : kColumns};
+  const std::ptrdiff_t stride = a.in_pixel_stride;
+  const std::ptrdiff_t out_stride = a.out_pixel_stride;
+  const std::ptrdiff_t weight_stride = a.weight_stride;
+  const float* rows[K + R - 1];
+  for (int y = 0; y < K + R - 1; ++y) {
+    const float* row = a.in_rows[at.row * K + static_cast<std::size_t>(y < K ? y : 2 * K - 1)];
+    rows[y] = row ? row + first * stride : nullptr;
+  }
+  float* out[R];
+  for (int r = 0; r < R; ++r) {
+    out[r] = a.out_rows[at.row + static_cast<std::size_t>(r)] + static_cast<std::ptrdiff_t>(at.x) * out_stride;
+  }
+  const float* const weights = a.weights;
+  const float* const bias = a.bias;
+  const Plain plain = plain_epilogue(a, at.row);
+  const auto row_at = [&](int y, std::size_t c) { return Checked && rows[y] == nullptr ? nullptr : rows[y] + c; };
+  for (std::size_t c = at.begin; c < at.end; c += Vec::kLanes) {
+    Vec sums[R][T];
+    const Vec start = bias ? load(bias + c) : zero();
+#pragma GCC unroll 2
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) sums[r][t] = start;
+    }
+    const float* w = weights + c;
+    if constexpr (R == 1) {
+#pragma GCC unroll 3
+      for (int y = 0; y < K; ++y, w += K * weight_stride) {
+        add_row<K, S, T, true, false, Checked>(sums[0], nullptr, row_at(y, c), stride, w, nullptr, weight_stride, columns);
+      }
+    } else {
+      add_row<K, S, T, true, false, Checked>(sums[0], sums[1], row_at(0, c), stride, w, nullptr, weight_stride, columns);
+#pragma GCC unroll 2
+      for (int y = 1; y < K; ++y, w += K * weight_stride) {
+        add_row<K, S, T, true, true, Checked>(sums[0], sums[1], row_at(y, c), stride, w + K * weight_stride, w,
+                                              weight_stride, columns);
+      }
+      add_row<K, S, T, false, true, Checked>(sums[0], sums[1], row_at(K, c), stride, nullptr, w, weight_stride, columns);
+    }
+#pragma GCC unroll 2
+    for (int r = 0; r < R; ++r) {
+      if (plain.enough) store_tile<T>(sums[r], out[r] + c, out_stride, plain.relu);
+      else store_any<T>(a, at, at.row + static_cast<std::size_t>(r), c, sums[r], Vec::kLanes);
+    }
+  }
+}
+
+template <bool Tail>
+inline Vec get(const float* p, std::size_t n) {
+  if constexpr (Tail) return load_first(p, n);
+  else return load(p);
+}
+
+/// T pixels of one row, any kernel, stride and dilation. Tail: fewer than kLanes channels.
+template <int T, bool Tail>
+COLONNADE_TILE void tile_any(const Args& a, const Place& at) {
+  const std::ptrdiff_t step = static_cast<std::ptrdiff_t>(a.stride_w);
+  const std::ptrdiff_t width = static_cast<std::ptrdiff_t>(a.width_in);
+  const std::size_t n = Tail ? at.end - at.begin : Vec::kLanes;
+  for (std::size_t c = at.begin; c < at.end; c += Vec::kLanes) {
+    Vec sums[T];
+    const Vec start = a.bias ? get<Tail>(a.bias + c, n) : zero();
+#pragma GCC unroll 8
+    for (int t = 0; t < T; ++t) sums[t] = start;
+    for (std::size_t ky = 0; ky < a.kernel_h; ++ky) {
+      const float* row = a.in_rows[at.row * a.kernel_h + ky];
+      if (row == nullptr) continue;
+      const float* weights = a.weights + c + static_cast<std::ptrdiff_t>(ky * a.kernel_w) * a.weight_stride;
+      std::ptrdiff_t column = first_column(a, at.x);
+      for (std::size_t kx = 0; kx < a.kernel_w; ++kx, weights += a.weight_stride) {
+        const Vec w = get<Tail>(weights, n);
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) {
+          const std::ptrdiff_t x = column + t * step;
+          if (x < 0 || x >= width) continue;
+          sums[t] = fma(get<Tail>(row + x * a.in_pixel_stride + static_cast<std::ptrdiff_t>(c), n), w, sums[t]);
+        }
+        column += static_cast<std::ptrdiff_t>(a.dilation_w);
+      }
+    }
+    store_any<T>(a, at, at.row, c, sums, n);
+  }
+}
+
+/// Runs channels [begin, end) of `row` (and the next, where the tile has two) from left to right, tile by tile.
+template <class WideTile, class Tile4, class Tile2, class Tile1>
+inline void walk(std::size_t width, Place at, WideTile wide, Tile4 four, Tile2 two, Tile1 one) {
+  for (at.x = 0; width - at.x >= kWidest; at.x += kWidest) wide(at);
+  if (width - at.x >= 4) four(at), at.x += 4;
+  if (width - at.x >= 2) two(at), at.x += 2;
+  if (width - at.x >= 1) one(at);
+}
+
+template <int K, int S, int R, int T>
+inline void tile_at(const Args& a, const Place& at, bool whole_rows) {
+  const std::ptrdiff_t first = first_column(a, at.x);
+  const bool inside = first >= 0 && first + (T - 1) * S + K <= static_cast<std::ptrdiff_t>(a.width_in);
+  if (inside && whole_rows) tile<K, S, R, T, false>(a, at);
+  else tile<K, S, R, T, true>(a, at);
+}
+
+template <int K, int S, int R>
+void run_rows(const Args& a, const Place& at) {
+  bool whole = true;
+  for (std::size_t i = at.row * K; i < (at.row + R) * K; ++i) whole = whole && a.in_rows[i] != nullptr;
+  walk(a.width_out, at, [&](const Place& p) { tile_at<K, S, R, kWidest>(a, p, whole); },
+       [&](const Place& p) { tile_at<K, S, R, 4>(a, p, whole); },
+       [&](const Place& p) { tile_at<K, S, R, 2>(a, p, whole); },
+       [&](const Place& p) { tile_at<K, S, R, 1>(a, p, whole); });
+}
+
+template <bool Tail>
+void run_any(const Args& a, const Place& at) {
+  walk(a.width_out, at, [&](const Place& p) { tile_any<kWidest, Tail>(a, p); },
+       [&](const Place& p) { tile_any<4, Tail>(a, p); }, [&](const Place& p) { tile_any<2, Tail>(a, p); },
+       [&](const Place& p) { tile_any<1, Tail>(a, p); });
+}
+
+using RowsFn = void (*)(const Args&, const Place&);
+
+/// The loops for a kernel shape: one row, and two rows that share inputs (null where there is no such loop).
+struct Loops {
+  RowsFn one;
+  RowsFn two;
+};
+
+template <int K>
+inline Loops loops_of_size(std::size_t stride) {
+  if (stride == 1) {
+    if constexpr (kRows == 2) return {run_rows<K, 1, 1>, run_rows<K, 1, 2>};
+    else return {run_rows<K, 1, 1>, nullptr};
+  }
+  if (stride == 2) return {run_rows<K, 2, 1>, nullptr};
+  return {run_any<false>, nullptr};
+}
+
+inline Loops loops_for(const Args& a) {
+  if (a.dilation_w != 1 || a.kernel_h != a.kernel_w) return {run_any<false>, nullptr};
+  switch (a.kernel_w) {
+    case 3: return loops_of_size<3>(a.stride_w);
+    case 5: return loops_of_size<5>(a.stride_w);
+    case 7: return loops_of_size<7>(a.stride_w);
+    default: return {run_any<false>, nullptr};
+  }
+}
+
+/// Whether output row `row` + 1 reads the input rows of `row` moved by one.
+inline bool shares_rows(const Args& a, std::size_t row) {
+  if (row + 1 >= a.rows || a.kernel_h < 2) return false;
+  const float* const* rows = a.in_rows + row * a.kernel_h;
+  for (std::size_t ky = 0; ky + 1 < a.kernel_h; ++ky) {
+    if (rows[a.kernel_h + ky] != rows[ky + 1]) return false;
+  }
+  return true;
+}
+
+inline void run_generic(const Args& a) noexcept {
+  const Loops loops = loops_for(a);
+  const std::size_t whole = a.channels / Vec::kLanes * Vec::kLanes;
+  for (std::size_t row = 0; row < a.rows;) {
+    const bool pair = loops.two != nullptr && shares_rows(a, row);
+    const RowsFn run = pair ? loops.two : loops.one;
+    for (std::size_t c = 0; c < whole; c += kChannelBlock) {
+      run(a, {row, 0, c, c + kChannelBlock < whole ? c + kChannelBlock : whole});
+    }
+    const std::size_t rows = pair ? 2 : 1;
+    for (std::size_t r = row; r < row + rows && whole < a.channels; ++r) run_any<true>(a, {r, 0, whole, a.channels});
+    row += rows;
+  }
+}
+
+#undef COLONNADE_TILE
+
+}  // namespace
+}  // namespace colonnade::kernels::depthwise

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The elementwise loops of every tier. Rows whose pixels lie side by side run as one long pixel.
+#pragma once
+
+#include "kernels/base/vector_math.hpp"
+#include "kernels/elementwise/elementwise.hpp"
+
+namespace colonnade::kernels::elementwise {
+namespace {
+
+inline constexpr std::size_t kLanes = Vec::kLanes;
+
+template <class F>
+inline void unary_pixels(const UnaryArgs& a, const F& f) {
+  const float* in = a.in;
+  float* out = a.out;
+  const float* slope = a.op.slope;
+  const std::size_t channels = a.channels;
+  for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride) {
+    std::size_t c = 0;
+#pragma GCC unroll 2
+    for (; c + kLanes <= channels; c += kLanes) store(out + c, call(f, load(in + c), F::kSlope ? slope + c : nullptr));
+    if (c == channels) continue;
+    const std::size_t n = channels - c;
+    store_first(out + c, call_first(f, load_first(in + c, n), F::kSlope ? slope + c : nullptr, n), n);
+  }
+}
+
+inline void run_unary(const UnaryArgs& args) noexcept {
+  UnaryArgs a = args;
+  const auto width = static_cast<std::ptrdiff_t>(a.channels);
+  if (a.op.kind != Unary::prelu && a.in_pixel_stride == width && a.out_pixel_stride == width) {
+    a.channels *= a.pixels;
+    a.pixels = a.pixels > 0 ? 1 : 0;
+  }
+  with_unary(a.op, [&a](const auto& f) { unary_pixels(a, f); });
+}
+
+struct Add {
+  static Vec of(Vec a, Vec b) { return a + b; }
+};
+struct Sub {
+  static Vec of(Vec a, Vec b) { return a - b; }
+};
+struct Mul {
+  static Vec of(Vec a, Vec b) { return a * b; }
+};
+struct Div {
+  static Vec of(Vec a, Vec b) { return a / b; }
+};
+struct Min {
+  static Vec of(Vec a, Vec b) { return select(is_nan(a), a, min(a, b)); }
+};
+struct Max {
+  static Vec of(Vec a, Vec b) { return select(is_nan(a), a, max(a, b)); }
+};
+struct PreluOf {
+  static Vec of(Vec a, Vec b) { return select(less(a, zero()), a * b, a); }
+};
+struct SquaredDifference {
+  static Vec of(Vec a, Vec b) { return (a - b) * (a - b); }
+};
+struct Pow {
+  static Vec of(Vec a, Vec b) {
+    float base[kLanes], exponent[kLanes];
+    store(base, a);
+    store(exponent, b);
+    for (std::size_t i = 0; i < kLanes; ++i) base[i] = __builtin_powf(base[i], exponent[i]);
+    return load(base);
+  }
+};
+// Powers with one exponent for all elements.
+struct PowTwo {
+  static Vec of(Vec a, Vec) { return a * a; }
+};
+struct PowThree {
+  static Vec of(Vec a, Vec) { return a * a * a; }
+};
+struct PowHalf {
+  static Vec of(Vec a, Vec) {
+    return select(less(a, broadcast(-__FLT_MAX__)), broadcast(__builtin_inff()), sqrt(a + zero()));
+  }
+};
+struct PowMinusOne {
+  static Vec of(Vec a, Vec) { return broadcast(1.0f) / a; }
+};
+
+/// An operand of one pixel: its channels, or one value for all of them.
+struct Channels {
+  const float* p;
+  explicit Channels(const float* values) : p(values) {}
+  Vec at(std::size_t c) const { return load(p + c); }
+  Vec first(std::size_t c, std::size_t n) const { return load_first(p + c, n); }
+};
+struct Same {
+  Vec value;
+  explicit Same(const float* one) : value(broadcast(*one)) {}
+  Vec at(std::size_t) const { return value; }
+  Vec first(std::size_t, std::size_t) const { return value; }
+};
+
+template <class Op, class A, class B, class F>
+inline void binary_pixels(const BinaryArgs& args, const F& f) {
+  const float* a = args.a;
+  const float* b = args.b;
+  float* out = args.out;
+  const std::size_t channels = args.channels;
+  for (std::size_t p = 0; p < args.pixels; ++p) {
+    const A left(a);
+    const B right(b);
+    std::size_t c = 0;
+    for (; c + kLanes <= channels; c += kLanes) store(out + c, call(f, Op::of(left.at(c), right.at(c)), nullptr));
+    if (c < channels) {
+      const std::size_t n = channels - c;
+      store_first(out + c, call(f, Op::of(left.first(c, n), right.first(c, n)), nullptr), n);
+    }
+    a += args.a_pixel_stride;
+    b += args.b_pixel_stride;
+    out += args.out_pixel_stride;
+  }
+}
+
+template <class Op>
+inline void binary_strides(const BinaryArgs& args) {
+  with_fused_unary(args.activation, [&args](const auto& f) {
+    const bool a_same = args.a_channel_stride == 0;
+    const bool b_same = args.b_channel_stride == 0;
+    if (a_same && b_same) binary_pixels<Op, Same, Same>(args, f);
+    else if (a_same) binary_pixels<Op, Same, Channels>(args, f);
+    else if (b_same) binary_pixels<Op, Channels, Same>(args, f);
+    else binary_pixels<Op, Channels, Channels>(args, f);
+  });
+}
+
+inline void binary_pow(const BinaryArgs& args) {
+  if (args.b_channel_stride == 0 && args.b_pixel_stride == 0) {
+    const float exponent = *args.b;
+    if (exponent == 2.0f) return binary_strides<PowTwo>(args);
+    if (exponent == 3.0f) return binary_strides<PowThree>(args);
+    if (exponent == 0.5f) return binary_strides<PowHalf>(args);
+    if (exponent == -1.0f) return binary_strides<PowMinusOne>(args);
+  }
+  binary_strides<Pow>(args);
+}
+
+/// Makes one long pixel of pixels side by side, and one channel a plain sequence.
+inline BinaryArgs merged(BinaryArgs a) {
+  if (a.channels == 1) {
+    a.a_channel_stride = a.a_pixel_stride == 0 ? 0 : 1;
+    a.b_channel_stride = a.b_pixel_stride == 0 ? 0 : 1;
+  }
+  const auto width = static_cast<std::ptrdiff_t>(a.channels);
+  const auto flat = [width](std::ptrdiff_t pixel, std::ptrdiff_t channel) {
+    return channel == 0 ? pixel == 0 : pixel == width;
+  };
+  if (flat(a.a_pixel_stride, a.a_channel_stride) && flat(a.b_pixel_stride, a.b_channel_stride) &&
+      a.out_pixel_stride == width) {
+    a.channels *= a.pixels;
+    a.pixels = a.pixels > 0 ? 1 : 0;
+  }
+  return a;
+}
+
+inline void run_binary(const BinaryArgs& args) noexcept {
+  if (args.pixels == 0 || args.channels == 0) return;
+  const BinaryArgs a = merged(args);
+  switch (a.op) {
+    case Binary::add: return binary_strides<Add>(a);
+    case Binary::sub: return binary_strides<Sub>(a);
+    case Binary::mul: return binary_strides<Mul>(a);
+    case Binary::div: return binary_strides<Div>(a);
+    case Binary::min: return binary_strides<Min>(a);
+    case Binary::max: return binary_strides<Max>(a);
+    case Binary::pow: return binary_pow(a);
+    case Binary::prelu: return binary_strides<PreluOf>(a);
+    case Binary::squared_difference: return binary_strides<SquaredDifference>(a);
+  }
+}
+
+}  // namespace
+}  // namespace colonnade::kernels::elementwise

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The register tile of a convolution: start from bias or output, walk the taps, residual and activation, store.
+#pragma once
+
+#include "kernels/base/unary.hpp"
+#include "kernels/base/vector_math.hpp"
+#include "kernels/gemm/microkernel.hpp"
+
+namespace colonnade::kernels::gemm {
+namespace {
+
+/// One tile of output pixels, and the walk through the operands that sums it. Strides and counts are in floats.
+///
+/// Each of `taps_h` input rows (null: skipped) contributes `row_floats` products a pixel, read from `input_offset` on in
+/// pieces of `piece_floats` with `piece_gap` floats between them. The first `skip_first` of them leave out the tile's
+/// first pixel, the last `skip_last` its last one. `weights` points to the first of them in the tile's first panel.
+struct Tile {
+  const float* const* input_rows;
+  std::size_t taps_h;
+  std::ptrdiff_t input_offset;
+  std::ptrdiff_t input_stride;
+  std::size_t row_floats;
+  std::size_t piece_floats;
+  std::ptrdiff_t piece_gap;
+  std::size_t skip_first;
+  std::size_t skip_last;
+  const float* weights;
+  std::size_t weights_row;
+  std::size_t panel_stride;
+  const float* bias;
+  const float* residual;
+  float* out;
+  std::ptrdiff_t out_stride;
+  std::ptrdiff_t residual_stride;
+  std::size_t lanes;
+  bool accumulate;
+  const Epilogue* epilogue;
+};
+
+inline Vec load_some(const float* p, std::size_t first, std::size_t lanes) {
+  if (first >= lanes) return zero();
+  return lanes - first >= Vec::kLanes ? load(p + first) : load_first(p + first, lanes - first);
+}
+
+inline void store_some(float* p, Vec x, std::size_t first, std::size_t lanes) {
+  if (first >= lanes) return;
+  if (lanes - first >= Vec::kLanes) return store(p + first, x);
+  store_first(p + first, x, lanes - first);
+}
+
+inline const float* slope_at(const UnaryOp& op, std::size_t channel) {
+  return op.slope == nullptr ? nullptr : op.slope + channel;
+}
+
+/// Residual and activation of one tile from its sums in memory, `tile.lanes` of `width` floats a pixel.
+[[gnu::noinline]] inline void finish_buffer(const Tile& tile, const float* sums, std::size_t rows, std::size_t width) {
+  const std::size_t lanes = tile.lanes;
+  const bool after = tile.epilogue->residual_after;
+  with_unary(tile.epilogue->activation, [&](const auto& function) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      float* out = tile.out + static_cast<std::ptrdiff_t>(r) * tile.out_stride;
+      const float* residual =
+          tile.residual == nullptr ? nullptr : tile.residual + static_cast<std::ptrdiff_t>(r) * tile.residual_stride;
+      for (std::size_t i = 0; i < lanes; i += Vec::kLanes) {
+        Vec x = load(sums + r * width + i);
+        const Vec add = residual == nullptr ? zero() : load_some(residual, i, lanes);
+        if (residual != nullptr && !after) x = x + add;
+        const float* slope = slope_at(tile.epilogue->activation, i);
+        x = lanes - i >= Vec::kLanes ? call(function, x, slope) : call_first(function, x, slope, lanes - i);
+        if (residual != nullptr && after) x = x + add;
+        store_some(out, x, i, lanes);
+      }
+    }
+  });
+}
+
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void start(Sums<R, V>& sums, const Tile& tile) {
+  const bool whole = tile.lanes == V * Vec::kLanes;
+#pragma GCC unroll 16
+  for (std::size_t v = 0; v < V; ++v) {
+    Vec bias = zero();
+    if (tile.bias != nullptr) {
+      bias = whole ? load(tile.bias + v * Vec::kLanes) : load_some(tile.bias, v * Vec::kLanes, tile.lanes);
+    }
+#pragma GCC unroll 32
+    for (std::size_t r = 0; r < R; ++r) sums.at[r][v] = bias;
+  }
+  if (!tile.accumulate) return;
+  const float* p = tile.out;
+#pragma GCC unroll 32
+  for (std::size_t r = 0; r < R; ++r, p += tile.out_stride) {
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < V; ++v) {
+      sums.at[r][v] = whole ? load(p + v * Vec::kLanes) : load_some(p, v * Vec::kLanes, tile.lanes);
+    }
+  }
+}
+
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void multiply_row(Sums<R, V>& sums, const Tile& tile, const float* input,
+                                                const float* weights) {
+  const std::size_t whole_until = tile.row_floats - tile.skip_last;
+  for (std::size_t done = 0; done < tile.row_floats;) {
+    const std::size_t zone = done < tile.skip_first ? tile.skip_first : done < whole_until ? whole_until : tile.row_floats;
+    const std::size_t count = zone - done < tile.piece_floats ? zone - done : tile.piece_floats;
+    if constexpr (R == 1) {
+      multiply<0, R>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
+    } else {
+      if (done < tile.skip_first) {
+        multiply<1, R>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
+      } else if (done < whole_until) {
+        multiply<0, R>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
+      } else {
+        multiply<0, R - 1>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
+      }
+    }
+    done += count;
+    weights += count * kPanelFloats;
+    input += static_cast<std::ptrdiff_t>(count) + tile.piece_gap;
+  }
+}
+
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void add_residual(Sums<R, V>& sums, const Tile& tile) {
+  const float* p = tile.residual;
+#pragma GCC unroll 32
+  for (std::size_t r = 0; r < R; ++r, p += tile.residual_stride) {
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < V; ++v) sums.at[r][v] = sums.at[r][v] + load(p + v * Vec::kLanes);
+  }
+}
+
+template <std::size_t R, std::size_t V, class Function>
+[[gnu::always_inline]] inline void map(Sums<R, V>& sums, Function function) {
+#pragma GCC unroll 32
+  for (std::size_t r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < V; ++v) sums.at[r][v] = function(sums.at[r][v]);
+  }
+}
+
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void store_partial(const Sums<R, V>& sums, const Tile& tile) {
+  float* p = tile.out;
+#pragma GCC unroll 32
+  for (std::size_t r = 0; r < R; ++r, p += tile.out_stride) {
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < V; ++v) {
+      if (v + kPanelVectors < V) store(p + v * Vec::kLanes, sums.at[r][v]);
+      else store_some(p, sums.at[r][v], v * Vec::kLanes, tile.lanes);
+    }
+  }
+}
+
+inline bool stays_in_registers(const Tile& tile, bool whole) {
+  if (tile.residual != nullptr && !whole) return false;
+  switch (tile.epilogue->activation.kind) {
+    case Unary::identity:
+    case Unary::relu:
+    case Unary::clip: return true;
+    default: return false;
+  }
+}
+
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void finish(Sums<R, V>& sums, const Tile& tile) {
+  const bool whole = tile.lanes == V * Vec::kLanes;
+  if (!stays_in_registers(tile, whole)) {
+    alignas(64) float buffer[R * V * Vec::kLanes];
+    store_sums(sums, buffer, V * Vec::kLanes);
+    finish_buffer(tile, buffer, R, V * Vec::kLanes);
+    return;
+  }
+  const UnaryOp& op = tile.epilogue->activation;
+  if (tile.residual != nullptr && !tile.epilogue->residual_after) add_residual(sums, tile);
+  if (op.kind == Unary::relu) map(sums, Relu(op));
+  else if (op.kind == Unary::clip) map(sums, Clip(op));
+  if (tile.residual != nullptr && tile.epilogue->residual_after) add_residual(sums, tile);
+  if (whole) store_sums(sums, tile.out, tile.out_stride);
+  else store_partial(sums, tile);
+}
+
+struct ConvTile {
+  using Fn = void (*)(const Tile&) noexcept;
+
+  template <std::size_t R, std::size_t V>
+  static void run(const Tile& tile) noexcept {
+    Sums<R, V> sums;
+    start(sums, tile);
+    const float* weights = tile.weights;
+    for (std::size_t ky = 0; ky < tile.taps_h; ++ky, weights += tile.weights_row) {
+      const float* row = tile.input_rows[ky];
+      if (row != nullptr) multiply_row(sums, tile, row + tile.input_offset, weights);
+    }
+    finish(sums, tile);
+  }
+};
+
+inline constexpr auto kTiles = tile_tables<ConvTile>(std::make_index_sequence<kTilePanels>());
+inline constexpr auto kWideTiles = tile_table<ConvTile, kWidePanels>(std::make_index_sequence<kWideRows>());
+
+}  // namespace
+}  // namespace colonnade::kernels::gemm
+

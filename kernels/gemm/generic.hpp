@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops around the register tile: blocks of output channels, output rows, runs of pixels, tiles. A block of
+// weights stays in the cache while all rows of the call pass.
+#pragma once
+
+#include "kernels/gemm/conv_tile.hpp"
+#include "kernels/gemm/gemm.hpp"
+
+namespace colonnade::kernels::gemm {
+namespace {
+
+static_assert(kPanel == kPanelFloats);
+
+/// Weights of one block of panels, in floats, that should leave room in a second-level cache of 1 MiB.
+inline constexpr std::size_t kBlockFloats = 768 * 1024 / sizeof(float);
+
+/// Pixels [x, x + pixels) of an output row that read the taps [begin, end), except that the first pixel starts at tap
+/// first_begin and the last one ends at tap last_end.
+struct Run {
+  std::size_t x;
+  std::size_t pixels;
+  std::size_t begin;
+  std::size_t end;
+  std::size_t first_begin;
+  std::size_t last_end;
+};
+
+inline constexpr std::size_t kMostRuns = 32;
+
+struct Runs {
+  Run of[kMostRuns];
+  std::size_t count;
+};
+
+inline std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+
+/// First tap that pixel x reads inside the input.
+inline std::size_t first_tap(const ConvArgs& a, std::size_t x) {
+  const std::size_t start = x * a.stride_w;
+  const std::size_t tap = start >= a.pad_left ? 0 : ceil_div(a.pad_left - start, a.dilation_w);
+  return tap < a.kernel_w ? tap : a.kernel_w;
+}
+
+/// One past the last tap that pixel x reads inside the input.
+inline std::size_t last_tap(const ConvArgs& a, std::size_t x) {
+  const std::size_t start = x * a.stride_w;
+  const std::size_t limit = a.width_in + a.pad_left;
+  const std::size_t tap = start >= limit ? 0 : ceil_div(limit - start, a.dilation_w);
+  return tap < a.kernel_w ? tap : a.kernel_w;
+}
+
+/// First pixel after x that reads other taps than x does.
+inline std::size_t run_end(const ConvArgs& a, std::size_t x, std::size_t begin, std::size_t end) {
+  std::size_t until = a.width_out;
+  if (begin > 0) {
+    const std::size_t reach = (begin - 1) * a.dilation_w;
+    const std::size_t change = a.pad_left > reach ? ceil_div(a.pad_left - reach, a.stride_w) : x + 1;
+    if (change > x && change < until) until = change;
+  }
+  if (end > 0) {
+    const std::size_t limit = a.width_in + a.pad_left;
+    const std::size_t reach = (end - 1) * a.dilation_w;
+    const std::size_t change = limit > reach ? ceil_div(limit - reach, a.stride_w) : x + 1;
+    if (change > x && change < until) until = change;
+  }
+  return until;
+}
+
+/// Lets single pixels at the left and right border join the run beside them.
+inline void merge_borders(Runs& runs) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < runs.count; ++i) {
+    Run run = runs.of[i];
+    if (count > 0) {
+      Run& left = runs.of[count - 1];
+      const bool joins_right = left.pixels == 1 && left.end == run.end && left.begin > run.begin;
+      const bool joins_left = run.pixels == 1 && run.begin == left.begin && run.end < left.end &&
+                              left.last_end == left.end && left.first_begin <= run.end;
+      if (joins_right && left.first_begin == left.begin && left.last_end == left.end) {
+        run.first_begin = left.begin;
+        run.x = left.x;
+        run.pixels += 1;
+        left = run;
+        continue;
+      }
+      if (joins_left) {
+        left.pixels += 1;
+        left.last_end = run.end;
+        continue;
+      }
+    }
+    runs.of[count++] = run;
+  }
+  runs.count = count;
+}
+
+/// Fills `runs` from pixel x on and returns the first pixel that found no room.
+inline std::size_t find_runs(const ConvArgs& a, std::size_t x, Runs& runs) {
+  runs.count = 0;
+  while (x < a.width_out && runs.count < kMostRuns) {
+    const std::size_t begin = first_tap(a, x);
+    const std::size_t last = last_tap(a, x);
+    const std::size_t end = last < begin ? begin : last;
+    const std::size_t until = run_end(a, x, begin, last);
+    runs.of[runs.count++] = {x, until - x, begin, end, begin, end};
+    x = until;
+  }
+  merge_borders(runs);
+  return x;
+}
+
+/// The taps of pixels [x, x + rows) of a run, as a walk of the tile.
+inline void set_walk(const ConvArgs& a, const Run& run, std::size_t x, std::size_t rows, const float* weights,
+                     Tile& tile) {
+  const bool has_first = x == run.x;
+  const bool has_last = x + rows == run.x + run.pixels;
+  std::size_t begin = run.begin;
+  std::size_t end = run.end;
+  if (rows == 1 && has_first) begin = run.first_begin;
+  if (rows == 1 && has_last) end = run.last_end;
+  tile.row_floats = (end - begin) * a.channels_in;
+  tile.skip_first = rows > 1 && has_first ? (run.first_begin - begin) * a.channels_in : 0;
+  tile.skip_last = rows > 1 && has_last ? (end - run.last_end) * a.channels_in : 0;
+  tile.weights = weights + begin * a.channels_in * kPanel;
+  const auto pixel = static_cast<std::ptrdiff_t>(x * a.stride_w + begin * a.dilation_w) -
+                     static_cast<std::ptrdiff_t>(a.pad_left);
+  tile.input_offset = pixel * a.in_pixel_stride;
+}
+
+struct Block {
+  const ConvTile::Fn* tiles;
+  std::size_t most_rows;
+  std::size_t first_channel;
+  const float* weights;
+};
+
+inline void conv_run(const ConvArgs& a, const Block& block, const Run& run, std::size_t row, Tile& tile) {
+  std::size_t x = run.x;
+  std::size_t left = run.pixels;
+  for (std::size_t tiles = ceil_div(left, block.most_rows); tiles > 0; --tiles) {
+    const std::size_t rows = ceil_div(left, tiles);
+    set_walk(a, run, x, rows, block.weights, tile);
+    const auto pixel = static_cast<std::ptrdiff_t>(x);
+    const auto channel = static_cast<std::ptrdiff_t>(block.first_channel);
+    tile.out = a.out_rows[row] + (pixel * a.out_pixel_stride + channel);
+    if (a.residual_rows != nullptr) {
+      tile.residual = a.residual_rows[row] + (pixel * a.residual_pixel_stride + channel);
+    }
+    block.tiles[rows - 1](tile);
+    x += rows;
+    left -= rows;
+  }
+}
+
+inline Tile make_tile(const ConvArgs& a, const Epilogue& epilogue) {
+  Tile tile{};
+  const bool contiguous = a.dilation_w == 1 && a.in_pixel_stride == static_cast<std::ptrdiff_t>(a.channels_in);
+  tile.taps_h = a.kernel_h;
+  tile.input_stride = static_cast<std::ptrdiff_t>(a.stride_w) * a.in_pixel_stride;
+  tile.piece_floats = contiguous ? a.kernel_w * a.channels_in : a.channels_in;
+  tile.piece_gap = contiguous ? 0
+                              : static_cast<std::ptrdiff_t>(a.dilation_w) * a.in_pixel_stride -
+                                    static_cast<std::ptrdiff_t>(a.channels_in);
+  tile.weights_row = a.kernel_w * a.channels_in * kPanel;
+  tile.panel_stride = a.panel_stride;
+  tile.out_stride = a.out_pixel_stride;
+  tile.residual_stride = a.residual_pixel_stride;
+  tile.accumulate = a.accumulate;
+  tile.epilogue = &epilogue;
+  return tile;
+}
+
+inline void conv_rows(const ConvArgs& a, const Runs& runs, const Block& block, std::size_t lanes) {
+  Epilogue epilogue = a.epilogue;
+  if (epilogue.activation.slope != nullptr) epilogue.activation.slope += block.first_channel;
+  Tile tile = make_tile(a, epilogue);
+  tile.lanes = lanes;
+  tile.bias = a.bias == nullptr ? nullptr : a.bias + block.first_channel;
+  for (std::size_t row = 0; row < a.rows; ++row) {
+    tile.input_rows = a.in_rows + row * a.kernel_h;
+    for (std::size_t i = 0; i < runs.count; ++i) conv_run(a, block, runs.of[i], row, tile);
+  }
+}
+
+/// Panels of the next block, of those left.
+inline std::size_t block_panels(const ConvArgs& a, std::size_t left) {
+  if (a.width_out <= kWideRows && left >= kWidePanels) return kWidePanels;
+  const std::size_t panel_floats = a.kernel_h * a.kernel_w * a.channels_in * kPanel;
+  const std::size_t most = kTilePanels > 2 && panel_floats * kTilePanels > kBlockFloats ? 2 : kTilePanels;
+  return ceil_div(left, ceil_div(left, most));
+}
+
+inline void conv_window(const ConvArgs& a, const Runs& runs) {
+  const std::size_t panels = ceil_div(a.channels_out, kPanel);
+  for (std::size_t panel = 0; panel < panels;) {
+    const std::size_t taken = block_panels(a, panels - panel);
+    const bool wide = taken > kTilePanels;
+    const std::size_t first = panel * kPanel;
+    const std::size_t lanes = a.channels_out - first < taken * kPanel ? a.channels_out - first : taken * kPanel;
+    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(a.stride_w) * a.in_pixel_stride;
+    const Block block{wide ? kWideTiles.of : kTiles.of[taken - 1].of,
+                      wide ? kWideRows : most_rows(kTileRows[taken - 1], stride), first,
+                      a.weights + panel * a.panel_stride};
+    conv_rows(a, runs, block, lanes);
+    panel += taken;
+  }
+}
+
+inline void conv(const ConvArgs& a) {
+  Runs runs;
+  for (std::size_t x = 0; x < a.width_out;) {
+    x = find_runs(a, x, runs);
+    conv_window(a, runs);
+  }
+}
+
+}  // namespace
+}  // namespace colonnade::kernels::gemm

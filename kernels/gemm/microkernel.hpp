@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The register tile of every contraction: a few pixels times one to eight panels of output channels. As simd.hpp,
+// everything lives in an anonymous namespace and is compiled once per tier.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "kernels/base/simd.hpp"
+
+namespace colonnade::kernels {
+namespace {
+
+inline constexpr std::size_t kPanelFloats = 16;
+inline constexpr std::size_t kPanelVectors = kPanelFloats / Vec::kLanes;
+
+// kTileRows[panels - 1]: most pixels of a tile over that many panels, such that sums, weights and one broadcast value
+// fit the registers. kWide*: the tile for very few pixels, which is bound by reading weights.
+#if defined(__AVX512F__)
+inline constexpr std::size_t kTileRows[] = {28, 14, 8, 6};
+inline constexpr std::size_t kWidePanels = 8;
+inline constexpr std::size_t kWideRows = 2;
+#elif defined(__AVX2__)
+inline constexpr std::size_t kTileRows[] = {6};
+inline constexpr std::size_t kWidePanels = 4;
+inline constexpr std::size_t kWideRows = 1;
+#elif defined(__aarch64__)
+inline constexpr std::size_t kTileRows[] = {6};
+inline constexpr std::size_t kWidePanels = 4;
+inline constexpr std::size_t kWideRows = 1;
+#else
+inline constexpr std::size_t kTileRows[] = {2};
+inline constexpr std::size_t kWidePanels = 2;
+inline constexpr std::size_t kWideRows = 1;
+#endif
+inline constexpr std::size_t kTilePanels = sizeof kTileRows / sizeof kTileRows[0];
+inline constexpr std::size_t kMostTileRows = kTileRows[0];
+
+/// R pixels times V vectors of output channels.
+template <std::size_t R, std::size_t V>
+struct Sums {
+  Vec at[R][V];
+};
+
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void clear(Sums<R, V>& sums) {
+#pragma GCC unroll 32
+  for (std::size_t r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < V; ++v) sums.at[r][v] = zero();
+  }
+}
+
+/// Keeps the compiler from seeing where a value comes from, and so from computing it anew in a loop.
+template <class T>
+[[gnu::always_inline]] inline void hide(T& value) {
+  asm("" : "+r"(value));
+}
+
+/// Pixels of a tile, addressed by few registers: one for eight pixels and the odd multiples of the stride.
+template <std::size_t R>
+struct Pixels {
+  static constexpr std::size_t kBases = (R + 7) / 8;
+  const char* base[kBases];
+  std::ptrdiff_t odd[4];
+
+  [[gnu::always_inline]] Pixels(const float* input, std::ptrdiff_t stride) {
+    const std::ptrdiff_t bytes = stride * static_cast<std::ptrdiff_t>(sizeof(float));
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kBases; ++i) {
+      base[i] = reinterpret_cast<const char*>(input) + static_cast<std::ptrdiff_t>(8 * i) * bytes;
+      hide(base[i]);
+    }
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < 4; ++i) {
+      odd[i] = static_cast<std::ptrdiff_t>(2 * i + 1) * bytes;
+      hide(odd[i]);
+    }
+  }
+  [[gnu::always_inline]] const float* at(std::size_t r) const {
+    const std::size_t i = r % 8;
+    const char* p = base[r / 8];
+    if (i != 0) p += i % 2 == 1 ? odd[i / 2] : i == 4 ? odd[0] * 4 : odd[i / 4] * 2;
+    return reinterpret_cast<const float*>(p);
+  }
+  [[gnu::always_inline]] void advance(std::size_t count) {
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kBases; ++i) base[i] += count * sizeof(float);
+  }
+};
+
+template <std::size_t First, std::size_t Last, std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void multiply_step(Sums<R, V>& sums, const Pixels<R>& pixels, std::size_t offset,
+                                                 const float* weights, std::size_t panel_stride) {
+  Vec w[V];
+#pragma GCC unroll 16
+  for (std::size_t v = 0; v < V; ++v) {
+    w[v] = load(weights + v / kPanelVectors * panel_stride + v % kPanelVectors * Vec::kLanes);
+  }
+#pragma GCC unroll 32
+  for (std::size_t r = First; r < Last; ++r) {
+    const Vec x = broadcast(pixels.at(r)[offset]);
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < V; ++v) sums.at[r][v] = fma(x, w[v], sums.at[r][v]);
+  }
+}
+
+/// Adds `count` products to the pixels in [First, Last).
+template <std::size_t First, std::size_t Last, std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void multiply(Sums<R, V>& sums, const float* input, std::ptrdiff_t stride,
+                                            const float* weights, std::size_t panel_stride, std::size_t count) {
+  constexpr std::size_t kUnroll = V == 1 ? 2 : 1;
+  Pixels<R> pixels(input, stride);
+  for (; count >= kUnroll; count -= kUnroll) {
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kUnroll; ++i) {
+      multiply_step<First, Last>(sums, pixels, i, weights + i * kPanelFloats, panel_stride);
+    }
+    weights += kUnroll * kPanelFloats;
+    pixels.advance(kUnroll);
+  }
+  if constexpr (kUnroll > 1) {
+    if (count > 0) multiply_step<First, Last>(sums, pixels, 0, weights, panel_stride);
+  }
+}
+
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void store_sums(const Sums<R, V>& sums, float* p, std::ptrdiff_t stride) {
+#pragma GCC unroll 32
+  for (std::size_t r = 0; r < R; ++r, p += stride) {
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < V; ++v) store(p + v * Vec::kLanes, sums.at[r][v]);
+  }
+}
+
+/// The functions of a kind of tile for 1..kMostTileRows pixels. Kind::run<R, V> is the tile of R pixels and V vectors.
+template <class Kind>
+struct TileTable {
+  typename Kind::Fn of[kMostTileRows];
+};
+
+template <class Kind, std::size_t Panels, std::size_t... Row>
+constexpr TileTable<Kind> tile_table(std::index_sequence<Row...>) {
+  return {{&Kind::template run<Row + 1, Panels * kPanelVectors>...}};
+}
+
+/// One table for each number of panels, 1..kTilePanels.
+template <class Kind>
+struct TileTables {
+  TileTable<Kind> of[kTilePanels];
+};
+
+template <class Kind, std::size_t... Panel>
+constexpr TileTables<Kind> tile_tables(std::index_sequence<Panel...>) {
+  return {{tile_table<Kind, Panel + 1>(std::make_index_sequence<kTileRows[Panel]>())...}};
+}
+
+/// Most pixels of a tile whose pixels lie `stride` floats apart: multiples of a page share the sets of a first-level
+/// cache.
+inline std::size_t most_rows(std::size_t limit, std::ptrdiff_t stride) {
+  constexpr std::size_t kAliasing = 8;
+  return stride % 1024 == 0 && stride != 0 && limit > kAliasing ? kAliasing : limit;
+}
+
+}  // namespace
+}  // namespace colonnade::kernels

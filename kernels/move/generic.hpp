@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// The copying, transposing and interpolating loops of every tier.
+#pragma once
+
+#include "kernels/move/move.hpp"
+#include "kernels/move/transpose.hpp"
+
+namespace colonnade::kernels::move {
+namespace {
+
+inline void copy_channels(const float* in, float* out, std::size_t channels) {
+  std::size_t c = 0;
+  for (; c + Vec::kLanes <= channels; c += Vec::kLanes) store(out + c, load(in + c));
+  if (c < channels) store_first(out + c, load_first(in + c, channels - c), channels - c);
+}
+
+inline void run_copy(const CopyArgs& a) noexcept {
+  if (a.pixels == 0 || a.channels == 0) return;
+  const auto width = static_cast<std::ptrdiff_t>(a.channels);
+  if (a.in_pixel_stride == width && a.out_pixel_stride == width) {
+    std::memcpy(a.out, a.in, a.pixels * a.channels * sizeof(float));
+    return;
+  }
+  const float* in = a.in;
+  float* out = a.out;
+  for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride) {
+    copy_channels(in, out, a.channels);
+  }
+}
+
+inline void run_fill(const FillArgs& args) noexcept {
+  FillArgs a = args;
+  if (a.out_pixel_stride == static_cast<std::ptrdiff_t>(a.channels)) {
+    a.channels *= a.pixels;
+    a.pixels = a.pixels > 0 ? 1 : 0;
+  }
+  const Vec value = broadcast(a.value);
+  float* out = a.out;
+  for (std::size_t p = 0; p < a.pixels; ++p, out += a.out_pixel_stride) {
+    std::size_t c = 0;
+    for (; c + Vec::kLanes <= a.channels; c += Vec::kLanes) store(out + c, value);
+    if (c < a.channels) store_first(out + c, value, a.channels - c);
+  }
+}
+
+/// A kLanes x kLanes block: `rows` rows of `columns` floats at in, to `columns` rows of `rows` at out.
+template <bool Whole>
+inline void transpose_block(const float* in, std::ptrdiff_t in_stride, float* out, std::ptrdiff_t out_stride, int rows,
+                            int columns) {
+  Vec r[kLanes];
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
+    if constexpr (Whole) r[i] = load(in + i * in_stride);
+    else r[i] = i < rows ? load_first(in + i * in_stride, static_cast<std::size_t>(columns)) : zero();
+  }
+  transpose(r);
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
+    if constexpr (Whole) store(out + i * out_stride, r[i]);
+    else if (i < columns) store_first(out + i * out_stride, r[i], static_cast<std::size_t>(rows));
+  }
+}
+
+inline int lanes_of(std::size_t left) { return left < Vec::kLanes ? static_cast<int>(left) : kLanes; }
+
+/// rows x columns floats at in (rows in_stride apart) to columns x rows at out.
+inline void transpose_matrix(const float* in, std::ptrdiff_t in_stride, float* out, std::ptrdiff_t out_stride,
+                             std::size_t rows, std::size_t columns) {
+  for (std::size_t r = 0; r < rows; r += Vec::kLanes) {
+    for (std::size_t c = 0; c < columns; c += Vec::kLanes) {
+      const int height = lanes_of(rows - r);
+      const int width = lanes_of(columns - c);
+      const float* from = in + static_cast<std::ptrdiff_t>(r) * in_stride + c;
+      float* to = out + static_cast<std::ptrdiff_t>(c) * out_stride + r;
+      if (height == kLanes && width == kLanes) transpose_block<true>(from, in_stride, to, out_stride, height, width);
+      else transpose_block<false>(from, in_stride, to, out_stride, height, width);
+    }
+  }
+}
+
+/// N planes woven into whole vectors of pixels; returns the pixels done.
+template <int N>
+inline std::size_t weave_pixels(const PlanesToPixelsArgs& a) {
+  std::size_t p = 0;
+  for (; p + Vec::kLanes <= a.pixels; p += Vec::kLanes) {
+    Vec planes[N];
+    Vec pixels[N];
+#pragma GCC unroll 4
+    for (int c = 0; c < N; ++c) planes[c] = load(a.in + c * a.plane_stride + p);
+    weave<N, false>(planes, pixels);
+#pragma GCC unroll 4
+    for (int c = 0; c < N; ++c) store(a.out + p * N + static_cast<std::size_t>(c * kLanes), pixels[c]);
+  }
+  return p;
+}
+
+template <int N>
+inline std::size_t unweave_pixels(const PixelsToPlanesArgs& a) {
+  std::size_t p = 0;
+  for (; p + Vec::kLanes <= a.pixels; p += Vec::kLanes) {
+    Vec planes[N];
+    Vec pixels[N];
+#pragma GCC unroll 4
+    for (int c = 0; c < N; ++c) pixels[c] = load(a.in + p * N + static_cast<std::size_t>(c * kLanes));
+    weave<N, true>(pixels, planes);
+#pragma GCC unroll 4
+    for (int c = 0; c < N; ++c) store(a.out + c * a.plane_stride + p, planes[c]);
+  }
+  return p;
+}
+
+inline void run_planes_to_pixels(const PlanesToPixelsArgs& a) noexcept {
+  if (a.channels == 1 && a.out_pixel_stride == 1) return copy_channels(a.in, a.out, a.pixels);
+  std::size_t done = 0;
+  if (a.out_pixel_stride == static_cast<std::ptrdiff_t>(a.channels)) {
+    if (a.channels == 2) done = weave_pixels<2>(a);
+    if (a.channels == 3) done = weave_pixels<3>(a);
+    if (a.channels == 4) done = weave_pixels<4>(a);
+  }
+  transpose_matrix(a.in + done, a.plane_stride, a.out + static_cast<std::ptrdiff_t>(done) * a.out_pixel_stride,
+                   a.out_pixel_stride, a.channels, a.pixels - done);
+}
+
+inline void run_pixels_to_planes(const PixelsToPlanesArgs& a) noexcept {
+  if (a.channels == 1 && a.in_pixel_stride == 1) return copy_channels(a.in, a.out, a.pixels);
+  std::size_t done = 0;
+  if (a.in_pixel_stride == static_cast<std::ptrdiff_t>(a.channels)) {
+    if (a.channels == 2) done = unweave_pixels<2>(a);
+    if (a.channels == 3) done = unweave_pixels<3>(a);
+    if (a.channels == 4) done = unweave_pixels<4>(a);
+  }
+  transpose_matrix(a.in + static_cast<std::ptrdiff_t>(done) * a.in_pixel_stride, a.in_pixel_stride, a.out + done,
+                   a.plane_stride, a.pixels - done, a.channels);
+}
+
+template <bool Tail>
+inline Vec get(const float* p, std::size_t n) {
+  if constexpr (Tail) return load_first(p, n);
+  else return load(p);
+}
+
+/// One vector of channels of one output pixel; Y, X: the taps, or 0 for those of the arguments.
+template <int Y, int X, bool Tail>
+inline __attribute__((always_inline)) Vec blend_taps(const ResizeArgs& a, const std::int32_t* columns,
+                                                     const float* weights, std::size_t c, std::size_t n) {
+  const std::size_t taps_y = Y ? Y : a.taps_y;
+  const std::size_t taps_x = X ? X : a.taps_x;
+  Vec sum = zero();
+#pragma GCC unroll 2
+  for (std::size_t j = 0; j < taps_y; ++j) {
+    Vec row = zero();
+#pragma GCC unroll 2
+    for (std::size_t i = 0; i < taps_x; ++i) {
+      const float* pixel = a.in_rows[j] + columns[i] * a.in_pixel_stride + c;
+      row = fma(get<Tail>(pixel, n), broadcast(weights[i]), row);
+    }
+    sum = fma(row, broadcast(a.row_weights[j]), sum);
+  }
+  return sum;
+}
+
+template <int Y, int X>
+void resize_row(const ResizeArgs& a) {
+  float* out = a.out;
+  const std::int32_t* columns = a.columns;
+  const float* weights = a.column_weights;
+  for (std::size_t x = 0; x < a.width_out; ++x, out += a.out_pixel_stride, columns += a.taps_x, weights += a.taps_x) {
+    std::size_t c = 0;
+    for (; c + Vec::kLanes <= a.channels; c += Vec::kLanes) {
+      store(out + c, blend_taps<Y, X, false>(a, columns, weights, c, Vec::kLanes));
+    }
+    if (c == a.channels) continue;
+    const std::size_t n = a.channels - c;
+    store_first(out + c, blend_taps<Y, X, true>(a, columns, weights, c, n), n);
+  }
+}
+
+inline bool copies_pixels(const ResizeArgs& a) {
+  if (a.taps_y != 1 || a.taps_x != 1 || a.row_weights[0] != 1.0f) return false;
+  for (std::size_t x = 0; x < a.width_out; ++x) {
+    if (a.column_weights[x] != 1.0f) return false;
+  }
+  return true;
+}
+
+inline void run_resize(const ResizeArgs& a) noexcept {
+  if (copies_pixels(a)) {
+    float* out = a.out;
+    for (std::size_t x = 0; x < a.width_out; ++x, out += a.out_pixel_stride) {
+      copy_channels(a.in_rows[0] + a.columns[x] * a.in_pixel_stride, out, a.channels);
+    }
+    return;
+  }
+  if (a.taps_y == 2 && a.taps_x == 2) return resize_row<2, 2>(a);
+  resize_row<0, 0>(a);
+}
+
+}  // namespace
+}  // namespace colonnade::kernels::move

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Horizontal sums and maxima of a tier, and the norm kernels built on them. Sums run in four vectors, added pairwise
+// at the end, then across the lanes: an order that depends on the number of channels only.
+#pragma once
+
+#include "kernels/base/vector_math.hpp"
+#include "kernels/norm/norm.hpp"
+
+namespace colonnade::kernels::norm {
+namespace {
+
+inline constexpr std::size_t kLanes = Vec::kLanes;
+
+/// The first n lanes of x, `rest` in the others.
+inline Vec keep_first(Vec x, std::size_t n, Vec rest) {
+#if defined(__AVX512F__)
+  return select(first_lanes(n), x, rest);
+#elif defined(__AVX2__)
+  return select(_mm256_castsi256_ps(first_lanes(n)), x, rest);
+#else
+  float lanes[kLanes];
+  store(lanes, rest);
+  store_first(lanes, x, n);
+  return load(lanes);
+#endif
+}
+
+/// Folds at(c, n) over the channels: n values from channel c on, n = kLanes or the number left at the end (where the
+/// lanes from n on hold `start`).
+template <class At, class Fold>
+inline Vec fold_channels(std::size_t channels, Vec start, At at, Fold fold) {
+  Vec sums[4] = {start, start, start, start};
+  std::size_t c = 0;
+  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) {
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < 4; ++v) sums[v] = fold(sums[v], at(c + v * kLanes, kLanes));
+  }
+  for (std::size_t v = 0; c < channels; ++v, c += kLanes) {
+    const std::size_t n = channels - c < kLanes ? channels - c : kLanes;
+    const Vec x = at(c, n);
+    sums[v] = fold(sums[v], n < kLanes ? keep_first(x, n, start) : x);
+  }
+  return fold(fold(sums[0], sums[1]), fold(sums[2], sums[3]));
+}
+
+template <class At>
+inline float sum_channels(std::size_t channels, At at) {
+  return sum_lanes(fold_channels(channels, zero(), at, [](Vec a, Vec b) { return a + b; }));
+}
+
+inline Vec get(const float* p, std::size_t n) { return n == kLanes ? load(p) : load_first(p, n); }
+inline void put(float* p, Vec x, std::size_t n) {
+  if (n == kLanes) store(p, x);
+  else store_first(p, x, n);
+}
+
+/// out[c] = f(in[c], c, n) over the channels of one pixel.
+template <class F>
+inline void map_channels(std::size_t channels, const float* in, float* out, F f) {
+  std::size_t c = 0;
+  for (; c + kLanes <= channels; c += kLanes) store(out + c, f(load(in + c), c, kLanes));
+  if (c < channels) store_first(out + c, f(load_first(in + c, channels - c), c, channels - c), channels - c);
+}
+
+inline float scalar_log(float x) {
+  float lanes[kLanes];
+  store(lanes, log(broadcast(x)));
+  return lanes[0];
+}
+
+inline void softmax_pixel(std::size_t channels, const float* in, float* out, bool logarithm) {
+  const Vec lowest = broadcast(-__builtin_inff());
+  const float largest =
+      max_lanes(fold_channels(channels, lowest, [in](std::size_t c, std::size_t n) { return get(in + c, n); },
+                              [](Vec a, Vec b) { return max(a, b); }));
+  const Vec top = broadcast(largest);
+  if (logarithm) {
+    const float sum = sum_channels(channels, [&](std::size_t c, std::size_t n) { return exp(get(in + c, n) - top); });
+    const Vec shift = broadcast(scalar_log(sum));
+    map_channels(channels, in, out, [&](Vec x, std::size_t, std::size_t) { return (x - top) - shift; });
+    return;
+  }
+  const float sum = sum_channels(channels, [&](std::size_t c, std::size_t n) {
+    const Vec e = exp(get(in + c, n) - top);
+    put(out + c, e, n);
+    return e;
+  });
+  const Vec scale = broadcast(1.0f / sum);
+  map_channels(channels, out, out, [&](Vec x, std::size_t, std::size_t) { return x * scale; });
+}
+
+inline void run_softmax(const SoftmaxArgs& a) noexcept {
+  const float* in = a.in;
+  float* out = a.out;
+  for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride) {
+    softmax_pixel(a.channels, in, out, a.log);
+  }
+}
+
+inline void layer_norm_pixel(const LayerNormArgs& a, const float* in, float* out) {
+  const float count = static_cast<float>(a.channels);
+  const float mean =
+      a.rms ? 0.0f : sum_channels(a.channels, [in](std::size_t c, std::size_t n) { return get(in + c, n); }) / count;
+  const Vec center = broadcast(mean);
+  const float squares = sum_channels(a.channels, [&](std::size_t c, std::size_t n) {
+    const Vec d = get(in + c, n) - center;
+    return d * d;
+  });
+  const Vec factor = broadcast(1.0f / __builtin_sqrtf(squares / count + a.epsilon));
+  map_channels(a.channels, in, out, [&](Vec x, std::size_t c, std::size_t n) {
+    const Vec y = (x - center) * factor;
+    const Vec scale = get(a.scale + c, n);
+    return a.bias ? fma(y, scale, get(a.bias + c, n)) : y * scale;
+  });
+}
+
+inline void run_layer_norm(const LayerNormArgs& a) noexcept {
+  const float* in = a.in;
+  float* out = a.out;
+  for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride) {
+    layer_norm_pixel(a, in, out);
+  }
+}
+
+/// Pixels of one block of a sum over pixels: a block is summed on its own, then added, so that errors grow with the
+/// number of blocks.
+inline constexpr std::size_t kBlock = 128;
+
+/// V vectors of channels from `channel` on (n lanes of the last), folded over the pixels: block by block, at(x, channel)
+/// of each input.
+template <int V, class At, class Fold, class Done>
+inline __attribute__((always_inline)) void fold_pixels(std::size_t pixels, const float* in, std::ptrdiff_t stride,
+                                                       std::size_t n, Vec start, At at, Fold fold, Done done) {
+  Vec totals[V];
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) totals[v] = start;
+  for (std::size_t p = 0; p < pixels;) {
+    const std::size_t end = pixels - p < kBlock ? pixels : p + kBlock;
+    Vec block[V];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) block[v] = start;
+    for (; p < end; ++p, in += stride) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) {
+        const std::size_t c = static_cast<std::size_t>(v) * kLanes;
+        block[v] = fold(block[v], at(V > 1 ? load(in + c) : get(in, n), v));
+      }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) totals[v] = fold(totals[v], block[v]);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) done(totals[v], v);
+}
+
+/// One pass over all channels: out[c] = finish(fold over pixels of at(in[p][c], c...)).
+template <class At, class Fold, class Finish>
+inline void fold_image(std::size_t pixels, std::size_t channels, const float* in, std::ptrdiff_t stride, float* out,
+                       Vec start, At at, Fold fold, Finish finish) {
+  std::size_t c = 0;
+  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) {
+    const auto centered = at.template from<4>(c, kLanes);
+    fold_pixels<4>(pixels, in + c, stride, kLanes, start, centered, fold, [&](Vec x, int v) {
+      store(out + c + static_cast<std::size_t>(v) * kLanes, finish(x));
+    });
+  }
+  for (; c < channels; c += kLanes) {
+    const std::size_t n = channels - c < kLanes ? channels - c : kLanes;
+    const auto centered = at.template from<1>(c, n);
+    fold_pixels<1>(pixels, in + c, stride, n, start, centered, fold, [&](Vec x, int) { put(out + c, finish(x), n); });
+  }
+}
+
+/// The values themselves, and the squares of their distances from a mean a channel.
+struct Values {
+  template <int V>
+  Values from(std::size_t, std::size_t) const { return {}; }
+  Vec operator()(Vec x, int) const { return x; }
+};
+template <int V>
+struct SquaresAbout {
+  Vec mean[V];
+  Vec operator()(Vec x, int v) const { return (x - mean[v]) * (x - mean[v]); }
+};
+struct Squares {
+  const float* mean;
+  template <int V>
+  SquaresAbout<V> from(std::size_t channel, std::size_t n) const {
+    SquaresAbout<V> about;
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < V; ++v) about.mean[v] = get(mean + channel + v * kLanes, n);
+    return about;
+  }
+};
+
+inline constexpr auto kAdd = [](Vec a, Vec b) { return a + b; };
+// NaN is the result once it is met.
+inline constexpr auto kLarger = [](Vec a, Vec b) { return select(is_nan(a), a, max(a, b)); };
+inline constexpr auto kSmaller = [](Vec a, Vec b) { return select(is_nan(a), a, min(a, b)); };
+
+/// A sequence of single values: lanes hold neighbouring pixels.
+template <class Fold, class Across>
+inline float fold_sequence(const ReduceArgs& a, Vec start, Fold fold, Across across) {
+  float lanes[kLanes];
+  store(lanes, fold_channels(a.pixels, start, [&a](std::size_t p, std::size_t n) { return get(a.in + p, n); }, fold));
+  float result = lanes[0];
+  for (std::size_t i = 1; i < kLanes; ++i) result = across(result, lanes[i]);
+  return result;
+}
+
+template <class Fold, class Across>
+inline void reduce(const ReduceArgs& a, float start, Fold fold, Across across, float scale) {
+  const Vec first = broadcast(start);
+  if (a.channels == 1 && a.in_pixel_stride == 1) {
+    *a.out = fold_sequence(a, first, fold, across) * scale;
+    return;
+  }
+  const Vec factor = broadcast(scale);
+  fold_image(a.pixels, a.channels, a.in, a.in_pixel_stride, a.out, first, Values{}, fold,
+             [factor](Vec x) { return x * factor; });
+}
+
+inline void run_reduce(const ReduceArgs& a) noexcept {
+  const float inf = __builtin_inff();
+  const auto add = [](float x, float y) { return x + y; };
+  const auto larger = [](float x, float y) { return x != x || x > y ? x : y; };
+  const auto smaller = [](float x, float y) { return x != x || x < y ? x : y; };
+  switch (a.op) {
+    case Reduction::sum: return reduce(a, 0.0f, kAdd, add, 1.0f);
+    case Reduction::mean: return reduce(a, 0.0f, kAdd, add, 1.0f / static_cast<float>(a.pixels));
+    case Reduction::max: return reduce(a, -inf, kLarger, larger, 1.0f);
+    case Reduction::min: return reduce(a, inf, kSmaller, smaller, 1.0f);
+  }
+}
+
+inline void run_instance_norm(const InstanceNormArgs& a) noexcept {
+  if (a.pixels == 0) return;
+  float* mean = a.scratch;
+  float* factor = a.scratch + a.channels;
+  const Vec share = broadcast(1.0f / static_cast<float>(a.pixels));
+  const Vec one = broadcast(1.0f);
+  const Vec epsilon = broadcast(a.epsilon);
+  fold_image(a.pixels, a.channels, a.in, a.in_pixel_stride, mean, zero(), Values{}, kAdd,
+             [&](Vec sum) { return sum * share; });
+  fold_image(a.pixels, a.channels, a.in, a.in_pixel_stride, factor, zero(), Squares{mean}, kAdd,
+             [&](Vec sum) { return one / sqrt(fma(sum, share, epsilon)); });
+  map_channels(a.channels, factor, factor, [&](Vec f, std::size_t c, std::size_t n) { return f * get(a.scale + c, n); });
+  const float* in = a.in;
+  float* out = a.out;
+  for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride) {
+    map_channels(a.channels, in, out, [&](Vec x, std::size_t c, std::size_t n) {
+      return fma(x - get(mean + c, n), get(factor + c, n), get(a.bias + c, n));
+    });
+  }
+}
+
+/// x^-beta for positive x.
+inline Vec inverse_power(Vec x, float beta) {
+  const Vec one = broadcast(1.0f);
+  if (beta == 0.75f) {
+    const Vec root = sqrt(x);
+    return one / (root * sqrt(root));
+  }
+  if (beta == 0.5f) return one / sqrt(x);
+  if (beta == 1.0f) return one / x;
+  return exp(broadcast(-beta) * log(x));
+}
+
+/// n values from in[first], zero where the index is outside [0, channels).
+inline Vec window_values(const float* in, std::ptrdiff_t first, std::size_t n, std::ptrdiff_t channels) {
+  if (first >= 0 && first + static_cast<std::ptrdiff_t>(kLanes) <= channels) return load(in + first);
+  float lanes[kLanes];
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    const std::ptrdiff_t c = first + static_cast<std::ptrdiff_t>(i);
+    lanes[i] = i < n && c >= 0 && c < channels ? in[c] : 0.0f;
+  }
+  return load(lanes);
+}
+
+inline void run_lrn(const LrnArgs& a) noexcept {
+  const auto channels = static_cast<std::ptrdiff_t>(a.channels);
+  const auto below = static_cast<std::ptrdiff_t>((a.size - 1) / 2);
+  const auto above = static_cast<std::ptrdiff_t>(a.size / 2);
+  const Vec share = broadcast(a.alpha / static_cast<float>(a.size));
+  const Vec bias = broadcast(a.bias);
+  const float* in = a.in;
+  float* out = a.out;
+  for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride) {
+    map_channels(a.channels, in, out, [&](Vec x, std::size_t c, std::size_t n) {
+      Vec sum = zero();
+      for (std::ptrdiff_t d = -below; d <= above; ++d) {
+        const Vec v = window_values(in, static_cast<std::ptrdiff_t>(c) + d, n, channels);
+        sum = fma(v, v, sum);
+      }
+      return x * inverse_power(fma(sum, share, bias), a.beta);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace colonnade::kernels::norm

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pooling loops of every tier: per output pixel, a few vectors of channels at a time through all taps.
+#pragma once
+
+#include "kernels/base/simd.hpp"
+#include "kernels/pool/pool.hpp"
+
+namespace colonnade::kernels::pool {
+namespace {
+
+/// The taps of one output pixel: input rows, and the pixels [begin, end) of the kernel's columns that exist.
+struct Window {
+  const float* const* rows;
+  std::ptrdiff_t first;
+  std::size_t begin;
+  std::size_t end;
+};
+
+inline Window window_of(const Args& a, std::size_t row, std::size_t x) {
+  const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(x * a.stride_w) - static_cast<std::ptrdiff_t>(a.pad_left);
+  const std::ptrdiff_t step = static_cast<std::ptrdiff_t>(a.dilation_w);
+  std::size_t begin = 0;
+  std::size_t end = a.kernel_w;
+  while (begin < end && first + static_cast<std::ptrdiff_t>(begin) * step < 0) ++begin;
+  while (end > begin && first + static_cast<std::ptrdiff_t>(end - 1) * step >= static_cast<std::ptrdiff_t>(a.width_in)) {
+    --end;
+  }
+  return {a.in_rows + row * a.kernel_h, first, begin, end};
+}
+
+struct Max {
+  static Vec start() { return broadcast(-__builtin_inff()); }
+  static Vec add(Vec sum, Vec x) { return max(x, sum); }
+};
+struct Sum {
+  static Vec start() { return zero(); }
+  static Vec add(Vec sum, Vec x) { return sum + x; }
+};
+
+template <bool Tail>
+inline Vec get(const float* p, std::size_t n) {
+  if constexpr (Tail) return load_first(p, n);
+  else return load(p);
+}
+
+/// V vectors of channels from `channel` on, or n channels of one when Tail.
+template <class Op, int V, bool Tail>
+inline __attribute__((always_inline)) void pool_channels(const Args& a, const Window& w, std::size_t channel, float* out,
+                                                         Vec scale, std::size_t n) {
+  const std::ptrdiff_t step = static_cast<std::ptrdiff_t>(a.dilation_w) * a.in_pixel_stride;
+  const std::ptrdiff_t begin =
+      (w.first + static_cast<std::ptrdiff_t>(w.begin * a.dilation_w)) * a.in_pixel_stride + static_cast<std::ptrdiff_t>(channel);
+  Vec sums[V];
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) sums[v] = Op::start();
+  for (std::size_t ky = 0; ky < a.kernel_h; ++ky) {
+    if (w.rows[ky] == nullptr) continue;
+    const float* in = w.rows[ky] + begin;
+    for (std::size_t kx = w.begin; kx < w.end; ++kx, in += step) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) sums[v] = Op::add(sums[v], get<Tail>(in + v * static_cast<int>(Vec::kLanes), n));
+    }
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) {
+    const Vec y = sums[v] * scale;
+    if constexpr (Tail) store_first(out + channel, y, n);
+    else store(out + channel + v * static_cast<int>(Vec::kLanes), y);
+  }
+}
+
+template <class Op>
+inline void pool_pixel(const Args& a, const Window& w, float* out, Vec scale) {
+  constexpr std::size_t kLanes = Vec::kLanes;
+  std::size_t c = 0;
+  for (; c + 4 * kLanes <= a.channels; c += 4 * kLanes) pool_channels<Op, 4, false>(a, w, c, out, scale, kLanes);
+  for (; c + kLanes <= a.channels; c += kLanes) pool_channels<Op, 1, false>(a, w, c, out, scale, kLanes);
+  if (c < a.channels) pool_channels<Op, 1, true>(a, w, c, out, scale, a.channels - c);
+}
+
+inline void run_generic(const Args& a) noexcept {
+  for (std::size_t row = 0; row < a.rows; ++row) {
+    float* out = a.out_rows[row];
+    for (std::size_t x = 0; x < a.width_out; ++x, out += a.out_pixel_stride) {
+      const Window window = window_of(a, row, x);
+      if (a.kind == Kind::max) pool_pixel<Max>(a, window, out, broadcast(1.0f));
+      else pool_pixel<Sum>(a, window, out, broadcast(1.0f / (a.row_counts[row] * a.column_counts[x])));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace colonnade::kernels::pool

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipeline, as the picture draws it: import, passes, plan, compile. A newcomer starts at Model::Impl::make.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "api/embedded.hpp"
+#include "api/impl.hpp"
+#include "frontends/onnx/onnx.hpp"
+#include "passes/passes.hpp"
+#include "reference/reference.hpp"
+
+namespace colonnade {
+namespace {
+
+constexpr std::int64_t kDefaultImageSize = 224;
+
+TensorInfo info_of(const Graph& graph, ValueId id) {
+  const Value& value = graph.value(id);
+  TensorInfo info{value.name, value.type.dtype, value.type.shape.value_or(Shape{}), value.dim_names};
+  info.dim_names.resize(info.shape.size());
+  return info;
+}
+
+Model make_model(std::string name, Graph graph, const Options& options) {
+  if (options.threads < 0) fail(ErrorCode::invalid_argument, "threads must not be negative, found {}", options.threads);
+  auto impl = std::make_shared<Model::Impl>();
+  impl->name = std::move(name);
+  impl->options = options;
+  impl->topology = detect_topology();
+  impl->topology.isa = select_isa(options.isa);
+  impl->threads = options.threads > 0 ? options.threads : impl->topology.default_threads();
+  impl->imported = std::move(graph);
+  infer_types(impl->imported);
+  verify(impl->imported);
+  for (const ValueId id : impl->imported.inputs) impl->inputs.push_back(info_of(impl->imported, id));
+  for (const ValueId id : impl->imported.outputs) impl->outputs.push_back(info_of(impl->imported, id));
+  impl->optimized = impl->imported;
+  optimize(impl->optimized);
+  return Model(std::move(impl));
+}
+
+/// The size of an open dimension that nobody gave: one image of a usual size.
+std::int64_t default_size(const TensorInfo& info, std::size_t axis) {
+  return info.shape.size() == 4 && axis >= 2 ? kDefaultImageSize : 1;
+}
+
+const TensorInfo& input_named(std::span<const TensorInfo> inputs, const std::string& name) {
+  const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const TensorInfo& info) { return info.name == name; });
+  if (found == inputs.end()) {
+    std::vector<std::string> names;
+    for (const TensorInfo& info : inputs) names.push_back(info.name);
+    fail(ErrorCode::invalid_argument, "the model has no input '{}'; its inputs are: {}", name, fmt::join(names, ", "));
+  }
+  return *found;
+}
+
+}  // namespace
+
+std::shared_ptr<const Prepared> Model::Impl::make(const std::vector<Shape>& shapes) const {
+  const auto begin = std::chrono::steady_clock::now();
+  auto prepared = std::make_shared<Prepared>();
+  prepared->shapes = shapes;
+  prepared->graph = bind_shapes(optimized, shapes);
+  optimize(prepared->graph);
+  const PlanOptions plan_options{options.schedule, options.math, threads, static_cast<std::int64_t>(options.memory_limit_bytes)};
+  prepared->plan = make_plan(prepared->graph, topology, plan_options);
+  prepared->program = compile(prepared->graph, prepared->plan, topology.isa, weights);
+  if (options.strict && !prepared->program->islands.empty()) {
+    const Island& island = prepared->program->islands.front();
+    fail(ErrorCode::unsupported, "strict: node '{}' ({}) would run as an island ({}): {}", island.node, island.op, island.engine, island.reason);
+  }
+  prepared->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  return prepared;
+}
+
+std::shared_ptr<const Prepared> Model::Impl::prepare(const std::vector<Shape>& shapes) const {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(prepared_, [](const auto& entry) { return entry.expired(); });
+  for (const auto& entry : prepared_)
+    if (auto prepared = entry.lock(); prepared && prepared->shapes == shapes) return prepared;
+  auto prepared = make(shapes);
+  prepared_.push_back(prepared);
+  return prepared;
+}
+
+Model Model::load(const std::string& path, const Options& options) {
+  return make_model(std::filesystem::path(path).filename().string(), onnx_import::import_file(path), options);
+}
+
+Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options) {
+  return make_model("model", onnx_import::import_bytes(bytes), options);
+}
+
+Model Model::embedded(std::string_view name, const Options& options) {
+  for (const EmbeddedModel& model : embedded_models())
+    if (name == model.name) return make_model(std::string(name), onnx_import::import_bytes({model.begin, model.end}), options);
+  fail(ErrorCode::invalid_argument, "no embedded model '{}'; there are: {}", name, fmt::join(embedded_names(), ", "));
+}
+
+std::vector<std::string> Model::embedded_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedModel& model : embedded_models()) names.emplace_back(model.name);
+  return names;
+}
+
+std::span<const TensorInfo> Model::inputs() const { return impl_->inputs; }
+std::span<const TensorInfo> Model::outputs() const { return impl_->outputs; }
+const Options& Model::options() const { return impl_->options; }
+
+std::vector<Shape> Model::resolve_shapes(const ShapeMap& overrides) const {
+  std::map<std::string, std::int64_t> symbols;
+  for (const auto& [name, shape] : overrides) {
+    const TensorInfo& info = input_named(impl_->inputs, name);
+    if (shape.size() != info.shape.size())
+      fail(ErrorCode::invalid_argument, "input '{}': expected {} dimensions [{}], found {} [{}]", name, info.shape.size(), fmt::join(info.shape, ","), shape.size(), fmt::join(shape, ","));
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i] < 0 || (info.shape[i] >= 0 && info.shape[i] != shape[i]))
+        fail(ErrorCode::invalid_argument, "input '{}': dimension {} must be {}, found {}", name, i, info.shape[i] < 0 ? "at least 0" : std::to_string(info.shape[i]), shape[i]);
+      if (info.shape[i] < 0 && !info.dim_names[i].empty()) symbols[info.dim_names[i]] = shape[i];
+    }
+  }
+  std::vector<Shape> shapes;
+  for (const TensorInfo& info : impl_->inputs) {
+    const auto given = overrides.find(info.name);
+    Shape shape = given != overrides.end() ? given->second : info.shape;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i] >= 0) continue;
+      const auto symbol = symbols.find(info.dim_names[i]);
+      shape[i] = symbol != symbols.end() ? symbol->second : default_size(info, i);
+    }
+    shapes.push_back(std::move(shape));
+  }
+  return shapes;
+}
+
+std::string Model::print(Stage stage, const ShapeMap& overrides) const {
+  if (stage == Stage::graph) return to_text(impl_->imported);
+  const auto prepared = impl_->prepare(resolve_shapes(overrides));
+  switch (stage) {
+    case Stage::graph: break;
+    case Stage::optimized_graph: return to_text(prepared->graph);
+    case Stage::plan: return to_text(prepared->plan, prepared->graph);
+    case Stage::program: return to_text(*prepared->program);
+  }
+  return {};
+}
+
+std::string Model::describe(const ShapeMap& overrides) const { return describe_plan(*impl_, *impl_->prepare(resolve_shapes(overrides))); }
+
+std::vector<Tensor> Model::evaluate_reference(std::span<const TensorView> inputs) const {
+  std::vector<Shape> shapes;
+  for (const TensorView& input : inputs) shapes.push_back(input.shape);
+  if (shapes.size() != impl_->inputs.size()) fail(ErrorCode::invalid_argument, "expected {} inputs, found {}", impl_->inputs.size(), shapes.size());
+  return reference::evaluate(bind_shapes(impl_->imported, shapes), inputs);
+}
+
+}  // namespace colonnade

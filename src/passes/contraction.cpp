@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/contraction.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "passes/match.hpp"
+
+namespace colonnade::rewrite {
+namespace {
+
+using Doubles = std::vector<double>;
+
+bool is_float_constant(const Editor& editor, ValueId id) {
+  return editor.is_constant(id) && editor.value(id).type.dtype == DType::f32;
+}
+
+Doubles doubles_of(const Tensor& tensor) {
+  const auto values = tensor.values<float>();
+  return Doubles(values.begin(), values.end());
+}
+
+std::optional<ChannelAffine> affine_of_binary(const Editor& editor, const Node& node, BinaryKind kind, ValueId input) {
+  const bool second = node.inputs[0] == input;
+  if (node.inputs[0] == node.inputs[1] || !same_type(editor, input, node.outputs[0])) return std::nullopt;
+  const Shape& shape = *editor.value(input).type.shape;
+  if (shape.empty() || shape.back() < 0 || editor.value(input).type.dtype != DType::f32) return std::nullopt;
+  const auto constant = channel_constant(editor, node.inputs[second ? 1 : 0], shape.size(), shape.back());
+  if (!constant) return std::nullopt;
+  Doubles values = *constant;
+  if (kind == BinaryKind::add) return ChannelAffine{{}, values};
+  if (kind == BinaryKind::mul) return ChannelAffine{values, {}};
+  if (kind == BinaryKind::sub) {
+    if (!second) return ChannelAffine{{-1.0}, values};
+    for (double& v : values) v = -v;
+    return ChannelAffine{{}, values};
+  }
+  if (kind == BinaryKind::div && second) {
+    for (double& v : values) v = 1.0 / v;
+    if (std::any_of(values.begin(), values.end(), [](double v) { return !std::isfinite(v); })) return std::nullopt;
+    return ChannelAffine{values, {}};
+  }
+  return std::nullopt;
+}
+
+std::optional<ChannelAffine> affine_of_norm(const Editor& editor, const Node& node, const BatchNorm& op, ValueId input) {
+  if (node.inputs[0] != input || !has_rank(editor, input) || node.inputs.size() < 5) return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(rank_of(editor, input));
+  if (rank == 0 || normalize_axis(op.axis, rank, node) != rank - 1) return std::nullopt;
+  if (editor.value(input).type.dtype != DType::f32) return std::nullopt;
+  for (std::size_t i = 1; i < 5; ++i) {
+    if (!is_float_constant(editor, node.inputs[i])) return std::nullopt;
+  }
+  const auto values = [&](std::size_t i) { return doubles_of(*editor.value(node.inputs[i]).constant); };
+  Doubles scale = values(1), shift = values(2);
+  const Doubles mean = values(3), variance = values(4);
+  for (std::size_t c = 0; c < scale.size(); ++c) {
+    scale[c] /= std::sqrt(variance[c] + static_cast<double>(op.epsilon));
+    shift[c] -= mean[c] * scale[c];
+  }
+  return ChannelAffine{scale, shift};
+}
+
+Doubles combine(const Doubles& a, const Doubles& b, double absent_a, double absent_b, double (*op)(double, double)) {
+  if (a.empty() && b.empty()) return {};
+  Doubles result(std::max({a.size(), b.size(), std::size_t{1}}));
+  for (std::size_t c = 0; c < result.size(); ++c) result[c] = op(element(a, c, absent_a), element(b, c, absent_b));
+  return result;
+}
+
+/// The output channel that each weight belongs to: blocks of `inner` weights in a row share one, and
+/// `channel_of(block)` names it.
+template <class ChannelOf>
+Tensor scaled(const Tensor& weights, const Doubles& scale, std::int64_t inner, ChannelOf channel_of) {
+  Tensor result(weights.dtype(), weights.shape());
+  const auto from = weights.values<float>();
+  const auto to = result.values<float>();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const std::size_t channel = channel_of(i / static_cast<std::size_t>(inner));
+    to[i] = static_cast<float>(static_cast<double>(from[i]) * element(scale, channel, 1));
+  }
+  return result;
+}
+
+std::int64_t product_from(const Shape& shape, std::size_t axis) {
+  std::int64_t product = 1;
+  for (std::size_t i = axis; i < shape.size(); ++i) product *= shape[i];
+  return std::max<std::int64_t>(product, 1);
+}
+
+Tensor scaled_weights(const Operator& op, const Tensor& weights, const Doubles& scale) {
+  const Shape& shape = weights.shape();
+  const auto size = [&](std::size_t axis) { return static_cast<std::size_t>(shape[axis]); };
+  if (std::holds_alternative<Conv>(op)) {
+    return scaled(weights, scale, product_from(shape, 1), [](std::size_t block) { return block; });
+  }
+  if (const auto* transposed = std::get_if<ConvTranspose>(&op)) {
+    const std::size_t outputs = size(1), group_inputs = size(0) / static_cast<std::size_t>(transposed->groups);
+    return scaled(weights, scale, product_from(shape, 2), [=](std::size_t block) {
+      return block / outputs / group_inputs * outputs + block % outputs;
+    });
+  }
+  if (std::get<MatMul>(op).transpose_b) {
+    const std::size_t columns = size(shape.size() - 2);
+    return scaled(weights, scale, shape.back(), [=](std::size_t block) { return block % columns; });
+  }
+  const std::size_t columns = size(shape.size() - 1);
+  return scaled(weights, scale, 1, [=](std::size_t block) { return block % columns; });
+}
+
+bool is_neutral(const Doubles& values, double neutral) {
+  return std::all_of(values.begin(), values.end(), [&](double v) { return v == neutral; });
+}
+
+}  // namespace
+
+const FusedEpilogue* epilogue_of(const Operator& op) {
+  if (const auto* conv = std::get_if<Conv>(&op)) return &conv->epilogue;
+  if (const auto* conv = std::get_if<ConvTranspose>(&op)) return &conv->epilogue;
+  if (const auto* product = std::get_if<MatMul>(&op)) return &product->epilogue;
+  return nullptr;
+}
+
+FusedEpilogue* epilogue_of(Operator& op) {
+  return const_cast<FusedEpilogue*>(epilogue_of(static_cast<const Operator&>(op)));
+}
+
+bool is_plain(const FusedEpilogue& epilogue) { return epilogue == FusedEpilogue{}; }
+
+double element(const Doubles& values, std::size_t channel, double absent) {
+  if (values.empty()) return absent;
+  return values[values.size() == 1 ? 0 : channel];
+}
+
+std::optional<Doubles> channel_constant(const Editor& editor, ValueId id, std::size_t rank, std::int64_t channels) {
+  if (!is_float_constant(editor, id)) return std::nullopt;
+  const Tensor& tensor = *editor.value(id).constant;
+  if (tensor.shape().size() > rank) return std::nullopt;
+  if (tensor.size() != 1 && (tensor.size() != channels || tensor.shape().back() != channels)) return std::nullopt;
+  return doubles_of(tensor);
+}
+
+std::optional<ChannelAffine> affine_of(const Editor& editor, const Node& node, ValueId input) {
+  if (const auto* op = std::get_if<Binary>(&node.op)) return affine_of_binary(editor, node, op->kind, input);
+  if (const auto* op = std::get_if<BatchNorm>(&node.op)) return affine_of_norm(editor, node, *op, input);
+  return std::nullopt;
+}
+
+ChannelAffine then(const ChannelAffine& first, const ChannelAffine& second) {
+  const auto multiply = [](double a, double b) { return a * b; };
+  const auto add = [](double a, double b) { return a + b; };
+  const Doubles moved = first.shift.empty() ? Doubles{} : combine(first.shift, second.scale, 0, 1, multiply);
+  return {combine(first.scale, second.scale, 1, 1, multiply), combine(moved, second.shift, 0, 0, add)};
+}
+
+bool fold_affine(Editor& editor, int contraction, const ChannelAffine& affine) {
+  const Node node = editor.node(contraction);
+  const bool scales = !is_neutral(affine.scale, 1), shifts = !is_neutral(affine.shift, 0);
+  const ValueId weights = node.inputs[1], bias = node.input(kBiasInput);
+  if (bias != kAbsent && !is_float_constant(editor, bias)) return false;
+  if (scales && (!is_float_constant(editor, weights) || rank_of(editor, weights) < 2)) return false;
+  const Shape shape = *editor.value(node.outputs[0]).type.shape;
+  std::vector<ValueId> inputs = node.inputs;
+  inputs.resize(std::max(inputs.size(), kBiasInput + 1), kAbsent);
+  if (scales) {
+    Tensor tensor = scaled_weights(node.op, *editor.value(weights).constant, affine.scale);
+    inputs[1] = editor.add_constant(std::string(editor.value(weights).name), std::move(tensor));
+  }
+  if (shifts || (scales && bias != kAbsent)) {
+    const Doubles old = bias == kAbsent ? Doubles{} : doubles_of(*editor.value(bias).constant);
+    Tensor tensor(DType::f32, {shape.back()});
+    for (std::size_t c = 0; c < tensor.values<float>().size(); ++c) {
+      const double value = element(old, c, 0) * element(affine.scale, c, 1) + element(affine.shift, c, 0);
+      tensor.values<float>()[c] = static_cast<float>(value);
+    }
+    inputs[kBiasInput] = editor.add_constant(node.name + "_bias", std::move(tensor));
+  }
+  editor.set_inputs(contraction, std::move(inputs));
+  return true;
+}
+
+}  // namespace colonnade::rewrite

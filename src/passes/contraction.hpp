@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conv, ConvTranspose and MatMul seen as one thing: sums of products with output channels on the last axis.
+#pragma once
+
+#include "passes/editor.hpp"
+
+namespace colonnade::rewrite {
+
+const FusedEpilogue* epilogue_of(const Operator& op);   ///< null when the operator is no contraction
+FusedEpilogue* epilogue_of(Operator& op);
+inline constexpr std::size_t kBiasInput = 2;
+
+/// Nothing has been fused into the sums but, maybe, the bias.
+bool is_plain(const FusedEpilogue& epilogue);
+
+/// y[..., c] = x[..., c] * scale[c] + shift[c], in double precision. Empty scale: all 1; empty shift: all 0. One element
+/// stands for all channels.
+struct ChannelAffine {
+  std::vector<double> scale, shift;
+};
+double element(const std::vector<double>& values, std::size_t channel, double absent);
+
+/// Elements of a float32 constant that varies at most along the last axis: one, or one a channel.
+std::optional<std::vector<double>> channel_constant(const Editor& editor, ValueId id, std::size_t rank,
+                                                    std::int64_t channels);
+
+/// What a Binary or BatchNorm with constant operands does to the value `input` with channels last; nothing when it is
+/// no such thing.
+std::optional<ChannelAffine> affine_of(const Editor& editor, const Node& node, ValueId input);
+
+/// The affine map that equals `first`, then `second`.
+ChannelAffine then(const ChannelAffine& first, const ChannelAffine& second);
+
+/// Makes the plain contraction compute affine(its sums); weights and bias are copied, never changed in place. False,
+/// nothing changed, when weights or bias are not float32 constants.
+bool fold_affine(Editor& editor, int contraction, const ChannelAffine& affine);
+
+}  // namespace colonnade::rewrite

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/flatten_weights.hpp"
+
+#include <algorithm>
+
+#include "passes/match.hpp"
+#include "passes/permutation.hpp"
+#include "passes/transposes.hpp"
+
+namespace colonnade::rewrite {
+namespace {
+
+bool flattens_inner_axes(const Shape& in, const Shape& out) {
+  if (in.size() < 3 || out.size() != 2 || in[0] != out[0] || out[1] < 0) return false;
+  return std::all_of(in.begin() + 1, in.end(), [](std::int64_t size) { return size > 0; });
+}
+
+bool reads_as_rows(const Editor& editor, int index, ValueId value) {
+  const Node& node = editor.node(index);
+  const auto* op = std::get_if<MatMul>(&node.op);
+  if (op == nullptr || op->transpose_a || node.inputs[0] != value || node.inputs[1] == value) return false;
+  if (!editor.is_constant(node.inputs[1]) || rank_of(editor, node.inputs[1]) != 2) return false;
+  return std::count(node.inputs.begin(), node.inputs.end(), value) == 1;
+}
+
+/// Rows of a weight matrix from the order of permuted(shape, perm) to the order of shape.
+Tensor reordered_rows(const Tensor& weights, bool transposed_weights, const Shape& shape, const Ints& perm) {
+  Shape view = permuted(shape, perm);
+  Ints order = inverse(perm);
+  if (transposed_weights) {
+    view.insert(view.begin(), weights.shape()[0]);
+    for (std::int64_t& axis : order) ++axis;
+    order.insert(order.begin(), 0);
+  } else {
+    order.push_back(static_cast<std::int64_t>(view.size()));
+    view.push_back(weights.shape()[1]);
+  }
+  return transposed(Tensor(weights).reshaped(view), order).reshaped(weights.shape());
+}
+
+}  // namespace
+
+bool flatten_into_weights(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  if (!std::holds_alternative<Reshape>(node.op) || editor.is_output(node.outputs[0])) return false;
+  const auto* transpose = editor.produced_by<Transpose>(node.inputs[0]);
+  if (transpose == nullptr || !has_rank(editor, node.inputs[0]) || !has_rank(editor, node.outputs[0])) return false;
+  const ValueId source = editor.node(editor.producer(node.inputs[0])).inputs[0];
+  const Shape shape = *editor.value(source).type.shape;
+  const Ints perm = perm_of(*transpose, shape.size());
+  const Shape flat = *editor.value(node.outputs[0]).type.shape;
+  if (perm[0] != 0 || !flattens_inner_axes(shape, flat)) return false;
+  const std::vector<int> readers = editor.readers(node.outputs[0]);
+  const auto fits = [&](int reader) { return reads_as_rows(editor, reader, node.outputs[0]); };
+  if (readers.empty() || !std::all_of(readers.begin(), readers.end(), fits)) return false;
+
+  const Shape inner(shape.begin() + 1, shape.end());
+  Ints inner_perm(perm.begin() + 1, perm.end());
+  for (std::int64_t& axis : inner_perm) --axis;
+  const auto rows = add_reshape(editor, source, flat, node);
+  if (!rows) return false;
+  for (const int reader : readers) {
+    std::vector<ValueId> inputs = editor.node(reader).inputs;
+    const Value& weights = editor.value(inputs[1]);
+    const bool transposed_weights = std::get<MatMul>(editor.node(reader).op).transpose_b;
+    Tensor reordered = reordered_rows(*weights.constant, transposed_weights, inner, inner_perm);
+    inputs[0] = *rows;
+    inputs[1] = editor.add_constant(std::string(weights.name), std::move(reordered));
+    editor.set_inputs(reader, std::move(inputs));
+  }
+  return true;
+}
+
+}  // namespace colonnade::rewrite

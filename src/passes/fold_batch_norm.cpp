@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "passes/contraction.hpp"
+#include "passes/match.hpp"
+#include "passes/pass_list.hpp"
+
+namespace colonnade::rewrite {
+namespace {
+
+/// The input of the node that it maps channel by channel with constants, and how.
+struct AffineNode {
+  ValueId input = kAbsent;
+  ChannelAffine affine;
+};
+
+std::optional<AffineNode> as_affine(const Editor& editor, const Node& node) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, node.inputs.size()); ++i) {
+    const ValueId input = node.inputs[i];
+    if (input == kAbsent || editor.is_constant(input) || node.outputs[0] == kAbsent) continue;
+    if (auto affine = affine_of(editor, node, input)) return AffineNode{input, std::move(*affine)};
+  }
+  return std::nullopt;
+}
+
+/// A MatMul's output has channels last only when its second operand is a matrix.
+bool has_channels(const Editor& editor, const Node& node) {
+  return has_rank(editor, node.inputs[1]) && rank_of(editor, node.inputs[1]) >= 2 &&
+         has_rank(editor, node.outputs[0]) && !editor.value(node.outputs[0]).type.shape->empty();
+}
+
+bool fold_into_contraction(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  const auto affine = as_affine(editor, node);
+  if (!affine || !editor.read_once(affine->input)) return false;
+  const int contraction = editor.producer(affine->input);
+  if (contraction < 0) return false;
+  const FusedEpilogue* epilogue = epilogue_of(editor.node(contraction).op);
+  if (epilogue == nullptr || !is_plain(*epilogue) || !has_channels(editor, editor.node(contraction))) return false;
+  if (!fold_affine(editor, contraction, affine->affine)) return false;
+  editor.replace(node.outputs[0], affine->input);
+  return true;
+}
+
+ValueId add_channel_binary(Editor& editor, BinaryKind kind, ValueId input, const std::vector<double>& values,
+                           const Node& like) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  Tensor tensor(DType::f32, count == 1 ? Shape{} : Shape{count});
+  std::transform(values.begin(), values.end(), tensor.values<float>().begin(),
+                 [](double v) { return static_cast<float>(v); });
+  const ValueId constant = editor.add_constant(like.name + (kind == BinaryKind::mul ? "_scale" : "_shift"),
+                                               std::move(tensor));
+  return editor.add(Binary{kind}, {input, constant}, like);
+}
+
+/// A chain of per-channel maps with constants becomes one Mul and one Add, where that is shorter. `index` ends the chain.
+bool shorten_chain(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  auto chain = as_affine(editor, node);
+  if (!chain) return false;
+  std::size_t length = std::holds_alternative<BatchNorm>(node.op) ? 4 : 1;
+  while (editor.read_once(chain->input) && editor.producer(chain->input) >= 0) {
+    const auto before = as_affine(editor, editor.node(editor.producer(chain->input)));
+    if (!before) break;
+    chain = AffineNode{before->input, then(before->affine, chain->affine)};
+    ++length;
+  }
+  const auto& [scale, shift] = chain->affine;
+  const std::size_t needed = (scale.empty() ? 0u : 1u) + (shift.empty() ? 0u : 1u);
+  if (needed >= length) return false;
+  ValueId result = chain->input;
+  if (!scale.empty()) result = add_channel_binary(editor, BinaryKind::mul, result, scale, node);
+  if (!shift.empty()) result = add_channel_binary(editor, BinaryKind::add, result, shift, node);
+  editor.replace(node.outputs[0], result);
+  return true;
+}
+
+/// The next node maps the output on, so the chain does not end here.
+bool chain_goes_on(const Editor& editor, int index) {
+  const ValueId output = editor.node(index).outputs[0];
+  if (output == kAbsent || !editor.read_once(output)) return false;
+  const auto next = as_affine(editor, editor.node(editor.readers(output)[0]));
+  return next && next->input == output;
+}
+
+}  // namespace
+
+bool fold_batch_norm(Graph& graph) {
+  Editor editor(graph);
+  const int count = editor.node_count();
+  for (int index = 0; index < count; ++index) {
+    if (editor.alive(index)) fold_into_contraction(editor, index);
+  }
+  for (int index = 0; index < count; ++index) {
+    if (editor.alive(index) && !chain_goes_on(editor, index)) shorten_chain(editor, index);
+  }
+  return editor.finish();
+}
+
+}  // namespace colonnade::rewrite

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "passes/editor.hpp"
+#include "passes/known_ints.hpp"
+#include "passes/pass_list.hpp"
+#include "reference/reference.hpp"
+
+namespace colonnade::rewrite {
+namespace {
+
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxResultBytes = 1024 * kMebibyte;
+constexpr std::int64_t kFreeResultBytes = kMebibyte;
+constexpr std::int64_t kMaxGrowth = 16;
+constexpr int kMaxChain = 8;
+
+bool all_inputs_constant(const Editor& editor, const Node& node) {
+  const auto constant = [&](ValueId id) { return id == kAbsent || editor.is_constant(id); };
+  return std::all_of(node.inputs.begin(), node.inputs.end(), constant);
+}
+
+bool takes_weights(const Operator& op) {
+  return std::holds_alternative<Conv>(op) || std::holds_alternative<ConvTranspose>(op) ||
+         std::holds_alternative<MatMul>(op) || std::holds_alternative<Recurrent>(op) ||
+         std::holds_alternative<BatchNorm>(op);
+}
+
+/// The value ends as weights, maybe through further nodes that fold.
+bool feeds_weights(const Editor& editor, ValueId id, int chain = 0) {
+  if (chain == kMaxChain) return false;
+  for (const int reader : editor.readers(id)) {
+    const Node& node = editor.node(reader);
+    if (takes_weights(node.op)) {
+      if (node.input(0) != id) return true;
+      continue;
+    }
+    const auto foldable = [&](ValueId other) { return other == id || other == kAbsent || editor.is_constant(other); };
+    if (!std::all_of(node.inputs.begin(), node.inputs.end(), foldable)) continue;
+    for (const ValueId output : node.outputs) {
+      if (output != kAbsent && feeds_weights(editor, output, chain + 1)) return true;
+    }
+  }
+  return false;
+}
+
+std::int64_t input_bytes(const Editor& editor, const Node& node) {
+  std::int64_t bytes = 0;
+  for (const ValueId id : node.inputs) {
+    if (id != kAbsent) bytes += static_cast<std::int64_t>(editor.value(id).constant->byte_size());
+  }
+  return bytes;
+}
+
+/// The results are of known size and not much larger than what they come from.
+bool worth_storing(const Editor& editor, const Node& node) {
+  std::int64_t bytes = 0;
+  bool weights = false;
+  for (const ValueId id : node.outputs) {
+    if (id == kAbsent) continue;
+    const Value& value = editor.value(id);
+    if (!value.type.is_static()) return std::holds_alternative<NonZero>(node.op);
+    const double exact = static_cast<double>(size_of(value.type.dtype)) * [&] {
+      double count = 1;
+      for (const std::int64_t size : *value.type.shape) count *= static_cast<double>(size);
+      return count;
+    }();
+    if (exact > static_cast<double>(kMaxResultBytes)) return false;
+    bytes += static_cast<std::int64_t>(exact);
+    weights = weights || feeds_weights(editor, id);
+  }
+  return weights || bytes <= kFreeResultBytes || bytes <= kMaxGrowth * input_bytes(editor, node);
+}
+
+void fold(Editor& editor, int index) {
+  const Node& node = editor.node(index);
+  std::vector<const Tensor*> inputs;
+  for (const ValueId id : node.inputs) inputs.push_back(id == kAbsent ? nullptr : editor.value(id).constant.get());
+  std::vector<Tensor> results;
+  try {
+    results = reference::evaluate(node, inputs);
+  } catch (const Error&) {
+    return;  // a run that reaches this node reports what is wrong with it
+  }
+  const std::vector<ValueId> outputs = node.outputs;
+  for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i) {
+    if (outputs[i] != kAbsent) editor.set_constant(outputs[i], std::move(results[i]));
+  }
+}
+
+/// Takes over what is newly known about the outputs' shapes.
+void refine_types(Editor& editor, int index) {
+  const std::vector<ValueType> types = infer_types(editor.graph(), editor.node(index));
+  const std::vector<ValueId> outputs = editor.node(index).outputs;
+  for (std::size_t i = 0; i < outputs.size() && i < types.size(); ++i) {
+    if (outputs[i] == kAbsent || !types[i].shape || types[i] == editor.value(outputs[i]).type) continue;
+    if (!editor.value(outputs[i]).type.is_static()) editor.set_type(outputs[i], types[i]);
+  }
+}
+
+bool is_output_identity(const Editor& editor, const Node& node) {
+  const auto* unary = std::get_if<Unary>(&node.op);
+  return unary != nullptr && unary->kind == UnaryKind::identity && editor.is_output(node.outputs[0]);
+}
+
+void fold_known_ints(Editor& editor, int index) {
+  const Node& node = editor.node(index);
+  if (node.outputs.size() != 1 || node.outputs[0] == kAbsent) return;
+  const ValueId output = node.outputs[0];
+  const ValueType& type = editor.value(output).type;
+  if (!type.is_static() || type.shape->size() > 1) return;
+  if (type.dtype != DType::i64 && type.dtype != DType::i32) return;
+  const auto ints = known_ints(editor, output);
+  if (!ints || std::any_of(ints->begin(), ints->end(), [](const auto& v) { return !v.has_value(); })) return;
+  Tensor tensor(type.dtype, *type.shape);
+  if (static_cast<std::size_t>(tensor.size()) != ints->size()) return;
+  for (std::size_t i = 0; i < ints->size(); ++i) {
+    if (type.dtype == DType::i64) tensor.values<std::int64_t>()[i] = *(*ints)[i];
+    if (type.dtype == DType::i32) tensor.values<std::int32_t>()[i] = static_cast<std::int32_t>(*(*ints)[i]);
+  }
+  editor.set_constant(output, std::move(tensor));
+}
+
+}  // namespace
+
+bool fold_constants(Graph& graph) {
+  Editor editor(graph);
+  const int count = editor.node_count();
+  for (int index = 0; index < count; ++index) {
+    if (!editor.alive(index) || is_output_identity(editor, editor.node(index))) continue;
+    refine_types(editor, index);
+    if (all_inputs_constant(editor, editor.node(index))) {
+      if (worth_storing(editor, editor.node(index))) fold(editor, index);
+    } else {
+      fold_known_ints(editor, index);
+    }
+  }
+  return editor.finish();
+}
+
+}  // namespace colonnade::rewrite

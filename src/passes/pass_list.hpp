@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every pass: true when it changed the graph. What each does stands in the table in passes.cpp.
+#pragma once
+
+#include "graph/graph.hpp"
+
+namespace colonnade::rewrite {
+
+bool widen_f16(Graph& graph);
+bool fold_constants(Graph& graph);
+bool eliminate_common(Graph& graph);
+bool static_forms(Graph& graph);
+bool recognise(Graph& graph);
+bool channels_last(Graph& graph);
+bool fold_batch_norm(Graph& graph);
+bool fuse_epilogue(Graph& graph);
+bool split_reductions(Graph& graph);
+bool drop_dead(Graph& graph);
+
+}  // namespace colonnade::rewrite

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/passes.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "passes/pass_list.hpp"
+
+namespace colonnade {
+namespace {
+
+constexpr Pass kPasses[] = {
+    {"drop_dead", rewrite::drop_dead, "Drops nodes and values that no graph output needs."},
+    {"widen_f16", rewrite::widen_f16, "Computes float16 and bfloat16 graphs in float32, with casts at inputs and outputs."},
+    {"fold_constants", rewrite::fold_constants, "Evaluates nodes with constant inputs and shapes that are known."},
+    {"eliminate_common", rewrite::eliminate_common, "Computes equal nodes once and keeps equal small constants once."},
+    {"static_forms", rewrite::static_forms, "Drops nodes without effect and rewrites shape changes as Reshape and Slice."},
+    {"recognise", rewrite::recognise, "Finds activations, normalisations and softmax written out in small operators."},
+    {"channels_last", rewrite::channels_last, "Chooses layouts so that Transposes move the fewest bytes."},
+    {"fold_batch_norm", rewrite::fold_batch_norm, "Folds per-channel scales and shifts into contractions and each other."},
+    {"fuse_epilogue", rewrite::fuse_epilogue, "Lets contractions apply activations and add residuals to their sums."},
+    {"split_reductions", rewrite::split_reductions, "Reduces over width, then over rows, so that the first works by rows."},
+};
+
+constexpr int kMaxRounds = 32;
+
+bool is_disabled(const PassOptions& options, std::string_view name) {
+  return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
+}
+
+bool run_pass(const Pass& pass, Graph& graph, const PassOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  const bool changed = pass.run(graph);
+  const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
+  if (changed && options.verify) {
+    try {
+      verify(graph);
+    } catch (const Error& error) {
+      fail(ErrorCode::internal, "graph '{}' is broken after pass {}: {}", graph.name, pass.name, error.what());
+    }
+  }
+  if (options.observer) options.observer({pass.name, elapsed.count(), changed}, graph);
+  return changed;
+}
+
+}  // namespace
+
+std::span<const Pass> passes() { return kPasses; }
+
+void optimize(Graph& graph, const PassOptions& options) {
+  for (const std::string& name : options.disabled) {
+    const auto known = [&](const Pass& pass) { return pass.name == name; };
+    if (std::none_of(std::begin(kPasses), std::end(kPasses), known)) {
+      fail(ErrorCode::invalid_argument, "no pass is named '{}'", name);
+    }
+  }
+  for (int round = 0; round < kMaxRounds; ++round) {
+    bool changed = false;
+    for (const Pass& pass : kPasses) {
+      if (!is_disabled(options, pass.name)) changed |= run_pass(pass, graph, options);
+    }
+    if (!changed) return;
+  }
+}
+
+}  // namespace colonnade

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/reshapes.hpp"
+
+#include <algorithm>
+
+#include "passes/match.hpp"
+#include "passes/permutation.hpp"
+
+namespace colonnade::rewrite {
+namespace {
+
+bool is_reshape_like(const Operator& op) {
+  return std::holds_alternative<Reshape>(op) || std::holds_alternative<Flatten>(op) ||
+         std::holds_alternative<Squeeze>(op) || std::holds_alternative<Unsqueeze>(op);
+}
+
+/// What a Reshape made the value of; kAbsent when nothing did.
+ValueId reshaped_from(const Editor& editor, ValueId id) {
+  if (editor.produced_by<Reshape>(id) == nullptr) return kAbsent;
+  const ValueId source = editor.node(editor.producer(id)).inputs[0];
+  return has_rank(editor, source) ? source : kAbsent;
+}
+
+std::int64_t product_after(const Shape& shape, std::size_t axis) {
+  std::int64_t product = 1;
+  for (std::size_t i = axis + 1; i < shape.size(); ++i) product *= shape[i];
+  return product;
+}
+
+/// The shape under which a constant that varies along one axis of `from` broadcasts alike against `to`, a reshaped `from`.
+std::optional<Shape> moved_constant_shape(const Shape& constant, const Shape& from, const Shape& to) {
+  if (constant.size() > from.size()) return std::nullopt;
+  if (std::count_if(constant.begin(), constant.end(), [](std::int64_t size) { return size != 1; }) != 1) {
+    return std::nullopt;
+  }
+  const auto varying = std::find_if(constant.begin(), constant.end(), [](std::int64_t size) { return size != 1; });
+  const auto axis = from.size() - constant.size() + static_cast<std::size_t>(varying - constant.begin());
+  const std::int64_t inner = product_after(from, axis);
+  if (from[axis] != *varying || inner <= 0) return std::nullopt;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (to[i] != *varying || product_after(to, i) != inner) continue;
+    Shape shape(to.size() - i, 1);
+    shape[0] = *varying;
+    return shape;
+  }
+  return std::nullopt;
+}
+
+/// The constant operand as it broadcasts against `to` instead of its reshaped form `from`.
+std::optional<ValueId> moved_constant(Editor& editor, ValueId id, const Shape& from, const Shape& to) {
+  const Tensor& tensor = *editor.value(id).constant;
+  if (tensor.size() == 1) return tensor.shape().size() <= to.size() ? std::optional(id) : std::nullopt;
+  const auto shape = moved_constant_shape(tensor.shape(), from, to);
+  if (!shape) return std::nullopt;
+  if (*shape == tensor.shape()) return id;
+  return editor.add_constant(std::string(editor.value(id).name), Tensor(tensor).reshaped(*shape));
+}
+
+/// Operands of the Binary as they are before their Reshapes; nothing when they do not match.
+std::optional<Operands> unreshaped_operands(Editor& editor, const Node& node) {
+  const Shape out = *editor.value(node.outputs[0]).type.shape;
+  const ValueId a = reshaped_from(editor, node.inputs[0]), b = reshaped_from(editor, node.inputs[1]);
+  const auto whole = [&](std::size_t i) { return *editor.value(node.inputs[i]).type.shape == out; };
+  if (a != kAbsent && b != kAbsent && whole(0) && whole(1)) {
+    const bool same = *editor.value(a).type.shape == *editor.value(b).type.shape;
+    return same && editor.value(a).type.is_static() ? std::optional(Operands{a, b}) : std::nullopt;
+  }
+  if (a != kAbsent && whole(0) && editor.is_constant(node.inputs[1])) {
+    const auto constant = moved_constant(editor, node.inputs[1], out, *editor.value(a).type.shape);
+    return constant ? std::optional(Operands{a, *constant}) : std::nullopt;
+  }
+  if (b != kAbsent && whole(1) && editor.is_constant(node.inputs[0])) {
+    const auto constant = moved_constant(editor, node.inputs[0], out, *editor.value(b).type.shape);
+    return constant ? std::optional(Operands{*constant, b}) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool to_reshape(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  const ValueId output = node.outputs[0];
+  if (!is_reshape_like(node.op) || !has_rank(editor, output)) return false;
+  const auto target = reshape_target(*editor.value(output).type.shape);
+  if (!target) return false;
+  ValueId source = node.inputs[0];
+  while (editor.produced_by<Reshape>(source) != nullptr) source = editor.node(editor.producer(source)).inputs[0];
+  const bool is_reshape = std::holds_alternative<Reshape>(node.op);
+  if (is_reshape && source == node.inputs[0] && constant_ints(editor.graph(), node, 1) == *target) return false;
+  const auto result = add_reshape(editor, source, *target, node);
+  editor.replace(output, *result);
+  return true;
+}
+
+bool sink_reshape(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  const auto* binary = std::get_if<Binary>(&node.op);
+  const bool unary = std::holds_alternative<Unary>(node.op) || std::holds_alternative<Cast>(node.op);
+  if ((binary == nullptr && !unary) || !has_rank(editor, node.outputs[0])) return false;
+  const Shape shape = *editor.value(node.outputs[0]).type.shape;
+  if (!reshape_target(shape)) return false;
+  std::vector<ValueId> inputs;
+  if (unary) {
+    inputs = {reshaped_from(editor, node.inputs[0])};
+    if (inputs[0] == kAbsent) return false;
+  } else {
+    const auto operands = unreshaped_operands(editor, node);
+    if (!operands) return false;
+    inputs = {operands->a, operands->b};
+  }
+  const ValueId result = editor.add(node.op, std::move(inputs), node);
+  editor.replace(node.outputs[0], *add_reshape(editor, result, shape, node));
+  return true;
+}
+
+}  // namespace colonnade::rewrite

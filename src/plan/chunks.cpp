@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/chunks.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+
+namespace colonnade {
+namespace {
+
+constexpr std::int64_t kChunkChannels = 64;
+constexpr std::int64_t kMinChannels = 2 * kChunkChannels;
+
+bool is_pointwise(const PlanContext& context, std::int32_t index) {
+  const Node& node = context.graph.nodes[static_cast<std::size_t>(index)];
+  const Family family = context.choices[static_cast<std::size_t>(index)].family;
+  if (family == Family::matmul) return true;
+  if (family != Family::conv) return false;
+  const Conv& conv = std::get<Conv>(node.op);
+  const auto all = [](const Ints& values, std::int64_t x) { return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; }); };
+  return conv.groups == 1 && all(conv.kernel, 1) && all(conv.strides, 1);
+}
+
+const FusedEpilogue& epilogue_of(const Node& node) {
+  if (const Conv* conv = std::get_if<Conv>(&node.op)) return conv->epilogue;
+  return std::get<MatMul>(node.op).epilogue;
+}
+
+bool is_channel_wise(const PlanContext& context, std::int32_t index) {
+  const auto i = static_cast<std::size_t>(index);
+  const Node& node = context.graph.nodes[i];
+  switch (context.choices[i].family) {
+    case Family::unary: return true;
+    case Family::depthwise: return !epilogue_of(node).residual && !epilogue_of(node).prelu_slope;
+    default: return false;
+  }
+}
+
+/// The single inner consumer of a node that nothing else reads; -1 otherwise.
+std::int32_t only_consumer(const LocalNode& node) {
+  return node.whole || node.consumers.size() != 1 ? -1 : node.consumers.front();
+}
+
+}  // namespace
+
+void find_chunks(const PlanContext& context, LocalSegment& segment) {
+  for (std::size_t head = 0; head < segment.nodes.size(); ++head) {
+    const LocalNode& first = segment.nodes[head];
+    const Node& expand = context.graph.nodes[static_cast<std::size_t>(first.node)];
+    if (first.chunk_group >= 0 || !is_pointwise(context, first.node) || epilogue_of(expand).residual || epilogue_of(expand).prelu_slope) continue;
+    const std::int64_t channels = context.graph.value(expand.outputs[0]).type.static_shape().back();
+    if (channels < kMinChannels) continue;
+    ChunkGroup group{{static_cast<std::int32_t>(head)}, channels, kChunkChannels};
+    std::int32_t next = only_consumer(first);
+    while (next >= 0 && is_channel_wise(context, segment.nodes[static_cast<std::size_t>(next)].node)) {
+      group.nodes.push_back(next);
+      next = only_consumer(segment.nodes[static_cast<std::size_t>(next)]);
+    }
+    if (next < 0 || !is_pointwise(context, segment.nodes[static_cast<std::size_t>(next)].node)) continue;
+    const Node& project = context.graph.nodes[static_cast<std::size_t>(segment.nodes[static_cast<std::size_t>(next)].node)];
+    const Node& last_middle = context.graph.nodes[static_cast<std::size_t>(segment.nodes[static_cast<std::size_t>(group.nodes.back())].node)];
+    if (project.inputs[0] != last_middle.outputs[0] || segment.nodes[static_cast<std::size_t>(next)].chunk_group >= 0) continue;
+    group.nodes.push_back(next);
+    for (const std::int32_t member : group.nodes) segment.nodes[static_cast<std::size_t>(member)].chunk_group = static_cast<std::int32_t>(segment.chunk_groups.size());
+    segment.chunk_groups.push_back(std::move(group));
+  }
+}
+
+}  // namespace colonnade

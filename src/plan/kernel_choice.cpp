@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/kernel_choice.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/checked.hpp"
+
+namespace colonnade {
+namespace {
+
+constexpr std::int64_t kWinogradTile = 4;
+constexpr std::int64_t kWinogradMinInputs = 16;
+constexpr std::int64_t kWinogradMinOutputs = 2;
+constexpr std::int64_t kWinogradMinTiles = 9;
+
+KernelChoice island(std::string reason) { return {Family::island, std::move(reason), 1}; }
+KernelChoice rows(Family family, std::int64_t granularity = 1) { return {family, {}, granularity}; }
+
+struct Context {
+  const Graph& graph;
+  const Node& node;
+  Math math;
+
+  const Value* input(std::size_t index) const {
+    const ValueId id = node.input(index);
+    return id == kAbsent ? nullptr : &graph.value(id);
+  }
+  const Shape& shape(std::size_t index) const { return input(index)->type.static_shape(); }
+  const Shape& output_shape() const { return graph.value(node.outputs[0]).type.static_shape(); }
+  bool constant_or_absent(std::size_t index) const { return !input(index) || input(index)->constant; }
+  bool constant(std::size_t index) const { return input(index) && input(index)->constant; }
+};
+
+bool unary_has_kernel(UnaryKind kind) {
+  switch (kind) {
+    case UnaryKind::identity: case UnaryKind::relu: case UnaryKind::clip: case UnaryKind::leaky_relu:
+    case UnaryKind::sigmoid: case UnaryKind::hard_sigmoid: case UnaryKind::hard_swish: case UnaryKind::silu:
+    case UnaryKind::tanh: case UnaryKind::gelu_erf: case UnaryKind::gelu_tanh: case UnaryKind::elu:
+    case UnaryKind::selu: case UnaryKind::softplus: case UnaryKind::softsign: case UnaryKind::mish:
+    case UnaryKind::exp: case UnaryKind::log: case UnaryKind::erf: case UnaryKind::sqrt: case UnaryKind::reciprocal:
+    case UnaryKind::abs: case UnaryKind::neg: case UnaryKind::square: case UnaryKind::floor: case UnaryKind::ceil:
+      return true;
+    default: return false;
+  }
+}
+
+bool binary_has_kernel(BinaryKind kind) {
+  switch (kind) {
+    case BinaryKind::add: case BinaryKind::sub: case BinaryKind::mul: case BinaryKind::div: case BinaryKind::min:
+    case BinaryKind::max: case BinaryKind::pow: case BinaryKind::prelu: case BinaryKind::squared_difference:
+      return true;
+    default: return false;
+  }
+}
+
+bool is_last(std::int64_t axis, const Shape& shape) {
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  return rank > 0 && (axis == -1 || axis == rank - 1);
+}
+
+KernelChoice choose(const Unary& op, const Context&) {
+  return unary_has_kernel(op.kind) ? rows(Family::unary) : island("no kernel for this function");
+}
+
+KernelChoice choose(const Binary& op, const Context& context) {
+  if (!binary_has_kernel(op.kind)) return island("no kernel for this function");
+  for (std::size_t i = 0; i < 2; ++i)
+    if (!operand_of(context.shape(i), context.output_shape())) return island("operand broadcasts over folded axes");
+  return rows(Family::binary);
+}
+
+bool is_winograd(const Conv& conv, const Context& context) {
+  const auto all = [](const Ints& values, std::int64_t x) { return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; }); };
+  if (context.math == Math::exact || conv.groups != 1) return false;
+  if (!all(conv.kernel, 3) || !all(conv.strides, 1) || !all(conv.dilations, 1)) return false;
+  const Shape& out = context.output_shape();
+  const std::int64_t tiles = ceil_div(out[1], kWinogradTile) * ceil_div(out[2], kWinogradTile);
+  return tiles >= kWinogradMinTiles && context.shape(0)[3] >= kWinogradMinInputs && out[3] >= kWinogradMinOutputs;
+}
+
+KernelChoice choose(const Conv& conv, const Context& context) {
+  if (context.shape(0).size() != 4) return island("only two spatial axes have a kernel");
+  if (!context.constant(1) || !context.constant_or_absent(2)) return island("weights are not constant");
+  const std::int64_t channels_in = context.shape(0)[3], channels_out = context.output_shape()[3];
+  if (conv.groups > 1 && conv.groups == channels_in && channels_out == channels_in) return rows(Family::depthwise);
+  return is_winograd(conv, context) ? rows(Family::winograd, kWinogradTile) : rows(Family::conv);
+}
+
+KernelChoice choose(const ConvTranspose& conv, const Context& context) {
+  if (context.shape(0).size() != 4) return island("only two spatial axes have a kernel");
+  if (!context.constant(1) || !context.constant_or_absent(2)) return island("weights are not constant");
+  if (conv.dilations[0] != 1 || conv.dilations[1] != 1) return island("dilated transposed convolution");
+  return rows(Family::conv_transpose);
+}
+
+KernelChoice choose(const MatMul& op, const Context& context) {
+  if (!context.constant(1) || context.shape(1).size() != 2) return island("both operands are computed");
+  if (!context.constant_or_absent(2)) return island("bias is not constant");
+  if (op.transpose_a || context.shape(0).size() < 2) return island("transposed or one-dimensional left operand");
+  return rows(Family::matmul);
+}
+
+KernelChoice choose(const Pool& op, const Context& context) {
+  if (op.kind == PoolKind::lp) return island("no kernel for this pooling");
+  if (context.shape(0).size() != 4) return island("only two spatial axes have a kernel");
+  if (context.node.outputs.size() > 1 && context.node.outputs[1] != kAbsent) return island("indices are asked for");
+  return rows(Family::pool);
+}
+
+KernelChoice choose(const Reduce& op, const Context& context) {
+  if (op.kind != ReduceKind::sum && op.kind != ReduceKind::mean && op.kind != ReduceKind::max && op.kind != ReduceKind::min)
+    return island("no kernel for this reduction");
+  const auto axes = constant_ints(context.graph, context.node, 1);
+  if (!axes || axes->empty()) return island("axes are not given as a constant");
+  const Shape& in = context.shape(0);
+  if (in.size() == 4 && op.keepdims && axes->size() == 1 && normalize_axis((*axes)[0], 4, context.node) == 2)
+    return rows(Family::reduce_width);
+  return reduced_axes_of(in, *axes, context.node) ? rows(Family::reduce) : island("reduced axes are not adjacent");
+}
+
+KernelChoice choose(const Softmax& op, const Context& context) {
+  return is_last(op.axis, context.shape(0)) ? rows(Family::softmax) : island("softmax over an outer axis");
+}
+
+KernelChoice choose(const InstanceNorm& op, const Context& context) {
+  const bool constants = context.constant(1) && context.constant(2);
+  return constants && is_last(op.axis, context.shape(0)) ? rows(Family::instance_norm) : island("channels are not innermost");
+}
+
+KernelChoice choose(const LayerNorm& op, const Context& context) {
+  const bool constants = context.constant(1) && context.constant_or_absent(2);
+  const bool single = context.node.outputs.size() == 1;
+  return constants && single && is_last(op.axis, context.shape(0)) ? rows(Family::layer_norm) : island("normalises over several axes");
+}
+
+KernelChoice choose(const Lrn& op, const Context& context) {
+  return is_last(op.axis, context.shape(0)) ? rows(Family::lrn) : island("channels are not innermost");
+}
+
+KernelChoice choose(const Resize& op, const Context& context) {
+  const Shape& in = context.shape(0);
+  const Shape& out = context.output_shape();
+  if (in.size() != 4 || in[0] != out[0] || in[3] != out[3]) return island("resizes other than the two spatial axes");
+  if (op.antialias || op.coordinates == CoordinateMode::tf_crop_and_resize) return island("antialiased or cropping resize");
+  const auto scales = constant_floats(context.graph, context.node, 2);
+  const auto sizes = constant_ints(context.graph, context.node, 3);
+  return scales || sizes ? rows(Family::resize) : island("scales are not constant");
+}
+
+KernelChoice choose(const Reshape&, const Context&) { return rows(Family::view); }
+KernelChoice choose(const Flatten&, const Context&) { return rows(Family::view); }
+KernelChoice choose(const Squeeze&, const Context&) { return rows(Family::view); }
+KernelChoice choose(const Unsqueeze&, const Context&) { return rows(Family::view); }
+
+KernelChoice choose(const Transpose& op, const Context& context) {
+  const Shape& in = context.shape(0);
+  if (in.size() == 4 && op.perm == Ints{0, 2, 3, 1}) return rows(Family::to_channels_last);
+  if (in.size() == 4 && op.perm == Ints{0, 3, 1, 2}) return rows(Family::to_channels_first);
+  const auto swap = axis_swap_of(in, op.perm);
+  return swap && swap->inner == 1 ? rows(Family::swap_axes) : island("general transposition");
+}
+
+KernelChoice choose(const Concat& op, const Context& context) {
+  const Shape& out = context.output_shape();
+  const auto rank = static_cast<std::int64_t>(out.size());
+  const std::int64_t axis = normalize_axis(op.axis, rank, context.node);
+  if ((rank == 4 && axis >= 2) || (rank >= 2 && rank < 4 && axis == rank - 1)) return rows(Family::concat);
+  return rows(Family::concat_outer);
+}
+
+KernelChoice choose(const Slice&, const Context& context) {
+  const auto axes = slice_axes_of(context.graph, context.node);
+  if (!axes) return island("bounds are not constant");
+  if (axes->size() != 4 && axes->size() != 2) return island("slice of a tensor that is not an image");
+  for (const SliceAxis& axis : *axes)
+    if (axis.step < 1) return island("negative step");
+  const SliceAxis& images = axes->front();
+  if (axes->size() == 4 && (images.start != 0 || images.step != 1 || images.count != context.shape(0)[0])) return island("slices images");
+  return axes->back().step == 1 ? rows(Family::slice) : island("strided channels");
+}
+
+KernelChoice choose(const Pad& op, const Context& context) {
+  const auto axes = pad_axes_of(context.graph, context.node);
+  if (!axes || axes->size() != 4) return island("pads are not constant, or not of an image");
+  if (op.mode != PadMode::constant) return island("no kernel for this padding mode");
+  if (context.input(2) && !context.input(2)->constant) return island("value is not constant");
+  for (const Interval& pads : *axes)
+    if (pads.begin < 0 || pads.end < 0) return island("negative pads");
+  return (*axes)[0] == Interval{0, 0} ? rows(Family::pad) : island("pads images");
+}
+
+KernelChoice choose(const DepthToSpace& op, const Context& context) {
+  if (op.axis != -1 && op.axis != 3) return island("channels are not innermost");
+  return !op.crd || context.output_shape()[3] == 1 ? rows(Family::depth_to_space) : island("column-row-depth order");
+}
+
+KernelChoice choose(const SpaceToDepth& op, const Context&) {
+  return op.axis == -1 || op.axis == 3 ? rows(Family::space_to_depth) : island("channels are not innermost");
+}
+
+template <class Op>
+KernelChoice choose(const Op&, const Context&) {
+  return island("no kernel for this operator");
+}
+
+bool is_float_tensor(const Value& value) { return value.type.dtype == DType::f32; }
+
+}  // namespace
+
+std::string_view name_of(Family family) {
+  constexpr std::string_view kNames[] = {
+      "island", "view", "conv", "winograd", "depthwise", "conv_transpose", "matmul", "pool", "unary", "binary", "softmax",
+      "layer_norm", "lrn", "reduce_width", "resize", "to_channels_last", "to_channels_first", "concat", "slice", "pad",
+      "depth_to_space", "space_to_depth", "reduce", "instance_norm", "swap_axes", "concat_outer"};
+  return kNames[static_cast<std::size_t>(family)];
+}
+
+std::optional<Operand> operand_of(const Shape& shape, const Shape& output) {
+  if (shape == output) return Operand{};
+  const auto count = [](const Shape& dims) { return element_count(dims); };
+  if (count(shape) == 1) return Operand{true, true, true, true};
+  if (output.size() > 4 || shape.size() > output.size()) return std::nullopt;
+  Shape padded(output.size() - shape.size(), 1);
+  padded.insert(padded.end(), shape.begin(), shape.end());
+  const auto broadcast = [&](std::size_t axis) { return padded[axis] == 1 && output[axis] != 1; };
+  switch (output.size()) {
+    case 1: return Operand{false, false, false, broadcast(0)};
+    case 2: return Operand{false, broadcast(0), false, broadcast(1)};
+    case 3: return Operand{broadcast(0), broadcast(1), false, broadcast(2)};
+    default: return Operand{broadcast(0), broadcast(1), broadcast(2), broadcast(3)};
+  }
+}
+
+std::optional<AxisSwap> axis_swap_of(const Shape& input, const Ints& perm) {
+  const std::size_t rank = input.size();
+  std::size_t begin = 0;
+  while (begin < rank && perm[begin] == static_cast<std::int64_t>(begin)) ++begin;
+  std::size_t end = rank;
+  while (end > begin && perm[end - 1] == static_cast<std::int64_t>(end - 1)) --end;
+  if (begin == end) return std::nullopt;
+  const auto split = static_cast<std::size_t>(perm[begin]);
+  for (std::size_t i = begin; i < end; ++i) {
+    const std::size_t expected = i - begin < end - split ? split + (i - begin) : begin + (i - begin) - (end - split);
+    if (perm[i] != static_cast<std::int64_t>(expected)) return std::nullopt;
+  }
+  const auto product = [&](std::size_t first, std::size_t last) {
+    return std::accumulate(input.begin() + static_cast<std::ptrdiff_t>(first), input.begin() + static_cast<std::ptrdiff_t>(last),
+                           std::int64_t{1}, std::multiplies<>());
+  };
+  return AxisSwap{product(0, begin), product(begin, split), product(split, end), product(end, rank)};
+}
+
+std::optional<ReducedAxes> reduced_axes_of(const Shape& input, const Ints& axes, const Node& node) {
+  const auto rank = static_cast<std::int64_t>(input.size());
+  std::vector<bool> reduced(input.size(), false);
+  for (const std::int64_t axis : axes) reduced[static_cast<std::size_t>(normalize_axis(axis, rank, node))] = true;
+  ReducedAxes split;
+  int phase = 0;
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    if (reduced[i] && phase == 2) return std::nullopt;
+    if (reduced[i]) phase = 1;
+    if (!reduced[i] && phase == 1) phase = 2;
+    (phase == 0 ? split.outer : phase == 1 ? split.reduced : split.inner) *= input[i];
+  }
+  return split;
+}
+
+std::optional<std::vector<SliceAxis>> slice_axes_of(const Graph& graph, const Node& node) {
+  const Shape& shape = graph.value(node.inputs[0]).type.static_shape();
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const auto starts = constant_ints(graph, node, 1), ends = constant_ints(graph, node, 2);
+  if (!starts || !ends) return std::nullopt;
+  const auto given = [&](std::size_t index) { return node.input(index) != kAbsent; };
+  auto axes = constant_ints(graph, node, 3), steps = constant_ints(graph, node, 4);
+  if ((given(3) && !axes) || (given(4) && !steps)) return std::nullopt;
+  std::vector<SliceAxis> result;
+  for (const std::int64_t dim : shape) result.push_back({0, 1, dim});
+  for (std::size_t i = 0; i < starts->size(); ++i) {
+    const auto axis = static_cast<std::size_t>(normalize_axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), rank, node));
+    const std::int64_t dim = shape[axis], step = steps ? (*steps)[i] : 1;
+    const auto clamp = [&](std::int64_t bound, std::int64_t low, std::int64_t high) {
+      if (bound < 0) bound = bound < -dim ? low : bound + dim;
+      return std::clamp(bound, low, high);
+    };
+    if (step == 0) return std::nullopt;
+    const std::int64_t start = step > 0 ? clamp((*starts)[i], 0, dim) : clamp((*starts)[i], 0, dim - 1);
+    const std::int64_t end = step > 0 ? clamp((*ends)[i], 0, dim) : clamp((*ends)[i], -1, dim - 1);
+    const std::int64_t span = step > 0 ? end - start : start - end;
+    result[axis] = {start, step, std::max<std::int64_t>(0, ceil_div(span, step > 0 ? step : -step))};
+  }
+  return result;
+}
+
+std::optional<std::vector<Interval>> pad_axes_of(const Graph& graph, const Node& node) {
+  const auto rank = static_cast<std::int64_t>(graph.value(node.inputs[0]).type.static_shape().size());
+  const auto pads = constant_ints(graph, node, 1);
+  const auto axes = constant_ints(graph, node, 3);
+  if (!pads || (node.input(3) != kAbsent && !axes)) return std::nullopt;
+  std::vector<Interval> result(static_cast<std::size_t>(rank), Interval{0, 0});
+  const std::size_t count = pads->size() / 2;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t axis = axes ? (*axes)[i] : static_cast<std::int64_t>(i);
+    result[static_cast<std::size_t>(normalize_axis(axis, rank, node))] = {(*pads)[i], (*pads)[i + count]};
+  }
+  return result;
+}
+
+KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math) {
+  const Context context{graph, node, math};
+  if (std::holds_alternative<Reshape>(node.op) || std::holds_alternative<Flatten>(node.op) ||
+      std::holds_alternative<Squeeze>(node.op) || std::holds_alternative<Unsqueeze>(node.op))
+    return rows(Family::view);
+  for (const ValueId id : node.outputs)
+    if (id != kAbsent && !is_float_tensor(graph.value(id))) return island("type has no kernel");
+  if (node.inputs.empty() || node.inputs[0] == kAbsent) return island("no kernel for this operator");
+  if (!is_float_tensor(graph.value(node.inputs[0]))) return island("type has no kernel");
+  if (const Value* second = context.input(1); std::holds_alternative<Binary>(node.op) && !is_float_tensor(*second))
+    return island("type has no kernel");
+  if (element_count(context.output_shape()) == 0) return island("empty tensor");
+  for (const ValueId id : node.inputs)
+    if (id != kAbsent && !graph.value(id).type.is_static()) return island("shape is unknown");
+  return std::visit([&](const auto& op) { return choose(op, context); }, node.op);
+}
+
+}  // namespace colonnade

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernel family runs a node: a pure function of the node, its shapes and the numeric policy, never of schedule or
+// threads, so that every schedule gives the same bits.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "graph/graph.hpp"
+
+namespace colonnade {
+
+enum class Family : std::uint8_t {
+  island,             ///< whole tensors, by oneDNN or the reference
+  view,               ///< the same bytes under another shape: no work
+  conv, winograd, depthwise, conv_transpose, matmul, pool,
+  unary, binary, softmax, layer_norm, lrn, reduce_width, resize,
+  to_channels_last, to_channels_first,
+  concat, slice, pad, depth_to_space, space_to_depth,
+  reduce, instance_norm, swap_axes, concat_outer,   ///< whole tensors, by kernels of ours
+};
+std::string_view name_of(Family family);
+
+struct KernelChoice {
+  Family family = Family::island;
+  std::string reason;                 ///< why it is an island
+  std::int64_t row_granularity = 1;   ///< rows start at multiples of this
+
+  /// Works row by row: may share a segment with other nodes.
+  bool by_rows() const { return family > Family::view && family < Family::reduce; }
+};
+
+KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math);
+
+/// One operand of a binary operator against the output's rows: which of its axes are broadcast.
+struct Operand {
+  bool images = false, rows = false, width = false, channels = false;   ///< true: one value for all
+  bool broadcasts() const { return images || rows || width || channels; }
+};
+/// How `shape` broadcasts against `output`; nothing when it cannot be told by images, rows, width and channels.
+std::optional<Operand> operand_of(const Shape& shape, const Shape& output);
+
+/// [outer, first, second, inner] such that a Transpose swaps `first` and `second`; nothing when it does more.
+struct AxisSwap {
+  std::int64_t outer = 1, first = 1, second = 1, inner = 1;
+};
+std::optional<AxisSwap> axis_swap_of(const Shape& input, const Ints& perm);
+
+/// [outer, reduced, inner] of a reduction over adjacent axes; nothing when they are not adjacent.
+struct ReducedAxes {
+  std::int64_t outer = 1, reduced = 1, inner = 1;
+};
+std::optional<ReducedAxes> reduced_axes_of(const Shape& input, const Ints& axes, const Node& node);
+
+/// Start, step and count along each axis of a Slice with constant bounds, clamped as ONNX asks.
+struct SliceAxis {
+  std::int64_t start = 0, step = 1, count = 0;
+};
+std::optional<std::vector<SliceAxis>> slice_axes_of(const Graph& graph, const Node& node);
+
+/// Begin and end padding of each axis of a Pad with constant pads.
+std::optional<std::vector<Interval>> pad_axes_of(const Graph& graph, const Node& node);
+
+}  // namespace colonnade

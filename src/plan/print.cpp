@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "plan/plan.hpp"
+
+namespace colonnade {
+namespace {
+
+std::string_view word(SegmentPlan::Kind kind) {
+  constexpr std::string_view kWords[] = {"columns", "layer", "island", "view"};
+  return kWords[static_cast<std::size_t>(kind)];
+}
+
+std::string_view word(Sharing sharing) {
+  constexpr std::string_view kWords[] = {"one thread", "images", "bands", "channels"};
+  return kWords[static_cast<std::size_t>(sharing)];
+}
+
+void print_node(std::string& text, const Plan& plan, const Graph& graph, const SegmentPlan& segment, std::int32_t index) {
+  const auto out = std::back_inserter(text);
+  const Node& node = graph.nodes[static_cast<std::size_t>(index)];
+  const Value& value = graph.value(node.outputs[0]);
+  const Storage& storage = plan.storage[static_cast<std::size_t>(node.outputs[0])];
+  fmt::format_to(out, "    {} {} %{} {}", name_of(plan.choices[static_cast<std::size_t>(index)].family), name_of(node.op), value.name, to_text(value.type));
+  const auto ring = std::find_if(segment.rings.begin(), segment.rings.end(), [&](const Ring& candidate) { return candidate.value == node.outputs[0]; });
+  if (ring != segment.rings.end()) {
+    fmt::format_to(out, " ring {} rows of {} bytes", ring->rows, ring->row_bytes);
+    if (ring->chunk_count > 1) fmt::format_to(out, " in {} chunks", ring->chunk_count);
+    if (ring->head_rows > 0) fmt::format_to(out, ", head {} rows", ring->head_rows);
+  } else if (storage.place == Place::arena) {
+    fmt::format_to(out, " whole at {}", storage.offset);
+  } else if (storage.place == Place::output) {
+    fmt::format_to(out, " output {}", storage.index);
+  }
+  if (const std::string& reason = plan.choices[static_cast<std::size_t>(index)].reason; !reason.empty()) fmt::format_to(out, " ({})", reason);
+  text += '\n';
+}
+
+}  // namespace
+
+std::string to_text(const Plan& plan, const Graph& graph) {
+  std::string text = fmt::format("plan of '{}': {} segments, {} threads, arena {} bytes\n", graph.name,
+                                 std::count_if(plan.segments.begin(), plan.segments.end(), [](const SegmentPlan& s) { return s.kind != SegmentPlan::Kind::view; }), plan.threads, plan.arena_bytes);
+  for (const SegmentPlan& segment : plan.segments) {
+    const auto out = std::back_inserter(text);
+    fmt::format_to(out, "  {}: {} nodes, {}", word(segment.kind), segment.nodes.size(), word(segment.sharing));
+    if (segment.images > 1) fmt::format_to(out, ", {} images", segment.images);
+    if (segment.rows_per_step > 0) fmt::format_to(out, ", {} rows a step", segment.rows_per_step);
+    for (const Interval& band : segment.bands)
+      if (segment.bands.size() > 1) fmt::format_to(out, " [{},{})", band.begin, band.end);
+    fmt::format_to(out, ", rings {} bytes a thread, halo {} rows; {}\n", segment.ring_bytes, segment.halo_rows, segment.ends_because);
+    for (const ChunkGroup& group : segment.chunk_groups) fmt::format_to(out, "    chunks of {} of {} channels, {} nodes\n", group.chunk_channels, group.channels, group.nodes.size());
+    for (const std::int32_t node : segment.nodes) print_node(text, plan, graph, segment, node);
+  }
+  return text;
+}
+
+}  // namespace colonnade

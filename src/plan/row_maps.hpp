@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Access maps as tables: for every row-wise node and input, the input rows of each output row.
+#pragma once
+
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "plan/kernel_choice.hpp"
+
+namespace colonnade {
+
+/// Input rows [begin[r], end[r]) that output row r needs. Empty tables: the input is needed whole.
+struct RowMap {
+  std::vector<std::int32_t> begin, end;
+  bool whole() const { return begin.empty(); }
+};
+
+/// What the planner knows of one node.
+struct RowNode {
+  bool by_rows = false;
+  std::int64_t images = 1;
+  std::int64_t rows = 1;             ///< output rows; for whole-tensor kernels the units their threads share
+  std::int64_t granularity = 1;
+  std::int64_t row_bytes = 0;        ///< of an output row
+  std::vector<RowMap> inputs;        ///< one a node input
+};
+
+std::vector<RowNode> row_nodes(const Graph& graph, const std::vector<KernelChoice>& choices);
+
+}  // namespace colonnade

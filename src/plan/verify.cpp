@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replays a plan's steps with rows that carry their own number, so that a read of a row not yet written, or already
+// recycled, is seen.
+#include <algorithm>
+#include <map>
+
+#include "base/error.hpp"
+#include "plan/plan.hpp"
+#include "plan/row_maps.hpp"
+
+namespace colonnade {
+namespace {
+
+/// What one thread's instance of a ring holds: per chunk and slot the row, or -1; heads likewise.
+struct RingState {
+  const Ring* ring = nullptr;
+  std::vector<std::int32_t> starts;                         ///< of each band
+  std::vector<std::vector<std::int64_t>> slots, heads;      ///< [band * chunks + chunk][slot]
+};
+
+class Replay {
+ public:
+  Replay(const Plan& plan, const Graph& graph, const std::vector<RowNode>& rows, const SegmentPlan& segment) : plan_(plan), graph_(graph), rows_(rows), segment_(segment) {
+    for (const Ring& ring : segment.rings) add(ring);
+  }
+
+  /// Lower bands first would hide missing waits: bands run top to bottom, each stopping at a wait until it is met.
+  void run() {
+    std::vector<std::size_t> next(segment_.steps.size(), 0);
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t band = 0; band < next.size(); ++band)
+        while (next[band] < segment_.steps[band].size() && advance(band, segment_.steps[band][next[band]])) {
+          ++next[band];
+          moved = true;
+        }
+    }
+    for (std::size_t band = 0; band < next.size(); ++band)
+      if (next[band] < segment_.steps[band].size()) fail(ErrorCode::internal, "plan: band {} waits for ever", band);
+  }
+
+ private:
+  using Key = std::pair<std::size_t, std::int32_t>;   // band, node
+
+  void add(const Ring& ring) {
+    RingState state;
+    state.ring = &ring;
+    const std::int32_t producer = producer_of(ring.value);
+    for (const auto& steps : segment_.steps)
+      for (const Step& step : steps)
+        if (step.kind == Step::Kind::run && step.node == producer) {
+          state.starts.push_back(step.row_begin);
+          break;
+        }
+    const std::size_t count = segment_.steps.size() * static_cast<std::size_t>(ring.chunk_count);
+    state.slots.assign(count, std::vector<std::int64_t>(static_cast<std::size_t>(std::max<std::int64_t>(1, ring.rows)), -1));
+    state.heads.assign(count, std::vector<std::int64_t>(static_cast<std::size_t>(ring.head_rows), -1));
+    rings_[ring.value] = std::move(state);
+  }
+
+  std::int32_t producer_of(ValueId value) const {
+    for (const std::int32_t node : segment_.nodes)
+      if (graph_.nodes[static_cast<std::size_t>(node)].outputs[0] == value) return node;
+    fail(ErrorCode::internal, "plan: ring of '{}' has no producer in its segment", graph_.value(value).name);
+  }
+
+  std::int64_t& slot(RingState& state, std::size_t band, std::int64_t row, std::int64_t chunk) {
+    if (band + 1 < state.starts.size() && row >= state.starts[band + 1]) {
+      ++band;
+      const std::int64_t in_head = row - state.starts[band];
+      if (in_head >= state.ring->head_rows) fail(ErrorCode::internal, "plan: row {} of '{}' is beyond the next band's head", row, graph_.value(state.ring->value).name);
+    }
+    const auto index = band * static_cast<std::size_t>(state.ring->chunk_count) + static_cast<std::size_t>(state.ring->chunk_count > 1 ? chunk : 0);
+    const std::int64_t in_head = row - state.starts[band];
+    if (band > 0 && in_head >= 0 && in_head < state.ring->head_rows) return state.heads[index][static_cast<std::size_t>(in_head)];
+    return state.slots[index][static_cast<std::size_t>(row % static_cast<std::int64_t>(state.slots[index].size()))];
+  }
+
+  bool advance(std::size_t band, const Step& step) {
+    if (step.kind == Step::Kind::wait) return done_[{band + 1, step.node}] >= step.row_end;
+    read(band, step);
+    write(band, step);
+    return true;
+  }
+
+  void read(std::size_t band, const Step& step) {
+    const Node& node = graph_.nodes[static_cast<std::size_t>(step.node)];
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const ValueId id = node.inputs[k];
+      const auto found = id == kAbsent ? rings_.end() : rings_.find(id);
+      if (found == rings_.end()) continue;
+      const RowMap& map = rows_[static_cast<std::size_t>(step.node)].inputs[k];
+      if (map.whole()) fail(ErrorCode::internal, "plan: node '{}' needs all rows of ring '{}'", node.name, graph_.value(id).name);
+      for (std::int64_t row = map.begin[static_cast<std::size_t>(step.row_begin)]; row < map.end[static_cast<std::size_t>(step.row_end - 1)]; ++row)
+        if (slot(found->second, band, row, std::max(0, step.chunk)) != row)
+          fail(ErrorCode::internal, "plan: node '{}' rows [{},{}) reads row {} of '{}', which is not there", node.name, step.row_begin, step.row_end, row, graph_.value(id).name);
+    }
+  }
+
+  void write(std::size_t band, const Step& step) {
+    const ValueId out = graph_.nodes[static_cast<std::size_t>(step.node)].outputs[0];
+    const auto found = rings_.find(out);
+    if (found != rings_.end())
+      for (std::int64_t row = step.row_begin; row < step.row_end; ++row) slot(found->second, band, row, std::max(0, step.chunk)) = row;
+    done_[{band, step.node}] = std::max<std::int64_t>(done_[{band, step.node}], step.row_end);
+  }
+
+  const Plan& plan_;
+  const Graph& graph_;
+  const std::vector<RowNode>& rows_;
+  const SegmentPlan& segment_;
+  std::map<ValueId, RingState> rings_;
+  std::map<Key, std::int64_t> done_;
+};
+
+/// Every output row of every node is computed exactly once (once a chunk).
+void check_coverage(const Graph& graph, const std::vector<RowNode>& rows, const SegmentPlan& segment) {
+  std::map<std::int32_t, std::map<std::int32_t, std::vector<Interval>>> done;
+  for (const auto& steps : segment.steps)
+    for (const Step& step : steps)
+      if (step.kind == Step::Kind::run) done[step.node][segment.sharing == Sharing::channels ? 0 : step.chunk].push_back({step.row_begin, step.row_end});
+  if (segment.sharing == Sharing::channels) return;
+  for (auto& [node, chunks] : done)
+    for (auto& [chunk, intervals] : chunks) {
+      std::sort(intervals.begin(), intervals.end(), [](Interval a, Interval b) { return a.begin < b.begin; });
+      std::int64_t next = 0;
+      for (const Interval& interval : intervals) {
+        if (interval.begin != next) fail(ErrorCode::internal, "plan: node '{}' computes row {} {}", graph.nodes[static_cast<std::size_t>(node)].name, next, interval.begin > next ? "never" : "twice");
+        next = interval.end;
+      }
+      if (next != rows[static_cast<std::size_t>(node)].rows) fail(ErrorCode::internal, "plan: node '{}' stops at row {}", graph.nodes[static_cast<std::size_t>(node)].name, next);
+    }
+}
+
+}  // namespace
+
+void verify(const Plan& plan, const Graph& graph) {
+  const std::vector<RowNode> rows = row_nodes(graph, plan.choices);
+  std::vector<bool> planned(graph.nodes.size(), false);
+  for (const SegmentPlan& segment : plan.segments) {
+    for (const std::int32_t node : segment.nodes) {
+      if (planned[static_cast<std::size_t>(node)]) fail(ErrorCode::internal, "plan: node '{}' runs twice", graph.nodes[static_cast<std::size_t>(node)].name);
+      planned[static_cast<std::size_t>(node)] = true;
+    }
+    if (segment.kind == SegmentPlan::Kind::view || segment.kind == SegmentPlan::Kind::island) continue;
+    check_coverage(graph, rows, segment);
+    Replay(plan, graph, rows, segment).run();
+  }
+  for (std::size_t i = 0; i < planned.size(); ++i)
+    if (!planned[i]) fail(ErrorCode::internal, "plan: node '{}' never runs", graph.nodes[i].name);
+}
+
+}  // namespace colonnade

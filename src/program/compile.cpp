@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program/compile.hpp"
+
+#include <algorithm>
+
+#include "program/lower.hpp"
+
+namespace colonnade {
+namespace {
+
+std::unique_ptr<RowOp> lower(const LowerContext& context) {
+  switch (context.family) {
+    case Family::view: return nullptr;
+    case Family::island: return lower_island(context);
+    case Family::conv: return lower_conv(context);
+    case Family::winograd: return lower_winograd(context);
+    case Family::depthwise: return lower_depthwise(context);
+    case Family::conv_transpose: return lower_conv_transpose(context);
+    case Family::matmul: return lower_matmul(context);
+    case Family::pool: return lower_pool(context);
+    case Family::unary: return lower_unary(context);
+    case Family::binary: return lower_binary(context);
+    case Family::softmax: return lower_softmax(context);
+    case Family::layer_norm: return lower_layer_norm(context);
+    case Family::lrn: return lower_lrn(context);
+    case Family::reduce_width: return lower_reduce_width(context);
+    case Family::resize: return lower_resize(context);
+    case Family::to_channels_last: return lower_to_channels_last(context);
+    case Family::to_channels_first: return lower_to_channels_first(context);
+    case Family::concat: return lower_concat(context);
+    case Family::slice: return lower_slice(context);
+    case Family::pad: return lower_pad(context);
+    case Family::depth_to_space: return lower_depth_to_space(context);
+    case Family::space_to_depth: return lower_space_to_depth(context);
+    case Family::reduce: return lower_reduce(context);
+    case Family::instance_norm: return lower_instance_norm(context);
+    case Family::swap_axes: return lower_swap_axes(context);
+    case Family::concat_outer: return lower_concat_outer(context);
+  }
+  return nullptr;
+}
+
+/// Per node: its part in the segment's chunk groups.
+std::vector<ChunkInfo> chunk_infos(const Graph& graph, const Plan& plan) {
+  std::vector<ChunkInfo> infos(graph.nodes.size());
+  for (const SegmentPlan& segment : plan.segments)
+    for (const ChunkGroup& group : segment.chunk_groups)
+      for (std::size_t i = 0; i < group.nodes.size(); ++i) {
+        const ChunkRole role = i == 0 ? ChunkRole::output : i + 1 == group.nodes.size() ? ChunkRole::input : ChunkRole::both;
+        infos[static_cast<std::size_t>(group.nodes[i])] = {role, group.channels, group.chunk_channels};
+      }
+  return infos;
+}
+
+class Compiler {
+ public:
+  Compiler(const Graph& graph, const Plan& plan, kernels::Isa isa, WeightStore& weights) : graph_(graph), plan_(plan), isa_(isa), weights_(weights), program_(std::make_shared<Program>()) {}
+
+  std::shared_ptr<const Program> run() {
+    program_->threads = plan_.threads;
+    program_->arena_bytes = plan_.arena_bytes;
+    program_->flop = plan_.flop;
+    describe_borders();
+    lower_nodes();
+    make_views();
+    for (const SegmentPlan& segment : plan_.segments) add_segment(segment);
+    add_copies();
+    return program_;
+  }
+
+ private:
+  void describe_borders() {
+    for (const ValueId id : graph_.inputs) {
+      program_->input_types.push_back(graph_.value(id).type.dtype);
+      program_->input_shapes.push_back(graph_.value(id).type.static_shape());
+    }
+    for (const ValueId id : graph_.outputs) {
+      const Value& value = graph_.value(id);
+      if (!value.type.is_static()) fail(ErrorCode::unsupported, "output '{}': its shape {} depends on data", value.name, to_text(value.type));
+      program_->output_types.push_back(value.type.dtype);
+      program_->output_shapes.push_back(value.type.static_shape());
+    }
+  }
+
+  void lower_nodes() {
+    const auto chunks = chunk_infos(graph_, plan_);
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      const LowerContext context{graph_, node, plan_.choices[i].family, chunks[i], isa_, weights_, program_->owned, program_->weights_bytes, program_->islands, plan_.choices[i].reason};
+      program_->ops.push_back(lower(context));
+      program_->op_names.push_back(node.name);
+      program_->op_kinds.push_back(name_of(node.op));
+    }
+  }
+
+  std::int32_t constant_base(const std::shared_ptr<const Tensor>& constant) {
+    program_->owned.push_back(constant);
+    program_->constants.push_back(static_cast<const std::byte*>(constant->data()));
+    return static_cast<std::int32_t>(program_->base_count()) - 1;
+  }
+
+  View whole_view(ValueId id) {
+    View view;
+    const Value& value = graph_.value(id);
+    const Storage& storage = plan_.storage[static_cast<std::size_t>(id)];
+    if (value.type.is_static()) {
+      const RowShape shape = row_shape(value.type.static_shape());
+      view.pixel_stride = shape.channels;
+      view.row_stride = shape.row_elements();
+      view.image_stride = shape.rows * view.row_stride;
+    }
+    switch (storage.place) {
+      case Place::nowhere: case Place::ring: break;
+      case Place::arena: view.offset = storage.offset; break;
+      case Place::input: view.base = Program::kFirstInput + storage.index; break;
+      case Place::output: view.base = Program::kFirstInput + static_cast<std::int32_t>(graph_.inputs.size()) + storage.index; break;
+      case Place::constant: view.base = constant_base(graph_.value(storage.root).constant); break;
+    }
+    return view;
+  }
+
+  void make_views() {
+    std::vector<View> shared;
+    for (std::size_t i = 0; i < graph_.values.size(); ++i) shared.push_back(whole_view(static_cast<ValueId>(i)));
+    program_->views.assign(static_cast<std::size_t>(plan_.threads), shared);
+    for (const SegmentPlan& segment : plan_.segments)
+      for (const Ring& ring : segment.rings) add_ring(segment, ring);
+  }
+
+  /// First row of `node` in every list of steps, and past the last one.
+  static std::vector<std::int32_t> band_starts(const SegmentPlan& segment, std::int32_t node) {
+    std::vector<std::int32_t> starts;
+    std::int32_t end = 0;
+    for (const auto& steps : segment.steps) {
+      const auto first = std::find_if(steps.begin(), steps.end(), [node](const Step& step) { return step.kind == Step::Kind::run && step.node == node; });
+      starts.push_back(first->row_begin);
+      for (const Step& step : steps)
+        if (step.kind == Step::Kind::run && step.node == node) end = std::max(end, step.row_end);
+    }
+    starts.push_back(end);
+    return starts;
+  }
+
+  void add_ring(const SegmentPlan& segment, const Ring& ring) {
+    const auto producer = std::find_if(segment.nodes.begin(), segment.nodes.end(), [&](std::int32_t node) { return graph_.nodes[static_cast<std::size_t>(node)].outputs[0] == ring.value; });
+    const auto starts = band_starts(segment, *producer);
+    const std::int64_t instances = segment.sharing == Sharing::images ? plan_.threads : static_cast<std::int64_t>(segment.steps.size());
+    for (std::int64_t thread = 0; thread < instances; ++thread) {
+      const auto band = static_cast<std::size_t>(segment.sharing == Sharing::images ? 0 : thread);
+      View& view = program_->views[static_cast<std::size_t>(thread)][static_cast<std::size_t>(ring.value)];
+      const std::int64_t base = ring.offset + thread * ring.thread_stride, head_bytes = ring.head_rows * ring.row_bytes;
+      view.base = Program::kArena;
+      view.ring_rows = static_cast<std::int32_t>(std::max<std::int64_t>(1, ring.rows));
+      view.band_begin = starts[band];
+      view.head_end = starts[band] + (band > 0 ? static_cast<std::int32_t>(ring.head_rows) : 0);
+      view.next_begin = starts[band + 1];
+      view.head_offset = base;
+      view.offset = base + head_bytes;
+      view.next_offset = base + ring.thread_stride;
+      view.row_stride = ring.row_bytes / static_cast<std::int64_t>(sizeof(float));
+      view.image_stride = 0;
+      if (ring.chunk_count > 1) {
+        view.chunk_stride = ring.bytes_a_thread() / ring.chunk_count;
+        view.pixel_stride = view.row_stride / row_shape(graph_.value(ring.value).type.static_shape()).width;
+      }
+    }
+  }
+
+  void add_segment(const SegmentPlan& plan) {
+    if (plan.kind == SegmentPlan::Kind::view) return;
+    ProgramSegment segment;
+    segment.share_images = plan.sharing == Sharing::images;
+    segment.images = plan.images;
+    segment.scratch_offset = plan.scratch_offset;
+    segment.scratch_bytes = plan.scratch_bytes;
+    segment.participants = segment.share_images ? plan_.threads : static_cast<int>(plan.steps.size());
+    for (const auto& steps : plan.steps) {
+      std::vector<Instruction> list;
+      for (const Step& step : steps) {
+        list.push_back({step.kind == Step::Kind::wait ? Instruction::Kind::wait : Instruction::Kind::run, step.publish, step.node, step.row_begin, step.row_end, step.chunk});
+        if (step.kind == Step::Kind::run)
+          program_->pointer_count = std::max(program_->pointer_count, program_->ops[static_cast<std::size_t>(step.node)]->pointer_count(step.row_end - step.row_begin));
+      }
+      segment.threads.push_back(std::move(list));
+    }
+    program_->segments.push_back(std::move(segment));
+  }
+
+  void add_copies() {
+    const auto first_output = Program::kFirstInput + static_cast<std::int32_t>(graph_.inputs.size());
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const View& view = program_->views[0][static_cast<std::size_t>(graph_.outputs[i])];
+      const auto output = static_cast<std::int32_t>(i);
+      if (view.base == first_output + output) continue;
+      program_->copies.push_back({view.base, view.offset, output, bytes_of(graph_.value(graph_.outputs[i]))});
+    }
+  }
+
+  const Graph& graph_;
+  const Plan& plan_;
+  kernels::Isa isa_;
+  WeightStore& weights_;
+  std::shared_ptr<Program> program_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Program> compile(const Graph& graph, const Plan& plan, kernels::Isa isa, WeightStore& weights) { return Compiler(graph, plan, isa, weights).run(); }
+
+}  // namespace colonnade

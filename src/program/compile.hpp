@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/base/isa.hpp"
+#include "plan/plan.hpp"
+#include "program/program.hpp"
+#include "program/weights.hpp"
+
+namespace colonnade {
+
+/// Lowers a plan. Packed weights come from and go to `weights`, which all plans of a model share.
+std::shared_ptr<const Program> compile(const Graph& graph, const Plan& plan, kernels::Isa isa, WeightStore& weights);
+
+}  // namespace colonnade

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// Direct convolution, Winograd, depthwise, transposed convolution and matrix product by rows.
+#include "base/checked.hpp"
+#include "kernels/depthwise/depthwise.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/winograd/winograd.hpp"
+#include "program/lower.hpp"
+#include "program/ops/rows.hpp"
+
+namespace colonnade {
+namespace {
+
+using kernels::gemm::ConvArgs;
+constexpr std::int64_t kPanel = static_cast<std::int64_t>(kernels::gemm::kPanel);
+
+/// Windows of a convolution over image rows and columns.
+struct Window {
+  std::int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, pad_top = 0, pad_left = 0;
+};
+
+Window window_of(const LowerContext& context, const Conv& conv) {
+  const Shape& in = context.input_shape(0);
+  const Ints pads = resolve_pads(conv, std::span(in).subspan(1, 2));
+  return {conv.kernel[0], conv.kernel[1], conv.strides[0], conv.strides[1], conv.dilations[0], conv.dilations[1], pads[0], pads[1]};
+}
+
+/// Rows of the input that output rows [begin, end) read, tap by tap; null where they lie in the padding.
+void tap_rows(const Rows& in, const Window& window, std::int64_t begin, std::int64_t end, std::int64_t height, const float** rows) {
+  for (std::int64_t r = begin; r < end; ++r)
+    for (std::int64_t ky = 0; ky < window.kernel_h; ++ky) {
+      const std::int64_t y = r * window.stride_h - window.pad_top + ky * window.dilation_h;
+      *rows++ = y < 0 || y >= height ? nullptr : in(y);
+    }
+}
+
+/// Weights [out, in / groups, kernel...] packed group by group.
+AlignedBuffer pack_conv(const Tensor& weight, std::int64_t groups) {
+  const Shape& shape = weight.shape();
+  const std::size_t taps = static_cast<std::size_t>(shape[2] * shape[3]), channels = static_cast<std::size_t>(shape[1]);
+  const auto n = static_cast<std::size_t>(shape[0] / groups);
+  const std::size_t floats = kernels::gemm::packed_floats(taps * channels, n);
+  AlignedBuffer packed(floats * static_cast<std::size_t>(groups) * sizeof(float));
+  std::vector<float> rows(taps * channels * n);
+  for (std::size_t g = 0; g < static_cast<std::size_t>(groups); ++g) {
+    const float* source = weight.values<float>().data() + g * n * channels * taps;
+    for (std::size_t o = 0; o < n; ++o)
+      for (std::size_t c = 0; c < channels; ++c)
+        for (std::size_t t = 0; t < taps; ++t) rows[(t * channels + c) * n + o] = source[(o * channels + c) * taps + t];
+    kernels::gemm::pack(rows.data(), static_cast<std::ptrdiff_t>(n), 1, taps * channels, n, packed.floats() + g * floats);
+  }
+  return packed;
+}
+
+class ConvOp final : public RowOp {
+ public:
+  ConvOp(const LowerContext& context, const Conv& conv)
+      : kernel_(kernels::gemm::select(context.isa)), window_(window_of(context, conv)), groups_(conv.groups), chunks_(context.chunks),
+        in_(context.node.inputs[0]), out_(context.node.outputs[0]), in_shape_(row_shape(context.input_shape(0))), out_shape_(row_shape(context.output_shape())) {
+    weights_ = context.packed(1, "conv/" + std::to_string(groups_), [&](const Tensor& weight) { return pack_conv(weight, groups_); });
+    bias_ = context.constant(2);
+    const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
+    epilogue_ = lowered.epilogue;
+    residual_ = lowered.residual;
+  }
+
+  ConvOp(const LowerContext& context, const MatMul& matmul)
+      : kernel_(kernels::gemm::select(context.isa)), chunks_(context.chunks), in_(context.node.inputs[0]), out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))), out_shape_(row_shape(context.output_shape())) {
+    const bool transpose = matmul.transpose_b;
+    weights_ = context.packed(1, transpose ? "matmul/t" : "matmul", [&](const Tensor& weight) {
+      const auto k = static_cast<std::size_t>(weight.shape()[transpose ? 1 : 0]), n = static_cast<std::size_t>(weight.shape()[transpose ? 0 : 1]);
+      AlignedBuffer packed(kernels::gemm::packed_floats(k, n) * sizeof(float));
+      kernels::gemm::pack(weight.values<float>().data(), transpose ? 1 : static_cast<std::ptrdiff_t>(n), transpose ? static_cast<std::ptrdiff_t>(k) : 1, k, n, packed.floats());
+      return packed;
+    });
+    bias_ = context.constant(2);
+    const LoweredEpilogue lowered = lower_epilogue(context, matmul.epilogue, 3);
+    epilogue_ = lowered.epilogue;
+    residual_ = lowered.residual;
+  }
+
+  void run(const StepContext& step) const override {
+    ConvArgs args = base_args(step);
+    const Rows in(step, in_, input_chunk(step)), out(step, out_, output_chunk(step)), residual(step, residual_, 0);
+    if (pointwise()) return run_pointwise(step, args, in, out, residual);
+    const std::int64_t rows = step.row_end - step.row_begin;
+    const float** in_rows = step.pointers;
+    const float** out_rows = in_rows + rows * window_.kernel_h;
+    const float** residual_rows = out_rows + rows;
+    tap_rows(in, window_, step.row_begin, step.row_end, in_shape_.rows, in_rows);
+    for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r) + channel_offset(step);
+    for (std::int64_t r = 0; residual && r < rows; ++r) residual_rows[r] = residual(step.row_begin + r) + channel_offset(step);
+    args.rows = static_cast<std::size_t>(rows);
+    args.in_rows = in_rows;
+    args.out_rows = const_cast<float**>(out_rows);
+    args.residual_rows = residual ? residual_rows : nullptr;
+    run_groups(args, rows, in_rows, out_rows, residual_rows);
+  }
+
+  std::size_t pointer_count(std::int64_t rows) const override { return static_cast<std::size_t>(rows * (window_.kernel_h + 2) + 3); }
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  bool pointwise() const {
+    return window_.kernel_h == 1 && window_.kernel_w == 1 && window_.stride_h == 1 && window_.stride_w == 1 && groups_ == 1 && window_.pad_top == 0 && window_.pad_left == 0 &&
+           in_shape_.rows == out_shape_.rows && in_shape_.width == out_shape_.width;
+  }
+  std::int64_t input_chunk(const StepContext& step) const { return chunks_.role == ChunkRole::input ? step.chunk : 0; }
+  std::int64_t output_chunk(const StepContext& step) const { return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride ? step.chunk : 0; }
+  /// Channels to skip in a whole output row when its channels are divided.
+  std::int64_t channel_offset(const StepContext& step) const {
+    return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride == 0 ? chunks_.begin(step.chunk) : 0;
+  }
+
+  ConvArgs base_args(const StepContext& step) const {
+    ConvArgs args;
+    args.width_in = static_cast<std::size_t>(in_shape_.width);
+    args.width_out = static_cast<std::size_t>(out_shape_.width);
+    args.kernel_h = static_cast<std::size_t>(window_.kernel_h);
+    args.kernel_w = static_cast<std::size_t>(window_.kernel_w);
+    args.stride_w = static_cast<std::size_t>(window_.stride_w);
+    args.dilation_w = static_cast<std::size_t>(window_.dilation_w);
+    args.pad_left = static_cast<std::size_t>(window_.pad_left);
+    args.channels_in = static_cast<std::size_t>(in_shape_.channels / groups_);
+    args.channels_out = static_cast<std::size_t>(out_shape_.channels / groups_);
+    args.in_pixel_stride = step.views[in_].pixel_stride;
+    args.out_pixel_stride = step.views[out_].pixel_stride;
+    args.residual_pixel_stride = out_shape_.channels;
+    args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
+    args.weights = weights_;
+    args.bias = bias_;
+    args.epilogue = epilogue_;
+    if (step.chunk >= 0) cut_chunk(step.chunk, args);
+    return args;
+  }
+
+  void cut_chunk(std::int64_t chunk, ConvArgs& args) const {
+    const std::int64_t begin = chunks_.begin(chunk), size = chunks_.size(chunk);
+    if (chunks_.role == ChunkRole::output) {
+      args.weights += static_cast<std::size_t>(begin / kPanel) * args.panel_stride;
+      args.channels_out = static_cast<std::size_t>(size);
+      if (args.bias) args.bias += begin;
+      if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
+      return;
+    }
+    args.weights += begin * kPanel;
+    args.channels_in = static_cast<std::size_t>(size);
+    args.accumulate = chunk > 0;
+    if (!chunks_.is_last(chunk)) args.epilogue = {};
+  }
+
+  void run_groups(ConvArgs& args, std::int64_t rows, const float** in_rows, const float** out_rows, const float** residual_rows) const {
+    for (std::int64_t g = 0; g < groups_; ++g) {
+      kernel_.run(args);
+      if (g + 1 == groups_) return;
+      for (std::int64_t r = 0; r < rows * window_.kernel_h; ++r)
+        if (in_rows[r]) in_rows[r] += args.channels_in;
+      for (std::int64_t r = 0; r < rows; ++r) out_rows[r] += args.channels_out;
+      for (std::int64_t r = 0; args.residual_rows && r < rows; ++r) residual_rows[r] += args.channels_out;
+      args.weights += kernels::gemm::packed_floats(args.kernel_h * args.kernel_w * args.channels_in, args.channels_out);
+      if (args.bias) args.bias += args.channels_out;
+      if (args.epilogue.activation.slope) args.epilogue.activation.slope += args.channels_out;
+    }
+  }
+
+  /// A matrix product: rows that follow each other in memory run as one wide row.
+  void run_pointwise(const StepContext& step, ConvArgs& args, const Rows& in, const Rows& out, const Rows& residual) const {
+    const std::int64_t in_row = in_shape_.width * args.in_pixel_stride, out_row = out_shape_.width * args.out_pixel_stride;
+    const bool skip_residual = step.chunk >= 0 && chunks_.role == ChunkRole::input && !chunks_.is_last(step.chunk);
+    const std::int64_t offset = channel_offset(step);
+    for (std::int64_t r = step.row_begin; r < step.row_end;) {
+      std::int64_t end = r + 1;
+      while (end < step.row_end && in(end) == in(end - 1) + in_row && out(end) == out(end - 1) + out_row &&
+             (!residual || residual(end) == residual(end - 1) + out_shape_.row_elements()))
+        ++end;
+      const float* in_row_pointer = in(r);
+      float* out_row_pointer = out(r) + offset;
+      const float* residual_pointer = residual ? residual(r) + offset : nullptr;
+      args.width_in = args.width_out = static_cast<std::size_t>((end - r) * out_shape_.width);
+      args.in_rows = &in_row_pointer;
+      args.out_rows = &out_row_pointer;
+      args.residual_rows = residual && !skip_residual ? &residual_pointer : nullptr;
+      kernel_.run(args);
+      r = end;
+    }
+  }
+
+  const kernels::gemm::Kernel& kernel_;
+  Window window_;
+  std::int64_t groups_ = 1;
+  ChunkInfo chunks_;
+  ValueId in_, out_, residual_ = kAbsent;
+  RowShape in_shape_, out_shape_;
+  const float* weights_ = nullptr;
+  const float* bias_ = nullptr;
+  kernels::Epilogue epilogue_;
+};
+
+class WinogradOp final : public RowOp {
+ public:
+  WinogradOp(const LowerContext& context, const Conv& conv)
+      : kernel_(kernels::winograd::select(context.isa)), window_(window_of(context, conv)), in_(context.node.inputs[0]), out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))), out_shape_(row_shape(context.output_shape())) {
+    weights_ = context.packed(1, "winograd", [](const Tensor& weight) {
+      const auto n = static_cast<std::size_t>(weight.shape()[0]), k = static_cast<std::size_t>(weight.shape()[1]);
+      AlignedBuffer packed(kernels::winograd::packed_floats(k, n) * sizeof(float));
+      kernels::winograd::pack(weight.values<float>().data(), k, n, packed.floats());
+      return packed;
+    });
+    bias_ = context.constant(2);
+    const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
+    epilogue_ = lowered.epilogue;
+    residual_ = lowered.residual;
+  }
+
+  void run(const StepContext& step) const override {
+    constexpr std::int64_t kTile = kernels::winograd::kTile;
+    const std::int64_t tile_rows = ceil_div(step.row_end - step.row_begin, kTile);
+    const float** in_rows = step.pointers;
+    const float** out_rows = in_rows + tile_rows * kTile + 2;
+    const float** residual_rows = out_rows + tile_rows * kTile;
+    const Rows in(step, in_, 0), out(step, out_, 0), residual(step, residual_, 0);
+    for (std::int64_t i = 0; i < tile_rows * kTile + 2; ++i) {
+      const std::int64_t y = step.row_begin - window_.pad_top + i;
+      const bool wanted = i < step.row_end - step.row_begin + 2;
+      in_rows[i] = y < 0 || y >= in_shape_.rows || !wanted ? nullptr : in(y);
+    }
+    for (std::int64_t i = 0; i < tile_rows * kTile; ++i) {
+      const std::int64_t r = step.row_begin + i;
+      out_rows[i] = r < step.row_end ? out(r) : nullptr;
+      residual_rows[i] = residual && r < step.row_end ? residual(r) : nullptr;
+    }
+    kernels::winograd::Args args;
+    args.tile_rows = static_cast<std::size_t>(tile_rows);
+    args.in_rows = in_rows;
+    args.out_rows = const_cast<float**>(out_rows);
+    args.residual_rows = residual ? residual_rows : nullptr;
+    args.width_in = static_cast<std::size_t>(in_shape_.width);
+    args.width_out = static_cast<std::size_t>(out_shape_.width);
+    args.pad_left = static_cast<std::size_t>(window_.pad_left);
+    args.channels_in = static_cast<std::size_t>(in_shape_.channels);
+    args.channels_out = static_cast<std::size_t>(out_shape_.channels);
+    args.in_pixel_stride = in_shape_.channels;
+    args.out_pixel_stride = args.residual_pixel_stride = out_shape_.channels;
+    args.weights = weights_;
+    args.bias = bias_;
+    args.epilogue = epilogue_;
+    args.workspace = step.scratch;
+    kernel_.run(args);
+  }
+
+  std::size_t pointer_count(std::int64_t rows) const override { return static_cast<std::size_t>(3 * (rows + 4) + 2); }
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::winograd::Kernel& kernel_;
+  Window window_;
+  ValueId in_, out_, residual_ = kAbsent;
+  RowShape in_shape_, out_shape_;
+  const float* weights_ = nullptr;
+  const float* bias_ = nullptr;
+  kernels::Epilogue epilogue_;
+};
+
+class DepthwiseOp final : public RowOp {
+ public:
+  DepthwiseOp(const LowerContext& context, const Conv& conv)
+      : kernel_(kernels::depthwise::select(context.isa)), window_(window_of(context, conv)), chunks_(context.chunks), in_(context.node.inputs[0]), out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))), out_shape_(row_shape(context.output_shape())) {
+    weights_ = context.packed(1, "depthwise", [](const Tensor& weight) {
+      const auto channels = static_cast<std::size_t>(weight.shape()[0]), taps = static_cast<std::size_t>(weight.shape()[2] * weight.shape()[3]);
+      AlignedBuffer packed(channels * taps * sizeof(float));
+      const auto values = weight.values<float>();
+      for (std::size_t c = 0; c < channels; ++c)
+        for (std::size_t t = 0; t < taps; ++t) packed.floats()[t * channels + c] = values[c * taps + t];
+      return packed;
+    });
+    bias_ = context.constant(2);
+    const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
+    epilogue_ = lowered.epilogue;
+    residual_ = lowered.residual;
+  }
+
+  void run(const StepContext& step) const override {
+    const std::int64_t rows = step.row_end - step.row_begin, chunk = std::max<std::int64_t>(0, step.chunk);
+    const std::int64_t offset = step.chunk < 0 ? 0 : chunks_.begin(step.chunk);
+    const float** in_rows = step.pointers;
+    const float** out_rows = in_rows + rows * window_.kernel_h;
+    const float** residual_rows = out_rows + rows;
+    const Rows in(step, in_, chunk), out(step, out_, chunk), residual(step, residual_, 0);
+    tap_rows(in, window_, step.row_begin, step.row_end, in_shape_.rows, in_rows);
+    for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r);
+    for (std::int64_t r = 0; residual && r < rows; ++r) residual_rows[r] = residual(step.row_begin + r);
+    kernels::depthwise::Args args;
+    args.rows = static_cast<std::size_t>(rows);
+    args.in_rows = in_rows;
+    args.out_rows = const_cast<float**>(out_rows);
+    args.residual_rows = residual ? residual_rows : nullptr;
+    args.width_in = static_cast<std::size_t>(in_shape_.width);
+    args.width_out = static_cast<std::size_t>(out_shape_.width);
+    args.kernel_h = static_cast<std::size_t>(window_.kernel_h);
+    args.kernel_w = static_cast<std::size_t>(window_.kernel_w);
+    args.stride_w = static_cast<std::size_t>(window_.stride_w);
+    args.dilation_w = static_cast<std::size_t>(window_.dilation_w);
+    args.pad_left = static_cast<std::size_t>(window_.pad_left);
+    args.channels = static_cast<std::size_t>(step.chunk < 0 ? out_shape_.channels : chunks_.size(step.chunk));
+    args.in_pixel_stride = step.views[in_].pixel_stride;
+    args.out_pixel_stride = step.views[out_].pixel_stride;
+    args.residual_pixel_stride = out_shape_.channels;
+    args.weights = weights_ + offset;
+    args.weight_stride = out_shape_.channels;
+    args.bias = bias_ ? bias_ + offset : nullptr;
+    args.epilogue = epilogue_;
+    kernel_.run(args);
+  }
+
+  std::size_t pointer_count(std::int64_t rows) const override { return static_cast<std::size_t>(rows * (window_.kernel_h + 2)); }
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::depthwise::Kernel& kernel_;
+  Window window_;
+  ChunkInfo chunks_;
+  ValueId in_, out_, residual_ = kAbsent;
+  RowShape in_shape_, out_shape_;
+  const float* weights_ = nullptr;
+  const float* bias_ = nullptr;
+  kernels::Epilogue epilogue_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowOp> lower_conv(const LowerContext& context) { return std::make_unique<ConvOp>(context, std::get<Conv>(context.node.op)); }
+std::unique_ptr<RowOp> lower_matmul(const LowerContext& context) { return std::make_unique<ConvOp>(context, std::get<MatMul>(context.node.op)); }
+std::unique_ptr<RowOp> lower_winograd(const LowerContext& context) { return std::make_unique<WinogradOp>(context, std::get<Conv>(context.node.op)); }
+std::unique_ptr<RowOp> lower_depthwise(const LowerContext& context) { return std::make_unique<DepthwiseOp>(context, std::get<Conv>(context.node.op)); }
+
+}  // namespace colonnade

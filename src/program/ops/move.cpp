@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that only move: layout changes at the borders, concat, slice, pad, depth to space.
+#include "kernels/move/move.hpp"
+
+#include <cstring>
+
+#include "base/checked.hpp"
+#include "program/lower.hpp"
+#include "program/ops/rows.hpp"
+
+namespace colonnade {
+namespace {
+
+using kernels::move::CopyArgs;
+
+/// Between planes [image][channel][row][column] of a whole tensor and channels-last rows.
+class LayoutOp final : public RowOp {
+ public:
+  LayoutOp(const LowerContext& context, bool to_last)
+      : kernel_(kernels::move::select(context.isa)), to_last_(to_last), in_(context.node.inputs[0]), out_(context.node.outputs[0]),
+        shape_(row_shape(to_last ? context.output_shape() : context.input_shape(0))) {}
+
+  void run(const StepContext& step) const override {
+    const Rows rows(step, to_last_ ? out_ : in_, 0);
+    float* planes = whole(step, to_last_ ? in_ : out_) + step.image * shape_.rows * shape_.row_elements();
+    const std::ptrdiff_t plane_stride = shape_.rows * shape_.width;
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
+      float* plane_row = planes + r * shape_.width;
+      const auto width = static_cast<std::size_t>(shape_.width), channels = static_cast<std::size_t>(shape_.channels);
+      if (to_last_) kernel_.planes_to_pixels({width, channels, plane_row, plane_stride, rows(r), shape_.channels});
+      else kernel_.pixels_to_planes({width, channels, rows(r), shape_.channels, plane_row, plane_stride});
+    }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::move::Kernel& kernel_;
+  bool to_last_;
+  ValueId in_, out_;
+  RowShape shape_;
+};
+
+/// Swaps two axes of a whole tensor [outer][first][second] -> [outer][second][first]; units are the outer indices.
+class SwapAxesOp final : public RowOp {
+ public:
+  explicit SwapAxesOp(const LowerContext& context)
+      : kernel_(kernels::move::select(context.isa)), swap_(*axis_swap_of(context.input_shape(0), std::get<Transpose>(context.node.op).perm)), in_(context.node.inputs[0]), out_(context.node.outputs[0]) {}
+
+  void run(const StepContext& step) const override {
+    const std::int64_t elements = swap_.first * swap_.second;
+    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit)
+      kernel_.pixels_to_planes({static_cast<std::size_t>(swap_.first), static_cast<std::size_t>(swap_.second), whole(step, in_) + unit * elements, swap_.second,
+                                whole(step, out_) + unit * elements, swap_.first});
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::move::Kernel& kernel_;
+  AxisSwap swap_;
+  ValueId in_, out_;
+};
+
+/// Concatenation along the channels or the width.
+class ConcatOp final : public RowOp {
+ public:
+  ConcatOp(const LowerContext& context, const Concat& concat) : kernel_(kernels::move::select(context.isa)), out_(context.node.outputs[0]), shape_(row_shape(context.output_shape())) {
+    const auto rank = static_cast<std::int64_t>(context.output_shape().size());
+    const bool channels = normalize_axis(concat.axis, rank, context.node) == rank - 1;
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
+      const RowShape part = row_shape(context.input_shape(i));
+      parts_.push_back({context.node.inputs[i], context.constant(i), part, offset});
+      offset += channels ? part.channels : part.width * part.channels;
+    }
+  }
+
+  void run(const StepContext& step) const override {
+    const Rows out(step, out_, 0);
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
+      for (const Part& part : parts_) {
+        const float* in = part.constant ? part.constant + (step.image * part.shape.rows + r) * part.shape.row_elements() : Rows(step, part.value, 0)(r);
+        kernel_.copy({static_cast<std::size_t>(part.shape.width), static_cast<std::size_t>(part.shape.channels), in, out(r) + part.offset, part.shape.channels, shape_.channels});
+      }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  struct Part {
+    ValueId value;
+    const float* constant;
+    RowShape shape;
+    std::int64_t offset;
+  };
+  const kernels::move::Kernel& kernel_;
+  ValueId out_;
+  RowShape shape_;
+  std::vector<Part> parts_;
+};
+
+/// Concatenation of whole tensors along an outer axis.
+class ConcatOuterOp final : public RowOp {
+ public:
+  ConcatOuterOp(const LowerContext& context, const Concat& concat) : out_(context.node.outputs[0]) {
+    const Shape& shape = context.output_shape();
+    const auto axis = static_cast<std::size_t>(normalize_axis(concat.axis, static_cast<std::int64_t>(shape.size()), context.node));
+    outer_ = element_count(std::span(shape).first(axis));
+    for (std::size_t i = 0; i < context.node.inputs.size(); ++i)
+      parts_.push_back({context.node.inputs[i], context.constant(i), element_count(context.input_shape(i)) / std::max<std::int64_t>(1, outer_)});
+  }
+
+  void run(const StepContext& step) const override {
+    float* out = whole(step, out_);
+    for (std::int64_t i = 0; i < outer_; ++i)
+      for (const Part& part : parts_) {
+        const float* in = part.constant ? part.constant : whole(step, part.value);
+        std::memcpy(out, in + i * part.elements, static_cast<std::size_t>(part.elements) * sizeof(float));
+        out += part.elements;
+      }
+  }
+
+  std::string_view kernel() const override { return "memcpy"; }
+
+ private:
+  struct Part {
+    ValueId value;
+    const float* constant;
+    std::int64_t elements;
+  };
+  ValueId out_;
+  std::int64_t outer_ = 1;
+  std::vector<Part> parts_;
+};
+
+class SliceOp final : public RowOp {
+ public:
+  explicit SliceOp(const LowerContext& context)
+      : kernel_(kernels::move::select(context.isa)), in_(context.node.inputs[0]), out_(context.node.outputs[0]), in_shape_(row_shape(context.input_shape(0))), shape_(row_shape(context.output_shape())) {
+    const auto axes = *slice_axes_of(context.graph, context.node);
+    const bool image = axes.size() == 4;
+    rows_ = axes[image ? 1 : 0];
+    width_ = image ? axes[2] : SliceAxis{0, 1, 1};
+    channels_ = axes.back();
+  }
+
+  void run(const StepContext& step) const override {
+    const Rows in(step, in_, 0), out(step, out_, 0);
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
+      kernel_.copy({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels),
+                    in(rows_.start + r * rows_.step) + width_.start * in_shape_.channels + channels_.start, out(r), in_shape_.channels * width_.step, shape_.channels});
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::move::Kernel& kernel_;
+  ValueId in_, out_;
+  RowShape in_shape_, shape_;
+  SliceAxis rows_, width_, channels_;
+};
+
+/// Constant padding of rows, width and channels.
+class PadOp final : public RowOp {
+ public:
+  explicit PadOp(const LowerContext& context)
+      : kernel_(kernels::move::select(context.isa)), in_(context.node.inputs[0]), out_(context.node.outputs[0]), in_shape_(row_shape(context.input_shape(0))), shape_(row_shape(context.output_shape())),
+        pads_(*pad_axes_of(context.graph, context.node)) {
+    if (const auto value = constant_floats(context.graph, context.node, 2)) value_ = value->front();
+  }
+
+  void run(const StepContext& step) const override {
+    const Rows in(step, in_, 0), out(step, out_, 0);
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
+      const std::int64_t y = r - pads_[1].begin;
+      kernel_.fill({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels), out(r), shape_.channels, value_});
+      if (y < 0 || y >= in_shape_.rows) continue;
+      kernel_.copy({static_cast<std::size_t>(in_shape_.width), static_cast<std::size_t>(in_shape_.channels), in(y), out(r) + pads_[2].begin * shape_.channels + pads_[3].begin, in_shape_.channels,
+                    shape_.channels});
+    }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::move::Kernel& kernel_;
+  ValueId in_, out_;
+  RowShape in_shape_, shape_;
+  std::vector<Interval> pads_;
+  float value_ = 0;
+};
+
+class DepthToSpaceOp final : public RowOp {
+ public:
+  DepthToSpaceOp(const LowerContext& context, std::int64_t block)
+      : kernel_(kernels::move::select(context.isa)), block_(block), in_(context.node.inputs[0]), out_(context.node.outputs[0]), in_shape_(row_shape(context.input_shape(0))),
+        shape_(row_shape(context.output_shape())) {}
+
+  void run(const StepContext& step) const override {
+    const Rows in(step, in_, 0), out(step, out_, 0);
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
+      for (std::int64_t bx = 0; bx < block_; ++bx)
+        kernel_.copy({static_cast<std::size_t>(in_shape_.width), static_cast<std::size_t>(shape_.channels), in(r / block_) + (r % block_ * block_ + bx) * shape_.channels, out(r) + bx * shape_.channels,
+                      in_shape_.channels, block_ * shape_.channels});
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::move::Kernel& kernel_;
+  std::int64_t block_;
+  ValueId in_, out_;
+  RowShape in_shape_, shape_;
+};
+
+class SpaceToDepthOp final : public RowOp {
+ public:
+  SpaceToDepthOp(const LowerContext& context, std::int64_t block)
+      : kernel_(kernels::move::select(context.isa)), block_(block), in_(context.node.inputs[0]), out_(context.node.outputs[0]), in_shape_(row_shape(context.input_shape(0))),
+        shape_(row_shape(context.output_shape())) {}
+
+  void run(const StepContext& step) const override {
+    const Rows in(step, in_, 0), out(step, out_, 0);
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
+      for (std::int64_t by = 0; by < block_; ++by)
+        for (std::int64_t bx = 0; bx < block_; ++bx)
+          kernel_.copy({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(in_shape_.channels), in(r * block_ + by) + bx * in_shape_.channels,
+                        out(r) + (by * block_ + bx) * in_shape_.channels, block_ * in_shape_.channels, shape_.channels});
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::move::Kernel& kernel_;
+  std::int64_t block_;
+  ValueId in_, out_;
+  RowShape in_shape_, shape_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowOp> lower_to_channels_last(const LowerContext& context) { return std::make_unique<LayoutOp>(context, true); }
+std::unique_ptr<RowOp> lower_to_channels_first(const LowerContext& context) { return std::make_unique<LayoutOp>(context, false); }
+std::unique_ptr<RowOp> lower_swap_axes(const LowerContext& context) { return std::make_unique<SwapAxesOp>(context); }
+std::unique_ptr<RowOp> lower_concat(const LowerContext& context) { return std::make_unique<ConcatOp>(context, std::get<Concat>(context.node.op)); }
+std::unique_ptr<RowOp> lower_concat_outer(const LowerContext& context) { return std::make_unique<ConcatOuterOp>(context, std::get<Concat>(context.node.op)); }
+std::unique_ptr<RowOp> lower_slice(const LowerContext& context) { return std::make_unique<SliceOp>(context); }
+std::unique_ptr<RowOp> lower_pad(const LowerContext& context) { return std::make_unique<PadOp>(context); }
+std::unique_ptr<RowOp> lower_depth_to_space(const LowerContext& context) {
+  return std::make_unique<DepthToSpaceOp>(context, std::get<DepthToSpace>(context.node.op).block);
+}
+std::unique_ptr<RowOp> lower_space_to_depth(const LowerContext& context) {
+  return std::make_unique<SpaceToDepthOp>(context, std::get<SpaceToDepth>(context.node.op).block);
+}
+
+}  // namespace colonnade

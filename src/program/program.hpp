@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan lowered to what a session obeys: flat lists of steps, operators with kernel pointers and packed weights, and views that
+// say where each thread finds the rows of a value. Immutable; shared by sessions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "colonnade/colonnade.hpp"
+
+namespace colonnade {
+
+/// Where one thread finds the rows of a value. Offsets and chunk_stride count bytes, the other strides floats.
+struct View {
+  std::int32_t base = 0;              ///< index into Frame::bases
+  std::int32_t ring_rows = 0;         ///< 0: a whole tensor, row r of image n at offset + n * image_stride + r * row_stride
+  std::int32_t band_begin = 0;        ///< ring: first row of this thread
+  std::int32_t head_end = 0;          ///< ring: rows [band_begin, head_end) lie at head_offset, never recycled
+  std::int32_t next_begin = 0;        ///< ring: rows from here on are the next thread's, at next_offset
+  std::int64_t offset = 0;
+  std::int64_t head_offset = 0;
+  std::int64_t next_offset = 0;
+  std::int64_t chunk_stride = 0;      ///< 0: not chunked
+  std::int64_t row_stride = 0;
+  std::int64_t image_stride = 0;
+  std::int64_t pixel_stride = 0;      ///< channels of a chunk, or all
+
+  float* row(std::byte* const* bases, std::int64_t image, std::int64_t r, std::int64_t chunk = 0) const {
+    std::byte* memory = bases[base] + chunk * chunk_stride;
+    if (ring_rows == 0) return reinterpret_cast<float*>(memory + offset) + image * image_stride + r * row_stride;
+    if (r >= next_begin) return reinterpret_cast<float*>(memory + next_offset) + (r - next_begin) * row_stride;
+    if (r < head_end) return reinterpret_cast<float*>(memory + head_offset) + (r - band_begin) * row_stride;
+    return reinterpret_cast<float*>(memory + offset) + (r % ring_rows) * row_stride;
+  }
+};
+
+/// What an operator gets to run a step.
+struct StepContext {
+  std::byte* const* bases = nullptr;  ///< arena, constants' zero base, inputs, outputs
+  const View* views = nullptr;        ///< this thread's, by value
+  std::int64_t image = 0;
+  std::int64_t row_begin = 0;
+  std::int64_t row_end = 0;
+  std::int64_t chunk = -1;
+  const float** pointers = nullptr;   ///< room for RowOp::pointer_count entries
+  float* scratch = nullptr;           ///< the segment's scratch of this thread
+};
+
+/// One node, ready to run any rows of it.
+class RowOp {
+ public:
+  virtual ~RowOp() = default;
+  virtual void run(const StepContext& context) const = 0;
+  /// Row pointers that a step of `rows` rows needs.
+  virtual std::size_t pointer_count(std::int64_t rows) const { return static_cast<std::size_t>(rows); }
+  /// Name of the kernel or island, for printing.
+  virtual std::string_view kernel() const = 0;
+};
+
+struct Instruction {
+  enum class Kind : std::uint8_t { run, wait };
+  Kind kind = Kind::run;
+  bool publish = false;
+  std::int32_t op = 0;                ///< index into Program::ops
+  std::int32_t row_begin = 0;
+  std::int32_t row_end = 0;
+  std::int32_t chunk = -1;
+};
+
+struct ProgramSegment {
+  std::vector<std::vector<Instruction>> threads;   ///< one list a thread; a single list when images are shared
+  bool share_images = false;
+  std::int64_t images = 1;
+  std::int64_t scratch_offset = 0;
+  std::int64_t scratch_bytes = 0;
+  int participants = 1;                            ///< threads that have work
+};
+
+struct Island {
+  std::string node, op, engine, reason;
+};
+
+/// A graph output whose bytes are made elsewhere: an input, a constant, a view of another output.
+struct OutputCopy {
+  std::int32_t base = 0;
+  std::int64_t offset = 0;
+  std::int32_t output = 0;
+  std::int64_t bytes = 0;
+};
+
+struct Program {
+  static constexpr int kArena = 0;
+  static constexpr int kFirstInput = 1;
+  int threads = 1;
+  std::int64_t arena_bytes = 0;
+  std::int64_t weights_bytes = 0;
+  std::size_t pointer_count = 0;                   ///< of the largest step
+  std::vector<std::unique_ptr<RowOp>> ops;         ///< by node; null for views
+  std::vector<std::string> op_names;               ///< node names
+  std::vector<std::string> op_kinds;
+  std::vector<ProgramSegment> segments;
+  std::vector<std::vector<View>> views;            ///< [thread][value]
+  std::vector<const std::byte*> constants;         ///< bases after inputs and outputs
+  std::vector<std::shared_ptr<const void>> owned;  ///< constants and packed weights
+  std::vector<OutputCopy> copies;
+  std::vector<Island> islands;
+  std::vector<DType> input_types, output_types;
+  std::vector<Shape> input_shapes, output_shapes;
+  double flop = 0;
+
+  std::size_t base_count() const { return 1 + input_shapes.size() + output_shapes.size() + constants.size(); }
+};
+
+std::string to_text(const Program& program);
+
+}  // namespace colonnade

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/aligned_buffer.hpp"
+
+namespace colonnade {
+
+/// Packed weights by the constant they were packed from and the format. Holds them as long as a program does.
+/// Safe to use from several threads.
+class WeightStore {
+ public:
+  /// The packed form of `constant`; `pack` makes it when no program has it.
+  std::shared_ptr<const AlignedBuffer> get(const std::shared_ptr<const Tensor>& constant, const std::string& format,
+                                           const std::function<AlignedBuffer(const Tensor&)>& pack);
+
+ private:
+  struct Entry {
+    std::weak_ptr<const Tensor> constant;
+    std::weak_ptr<const AlignedBuffer> packed;
+  };
+  std::mutex mutex_;
+  std::map<std::pair<const Tensor*, std::string>, Entry> entries_;
+};
+
+}  // namespace colonnade

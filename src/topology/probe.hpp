@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sources that detect_topology puts together. Each says what it knows and leaves the rest empty.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "topology/topology.hpp"
+
+namespace colonnade {
+
+/// Processors the affinity mask of this process allows, in rising order; empty when the mask cannot be read.
+std::vector<int> allowed_processors();
+
+struct HardwareProbe {
+  std::string cpu_model;
+  std::vector<Core> cores;         ///< physical cores with at least one allowed processor; domains numbered from 0
+  std::vector<CacheLevel> caches;  ///< the smallest data cache of each level over those cores
+};
+
+/// The machine as hwloc sees it, within `allowed` (empty: every processor). A non-null `synthetic` is an hwloc
+/// synthetic description taken instead of this machine. Empty members where hwloc knows nothing.
+HardwareProbe probe_hardware(std::span<const int> allowed, const char* synthetic = nullptr);
+
+/// Bytes of the data cache of a level by sysconf, else by cpuid; 0 when neither knows.
+std::int64_t probe_cache_bytes(int level);
+
+/// `known`, with levels 1 to 3 that are missing taken from `bytes_of`; where no level is known at all, common sizes.
+/// Caches of level 1 and 2 belong to one core, level 3 to `core_count`.
+std::vector<CacheLevel> complete_caches(std::vector<CacheLevel> known, std::int64_t (*bytes_of)(int level),
+                                        int core_count);
+
+/// Rates to expect of a core, from its tier, its caches and the number of cores beside it.
+Rates default_rates(const Topology& topology);
+
+/// The tier that `value` names; throws Error{invalid_argument} that names `source` and the host's tiers otherwise.
+kernels::Isa parse_tier(const std::string& value, const char* source, kernels::Isa host);
+
+}  // namespace colonnade

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "topology/topology.hpp"
+
+namespace colonnade {
+namespace {
+
+std::string bytes_text(std::int64_t bytes) {
+  constexpr std::int64_t kKiB = 1024;
+  constexpr std::int64_t kMiB = kKiB * 1024;
+  constexpr std::int64_t kGiB = kMiB * 1024;
+  const auto in = [&](std::int64_t unit) { return static_cast<double>(bytes) / static_cast<double>(unit); };
+  if (bytes >= kGiB) return fmt::format("{:.4g} GiB", in(kGiB));
+  if (bytes >= kMiB) return fmt::format("{:.4g} MiB", in(kMiB));
+  return fmt::format("{:.4g} KiB", in(kKiB));
+}
+
+std::string count_text(int count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+int l3_domain_count(const Topology& topology) {
+  int highest = 0;
+  for (const Core& core : topology.cores) highest = std::max(highest, core.l3_domain);
+  return highest + 1;
+}
+
+std::string processors_text(const Topology& topology) {
+  std::string list;
+  for (const Core& core : topology.cores) list += (list.empty() ? "" : " ") + std::to_string(core.os_processor);
+  return list;
+}
+
+}  // namespace
+
+std::string to_text(const Topology& topology) {
+  const int siblings = topology.cores.empty() ? 1 : topology.cores.front().smt_siblings;
+  std::string text = fmt::format("cpu      {}\n", topology.cpu_model);
+  text += fmt::format("isa      {}\n", kernels::name_of(topology.isa));
+  text += fmt::format("cores    {}, {} each, {}, {}; processors {}\n",
+                      count_text(static_cast<int>(topology.cores.size()), "core"), count_text(siblings, "thread"),
+                      count_text(topology.numa_nodes, "NUMA node"), count_text(l3_domain_count(topology), "L3 domain"),
+                      processors_text(topology));
+  for (const CacheLevel& cache : topology.caches) {
+    text += fmt::format("L{}       {} for {}\n", cache.level, bytes_text(cache.bytes),
+                        count_text(cache.sharing_cores, "core"));
+  }
+  text += fmt::format("memory   {}\n", bytes_text(topology.memory_bytes));
+  text += topology.cpu_quota > 0 ? fmt::format("quota    {:.2f} cores\n", topology.cpu_quota) : "quota    none\n";
+  text += fmt::format("threads  {}\n", topology.default_threads());
+  const Rates& rates = topology.rates;
+  text += fmt::format(
+      "rates    fma {:.4g} GFLOP/s, L2 {:.4g}, L3 {:.4g}, DRAM {:.4g} GB/s, barrier {:.2g} us, step {:.2g} us\n",
+      rates.fma_gflops, rates.l2_gbs, rates.l3_gbs, rates.dram_gbs, rates.barrier_us, rates.step_us);
+  return text;
+}
+
+}  // namespace colonnade

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// One convolution for the tests: sizes, random operands in guarded memory, and the same sum in double precision.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/gemm/gemm.hpp"
+#include "kernels_gemm/guarded.hpp"
+
+namespace colonnade::testing {
+
+struct ConvSizes {
+  std::size_t height_in = 1;
+  std::size_t width_in = 1;
+  std::size_t channels_in = 1;
+  std::size_t channels_out = 1;
+  std::size_t kernel_h = 1;
+  std::size_t kernel_w = 1;
+  std::size_t stride = 1;
+  std::size_t dilation = 1;
+  std::size_t pad = 0;
+  std::size_t in_gap = 0;   ///< floats between pixels beyond the channels
+  std::size_t out_gap = 0;
+
+  std::size_t height_out() const { return (height_in + 2 * pad - (kernel_h - 1) * dilation - 1) / stride + 1; }
+  std::size_t width_out() const { return (width_in + 2 * pad - (kernel_w - 1) * dilation - 1) / stride + 1; }
+  std::size_t k() const { return kernel_h * kernel_w * channels_in; }
+  bool possible() const {
+    return height_in + 2 * pad > (kernel_h - 1) * dilation && width_in + 2 * pad > (kernel_w - 1) * dilation;
+  }
+};
+
+std::string describe(const ConvSizes& sizes);
+
+using Rows = std::vector<GuardedFloats>;
+
+/// Rows of `width` pixels, `stride` floats apart, `channels` each; every row in its own guarded memory.
+Rows make_rows(std::size_t rows, std::size_t width, std::size_t channels, std::size_t stride, std::uint64_t seed);
+
+struct ConvCase {
+  ConvCase(const ConvSizes& sizes, std::uint64_t seed);
+
+  /// Arguments for the whole convolution into `out`.
+  kernels::gemm::ConvArgs args(Rows& out);
+  Rows make_out(std::uint64_t seed) const;
+  /// Sum with bias and the sum of absolute values, in double.
+  struct Exact {
+    double sum;
+    double magnitude;
+  };
+  Exact exact(std::size_t y, std::size_t x, std::size_t channel) const;
+  float weight(std::size_t channel_out, std::size_t channel_in, std::size_t ky, std::size_t kx) const;
+
+  ConvSizes sizes;
+  Rows in;
+  GuardedFloats weights;  ///< [channels_out][channels_in][kernel_h][kernel_w]
+  GuardedFloats packed;
+  GuardedFloats bias;
+  std::vector<const float*> in_table;
+  std::vector<float*> out_table;
+};
+
+/// Runs `body` once for every kernel that this host runs, and prints which.
+template <class Table, class Body>
+void for_each_kernel(const Table& table, Body body) {
+  for (const auto& kernel : table) {
+    if (kernel.isa > kernels::host_isa()) {
+      std::printf("[ skipped  ] %s: the host lacks %s\n", kernel.name, kernels::name_of(kernel.isa));
+      continue;
+    }
+    std::printf("[ kernel   ] %s\n", kernel.name);
+    body(kernel);
+  }
+}
+
+}  // namespace colonnade::testing

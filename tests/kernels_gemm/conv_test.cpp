@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels_gemm/conv_case.hpp"
+
+namespace colonnade::testing {
+namespace {
+
+using kernels::gemm::ConvArgs;
+using kernels::gemm::Kernel;
+
+/// One rounding a product and sum: at most (k + 1) * 2^-24 of the sum of absolute values, doubled without FMA.
+double tolerance(double magnitude, std::size_t k) { return 0x1p-23 * static_cast<double>(k + 2) * magnitude; }
+
+/// Runs the whole convolution with each kernel; checks every output, the gaps between pixels and the canaries.
+void check(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed) {
+  ConvCase c(sizes, seed);
+  Rows out = c.make_out(seed + 2);
+  const Rows before = c.make_out(seed + 2);
+  const ConvArgs args = c.args(out);
+  kernel.run(args);
+  const std::size_t stride = sizes.channels_out + sizes.out_gap;
+  for (std::size_t y = 0; y < args.rows; ++y) {
+    ASSERT_TRUE(out[y].intact()) << describe(sizes);
+    for (std::size_t i = 0; i < out[y].size(); ++i) {
+      const std::size_t x = i / stride;
+      const std::size_t channel = i % stride;
+      if (channel >= sizes.channels_out) {
+        ASSERT_EQ(out[y][i], before[y][i]) << kernel.name << ' ' << describe(sizes) << " wrote between pixels";
+        continue;
+      }
+      const ConvCase::Exact exact = c.exact(y, x, channel);
+      ASSERT_NEAR(out[y][i], exact.sum, tolerance(exact.magnitude, sizes.k()))
+          << kernel.name << ' ' << describe(sizes) << " seed " << seed << " at y" << y << " x" << x << " c" << channel;
+    }
+  }
+}
+
+TEST(Conv, PointwiseOfOddSizes) {
+  for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
+    std::uint64_t seed = 1;
+    for (const std::size_t channels_out : {1, 2, 3, 5, 15, 16, 17, 31, 33, 48, 64, 65, 96, 100, 144}) {
+      for (std::size_t width = 1; width <= 31; width += width < 20 ? 1 : 3) {
+        const std::size_t channels_in = 1 + (seed * 7) % 37;
+        ASSERT_NO_FATAL_FAILURE(check(kernel, {.height_in = 2, .width_in = width, .channels_in = channels_in,
+                                               .channels_out = channels_out, .in_gap = seed % 2 * 3,
+                                               .out_gap = seed % 3}, seed));
+        ++seed;
+      }
+    }
+  });
+}
+
+TEST(Conv, KernelsStridesAndPadding) {
+  const ConvSizes shapes[] = {
+      {.kernel_h = 3, .kernel_w = 3, .pad = 1},
+      {.kernel_h = 3, .kernel_w = 3, .pad = 0},
+      {.kernel_h = 5, .kernel_w = 5, .pad = 2},
+      {.kernel_h = 7, .kernel_w = 7, .stride = 2, .pad = 3},
+      {.kernel_h = 1, .kernel_w = 7, .pad = 3},
+      {.kernel_h = 7, .kernel_w = 1, .pad = 3},
+      {.kernel_h = 3, .kernel_w = 3, .stride = 2, .pad = 1},
+      {.kernel_h = 1, .kernel_w = 1, .stride = 2, .pad = 0},
+      {.kernel_h = 2, .kernel_w = 2, .stride = 3, .pad = 1},
+      {.kernel_h = 3, .kernel_w = 3, .dilation = 2, .pad = 2},
+      {.kernel_h = 3, .kernel_w = 3, .dilation = 3, .pad = 1},
+      {.kernel_h = 3, .kernel_w = 3, .dilation = 18, .pad = 18},
+      {.kernel_h = 3, .kernel_w = 3, .stride = 2, .dilation = 5, .pad = 11},
+      {.kernel_h = 1, .kernel_w = 41, .pad = 20},
+      {.kernel_h = 4, .kernel_w = 4, .stride = 4, .pad = 9},
+  };
+  for_each_kernel(kernels::gemm::table(), [&](const Kernel& kernel) {
+    std::uint64_t seed = 1000;
+    for (ConvSizes sizes : shapes) {
+      for (const std::size_t width : {1, 2, 3, 4, 5, 7, 8, 11, 13, 17, 23, 37}) {
+        for (const std::size_t channels_in : {1, 3, 4, 17}) {
+          const std::size_t channels_out[] = {1, 5, 16, 24, 33, 48, 64, 100};
+          ++seed;
+          sizes.height_in = 1 + seed % 5;
+          sizes.width_in = width;
+          sizes.channels_in = channels_in;
+          sizes.channels_out = channels_out[seed % 8];
+          sizes.in_gap = seed % 3 == 0 ? 2 : 0;
+          sizes.out_gap = seed % 5 == 0 ? 1 : 0;
+          if (!sizes.possible()) continue;
+          ASSERT_NO_FATAL_FAILURE(check(kernel, sizes, seed));
+        }
+      }
+    }
+  });
+}
+
+TEST(Conv, LongSums) {
+  for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
+    check(kernel, {.height_in = 3, .width_in = 7, .channels_in = 512, .channels_out = 65, .kernel_h = 3, .kernel_w = 3,
+                   .pad = 1}, 2001);
+    check(kernel, {.width_in = 1, .channels_in = 1280, .channels_out = 1000}, 2002);
+    check(kernel, {.width_in = 2, .channels_in = 1024, .channels_out = 257}, 2003);
+    check(kernel, {.width_in = 15, .channels_in = 1024, .channels_out = 33}, 2004);
+  });
+}
+
+TEST(Conv, NoBiasNoRowsNoPixels) {
+  for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
+    ConvCase c({.height_in = 2, .width_in = 9, .channels_in = 6, .channels_out = 20}, 3001);
+    Rows out = c.make_out(3002);
+    const Rows before = c.make_out(3002);
+    ConvArgs args = c.args(out);
+    args.rows = 0;
+    kernel.run(args);
+    args.rows = 2;
+    args.width_out = 0;
+    kernel.run(args);
+    for (std::size_t i = 0; i < out[0].size(); ++i) ASSERT_EQ(out[0][i], before[0][i]);
+    args.width_out = 9;
+    args.bias = nullptr;
+    kernel.run(args);
+    for (std::size_t i = 0; i < out[1].size(); ++i) {
+      const ConvCase::Exact exact = c.exact(1, i / 20, i % 20);
+      ASSERT_NEAR(out[1][i], exact.sum - static_cast<double>(c.bias[i % 20]), tolerance(exact.magnitude, 6));
+    }
+  });
+}
+
+TEST(Conv, PackFillsTheLastPanelWithZeros) {
+  const std::size_t k = 3;
+  const std::size_t n = 21;
+  std::vector<float> source(k * n);
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<float>(i + 1);
+  GuardedFloats packed(kernels::gemm::packed_floats(k, n));
+  kernels::gemm::pack(source.data(), 1, static_cast<std::ptrdiff_t>(k), k, n, packed.data());
+  ASSERT_EQ(packed.size(), 2 * k * 16);
+  for (std::size_t i = 0; i < packed.size(); ++i) {
+    const std::size_t column = i / (k * 16) * 16 + i % 16;
+    const std::size_t row = i % (k * 16) / 16;
+    ASSERT_EQ(packed[i], column < n ? source[column * k + row] : 0.0f) << i;
+  }
+}
+
+TEST(Conv, TableIsBestFirstAndSelectFindsEveryTier) {
+  const auto table = kernels::gemm::table();
+  for (std::size_t i = 1; i < table.size(); ++i) EXPECT_GT(table[i - 1].isa, table[i].isa);
+  for (const kernels::Isa isa : kernels::kAllIsas) EXPECT_LE(kernels::gemm::select(isa).isa, isa);
+  EXPECT_EQ(kernels::gemm::select(kernels::Isa::baseline).isa, kernels::Isa::baseline);
+}
+
+}  // namespace
+}  // namespace colonnade::testing

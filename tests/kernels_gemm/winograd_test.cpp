@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/winograd/winograd.hpp"
+#include "kernels_gemm/activation.hpp"
+#include "kernels_gemm/conv_case.hpp"
+
+namespace colonnade::testing {
+namespace {
+
+using kernels::winograd::Args;
+using kernels::winograd::Kernel;
+using kernels::winograd::kTile;
+
+struct WinogradCase {
+  WinogradCase(const ConvSizes& sizes, std::uint64_t seed)
+      : conv(sizes, seed),
+        packed(kernels::winograd::packed_floats(sizes.channels_in, sizes.channels_out)),
+        workspace(kernels::winograd::workspace_floats(sizes.channels_in, sizes.channels_out)) {
+    kernels::winograd::pack(conv.weights.data(), sizes.channels_in, sizes.channels_out, packed.data());
+  }
+
+  Args args(Rows& out) {
+    const ConvSizes& s = conv.sizes;
+    const std::size_t tile_rows = (s.height_out() + kTile - 1) / kTile;
+    in_table.clear();
+    out_table.clear();
+    for (std::size_t i = 0; i < tile_rows * kTile + 2; ++i) {
+      in_table.push_back(i >= s.pad && i - s.pad < s.height_in ? conv.in[i - s.pad].data() : nullptr);
+    }
+    for (std::size_t i = 0; i < tile_rows * kTile; ++i) {
+      out_table.push_back(i < s.height_out() ? out[i].data() : nullptr);
+    }
+    Args a;
+    a.tile_rows = tile_rows;
+    a.in_rows = in_table.data();
+    a.out_rows = out_table.data();
+    a.width_in = s.width_in;
+    a.width_out = s.width_out();
+    a.pad_left = s.pad;
+    a.channels_in = s.channels_in;
+    a.channels_out = s.channels_out;
+    a.in_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_in + s.in_gap);
+    a.out_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_out + s.out_gap);
+    a.residual_pixel_stride = a.out_pixel_stride;
+    a.weights = packed.data();
+    a.bias = conv.bias.data();
+    a.workspace = workspace.data();
+    return a;
+  }
+
+  ConvCase conv;
+  GuardedFloats packed;
+  GuardedFloats workspace;
+  std::vector<const float*> in_table;
+  std::vector<float*> out_table;
+};
+
+ConvSizes sizes_3x3(std::size_t height, std::size_t width, std::size_t channels_in, std::size_t channels_out,
+                    std::size_t pad = 1) {
+  return {.height_in = height, .width_in = width, .channels_in = channels_in, .channels_out = channels_out,
+          .kernel_h = 3, .kernel_w = 3, .pad = pad};
+}
+
+/// Inputs and weights are in [-1, 1): the transforms err like the root of the number of channels, the sums like itself.
+double tolerance(std::size_t channels_in) {
+  const auto n = static_cast<double>(channels_in);
+  return 8e-6 * std::sqrt(n + 8) + 5e-7 * n;
+}
+
+void check(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed) {
+  WinogradCase c(sizes, seed);
+  Rows out = c.conv.make_out(seed + 2);
+  const Rows before = c.conv.make_out(seed + 2);
+  kernel.run(c.args(out));
+  ASSERT_TRUE(c.workspace.intact());
+  const std::size_t stride = sizes.channels_out + sizes.out_gap;
+  for (std::size_t y = 0; y < out.size(); ++y) {
+    ASSERT_TRUE(out[y].intact()) << describe(sizes);
+    for (std::size_t i = 0; i < out[y].size(); ++i) {
+      if (i % stride >= sizes.channels_out) {
+        ASSERT_EQ(out[y][i], before[y][i]) << kernel.name << ' ' << describe(sizes) << " wrote between pixels";
+        continue;
+      }
+      const double exact = c.conv.exact(y, i / stride, i % stride).sum;
+      ASSERT_NEAR(out[y][i], exact, tolerance(sizes.channels_in))
+          << kernel.name << ' ' << describe(sizes) << " seed " << seed << " at y" << y << " x" << i / stride << " c"
+          << i % stride;
+    }
+  }
+}
+
+TEST(Winograd, OddSizes) {
+  for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
+    std::uint64_t seed = 100;
+    const std::size_t channels[] = {1, 2, 3, 5, 15, 16, 17, 31, 33, 48, 64, 65};
+    for (std::size_t width = 1; width <= 20; ++width) {
+      for (const std::size_t channels_in : channels) {
+        ConvSizes sizes = sizes_3x3(1 + seed % 9, width, channels_in, channels[seed % 11], seed % 3);
+        sizes.in_gap = seed % 4 == 0 ? 5 : 0;
+        sizes.out_gap = seed % 5 == 0 ? 3 : 0;
+        if (sizes.possible()) {
+          ASSERT_NO_FATAL_FAILURE(check(kernel, sizes, seed));
+        }
+        ++seed;
+      }
+    }
+  });
+}
+
+TEST(Winograd, ManyChannelsAndManyBlocks) {
+  for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
+    ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_3x3(9, 61, 24, 40), 1));
+    ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_3x3(5, 13, 256, 96), 2));
+    ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_3x3(4, 7, 1024, 16), 3));
+    ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_3x3(4, 7, 16, 1030), 4));
+  });
+}
+
+TEST(Winograd, SameBitsHoweverTileRowsAreSplit) {
+  for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
+    for (const std::size_t width : {3, 29, 56, 131}) {
+      WinogradCase c(sizes_3x3(19, width, 20, 70), 7);
+      Rows whole = c.conv.make_out(8);
+      kernel.run(c.args(whole));
+      Rows parts = c.conv.make_out(8);
+      Args args = c.args(parts);
+      for (std::size_t row = 0; row < args.tile_rows; ++row) {
+        Args part = args;
+        part.tile_rows = 1;
+        part.in_rows += row * kTile;
+        part.out_rows += row * kTile;
+        kernel.run(part);
+      }
+      for (std::size_t y = 0; y < whole.size(); ++y) {
+        ASSERT_EQ(std::memcmp(whole[y].data(), parts[y].data(), whole[y].size() * sizeof(float)), 0) << kernel.name;
+      }
+    }
+  });
+}
+
+TEST(Winograd, SameBitsInStripsOfWholeTiles) {
+  for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
+    WinogradCase c(sizes_3x3(6, 30, 17, 33), 17);
+    Rows whole = c.conv.make_out(18);
+    kernel.run(c.args(whole));
+    Rows parts = c.conv.make_out(18);
+    for (const std::size_t x : {0, 8, 12, 24}) {
+      Args args = c.args(parts);
+      const std::size_t until = x == 0 ? 8 : x == 8 ? 12 : x == 12 ? 24 : 30;
+      for (const float*& row : c.in_table) {
+        if (row != nullptr && x > 0) row += (x - 1) * 17;
+      }
+      for (float*& row : c.out_table) {
+        if (row != nullptr) row += x * 33;
+      }
+      args.pad_left = x == 0 ? 1 : 0;
+      args.width_in = std::min<std::size_t>(until + 1, 30) - (x == 0 ? 0 : x - 1);
+      args.width_out = until - x;
+      kernel.run(args);
+    }
+    for (std::size_t y = 0; y < whole.size(); ++y) {
+      ASSERT_EQ(std::memcmp(whole[y].data(), parts[y].data(), whole[y].size() * sizeof(float)), 0) << kernel.name;
+    }
+  });
+}
+
+/// act(sum + residual) and act(sum) + residual, from the sums of a run without them; `in_place`: out is the residual.
+void check_epilogue(const Kernel& kernel, std::size_t channels_out, const kernels::UnaryOp& op, bool after,
+                    bool in_place) {
+  WinogradCase c(sizes_3x3(6, 11, 9, channels_out), 27);
+  Rows sums = c.conv.make_out(28);
+  kernel.run(c.args(sums));
+  const Rows added = c.conv.make_out(29);
+  Rows out = c.conv.make_out(29);
+  Args args = c.args(out);
+  std::vector<const float*> residual(args.tile_rows * kTile, nullptr);
+  for (std::size_t y = 0; y < out.size(); ++y) residual[y] = in_place ? out[y].data() : added[y].data();
+  args.residual_rows = residual.data();
+  args.epilogue = {op, after};
+  kernel.run(args);
+  for (std::size_t i = 0; i < out[5].size(); ++i) {
+    const double add = static_cast<double>(added[5][i]);
+    const double before = static_cast<double>(after ? sums[5][i] : sums[5][i] + added[5][i]);
+    const double active = activate(op, before, i % channels_out);
+    const double expected = after ? active + add : active;
+    if (std::isnan(expected)) {
+      ASSERT_TRUE(std::isnan(out[5][i]));
+      continue;
+    }
+    ASSERT_NEAR(out[5][i], expected, activation_tolerance(op, before) + 0x1p-22 * std::fabs(add))
+        << kernel.name << " activation " << static_cast<int>(op.kind) << " of " << before;
+  }
+}
+
+TEST(Winograd, EveryActivationAndResidual) {
+  GuardedFloats slopes(64);
+  Random(3).fill(slopes.span());
+  for_each_kernel(kernels::winograd::table(), [&](const Kernel& kernel) {
+    for (const std::size_t channels_out : {5, 33, 64}) {
+      for (const auto& op : every_activation(slopes.data() + (64 - channels_out))) {
+        for (const bool after : {false, true}) {
+          for (const bool in_place : {false, true}) {
+            ASSERT_NO_FATAL_FAILURE(check_epilogue(kernel, channels_out, op, after, in_place));
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(Winograd, NoBias) {
+  for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
+    WinogradCase c(sizes_3x3(4, 6, 4, 18), 37);
+    Rows with = c.conv.make_out(38);
+    kernel.run(c.args(with));
+    std::fill(c.conv.bias.span().begin(), c.conv.bias.span().end(), 0.0f);
+    Rows zero = c.conv.make_out(38);
+    kernel.run(c.args(zero));
+    Rows without = c.conv.make_out(38);
+    Args args = c.args(without);
+    args.bias = nullptr;
+    kernel.run(args);
+    for (std::size_t i = 0; i < zero[2].size(); ++i) ASSERT_EQ(zero[2][i], without[2][i]);
+    EXPECT_NE(with[2][0], zero[2][0]);
+  });
+}
+
+TEST(Winograd, TableIsBestFirstAndSelectFindsEveryTier) {
+  const auto table = kernels::winograd::table();
+  for (std::size_t i = 1; i < table.size(); ++i) EXPECT_GT(table[i - 1].isa, table[i].isa);
+  for (const kernels::Isa isa : kernels::kAllIsas) EXPECT_LE(kernels::winograd::select(isa).isa, isa);
+}
+
+}  // namespace
+}  // namespace colonnade::testing

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/move/move.hpp"
+
+#include "kernels_rows/support.hpp"
+
+namespace colonnade::kernels::test {
+namespace {
+
+constexpr std::size_t kPixelCounts[] = {1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 50};
+
+std::ptrdiff_t step(std::size_t stride) { return static_cast<std::ptrdiff_t>(stride); }
+
+TEST(Move, CopyAndFill) {
+  for (const auto& kernel : runnable(move::table())) {
+    for (const std::size_t channels : kChannelCounts) {
+      for (const std::size_t gap : {0u, 3u}) {
+        const std::size_t pixels = 4;
+        const std::size_t out_stride = channels + 2 * gap;
+        const auto values = random_floats((pixels - 1) * (channels + gap) + channels, 1);
+        Guarded in(values, gap ? Edge::front : Edge::back);
+        Guarded copied((pixels - 1) * out_stride + channels);
+        Guarded filled((pixels - 1) * out_stride + channels);
+        kernel.copy({pixels, channels, in.data(), copied.data(), step(channels + gap), step(out_stride)});
+        kernel.fill({pixels, channels, filled.data(), step(out_stride), 2.5f});
+        for (std::size_t i = 0; i < copied.values().size(); ++i) {
+          const std::size_t c = i % out_stride;
+          if (c < channels) {
+            ASSERT_EQ(copied.data()[i], values[i / out_stride * (channels + gap) + c]) << kernel.name;
+            ASSERT_EQ(filled.data()[i], 2.5f) << kernel.name;
+          } else {
+            ASSERT_TRUE(std::isnan(copied.data()[i]) && std::isnan(filled.data()[i])) << kernel.name;
+          }
+        }
+        ASSERT_TRUE(copied.intact() && filled.intact());
+      }
+    }
+    kernel.copy({0, 4, nullptr, nullptr, 4, 4});
+    kernel.fill({0, 4, nullptr, 4, 1});
+  }
+}
+
+void check_layouts(const move::Kernel& kernel, std::size_t pixels, std::size_t channels, std::size_t gap) {
+  const std::size_t plane = pixels + gap;
+  const std::size_t pixel = channels + gap;
+  const auto planes = random_floats((channels - 1) * plane + pixels, 1);
+  Guarded in(planes, gap ? Edge::front : Edge::back);
+  Guarded woven((pixels - 1) * pixel + channels);
+  Guarded apart(planes.size());
+  kernel.planes_to_pixels({pixels, channels, in.data(), step(plane), woven.data(), step(pixel)});
+  kernel.pixels_to_planes({pixels, channels, woven.data(), step(pixel), apart.data(), step(plane)});
+  for (std::size_t p = 0; p < pixels; ++p) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      ASSERT_EQ(woven.data()[p * pixel + c], planes[c * plane + p]) << "pixel " << p << " channel " << c;
+      ASSERT_EQ(apart.data()[c * plane + p], planes[c * plane + p]) << "pixel " << p << " channel " << c;
+    }
+  }
+  std::size_t untouched = 0;
+  for (const float x : woven.values()) untouched += std::isnan(x) ? 1 : 0;
+  ASSERT_EQ(untouched, (pixels - 1) * gap);
+  ASSERT_TRUE(woven.intact() && apart.intact());
+}
+
+TEST(Move, LayoutsBothWays) {
+  for (const auto& kernel : runnable(move::table())) {
+    for (const std::size_t channels : kChannelCounts) {
+      for (const std::size_t pixels : kPixelCounts) {
+        for (const std::size_t gap : {0u, 5u}) {
+          SCOPED_TRACE(::testing::Message() << kernel.name << " " << pixels << " x " << channels << " gap " << gap);
+          check_layouts(kernel, pixels, channels, gap);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+void check_resize(const move::Kernel& kernel, std::size_t taps_y, std::size_t taps_x, std::size_t channels, bool ones) {
+  const std::size_t width_in = 9;
+  const std::size_t width_out = 14;
+  const std::size_t stride = channels + 1;
+  std::mt19937 generator(5);
+  std::vector<std::int32_t> columns(width_out * taps_x);
+  for (auto& column : columns) column = static_cast<std::int32_t>(generator() % width_in);
+  const auto row_weights = ones ? std::vector<float>(taps_y, 1.0f) : random_floats(taps_y, 2);
+  const auto column_weights = ones ? std::vector<float>(width_out * taps_x, 1.0f) : random_floats(width_out * taps_x, 3);
+  Guarded in(random_floats((taps_y * width_in - 1) * stride + channels, 4), Edge::back);
+  Guarded out((width_out - 1) * stride + channels);
+  std::vector<const float*> rows;
+  for (std::size_t j = 0; j < taps_y; ++j) rows.push_back(in.data() + j * width_in * stride);
+  kernel.resize({width_out, channels, taps_y, taps_x, rows.data(), row_weights.data(), columns.data(),
+                 column_weights.data(), out.data(), step(stride), step(stride)});
+  for (std::size_t x = 0; x < width_out; ++x) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      double want = 0;
+      for (std::size_t j = 0; j < taps_y; ++j) {
+        for (std::size_t i = 0; i < taps_x; ++i) {
+          const auto column = static_cast<std::size_t>(columns[x * taps_x + i]);
+          want += static_cast<double>(row_weights[j]) * column_weights[x * taps_x + i] * rows[j][column * stride + c];
+        }
+      }
+      const double tolerance = ones && taps_x * taps_y == 1 ? 0 : 6e-8 * static_cast<double>(taps_x * taps_y + 4);
+      ASSERT_NEAR(out.data()[x * stride + c], want, tolerance) << kernel.name << " x " << x << " c " << c;
+    }
+  }
+  ASSERT_TRUE(out.intact());
+}
+
+TEST(Move, Resize) {
+  for (const auto& kernel : runnable(move::table())) {
+    for (const std::size_t channels : kChannelCounts) {
+      check_resize(kernel, 1, 1, channels, true);
+      check_resize(kernel, 1, 1, channels, false);
+      check_resize(kernel, 2, 2, channels, false);
+      check_resize(kernel, 1, 2, channels, false);
+      check_resize(kernel, 4, 4, channels, false);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace colonnade::kernels::test

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/norm/norm.hpp"
+
+#include "kernels_rows/support.hpp"
+
+namespace colonnade::kernels::test {
+namespace {
+
+constexpr std::size_t kChannels[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 67, 131, 257};
+constexpr double kRounding = 6e-8;
+
+/// Pixels `gap` floats apart, in and out, and a copy to work on in place.
+struct Rows {
+  std::size_t pixels, channels, stride;
+  std::vector<float> values;
+  Guarded in, out, same;
+
+  Rows(std::size_t p, std::size_t c, std::size_t gap, float low, float high)
+      : pixels(p),
+        channels(c),
+        stride(c + gap),
+        values(random_floats((p - 1) * stride + c, static_cast<unsigned>(c), low, high)),
+        in(values, gap ? Edge::front : Edge::back),
+        out(values.size()),
+        same(values, Edge::back) {}
+
+  std::ptrdiff_t step() const { return static_cast<std::ptrdiff_t>(stride); }
+
+  /// Compares every output with want(pixel's values, channel); in place must give the same bits.
+  template <class Want>
+  void check(Want want, double tolerance, const char* name) {
+    for (std::size_t p = 0; p < pixels; ++p) {
+      const float* pixel = values.data() + p * stride;
+      for (std::size_t c = 0; c < channels; ++c) {
+        const std::size_t i = p * stride + c;
+        const double w = want(pixel, c);
+        ASSERT_NEAR(out.data()[i], w, tolerance * (1 + std::fabs(w))) << name << " channels " << channels << " c " << c;
+        ASSERT_EQ(0, std::memcmp(out.data() + i, same.data() + i, sizeof(float))) << name << " in place " << channels;
+      }
+    }
+    ASSERT_TRUE(out.intact() && same.intact());
+  }
+};
+
+double log_sum_exp(const float* x, std::size_t n) {
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += std::exp(static_cast<double>(x[i]) - x[0]);
+  return x[0] + std::log(sum);
+}
+
+TEST(Norm, Softmax) {
+  for (const auto& kernel : runnable(norm::table())) {
+    for (const std::size_t channels : kChannels) {
+      for (const bool log : {false, true}) {
+        Rows rows(3, channels, channels % 3, -30, 30);
+        kernel.softmax({3, channels, rows.in.data(), rows.out.data(), rows.step(), rows.step(), log});
+        kernel.softmax({3, channels, rows.same.data(), rows.same.data(), rows.step(), rows.step(), log});
+        rows.check(
+            [&](const float* x, std::size_t c) {
+              const double y = x[c] - log_sum_exp(x, channels);
+              return log ? y : std::exp(y);
+            },
+            kRounding * (8 + std::sqrt(static_cast<double>(channels))), kernel.name);
+      }
+    }
+  }
+}
+
+TEST(Norm, SoftmaxOfLargeAndInfiniteValues) {
+  for (const auto& kernel : runnable(norm::table())) {
+    std::vector<float> x = {3e38f, -3e38f, 3e38f, -std::numeric_limits<float>::infinity(), 0};
+    kernel.softmax({1, 5, x.data(), x.data(), 5, 5, false});
+    EXPECT_EQ(x, (std::vector<float>{0.5f, 0, 0.5f, 0, 0})) << kernel.name;
+  }
+}
+
+TEST(Norm, LayerNorm) {
+  for (const auto& kernel : runnable(norm::table())) {
+    for (const std::size_t channels : kChannels) {
+      for (const int form : {0, 1, 2}) {
+        const bool rms = form == 2;
+        Rows rows(3, channels, channels % 2, -1, 3);
+        Guarded scale(random_floats(channels, 5), Edge::back);
+        Guarded bias(random_floats(channels, 6), Edge::back);
+        const float* shift = form == 1 ? nullptr : bias.data();
+        const float epsilon = 1e-3f;
+        kernel.layer_norm({3, channels, rows.in.data(), rows.out.data(), rows.step(), rows.step(), scale.data(), shift,
+                           epsilon, rms});
+        kernel.layer_norm({3, channels, rows.same.data(), rows.same.data(), rows.step(), rows.step(), scale.data(), shift,
+                           epsilon, rms});
+        const auto want = [&](const float* x, std::size_t c) {
+          double mean = 0;
+          double square = 0;
+          for (std::size_t i = 0; i < channels && !rms; ++i) mean += x[i] / static_cast<double>(channels);
+          for (std::size_t i = 0; i < channels; ++i) square += (x[i] - mean) * (x[i] - mean) / static_cast<double>(channels);
+          return (x[c] - mean) / std::sqrt(square + epsilon) * scale.data()[c] + (shift ? shift[c] : 0.0f);
+        };
+        rows.check(want, 200 * kRounding, kernel.name);
+      }
+    }
+  }
+}
+
+double reduced(norm::Reduction op, const std::vector<float>& x, std::size_t pixels, std::size_t stride, std::size_t c) {
+  double sum = 0;
+  double largest = x[c];
+  double smallest = x[c];
+  for (std::size_t p = 0; p < pixels; ++p) {
+    const double v = x[p * stride + c];
+    sum += v;
+    largest = std::max(largest, v);
+    smallest = std::min(smallest, v);
+  }
+  switch (op) {
+    case norm::Reduction::sum: return sum;
+    case norm::Reduction::mean: return sum / static_cast<double>(pixels);
+    case norm::Reduction::max: return largest;
+    case norm::Reduction::min: return smallest;
+  }
+  return 0;
+}
+
+TEST(Norm, Reduce) {
+  for (const auto& kernel : runnable(norm::table())) {
+    for (const std::size_t channels : kChannels) {
+      for (const std::size_t pixels : {1u, 2u, 127u, 128u, 129u, 300u}) {
+        for (const auto op : {norm::Reduction::sum, norm::Reduction::mean, norm::Reduction::max, norm::Reduction::min}) {
+          const std::size_t stride = channels + pixels % 2;
+          const auto values = random_floats((pixels - 1) * stride + channels, 8);
+          Guarded in(values, Edge::back);
+          Guarded out(channels);
+          kernel.reduce({op, pixels, channels, in.data(), out.data(), static_cast<std::ptrdiff_t>(stride)});
+          const bool exact = op == norm::Reduction::max || op == norm::Reduction::min;
+          const double tolerance = exact ? 0 : kRounding * 30 * (op == norm::Reduction::sum ? static_cast<double>(pixels) : 2);
+          for (std::size_t c = 0; c < channels; ++c) {
+            ASSERT_NEAR(out.data()[c], reduced(op, values, pixels, stride, c), tolerance)
+                << kernel.name << " channels " << channels << " pixels " << pixels;
+          }
+          ASSERT_TRUE(out.intact());
+        }
+      }
+    }
+  }
+}
+
+TEST(Norm, ReduceKeepsNan) {
+  for (const auto& kernel : runnable(norm::table())) {
+    for (const std::size_t at : {0u, 20u, 46u}) {
+      std::vector<float> x(47, 1.0f);
+      x[at] = std::nanf("");
+      float out = 0;
+      kernel.reduce({norm::Reduction::max, 47, 1, x.data(), &out, 1});
+      EXPECT_TRUE(std::isnan(out)) << kernel.name;
+    }
+  }
+}
+
+TEST(Norm, ReduceDoesNotDependOnChannelSplits) {
+  for (const auto& kernel : runnable(norm::table())) {
+    const auto values = random_floats(300 * 99, 8);
+    std::vector<float> whole(99), parts(99);
+    kernel.reduce({norm::Reduction::sum, 300, 99, values.data(), whole.data(), 99});
+    const std::size_t cuts[] = {0, 5, 21, 85, 99};
+    for (std::size_t i = 0; i + 1 < std::size(cuts); ++i) {
+      kernel.reduce({norm::Reduction::sum, 300, cuts[i + 1] - cuts[i], values.data() + cuts[i], parts.data() + cuts[i], 99});
+    }
+    EXPECT_EQ(whole, parts) << kernel.name;
+  }
+}
+
+TEST(Norm, InstanceNorm) {
+  for (const auto& kernel : runnable(norm::table())) {
+    for (const std::size_t channels : kChannels) {
+      for (const std::size_t pixels : {1u, 3u, 130u, 257u}) {
+        Rows rows(pixels, channels, channels % 2, 1, 3);
+        Guarded scale(random_floats(channels, 5), Edge::back);
+        Guarded bias(random_floats(channels, 6), Edge::back);
+        Guarded scratch(2 * channels);
+        const float epsilon = 1e-3f;
+        kernel.instance_norm({pixels, channels, rows.in.data(), rows.out.data(), rows.step(), rows.step(), scale.data(),
+                              bias.data(), epsilon, scratch.data()});
+        kernel.instance_norm({pixels, channels, rows.same.data(), rows.same.data(), rows.step(), rows.step(), scale.data(),
+                              bias.data(), epsilon, scratch.data()});
+        std::vector<double> mean(channels), factor(channels);
+        for (std::size_t c = 0; c < channels; ++c) {
+          mean[c] = reduced(norm::Reduction::mean, rows.values, pixels, rows.stride, c);
+          double square = 0;
+          for (std::size_t p = 0; p < pixels; ++p) square += std::pow(rows.values[p * rows.stride + c] - mean[c], 2);
+          factor[c] = scale.data()[c] / std::sqrt(square / static_cast<double>(pixels) + epsilon);
+        }
+        rows.check([&](const float* x, std::size_t c) { return (x[c] - mean[c]) * factor[c] + bias.data()[c]; },
+                   300 * kRounding, kernel.name);
+        ASSERT_TRUE(scratch.intact());
+      }
+    }
+  }
+}
+
+TEST(Norm, LocalResponse) {
+  for (const auto& kernel : runnable(norm::table())) {
+    for (const std::size_t channels : kChannels) {
+      for (const std::size_t size : {1u, 2u, 3u, 5u, 9u}) {
+        const float beta = size == 2 ? 0.5f : size == 3 ? 0.6f : size == 9 ? 1.0f : 0.75f;
+        Rows rows(2, channels, channels % 3, -3, 3);
+        kernel.lrn({2, channels, rows.in.data(), rows.out.data(), rows.step(), rows.step(), size, 0.3f, beta, 1.5f});
+        std::copy(rows.out.values().begin(), rows.out.values().end(), rows.same.data());
+        rows.check(
+            [&](const float* x, std::size_t c) {
+              double sum = 0;
+              for (std::size_t j = 0; j < channels; ++j) {
+                if (j + (size - 1) / 2 >= c && j <= c + size / 2) sum += static_cast<double>(x[j]) * x[j];
+              }
+              return x[c] / std::pow(1.5f + 0.3f / static_cast<double>(size) * sum, static_cast<double>(beta));
+            },
+            12 * kRounding, kernel.name);
+      }
+    }
+  }
+}
+
+TEST(Norm, EmptyCallsTouchNothing) {
+  for (const auto& kernel : runnable(norm::table())) {
+    kernel.softmax({0, 5, nullptr, nullptr, 5, 5, false});
+    kernel.layer_norm({0, 5, nullptr, nullptr, 5, 5, nullptr, nullptr, 0, false});
+    kernel.reduce({norm::Reduction::sum, 3, 0, nullptr, nullptr, 5});
+    kernel.instance_norm({0, 5, nullptr, nullptr, 5, 5, nullptr, nullptr, 0, nullptr});
+    kernel.lrn({0, 5, nullptr, nullptr, 5, 5, 3, 1, 1, 1});
+    float out[2] = {7, 7};
+    kernel.reduce({norm::Reduction::sum, 0, 2, nullptr, out, 5});
+    EXPECT_EQ(out[0] + out[1], 0) << kernel.name;
+  }
+}
+
+}  // namespace
+}  // namespace colonnade::kernels::test

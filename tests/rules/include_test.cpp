@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The include table: what each folder may include. A change here is a change of the architecture.
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+
+#include "rules/source_tree.hpp"
+
+namespace colonnade {
+namespace {
+
+using test::is_cpp;
+using test::kSourceRoot;
+using test::source_files;
+using test::SourceFile;
+
+struct Rule {
+  std::string folder;
+  std::vector<std::string> may_include;  ///< besides itself; "kernels/" stands for every family
+};
+
+const std::vector<Rule>& include_table() {
+  static const std::vector<Rule> table = {
+      {"include", {}},
+      {"src/base", {"include"}},
+      {"src/topology", {"include", "src/base", "kernels/base", "kernels/peak"}},
+      {"src/graph", {"include", "src/base"}},
+      {"src/reference", {"include", "src/graph", "src/base"}},
+      {"src/passes", {"include", "src/graph", "src/reference", "src/base"}},
+      {"src/plan", {"include", "src/graph", "src/topology", "src/base", "kernels/"}},
+      {"src/program", {"include", "src/plan", "src/graph", "src/reference", "src/topology", "src/base", "kernels/"}},
+      {"src/runtime", {"include", "src/program", "src/topology", "src/base"}},
+      {"src/api", {"include", "src/", "frontends/onnx", "kernels/"}},
+      {"kernels/winograd", {"kernels/base", "kernels/gemm"}},  // its 36 products are gemm's micro-kernel
+      {"kernels", {"kernels/base"}},
+      {"frontends/onnx", {"include", "src/graph", "src/base"}},
+      {"frontends/cli", {"include"}},
+      {"frontends/server", {"include"}},
+      {"frontends/python", {"include"}},
+  };
+  return table;
+}
+
+/// Other libraries, and the only places that know them.
+const std::vector<Rule>& library_table() {
+  static const std::vector<Rule> table = {
+      {"hwloc", {"src/topology/hwloc.cpp"}},
+      {"dnnl", {"src/program/"}},
+      {"oneapi/", {"src/program/"}},
+      {"onnx/", {"frontends/onnx/"}},
+      {"google/protobuf/", {"frontends/onnx/"}},
+      {"omp.h", {"src/runtime/", "src/topology/measure.cpp"}},
+      {"CLI/", {"frontends/cli/"}},
+      {"png", {"frontends/cli/"}},
+      {"jpeglib", {"frontends/cli/"}},
+      {"fmt/", {"src/", "frontends/"}},
+      {"nlohmann/", {"src/", "frontends/"}},
+  };
+  return table;
+}
+
+bool has_prefix_in(const std::string& text, const std::vector<std::string>& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [&](const std::string& p) { return text.starts_with(p); });
+}
+
+/// The folder of the table that a path lies in; a kernel family counts as a folder of its own.
+std::string folder_of(const std::string& path) {
+  const std::size_t first = path.find('/');
+  if (path.starts_with("include/")) return "include";
+  const std::size_t second = path.find('/', first + 1);
+  return path.substr(0, second);
+}
+
+struct Include {
+  std::string name;
+  bool quoted = false;
+  std::size_t line = 0;
+};
+
+std::vector<Include> includes_of(const SourceFile& file) {
+  static const std::regex regex(R"re(^\s*#\s*include\s*(["<])([^">]+)[">])re");
+  std::vector<Include> includes;
+  for (std::size_t i = 0; i < file.lines.size(); ++i) {
+    std::smatch match;
+    if (std::regex_search(file.lines[i], match, regex)) includes.push_back({match[2], match[1] == "\"", i + 1});
+  }
+  return includes;
+}
+
+/// The file of the tree that a quoted include means, searched as the compiler does; empty when it is none of ours.
+std::string resolve(const std::string& from, const std::string& name) {
+  const std::string own_folder = from.substr(0, from.rfind('/') + 1);
+  for (const std::string& base :
+       {own_folder, std::string("include/"), std::string("src/"), std::string(), std::string("frontends/cli/")}) {
+    const std::string path = (std::filesystem::path(base) / name).lexically_normal().generic_string();
+    if (std::filesystem::exists(kSourceRoot / path)) return path;
+  }
+  return {};
+}
+
+std::vector<SourceFile> engine_files() { return source_files({"include", "src", "kernels", "frontends"}, is_cpp); }
+
+const Rule* rule_of(const std::string& folder) {
+  for (const Rule& rule : include_table()) {
+    if (folder == rule.folder || (rule.folder == "kernels" && folder.starts_with("kernels/"))) return &rule;
+  }
+  return nullptr;
+}
+
+TEST(Includes, FollowTheTable) {
+  std::size_t checked = 0;
+  for (const SourceFile& file : engine_files()) {
+    const std::string folder = folder_of(file.path);
+    const Rule* rule = rule_of(folder);
+    ASSERT_NE(rule, nullptr) << file.path << ": the table has no row for this folder";
+    for (const Include& include : includes_of(file)) {
+      const std::string target = resolve(file.path, include.name);
+      if (target.empty()) {
+        EXPECT_FALSE(include.quoted) << file.path << ":" << include.line << ": no file " << include.name;
+        continue;
+      }
+      ++checked;
+      EXPECT_TRUE(folder_of(target) == folder || has_prefix_in(target, rule->may_include))
+          << file.path << ":" << include.line << ": " << folder << " may not include " << target;
+    }
+  }
+  EXPECT_GT(checked, 30u);
+}
+
+TEST(Includes, OtherLibrariesStayBehindOneFolder) {
+  for (const SourceFile& file : engine_files()) {
+    for (const Include& include : includes_of(file)) {
+      if (!resolve(file.path, include.name).empty()) continue;
+      for (const Rule& library : library_table()) {
+        if (!include.name.starts_with(library.folder)) continue;
+        EXPECT_TRUE(has_prefix_in(file.path, library.may_include))
+            << file.path << ":" << include.line << ": <" << include.name << "> belongs elsewhere";
+      }
+    }
+  }
+}
+
+TEST(Includes, PublicHeadersNeedTheStandardLibraryOnly) {
+  for (const SourceFile& file : source_files({"include"}, is_cpp)) {
+    for (const Include& include : includes_of(file)) {
+      const bool standard = include.name.find('/') == std::string::npos && !include.quoted;
+      EXPECT_TRUE(standard || include.name.starts_with("colonnade/")) << file.path << ": " << include.name;
+    }
+  }
+}
+
+/// Inline functions of the library, compiled for one tier, could be linked into another.
+TEST(Includes, KernelsUseNoContainersNoThreads) {
+  const std::set<std::string> allowed = {"cstddef", "cstdint",     "cstring", "cmath",       "climits",    "cfloat",
+                                         "span",    "type_traits", "utility", "immintrin.h", "arm_neon.h", "limits"};
+  for (const SourceFile& file : source_files({"kernels"}, is_cpp)) {
+    for (const Include& include : includes_of(file)) {
+      if (include.quoted || include.name.starts_with("xsimd/")) continue;
+      EXPECT_TRUE(allowed.contains(include.name)) << file.path << ":" << include.line << ": <" << include.name << ">";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace colonnade

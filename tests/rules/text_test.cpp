@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "rules/source_tree.hpp"
+
+namespace colonnade {
+namespace {
+
+using test::is_cpp;
+using test::is_script;
+using test::source_files;
+using test::SourceFile;
+
+std::vector<SourceFile> all_files() {
+  return source_files({"include", "src", "kernels", "frontends", "tests", "bench", "cmake", "models"},
+                      [](const std::string& path) { return is_cpp(path) || is_script(path); });
+}
+
+/// Reports every line of C++ outside this folder that matches.
+void expect_no_line(const std::string& pattern, const char* reason) {
+  const std::regex regex(pattern);
+  for (const SourceFile& file : all_files()) {
+    if (!is_cpp(file.path) || file.path.starts_with("tests/rules/")) continue;
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      EXPECT_FALSE(std::regex_search(file.lines[i], regex)) << file.path << ":" << i + 1 << ": " << reason;
+    }
+  }
+}
+
+TEST(Text, EveryFileSaysItsLicence) {
+  const std::vector<SourceFile> files = all_files();
+  ASSERT_GT(files.size(), 30u);
+  for (const SourceFile& file : files) {
+    const bool has_interpreter = !file.lines.empty() && file.lines[0].starts_with("#!");
+    const std::size_t line = has_interpreter ? 1 : 0;
+    const std::string comment = is_cpp(file.path) ? "//" : "#";
+    ASSERT_GT(file.lines.size(), line) << file.path;
+    EXPECT_EQ(file.lines[line], comment + " SPDX-License-Identifier: Apache-2.0") << file.path;
+  }
+}
+
+TEST(Text, FilesAreAscii) {
+  for (const SourceFile& file : all_files()) {
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      const auto plain = [](char c) { return c == '\t' || (c >= ' ' && c <= '~'); };
+      EXPECT_TRUE(std::all_of(file.lines[i].begin(), file.lines[i].end(), plain)) << file.path << ":" << i + 1;
+    }
+  }
+}
+
+TEST(Text, FilesStayReadable) {
+  constexpr std::size_t kMostLines = 600;
+  constexpr std::size_t kMostColumns = 120;
+  for (const SourceFile& file : all_files()) {
+    if (!is_cpp(file.path)) continue;
+    EXPECT_LE(file.lines.size(), kMostLines) << file.path;
+    if (file.path.ends_with("_html.cpp")) continue;  // holds style sheets as raw strings
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      EXPECT_LE(file.lines[i].size(), kMostColumns) << file.path << ":" << i + 1;
+    }
+  }
+}
+
+TEST(Text, HeadersAreIncludedOnce) {
+  for (const SourceFile& file : all_files()) {
+    if (!file.path.ends_with(".hpp")) continue;
+    EXPECT_NE(std::find(file.lines.begin(), file.lines.end(), "#pragma once"), file.lines.end()) << file.path;
+  }
+}
+
+TEST(Text, NoLibraryThatGcc12Lacks) {
+  expect_no_line(R"(std::(format|expected|mdspan|print|println)\b|<(format|expected|mdspan|print)>)",
+                 "not in GCC 12's library");
+}
+
+TEST(Text, NoOpenEnds) { expect_no_line(R"(\b(TODO|FIXME|XXX|HACK)\b)", "open end"); }
+
+TEST(Text, NoUsingNamespaceInHeaders) {
+  for (const SourceFile& file : all_files()) {
+    if (!file.path.ends_with(".hpp")) continue;
+    for (const std::string& line : file.lines) EXPECT_FALSE(line.starts_with("using namespace ")) << file.path;
+  }
+}
+
+}  // namespace
+}  // namespace colonnade
