@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Malformed and malicious models: each must be refused with a one-line Error.
+#include <cmath>
+#include <cstdint>
 #include <functional>
 #include <random>
 
@@ -300,7 +302,8 @@ std::vector<Case> attribute_cases() {
       damaged("too_few_inputs", kInvalid, [](auto& m) { conv_node(m).mutable_input()->RemoveLast(); }),
       damaged("too_many_inputs", kInvalid,
               [](auto& m) {
-                for (int i = 0; i < 5; ++i) conv_node(m).add_input("w");
+                const std::string name = weight(m).name();
+                for (int i = 0; i < 5; ++i) *conv_node(m).add_input() = name;
               }),
       damaged("required_input_is_empty", kInvalid, [](auto& m) { conv_node(m).set_input(1, ""); }),
       damaged("too_many_outputs", kInvalid, [](auto& m) { conv_node(m).add_output("z"); }),
