@@ -80,10 +80,10 @@ SegmentTime::SegmentTime(const Topology& topology, int threads, std::int64_t res
     : topology_(topology), threads_(threads), far_rate_(kGiga * read_rate(topology, resident_bytes, threads)) {}
 
 void SegmentTime::add(const NodeWork& work, const NodeTraffic& traffic) {
-  compute_seconds_ += work.flop / (kGiga * work.efficiency * topology_.rates.fma_gflops);
-  const auto share = [&](std::int64_t bytes) { return static_cast<double>(bytes); };
+  compute_seconds_ += traffic.recomputed * work.flop / (kGiga * work.efficiency * topology_.rates.fma_gflops);
+  const auto share = [&](std::int64_t bytes) { return traffic.recomputed * static_cast<double>(bytes); };
   const std::int64_t moved = traffic.written_bytes + traffic.inner_bytes + traffic.outer_bytes;
-  const std::int64_t near_bytes = moved / std::max<std::int64_t>(1, traffic.rows) * traffic.rows_per_step / traffic.chunks + work.weights_bytes / traffic.chunks;
+  const std::int64_t near_bytes = moved / std::max<std::int64_t>(1, traffic.rows) * traffic.rows_per_step / (traffic.chunks * traffic.strips) + work.weights_bytes / traffic.chunks;
   const double near_rate = kGiga * read_rate(topology_, near_bytes, threads_);
   const double kept = traffic.live_rows > 0 ? static_cast<double>(std::max<std::int64_t>(0, traffic.live_rows - traffic.rows_per_step)) / static_cast<double>(traffic.rows_per_step) : 0;
   const double ring = share(traffic.live_rows > 0 ? traffic.written_bytes : 0);
@@ -91,7 +91,7 @@ void SegmentTime::add(const NodeWork& work, const NodeTraffic& traffic) {
   const std::int64_t whole = traffic.outer_bytes + (traffic.live_rows > 0 ? 0 : traffic.written_bytes);
   const double whole_rate = kGiga * read_rate(topology_, whole / threads_, threads_);
   traffic_seconds_ += kWholeOverlap * (share(whole) + share(traffic.live_rows > 0 ? 0 : traffic.written_bytes)) / whole_rate;
-  walk_seconds_ += kWeightOverlap * share(work.weights_bytes) / far_rate_;
+  walk_seconds_ += kWeightOverlap * static_cast<double>(work.weights_bytes) / far_rate_;
 }
 
 double SegmentTime::microseconds(std::int64_t walks, std::int64_t nodes) const {

@@ -26,6 +26,8 @@ struct NodeTraffic {
   std::int64_t rows_per_step = 1;
   std::int64_t live_rows = 0;        ///< ring rows of its output; 0: a whole tensor
   std::int64_t chunks = 1;
+  std::int64_t strips = 1;
+  double recomputed = 1;             ///< columns computed over columns there are
   std::int64_t written_bytes = 0;
   std::int64_t inner_bytes = 0;      ///< read from rings of the segment
   std::int64_t outer_bytes = 0;      ///< read from whole tensors

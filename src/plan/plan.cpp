@@ -7,6 +7,7 @@
 #include "base/checked.hpp"
 #include "plan/arena.hpp"
 #include "plan/segment.hpp"
+#include "plan/strips.hpp"
 
 namespace colonnade {
 namespace {
@@ -65,6 +66,34 @@ bool plan_channels(const PlanContext& context, SegmentPlan& segment, int threads
   return true;
 }
 
+/// The number of strips and the step that are predicted fastest, when the full width does not fit.
+void choose_strips(const PlanContext& context, SegmentPlan& segment, const LocalSegment& local, std::int64_t& rows_per_step, double predicted_us) {
+  constexpr std::int64_t kMaxStrips = 8;
+  constexpr double kMinGain = 0.97;
+  double best = predicted_us * kMinGain;
+  for (std::int64_t count = std::max<std::int64_t>(2, context.min_strips); count <= kMaxStrips && segment.nodes.size() > 1; count *= 2) {
+    auto strips = cut_strips(context, local, count);
+    if (!strips) return;
+    const double recomputed = recomputed_share(context, local, *strips);
+    const bool forced = context.min_strips > 1 && segment.strips.empty();
+    if (forced) segment.strips = *strips;
+    for (const std::int64_t step : step_candidates(context.rows[static_cast<std::size_t>(segment.nodes.back())].rows)) {
+      const double cost = segment_cost(context, local, step, count, recomputed);
+      if (cost >= best) continue;
+      best = segment.predicted_us = cost;
+      rows_per_step = step;
+      segment.strips = *strips;
+    }
+  }
+}
+
+/// Bytes of a row of one node's output in its widest strip.
+std::int64_t strip_row_bytes(const SegmentPlan& segment, std::size_t local, std::int64_t row_bytes, std::int64_t width) {
+  std::int64_t widest = segment.strips.empty() ? width : 0;
+  for (const auto& columns : segment.strips) widest = std::max(widest, columns[local].size());
+  return row_bytes / width * widest;
+}
+
 void add_rings(const PlanContext& context, SegmentPlan& segment, const LocalSegment& local, const ScheduleResult& schedule) {
   for (std::size_t i = 0; i < local.nodes.size(); ++i) {
     const LocalNode& node = local.nodes[i];
@@ -73,7 +102,7 @@ void add_rings(const PlanContext& context, SegmentPlan& segment, const LocalSegm
     ring.value = context.graph.nodes[static_cast<std::size_t>(node.node)].outputs[0];
     ring.rows = schedule.ring_rows[i];
     ring.head_rows = schedule.head_rows[i];
-    ring.row_bytes = context.rows[static_cast<std::size_t>(node.node)].row_bytes;
+    ring.row_bytes = strip_row_bytes(segment, i, context.rows[static_cast<std::size_t>(node.node)].row_bytes, row_shape(context.graph.value(ring.value).type.static_shape()).width);
     if (node.chunk_group >= 0) {
       const ChunkGroup& group = local.chunk_groups[static_cast<std::size_t>(node.chunk_group)];
       if (local.nodes[static_cast<std::size_t>(group.nodes.back())].node != node.node) {
@@ -92,6 +121,7 @@ void plan_rows(const PlanContext& context, SegmentPlan& segment, std::int64_t ro
   const bool share_images = threads > 1 && segment.images >= threads;
   if (!share_images && plan_channels(context, segment, threads)) return;
   const LocalSegment local = local_segment(context, segment.nodes, segment.nodes.size() > 1);
+  choose_strips(context, segment, local, rows_per_step, predicted_us);
   std::optional<ScheduleResult> schedule;
   std::int64_t bands = share_images ? 1 : threads;
   for (; !schedule; --bands) schedule = make_schedule(local, bands, rows_per_step);
@@ -246,15 +276,17 @@ Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& 
   Plan plan = plan_with(context);
   if (options.memory_limit_bytes == 0 || plan.arena_bytes <= options.memory_limit_bytes) return plan;
   std::int64_t smallest = plan.arena_bytes;
-  for (int threads = context.threads; threads >= 1; threads /= 2) {
-    PlanContext frugal = context;
-    frugal.options.schedule = Schedule::columns;
-    frugal.threads = threads;
-    Plan candidate = plan_with(frugal);
-    candidate.options = options;
-    if (candidate.arena_bytes <= options.memory_limit_bytes) return candidate;
-    smallest = std::min(smallest, candidate.arena_bytes);
-  }
+  for (int threads = context.threads; threads >= 1; threads /= 2)
+    for (const std::int64_t strips : {1, 2, 4, 8}) {
+      PlanContext frugal = context;
+      frugal.options.schedule = Schedule::columns;
+      frugal.threads = threads;
+      frugal.min_strips = strips;
+      Plan candidate = plan_with(frugal);
+      candidate.options = options;
+      if (candidate.arena_bytes <= options.memory_limit_bytes) return candidate;
+      smallest = std::min(smallest, candidate.arena_bytes);
+    }
   fail(ErrorCode::resource_limit, "memory limit of {} bytes is too small for '{}': at least {} bytes are needed", options.memory_limit_bytes, graph.name, smallest);
 }
 

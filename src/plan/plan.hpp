@@ -37,7 +37,7 @@ struct Ring {
   ValueId value = kAbsent;
   std::int64_t rows = 0;
   std::int64_t head_rows = 0;
-  std::int64_t row_bytes = 0;    ///< of one chunk
+  std::int64_t row_bytes = 0;    ///< of one chunk and the widest strip
   std::int64_t chunk_count = 1;
   std::int64_t offset = 0;
   std::int64_t thread_stride = 0;
@@ -82,6 +82,7 @@ struct SegmentPlan {
   std::vector<ChunkGroup> chunk_groups;
   std::vector<std::vector<Step>> steps;      ///< one list a thread; one list in all when images are shared
   std::vector<Interval> bands;               ///< rows of the last node, one a thread
+  std::vector<std::vector<Interval>> strips; ///< [strip][node]: output columns, halo included; empty: full width
   std::vector<Ring> rings;
   std::int64_t scratch_offset = 0;           ///< arena bytes for kernels' workspaces, `scratch_bytes` a thread
   std::int64_t scratch_bytes = 0;

@@ -49,6 +49,7 @@ std::string to_text(const Plan& plan, const Graph& graph) {
     fmt::format_to(out, "  {}: {} nodes, {}", word(segment.kind), segment.nodes.size(), word(segment.sharing));
     if (segment.images > 1) fmt::format_to(out, ", {} images", segment.images);
     if (segment.rows_per_step > 0) fmt::format_to(out, ", {} rows a step", segment.rows_per_step);
+    if (!segment.strips.empty()) fmt::format_to(out, ", {} strips", segment.strips.size());
     for (const Interval& band : segment.bands)
       if (segment.bands.size() > 1) fmt::format_to(out, " [{},{})", band.begin, band.end);
     fmt::format_to(out, ", rings {} bytes a thread, halo {} rows; {}\n", segment.ring_bytes, segment.halo_rows, segment.ends_because);

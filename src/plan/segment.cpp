@@ -89,7 +89,7 @@ double alone_cost(const PlanContext& context, std::int32_t node) {
 }  // namespace
 
 PlanContext make_context(const Graph& graph, const Topology& topology, const PlanOptions& options) {
-  PlanContext context{graph, topology, options, std::max(1, options.threads), {}, {}, {}, {}, {}, {}};
+  PlanContext context{graph, topology, options, std::max(1, options.threads), {}, {}, {}, {}, {}, {}, 1};
   for (const Node& node : graph.nodes) context.choices.push_back(choose_kernel(graph, node, options.math));
   context.rows = row_nodes(graph, context.choices);
   context.work = node_work(graph, context.choices);
@@ -145,14 +145,14 @@ LocalSegment local_segment(const PlanContext& context, const std::vector<std::in
   return segment;
 }
 
-double segment_cost(const PlanContext& context, const LocalSegment& segment, std::int64_t rows_per_step) {
+double segment_cost(const PlanContext& context, const LocalSegment& segment, std::int64_t rows_per_step, std::int64_t strips, double recomputed) {
   const auto live = estimate_ring_rows(segment, rows_per_step);
   std::int64_t sink_rows = 1, resident = 0;
   for (std::size_t i = 0; i < segment.nodes.size(); ++i) {
     const LocalNode& node = segment.nodes[i];
     const auto n = static_cast<std::size_t>(node.node);
     if (node.consumers.empty()) sink_rows = std::max(sink_rows, node.rows);
-    if (!node.whole) resident += live[i] * context.rows[n].row_bytes;
+    if (!node.whole) resident += live[i] * context.rows[n].row_bytes / strips;
     resident += context.work[n].weights_bytes;
   }
   SegmentTime time(context.topology, context.threads, resident);
@@ -165,13 +165,15 @@ double segment_cost(const PlanContext& context, const LocalSegment& segment, std
     traffic.rows = node.rows;
     traffic.rows_per_step = std::min(node.rows, round_up(ceil_div(node.rows * rows_per_step, sink_rows), node.granularity));
     traffic.live_rows = node.whole ? 0 : live[i];
+    traffic.strips = strips;
+    traffic.recomputed = recomputed;
     traffic.chunks = node.chunk_group < 0 ? 1 : segment.chunk_groups[static_cast<std::size_t>(node.chunk_group)].count();
     traffic.written_bytes = images * node.rows * context.rows[n].row_bytes;
     traffic.inner_bytes = node.inner_bytes;
     traffic.outer_bytes = node.outer_bytes;
     time.add(context.work[n], traffic);
   }
-  const std::int64_t walks = images * ceil_div(sink_rows, rows_per_step);
+  const std::int64_t walks = images * strips * ceil_div(sink_rows, rows_per_step);
   return time.microseconds(ceil_div(walks, context.threads), static_cast<std::int64_t>(segment.nodes.size()));
 }
 

@@ -108,6 +108,7 @@ class Compiler {
       view.pixel_stride = shape.channels;
       view.row_stride = shape.row_elements();
       view.image_stride = shape.rows * view.row_stride;
+      view.width = static_cast<std::int32_t>(shape.width);
     }
     switch (storage.place) {
       case Place::nowhere: case Place::ring: break;
@@ -122,6 +123,11 @@ class Compiler {
   void make_views() {
     std::vector<View> shared;
     for (std::size_t i = 0; i < graph_.values.size(); ++i) shared.push_back(whole_view(static_cast<ValueId>(i)));
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (plan_.choices[i].family != Family::to_channels_first) continue;
+      const Node& node = graph_.nodes[i];   // its output is planes: columns are those of the rows it is made from
+      shared[static_cast<std::size_t>(node.outputs[0])].width = shared[static_cast<std::size_t>(node.inputs[0])].width;
+    }
     program_->views.assign(static_cast<std::size_t>(plan_.threads), shared);
     for (const SegmentPlan& segment : plan_.segments)
       for (const Ring& ring : segment.rings) add_ring(segment, ring);
@@ -161,14 +167,37 @@ class Compiler {
       view.image_stride = 0;
       if (ring.chunk_count > 1) {
         view.chunk_stride = ring.bytes_a_thread() / ring.chunk_count;
-        view.pixel_stride = view.row_stride / row_shape(graph_.value(ring.value).type.static_shape()).width;
+        view.pixel_stride = chunk_channels(segment, *producer);
       }
+    }
+  }
+
+  static std::int64_t chunk_channels(const SegmentPlan& segment, std::int32_t node) {
+    for (const ChunkGroup& group : segment.chunk_groups)
+      if (std::find(group.nodes.begin(), group.nodes.end(), node) != group.nodes.end()) return group.chunk_channels;
+    fail(ErrorCode::internal, "ring in chunks without a chunk group");
+  }
+
+  /// The views of each strip: the values that the segment makes start at the strip's first column.
+  void add_strips(const SegmentPlan& plan, ProgramSegment& segment) {
+    for (const auto& columns : plan.strips) {
+      auto views = program_->views;
+      for (auto& thread_views : views)
+        for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+          View& view = thread_views[static_cast<std::size_t>(graph_.nodes[static_cast<std::size_t>(plan.nodes[i])].outputs[0])];
+          view.column_begin = static_cast<std::int32_t>(columns[i].begin);
+          view.width = static_cast<std::int32_t>(columns[i].size());
+          const bool planes = plan_.choices[static_cast<std::size_t>(plan.nodes[i])].family == Family::to_channels_first;
+          if (view.ring_rows == 0 && !planes) view.offset += columns[i].begin * view.pixel_stride * static_cast<std::int64_t>(sizeof(float));
+        }
+      segment.strip_views.push_back(std::move(views));
     }
   }
 
   void add_segment(const SegmentPlan& plan) {
     if (plan.kind == SegmentPlan::Kind::view) return;
     ProgramSegment segment;
+    add_strips(plan, segment);
     segment.share_images = plan.sharing == Sharing::images;
     segment.images = plan.images;
     segment.scratch_offset = plan.scratch_offset;

@@ -28,6 +28,8 @@ struct View {
   std::int64_t row_stride = 0;
   std::int64_t image_stride = 0;
   std::int64_t pixel_stride = 0;      ///< channels of a chunk, or all
+  std::int32_t column_begin = 0;      ///< the first column that rows start with: not 0 in a strip
+  std::int32_t width = 0;             ///< columns of a row, in a strip those of the strip
 
   float* row(std::byte* const* bases, std::int64_t image, std::int64_t r, std::int64_t chunk = 0) const {
     std::byte* memory = bases[base] + chunk * chunk_stride;
@@ -75,6 +77,7 @@ struct ProgramSegment {
   std::vector<std::vector<Instruction>> threads;   ///< one list a thread; a single list when images are shared
   bool share_images = false;
   std::int64_t images = 1;
+  std::vector<std::vector<std::vector<View>>> strip_views;   ///< [strip][thread][value]; empty: Program::views
   std::int64_t scratch_offset = 0;
   std::int64_t scratch_bytes = 0;
   int participants = 1;                            ///< threads that have work

@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -91,27 +92,31 @@ void Executor::run_thread(int thread) {
 
 void Executor::run_segment(std::size_t index, int thread) {
   const ProgramSegment& segment = program_->segments[index];
+  const auto strips = std::max<std::int64_t>(1, static_cast<std::int64_t>(segment.strip_views.size()));
   if (segment.share_images) {
-    for (std::int64_t image = thread; image < segment.images; image += program_->threads) run_list(index, segment.threads.front(), image, thread);
+    for (std::int64_t image = thread; image < segment.images; image += program_->threads)
+      for (std::int64_t strip = 0; strip < strips; ++strip) run_list(index, segment.threads.front(), image * strips + strip, thread);
     return;
   }
-  for (std::int64_t image = 0; image < segment.images; ++image) {
-    if (thread < segment.participants) run_list(index, segment.threads[static_cast<std::size_t>(thread)], image, thread);
-    if (segment.participants > 1 && image + 1 < segment.images) barrier_.wait();
+  for (std::int64_t round = 0; round < segment.images * strips; ++round) {
+    if (thread < segment.participants) run_list(index, segment.threads[static_cast<std::size_t>(thread)], round, thread);
+    if (segment.participants > 1 && round + 1 < segment.images * strips) barrier_.wait();
   }
 }
 
-void Executor::run_list(std::size_t segment_index, const std::vector<Instruction>& list, std::int64_t image, int thread) {
+void Executor::run_list(std::size_t segment_index, const std::vector<Instruction>& list, std::int64_t round, int thread) {
   const ProgramSegment& segment = program_->segments[segment_index];
   StepContext step;
   step.bases = bases_.data();
-  step.views = program_->views[static_cast<std::size_t>(thread)].data();
-  step.image = image;
+  const auto strips = static_cast<std::int64_t>(segment.strip_views.size());
+  const auto& views = strips > 0 ? segment.strip_views[static_cast<std::size_t>(round % strips)] : program_->views;
+  step.views = views[static_cast<std::size_t>(thread)].data();
+  step.image = strips > 0 ? round / strips : round;
   step.pointers = pointers_[static_cast<std::size_t>(thread)].data();
   step.scratch = reinterpret_cast<float*>(bases_[Program::kArena] + segment.scratch_offset + thread * segment.scratch_bytes);
   for (const Instruction& instruction : list) {
     if (instruction.kind == Instruction::Kind::wait) {
-      const std::uint64_t token = epoch(image) + static_cast<std::uint64_t>(instruction.row_end);
+      const std::uint64_t token = epoch(round) + static_cast<std::uint64_t>(instruction.row_end);
       const auto& flag = progress(thread + 1, instruction.op).token;
       spin_until([&] { return flag.load(std::memory_order_acquire) >= token || failed_.load(std::memory_order_relaxed); });
       continue;
@@ -126,7 +131,7 @@ void Executor::run_list(std::size_t segment_index, const std::vector<Instruction
       return record_failure();
     }
     if (profiling_) events_[static_cast<std::size_t>(thread)].push_back({instruction.op, static_cast<std::int32_t>(segment_index), begin, now_ns()});
-    if (instruction.publish) progress(thread, instruction.op).token.store(epoch(image) + static_cast<std::uint64_t>(instruction.row_end), std::memory_order_release);
+    if (instruction.publish) progress(thread, instruction.op).token.store(epoch(round) + static_cast<std::uint64_t>(instruction.row_end), std::memory_order_release);
   }
 }
 

@@ -60,12 +60,13 @@ class Executor {
 
   void run_thread(int thread);
   void run_segment(std::size_t index, int thread);
-  void run_list(std::size_t segment_index, const std::vector<Instruction>& list, std::int64_t image, int thread);
-  std::uint64_t epoch(std::int64_t image) const { return (run_count_ * kMaxImages + static_cast<std::uint64_t>(image)) << kRowBits; }
+  void run_list(std::size_t segment_index, const std::vector<Instruction>& list, std::int64_t round, int thread);
+  /// A round is one strip of one image; rows of later rounds and runs count as later rows.
+  std::uint64_t epoch(std::int64_t round) const { return (run_count_ * kMaxRounds + static_cast<std::uint64_t>(round)) << kRowBits; }
   Progress& progress(int thread, std::int32_t op) { return progress_[static_cast<std::size_t>(thread) * program_->ops.size() + static_cast<std::size_t>(op)]; }
   void record_failure() noexcept;
 
-  static constexpr std::uint64_t kMaxImages = 1 << 16;
+  static constexpr std::uint64_t kMaxRounds = 1 << 16;
   static constexpr unsigned kRowBits = 24;
 
   std::shared_ptr<const Program> program_;

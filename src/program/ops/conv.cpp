@@ -25,11 +25,11 @@ Window window_of(const LowerContext& context, const Conv& conv) {
 }
 
 /// Rows of the input that output rows [begin, end) read, tap by tap; null where they lie in the padding.
-void tap_rows(const Rows& in, const Window& window, std::int64_t begin, std::int64_t end, std::int64_t height, const float** rows) {
+void tap_rows(const Rows& in, const Window& window, std::int64_t skip, std::int64_t begin, std::int64_t end, std::int64_t height, const float** rows) {
   for (std::int64_t r = begin; r < end; ++r)
     for (std::int64_t ky = 0; ky < window.kernel_h; ++ky) {
       const std::int64_t y = r * window.stride_h - window.pad_top + ky * window.dilation_h;
-      *rows++ = y < 0 || y >= height ? nullptr : in(y);
+      *rows++ = y < 0 || y >= height ? nullptr : in(y) + skip * in.pixel_stride();
     }
 }
 
@@ -82,14 +82,18 @@ class ConvOp final : public RowOp {
   void run(const StepContext& step) const override {
     ConvArgs args = base_args(step);
     const Rows in(step, in_, input_chunk(step)), out(step, out_, output_chunk(step)), residual(step, residual_, 0);
+    const RowWindow row_window(in, out, window_.stride_w, window_.pad_left);
+    args.width_in = static_cast<std::size_t>(row_window.width_in);
+    args.width_out = static_cast<std::size_t>(row_window.width_out);
+    args.pad_left = static_cast<std::size_t>(row_window.pad_left);
     if (pointwise()) return run_pointwise(step, args, in, out, residual);
     const std::int64_t rows = step.row_end - step.row_begin;
     const float** in_rows = step.pointers;
     const float** out_rows = in_rows + rows * window_.kernel_h;
     const float** residual_rows = out_rows + rows;
-    tap_rows(in, window_, step.row_begin, step.row_end, in_shape_.rows, in_rows);
+    tap_rows(in, window_, row_window.skip, step.row_begin, step.row_end, in_shape_.rows, in_rows);
     for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r) + channel_offset(step);
-    for (std::int64_t r = 0; residual && r < rows; ++r) residual_rows[r] = residual(step.row_begin + r) + channel_offset(step);
+    for (std::int64_t r = 0; residual && r < rows; ++r) residual_rows[r] = residual.at(step.row_begin + r, out.column_begin()) + channel_offset(step);
     args.rows = static_cast<std::size_t>(rows);
     args.in_rows = in_rows;
     args.out_rows = const_cast<float**>(out_rows);
@@ -114,13 +118,10 @@ class ConvOp final : public RowOp {
 
   ConvArgs base_args(const StepContext& step) const {
     ConvArgs args;
-    args.width_in = static_cast<std::size_t>(in_shape_.width);
-    args.width_out = static_cast<std::size_t>(out_shape_.width);
     args.kernel_h = static_cast<std::size_t>(window_.kernel_h);
     args.kernel_w = static_cast<std::size_t>(window_.kernel_w);
     args.stride_w = static_cast<std::size_t>(window_.stride_w);
     args.dilation_w = static_cast<std::size_t>(window_.dilation_w);
-    args.pad_left = static_cast<std::size_t>(window_.pad_left);
     args.channels_in = static_cast<std::size_t>(in_shape_.channels / groups_);
     args.channels_out = static_cast<std::size_t>(out_shape_.channels / groups_);
     args.in_pixel_stride = step.views[in_].pixel_stride;
@@ -165,18 +166,19 @@ class ConvOp final : public RowOp {
 
   /// A matrix product: rows that follow each other in memory run as one wide row.
   void run_pointwise(const StepContext& step, ConvArgs& args, const Rows& in, const Rows& out, const Rows& residual) const {
-    const std::int64_t in_row = in_shape_.width * args.in_pixel_stride, out_row = out_shape_.width * args.out_pixel_stride;
+    const std::int64_t width = out.width(), column = out.column_begin();
+    const std::int64_t in_row = width * args.in_pixel_stride, out_row = width * args.out_pixel_stride;
     const bool skip_residual = step.chunk >= 0 && chunks_.role == ChunkRole::input && !chunks_.is_last(step.chunk);
     const std::int64_t offset = channel_offset(step);
     for (std::int64_t r = step.row_begin; r < step.row_end;) {
       std::int64_t end = r + 1;
       while (end < step.row_end && in(end) == in(end - 1) + in_row && out(end) == out(end - 1) + out_row &&
-             (!residual || residual(end) == residual(end - 1) + out_shape_.row_elements()))
+             (!residual || residual(end) == residual(end - 1) + width * args.residual_pixel_stride))
         ++end;
-      const float* in_row_pointer = in(r);
+      const float* in_row_pointer = in.at(r, column);
       float* out_row_pointer = out(r) + offset;
-      const float* residual_pointer = residual ? residual(r) + offset : nullptr;
-      args.width_in = args.width_out = static_cast<std::size_t>((end - r) * out_shape_.width);
+      const float* residual_pointer = residual ? residual.at(r, column) + offset : nullptr;
+      args.width_in = args.width_out = static_cast<std::size_t>((end - r) * width);
       args.in_rows = &in_row_pointer;
       args.out_rows = &out_row_pointer;
       args.residual_rows = residual && !skip_residual ? &residual_pointer : nullptr;
@@ -220,24 +222,25 @@ class WinogradOp final : public RowOp {
     const float** out_rows = in_rows + tile_rows * kTile + 2;
     const float** residual_rows = out_rows + tile_rows * kTile;
     const Rows in(step, in_, 0), out(step, out_, 0), residual(step, residual_, 0);
+    const RowWindow row_window(in, out, 1, window_.pad_left);
     for (std::int64_t i = 0; i < tile_rows * kTile + 2; ++i) {
       const std::int64_t y = step.row_begin - window_.pad_top + i;
       const bool wanted = i < step.row_end - step.row_begin + 2;
-      in_rows[i] = y < 0 || y >= in_shape_.rows || !wanted ? nullptr : in(y);
+      in_rows[i] = y < 0 || y >= in_shape_.rows || !wanted ? nullptr : in(y) + row_window.skip * in_shape_.channels;
     }
     for (std::int64_t i = 0; i < tile_rows * kTile; ++i) {
       const std::int64_t r = step.row_begin + i;
       out_rows[i] = r < step.row_end ? out(r) : nullptr;
-      residual_rows[i] = residual && r < step.row_end ? residual(r) : nullptr;
+      residual_rows[i] = residual && r < step.row_end ? residual.at(r, out.column_begin()) : nullptr;
     }
     kernels::winograd::Args args;
     args.tile_rows = static_cast<std::size_t>(tile_rows);
     args.in_rows = in_rows;
     args.out_rows = const_cast<float**>(out_rows);
     args.residual_rows = residual ? residual_rows : nullptr;
-    args.width_in = static_cast<std::size_t>(in_shape_.width);
-    args.width_out = static_cast<std::size_t>(out_shape_.width);
-    args.pad_left = static_cast<std::size_t>(window_.pad_left);
+    args.width_in = static_cast<std::size_t>(row_window.width_in);
+    args.width_out = static_cast<std::size_t>(row_window.width_out);
+    args.pad_left = static_cast<std::size_t>(row_window.pad_left);
     args.channels_in = static_cast<std::size_t>(in_shape_.channels);
     args.channels_out = static_cast<std::size_t>(out_shape_.channels);
     args.in_pixel_stride = in_shape_.channels;
@@ -288,21 +291,22 @@ class DepthwiseOp final : public RowOp {
     const float** out_rows = in_rows + rows * window_.kernel_h;
     const float** residual_rows = out_rows + rows;
     const Rows in(step, in_, chunk), out(step, out_, chunk), residual(step, residual_, 0);
-    tap_rows(in, window_, step.row_begin, step.row_end, in_shape_.rows, in_rows);
+    const RowWindow row_window(in, out, window_.stride_w, window_.pad_left);
+    tap_rows(in, window_, row_window.skip, step.row_begin, step.row_end, in_shape_.rows, in_rows);
     for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r);
-    for (std::int64_t r = 0; residual && r < rows; ++r) residual_rows[r] = residual(step.row_begin + r);
+    for (std::int64_t r = 0; residual && r < rows; ++r) residual_rows[r] = residual.at(step.row_begin + r, out.column_begin());
     kernels::depthwise::Args args;
     args.rows = static_cast<std::size_t>(rows);
     args.in_rows = in_rows;
     args.out_rows = const_cast<float**>(out_rows);
     args.residual_rows = residual ? residual_rows : nullptr;
-    args.width_in = static_cast<std::size_t>(in_shape_.width);
-    args.width_out = static_cast<std::size_t>(out_shape_.width);
+    args.width_in = static_cast<std::size_t>(row_window.width_in);
+    args.width_out = static_cast<std::size_t>(row_window.width_out);
     args.kernel_h = static_cast<std::size_t>(window_.kernel_h);
     args.kernel_w = static_cast<std::size_t>(window_.kernel_w);
     args.stride_w = static_cast<std::size_t>(window_.stride_w);
     args.dilation_w = static_cast<std::size_t>(window_.dilation_w);
-    args.pad_left = static_cast<std::size_t>(window_.pad_left);
+    args.pad_left = static_cast<std::size_t>(row_window.pad_left);
     args.channels = static_cast<std::size_t>(step.chunk < 0 ? out_shape_.channels : chunks_.size(step.chunk));
     args.in_pixel_stride = step.views[in_].pixel_stride;
     args.out_pixel_stride = step.views[out_].pixel_stride;

@@ -25,11 +25,12 @@ class UnaryRowOp final : public RowOp {
     args.channels = static_cast<std::size_t>(step.chunk < 0 ? shape_.channels : chunks_.size(step.chunk));
     args.in_pixel_stride = in.pixel_stride();
     args.out_pixel_stride = out.pixel_stride();
+    const std::int64_t width = out.width();
     for (std::int64_t r = step.row_begin; r < step.row_end;) {
       std::int64_t end = r + 1;
-      while (end < step.row_end && in(end) == in(end - 1) + shape_.width * args.in_pixel_stride && out(end) == out(end - 1) + shape_.width * args.out_pixel_stride) ++end;
-      args.pixels = static_cast<std::size_t>((end - r) * shape_.width);
-      args.in = in(r);
+      while (end < step.row_end && in(end) == in(end - 1) + width * args.in_pixel_stride && out(end) == out(end - 1) + width * args.out_pixel_stride) ++end;
+      args.pixels = static_cast<std::size_t>((end - r) * width);
+      args.in = in.at(r, out.column_begin());
       args.out = out(r);
       kernel_.unary(args);
       r = end;
@@ -69,10 +70,11 @@ struct OperandRows {
   std::int64_t image_stride = 0, row_stride = 0;
   std::ptrdiff_t pixel_stride = 0, channel_stride = 1;
 
-  const float* row(const StepContext& step, std::int64_t r) const {
-    if (by_rows) return Rows(step, value, 0)(r);
+  /// The operand's values for output row r from `column` on.
+  const float* row(const StepContext& step, std::int64_t r, std::int64_t column) const {
+    if (by_rows) return pixel_stride == 0 ? Rows(step, value, 0)(r) : Rows(step, value, 0).at(r, column);
     const float* base = constant ? constant : whole(step, value);
-    return base + step.image * image_stride + r * row_stride;
+    return base + step.image * image_stride + r * row_stride + column * pixel_stride;
   }
   /// Floats from the end of one row to the next when rows run on in memory.
   std::int64_t row_advance(std::int64_t width) const { return pixel_stride * width; }
@@ -115,14 +117,15 @@ class BinaryRowOp final : public RowOp {
     args.b_pixel_stride = b_.pixel_stride;
     args.b_channel_stride = b_.channel_stride;
     args.out_pixel_stride = shape_.channels;
+    const std::int64_t width = out.width(), column = out.column_begin();
     for (std::int64_t r = step.row_begin; r < step.row_end;) {
-      const float* a = a_.row(step, r);
-      const float* b = b_.row(step, r);
+      const float* a = a_.row(step, r, column);
+      const float* b = b_.row(step, r, column);
       std::int64_t end = r + 1;
-      while (end < step.row_end && out(end) == out(end - 1) + shape_.row_elements() && a_.row(step, end) == a + (end - r) * a_.row_advance(shape_.width) &&
-             b_.row(step, end) == b + (end - r) * b_.row_advance(shape_.width))
+      while (end < step.row_end && out(end) == out(end - 1) + width * shape_.channels && a_.row(step, end, column) == a + (end - r) * a_.row_advance(width) &&
+             b_.row(step, end, column) == b + (end - r) * b_.row_advance(width))
         ++end;
-      args.pixels = static_cast<std::size_t>((end - r) * shape_.width);
+      args.pixels = static_cast<std::size_t>((end - r) * width);
       args.a = a;
       args.b = b;
       args.out = out(r);

@@ -22,13 +22,14 @@ class LayoutOp final : public RowOp {
 
   void run(const StepContext& step) const override {
     const Rows rows(step, to_last_ ? out_ : in_, 0);
+    const View& columns = step.views[out_];
     float* planes = whole(step, to_last_ ? in_ : out_) + step.image * shape_.rows * shape_.row_elements();
     const std::ptrdiff_t plane_stride = shape_.rows * shape_.width;
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
-      float* plane_row = planes + r * shape_.width;
-      const auto width = static_cast<std::size_t>(shape_.width), channels = static_cast<std::size_t>(shape_.channels);
+      float* plane_row = planes + r * shape_.width + columns.column_begin;
+      const auto width = static_cast<std::size_t>(columns.width), channels = static_cast<std::size_t>(shape_.channels);
       if (to_last_) kernel_.planes_to_pixels({width, channels, plane_row, plane_stride, rows(r), shape_.channels});
-      else kernel_.pixels_to_planes({width, channels, rows(r), shape_.channels, plane_row, plane_stride});
+      else kernel_.pixels_to_planes({width, channels, rows.at(r, columns.column_begin), shape_.channels, plane_row, plane_stride});
     }
   }
 
@@ -67,12 +68,12 @@ class ConcatOp final : public RowOp {
  public:
   ConcatOp(const LowerContext& context, const Concat& concat) : kernel_(kernels::move::select(context.isa)), out_(context.node.outputs[0]), shape_(row_shape(context.output_shape())) {
     const auto rank = static_cast<std::int64_t>(context.output_shape().size());
-    const bool channels = normalize_axis(concat.axis, rank, context.node) == rank - 1;
+    along_channels_ = normalize_axis(concat.axis, rank, context.node) == rank - 1;
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
       const RowShape part = row_shape(context.input_shape(i));
       parts_.push_back({context.node.inputs[i], context.constant(i), part, offset});
-      offset += channels ? part.channels : part.width * part.channels;
+      offset += along_channels_ ? part.channels : part.width * part.channels;
     }
   }
 
@@ -80,8 +81,9 @@ class ConcatOp final : public RowOp {
     const Rows out(step, out_, 0);
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
       for (const Part& part : parts_) {
-        const float* in = part.constant ? part.constant + (step.image * part.shape.rows + r) * part.shape.row_elements() : Rows(step, part.value, 0)(r);
-        kernel_.copy({static_cast<std::size_t>(part.shape.width), static_cast<std::size_t>(part.shape.channels), in, out(r) + part.offset, part.shape.channels, shape_.channels});
+        const float* in = part.constant ? part.constant + (step.image * part.shape.rows + r) * part.shape.row_elements() + out.column_begin() * part.shape.channels
+                                        : Rows(step, part.value, 0).at(r, along_channels_ ? out.column_begin() : 0);
+        kernel_.copy({static_cast<std::size_t>(along_channels_ ? out.width() : part.shape.width), static_cast<std::size_t>(part.shape.channels), in, out(r) + part.offset, part.shape.channels, shape_.channels});
       }
   }
 
@@ -97,6 +99,7 @@ class ConcatOp final : public RowOp {
   const kernels::move::Kernel& kernel_;
   ValueId out_;
   RowShape shape_;
+  bool along_channels_ = true;
   std::vector<Part> parts_;
 };
 

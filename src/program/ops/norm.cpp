@@ -25,9 +25,9 @@ class PixelOp final : public RowOp {
     Args args = prototype_;
     args.channels = static_cast<std::size_t>(shape_.channels);
     args.in_pixel_stride = args.out_pixel_stride = shape_.channels;
-    args.pixels = static_cast<std::size_t>(shape_.width);
+    args.pixels = static_cast<std::size_t>(out.width());
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
-      args.in = in(r);
+      args.in = in.at(r, out.column_begin());
       args.out = out(r);
       (kernel_.*Member)(args);
     }

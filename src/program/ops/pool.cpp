@@ -39,11 +39,12 @@ class PoolOp final : public RowOp {
     const float** in_rows = step.pointers;
     const float** out_rows = in_rows + rows * taps;
     const Rows in(step, in_, 0), out(step, out_, 0);
+    const RowWindow row_window(in, out, pool_.strides[1], pads_[1]);
     for (std::int64_t r = 0; r < rows; ++r) {
       out_rows[r] = out(step.row_begin + r);
       for (std::int64_t k = 0; k < taps; ++k) {
         const std::int64_t y = (step.row_begin + r) * pool_.strides[0] - pads_[0] + k * pool_.dilations[0];
-        in_rows[r * taps + k] = y < 0 || y >= in_shape_.rows ? nullptr : in(y);
+        in_rows[r * taps + k] = y < 0 || y >= in_shape_.rows ? nullptr : in(y) + row_window.skip * in_shape_.channels;
       }
     }
     kernels::pool::Args args;
@@ -51,17 +52,17 @@ class PoolOp final : public RowOp {
     args.rows = static_cast<std::size_t>(rows);
     args.in_rows = in_rows;
     args.out_rows = const_cast<float**>(out_rows);
-    args.width_in = static_cast<std::size_t>(in_shape_.width);
-    args.width_out = static_cast<std::size_t>(out_shape_.width);
+    args.width_in = static_cast<std::size_t>(row_window.width_in);
+    args.width_out = static_cast<std::size_t>(row_window.width_out);
     args.kernel_h = static_cast<std::size_t>(taps);
     args.kernel_w = static_cast<std::size_t>(pool_.kernel[1]);
     args.stride_w = static_cast<std::size_t>(pool_.strides[1]);
     args.dilation_w = static_cast<std::size_t>(pool_.dilations[1]);
-    args.pad_left = static_cast<std::size_t>(pads_[1]);
+    args.pad_left = static_cast<std::size_t>(row_window.pad_left);
     args.channels = static_cast<std::size_t>(out_shape_.channels);
     args.in_pixel_stride = args.out_pixel_stride = out_shape_.channels;
     args.row_counts = row_counts_.data() + step.row_begin;
-    args.column_counts = column_counts_.data();
+    args.column_counts = column_counts_.data() + out.column_begin();
     kernel_.run(args);
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+
 #include "graph/graph.hpp"
 #include "program/program.hpp"
 
@@ -15,12 +17,30 @@ class Rows {
   explicit operator bool() const { return view_ != nullptr; }
   float* operator()(std::int64_t row) const { return view_->row(bases_, image_, row, view_->chunk_stride ? chunk_ : 0); }
   std::int64_t pixel_stride() const { return view_->pixel_stride; }
+  std::int64_t column_begin() const { return view_->column_begin; }
+  std::int64_t width() const { return view_->width; }
+  /// Element 0 of a column of the tensor, which the rows of a strip must hold.
+  float* at(std::int64_t row, std::int64_t column) const { return (*this)(row) + (column - view_->column_begin) * view_->pixel_stride; }
 
  private:
   const View* view_;
   std::byte* const* bases_;
   std::int64_t image_;
   std::int64_t chunk_;
+};
+
+/// How a window that slides along a row meets the columns at hand: rows of the input start `skip` columns later, and the
+/// first output's window starts `pad_left` columns before that.
+struct RowWindow {
+  std::int64_t skip = 0, pad_left = 0, width_in = 0, width_out = 0;
+
+  RowWindow(const Rows& in, const Rows& out, std::int64_t stride, std::int64_t pad) {
+    const std::int64_t first = out.column_begin() * stride - pad - in.column_begin();
+    skip = std::clamp<std::int64_t>(first, 0, in.width());
+    pad_left = std::max<std::int64_t>(0, -first);
+    width_in = in.width() - skip;
+    width_out = out.width();
+  }
 };
 
 /// First element of a whole tensor.
