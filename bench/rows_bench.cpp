@@ -137,7 +137,8 @@ void run_binary(benchmark::State& state, const elementwise::Kernel& kernel, std:
 
 enum class Norm { softmax, layer, reduce, instance, lrn };
 
-void run_norm(benchmark::State& state, const norm::Kernel& kernel, Norm what, std::size_t pixels, std::size_t channels) {
+void run_norm(benchmark::State& state, const norm::Kernel& kernel, Norm what, std::size_t pixels,
+              std::size_t channels) {
   Floats in(pixels * channels), out(pixels * channels), scale(channels), bias(channels), scratch(2 * channels);
   const std::ptrdiff_t s = step(channels);
   for (auto _ : state) {
@@ -159,7 +160,8 @@ void run_norm(benchmark::State& state, const norm::Kernel& kernel, Norm what, st
 
 enum class Move { copy, to_pixels, to_planes, nearest, linear };
 
-void run_move(benchmark::State& state, const move::Kernel& kernel, Move what, std::size_t pixels, std::size_t channels) {
+void run_move(benchmark::State& state, const move::Kernel& kernel, Move what, std::size_t pixels,
+              std::size_t channels) {
   const std::size_t padded = channels + 16;
   Floats in(2 * pixels * padded), out(pixels * padded);
   const std::size_t taps = what == Move::linear ? 2 : 1;
@@ -174,7 +176,8 @@ void run_move(benchmark::State& state, const move::Kernel& kernel, Move what, st
       case Move::to_planes: kernel.pixels_to_planes({pixels, channels, in.data(), s, out.data(), step(pixels)}); break;
       case Move::nearest:
       case Move::linear:
-        kernel.resize({pixels, channels, taps, taps, rows, weights.data(), columns.data(), weights.data(), out.data(), s, s});
+        kernel.resize(
+            {pixels, channels, taps, taps, rows, weights.data(), columns.data(), weights.data(), out.data(), s, s});
         break;
     }
   }
@@ -201,7 +204,8 @@ void add_depthwise() {
 void add_pool() {
   for (const auto& kernel : pool::table()) {
     for (const Image& image : {Image{28, 28, 64, 2, 2}, Image{28, 28, 64, 3, 2}, Image{28, 28, 64, 3, 1}}) {
-      add("pool/max/" + image.name(), kernel, [=](benchmark::State& s) { run_pool(s, kernel, image, pool::Kind::max); });
+      add("pool/max/" + image.name(), kernel,
+          [=](benchmark::State& s) { run_pool(s, kernel, image, pool::Kind::max); });
       add("pool/average/" + image.name(), kernel,
           [=](benchmark::State& s) { run_pool(s, kernel, image, pool::Kind::average); });
     }
@@ -209,10 +213,18 @@ void add_pool() {
 }
 
 void add_elementwise() {
-  const std::pair<const char*, Unary> functions[] = {
-      {"relu", Unary::relu}, {"hard_swish", Unary::hard_swish}, {"exp", Unary::exp},           {"log", Unary::log},
-      {"tanh", Unary::tanh}, {"erf", Unary::erf},               {"sigmoid", Unary::sigmoid},   {"silu", Unary::silu},
-      {"mish", Unary::mish}, {"gelu_erf", Unary::gelu_erf},     {"gelu_tanh", Unary::gelu_tanh}, {"elu", Unary::elu}};
+  const std::pair<const char*, Unary> functions[] = {{"relu", Unary::relu},
+                                                     {"hard_swish", Unary::hard_swish},
+                                                     {"exp", Unary::exp},
+                                                     {"log", Unary::log},
+                                                     {"tanh", Unary::tanh},
+                                                     {"erf", Unary::erf},
+                                                     {"sigmoid", Unary::sigmoid},
+                                                     {"silu", Unary::silu},
+                                                     {"mish", Unary::mish},
+                                                     {"gelu_erf", Unary::gelu_erf},
+                                                     {"gelu_tanh", Unary::gelu_tanh},
+                                                     {"elu", Unary::elu}};
   for (const auto& kernel : elementwise::table()) {
     for (const auto& [name, kind] : functions) {
       const Unary unary = kind;
@@ -224,13 +236,16 @@ void add_elementwise() {
 }
 
 void add_norm() {
-  const std::pair<const char*, Norm> functions[] = {{"softmax", Norm::softmax}, {"layer_norm", Norm::layer},
-                                                    {"reduce", Norm::reduce}, {"instance_norm", Norm::instance},
+  const std::pair<const char*, Norm> functions[] = {{"softmax", Norm::softmax},
+                                                    {"layer_norm", Norm::layer},
+                                                    {"reduce", Norm::reduce},
+                                                    {"instance_norm", Norm::instance},
                                                     {"lrn", Norm::lrn}};
   for (const auto& kernel : norm::table()) {
     for (const auto& [name, what] : functions) {
       const Norm norm = what;
-      add(std::string("norm/") + name + "/16x768", kernel, [=](benchmark::State& s) { run_norm(s, kernel, norm, 16, 768); });
+      add(std::string("norm/") + name + "/16x768", kernel,
+          [=](benchmark::State& s) { run_norm(s, kernel, norm, 16, 768); });
     }
     add("norm/softmax/64x10", kernel, [=](benchmark::State& s) { run_norm(s, kernel, Norm::softmax, 64, 10); });
     add("norm/reduce/784x96", kernel, [=](benchmark::State& s) { run_norm(s, kernel, Norm::reduce, 784, 96); });
@@ -238,13 +253,15 @@ void add_norm() {
 }
 
 void add_move() {
-  const std::pair<const char*, Move> functions[] = {{"copy", Move::copy}, {"planes_to_pixels", Move::to_pixels},
-                                                    {"pixels_to_planes", Move::to_planes}, {"resize_nearest", Move::nearest},
+  const std::pair<const char*, Move> functions[] = {{"copy", Move::copy},
+                                                    {"planes_to_pixels", Move::to_pixels},
+                                                    {"pixels_to_planes", Move::to_planes},
+                                                    {"resize_nearest", Move::nearest},
                                                     {"resize_linear", Move::linear}};
   for (const auto& kernel : move::table()) {
     for (const auto& [name, what] : functions) {
       const Move move = what;
-      for (const std::size_t channels : {3, 4, 30, 64}) {
+      for (const std::size_t channels : {3u, 4u, 30u, 64u}) {
         add(std::string("move/") + name + "/224x" + std::to_string(channels), kernel,
             [=](benchmark::State& s) { run_move(s, kernel, move, 224, channels); });
       }
@@ -252,7 +269,8 @@ void add_move() {
   }
 }
 
-[[maybe_unused]] const bool kRegistered = (add_depthwise(), add_pool(), add_elementwise(), add_norm(), add_move(), true);
+[[maybe_unused]] const bool kRegistered =
+    (add_depthwise(), add_pool(), add_elementwise(), add_norm(), add_move(), true);
 
 }  // namespace
 }  // namespace colonnade::kernels

@@ -72,9 +72,9 @@ inline Vec expm1(Vec x) {
 /// log(1 + f) + n ln 2 for f in [sqrt 1/2 - 1, sqrt 2 - 1].
 inline Vec log_core(Vec f, Vec n) {
   const Vec square = f * f;
-  const Vec tail = polynomial(f, 6.746591628e-02f, -1.167563871e-01f, 1.188817769e-01f, -1.240559220e-01f,
-                              1.421955079e-01f, -1.666799635e-01f, 2.000211924e-01f, -2.500000894e-01f,
-                              3.333331347e-01f);
+  const Vec tail =
+      polynomial(f, 6.746591628e-02f, -1.167563871e-01f, 1.188817769e-01f, -1.240559220e-01f, 1.421955079e-01f,
+                 -1.666799635e-01f, 2.000211924e-01f, -2.500000894e-01f, 3.333331347e-01f);
   const Vec low = fma(n, broadcast(-2.12194440e-4f), fma(square * f, tail, square * broadcast(-0.5f)));
   return fma(n, broadcast(0.693359375f), f + low);
 }
@@ -116,8 +116,10 @@ inline Vec erf(Vec x) {
   const Vec one = broadcast(1.0f);
   const Vec z = abs(x);
   const Vec s = z * z;
-  const Vec near = fma(z, polynomial(s, 7.853854186e-05f, -8.010191377e-04f, 5.188327283e-03f, -2.685381100e-02f,
-                                     1.128358543e-01f, -3.761262596e-01f, 1.283791661e-01f), z);
+  const Vec near = fma(z,
+                       polynomial(s, 7.853854186e-05f, -8.010191377e-04f, 5.188327283e-03f, -2.685381100e-02f,
+                                  1.128358543e-01f, -3.761262596e-01f, 1.283791661e-01f),
+                       z);
   const Vec exponent_of_rest =
       polynomial(min(broadcast(4.0f), z), 1.855748997e-04f, -2.939615631e-03f, 2.180535160e-02f, -1.030374318e-01f,
                  -6.382256150e-01f, -1.127040029e+00f, -3.537089215e-04f);
@@ -158,14 +160,14 @@ inline Vec gelu_erf(Vec x) {
   const Vec half_erfc = (t * broadcast(0.5f)) * (p * e.value);
   const Vec negative = scale2(max(zero() - limit, x) * half_erfc, e.n);
   const Vec far = select(less(x, zero()), negative, x * (one - scale2(half_erfc, e.n)));
-  const Vec phi = fma(x, polynomial(x * x, 4.521913866e-07f, -8.947694369e-06f, 1.148409792e-04f, -1.186958863e-03f,
-                                    9.973446839e-03f, -6.649036705e-02f, 3.989422917e-01f), broadcast(0.5f));
+  const Vec phi = fma(x,
+                      polynomial(x * x, 4.521913866e-07f, -8.947694369e-06f, 1.148409792e-04f, -1.186958863e-03f,
+                                 9.973446839e-03f, -6.649036705e-02f, 3.989422917e-01f),
+                      broadcast(0.5f));
   return select(less(z, broadcast(1.0f)), x * phi, far);
 }
 
-inline Vec gelu_tanh(Vec x) {
-  return gated(x, x * fma(x * x, broadcast(7.135481282e-02f), broadcast(1.595769122f)));
-}
+inline Vec gelu_tanh(Vec x) { return gated(x, x * fma(x * x, broadcast(7.135481282e-02f), broadcast(1.595769122f))); }
 
 inline Vec softplus(Vec x) { return max(zero(), x) + log1p_unit(exp(zero() - abs(x))); }
 
@@ -343,13 +345,17 @@ inline void with_unary(const UnaryOp& op, F f) {
 /// f(x) for kLanes channels, or for the first n of them; slope points to the slopes of these channels (prelu only).
 template <class F>
 inline Vec call(const F& f, Vec x, const float* slope) {
-  if constexpr (F::kSlope) return f(x, load(slope));
-  else return f(x);
+  if constexpr (F::kSlope)
+    return f(x, load(slope));
+  else
+    return f(x);
 }
 template <class F>
 inline Vec call_first(const F& f, Vec x, const float* slope, std::size_t n) {
-  if constexpr (F::kSlope) return f(x, load_first(slope, n));
-  else return f(x);
+  if constexpr (F::kSlope)
+    return f(x, load_first(slope, n));
+  else
+    return f(x);
 }
 
 /// op of one vector, not inlined: one copy of all functions a file. slope: kLanes slopes, read by prelu only.

@@ -12,10 +12,10 @@ extern const Kernel kAvx512;
 std::span<const Kernel> table() noexcept {
   static const Kernel rows[] = {
 #if defined(__x86_64__)
-      kAvx512,
-      kAvx2,
+    kAvx512,
+    kAvx2,
 #endif
-      kBaseline,
+    kBaseline,
   };
   return rows;
 }

@@ -17,8 +17,8 @@ inline constexpr int kRows = kLanes == 16 ? 2 : 1;
 /// Channels that all pixels of a row pass through before the next: their weights stay in L1.
 inline constexpr std::size_t kChannelBlock = 256;
 
-// Sanitizers check the loads and stores that a tile calls, not the tile: with every access of an unrolled tile checked in
-// line, a file takes minutes to compile.
+// Sanitizers check the loads and stores that a tile calls, not the tile: with every access of an unrolled tile checked
+// in line, a file takes minutes to compile.
 #define COLONNADE_TILE __attribute__((no_sanitize("address", "undefined")))
 
 /// One tile's place: output rows from `row`, output pixels from `x`, channels [begin, end).
@@ -69,14 +69,16 @@ inline Plain plain_epilogue(const Args& a, std::size_t row) {
 }
 
 template <int T>
-COLONNADE_TILE inline __attribute__((always_inline)) void store_tile(const Vec* sums, float* out, std::ptrdiff_t stride, bool relu) {
+COLONNADE_TILE inline __attribute__((always_inline)) void store_tile(const Vec* sums, float* out, std::ptrdiff_t stride,
+                                                                     bool relu) {
 #pragma GCC unroll 8
   for (int t = 0; t < T; ++t) store(out + t * stride, relu ? max(zero(), sums[t]) : sums[t]);
 }
 
 template <int T>
-COLONNADE_TILE inline __attribute__((always_inline)) void store_any(const Args& a, const Place& at, std::size_t row, std::size_t channel,
-                                                     const Vec* sums, std::size_t n) {
+COLONNADE_TILE inline __attribute__((always_inline)) void store_any(const Args& a, const Place& at, std::size_t row,
+                                                                    std::size_t channel, const Vec* sums,
+                                                                    std::size_t n) {
   float stored[T * kLanes];
 #pragma GCC unroll 8
   for (int t = 0; t < T; ++t) store(stored + t * kLanes, sums[t]);
@@ -97,9 +99,10 @@ struct Columns {
 
 /// Adds one input row to the sums of T outputs of the upper and / or the lower row; null rows are skipped when Checked.
 template <int K, int S, int T, bool Upper, bool Lower, bool Checked>
-COLONNADE_TILE inline __attribute__((always_inline)) void add_row(Vec* upper, Vec* lower, const float* in, std::ptrdiff_t stride,
-                                                   const float* upper_weights, const float* lower_weights,
-                                                   std::ptrdiff_t weight_stride, Columns columns) {
+COLONNADE_TILE inline __attribute__((always_inline)) void add_row(Vec* upper, Vec* lower, const float* in,
+                                                                  std::ptrdiff_t stride, const float* upper_weights,
+                                                                  const float* lower_weights,
+                                                                  std::ptrdiff_t weight_stride, Columns columns) {
   if (Checked && in == nullptr) return;
   Vec wu[K];
   Vec wl[K];
@@ -131,8 +134,12 @@ COLONNADE_TILE void tile(const Args& a, const Place& at) {
   constexpr int kColumns = (T - 1) * S + K;
   const std::ptrdiff_t first = first_column(a, at.x);
   const std::ptrdiff_t present = static_cast<std::ptrdiff_t>(a.width_in) - first;
-  const Columns columns = {first < -kColumns ? kColumns : first < 0 ? static_cast<int>(-first) : 0,
-                           present < 0 ? 0 : present < kColumns ? static_cast<int>(present) : kColumns};
+  const Columns columns = {first < -kColumns ? kColumns
+                           : first < 0       ? static_cast<int>(-first)
+                                             : 0,
+                           present < 0          ? 0
+                           : present < kColumns ? static_cast<int>(present)
+                                                : kColumns};
   const std::ptrdiff_t stride = a.in_pixel_stride;
   const std::ptrdiff_t out_stride = a.out_pixel_stride;
   const std::ptrdiff_t weight_stride = a.weight_stride;
@@ -161,29 +168,36 @@ COLONNADE_TILE void tile(const Args& a, const Place& at) {
     if constexpr (R == 1) {
 #pragma GCC unroll 3
       for (int y = 0; y < K; ++y, w += K * weight_stride) {
-        add_row<K, S, T, true, false, Checked>(sums[0], nullptr, row_at(y, c), stride, w, nullptr, weight_stride, columns);
+        add_row<K, S, T, true, false, Checked>(sums[0], nullptr, row_at(y, c), stride, w, nullptr, weight_stride,
+                                               columns);
       }
     } else {
-      add_row<K, S, T, true, false, Checked>(sums[0], sums[1], row_at(0, c), stride, w, nullptr, weight_stride, columns);
+      add_row<K, S, T, true, false, Checked>(sums[0], sums[1], row_at(0, c), stride, w, nullptr, weight_stride,
+                                             columns);
 #pragma GCC unroll 2
       for (int y = 1; y < K; ++y, w += K * weight_stride) {
         add_row<K, S, T, true, true, Checked>(sums[0], sums[1], row_at(y, c), stride, w + K * weight_stride, w,
                                               weight_stride, columns);
       }
-      add_row<K, S, T, false, true, Checked>(sums[0], sums[1], row_at(K, c), stride, nullptr, w, weight_stride, columns);
+      add_row<K, S, T, false, true, Checked>(sums[0], sums[1], row_at(K, c), stride, nullptr, w, weight_stride,
+                                             columns);
     }
 #pragma GCC unroll 2
     for (int r = 0; r < R; ++r) {
-      if (plain.enough) store_tile<T>(sums[r], out[r] + c, out_stride, plain.relu);
-      else store_any<T>(a, at, at.row + static_cast<std::size_t>(r), c, sums[r], Vec::kLanes);
+      if (plain.enough)
+        store_tile<T>(sums[r], out[r] + c, out_stride, plain.relu);
+      else
+        store_any<T>(a, at, at.row + static_cast<std::size_t>(r), c, sums[r], Vec::kLanes);
     }
   }
 }
 
 template <bool Tail>
 inline Vec get(const float* p, std::size_t n) {
-  if constexpr (Tail) return load_first(p, n);
-  else return load(p);
+  if constexpr (Tail)
+    return load_first(p, n);
+  else
+    return load(p);
 }
 
 /// T pixels of one row, any kernel, stride and dilation. Tail: fewer than kLanes channels.
@@ -230,25 +244,29 @@ template <int K, int S, int R, int T>
 inline void tile_at(const Args& a, const Place& at, bool whole_rows) {
   const std::ptrdiff_t first = first_column(a, at.x);
   const bool inside = first >= 0 && first + (T - 1) * S + K <= static_cast<std::ptrdiff_t>(a.width_in);
-  if (inside && whole_rows) tile<K, S, R, T, false>(a, at);
-  else tile<K, S, R, T, true>(a, at);
+  if (inside && whole_rows)
+    tile<K, S, R, T, false>(a, at);
+  else
+    tile<K, S, R, T, true>(a, at);
 }
 
 template <int K, int S, int R>
 void run_rows(const Args& a, const Place& at) {
   bool whole = true;
   for (std::size_t i = at.row * K; i < (at.row + R) * K; ++i) whole = whole && a.in_rows[i] != nullptr;
-  walk(a.width_out, at, [&](const Place& p) { tile_at<K, S, R, kWidest>(a, p, whole); },
-       [&](const Place& p) { tile_at<K, S, R, 4>(a, p, whole); },
-       [&](const Place& p) { tile_at<K, S, R, 2>(a, p, whole); },
-       [&](const Place& p) { tile_at<K, S, R, 1>(a, p, whole); });
+  walk(
+      a.width_out, at, [&](const Place& p) { tile_at<K, S, R, kWidest>(a, p, whole); },
+      [&](const Place& p) { tile_at<K, S, R, 4>(a, p, whole); },
+      [&](const Place& p) { tile_at<K, S, R, 2>(a, p, whole); },
+      [&](const Place& p) { tile_at<K, S, R, 1>(a, p, whole); });
 }
 
 template <bool Tail>
 void run_any(const Args& a, const Place& at) {
-  walk(a.width_out, at, [&](const Place& p) { tile_any<kWidest, Tail>(a, p); },
-       [&](const Place& p) { tile_any<4, Tail>(a, p); }, [&](const Place& p) { tile_any<2, Tail>(a, p); },
-       [&](const Place& p) { tile_any<1, Tail>(a, p); });
+  walk(
+      a.width_out, at, [&](const Place& p) { tile_any<kWidest, Tail>(a, p); },
+      [&](const Place& p) { tile_any<4, Tail>(a, p); }, [&](const Place& p) { tile_any<2, Tail>(a, p); },
+      [&](const Place& p) { tile_any<1, Tail>(a, p); });
 }
 
 using RowsFn = void (*)(const Args&, const Place&);
@@ -262,8 +280,10 @@ struct Loops {
 template <int K>
 inline Loops loops_of_size(std::size_t stride) {
   if (stride == 1) {
-    if constexpr (kRows == 2) return {run_rows<K, 1, 1>, run_rows<K, 1, 2>};
-    else return {run_rows<K, 1, 1>, nullptr};
+    if constexpr (kRows == 2)
+      return {run_rows<K, 1, 1>, run_rows<K, 1, 2>};
+    else
+      return {run_rows<K, 1, 1>, nullptr};
   }
   if (stride == 2) return {run_rows<K, 2, 1>, nullptr};
   return {run_any<false>, nullptr};

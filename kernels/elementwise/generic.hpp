@@ -125,10 +125,14 @@ inline void binary_strides(const BinaryArgs& args) {
   with_fused_unary(args.activation, [&args](const auto& f) {
     const bool a_same = args.a_channel_stride == 0;
     const bool b_same = args.b_channel_stride == 0;
-    if (a_same && b_same) binary_pixels<Op, Same, Same>(args, f);
-    else if (a_same) binary_pixels<Op, Same, Channels>(args, f);
-    else if (b_same) binary_pixels<Op, Channels, Same>(args, f);
-    else binary_pixels<Op, Channels, Channels>(args, f);
+    if (a_same && b_same)
+      binary_pixels<Op, Same, Same>(args, f);
+    else if (a_same)
+      binary_pixels<Op, Same, Channels>(args, f);
+    else if (b_same)
+      binary_pixels<Op, Channels, Same>(args, f);
+    else
+      binary_pixels<Op, Channels, Channels>(args, f);
   });
 }
 

@@ -4,6 +4,7 @@
 namespace colonnade::kernels::move {
 
 extern const Kernel kAvx512;
-constinit const Kernel kAvx512 = {"avx512", Isa::avx512, run_copy, run_fill, run_planes_to_pixels, run_pixels_to_planes, run_resize};
+constinit const Kernel kAvx512 = {
+    "avx512", Isa::avx512, run_copy, run_fill, run_planes_to_pixels, run_pixels_to_planes, run_resize};
 
 }  // namespace colonnade::kernels::move

@@ -4,6 +4,7 @@
 namespace colonnade::kernels::move {
 
 extern const Kernel kBaseline;
-constinit const Kernel kBaseline = {"baseline", Isa::baseline, run_copy, run_fill, run_planes_to_pixels, run_pixels_to_planes, run_resize};
+constinit const Kernel kBaseline = {"baseline",           Isa::baseline,        run_copy,  run_fill,
+                                    run_planes_to_pixels, run_pixels_to_planes, run_resize};
 
 }  // namespace colonnade::kernels::move

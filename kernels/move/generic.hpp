@@ -50,14 +50,18 @@ inline void transpose_block(const float* in, std::ptrdiff_t in_stride, float* ou
   Vec r[kLanes];
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
-    if constexpr (Whole) r[i] = load(in + i * in_stride);
-    else r[i] = i < rows ? load_first(in + i * in_stride, static_cast<std::size_t>(columns)) : zero();
+    if constexpr (Whole)
+      r[i] = load(in + i * in_stride);
+    else
+      r[i] = i < rows ? load_first(in + i * in_stride, static_cast<std::size_t>(columns)) : zero();
   }
   transpose(r);
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
-    if constexpr (Whole) store(out + i * out_stride, r[i]);
-    else if (i < columns) store_first(out + i * out_stride, r[i], static_cast<std::size_t>(rows));
+    if constexpr (Whole)
+      store(out + i * out_stride, r[i]);
+    else if (i < columns)
+      store_first(out + i * out_stride, r[i], static_cast<std::size_t>(rows));
   }
 }
 
@@ -72,8 +76,10 @@ inline void transpose_matrix(const float* in, std::ptrdiff_t in_stride, float* o
       const int width = lanes_of(columns - c);
       const float* from = in + static_cast<std::ptrdiff_t>(r) * in_stride + c;
       float* to = out + static_cast<std::ptrdiff_t>(c) * out_stride + r;
-      if (height == kLanes && width == kLanes) transpose_block<true>(from, in_stride, to, out_stride, height, width);
-      else transpose_block<false>(from, in_stride, to, out_stride, height, width);
+      if (height == kLanes && width == kLanes)
+        transpose_block<true>(from, in_stride, to, out_stride, height, width);
+      else
+        transpose_block<false>(from, in_stride, to, out_stride, height, width);
     }
   }
 }
@@ -135,8 +141,10 @@ inline void run_pixels_to_planes(const PixelsToPlanesArgs& a) noexcept {
 
 template <bool Tail>
 inline Vec get(const float* p, std::size_t n) {
-  if constexpr (Tail) return load_first(p, n);
-  else return load(p);
+  if constexpr (Tail)
+    return load_first(p, n);
+  else
+    return load(p);
 }
 
 /// One vector of channels of one output pixel; Y, X: the taps, or 0 for those of the arguments.

@@ -87,9 +87,7 @@ inline Index load_index(const int* p) {
   std::memcpy(&index, p, sizeof index);
   return index;
 }
-inline Vec permute(Vec x, Index lanes) {
-  return {Float4{x.v[lanes[0]], x.v[lanes[1]], x.v[lanes[2]], x.v[lanes[3]]}};
-}
+inline Vec permute(Vec x, Index lanes) { return {Float4{x.v[lanes[0]], x.v[lanes[1]], x.v[lanes[2]], x.v[lanes[3]]}}; }
 template <unsigned Bits>
 inline Vec blend(Vec if_clear, Vec if_set) {
   const Mask mask = {-static_cast<int>(Bits & 1u), -static_cast<int>(Bits >> 1 & 1u), -static_cast<int>(Bits >> 2 & 1u),
@@ -163,8 +161,10 @@ inline Vec woven(const Vec* in, Vec sum) {
   const Vec moved = permute(in[Source], load_index(lanes));
   constexpr unsigned kBits = Apart ? unwoven_bits<N>(Result, Source) : woven_bits<N>(Result, Source);
   const Vec next = Source == 0 ? moved : blend<kBits>(sum, moved);
-  if constexpr (Source + 1 < N) return woven<N, Apart, Result, Source + 1>(in, next);
-  else return next;
+  if constexpr (Source + 1 < N)
+    return woven<N, Apart, Result, Source + 1>(in, next);
+  else
+    return next;
 }
 
 /// N vectors of one plane each to N vectors of kLanes pixels (Apart: the reverse).

@@ -4,6 +4,7 @@
 namespace colonnade::kernels::norm {
 
 extern const Kernel kBaseline;
-constinit const Kernel kBaseline = {"baseline", Isa::baseline, run_softmax, run_layer_norm, run_reduce, run_instance_norm, run_lrn};
+constinit const Kernel kBaseline = {"baseline", Isa::baseline,     run_softmax, run_layer_norm,
+                                    run_reduce, run_instance_norm, run_lrn};
 
 }  // namespace colonnade::kernels::norm

@@ -50,8 +50,10 @@ inline float sum_channels(std::size_t channels, At at) {
 
 inline Vec get(const float* p, std::size_t n) { return n == kLanes ? load(p) : load_first(p, n); }
 inline void put(float* p, Vec x, std::size_t n) {
-  if (n == kLanes) store(p, x);
-  else store_first(p, x, n);
+  if (n == kLanes)
+    store(p, x);
+  else
+    store_first(p, x, n);
 }
 
 /// out[c] = f(in[c], c, n) over the channels of one pixel.
@@ -70,9 +72,9 @@ inline float scalar_log(float x) {
 
 inline void softmax_pixel(std::size_t channels, const float* in, float* out, bool logarithm) {
   const Vec lowest = broadcast(-__builtin_inff());
-  const float largest =
-      max_lanes(fold_channels(channels, lowest, [in](std::size_t c, std::size_t n) { return get(in + c, n); },
-                              [](Vec a, Vec b) { return max(a, b); }));
+  const float largest = max_lanes(fold_channels(
+      channels, lowest, [in](std::size_t c, std::size_t n) { return get(in + c, n); },
+      [](Vec a, Vec b) { return max(a, b); }));
   const Vec top = broadcast(largest);
   if (logarithm) {
     const float sum = sum_channels(channels, [&](std::size_t c, std::size_t n) { return exp(get(in + c, n) - top); });
@@ -126,8 +128,7 @@ inline void run_layer_norm(const LayerNormArgs& a) noexcept {
 /// number of blocks.
 inline constexpr std::size_t kBlock = 128;
 
-/// V vectors of channels from `channel` on (n lanes of the last), folded over the pixels: block by block, at(x, channel)
-/// of each input.
+/// V vectors of channels (n lanes of one where V is 1) folded over the pixels, block by block: at(x, v) of each input.
 template <int V, class At, class Fold, class Done>
 inline __attribute__((always_inline)) void fold_pixels(std::size_t pixels, const float* in, std::ptrdiff_t stride,
                                                        std::size_t n, Vec start, At at, Fold fold, Done done) {
@@ -160,9 +161,8 @@ inline void fold_image(std::size_t pixels, std::size_t channels, const float* in
   std::size_t c = 0;
   for (; c + 4 * kLanes <= channels; c += 4 * kLanes) {
     const auto centered = at.template from<4>(c, kLanes);
-    fold_pixels<4>(pixels, in + c, stride, kLanes, start, centered, fold, [&](Vec x, int v) {
-      store(out + c + static_cast<std::size_t>(v) * kLanes, finish(x));
-    });
+    fold_pixels<4>(pixels, in + c, stride, kLanes, start, centered, fold,
+                   [&](Vec x, int v) { store(out + c + static_cast<std::size_t>(v) * kLanes, finish(x)); });
   }
   for (; c < channels; c += kLanes) {
     const std::size_t n = channels - c < kLanes ? channels - c : kLanes;
@@ -174,7 +174,9 @@ inline void fold_image(std::size_t pixels, std::size_t channels, const float* in
 /// The values themselves, and the squares of their distances from a mean a channel.
 struct Values {
   template <int V>
-  Values from(std::size_t, std::size_t) const { return {}; }
+  Values from(std::size_t, std::size_t) const {
+    return {};
+  }
   Vec operator()(Vec x, int) const { return x; }
 };
 template <int V>
@@ -202,7 +204,8 @@ inline constexpr auto kSmaller = [](Vec a, Vec b) { return select(is_nan(a), a, 
 template <class Fold, class Across>
 inline float fold_sequence(const ReduceArgs& a, Vec start, Fold fold, Across across) {
   float lanes[kLanes];
-  store(lanes, fold_channels(a.pixels, start, [&a](std::size_t p, std::size_t n) { return get(a.in + p, n); }, fold));
+  store(lanes, fold_channels(
+                   a.pixels, start, [&a](std::size_t p, std::size_t n) { return get(a.in + p, n); }, fold));
   float result = lanes[0];
   for (std::size_t i = 1; i < kLanes; ++i) result = across(result, lanes[i]);
   return result;
@@ -244,7 +247,8 @@ inline void run_instance_norm(const InstanceNormArgs& a) noexcept {
              [&](Vec sum) { return sum * share; });
   fold_image(a.pixels, a.channels, a.in, a.in_pixel_stride, factor, zero(), Squares{mean}, kAdd,
              [&](Vec sum) { return one / sqrt(fma(sum, share, epsilon)); });
-  map_channels(a.channels, factor, factor, [&](Vec f, std::size_t c, std::size_t n) { return f * get(a.scale + c, n); });
+  map_channels(a.channels, factor, factor,
+               [&](Vec f, std::size_t c, std::size_t n) { return f * get(a.scale + c, n); });
   const float* in = a.in;
   float* out = a.out;
   for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride) {

@@ -22,7 +22,8 @@ inline Window window_of(const Args& a, std::size_t row, std::size_t x) {
   std::size_t begin = 0;
   std::size_t end = a.kernel_w;
   while (begin < end && first + static_cast<std::ptrdiff_t>(begin) * step < 0) ++begin;
-  while (end > begin && first + static_cast<std::ptrdiff_t>(end - 1) * step >= static_cast<std::ptrdiff_t>(a.width_in)) {
+  while (end > begin &&
+         first + static_cast<std::ptrdiff_t>(end - 1) * step >= static_cast<std::ptrdiff_t>(a.width_in)) {
     --end;
   }
   return {a.in_rows + row * a.kernel_h, first, begin, end};
@@ -39,17 +40,19 @@ struct Sum {
 
 template <bool Tail>
 inline Vec get(const float* p, std::size_t n) {
-  if constexpr (Tail) return load_first(p, n);
-  else return load(p);
+  if constexpr (Tail)
+    return load_first(p, n);
+  else
+    return load(p);
 }
 
 /// V vectors of channels from `channel` on, or n channels of one when Tail.
 template <class Op, int V, bool Tail>
-inline __attribute__((always_inline)) void pool_channels(const Args& a, const Window& w, std::size_t channel, float* out,
-                                                         Vec scale, std::size_t n) {
+inline __attribute__((always_inline)) void pool_channels(const Args& a, const Window& w, std::size_t channel,
+                                                         float* out, Vec scale, std::size_t n) {
   const std::ptrdiff_t step = static_cast<std::ptrdiff_t>(a.dilation_w) * a.in_pixel_stride;
-  const std::ptrdiff_t begin =
-      (w.first + static_cast<std::ptrdiff_t>(w.begin * a.dilation_w)) * a.in_pixel_stride + static_cast<std::ptrdiff_t>(channel);
+  const std::ptrdiff_t begin = (w.first + static_cast<std::ptrdiff_t>(w.begin * a.dilation_w)) * a.in_pixel_stride +
+                               static_cast<std::ptrdiff_t>(channel);
   Vec sums[V];
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) sums[v] = Op::start();
@@ -64,8 +67,10 @@ inline __attribute__((always_inline)) void pool_channels(const Args& a, const Wi
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) {
     const Vec y = sums[v] * scale;
-    if constexpr (Tail) store_first(out + channel, y, n);
-    else store(out + channel + v * static_cast<int>(Vec::kLanes), y);
+    if constexpr (Tail)
+      store_first(out + channel, y, n);
+    else
+      store(out + channel + v * static_cast<int>(Vec::kLanes), y);
   }
 }
 
@@ -83,8 +88,10 @@ inline void run_generic(const Args& a) noexcept {
     float* out = a.out_rows[row];
     for (std::size_t x = 0; x < a.width_out; ++x, out += a.out_pixel_stride) {
       const Window window = window_of(a, row, x);
-      if (a.kind == Kind::max) pool_pixel<Max>(a, window, out, broadcast(1.0f));
-      else pool_pixel<Sum>(a, window, out, broadcast(1.0f / (a.row_counts[row] * a.column_counts[x])));
+      if (a.kind == Kind::max)
+        pool_pixel<Max>(a, window, out, broadcast(1.0f));
+      else
+        pool_pixel<Sum>(a, window, out, broadcast(1.0f / (a.row_counts[row] * a.column_counts[x])));
     }
   }
 }

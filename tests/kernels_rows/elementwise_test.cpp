@@ -99,9 +99,25 @@ UnaryOp op_of(int kind) {
 
 /// Bit patterns from all over the floats, small ordinary numbers, and the special ones.
 std::vector<float> arguments() {
-  std::vector<float> values = {0.0f, -0.0f, 1e-45f, -1e-45f, 1.17549435e-38f, 3.4028235e38f, -3.4028235e38f, 88.72283f,
-                               88.73f, -87.4f, -103.9f, -104.1f, 1, -1, 0.5f, 2.5f, std::numeric_limits<float>::infinity(),
-                               -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()};
+  std::vector<float> values = {0.0f,
+                               -0.0f,
+                               1e-45f,
+                               -1e-45f,
+                               1.17549435e-38f,
+                               3.4028235e38f,
+                               -3.4028235e38f,
+                               88.72283f,
+                               88.73f,
+                               -87.4f,
+                               -103.9f,
+                               -104.1f,
+                               1,
+                               -1,
+                               0.5f,
+                               2.5f,
+                               std::numeric_limits<float>::infinity(),
+                               -std::numeric_limits<float>::infinity(),
+                               std::numeric_limits<float>::quiet_NaN()};
   for (std::uint64_t bits = 0; bits < (1ull << 32); bits += 390001) {
     const auto word = static_cast<std::uint32_t>(bits);
     float x;
@@ -155,7 +171,8 @@ TEST(Unary, StridesTailsSlopesAndInPlace) {
               ASSERT_TRUE(std::isnan(out.data()[i]) && same.data()[i] == values[i]) << "wrote between pixels";
               continue;
             }
-            ASSERT_TRUE(close(op, values[i], slopes.data()[c], out.data()[i])) << kernel.name << " channels " << channels;
+            ASSERT_TRUE(close(op, values[i], slopes.data()[c], out.data()[i]))
+                << kernel.name << " channels " << channels;
             ASSERT_EQ(0, std::memcmp(&out.data()[i], &same.data()[i], sizeof(float))) << kernel.name;
           }
           ASSERT_TRUE(out.intact() && same.intact());
@@ -184,7 +201,8 @@ struct Operand {
   std::ptrdiff_t pixel_stride;
   std::ptrdiff_t channel_stride;
   std::size_t floats(std::size_t pixels, std::size_t channels) const {
-    return (pixels - 1) * static_cast<std::size_t>(pixel_stride) + (channels - 1) * static_cast<std::size_t>(channel_stride) + 1;
+    return (pixels - 1) * static_cast<std::size_t>(pixel_stride) +
+           (channels - 1) * static_cast<std::size_t>(channel_stride) + 1;
   }
   std::size_t at(std::size_t p, std::size_t c) const {
     return p * static_cast<std::size_t>(pixel_stride) + c * static_cast<std::size_t>(channel_stride);
@@ -200,8 +218,17 @@ void run_binary(Binary op, Unary activation, std::size_t channels, const Operand
     Guarded b(random_floats(right.floats(pixels, channels), 2, -2, 2), Edge::front);
     const std::size_t step = channels + out_gap;
     Guarded out((pixels - 1) * step + channels);
-    elementwise::BinaryArgs args{op, {activation, 0, 0}, pixels, channels, a.data(), b.data(), out.data(),
-                                 left.pixel_stride, left.channel_stride, right.pixel_stride, right.channel_stride,
+    elementwise::BinaryArgs args{op,
+                                 {activation, 0, 0},
+                                 pixels,
+                                 channels,
+                                 a.data(),
+                                 b.data(),
+                                 out.data(),
+                                 left.pixel_stride,
+                                 left.channel_stride,
+                                 right.pixel_stride,
+                                 right.channel_stride,
                                  static_cast<std::ptrdiff_t>(step)};
     kernel.binary(args);
     for (std::size_t p = 0; p < pixels; ++p) {
@@ -222,7 +249,8 @@ TEST(Binary, EveryOperationAndBroadcast) {
       const auto width = static_cast<std::ptrdiff_t>(channels);
       const Operand forms[] = {{width, 1}, {width + 3, 1}, {0, 1}, {0, 0}, {2, 0}};
       for (const Operand& left : forms) {
-        for (const Operand& right : forms) run_binary(static_cast<Binary>(op), Unary::identity, channels, left, right, 0);
+        for (const Operand& right : forms)
+          run_binary(static_cast<Binary>(op), Unary::identity, channels, left, right, 0);
       }
       run_binary(static_cast<Binary>(op), Unary::relu, channels, forms[0], forms[1], 2);
       run_binary(static_cast<Binary>(op), Unary::tanh, channels, forms[0], forms[2], 0);
@@ -245,7 +273,8 @@ TEST(Binary, InPlaceAndEmpty) {
 
 TEST(Binary, PowersWithOneExponent) {
   const float inf = std::numeric_limits<float>::infinity();
-  const std::vector<float> bases = {0.0f, -0.0f, 1, -1, 2.5f, -3.5f, 1e-30f, 1e30f, inf, -inf, 0.3f, 7, 11, 1e-41f, 5, 6, 8};
+  const std::vector<float> bases = {0.0f, -0.0f, 1, -1, 2.5f,   -3.5f, 1e-30f, 1e30f, inf,
+                                    -inf, 0.3f,  7, 11, 1e-41f, 5,     6,      8};
   for (const auto& kernel : runnable(elementwise::table())) {
     for (const float exponent : {2.0f, 3.0f, 0.5f, -1.0f, 0.0f, 1.7f}) {
       Guarded a(bases, Edge::back);

@@ -82,7 +82,8 @@ void check_resize(const move::Kernel& kernel, std::size_t taps_y, std::size_t ta
   std::vector<std::int32_t> columns(width_out * taps_x);
   for (auto& column : columns) column = static_cast<std::int32_t>(generator() % width_in);
   const auto row_weights = ones ? std::vector<float>(taps_y, 1.0f) : random_floats(taps_y, 2);
-  const auto column_weights = ones ? std::vector<float>(width_out * taps_x, 1.0f) : random_floats(width_out * taps_x, 3);
+  const auto column_weights =
+      ones ? std::vector<float>(width_out * taps_x, 1.0f) : random_floats(width_out * taps_x, 3);
   Guarded in(random_floats((taps_y * width_in - 1) * stride + channels, 4), Edge::back);
   Guarded out((width_out - 1) * stride + channels);
   std::vector<const float*> rows;

@@ -86,13 +86,14 @@ TEST(Norm, LayerNorm) {
         const float epsilon = 1e-3f;
         kernel.layer_norm({3, channels, rows.in.data(), rows.out.data(), rows.step(), rows.step(), scale.data(), shift,
                            epsilon, rms});
-        kernel.layer_norm({3, channels, rows.same.data(), rows.same.data(), rows.step(), rows.step(), scale.data(), shift,
-                           epsilon, rms});
+        kernel.layer_norm({3, channels, rows.same.data(), rows.same.data(), rows.step(), rows.step(), scale.data(),
+                           shift, epsilon, rms});
         const auto want = [&](const float* x, std::size_t c) {
           double mean = 0;
           double square = 0;
           for (std::size_t i = 0; i < channels && !rms; ++i) mean += x[i] / static_cast<double>(channels);
-          for (std::size_t i = 0; i < channels; ++i) square += (x[i] - mean) * (x[i] - mean) / static_cast<double>(channels);
+          for (std::size_t i = 0; i < channels; ++i)
+            square += (x[i] - mean) * (x[i] - mean) / static_cast<double>(channels);
           return (x[c] - mean) / std::sqrt(square + epsilon) * scale.data()[c] + (shift ? shift[c] : 0.0f);
         };
         rows.check(want, 200 * kRounding, kernel.name);
@@ -124,14 +125,16 @@ TEST(Norm, Reduce) {
   for (const auto& kernel : runnable(norm::table())) {
     for (const std::size_t channels : kChannels) {
       for (const std::size_t pixels : {1u, 2u, 127u, 128u, 129u, 300u}) {
-        for (const auto op : {norm::Reduction::sum, norm::Reduction::mean, norm::Reduction::max, norm::Reduction::min}) {
+        for (const auto op :
+             {norm::Reduction::sum, norm::Reduction::mean, norm::Reduction::max, norm::Reduction::min}) {
           const std::size_t stride = channels + pixels % 2;
           const auto values = random_floats((pixels - 1) * stride + channels, 8);
           Guarded in(values, Edge::back);
           Guarded out(channels);
           kernel.reduce({op, pixels, channels, in.data(), out.data(), static_cast<std::ptrdiff_t>(stride)});
           const bool exact = op == norm::Reduction::max || op == norm::Reduction::min;
-          const double tolerance = exact ? 0 : kRounding * 30 * (op == norm::Reduction::sum ? static_cast<double>(pixels) : 2);
+          const double tolerance =
+              exact ? 0 : kRounding * 30 * (op == norm::Reduction::sum ? static_cast<double>(pixels) : 2);
           for (std::size_t c = 0; c < channels; ++c) {
             ASSERT_NEAR(out.data()[c], reduced(op, values, pixels, stride, c), tolerance)
                 << kernel.name << " channels " << channels << " pixels " << pixels;
@@ -162,7 +165,8 @@ TEST(Norm, ReduceDoesNotDependOnChannelSplits) {
     kernel.reduce({norm::Reduction::sum, 300, 99, values.data(), whole.data(), 99});
     const std::size_t cuts[] = {0, 5, 21, 85, 99};
     for (std::size_t i = 0; i + 1 < std::size(cuts); ++i) {
-      kernel.reduce({norm::Reduction::sum, 300, cuts[i + 1] - cuts[i], values.data() + cuts[i], parts.data() + cuts[i], 99});
+      kernel.reduce(
+          {norm::Reduction::sum, 300, cuts[i + 1] - cuts[i], values.data() + cuts[i], parts.data() + cuts[i], 99});
     }
     EXPECT_EQ(whole, parts) << kernel.name;
   }
@@ -179,8 +183,8 @@ TEST(Norm, InstanceNorm) {
         const float epsilon = 1e-3f;
         kernel.instance_norm({pixels, channels, rows.in.data(), rows.out.data(), rows.step(), rows.step(), scale.data(),
                               bias.data(), epsilon, scratch.data()});
-        kernel.instance_norm({pixels, channels, rows.same.data(), rows.same.data(), rows.step(), rows.step(), scale.data(),
-                              bias.data(), epsilon, scratch.data()});
+        kernel.instance_norm({pixels, channels, rows.same.data(), rows.same.data(), rows.step(), rows.step(),
+                              scale.data(), bias.data(), epsilon, scratch.data()});
         std::vector<double> mean(channels), factor(channels);
         for (std::size_t c = 0; c < channels; ++c) {
           mean[c] = reduced(norm::Reduction::mean, rows.values, pixels, rows.stride, c);
