@@ -207,7 +207,8 @@ std::string columns_page(const Json& plan, const std::string& model) {
   out +=
       "<h2>Columns</h2>\n<p>Every bar is the output of one operator, from the first layer at the left to the last at "
       "the right. "
-      "Height follows its rows (square root), width its bytes (logarithm). Hover for numbers; a long plan scrolls sideways.</p>\n";
+      "Height follows its rows (square root), width its bytes (logarithm). Hover for numbers; a long plan scrolls "
+      "sideways.</p>\n";
   out += "<div class=\"scroll picture\">\n" + columns_picture(plan) + "</div>\n" + kLegend;
   out += "<h2>Segments</h2>\n" + segment_table(plan) + island_table(plan);
   out += "<h2>Operators</h2>\n" + operator_tables(plan);

@@ -51,11 +51,12 @@ void set_batch(std::span<const TensorInfo> inputs, std::int64_t batch, std::vect
               fmt::format("--batch {}: no input has an open first dimension (the first input is {})", batch, fixed));
 }
 
-/// Gives every open dimension the size that its symbol has elsewhere, else 1.
+/// Gives every open dimension the size that its symbol has elsewhere, else 1. Exporters write "?" for no symbol.
 void close_dimensions(std::span<const TensorInfo> inputs, std::vector<Shape>& shapes) {
   std::map<std::string, std::int64_t> sizes;
   const auto symbol = [&](std::size_t i, std::size_t d) {
-    return d < inputs[i].dim_names.size() ? inputs[i].dim_names[d] : std::string();
+    const std::string name = d < inputs[i].dim_names.size() ? inputs[i].dim_names[d] : "";
+    return name == "?" ? std::string() : name;
   };
   for (std::size_t i = 0; i < inputs.size(); ++i)
     for (std::size_t d = 0; d < shapes[i].size(); ++d)

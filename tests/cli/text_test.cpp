@@ -123,6 +123,13 @@ TEST(Shapes, OneSymbolHasOneSize) {
   EXPECT_EQ(map.at("mask"), (Shape{2, 128}));
 }
 
+TEST(Shapes, AQuestionMarkIsNoSymbol) {
+  const std::vector<TensorInfo> inputs{{"x", DType::f32, {-1, 3, -1}, {"?", "", "?"}}, {"y", DType::f32, {-1}, {"?"}}};
+  const ShapeMap map = shape_overrides(inputs, {.shapes = {"x:2x3x64"}});
+  EXPECT_EQ(map.at("x"), (Shape{2, 3, 64}));
+  EXPECT_EQ(map.at("y"), (Shape{1}));
+}
+
 TEST(Shapes, BatchFillsOpenFirstDimensions) {
   const ShapeMap map = shape_overrides(two_sequences(), {.shapes = {}, .batch = 4});
   EXPECT_EQ(map.at("mask"), (Shape{4, 1}));
