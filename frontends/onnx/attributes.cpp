@@ -26,7 +26,8 @@ std::string_view type_name(AttributeProto::AttributeType type) {
   }
 }
 
-/// Early writers left `type` out: then the field that is set tells it. An empty list is a list of whatever is asked for.
+/// Early writers left `type` out: then the field that is set tells it. An empty list is a list of whatever is asked
+/// for.
 AttributeProto::AttributeType type_of(const AttributeProto& attribute, AttributeProto::AttributeType expected) {
   if (attribute.type() != AttributeProto::UNDEFINED) return attribute.type();
   if (attribute.has_f()) return AttributeProto::FLOAT;

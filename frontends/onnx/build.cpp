@@ -30,7 +30,8 @@ DeclaredType declared_type(const onnx::ValueInfoProto& info, std::string_view wh
   const auto& type = info.type();
   if (type.value_case() == onnx::TypeProto::VALUE_NOT_SET) return declared;
   if (!type.has_tensor_type()) {
-    fail(ErrorCode::unsupported, "{}: only tensors are supported, not sequences, maps, optionals or sparse tensors", where);
+    fail(ErrorCode::unsupported, "{}: only tensors are supported, not sequences, maps, optionals or sparse tensors",
+         where);
   }
   const auto& tensor = type.tensor_type();
   if (tensor.elem_type() != onnx::TensorProto::UNDEFINED) declared.type.dtype = dtype_of(tensor.elem_type(), where);
@@ -76,7 +77,8 @@ class Builder {
   void add_initializers() {
     for (auto& proto : *model_.mutable_graph()->mutable_initializer()) {
       check_name(proto.name(), "initializer");
-      add_constant(proto.name(), tensor_from(proto, fmt::format("initializer '{}'", printable(proto.name())), external_));
+      add_constant(proto.name(),
+                   tensor_from(proto, fmt::format("initializer '{}'", printable(proto.name())), external_));
       const std::string name = proto.name();
       proto.Clear();
       proto.set_name(name);
@@ -114,7 +116,8 @@ class Builder {
       same_shape = (*declared.shape)[i] < 0 || (*declared.shape)[i] == (*actual.shape)[i];
     }
     if (same_type && same_shape) return;
-    fail(ErrorCode::invalid_model, "{}: expected {} as declared, its initializer is {}", where, to_text(declared), to_text(actual));
+    fail(ErrorCode::invalid_model, "{}: expected {} as declared, its initializer is {}", where, to_text(declared),
+         to_text(actual));
   }
 
   std::vector<std::string> known_names() const {
@@ -151,7 +154,8 @@ class Builder {
   void read_hints() {
     const auto read = [&](const onnx::ValueInfoProto& info) {
       const auto& type = info.type();
-      if (type.has_tensor_type() && type.tensor_type().has_shape()) ranks_[info.name()] = type.tensor_type().shape().dim_size();
+      if (type.has_tensor_type() && type.tensor_type().has_shape())
+        ranks_[info.name()] = type.tensor_type().shape().dim_size();
     };
     for (const auto& info : model_.graph().value_info()) read(info);
     for (const auto& info : model_.graph().output()) read(info);
@@ -163,8 +167,8 @@ class Builder {
       fail(ErrorCode::invalid_model, "{}: the model imports no opset of domain {}", node.label(), node.domain);
     }
     if (node.domain == kOnnxDomain && (node.opset < kOldestOpset || node.opset > kNewestOpset)) {
-      fail(ErrorCode::unsupported, "{}: opset {} of ai.onnx is not supported, expected {} to {}", node.label(), node.opset,
-           kOldestOpset, kNewestOpset);
+      fail(ErrorCode::unsupported, "{}: opset {} of ai.onnx is not supported, expected {} to {}", node.label(),
+           node.opset, kOldestOpset, kNewestOpset);
     }
     const Row* row = find_row(node);
     if (!row) {
@@ -173,7 +177,8 @@ class Builder {
     }
     const auto inputs = static_cast<int>(node.inputs.size()), outputs = static_cast<int>(node.outputs.size());
     if (inputs < row->min_inputs || inputs > row->max_inputs) {
-      fail(ErrorCode::invalid_model, "{}: expected {} to {} inputs, found {}", node.label(), row->min_inputs, row->max_inputs, inputs);
+      fail(ErrorCode::invalid_model, "{}: expected {} to {} inputs, found {}", node.label(), row->min_inputs,
+           row->max_inputs, inputs);
     }
     if (outputs < 1 || outputs > row->max_outputs) {
       fail(ErrorCode::invalid_model, "{}: expected 1 to {} outputs, found {}", node.label(), row->max_outputs, outputs);
@@ -223,8 +228,8 @@ class Builder {
   static void name_dims(Value& value, DeclaredType declared, std::string_view where) {
     const bool both_known = declared.type.dtype != DType::undefined && value.type.dtype != DType::undefined;
     if (both_known && declared.type.dtype != value.type.dtype) {
-      fail(ErrorCode::invalid_model, "{}: declared as {}, but its node produces {}", where, name_of(declared.type.dtype),
-           name_of(value.type.dtype));
+      fail(ErrorCode::invalid_model, "{}: declared as {}, but its node produces {}", where,
+           name_of(declared.type.dtype), name_of(value.type.dtype));
     }
     if (!value.dim_names.empty() || !value.type.shape) return;
     const bool same_rank = declared.type.shape && declared.type.shape->size() == value.type.shape->size();

@@ -7,8 +7,8 @@
 
 namespace colonnade::onnx_import {
 
-/// Checks the model's graph and lowers its nodes. Initializers lose their data as they are converted, so that weights are
-/// in memory once.
+/// Checks the model's graph and lowers its nodes. Initializers lose their data as they are converted, so that weights
+/// are in memory once.
 Graph build_graph(onnx::ModelProto& model, ExternalData external);
 
 }  // namespace colonnade::onnx_import

@@ -22,8 +22,8 @@ std::int64_t parse_count(const std::string& text, std::string_view key, std::str
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc{} || stop != end || value < 0) {
-    fail(ErrorCode::invalid_model, "{}: external data: {} must be a non-negative 64-bit integer, found '{}'", where, key,
-         printable(text));
+    fail(ErrorCode::invalid_model, "{}: external data: {} must be a non-negative 64-bit integer, found '{}'", where,
+         key, printable(text));
   }
   return value;
 }
@@ -40,7 +40,8 @@ std::vector<std::string> components_of(std::string_view path) {
 }
 
 bool has_drive(std::string_view path) {
-  return path.size() >= 2 && path[1] == ':' && ((path[0] >= 'a' && path[0] <= 'z') || (path[0] >= 'A' && path[0] <= 'Z'));
+  return path.size() >= 2 && path[1] == ':' &&
+         ((path[0] >= 'a' && path[0] <= 'z') || (path[0] >= 'A' && path[0] <= 'Z'));
 }
 
 void check_path(const std::string& path, std::string_view where) {

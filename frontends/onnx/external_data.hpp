@@ -35,8 +35,8 @@ struct ExternalLocation {
   std::optional<std::int64_t> length;
 };
 
-/// Reads the keys of TensorProto.external_data. Throws Error{invalid_model} for unknown, doubled or malformed keys and for
-/// paths that are absolute, climb out or hold a NUL, a backslash or a drive.
+/// Reads the keys of TensorProto.external_data. Throws Error{invalid_model} for unknown, doubled or malformed keys and
+/// for paths that are absolute, climb out or hold a NUL, a backslash or a drive.
 ExternalLocation parse_location(const onnx::TensorProto& proto, std::string_view where);
 
 /// The files of one folder: nothing outside it is opened, no symbolic link is followed, only regular files with one

@@ -69,7 +69,8 @@ class Flattener {
 
  private:
   void add_function(const onnx::FunctionProto& proto) {
-    const FunctionId id{std::string(canonical_domain(proto.domain())), proto.name(), unknown_string(proto, kFunctionOverload)};
+    const FunctionId id{std::string(canonical_domain(proto.domain())), proto.name(),
+                        unknown_string(proto, kFunctionOverload)};
     Function function{&proto, opsets_of(proto.opset_import()), {}};
     const auto& fields = proto.unknown_fields();
     for (int i = 0; i < fields.field_count(); ++i) {
@@ -84,7 +85,8 @@ class Flattener {
       function.defaults[owned_.back().name()] = &owned_.back();
     }
     if (!functions_.emplace(id, std::move(function)).second) {
-      fail(ErrorCode::invalid_model, "function '{}' of domain '{}' is defined twice", printable(id.name), printable(id.domain));
+      fail(ErrorCode::invalid_model, "function '{}' of domain '{}' is defined twice", printable(id.name),
+           printable(id.domain));
     }
   }
 
@@ -160,7 +162,8 @@ class Flattener {
     if (calls_.size() >= kDeepestCall) {
       fail(ErrorCode::unsupported, "{}: functions call each other more than {} deep", node.label(), kDeepestCall);
     }
-    if (static_cast<int>(node.inputs.size()) > proto.input_size() || static_cast<int>(node.outputs.size()) > proto.output_size()) {
+    if (static_cast<int>(node.inputs.size()) > proto.input_size() ||
+        static_cast<int>(node.outputs.size()) > proto.output_size()) {
       fail(ErrorCode::invalid_model, "{}: {} inputs and {} outputs, but the function has {} and {}", node.label(),
            node.inputs.size(), node.outputs.size(), proto.input_size(), proto.output_size());
     }
@@ -195,14 +198,15 @@ class Flattener {
       const auto index = static_cast<std::size_t>(i);
       const std::string actual = index < node.inputs.size() ? node.inputs[index] : "";
       if (!scope.names.emplace(proto.input(i), actual).second) {
-        fail(ErrorCode::invalid_model, "{}: the function's parameter '{}' is named twice", node.label(), printable(proto.input(i)));
+        fail(ErrorCode::invalid_model, "{}: the function's parameter '{}' is named twice", node.label(),
+             printable(proto.input(i)));
       }
     }
   }
 
   /// Binds formal outputs to the caller's names; an output that is also an input (or named twice) needs a copy.
-  static std::vector<std::pair<std::string, std::string>> bind_outputs(const OnnxNode& node, const onnx::FunctionProto& proto,
-                                                                      Scope& scope) {
+  static std::vector<std::pair<std::string, std::string>> bind_outputs(const OnnxNode& node,
+                                                                       const onnx::FunctionProto& proto, Scope& scope) {
     std::vector<std::pair<std::string, std::string>> copies;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty()) continue;

@@ -59,7 +59,9 @@ std::int64_t Lowering::rank(ValueId id) const {
 
 std::int64_t Lowering::dim(ValueId id, std::int64_t axis) const {
   const auto& known = shape(id);
-  return known && axis >= 0 && axis < static_cast<std::int64_t>(known->size()) ? (*known)[static_cast<std::size_t>(axis)] : -1;
+  return known && axis >= 0 && axis < static_cast<std::int64_t>(known->size())
+             ? (*known)[static_cast<std::size_t>(axis)]
+             : -1;
 }
 
 bool Lowering::is_empty(ValueId id) const {
@@ -135,7 +137,8 @@ bool fits(double value) {
 
 template <class T>
 Tensor integer_scalar(const Lowering& low, DType dtype, double value) {
-  if (!fits<T>(value) || (sizeof(T) == 8 && std::abs(value) >= 0x1p63)) low.invalid("{} cannot hold {}", name_of(dtype), value);
+  if (!fits<T>(value) || (sizeof(T) == 8 && std::abs(value) >= 0x1p63))
+    low.invalid("{} cannot hold {}", name_of(dtype), value);
   return scalar_tensor<T>(low, dtype, value);
 }
 

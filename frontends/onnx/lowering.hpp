@@ -28,8 +28,8 @@ class Names {
   std::unordered_map<std::string, int> next_;
 };
 
-/// One ONNX node being lowered: checked access to its inputs and attributes, and emission of core operators, whose types
-/// are inferred at once.
+/// One ONNX node being lowered: checked access to its inputs and attributes, and emission of core operators, whose
+/// types are inferred at once.
 class Lowering {
  public:
   Lowering(Graph& graph, Names& names, ExternalData& external, const OnnxNode& node, Values inputs)
@@ -60,7 +60,9 @@ class Lowering {
   const Values& inputs() const { return inputs_; }
 
   bool has_attribute(std::string_view name) const { return node_.attributes.contains(name); }
-  std::int64_t int_or(std::string_view name, std::int64_t fallback) const { return find_int(node_, name).value_or(fallback); }
+  std::int64_t int_or(std::string_view name, std::int64_t fallback) const {
+    return find_int(node_, name).value_or(fallback);
+  }
   bool flag(std::string_view name, bool fallback = false) const { return int_or(name, fallback) != 0; }
   float float_or(std::string_view name, float fallback) const { return find_float(node_, name).value_or(fallback); }
   std::string string_or(std::string_view name, std::string_view fallback) const;

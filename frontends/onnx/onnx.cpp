@@ -47,7 +47,8 @@ void check_model(const onnx::ModelProto& model, std::string_view start) {
   const auto& unknown = model.unknown_fields();
   for (int i = 0; i < unknown.field_count(); ++i) {
     if (unknown.field(i).number() > kLastKnownModelField) {
-      fail(ErrorCode::invalid_model, "not an ONNX model: field {} does not exist (trailing bytes?)", unknown.field(i).number());
+      fail(ErrorCode::invalid_model, "not an ONNX model: field {} does not exist (trailing bytes?)",
+           unknown.field(i).number());
     }
   }
   if (!model.has_ir_version() && !model.has_graph()) {
@@ -55,7 +56,8 @@ void check_model(const onnx::ModelProto& model, std::string_view start) {
   }
   if (!model.has_graph()) fail(ErrorCode::invalid_model, "the model has no graph");
   if (model.ir_version() < kOldestIr || model.ir_version() > kNewestIr) {
-    fail(ErrorCode::unsupported, "IR version {} is not supported, expected {} to {}", model.ir_version(), kOldestIr, kNewestIr);
+    fail(ErrorCode::unsupported, "IR version {} is not supported, expected {} to {}", model.ir_version(), kOldestIr,
+         kNewestIr);
   }
 }
 
@@ -88,10 +90,12 @@ FileDescriptor open_model(const std::string& path) {
   if (path.find('\0') != std::string::npos) fail(ErrorCode::io, "cannot open: the path holds a NUL");
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat status {};
-  if (!file.is_open() || ::fstat(file.get(), &status) != 0) fail(ErrorCode::io, "cannot open: {}", std::strerror(errno));
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0)
+    fail(ErrorCode::io, "cannot open: {}", std::strerror(errno));
   if (!S_ISREG(status.st_mode)) fail(ErrorCode::io, "cannot read: not a regular file");
   if (status.st_size > std::numeric_limits<int>::max()) {
-    fail(ErrorCode::invalid_model, "{} bytes: a protobuf file holds at most 2 GiB (keep weights as external data)", status.st_size);
+    fail(ErrorCode::invalid_model, "{} bytes: a protobuf file holds at most 2 GiB (keep weights as external data)",
+         status.st_size);
   }
   if (status.st_size == 0) fail(ErrorCode::invalid_model, "not an ONNX model: the file is empty");
   return file;

@@ -12,8 +12,8 @@ namespace colonnade::onnx_import {
 
 /// Reads a model file. External data is read from the file's folder only: relative paths without "..", no symbolic
 /// links, regular files, offset and length within the file.
-/// Throws Error{invalid_model} when the file is malformed or contradicts itself, Error{unsupported} naming node, operator,
-/// domain and opset when an operator is unknown, Error{io} when the file cannot be read.
+/// Throws Error{invalid_model} when the file is malformed or contradicts itself, Error{unsupported} naming node,
+/// operator, domain and opset when an operator is unknown, Error{io} when the file cannot be read.
 Graph import_file(const std::string& path);
 
 /// Parses ONNX bytes; external data is refused.

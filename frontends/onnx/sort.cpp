@@ -18,8 +18,8 @@ Producers producers_of(const std::vector<OnnxNode>& nodes, const std::unordered_
     for (const auto& output : nodes[i].outputs) {
       if (output.empty()) continue;
       if (given.contains(output)) {
-        fail(ErrorCode::invalid_model, "{}: output '{}' is already an input or initializer of the graph", nodes[i].label(),
-             printable(output));
+        fail(ErrorCode::invalid_model, "{}: output '{}' is already an input or initializer of the graph",
+             nodes[i].label(), printable(output));
       }
       const auto [other, is_new] = producers.emplace(output, i);
       if (!is_new) {

@@ -105,7 +105,8 @@ void copy_int32s(const onnx::TensorProto& proto, Tensor& tensor, std::string_vie
     case DType::i8: return copy_field<std::int8_t>(field, tensor, where);
     case DType::u8: return copy_field<std::uint8_t>(field, tensor, where);
     case DType::boolean: {
-      for (int i = 0; i < field.size(); ++i) tensor.values<std::uint8_t>()[static_cast<std::size_t>(i)] = field.Get(i) != 0;
+      for (int i = 0; i < field.size(); ++i)
+        tensor.values<std::uint8_t>()[static_cast<std::size_t>(i)] = field.Get(i) != 0;
       return;
     }
     default: return copy_field<std::uint16_t>(field, tensor, where);
@@ -152,8 +153,8 @@ Tensor external_tensor(const onnx::TensorProto& proto, DType dtype, Shape shape,
   }
   const std::int64_t size = external.open(location, where);
   if (location.offset > size || bytes > size - location.offset) {
-    fail(ErrorCode::invalid_model, "{}: external data: {} bytes at offset {} lie beyond the file's {} bytes", where, bytes,
-         location.offset, size);
+    fail(ErrorCode::invalid_model, "{}: external data: {} bytes at offset {} lie beyond the file's {} bytes", where,
+         bytes, location.offset, size);
   }
   Tensor tensor(dtype, std::move(shape));
   external.read(location.offset, {static_cast<std::byte*>(tensor.data()), tensor.byte_size()}, where);
@@ -240,8 +241,8 @@ Tensor tensor_from(const onnx::TensorProto& proto, std::string_view where, Exter
   if (!is_raw) check_typed_count(proto, dtype, count, where);
   const std::size_t bytes = static_cast<std::size_t>(count) * size_of(dtype);
   if (is_raw && raw.size() != bytes) {
-    fail(ErrorCode::invalid_model, "{}: expected {} bytes of raw data for {}[{}], found {}", where, bytes, name_of(dtype),
-         fmt::join(shape, ","), raw.size());
+    fail(ErrorCode::invalid_model, "{}: expected {} bytes of raw data for {}[{}], found {}", where, bytes,
+         name_of(dtype), fmt::join(shape, ","), raw.size());
   }
   Tensor tensor(dtype, std::move(shape));
   if (is_raw) {

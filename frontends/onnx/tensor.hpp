@@ -10,8 +10,8 @@
 
 namespace colonnade::onnx_import {
 
-/// Dimensions and element type are checked against the stored data before anything is allocated. `where` starts messages,
-/// as in "initializer 'w'". Throws Error{invalid_model}, Error{unsupported} or, for external data, Error{io}.
+/// Dimensions and element type are checked against the stored data before anything is allocated. `where` starts
+/// messages, as in "initializer 'w'". Throws Error{invalid_model}, Error{unsupported} or, for external data, Error{io}.
 Tensor tensor_from(const onnx::TensorProto& proto, std::string_view where, ExternalData& external);
 
 /// A dense tensor from ONNX's coordinate form.

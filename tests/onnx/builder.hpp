@@ -121,7 +121,8 @@ inline onnx::TensorProto external_tensor(const std::string& name, const Shape& s
 }
 
 inline onnx::NodeProto node_proto(const std::string& op, const Names& inputs, const Names& outputs,
-                                  const std::vector<onnx::AttributeProto>& attributes = {}, const std::string& domain = "") {
+                                  const std::vector<onnx::AttributeProto>& attributes = {},
+                                  const std::string& domain = "") {
   onnx::NodeProto proto;
   proto.set_op_type(op);
   proto.set_domain(domain);

@@ -39,11 +39,13 @@ inline std::vector<Tensor> evaluate(const ModelBuilder& model, const std::vector
   return reference::evaluate(graph, views);
 }
 
-inline void expect_floats(const Tensor& actual, const Shape& shape, const std::vector<float>& expected, float tolerance = 1e-5f) {
+inline void expect_floats(const Tensor& actual, const Shape& shape, const std::vector<float>& expected,
+                          float tolerance = 1e-5f) {
   ASSERT_EQ(actual.dtype(), DType::f32);
   ASSERT_EQ(actual.shape(), shape);
   ASSERT_EQ(actual.values<float>().size(), expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(actual.values<float>()[i], expected[i], tolerance) << "at " << i;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(actual.values<float>()[i], expected[i], tolerance) << "at " << i;
 }
 inline void expect_ints(const Tensor& actual, const Shape& shape, const Ints& expected) {
   ASSERT_EQ(actual.dtype(), DType::i64);

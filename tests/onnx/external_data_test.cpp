@@ -25,7 +25,8 @@ class ExternalDataTest : public ::testing::Test {
 
   static void write(const fs::path& path, const std::vector<float>& values) {
     std::ofstream file(path, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
+    file.write(reinterpret_cast<const char*>(values.data()),
+               static_cast<std::streamsize>(values.size() * sizeof(float)));
   }
 
   Graph load(const Keys& keys, const Shape& shape = {4}) {

@@ -50,7 +50,8 @@ Case damaged(const char* name, ErrorCode code, void (*damage)(ModelBuilder&)) {
 
 /// One node on x [2, 3]; w is a matrix, i a list of two integers.
 Case node_case(const char* name, ErrorCode code, const std::string& op, const Names& inputs,
-               const std::vector<onnx::AttributeProto>& attributes = {}, std::int64_t opset = 17, const std::string& domain = "") {
+               const std::vector<onnx::AttributeProto>& attributes = {}, std::int64_t opset = 17,
+               const std::string& domain = "") {
   return {name, code, [=] {
             ModelBuilder model(opset, 3);
             model.input("x", {2, 3}).output("y", 0);
@@ -151,7 +152,8 @@ std::vector<Case> container_cases() {
       {"zeros", kInvalid, [] { return std::string(64, '\0'); }},
       {"text", kInvalid, [] { return std::string("this is not a model at all\n\n\n"); }},
       {"zip", kInvalid, [] { return std::string("PK\x03\x04") + std::string(60, 'x'); }},
-      {"lfs_pointer", kInvalid, [] { return std::string("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"); }},
+      {"lfs_pointer", kInvalid,
+       [] { return std::string("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"); }},
       {"all_ones", kInvalid, [] { return std::string(256, '\xff'); }},
       {"truncated", kInvalid, [] { return conv_model().bytes().substr(0, 100); }},
       {"trailing_garbage", kInvalid, [] { return conv_model().bytes() + std::string("\xff\xff\xff\xff garbage"); }},
@@ -176,13 +178,18 @@ std::vector<Case> graph_cases() {
       damaged("no_graph", kInvalid, [](auto& m) { m.proto.clear_graph(); }),
       damaged("empty_graph", kInvalid, [](auto& m) { m.proto.mutable_graph()->Clear(); }),
       damaged("no_outputs", kInvalid, [](auto& m) { m.proto.mutable_graph()->clear_output(); }),
-      damaged("missing_output", kInvalid, [](auto& m) { m.proto.mutable_graph()->mutable_output(0)->set_name("nowhere"); }),
+      damaged("missing_output", kInvalid,
+              [](auto& m) { m.proto.mutable_graph()->mutable_output(0)->set_name("nowhere"); }),
       damaged("unnamed_output", kInvalid, [](auto& m) { m.proto.mutable_graph()->mutable_output(0)->set_name(""); }),
       damaged("output_twice", kInvalid, [](auto& m) { m.output("y"); }),
-      damaged("input_twice", kInvalid, [](auto& m) { m.input("x", {1, 2, 4, 4}); }),
+      damaged("input_twice", kInvalid,
+              [](auto& m) {
+                m.input("x", {1, 2, 4, 4});
+              }),
       damaged("initializer_twice", kInvalid, [](auto& m) { m.constant(weight(m)); }),
       damaged("unnamed_initializer", kInvalid, [](auto& m) { weight(m).set_name(""); }),
-      damaged("newline_in_name", kInvalid, [](auto& m) { m.proto.mutable_graph()->mutable_input(0)->set_name("x\ny"); }),
+      damaged("newline_in_name", kInvalid,
+              [](auto& m) { m.proto.mutable_graph()->mutable_input(0)->set_name("x\ny"); }),
       damaged("value_produced_twice", kInvalid, [](auto& m) { m.node("Relu", {"x"}, {"y"}); }),
       damaged("output_shadows_input", kInvalid, [](auto& m) { m.node("Relu", {"y"}, {"x"}); }),
       damaged("undefined_input", kInvalid, [](auto& m) { conv_node(m).set_input(0, "nowhere\n"); }),
@@ -204,11 +211,22 @@ std::vector<Case> graph_cases() {
       damaged("untyped_input", kInvalid, [](auto& m) { m.proto.mutable_graph()->mutable_input(0)->clear_type(); }),
       damaged("negative_input_dim", kInvalid,
               [](auto& m) {
-                m.proto.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_value(-7);
+                m.proto.mutable_graph()
+                    ->mutable_input(0)
+                    ->mutable_type()
+                    ->mutable_tensor_type()
+                    ->mutable_shape()
+                    ->mutable_dim(0)
+                    ->set_dim_value(-7);
               }),
       damaged("wrong_output_type", kInvalid,
-              [](auto& m) { m.proto.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(7); }),
-      damaged("initializer_contradicts_input", kInvalid, [](auto& m) { m.input("w", {9, 9}); }),
+              [](auto& m) {
+                m.proto.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(7);
+              }),
+      damaged("initializer_contradicts_input", kInvalid,
+              [](auto& m) {
+                m.input("w", {9, 9});
+              }),
   };
 }
 
@@ -249,7 +267,8 @@ std::vector<Case> tensor_cases() {
                 weight(m) = raw_tensor<char>("w", onnx::TensorProto::STRING, {2}, {'a', 'b'});
               }),
       damaged("segment", kUnsupported, [](auto& m) { weight(m).mutable_segment()->set_begin(0); }),
-      damaged("external_keys_not_external", kInvalid, [](auto& m) { weight(m).add_external_data()->set_key("location"); }),
+      damaged("external_keys_not_external", kInvalid,
+              [](auto& m) { weight(m).add_external_data()->set_key("location"); }),
       damaged("int8_out_of_range", kInvalid,
               [](auto& m) {
                 weight(m).Clear();
@@ -277,20 +296,47 @@ std::vector<Case> tensor_cases() {
 
 std::vector<Case> attribute_cases() {
   return {
-      damaged("stride_zero", kInvalid, [](auto& m) { replace(m, attribute("strides", Ints{0, 1})); }),
-      damaged("stride_negative", kInvalid, [](auto& m) { replace(m, attribute("strides", Ints{1, -1})); }),
+      damaged("stride_zero", kInvalid,
+              [](auto& m) {
+                replace(m, attribute("strides", Ints{0, 1}));
+              }),
+      damaged("stride_negative", kInvalid,
+              [](auto& m) {
+                replace(m, attribute("strides", Ints{1, -1}));
+              }),
       damaged("strides_too_short", kInvalid, [](auto& m) { replace(m, attribute("strides", Ints{1})); }),
-      damaged("dilation_zero", kInvalid, [](auto& m) { replace(m, attribute("dilations", Ints{1, 0})); }),
-      damaged("dilation_huge", kInvalid, [](auto& m) { replace(m, attribute("dilations", Ints{std::int64_t{1} << 62, 1})); }),
-      damaged("pads_too_short", kInvalid, [](auto& m) { replace(m, attribute("pads", Ints{1, 1})); }),
-      damaged("pads_negative", kInvalid, [](auto& m) { replace(m, attribute("pads", Ints{-1, 0, 0, 0})); }),
-      damaged("kernel_contradicts_weight", kInvalid, [](auto& m) { replace(m, attribute("kernel_shape", Ints{5, 5})); }),
-      damaged("kernel_too_long", kInvalid, [](auto& m) { replace(m, attribute("kernel_shape", Ints{3, 3, 3})); }),
+      damaged("dilation_zero", kInvalid,
+              [](auto& m) {
+                replace(m, attribute("dilations", Ints{1, 0}));
+              }),
+      damaged("dilation_huge", kInvalid,
+              [](auto& m) {
+                replace(m, attribute("dilations", Ints{std::int64_t{1} << 62, 1}));
+              }),
+      damaged("pads_too_short", kInvalid,
+              [](auto& m) {
+                replace(m, attribute("pads", Ints{1, 1}));
+              }),
+      damaged("pads_negative", kInvalid,
+              [](auto& m) {
+                replace(m, attribute("pads", Ints{-1, 0, 0, 0}));
+              }),
+      damaged("kernel_contradicts_weight", kInvalid,
+              [](auto& m) {
+                replace(m, attribute("kernel_shape", Ints{5, 5}));
+              }),
+      damaged("kernel_too_long", kInvalid,
+              [](auto& m) {
+                replace(m, attribute("kernel_shape", Ints{3, 3, 3}));
+              }),
       damaged("group_zero", kInvalid, [](auto& m) { replace(m, attribute("group", 0)); }),
       damaged("group_does_not_divide", kInvalid, [](auto& m) { replace(m, attribute("group", 3)); }),
       damaged("group_changes_channels", kInvalid, [](auto& m) { replace(m, attribute("group", 2)); }),
       damaged("attribute_of_wrong_type", kInvalid, [](auto& m) { replace(m, attribute("strides", 1.5f)); }),
-      damaged("attribute_twice", kInvalid, [](auto& m) { *conv_node(m).add_attribute() = attribute("pads", Ints{1, 1, 1, 1}); }),
+      damaged("attribute_twice", kInvalid,
+              [](auto& m) {
+                *conv_node(m).add_attribute() = attribute("pads", Ints{1, 1, 1, 1});
+              }),
       damaged("reference_outside_function", kInvalid,
               [](auto& m) { replace(m, reference("group", "g", onnx::AttributeProto::INT)); }),
       damaged("unknown_auto_pad", kInvalid, [](auto& m) { replace(m, attribute("auto_pad", "WRONG\nWAY")); }),
@@ -323,7 +369,8 @@ std::vector<Case> attribute_cases() {
       node_case("reshape_count", kInvalid, "Reshape", {"x", "i"}),
       node_case("block_zero", kInvalid, "DepthToSpace", {"x"}, {attribute("blocksize", 0)}),
       node_case("split_count", kInvalid, "Split", {"x"}, {attribute("split", Ints{1, 2, 3})}, 11),
-      node_case("slice_lengths", kInvalid, "Slice", {"x"}, {attribute("starts", Ints{0, 0}), attribute("ends", Ints{1})}, 9),
+      node_case("slice_lengths", kInvalid, "Slice", {"x"},
+                {attribute("starts", Ints{0, 0}), attribute("ends", Ints{1})}, 9),
       node_case("pads_do_not_fit", kInvalid, "Pad", {"x"}, {attribute("pads", Ints{1, 1})}, 10),
       node_case("unknown_pad_mode", kInvalid, "Pad", {"x", "i"}, {attribute("mode", "sideways")}),
       node_case("scale_zero", kInvalid, "Upsample", {"x"}, {attribute("scales", std::vector<float>{0, 1})}, 7),
@@ -338,11 +385,13 @@ std::vector<Case> attribute_cases() {
       node_case("lstm_direction", kInvalid, "LSTM", {"x", "x", "x"}, {attribute("direction", "up")}),
       node_case("no_kernel", kInvalid, "MaxPool", {"x"}),
       node_case("kernel_rank", kInvalid, "MaxPool", {"x"}, {attribute("kernel_shape", Ints{2, 2})}),
-      node_case("groups_do_not_divide", kInvalid, "GroupNormalization", {"x", "i", "i"}, {attribute("num_groups", 5)}, 18),
+      node_case("groups_do_not_divide", kInvalid, "GroupNormalization", {"x", "i", "i"}, {attribute("num_groups", 5)},
+                18),
       node_case("training_mode_input", kUnsupported, "Dropout", {"x", "", "x"}),
-      node_case("no_labels", kInvalid, "LinearClassifier", {"x"}, {attribute("coefficients", std::vector<float>{1, 2, 3})}, 17,
+      node_case("no_labels", kInvalid, "LinearClassifier", {"x"},
+                {attribute("coefficients", std::vector<float>{1, 2, 3})}, 17, "ai.onnx.ml"),
+      node_case("scaler_width", kInvalid, "Scaler", {"x"}, {attribute("scale", std::vector<float>{1, 2})}, 17,
                 "ai.onnx.ml"),
-      node_case("scaler_width", kInvalid, "Scaler", {"x"}, {attribute("scale", std::vector<float>{1, 2})}, 17, "ai.onnx.ml"),
   };
 }
 
@@ -359,8 +408,10 @@ std::vector<Case> tree_cases() {
       {"tree_two_roots", kInvalid, set("nodes_falsenodeids", 0, 1)},
       {"tree_target_out_of_range", kInvalid, set("target_ids", 0, 1)},
       {"tree_weight_of_missing_node", kInvalid, set("target_nodeids", 0, 17)},
-      {"tree_lengths", kInvalid, [] { return tree_model([](auto& node) { named(node, "nodes_values").add_floats(1); }); }},
-      {"tree_mode", kInvalid, [] { return tree_model([](auto& node) { named(node, "nodes_modes").set_strings(0, "BRANCH_?"); }); }},
+      {"tree_lengths", kInvalid,
+       [] { return tree_model([](auto& node) { named(node, "nodes_values").add_floats(1); }); }},
+      {"tree_mode", kInvalid,
+       [] { return tree_model([](auto& node) { named(node, "nodes_modes").set_strings(0, "BRANCH_?"); }); }},
   };
 }
 
@@ -413,7 +464,8 @@ std::string varied_model() {
   function->add_attribute("alpha");
   auto* import = function->add_opset_import();
   import->set_version(13);
-  *function->add_node() = node_proto("LeakyRelu", {"a"}, {"b"}, {reference("alpha", "alpha", onnx::AttributeProto::FLOAT)});
+  *function->add_node() =
+      node_proto("LeakyRelu", {"a"}, {"b"}, {reference("alpha", "alpha", onnx::AttributeProto::FLOAT)});
   return model.bytes();
 }
 

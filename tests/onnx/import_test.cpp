@@ -20,14 +20,25 @@ std::vector<T> elements(const Tensor& tensor) {
 onnx::TensorProto typed(int data_type, const Shape& shape) { return raw_tensor<char>("w", data_type, shape, {}); }
 
 TEST(Initializers, RawDataOfEveryType) {
-  EXPECT_EQ(elements<float>(*only_constant(raw_tensor<float>("w", onnx::TensorProto::FLOAT, {2}, {1.5f, -2}))), (std::vector<float>{1.5f, -2}));
-  EXPECT_EQ(elements<double>(*only_constant(raw_tensor<double>("w", onnx::TensorProto::DOUBLE, {1}, {1e300}))), (std::vector<double>{1e300}));
-  EXPECT_EQ(elements<std::int8_t>(*only_constant(raw_tensor<std::int8_t>("w", onnx::TensorProto::INT8, {2}, {-128, 127}))), (std::vector<std::int8_t>{-128, 127}));
-  EXPECT_EQ(elements<std::uint8_t>(*only_constant(raw_tensor<std::uint8_t>("w", onnx::TensorProto::UINT8, {1}, {255}))), (std::vector<std::uint8_t>{255}));
-  EXPECT_EQ(elements<std::int16_t>(*only_constant(raw_tensor<std::int16_t>("w", onnx::TensorProto::INT16, {1}, {-3}))), (std::vector<std::int16_t>{-3}));
-  EXPECT_EQ(elements<std::uint16_t>(*only_constant(raw_tensor<std::uint16_t>("w", onnx::TensorProto::FLOAT16, {1}, {0x3c00}))), (std::vector<std::uint16_t>{0x3c00}));
-  EXPECT_EQ(elements<std::uint64_t>(*only_constant(raw_tensor<std::uint64_t>("w", onnx::TensorProto::UINT64, {1}, {~0ull}))), (std::vector<std::uint64_t>{~0ull}));
-  EXPECT_EQ(elements<std::uint8_t>(*only_constant(raw_tensor<char>("w", onnx::TensorProto::BOOL, {3}, {0, 1, 2}))), (std::vector<std::uint8_t>{0, 1, 1}));
+  EXPECT_EQ(elements<float>(*only_constant(raw_tensor<float>("w", onnx::TensorProto::FLOAT, {2}, {1.5f, -2}))),
+            (std::vector<float>{1.5f, -2}));
+  EXPECT_EQ(elements<double>(*only_constant(raw_tensor<double>("w", onnx::TensorProto::DOUBLE, {1}, {1e300}))),
+            (std::vector<double>{1e300}));
+  EXPECT_EQ(
+      elements<std::int8_t>(*only_constant(raw_tensor<std::int8_t>("w", onnx::TensorProto::INT8, {2}, {-128, 127}))),
+      (std::vector<std::int8_t>{-128, 127}));
+  EXPECT_EQ(elements<std::uint8_t>(*only_constant(raw_tensor<std::uint8_t>("w", onnx::TensorProto::UINT8, {1}, {255}))),
+            (std::vector<std::uint8_t>{255}));
+  EXPECT_EQ(elements<std::int16_t>(*only_constant(raw_tensor<std::int16_t>("w", onnx::TensorProto::INT16, {1}, {-3}))),
+            (std::vector<std::int16_t>{-3}));
+  EXPECT_EQ(elements<std::uint16_t>(
+                *only_constant(raw_tensor<std::uint16_t>("w", onnx::TensorProto::FLOAT16, {1}, {0x3c00}))),
+            (std::vector<std::uint16_t>{0x3c00}));
+  EXPECT_EQ(
+      elements<std::uint64_t>(*only_constant(raw_tensor<std::uint64_t>("w", onnx::TensorProto::UINT64, {1}, {~0ull}))),
+      (std::vector<std::uint64_t>{~0ull}));
+  EXPECT_EQ(elements<std::uint8_t>(*only_constant(raw_tensor<char>("w", onnx::TensorProto::BOOL, {3}, {0, 1, 2}))),
+            (std::vector<std::uint8_t>{0, 1, 1}));
 }
 
 TEST(Initializers, TypedFields) {
@@ -36,14 +47,22 @@ TEST(Initializers, TypedFields) {
     for (const int value : values) proto.add_int32_data(value);
     return proto;
   };
-  EXPECT_EQ(elements<std::int32_t>(*only_constant(int32s(onnx::TensorProto::INT32, {-5, 6}))), (std::vector<std::int32_t>{-5, 6}));
-  EXPECT_EQ(elements<std::int8_t>(*only_constant(int32s(onnx::TensorProto::INT8, {-128}))), (std::vector<std::int8_t>{-128}));
-  EXPECT_EQ(elements<std::uint8_t>(*only_constant(int32s(onnx::TensorProto::UINT8, {200}))), (std::vector<std::uint8_t>{200}));
-  EXPECT_EQ(elements<std::int16_t>(*only_constant(int32s(onnx::TensorProto::INT16, {-300}))), (std::vector<std::int16_t>{-300}));
-  EXPECT_EQ(elements<std::uint16_t>(*only_constant(int32s(onnx::TensorProto::UINT16, {65535}))), (std::vector<std::uint16_t>{65535}));
-  EXPECT_EQ(elements<std::uint16_t>(*only_constant(int32s(onnx::TensorProto::FLOAT16, {0xbc00}))), (std::vector<std::uint16_t>{0xbc00}));
-  EXPECT_EQ(elements<std::uint16_t>(*only_constant(int32s(onnx::TensorProto::BFLOAT16, {0x3f80}))), (std::vector<std::uint16_t>{0x3f80}));
-  EXPECT_EQ(elements<std::uint8_t>(*only_constant(int32s(onnx::TensorProto::BOOL, {0, 1, 7}))), (std::vector<std::uint8_t>{0, 1, 1}));
+  EXPECT_EQ(elements<std::int32_t>(*only_constant(int32s(onnx::TensorProto::INT32, {-5, 6}))),
+            (std::vector<std::int32_t>{-5, 6}));
+  EXPECT_EQ(elements<std::int8_t>(*only_constant(int32s(onnx::TensorProto::INT8, {-128}))),
+            (std::vector<std::int8_t>{-128}));
+  EXPECT_EQ(elements<std::uint8_t>(*only_constant(int32s(onnx::TensorProto::UINT8, {200}))),
+            (std::vector<std::uint8_t>{200}));
+  EXPECT_EQ(elements<std::int16_t>(*only_constant(int32s(onnx::TensorProto::INT16, {-300}))),
+            (std::vector<std::int16_t>{-300}));
+  EXPECT_EQ(elements<std::uint16_t>(*only_constant(int32s(onnx::TensorProto::UINT16, {65535}))),
+            (std::vector<std::uint16_t>{65535}));
+  EXPECT_EQ(elements<std::uint16_t>(*only_constant(int32s(onnx::TensorProto::FLOAT16, {0xbc00}))),
+            (std::vector<std::uint16_t>{0xbc00}));
+  EXPECT_EQ(elements<std::uint16_t>(*only_constant(int32s(onnx::TensorProto::BFLOAT16, {0x3f80}))),
+            (std::vector<std::uint16_t>{0x3f80}));
+  EXPECT_EQ(elements<std::uint8_t>(*only_constant(int32s(onnx::TensorProto::BOOL, {0, 1, 7}))),
+            (std::vector<std::uint8_t>{0, 1, 1}));
   onnx::TensorProto doubles = typed(onnx::TensorProto::DOUBLE, {1});
   doubles.add_double_data(0.1);
   EXPECT_EQ(elements<double>(*only_constant(doubles)), (std::vector<double>{0.1}));
@@ -65,7 +84,11 @@ TEST(Initializers, ScalarsAndEmptyTensors) {
 TEST(Initializers, ListedAsInputTheyAreConstants) {
   ModelBuilder model(8);
   model.proto.set_ir_version(3);
-  model.input("x", {2}).input("w", {2}).output("y").constant(float_tensor("w", {2}, {1, 2})).node("Add", {"x", "w"}, {"y"});
+  model.input("x", {2})
+      .input("w", {2})
+      .output("y")
+      .constant(float_tensor("w", {2}, {1, 2}))
+      .node("Add", {"x", "w"}, {"y"});
   const Graph graph = model.import_graph();
   ASSERT_EQ(graph.inputs.size(), 1u);
   EXPECT_EQ(graph.value(graph.inputs[0]).name, "x");
@@ -121,7 +144,10 @@ TEST(Graphs, OpenDimensionsKeepTheirNames) {
 TEST(Graphs, DomainAliasesAndDoubledImports) {
   ModelBuilder model(0);
   model.import("ai.onnx", 10).import("", 13).import("ai.onnx", 12);
-  model.input("x", {1, 1, 2}).output("y").node("Squeeze", {"x", "a"}, {"y"}, {}, "ai.onnx").constant(int_tensor("a", {1}, {0}));
+  model.input("x", {1, 1, 2})
+      .output("y")
+      .node("Squeeze", {"x", "a"}, {"y"}, {}, "ai.onnx")
+      .constant(int_tensor("a", {1}, {0}));
   EXPECT_EQ(evaluate(model, {floats({1, 1, 2}, {1, 2})})[0].shape(), (Shape{1, 2}));
 }
 
@@ -157,11 +183,13 @@ TEST(Functions, AreInlinedWithTheirAttributesAndOpsets) {
   auto inner = function("inner", {"a"}, {"t"}, 11);
   *inner.add_node() = node_proto("LeakyRelu", {"a"}, {"t"}, {reference("alpha", "slope", onnx::AttributeProto::FLOAT)});
   auto outer = function("outer", {"a", "unused"}, {"b"}, 11);
-  *outer.add_node() = node_proto("inner", {"a"}, {"t"}, {reference("slope", "steep", onnx::AttributeProto::FLOAT)}, "f");
+  *outer.add_node() =
+      node_proto("inner", {"a"}, {"t"}, {reference("slope", "steep", onnx::AttributeProto::FLOAT)}, "f");
   *outer.add_node() = node_proto("Unsqueeze", {"t"}, {"b"}, {attribute("axes", Ints{0})});
   *model.proto.add_functions() = outer;
   *model.proto.add_functions() = inner;
-  model.node("outer", {"x"}, {"y"}, {attribute("steep", 0.5f)}, "f").node("outer", {"x"}, {"z"}, {attribute("steep", 0.25f)}, "f");
+  model.node("outer", {"x"}, {"y"}, {attribute("steep", 0.5f)}, "f")
+      .node("outer", {"x"}, {"z"}, {attribute("steep", 0.25f)}, "f");
   const auto outputs = evaluate(model, {floats({2, 2}, {-4, 1, 2, -8})});
   expect_floats(outputs[0], {1, 2, 2}, {-2, 1, 2, -4});
   expect_floats(outputs[1], {1, 2, 2}, {-1, 1, 2, -2});

@@ -35,7 +35,8 @@ TEST(Lowering, ConvolutionIsChannelsLastBetweenTransposes) {
 }
 
 TEST(Lowering, OneDimensionalConvolutionIsLiftedToTwo) {
-  ModelBuilder model = single(13, "Conv", {1, 1, 4}, {"w"}, {attribute("pads", Ints{0, 1}), attribute("strides", Ints{2})});
+  ModelBuilder model =
+      single(13, "Conv", {1, 1, 4}, {"w"}, {attribute("pads", Ints{0, 1}), attribute("strides", Ints{2})});
   model.constant(float_tensor("w", {1, 1, 3}, {1, 2, 3}));
   const Graph graph = model.import_graph();
   for (const Node& node : graph.nodes) {
@@ -84,14 +85,17 @@ TEST(Lowering, PoolIndicesCountColumnsFirstWhenAsked) {
 }
 
 TEST(Lowering, GlobalPoolsReduceTheSpatialAxes) {
-  expect_floats(evaluate(single(13, "GlobalAveragePool", {1, 2, 2, 2}), {counting({1, 2, 2, 2})})[0], {1, 2, 1, 1}, {1.5f, 5.5f});
+  expect_floats(evaluate(single(13, "GlobalAveragePool", {1, 2, 2, 2}), {counting({1, 2, 2, 2})})[0], {1, 2, 1, 1},
+                {1.5f, 5.5f});
   expect_floats(evaluate(single(13, "GlobalMaxPool", {1, 2, 4}), {counting({1, 2, 4})})[0], {1, 2, 1}, {3, 7});
-  EXPECT_EQ(std::get<Reduce>(single(13, "GlobalAveragePool", {1, 2, 2, 2}).import_graph().nodes.at(0).op).kind, ReduceKind::mean);
+  EXPECT_EQ(std::get<Reduce>(single(13, "GlobalAveragePool", {1, 2, 2, 2}).import_graph().nodes.at(0).op).kind,
+            ReduceKind::mean);
 }
 
 TEST(Lowering, GemmTakesItsBiasWhereItHasOneValueAColumn) {
   const auto gemm = [](const Shape& c_shape, const std::vector<float>& c, float alpha, float beta) {
-    ModelBuilder model = single(13, "Gemm", {2, 2}, {"b", "c"}, {attribute("alpha", alpha), attribute("beta", beta), attribute("transB", 1)});
+    ModelBuilder model = single(13, "Gemm", {2, 2}, {"b", "c"},
+                                {attribute("alpha", alpha), attribute("beta", beta), attribute("transB", 1)});
     model.constant(float_tensor("b", {3, 2}, {1, 0, 0, 1, 1, 1})).constant(float_tensor("c", c_shape, c));
     return model;
   };
@@ -108,11 +112,13 @@ TEST(Lowering, GemmTakesItsBiasWhereItHasOneValueAColumn) {
 TEST(Lowering, SoftmaxBefore13WorksOnAMatrix) {
   const Tensor x = floats({1, 2, 2}, {0, 0, 0, 0});
   expect_floats(evaluate(single(11, "Softmax", {1, 2, 2}), {x})[0], {1, 2, 2}, {0.25f, 0.25f, 0.25f, 0.25f});
-  expect_floats(evaluate(single(11, "Softmax", {1, 2, 2}, {}, {attribute("axis", 2)}), {x})[0], {1, 2, 2}, {0.5f, 0.5f, 0.5f, 0.5f});
+  expect_floats(evaluate(single(11, "Softmax", {1, 2, 2}, {}, {attribute("axis", 2)}), {x})[0], {1, 2, 2},
+                {0.5f, 0.5f, 0.5f, 0.5f});
   expect_floats(evaluate(single(13, "Softmax", {1, 2, 2}), {x})[0], {1, 2, 2}, {0.5f, 0.5f, 0.5f, 0.5f});
   EXPECT_EQ(single(11, "Softmax", {2, 5}).import_graph().nodes.size(), 1u);
   EXPECT_EQ(count_of(single(11, "LogSoftmax", {2, 5, 7}).import_graph(), "Flatten"), 1u);
-  expect_floats(evaluate(single(11, "Hardmax", {1, 2, 2}), {floats({1, 2, 2}, {0, 3, 3, 1})})[0], {1, 2, 2}, {0, 1, 0, 0});
+  expect_floats(evaluate(single(11, "Hardmax", {1, 2, 2}), {floats({1, 2, 2}, {0, 3, 3, 1})})[0], {1, 2, 2},
+                {0, 1, 0, 0});
 }
 
 struct Moved {
@@ -194,17 +200,21 @@ TEST(Lowering, SlopesOfOneValueAChannelApplyToChannels) {
 
 TEST(Lowering, GroupNormalizationChangedItsScales) {
   const Tensor x = floats({1, 4, 1}, {1, 3, 10, 30});
-  ModelBuilder old_model = single(18, "GroupNormalization", {1, 4, 1}, {"s", "b"}, {attribute("num_groups", 2), attribute("epsilon", 0.0f)});
+  ModelBuilder old_model =
+      single(18, "GroupNormalization", {1, 4, 1}, {"s", "b"}, {attribute("num_groups", 2), attribute("epsilon", 0.0f)});
   old_model.constant(float_tensor("s", {2}, {1, 2})).constant(float_tensor("b", {2}, {0, 1}));
   expect_floats(evaluate(old_model, {x})[0], {1, 4, 1}, {-1, 1, -1, 3}, 1e-4f);
-  ModelBuilder new_model = single(21, "GroupNormalization", {1, 4, 1}, {"s", "b"}, {attribute("num_groups", 2), attribute("epsilon", 0.0f)});
+  ModelBuilder new_model =
+      single(21, "GroupNormalization", {1, 4, 1}, {"s", "b"}, {attribute("num_groups", 2), attribute("epsilon", 0.0f)});
   new_model.constant(float_tensor("s", {4}, {1, 2, 3, 4})).constant(float_tensor("b", {4}, {0, 1, 0, 1}));
   expect_floats(evaluate(new_model, {x})[0], {1, 4, 1}, {-1, 3, -3, 5}, 1e-4f);
 }
 
 TEST(Lowering, NormalizationsDivideByTheirNorms) {
-  expect_floats(evaluate(single(13, "LpNormalization", {2, 2}), {floats({2, 2}, {3, 4, 0, 0})})[0], {2, 2}, {0.6f, 0.8f, 0, 0});
-  expect_floats(evaluate(single(13, "MeanVarianceNormalization", {1, 1, 1, 2}), {floats({1, 1, 1, 2}, {1, 3})})[0], {1, 1, 1, 2}, {-1, 1});
+  expect_floats(evaluate(single(13, "LpNormalization", {2, 2}), {floats({2, 2}, {3, 4, 0, 0})})[0], {2, 2},
+                {0.6f, 0.8f, 0, 0});
+  expect_floats(evaluate(single(13, "MeanVarianceNormalization", {1, 1, 1, 2}), {floats({1, 1, 1, 2}, {1, 3})})[0],
+                {1, 1, 1, 2}, {-1, 1});
 }
 
 TEST(Lowering, FirstResizeRoundsLikeItsRuntime) {
@@ -255,7 +265,8 @@ TEST(Lowering, RecurrentLayoutOneSwapsBatchAndTime) {
   const auto lstm = [](std::int64_t layout, const Shape& shape) {
     ModelBuilder model(14);
     model.input("x", shape).output("y").output("h").output("c");
-    model.constant(float_tensor("w", {1, 4, 1}, {1, 2, 3, 4})).constant(float_tensor("r", {1, 4, 1}, {0.5f, 0.4f, 0.3f, 0.2f}));
+    model.constant(float_tensor("w", {1, 4, 1}, {1, 2, 3, 4}))
+        .constant(float_tensor("r", {1, 4, 1}, {0.5f, 0.4f, 0.3f, 0.2f}));
     model.node("LSTM", {"x", "w", "r"}, {"y", "h", "c"}, {attribute("hidden_size", 1), attribute("layout", layout)});
     return model;
   };
@@ -272,22 +283,39 @@ TEST(Lowering, RecurrentLayoutOneSwapsBatchAndTime) {
 }
 
 TEST(Lowering, RemovedExperimentalOperators) {
-  expect_floats(evaluate(single(7, "Affine", {2}, {}, {attribute("alpha", 2.0f), attribute("beta", 1.0f)}), {counting({2})})[0], {2}, {1, 3});
-  expect_floats(evaluate(single(7, "ScaledTanh", {1}, {}, {attribute("alpha", 2.0f), attribute("beta", 3.0f)}), {floats({1}, {0.5f})})[0], {1}, {2 * std::tanh(1.5f)});
-  expect_floats(evaluate(single(7, "ParametricSoftplus", {1}, {}, {attribute("alpha", 2.0f), attribute("beta", 3.0f)}), {floats({1}, {0.5f})})[0], {1}, {2 * std::log1p(std::exp(1.5f))});
-  expect_floats(evaluate(single(7, "ImageScaler", {1, 2, 1, 1}, {}, {attribute("scale", 2.0f), attribute("bias", std::vector<float>{1, -1})}), {floats({1, 2, 1, 1}, {3, 4})})[0], {1, 2, 1, 1}, {7, 7});
-  expect_floats(evaluate(single(7, "Crop", {1, 1, 3, 4}, {}, {attribute("border", Ints{1, 0, 2, 1})}), {counting({1, 1, 3, 4})})[0], {1, 1, 2, 1}, {1, 5});
-  expect_floats(evaluate(single(7, "Crop", {1, 1, 3, 4}, {}, {attribute("border", Ints{1, 1, 0, 0}), attribute("scale", Ints{1, 2})}), {counting({1, 1, 3, 4})})[0], {1, 1, 1, 2}, {5, 6});
+  expect_floats(
+      evaluate(single(7, "Affine", {2}, {}, {attribute("alpha", 2.0f), attribute("beta", 1.0f)}), {counting({2})})[0],
+      {2}, {1, 3});
+  expect_floats(evaluate(single(7, "ScaledTanh", {1}, {}, {attribute("alpha", 2.0f), attribute("beta", 3.0f)}),
+                         {floats({1}, {0.5f})})[0],
+                {1}, {2 * std::tanh(1.5f)});
+  expect_floats(evaluate(single(7, "ParametricSoftplus", {1}, {}, {attribute("alpha", 2.0f), attribute("beta", 3.0f)}),
+                         {floats({1}, {0.5f})})[0],
+                {1}, {2 * std::log1p(std::exp(1.5f))});
+  expect_floats(evaluate(single(7, "ImageScaler", {1, 2, 1, 1}, {},
+                                {attribute("scale", 2.0f), attribute("bias", std::vector<float>{1, -1})}),
+                         {floats({1, 2, 1, 1}, {3, 4})})[0],
+                {1, 2, 1, 1}, {7, 7});
+  expect_floats(evaluate(single(7, "Crop", {1, 1, 3, 4}, {}, {attribute("border", Ints{1, 0, 2, 1})}),
+                         {counting({1, 1, 3, 4})})[0],
+                {1, 1, 2, 1}, {1, 5});
+  expect_floats(evaluate(single(7, "Crop", {1, 1, 3, 4}, {},
+                                {attribute("border", Ints{1, 1, 0, 0}), attribute("scale", Ints{1, 2})}),
+                         {counting({1, 1, 3, 4})})[0],
+                {1, 1, 1, 2}, {5, 6});
 }
 
 TEST(Lowering, CompressEyeLikeAndShifts) {
   ModelBuilder compress = single(13, "Compress", {2, 3}, {"c"}, {attribute("axis", 1)});
   compress.constant(raw_tensor<char>("c", onnx::TensorProto::BOOL, {3}, {1, 0, 1}));
   expect_floats(evaluate(compress, {counting({2, 3})})[0], {2, 2}, {0, 2, 3, 5});
-  expect_floats(evaluate(single(13, "EyeLike", {2, 3}, {}, {attribute("k", 1)}), {counting({2, 3})})[0], {2, 3}, {0, 1, 0, 0, 0, 1});
+  expect_floats(evaluate(single(13, "EyeLike", {2, 3}, {}, {attribute("k", 1)}), {counting({2, 3})})[0], {2, 3},
+                {0, 1, 0, 0, 0, 1});
   ModelBuilder shift(13);
-  shift.output("y", onnx::TensorProto::UINT8).constant(raw_tensor<std::uint8_t>("a", onnx::TensorProto::UINT8, {2}, {16, 4}));
-  shift.constant(raw_tensor<std::uint8_t>("b", onnx::TensorProto::UINT8, {2}, {1, 2})).node("BitShift", {"a", "b"}, {"y"}, {attribute("direction", "RIGHT")});
+  shift.output("y", onnx::TensorProto::UINT8)
+      .constant(raw_tensor<std::uint8_t>("a", onnx::TensorProto::UINT8, {2}, {16, 4}));
+  shift.constant(raw_tensor<std::uint8_t>("b", onnx::TensorProto::UINT8, {2}, {1, 2}))
+      .node("BitShift", {"a", "b"}, {"y"}, {attribute("direction", "RIGHT")});
   const auto shifted = evaluate(shift, {});
   EXPECT_EQ(shifted[0].values<std::uint8_t>()[0], 8);
   EXPECT_EQ(shifted[0].values<std::uint8_t>()[1], 1);

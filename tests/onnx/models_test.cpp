@@ -51,7 +51,8 @@ class Conformance : public ::testing::Test {
     const fs::path archive = shared_folder() / "onnx-backend-tests.tar.xz";
     if (shared_folder().empty() || !fs::exists(archive)) GTEST_SKIP() << "no conformance data";
     static const TemporaryFolder unpacked;
-    static const int status = std::system(fmt::format("tar -xJf '{}' -C '{}'", archive.string(), unpacked.path().string()).c_str());
+    static const int status =
+        std::system(fmt::format("tar -xJf '{}' -C '{}'", archive.string(), unpacked.path().string()).c_str());
     ASSERT_EQ(status, 0);
     data_ = unpacked.path() / "onnx" / "backend" / "test" / "data";
   }
@@ -102,7 +103,8 @@ std::string difference(const Tensor& actual, const Tensor& expected) {
   const Tensor a = widened(actual), b = widened(expected);
   for (std::size_t i = 0; i < static_cast<std::size_t>(a.size()); ++i) {
     const double x = element(a, i), y = element(b, i);
-    const bool same = x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= absolute + relative * std::abs(y);
+    const bool same =
+        x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= absolute + relative * std::abs(y);
     if (!same) return fmt::format("element {} is {}, expected {}", i, x, y);
   }
   return "";

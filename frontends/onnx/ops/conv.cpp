@@ -40,7 +40,8 @@ std::int64_t checked_rank(const Lowering& low, const Ints& kernel) {
 std::int64_t read_groups(const Lowering& low, std::int64_t divided) {
   const std::int64_t groups = low.int_or("group", 1);
   if (groups < 1) low.invalid("attribute 'group': {} is not positive", groups);
-  if (divided >= 0 && divided % groups != 0) low.invalid("attribute 'group': {} does not divide {} channels", groups, divided);
+  if (divided >= 0 && divided % groups != 0)
+    low.invalid("attribute 'group': {} does not divide {} channels", groups, divided);
   return groups;
 }
 

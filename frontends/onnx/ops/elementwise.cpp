@@ -21,7 +21,8 @@ Values lower_elu(Lowering& low) { return unary_with(low, UnaryKind::elu, 1); }
 Values lower_celu(Lowering& low) { return unary_with(low, UnaryKind::celu, 1); }
 Values lower_thresholded_relu(Lowering& low) { return unary_with(low, UnaryKind::thresholded_relu, 1); }
 Values lower_selu(Lowering& low) {
-  return unary_with(low, UnaryKind::selu, 1.67326319217681884765625f, low.float_or("gamma", 1.05070102214813232421875f));
+  return unary_with(low, UnaryKind::selu, 1.67326319217681884765625f,
+                    low.float_or("gamma", 1.05070102214813232421875f));
 }
 Values lower_hard_sigmoid(Lowering& low) {
   return unary_with(low, UnaryKind::hard_sigmoid, 0.2f, low.float_or("beta", 0.5f));
@@ -113,7 +114,8 @@ Values lower_pow(Lowering& low) {
   const ValueId base = low.input(0), exponent = low.input(1);
   const DType type = low.dtype(base), exponent_type = low.dtype(exponent);
   if (type == exponent_type) return {binary(low, BinaryKind::pow, base, exponent)};
-  if (is_float(type) || !is_float(exponent_type)) return {binary(low, BinaryKind::pow, base, cast(low, exponent, type))};
+  if (is_float(type) || !is_float(exponent_type))
+    return {binary(low, BinaryKind::pow, base, cast(low, exponent, type))};
   return {cast(low, binary(low, BinaryKind::pow, cast(low, base, exponent_type), exponent), type)};
 }
 

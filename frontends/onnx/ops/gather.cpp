@@ -54,7 +54,8 @@ Values lower_top_k_attribute(Lowering& low) {
 }
 
 Values lower_top_k(Lowering& low) {
-  const TopK top{.axis = low.int_or("axis", -1), .largest = low.flag("largest", true), .sorted = low.flag("sorted", true)};
+  const TopK top{
+      .axis = low.int_or("axis", -1), .largest = low.flag("largest", true), .sorted = low.flag("sorted", true)};
   return low.emit_all(top, {low.input(0), low.input(1)}, 2);
 }
 

@@ -39,7 +39,8 @@ Values lower_crop(Lowering& low) {
   }
   const auto end_of = [&](std::int64_t begin, std::int64_t after, std::size_t axis) {
     if (!scale) return after == 0 ? kMost : -after;
-    if ((*scale)[axis] < 1 || (*scale)[axis] > kMost) low.invalid("attribute 'scale': {} is out of range", (*scale)[axis]);
+    if ((*scale)[axis] < 1 || (*scale)[axis] > kMost)
+      low.invalid("attribute 'scale': {} is out of range", (*scale)[axis]);
     return begin + (*scale)[axis];
   };
   const ValueId starts = ints(low, {border[1], border[0]});
@@ -57,7 +58,9 @@ Values lower_scaled_tanh(Lowering& low) {
   return {binary(low, BinaryKind::mul, unary(low, UnaryKind::tanh, inner), low.float_or("alpha", 1))};
 }
 
-constexpr Row removed_row(std::string_view name, Lower lower) { return {kOnnxDomain, name, 1, kNoLimit, 1, 1, 1, lower}; }
+constexpr Row removed_row(std::string_view name, Lower lower) {
+  return {kOnnxDomain, name, 1, kNoLimit, 1, 1, 1, lower};
+}
 
 constexpr Row kRows[] = {
     removed_row("Affine", lower_affine),

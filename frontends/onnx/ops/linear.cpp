@@ -39,7 +39,8 @@ Values lower_scaler(Lowering& low) {
 
 Values impute_integers(Lowering& low, const Ints& values) {
   const ValueId x = low.input(0);
-  if (low.dtype(x) != DType::i64) low.invalid("expected int64 input for 'imputed_value_int64s', found {}", name_of(low.dtype(x)));
+  if (low.dtype(x) != DType::i64)
+    low.invalid("expected int64 input for 'imputed_value_int64s', found {}", name_of(low.dtype(x)));
   const std::int64_t features = low.shape(x) ? low.dim(x, low.rank(x) - 1) : -1;
   const auto count = static_cast<std::int64_t>(values.size());
   if (count != 1 && features >= 0 && features != count) {
@@ -57,7 +58,8 @@ Values lower_imputer(Lowering& low) {
   const DType dtype = low.dtype(x);
   if (!is_float(dtype)) low.invalid("expected float input for 'imputed_value_floats', found {}", name_of(dtype));
   const float replaced = low.float_or("replaced_value_float", 0);
-  const ValueId missing = std::isnan(replaced) ? unary(low, UnaryKind::is_nan, x) : binary(low, BinaryKind::equal, x, replaced);
+  const ValueId missing =
+      std::isnan(replaced) ? unary(low, UnaryKind::is_nan, x) : binary(low, BinaryKind::equal, x, replaced);
   return {select(low, missing, cast(low, per_feature(low, "imputed_value_floats", values), dtype), x)};
 }
 
@@ -76,11 +78,13 @@ ValueId feature_block(Lowering& low, ValueId x, std::int64_t width) {
 Values lower_feature_vectorizer(Lowering& low) {
   const Ints widths = low.required_ints("inputdimensions");
   if (widths.size() != low.input_count()) {
-    low.invalid("attribute 'inputdimensions': expected {} values as inputs, found {}", low.input_count(), widths.size());
+    low.invalid("attribute 'inputdimensions': expected {} values as inputs, found {}", low.input_count(),
+                widths.size());
   }
   Values blocks;
   for (std::size_t i = 0; i < widths.size(); ++i) {
-    if (widths[i] < 1 || widths[i] > (1 << 24)) low.invalid("attribute 'inputdimensions': {} is out of range", widths[i]);
+    if (widths[i] < 1 || widths[i] > (1 << 24))
+      low.invalid("attribute 'inputdimensions': {} is out of range", widths[i]);
     blocks.push_back(feature_block(low, low.input(i), widths[i]));
   }
   return {low.emit(Concat{1}, std::move(blocks))};
@@ -89,7 +93,8 @@ Values lower_feature_vectorizer(Lowering& low) {
 Values lower_normalizer(Lowering& low) {
   const std::string norm = low.string_or("norm", "MAX");
   const ValueId x = cast(low, low.input(0), DType::f32);
-  if (norm != "MAX" && norm != "L1" && norm != "L2") low.invalid("attribute 'norm': '{}' does not exist", printable(norm));
+  if (norm != "MAX" && norm != "L1" && norm != "L2")
+    low.invalid("attribute 'norm': '{}' does not exist", printable(norm));
   const ReduceKind kind = norm == "MAX" ? ReduceKind::max : norm == "L1" ? ReduceKind::l1 : ReduceKind::l2;
   const ValueId size = reduce(low, kind, norm == "MAX" ? unary(low, UnaryKind::abs, x) : x, {-1});
   return {binary(low, BinaryKind::div, x, binary(low, BinaryKind::max, size, 1e-30))};
@@ -111,12 +116,14 @@ ValueId linear_scores(Lowering& low, std::int64_t outputs) {
   const auto coefficients = required_floats(low, "coefficients");
   const auto intercepts = find_floats(low.node(), "intercepts").value_or(std::vector<float>());
   const auto count = static_cast<std::int64_t>(coefficients.size());
-  if (outputs < 1 || count % outputs != 0) low.invalid("attribute 'coefficients': {} values for {} outputs", count, outputs);
+  if (outputs < 1 || count % outputs != 0)
+    low.invalid("attribute 'coefficients': {} values for {} outputs", count, outputs);
   if (!intercepts.empty() && static_cast<std::int64_t>(intercepts.size()) != outputs) {
     low.invalid("attribute 'intercepts': expected {} values, found {}", outputs, intercepts.size());
   }
   const ValueId x = cast(low, low.input(0), DType::f32);
-  Values inputs = {low.rank(x) == 1 ? unsqueeze(low, x, {0}) : x, floats(low, coefficients, {outputs, count / outputs})};
+  Values inputs = {low.rank(x) == 1 ? unsqueeze(low, x, {0}) : x,
+                   floats(low, coefficients, {outputs, count / outputs})};
   if (!intercepts.empty()) inputs.push_back(floats(low, intercepts, {outputs}));
   return low.emit(MatMul{.transpose_b = true, .epilogue = {}}, std::move(inputs));
 }

@@ -21,7 +21,8 @@ Values train_batch_norm(Lowering& low, float epsilon) {
   const double momentum = low.float_or("momentum", 0.9f);
   const auto running = [&](ValueId before, ValueId now) {
     const ValueId kept = binary(low, BinaryKind::mul, before, momentum);
-    return binary(low, BinaryKind::add, kept, binary(low, BinaryKind::mul, cast(low, now, low.dtype(before)), 1 - momentum));
+    return binary(low, BinaryKind::add, kept,
+                  binary(low, BinaryKind::mul, cast(low, now, low.dtype(before)), 1 - momentum));
   };
   const ValueId y = low.emit(BatchNorm{.epsilon = epsilon}, {x, low.input(1), low.input(2), mean, variance});
   return {y, running(low.input(3), mean), running(low.input(4), variance)};
@@ -103,7 +104,9 @@ Values lower_group_norm(Lowering& low) {
 }
 
 Values lower_lrn(Lowering& low) {
-  const Lrn lrn{.size = low.required_int("size"), .alpha = low.float_or("alpha", 1e-4f), .beta = low.float_or("beta", 0.75f),
+  const Lrn lrn{.size = low.required_int("size"),
+                .alpha = low.float_or("alpha", 1e-4f),
+                .beta = low.float_or("beta", 0.75f),
                 .bias = low.float_or("bias", 1)};
   if (lrn.size < 1) low.invalid("attribute 'size': {} is not positive", lrn.size);
   return {low.emit(lrn, {low.input(0)})};

@@ -61,7 +61,8 @@ std::optional<std::vector<float>> known_scales(const Lowering& low, ValueId scal
 
 /// Upsample and the first Resize: asymmetric coordinates; nearest rounds down when enlarging, up when reducing.
 Values resize_by_scales(Lowering& low, ValueId scales) {
-  Resize resize{.mode = mode_of(low), .coordinates = CoordinateMode::asymmetric, .nearest = NearestMode::floor, .axes = {}};
+  Resize resize{
+      .mode = mode_of(low), .coordinates = CoordinateMode::asymmetric, .nearest = NearestMode::floor, .axes = {}};
   const auto known = known_scales(low, scales);
   const bool reduces = known && std::any_of(known->begin(), known->end(), [](float scale) { return scale < 1; });
   const bool enlarges = !known || std::any_of(known->begin(), known->end(), [](float scale) { return scale > 1; });
@@ -82,9 +83,14 @@ Values lower_upsample_attribute(Lowering& low) {
 Values lower_upsample(Lowering& low) { return resize_by_scales(low, low.input(1)); }
 
 Values lower_resize(Lowering& low) {
-  Resize resize{.mode = mode_of(low), .coordinates = coordinates_of(low), .nearest = nearest_of(low), .aspect = aspect_of(low),
-                .cubic_a = low.float_or("cubic_coeff_a", -0.75f), .exclude_outside = low.flag("exclude_outside"),
-                .antialias = low.flag("antialias"), .extrapolation = low.float_or("extrapolation_value", 0),
+  Resize resize{.mode = mode_of(low),
+                .coordinates = coordinates_of(low),
+                .nearest = nearest_of(low),
+                .aspect = aspect_of(low),
+                .cubic_a = low.float_or("cubic_coeff_a", -0.75f),
+                .exclude_outside = low.flag("exclude_outside"),
+                .antialias = low.flag("antialias"),
+                .extrapolation = low.float_or("extrapolation_value", 0),
                 .axes = find_ints(low.node(), "axes").value_or(Ints())};
   const ValueId x = low.input(0);
   if (low.shape(x)) {

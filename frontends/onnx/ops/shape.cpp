@@ -81,7 +81,9 @@ Values lower_depth_to_space(Lowering& low) {
   return {low.emit(DepthToSpace{.block = read_block(low), .crd = mode == "CRD"}, {low.input(0)})};
 }
 
-Values lower_space_to_depth(Lowering& low) { return {low.emit(SpaceToDepth{.block = read_block(low)}, {low.input(0)})}; }
+Values lower_space_to_depth(Lowering& low) {
+  return {low.emit(SpaceToDepth{.block = read_block(low)}, {low.input(0)})};
+}
 
 constexpr Row kRows[] = {
     {kOnnxDomain, "Reshape", 5, kNoLimit, 2, 2, 1, lower_reshape},

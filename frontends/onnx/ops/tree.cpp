@@ -48,7 +48,8 @@ std::vector<float> floats_or_tensor(Lowering& low, const std::string& name) {
   if (auto values = find_floats(low.node(), name)) return *std::move(values);
   const auto* proto = find_tensor(low.node(), name + "_as_tensor");
   if (!proto) return {};
-  const Tensor tensor = tensor_from(*proto, low.node().label() + ": attribute '" + name + "_as_tensor'", low.external());
+  const Tensor tensor =
+      tensor_from(*proto, low.node().label() + ": attribute '" + name + "_as_tensor'", low.external());
   if (tensor.dtype() == DType::f32) return {tensor.values<float>().begin(), tensor.values<float>().end()};
   low.unsupported("attribute '{}_as_tensor' of {} is not supported", name, name_of(tensor.dtype()));
 }
@@ -119,13 +120,17 @@ struct NodeLists {
 };
 
 NodeLists read_lists(Lowering& low) {
-  NodeLists lists{low.required_ints("nodes_treeids"), low.required_ints("nodes_nodeids"), low.required_ints("nodes_featureids"),
-                  low.required_ints("nodes_truenodeids"), low.required_ints("nodes_falsenodeids"),
+  NodeLists lists{low.required_ints("nodes_treeids"),
+                  low.required_ints("nodes_nodeids"),
+                  low.required_ints("nodes_featureids"),
+                  low.required_ints("nodes_truenodeids"),
+                  low.required_ints("nodes_falsenodeids"),
                   find_ints(low.node(), "nodes_missing_value_tracks_true").value_or(Ints()),
                   floats_or_tensor(low, "nodes_values"),
                   find_strings(low.node(), "nodes_modes").value_or(std::vector<std::string>())};
   const std::size_t count = lists.trees.size();
-  if (count == 0 || count > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) low.invalid("has {} tree nodes", count);
+  if (count == 0 || count > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+    low.invalid("has {} tree nodes", count);
   check_count(low, "nodes_nodeids", lists.nodes, count);
   check_count(low, "nodes_featureids", lists.features, count);
   check_count(low, "nodes_truenodeids", lists.if_true, count);
@@ -210,7 +215,8 @@ Values lower_classifier(Lowering& low) {
   trees.classifier = true;
   trees.labels = find_ints(low.node(), "classlabels_int64s").value_or(Ints());
   trees.string_labels = find_strings(low.node(), "classlabels_strings").value_or(std::vector<std::string>());
-  if (trees.labels.empty() == trees.string_labels.empty()) low.invalid("expected either integer or string class labels");
+  if (trees.labels.empty() == trees.string_labels.empty())
+    low.invalid("expected either integer or string class labels");
   trees.target_count = static_cast<std::int64_t>(std::max(trees.labels.size(), trees.string_labels.size()));
   add_trees(low, "class", trees);
   std::set<std::int32_t> named;
@@ -226,10 +232,12 @@ Values lower_classifier(Lowering& low) {
 Values lower_regressor(Lowering& low) {
   TreeEnsemble trees;
   trees.target_count = low.int_or("n_targets", 1);
-  if (trees.target_count < 1 || trees.target_count > (1 << 24)) low.invalid("attribute 'n_targets': {} is out of range", trees.target_count);
+  if (trees.target_count < 1 || trees.target_count > (1 << 24))
+    low.invalid("attribute 'n_targets': {} is out of range", trees.target_count);
   trees.aggregate = aggregate_named(low, low.string_or("aggregate_function", "SUM"));
   add_trees(low, "target", trees);
-  if (!trees.base_values.empty()) check_count(low, "base_values", trees.base_values, static_cast<std::size_t>(trees.target_count));
+  if (!trees.base_values.empty())
+    check_count(low, "base_values", trees.base_values, static_cast<std::size_t>(trees.target_count));
   return {low.emit(std::move(trees), {features(low)})};
 }
 
@@ -237,8 +245,10 @@ std::vector<float> float_tensor(Lowering& low, std::string_view name, bool is_re
   const auto* proto = find_tensor(low.node(), name);
   if (!proto && is_required) low.invalid("attribute '{}' is required", name);
   if (!proto) return {};
-  const Tensor tensor = tensor_from(*proto, fmt::format("{}: attribute '{}'", low.node().label(), name), low.external());
-  if (tensor.dtype() != DType::f32) low.unsupported("attribute '{}' of {} is not supported", name, name_of(tensor.dtype()));
+  const Tensor tensor =
+      tensor_from(*proto, fmt::format("{}: attribute '{}'", low.node().label(), name), low.external());
+  if (tensor.dtype() != DType::f32)
+    low.unsupported("attribute '{}' of {} is not supported", name, name_of(tensor.dtype()));
   return {tensor.values<float>().begin(), tensor.values<float>().end()};
 }
 
@@ -246,7 +256,8 @@ std::vector<std::uint8_t> mode_tensor(Lowering& low) {
   const auto* proto = find_tensor(low.node(), "nodes_modes");
   if (!proto) low.invalid("attribute 'nodes_modes' is required");
   const Tensor tensor = tensor_from(*proto, low.node().label() + ": attribute 'nodes_modes'", low.external());
-  if (tensor.dtype() != DType::u8) low.invalid("attribute 'nodes_modes': expected uint8, found {}", name_of(tensor.dtype()));
+  if (tensor.dtype() != DType::u8)
+    low.invalid("attribute 'nodes_modes': expected uint8, found {}", name_of(tensor.dtype()));
   return {tensor.values<std::uint8_t>().begin(), tensor.values<std::uint8_t>().end()};
 }
 
@@ -266,11 +277,15 @@ struct TreeTensors {
 };
 
 TreeTensors read_tensors(Lowering& low) {
-  TreeTensors read{low.required_ints("nodes_featureids"), low.required_ints("nodes_truenodeids"),
-                   low.required_ints("nodes_falsenodeids"), low.required_ints("nodes_trueleafs"),
+  TreeTensors read{low.required_ints("nodes_featureids"),
+                   low.required_ints("nodes_truenodeids"),
+                   low.required_ints("nodes_falsenodeids"),
+                   low.required_ints("nodes_trueleafs"),
                    low.required_ints("nodes_falseleafs"),
                    find_ints(low.node(), "nodes_missing_value_tracks_true").value_or(Ints()),
-                   float_tensor(low, "nodes_splits", true), float_tensor(low, "membership_values", false), mode_tensor(low)};
+                   float_tensor(low, "nodes_splits", true),
+                   float_tensor(low, "membership_values", false),
+                   mode_tensor(low)};
   const std::size_t count = read.features.size();
   if (count == 0 || count > (1u << 30)) low.invalid("has {} tree nodes", count);
   check_count(low, "nodes_truenodeids", read.if_true, count);
@@ -284,7 +299,8 @@ TreeTensors read_tensors(Lowering& low) {
 }
 
 /// Set membership as a chain of equalities: node `first` and more behind the leaves. The sets end in NaN.
-void add_members(const Lowering& low, const TreeTensors& read, std::size_t first, std::size_t& next_member, TreeEnsemble& trees) {
+void add_members(const Lowering& low, const TreeTensors& read, std::size_t first, std::size_t& next_member,
+                 TreeEnsemble& trees) {
   std::size_t current = first;
   bool is_first = true;
   for (;; ++next_member) {
@@ -326,7 +342,8 @@ void add_interior(const Lowering& low, const TreeTensors& read, TreeEnsemble& tr
   std::size_t next_member = 0;
   for (std::size_t i = 0; i < read.features.size(); ++i) {
     if (read.modes[i] > kMember) low.invalid("attribute 'nodes_modes': {} does not exist", read.modes[i]);
-    TreeNode node{.feature = checked_feature(low, read.features[i]), .value = read.splits[i], .mode = kModes[read.modes[i]]};
+    TreeNode node{
+        .feature = checked_feature(low, read.features[i]), .value = read.splits[i], .mode = kModes[read.modes[i]]};
     node.missing_tracks_true = !read.missing.empty() && read.missing[i] != 0;
     node.if_true = read.child(low, read.if_true[i], read.true_is_leaf[i] != 0);
     node.if_false = read.child(low, read.if_false[i], read.false_is_leaf[i] != 0);
@@ -343,7 +360,8 @@ Values lower_ensemble(Lowering& low) {
   if (aggregate < 0 || aggregate > 3) low.invalid("attribute 'aggregate_function': {} does not exist", aggregate);
   TreeEnsemble trees;
   trees.target_count = low.int_or("n_targets", 1);
-  if (trees.target_count < 1 || trees.target_count > (1 << 24)) low.invalid("attribute 'n_targets': {} is out of range", trees.target_count);
+  if (trees.target_count < 1 || trees.target_count > (1 << 24))
+    low.invalid("attribute 'n_targets': {} is out of range", trees.target_count);
   trees.post = post_named(low, kPosts[post]);
   trees.aggregate = aggregate_named(low, kAggregates[aggregate]);
   TreeTensors read = read_tensors(low);
