@@ -191,8 +191,10 @@ Tensors apply(const Select&, const Call& call) {
       T* result = elements<T>(z) + offsets[3];
       for (std::int64_t i = 0; i < count; ++i) result[i] = choose[i * steps[0]] ? yes[i * steps[1]] : no[i * steps[2]];
     };
-    for_each_row<4>(shape, {broadcast_strides(condition.shape(), shape), broadcast_strides(x.shape(), shape),
-                            broadcast_strides(y.shape(), shape), strides_of(shape)}, row);
+    for_each_row<4>(shape,
+                    {broadcast_strides(condition.shape(), shape), broadcast_strides(x.shape(), shape),
+                     broadcast_strides(y.shape(), shape), strides_of(shape)},
+                    row);
   });
   return {std::move(z)};
 }

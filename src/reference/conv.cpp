@@ -50,8 +50,11 @@ template <class C>
 class Tile {
  public:
   Tile(const Geometry& g, const Tensor& x, const Tensor& weight, bool transposed)
-      : g_(g), x_(x), weights_(packed_weights<C>(weight, g, transposed)),
-        taps_(static_cast<std::size_t>(kTile * g.taps)), rows_(static_cast<std::size_t>(kTile * g.inputs())),
+      : g_(g),
+        x_(x),
+        weights_(packed_weights<C>(weight, g, transposed)),
+        taps_(static_cast<std::size_t>(kTile * g.taps)),
+        rows_(static_cast<std::size_t>(kTile * g.inputs())),
         sums_(static_cast<std::size_t>(kTile * g.outputs())) {}
 
   void set_position(std::int64_t p, const Ints& position) {
@@ -96,8 +99,8 @@ template <class C>
 void convolve(const Geometry& g, const Call& call, const FusedEpilogue& fused, bool transposed, Tensor& y) {
   const Epilogue epilogue(fused, call);
   const Tensor* bias_tensor = call.optional(2);
-  const std::vector<C> bias = bias_tensor == nullptr ? std::vector<C>(static_cast<std::size_t>(g.outputs()), C{0})
-                                                     : load_all<C>(*bias_tensor);
+  const std::vector<C> bias =
+      bias_tensor == nullptr ? std::vector<C>(static_cast<std::size_t>(g.outputs()), C{0}) : load_all<C>(*bias_tensor);
   Tile<C> tile(g, call.input(0), call.input(1), transposed);
   const std::int64_t pixels = product(g.output_spatial, 0, g.output_spatial.size());
   for (std::int64_t image = 0; image < g.images; ++image) {

@@ -77,17 +77,18 @@ Labels implicit_result(std::span<const Labels> terms, std::size_t ellipsis_rank)
 }
 
 struct Contraction {
-  Labels order;                        ///< result labels, then the summed ones
-  Ints sizes;                          ///< of each label in order
-  std::size_t kept = 0;                ///< labels of the result
-  std::vector<Ints> strides;           ///< per operand, of each label in order
+  Labels order;               ///< result labels, then the summed ones
+  Ints sizes;                 ///< of each label in order
+  std::size_t kept = 0;       ///< labels of the result
+  std::vector<Ints> strides;  ///< per operand, of each label in order
 };
 
 std::map<int, std::int64_t> label_sizes(std::span<const Labels> terms, const Call& call) {
   std::map<int, std::int64_t> sizes;
   for (std::size_t t = 0; t < terms.size(); ++t) {
     const Shape& shape = call.input(t).shape();
-    if (shape.size() != terms[t].size()) call.invalid("input {} has rank {}, its term {} labels", t, shape.size(), terms[t].size());
+    if (shape.size() != terms[t].size())
+      call.invalid("input {} has rank {}, its term {} labels", t, shape.size(), terms[t].size());
     for (std::size_t d = 0; d < shape.size(); ++d) {
       std::int64_t& size = sizes.try_emplace(terms[t][d], 1).first->second;
       if (size != 1 && shape[d] != 1 && size != shape[d]) call.invalid("a label is {} and {}", size, shape[d]);
@@ -116,7 +117,8 @@ Contraction contraction_of(std::span<const Labels> terms, const Labels& result, 
     Ints& strides = c.strides.emplace_back(c.order.size(), 0);
     for (std::size_t d = 0; d < shape.size(); ++d) {
       if (shape[d] == 1) continue;
-      strides[static_cast<std::size_t>(std::find(c.order.begin(), c.order.end(), terms[t][d]) - c.order.begin())] += dense[d];
+      strides[static_cast<std::size_t>(std::find(c.order.begin(), c.order.end(), terms[t][d]) - c.order.begin())] +=
+          dense[d];
     }
   }
   return c;
@@ -159,7 +161,8 @@ Tensors apply(const Einsum& op, const Call& call) {
     widest = equation.terms[t].find('.') == std::string::npos ? widest : std::max(widest, rank - letters);
     terms.push_back(labels_of(equation.terms[t], rank - letters, call));
   }
-  const Labels result = equation.explicit_result ? labels_of(equation.result, widest, call) : implicit_result(terms, widest);
+  const Labels result =
+      equation.explicit_result ? labels_of(equation.result, widest, call) : implicit_result(terms, widest);
   const Contraction contraction = contraction_of(terms, result, call);
   if (is_real(call.dtype())) return {contract<double>(contraction, call)};
   return {contract<std::uint64_t>(contraction, call)};

@@ -32,8 +32,8 @@ C highest_of(DType dtype);
 template <class C>
 void load(const Tensor& tensor, std::int64_t offset, std::int64_t count, C* values);
 
-/// Writes `count` elements from `offset` on, each rounded once to nearest even; integers wrap, except that a real number
-/// saturates; a boolean is "not zero".
+/// Writes `count` elements from `offset` on, each rounded once to nearest even; integers wrap, except that a real
+/// number saturates; a boolean is "not zero".
 template <class C>
 void store(const C* values, std::int64_t count, Tensor& tensor, std::int64_t offset);
 

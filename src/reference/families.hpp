@@ -28,9 +28,7 @@ struct Call {
 
   const Shape& shape(std::size_t output = 0) const { return types[output].static_shape(); }
   DType dtype(std::size_t output = 0) const { return types[output].dtype; }
-  bool wants(std::size_t output) const {
-    return output < node.outputs.size() && node.outputs[output] != kAbsent;
-  }
+  bool wants(std::size_t output) const { return output < node.outputs.size() && node.outputs[output] != kAbsent; }
   /// axis in [0, rank).
   std::int64_t axis(std::int64_t axis, const Tensor& tensor) const {
     return normalize_axis(axis, static_cast<std::int64_t>(tensor.shape().size()), node);

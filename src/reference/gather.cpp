@@ -15,9 +15,8 @@ std::int64_t checked_index(std::int64_t index, std::int64_t size, const Call& ca
 }
 
 void copy_block(const Tensor& from, std::int64_t source, Tensor& to, std::int64_t target, std::int64_t count) {
-  visit_storage(from.dtype(), [&]<class T>(Tag<T>) {
-    std::copy_n(elements<T>(from) + source, count, elements<T>(to) + target);
-  });
+  visit_storage(from.dtype(),
+                [&]<class T>(Tag<T>) { std::copy_n(elements<T>(from) + source, count, elements<T>(to) + target); });
 }
 
 /// Flat offset of one tuple of indices, each with its own axis size and stride.
@@ -79,7 +78,8 @@ Ints element_offsets(const Call& call, std::int64_t axis_attribute) {
   const Ints strides = strides_of(x.shape());
   Ints position(shape.size(), 0), offsets = call.ints(1);
   for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (d != axis && shape[d] > x.shape()[d]) call.invalid("the indices have {} on axis {} of {}", shape[d], d, x.shape()[d]);
+    if (d != axis && shape[d] > x.shape()[d])
+      call.invalid("the indices have {} on axis {} of {}", shape[d], d, x.shape()[d]);
   }
   for (std::int64_t& offset : offsets) {
     offset = checked_index(offset, x.shape()[axis], call) * strides[axis];
@@ -133,8 +133,8 @@ Tensors apply(const GatherNd& op, const Call& call) {
   for (std::int64_t t = 0; t < tuples; ++t) {
     const auto tuple = std::span(indices).subspan(static_cast<std::size_t>(t) * depth, depth);
     const std::int64_t batch = t / (tuples / batches);
-    const std::int64_t offset = tuple_offset(tuple, std::span(x.shape()).subspan(batch_rank),
-                                             std::span(strides).subspan(batch_rank), call);
+    const std::int64_t offset =
+        tuple_offset(tuple, std::span(x.shape()).subspan(batch_rank), std::span(strides).subspan(batch_rank), call);
     copy_block(x, batch * batch_stride + offset, y, t * block, block);
   }
   return {std::move(y)};

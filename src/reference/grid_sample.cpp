@@ -24,7 +24,7 @@ double reflect(double x, double low, double high) {
 }
 
 struct AxisTap {
-  std::int64_t index = 0;   ///< -1 where the element is outside and counts as zero
+  std::int64_t index = 0;  ///< -1 where the element is outside and counts as zero
   double weight = 0;
 };
 
@@ -32,7 +32,9 @@ struct AxisTap {
 class AxisSampler {
  public:
   AxisSampler(const GridSample& op, std::int64_t size)
-      : op_(op), size_(size), low_(op.align_corners ? 0 : -0.5),
+      : op_(op),
+        size_(size),
+        low_(op.align_corners ? 0 : -0.5),
         high_(static_cast<double>(size) - (op.align_corners ? 1 : 0.5)) {}
 
   std::vector<AxisTap> taps(double grid) const {
@@ -87,7 +89,8 @@ class AxisSampler {
 };
 
 /// Sum over all combinations of the axes' taps.
-double weighted_sum(std::span<const std::vector<AxisTap>> taps, std::span<const std::int64_t> strides, const double* x) {
+double weighted_sum(std::span<const std::vector<AxisTap>> taps, std::span<const std::int64_t> strides,
+                    const double* x) {
   if (taps.empty()) return *x;
   double sum = 0;
   for (const AxisTap& tap : taps.front()) {

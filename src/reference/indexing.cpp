@@ -9,8 +9,7 @@ namespace colonnade::reference {
 namespace {
 
 bool walks_evenly(std::span<const Ints> strides, std::size_t outer, std::size_t inner, std::int64_t inner_size) {
-  return std::all_of(strides.begin(), strides.end(),
-                     [&](const Ints& s) { return s[outer] == s[inner] * inner_size; });
+  return std::all_of(strides.begin(), strides.end(), [&](const Ints& s) { return s[outer] == s[inner] * inner_size; });
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ constexpr std::int64_t kTile = 4;
 
 /// One operand as batches of matrices with element strides.
 struct Matrices {
-  Ints batch;                                            ///< batch dimensions
+  Ints batch;  ///< batch dimensions
   std::int64_t rows = 1, columns = 1, row_stride = 1, column_stride = 1;
 };
 
@@ -44,7 +44,8 @@ Ints batch_strides(const Matrices& m, const Ints& target) {
 
 /// The matrix's elements [rows][columns], dense.
 template <class C>
-std::vector<C> dense(const Tensor& tensor, const Matrices& m, std::int64_t offset, std::int64_t row, std::int64_t rows) {
+std::vector<C> dense(const Tensor& tensor, const Matrices& m, std::int64_t offset, std::int64_t row,
+                     std::int64_t rows) {
   std::vector<C> values(static_cast<std::size_t>(rows * m.columns));
   C* to = values.data();
   for (std::int64_t r = row; r < row + rows; ++r, to += m.columns) {

@@ -45,7 +45,8 @@ SliceAxis slice_axis(std::int64_t start, std::int64_t step, std::int64_t size) {
 Ints pad_map(PadMode mode, std::int64_t size, std::int64_t begin, std::int64_t end, const Call& call) {
   Ints map;
   const std::int64_t output = size + begin + end;
-  if (size == 0 && output > 0 && mode != PadMode::constant) call.invalid("an empty axis can only be padded by a constant");
+  if (size == 0 && output > 0 && mode != PadMode::constant)
+    call.invalid("an empty axis can only be padded by a constant");
   for (std::int64_t o = 0; o < output; ++o) {
     std::int64_t i = o - begin;
     switch (mode) {
@@ -108,9 +109,7 @@ std::vector<Ints> pad_maps(const Pad& pad, const Call& call) {
 struct SpatialAxes {
   std::int64_t channel, height, width;
 };
-SpatialAxes spatial_axes(std::int64_t channel) {
-  return channel == 1 ? SpatialAxes{1, 2, 3} : SpatialAxes{3, 1, 2};
-}
+SpatialAxes spatial_axes(std::int64_t channel) { return channel == 1 ? SpatialAxes{1, 2, 3} : SpatialAxes{3, 1, 2}; }
 
 }  // namespace
 
@@ -200,13 +199,15 @@ Tensors apply(const DepthToSpace& op, const Call& call) {
   const Tensor& x = call.input(0);
   const SpatialAxes axes = spatial_axes(call.axis(op.axis, x));
   const Shape& s = x.shape();
-  const std::int64_t b = op.block, h = s[static_cast<std::size_t>(axes.height)], w = s[static_cast<std::size_t>(axes.width)];
+  const std::int64_t b = op.block, h = s[static_cast<std::size_t>(axes.height)],
+                     w = s[static_cast<std::size_t>(axes.width)];
   const std::int64_t c = s[static_cast<std::size_t>(axes.channel)] / (b * b);
   const bool first = axes.channel == 1;
   // The channel axis falls apart into (block row, block column, channel), or (channel, block row, block column).
   Ints split = op.crd ? Ints{c, b, b} : Ints{b, b, c};
   const std::int64_t base = first ? 1 : 3;
-  const std::int64_t channel = base + (op.crd ? 0 : 2), block_row = base + (op.crd ? 1 : 0), block_column = block_row + 1;
+  const std::int64_t channel = base + (op.crd ? 0 : 2), block_row = base + (op.crd ? 1 : 0),
+                     block_column = block_row + 1;
   const std::int64_t row = first ? 4 : 1, column = row + 1;
   split.insert(first ? split.end() : split.begin(), {h, w});
   split.insert(split.begin(), s[0]);

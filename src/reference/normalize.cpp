@@ -53,8 +53,10 @@ void lrn_line(std::span<double> line, const Lrn& lrn) {
     const std::int64_t begin = std::max<std::int64_t>(0, c - (lrn.size - 1) / 2);
     const std::int64_t end = std::min(size, c + lrn.size / 2 + 1);
     double squares = 0;
-    for (std::int64_t i = begin; i < end; ++i) squares += x[static_cast<std::size_t>(i)] * x[static_cast<std::size_t>(i)];
-    const double base = static_cast<double>(lrn.bias) + static_cast<double>(lrn.alpha) / static_cast<double>(lrn.size) * squares;
+    for (std::int64_t i = begin; i < end; ++i)
+      squares += x[static_cast<std::size_t>(i)] * x[static_cast<std::size_t>(i)];
+    const double base =
+        static_cast<double>(lrn.bias) + static_cast<double>(lrn.alpha) / static_cast<double>(lrn.size) * squares;
     line[static_cast<std::size_t>(c)] = x[static_cast<std::size_t>(c)] / std::pow(base, static_cast<double>(lrn.beta));
   }
 }
@@ -75,7 +77,8 @@ Statistics statistics_of(std::span<const double> values) {
 std::vector<double> channel_values(const Call& call, std::size_t input, std::int64_t channels, double fallback) {
   const Tensor* tensor = call.optional(input);
   if (tensor == nullptr) return std::vector<double>(static_cast<std::size_t>(channels), fallback);
-  if (tensor->size() != channels) call.invalid("input {} has {} elements, expected {}", input, tensor->size(), channels);
+  if (tensor->size() != channels)
+    call.invalid("input {} has {} elements, expected {}", input, tensor->size(), channels);
   return load_all<double>(*tensor);
 }
 
@@ -134,7 +137,8 @@ Tensors apply(const BatchNorm& op, const Call& call) {
   const Tensor& x = call.input(0);
   const AxisView view = axis_view(x.shape(), call.axis(op.axis, x));
   const std::vector<double> scale = channel_values(call, 1, view.size, 1), bias = channel_values(call, 2, view.size, 0);
-  const std::vector<double> mean = channel_values(call, 3, view.size, 0), variance = channel_values(call, 4, view.size, 1);
+  const std::vector<double> mean = channel_values(call, 3, view.size, 0),
+                            variance = channel_values(call, 4, view.size, 1);
   Tensor y(x.dtype(), x.shape());
   const std::int64_t slab = view.size * view.inner;
   std::vector<double> values(static_cast<std::size_t>(slab));
@@ -143,7 +147,8 @@ Tensors apply(const BatchNorm& op, const Call& call) {
     double* value = values.data();
     for (std::size_t c = 0; c < static_cast<std::size_t>(view.size); ++c) {
       const double deviation = std::sqrt(variance[c] + static_cast<double>(op.epsilon));
-      for (std::int64_t i = 0; i < view.inner; ++i, ++value) *value = (*value - mean[c]) / deviation * scale[c] + bias[c];
+      for (std::int64_t i = 0; i < view.inner; ++i, ++value)
+        *value = (*value - mean[c]) / deviation * scale[c] + bias[c];
     }
     store(values.data(), slab, y, outer * slab);
   }
@@ -187,7 +192,8 @@ Tensors apply(const LayerNorm& op, const Call& call) {
     if (op.rms) s = {0, s.variance + s.mean * s.mean};
     const double deviation = std::sqrt(s.variance + static_cast<double>(op.epsilon));
     const auto at = static_cast<std::size_t>(n);
-    for (std::size_t i = 0; i < line.size(); ++i) line[i] = (line[i] - s.mean) / deviation * scale.at(at, i) + bias.at(at, i);
+    for (std::size_t i = 0; i < line.size(); ++i)
+      line[i] = (line[i] - s.mean) / deviation * scale.at(at, i) + bias.at(at, i);
     store(line.data(), size, y, n * size);
   }
   return {std::move(y)};

@@ -38,7 +38,11 @@ template <class C>
 class Window {
  public:
   Window(const Pool& pool, const Tensor& x, const Geometry& g)
-      : pool_(pool), x_(x), g_(g), row_(static_cast<std::size_t>(g.channels)), values(row_.size()),
+      : pool_(pool),
+        x_(x),
+        g_(g),
+        row_(static_cast<std::size_t>(g.channels)),
+        values(row_.size()),
         positions(row_.size()) {}
 
   void run(std::int64_t image, std::span<const std::int64_t> taps) {
@@ -76,7 +80,7 @@ class Window {
     for (C& value : values) {
       const double sum = static_cast<double>(value);
       value = static_cast<C>(pool_.kind == PoolKind::average ? (count == 0 ? 0 : sum / count)
-                                                            : std::pow(sum, 1 / static_cast<double>(pool_.p)));
+                                                             : std::pow(sum, 1 / static_cast<double>(pool_.p)));
     }
   }
 

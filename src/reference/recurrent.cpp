@@ -40,10 +40,17 @@ struct ActivationDefaults {
   double alpha, beta;
 };
 constexpr std::array<ActivationDefaults, 11> kActivations{{
-    {"Sigmoid", false, false, 0, 0}, {"Tanh", false, false, 0, 0}, {"Relu", false, false, 0, 0},
-    {"Affine", true, true, 1, 0}, {"LeakyRelu", true, false, 0.01, 0}, {"ThresholdedRelu", true, false, 1, 0},
-    {"ScaledTanh", true, true, 1, 1}, {"HardSigmoid", true, true, 0.2, 0.5}, {"Elu", true, false, 1, 0},
-    {"Softsign", false, false, 0, 0}, {"Softplus", false, false, 0, 0},
+    {"Sigmoid", false, false, 0, 0},
+    {"Tanh", false, false, 0, 0},
+    {"Relu", false, false, 0, 0},
+    {"Affine", true, true, 1, 0},
+    {"LeakyRelu", true, false, 0.01, 0},
+    {"ThresholdedRelu", true, false, 1, 0},
+    {"ScaledTanh", true, true, 1, 1},
+    {"HardSigmoid", true, true, 0.2, 0.5},
+    {"Elu", true, false, 1, 0},
+    {"Softsign", false, false, 0, 0},
+    {"Softplus", false, false, 0, 0},
 }};
 
 bool same_name(const std::string& a, const std::string& b) {
@@ -97,7 +104,9 @@ struct State {
 class Cell {
  public:
   Cell(const Recurrent& op, const Call& call, std::size_t direction, std::span<const Activation> activations)
-      : op_(op), activations_(activations), hidden_(static_cast<std::size_t>(op.hidden_size)),
+      : op_(op),
+        activations_(activations),
+        hidden_(static_cast<std::size_t>(op.hidden_size)),
         gates_(op.kind == RecurrentKind::rnn ? 1 : (op.kind == RecurrentKind::gru ? 3 : 4)),
         inputs_(static_cast<std::size_t>(call.input(0).shape()[2])) {
     w_ = part(call, 1, direction, gates_ * hidden_ * inputs_);
@@ -193,7 +202,8 @@ State initial_state(const Call& call, const Extent& e, std::int64_t direction, s
 
 std::int64_t sequence_length(const Ints& lengths, std::int64_t b, const Extent& e, const Call& call) {
   const std::int64_t length = lengths.empty() ? e.steps : lengths[static_cast<std::size_t>(b)];
-  if (length < 0 || length > e.steps) call.invalid("sequence {} is {} long, the input has {} steps", b, length, e.steps);
+  if (length < 0 || length > e.steps)
+    call.invalid("sequence {} is {} long, the input has {} steps", b, length, e.steps);
   return length;
 }
 
@@ -205,14 +215,16 @@ void check_states(const Call& call, const Extent& e) {
     }
   }
   const Tensor* lengths = call.optional(4);
-  if (lengths != nullptr && lengths->size() != e.batch) call.invalid("{} lengths for {} sequences", lengths->size(), e.batch);
+  if (lengths != nullptr && lengths->size() != e.batch)
+    call.invalid("{} lengths for {} sequences", lengths->size(), e.batch);
 }
 
 }  // namespace
 
 Tensors apply(const Recurrent& op, const Call& call) {
   const Tensor& x = call.input(0);
-  const Extent e{x.shape()[0], x.shape()[1], x.shape()[2], op.direction == Direction::bidirectional ? 2 : 1, op.hidden_size};
+  const Extent e{x.shape()[0], x.shape()[1], x.shape()[2], op.direction == Direction::bidirectional ? 2 : 1,
+                 op.hidden_size};
   check_states(call, e);
   const Ints lengths = call.ints(4);
   const std::vector<Activation> activations = activations_of(op, static_cast<std::size_t>(e.directions), call);

@@ -61,7 +61,9 @@ Tensors apply(const Unsqueeze&, const Call& call) { return relabelled(call); }
 Tensors apply(const ShapeOf& op, const Call& call) {
   const Shape& shape = call.input(0).shape();
   const auto rank = static_cast<std::int64_t>(shape.size());
-  const auto clamp = [&](std::int64_t at) { return std::min(std::max<std::int64_t>(at < 0 ? at + rank : at, 0), rank); };
+  const auto clamp = [&](std::int64_t at) {
+    return std::min(std::max<std::int64_t>(at < 0 ? at + rank : at, 0), rank);
+  };
   const std::int64_t begin = clamp(op.start), end = std::max(begin, clamp(op.end.value_or(rank)));
   return {tensor_of(DType::i64, {end - begin}, Ints(shape.begin() + begin, shape.begin() + end))};
 }

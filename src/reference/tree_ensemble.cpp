@@ -27,11 +27,13 @@ bool goes_true(const Ensemble::TreeNode& node, double x) {
 }
 
 const Ensemble::TreeNode& node_at(const Ensemble& op, std::int32_t index, const Call& call) {
-  if (index < 0 || static_cast<std::size_t>(index) >= op.nodes.size()) call.invalid("tree node {} does not exist", index);
+  if (index < 0 || static_cast<std::size_t>(index) >= op.nodes.size())
+    call.invalid("tree node {} does not exist", index);
   return op.nodes[static_cast<std::size_t>(index)];
 }
 
-std::span<const Ensemble::Weight> leaf_of(const Ensemble& op, std::int32_t root, std::span<const double> x, const Call& call) {
+std::span<const Ensemble::Weight> leaf_of(const Ensemble& op, std::int32_t root, std::span<const double> x,
+                                          const Call& call) {
   const Ensemble::TreeNode* node = &node_at(op, root, call);
   for (std::size_t depth = 0; node->mode != Ensemble::Mode::leaf; ++depth) {
     if (depth > op.nodes.size()) call.invalid("a tree has a cycle");
@@ -120,7 +122,8 @@ void store_label(const Ensemble& op, std::size_t best, Tensor& labels, std::int6
     labels.strings()[static_cast<std::size_t>(row)] = op.string_labels[best];
     return;
   }
-  const std::int64_t label = best < op.labels.size() && op.labels.size() > 1 ? op.labels[best] : static_cast<std::int64_t>(best);
+  const std::int64_t label =
+      best < op.labels.size() && op.labels.size() > 1 ? op.labels[best] : static_cast<std::int64_t>(best);
   store(&label, 1, labels, row);
 }
 
@@ -145,13 +148,15 @@ Tensors apply(const TreeEnsemble& op, const Call& call) {
   const bool binary = op.classifier && op.binary_case;
   outputs.emplace_back(call.dtype(op.classifier ? 1 : 0), Shape{samples, binary ? 2 : op.target_count});
   for (std::int64_t n = 0; n < samples; ++n) {
-    const auto row = std::span(values).subspan(static_cast<std::size_t>(n * features), static_cast<std::size_t>(features));
+    const auto row =
+        std::span(values).subspan(static_cast<std::size_t>(n * features), static_cast<std::size_t>(features));
     std::vector<double> scores = scores_of(op, row, call);
     if (binary) scores = binary_scores(op, scores);
     transform(op.post, scores);
     const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
     if (op.classifier) store_label(op, best, outputs[0], n, call);
-    store(scores.data(), static_cast<std::int64_t>(scores.size()), outputs.back(), n * static_cast<std::int64_t>(scores.size()));
+    store(scores.data(), static_cast<std::int64_t>(scores.size()), outputs.back(),
+          n * static_cast<std::int64_t>(scores.size()));
   }
   return outputs;
 }

@@ -140,7 +140,8 @@ double unary_value(const Unary& unary, double x) {
 Tensors apply(const Unary& unary, const Call& call) {
   const Tensor& x = call.input(0);
   if (unary.kind == UnaryKind::identity) return {x};
-  if (unary.kind == UnaryKind::bitwise_not && is_real(x.dtype())) call.unsupported("bitwise_not of {}", name_of(x.dtype()));
+  if (unary.kind == UnaryKind::bitwise_not && is_real(x.dtype()))
+    call.unsupported("bitwise_not of {}", name_of(x.dtype()));
   Tensor y(call.dtype(), x.shape());
   visit_compute(x.dtype(), call.where(), [&]<class C>(Tag<C>) {
     C block[kBlock];

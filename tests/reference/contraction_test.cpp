@@ -18,12 +18,14 @@ Conv conv_2d(Ints strides, Ints dilations, Ints pads, std::int64_t groups = 1) {
 
 TEST(Conv, OnesCountTheWindow) {
   const Tensor x = f32({1, 3, 3, 1}, Numbers(9, 1)), w = f32({1, 1, 3, 3}, Numbers(9, 1)), bias = f32({1}, {10});
-  expect_near(run(conv_2d({1, 1}, {1, 1}, {1, 1, 1, 1}), x, w, bias), {1, 3, 3, 1}, {14, 16, 14, 16, 19, 16, 14, 16, 14});
+  expect_near(run(conv_2d({1, 1}, {1, 1}, {1, 1, 1, 1}), x, w, bias), {1, 3, 3, 1},
+              {14, 16, 14, 16, 19, 16, 14, 16, 14});
   expect_near(run(conv_2d({2, 2}, {1, 1}, {1, 1, 1, 1}), x, w), {1, 2, 2, 1}, {4, 4, 4, 4});
 }
 
 /// The definition, one output at a time.
-double conv_at(const Conv& conv, const Tensor& x, const Tensor& w, std::int64_t n, std::int64_t r, std::int64_t c, std::int64_t o) {
+double conv_at(const Conv& conv, const Tensor& x, const Tensor& w, std::int64_t n, std::int64_t r, std::int64_t c,
+               std::int64_t o) {
   const Numbers in = numbers(x), weight = numbers(w);
   const Shape& s = x.shape();
   const std::int64_t group_inputs = w.shape()[1], group = o / (w.shape()[0] / conv.groups);
@@ -77,7 +79,8 @@ TEST(Conv, SameUpperPads) {
 }
 
 TEST(Conv, Epilogues) {
-  const Tensor x = f32({1, 1, 2, 1}, {1, -1}), w = f32({2, 1, 1, 1}, {2, -3}), residual = f32({1, 1, 2, 2}, {1, 1, 1, 1});
+  const Tensor x = f32({1, 1, 2, 1}, {1, -1}), w = f32({2, 1, 1, 1}, {2, -3}),
+               residual = f32({1, 1, 2, 2}, {1, 1, 1, 1});
   Conv conv;
   conv.kernel = {1, 1}, conv.strides = {1, 1}, conv.dilations = {1, 1}, conv.pads = Ints(4, 0);
   const auto outputs = [&](FusedEpilogue epilogue, const std::vector<const Tensor*>& extra) {
@@ -96,7 +99,8 @@ TEST(Conv, Epilogues) {
 
 TEST(ConvTranspose, SpreadsOneElement) {
   ConvTranspose conv;
-  conv.kernel = {2, 2}, conv.strides = {2, 2}, conv.dilations = {1, 1}, conv.pads = Ints(4, 0), conv.output_padding = {0, 0};
+  conv.kernel = {2, 2}, conv.strides = {2, 2}, conv.dilations = {1, 1}, conv.pads = Ints(4, 0),
+  conv.output_padding = {0, 0};
   const Tensor y = run(conv, f32({1, 1, 2, 1}, {1, 10}), f32({1, 1, 2, 2}, {1, 2, 3, 4}));
   expect_near(y, {1, 2, 4, 1}, {1, 2, 10, 20, 3, 4, 30, 40});
 }
@@ -136,7 +140,8 @@ TEST(MatMul, ManyRowsAgreeWithOne) {
   const Tensor a = random({7, 5}), b = random({5, 3}, 2), all = run(MatMul{}, a, b);
   for (std::int64_t r = 0; r < 7; ++r) {
     const Numbers rows = numbers(a), sums = numbers(all);
-    const Numbers row(rows.begin() + r * 5, rows.begin() + r * 5 + 5), expected(sums.begin() + r * 3, sums.begin() + r * 3 + 3);
+    const Numbers row(rows.begin() + r * 5, rows.begin() + r * 5 + 5),
+        expected(sums.begin() + r * 3, sums.begin() + r * 3 + 3);
     expect_near(run(MatMul{}, f32({1, 5}, row), b), {1, 3}, expected, 0);
   }
 }

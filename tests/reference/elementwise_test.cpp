@@ -15,25 +15,57 @@ struct UnaryCase {
 };
 
 TEST(Unary, ValuesByFormula) {
-  const UnaryCase cases[] = {
-      {{UnaryKind::identity}, -2, -2}, {{UnaryKind::relu}, -2, 0}, {{UnaryKind::relu}, 3, 3},
-      {{UnaryKind::clip, -1, 6}, 7, 6}, {{UnaryKind::clip, -1, 6}, -3, -1}, {{UnaryKind::clip, 2, 1}, 5, 1},
-      {{UnaryKind::leaky_relu, 0.1f}, -2, -0.2}, {{UnaryKind::sigmoid}, 0.7, 0.66818777}, {{UnaryKind::sigmoid}, -800, 0},
-      {{UnaryKind::hard_sigmoid, 0.2f, 0.5f}, 1, 0.7}, {{UnaryKind::hard_sigmoid, 0.2f, 0.5f}, 9, 1},
-      {{UnaryKind::hard_swish}, 1, 2.0 / 3}, {{UnaryKind::hard_swish}, -4, 0}, {{UnaryKind::silu}, 0.7, 0.46773144},
-      {{UnaryKind::tanh}, 0.5, 0.46211716}, {{UnaryKind::gelu_erf}, 1, 0.84134475}, {{UnaryKind::gelu_tanh}, 1, 0.84119199},
-      {{UnaryKind::elu, 2}, -1, -1.26424112}, {{UnaryKind::selu, 1.67326319f, 1.05070102f}, -1, -1.11133074},
-      {{UnaryKind::selu, 1.67326319f, 1.05070102f}, 2, 2.10140204}, {{UnaryKind::celu, 2}, -1, -0.78693868},
-      {{UnaryKind::thresholded_relu, 1.5f}, 1.5, 0}, {{UnaryKind::thresholded_relu, 1.5f}, 1.6, 1.6},
-      {{UnaryKind::softplus}, 1, 1.31326169}, {{UnaryKind::softplus}, 1000, 1000}, {{UnaryKind::softsign}, -3, -0.75},
-      {{UnaryKind::mish}, 1, 0.86509839}, {{UnaryKind::exp}, 1, 2.71828183}, {{UnaryKind::log}, 2, 0.69314718},
-      {{UnaryKind::erf}, 0.5, 0.52049988}, {{UnaryKind::sqrt}, 2, 1.41421356}, {{UnaryKind::reciprocal}, 4, 0.25},
-      {{UnaryKind::abs}, -4, 4}, {{UnaryKind::neg}, 4, -4}, {{UnaryKind::sign}, -4, -1}, {{UnaryKind::square}, -3, 9},
-      {{UnaryKind::floor}, -1.5, -2}, {{UnaryKind::ceil}, -1.5, -1}, {{UnaryKind::round}, 2.5, 2},
-      {{UnaryKind::round}, 3.5, 4}, {{UnaryKind::sin}, 1, 0.84147098}, {{UnaryKind::cos}, 1, 0.54030231},
-      {{UnaryKind::tan}, 1, 1.55740772}, {{UnaryKind::asin}, 0.5, 0.52359878}, {{UnaryKind::acos}, 0.5, 1.04719755},
-      {{UnaryKind::atan}, 1, 0.78539816}, {{UnaryKind::sinh}, 1, 1.17520119}, {{UnaryKind::cosh}, 1, 1.54308063},
-      {{UnaryKind::asinh}, 1, 0.88137359}, {{UnaryKind::acosh}, 2, 1.31695790}, {{UnaryKind::atanh}, 0.5, 0.54930614}};
+  const UnaryCase cases[] = {{{UnaryKind::identity}, -2, -2},
+                             {{UnaryKind::relu}, -2, 0},
+                             {{UnaryKind::relu}, 3, 3},
+                             {{UnaryKind::clip, -1, 6}, 7, 6},
+                             {{UnaryKind::clip, -1, 6}, -3, -1},
+                             {{UnaryKind::clip, 2, 1}, 5, 1},
+                             {{UnaryKind::leaky_relu, 0.1f}, -2, -0.2},
+                             {{UnaryKind::sigmoid}, 0.7, 0.66818777},
+                             {{UnaryKind::sigmoid}, -800, 0},
+                             {{UnaryKind::hard_sigmoid, 0.2f, 0.5f}, 1, 0.7},
+                             {{UnaryKind::hard_sigmoid, 0.2f, 0.5f}, 9, 1},
+                             {{UnaryKind::hard_swish}, 1, 2.0 / 3},
+                             {{UnaryKind::hard_swish}, -4, 0},
+                             {{UnaryKind::silu}, 0.7, 0.46773144},
+                             {{UnaryKind::tanh}, 0.5, 0.46211716},
+                             {{UnaryKind::gelu_erf}, 1, 0.84134475},
+                             {{UnaryKind::gelu_tanh}, 1, 0.84119199},
+                             {{UnaryKind::elu, 2}, -1, -1.26424112},
+                             {{UnaryKind::selu, 1.67326319f, 1.05070102f}, -1, -1.11133074},
+                             {{UnaryKind::selu, 1.67326319f, 1.05070102f}, 2, 2.10140204},
+                             {{UnaryKind::celu, 2}, -1, -0.78693868},
+                             {{UnaryKind::thresholded_relu, 1.5f}, 1.5, 0},
+                             {{UnaryKind::thresholded_relu, 1.5f}, 1.6, 1.6},
+                             {{UnaryKind::softplus}, 1, 1.31326169},
+                             {{UnaryKind::softplus}, 1000, 1000},
+                             {{UnaryKind::softsign}, -3, -0.75},
+                             {{UnaryKind::mish}, 1, 0.86509839},
+                             {{UnaryKind::exp}, 1, 2.71828183},
+                             {{UnaryKind::log}, 2, 0.69314718},
+                             {{UnaryKind::erf}, 0.5, 0.52049988},
+                             {{UnaryKind::sqrt}, 2, 1.41421356},
+                             {{UnaryKind::reciprocal}, 4, 0.25},
+                             {{UnaryKind::abs}, -4, 4},
+                             {{UnaryKind::neg}, 4, -4},
+                             {{UnaryKind::sign}, -4, -1},
+                             {{UnaryKind::square}, -3, 9},
+                             {{UnaryKind::floor}, -1.5, -2},
+                             {{UnaryKind::ceil}, -1.5, -1},
+                             {{UnaryKind::round}, 2.5, 2},
+                             {{UnaryKind::round}, 3.5, 4},
+                             {{UnaryKind::sin}, 1, 0.84147098},
+                             {{UnaryKind::cos}, 1, 0.54030231},
+                             {{UnaryKind::tan}, 1, 1.55740772},
+                             {{UnaryKind::asin}, 0.5, 0.52359878},
+                             {{UnaryKind::acos}, 0.5, 1.04719755},
+                             {{UnaryKind::atan}, 1, 0.78539816},
+                             {{UnaryKind::sinh}, 1, 1.17520119},
+                             {{UnaryKind::cosh}, 1, 1.54308063},
+                             {{UnaryKind::asinh}, 1, 0.88137359},
+                             {{UnaryKind::acosh}, 2, 1.31695790},
+                             {{UnaryKind::atanh}, 0.5, 0.54930614}};
   for (const UnaryCase& c : cases) {
     expect_near(run(c.unary, f32({1}, {c.x})), {1}, {c.y}, 2e-7 * std::max(1.0, std::abs(c.y)));
   }
@@ -70,7 +102,8 @@ TEST(Binary, BroadcastsBothWays) {
 TEST(Binary, LongRowsAgreeWithShortOnes) {
   const Tensor a = random({3, 5000}, 1), b = random({3, 1}, 2);
   const Numbers x = numbers(a), y = numbers(b), z = numbers(run(Binary{BinaryKind::mul}, a, b));
-  for (std::size_t i = 0; i < z.size(); ++i) ASSERT_EQ(z[i], static_cast<double>(static_cast<float>(x[i] * y[i / 5000])));
+  for (std::size_t i = 0; i < z.size(); ++i)
+    ASSERT_EQ(z[i], static_cast<double>(static_cast<float>(x[i] * y[i / 5000])));
 }
 
 TEST(Binary, IntegersAreExact) {
@@ -134,7 +167,8 @@ TEST(Cast, Numbers) {
 }
 
 TEST(Cast, Strings) {
-  EXPECT_EQ(run(Cast{DType::string}, f32({3}, {0.5, kInf, NAN})).strings(), (std::vector<std::string>{"0.5", "INF", "NaN"}));
+  EXPECT_EQ(run(Cast{DType::string}, f32({3}, {0.5, kInf, NAN})).strings(),
+            (std::vector<std::string>{"0.5", "INF", "NaN"}));
   EXPECT_EQ(run(Cast{DType::string}, ints({-7})).strings(), (std::vector<std::string>{"-7"}));
   expect_near(run(Cast{DType::f32}, strings({3}, {"1.5", " -2e3 ", "+4"})), {3}, {1.5, -2000, 4}, 0);
   const Tensor word = strings({1}, {"four"});

@@ -38,13 +38,15 @@ TEST(ScatterNd, ModesAndBounds) {
   expect_near(run(ScatterNd{ScatterMode::mul}, x, indices, updates), {4}, {1, 100, 3, 80});
   expect_near(run(ScatterNd{ScatterMode::max}, x, indices, updates), {4}, {1, 10, 3, 20});
   expect_near(run(ScatterNd{ScatterMode::min}, x, indices, updates), {4}, {1, 2, 3, 4});
-  expect_near(run(ScatterNd{}, f32({2, 2}, {1, 2, 3, 4}), i64({1, 1}, {-1}), f32({1, 2}, {7, 8})), {2, 2}, {1, 2, 7, 8});
+  expect_near(run(ScatterNd{}, f32({2, 2}, {1, 2, 3, 4}), i64({1, 1}, {-1}), f32({1, 2}, {7, 8})), {2, 2},
+              {1, 2, 7, 8});
   const Tensor wrong = i64({3, 1}, {0, 4, 0});
   expect_error(ErrorCode::invalid_input, ScatterNd{}, {&x, &wrong, &updates});
 }
 
 TEST(ScatterElements, AlongAnAxis) {
-  const Tensor x = f32({2, 3}, Numbers(6, 0)), indices = i64({2, 2}, {0, -1, 1, 1}), updates = f32({2, 2}, {1, 2, 3, 4});
+  const Tensor x = f32({2, 3}, Numbers(6, 0)), indices = i64({2, 2}, {0, -1, 1, 1}),
+               updates = f32({2, 2}, {1, 2, 3, 4});
   expect_near(run(ScatterElements{1}, x, indices, updates), {2, 3}, {1, 0, 2, 0, 4, 0});
   expect_near(run(ScatterElements{1, ScatterMode::add}, x, indices, updates), {2, 3}, {1, 0, 2, 0, 7, 0});
   const Tensor wrong = i64({2, 2}, {0, 3, 0, 0});

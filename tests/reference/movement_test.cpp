@@ -143,7 +143,8 @@ TEST(Resize, LinearKeepsARampInBothAxes) {
   const Resize op = resize(ResizeMode::linear, CoordinateMode::align_corners);
   const Numbers y = numbers(outputs_of(op, {&x, nullptr, nullptr, &sizes})[0]);
   for (std::size_t r = 0; r < 7; ++r) {
-    for (std::size_t c = 0; c < 9; ++c) EXPECT_NEAR(y[r * 9 + c], 10 * static_cast<double>(r) / 2 + static_cast<double>(c) / 2, 1e-5);
+    for (std::size_t c = 0; c < 9; ++c)
+      EXPECT_NEAR(y[r * 9 + c], 10 * static_cast<double>(r) / 2 + static_cast<double>(c) / 2, 1e-5);
   }
 }
 

@@ -21,7 +21,8 @@ TEST(Einsum, DiagonalsTracesAndSums) {
   expect_near(run(Einsum{"ij->ji"}, x), {2, 2}, {1, 3, 2, 4});
   expect_near(run(Einsum{"ij->"}, x), {}, {10});
   expect_near(run(Einsum{"ba"}, x), {2, 2}, {1, 3, 2, 4});
-  expect_near(run(Einsum{"i,j,k->kji"}, f32({2}, {1, 2}), f32({1}, {3}), f32({2}, {5, 7})), {2, 1, 2}, {15, 30, 21, 42});
+  expect_near(run(Einsum{"i,j,k->kji"}, f32({2}, {1, 2}), f32({1}, {3}), f32({2}, {5, 7})), {2, 1, 2},
+              {15, 30, 21, 42});
 }
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -34,10 +35,13 @@ Recurrent recurrent(RecurrentKind kind, std::int64_t hidden) {
 }
 
 TEST(Recurrent, OneLstmStepByFormula) {
-  const Tensor x = f32({1, 1, 1}, {0.5}), w = f32({1, 4, 1}, {0.1, 0.2, 0.3, 0.4}), r = f32({1, 4, 1}, {0.5, 0.6, 0.7, 0.8});
-  const Tensor bias = f32({1, 8}, {0.1, 0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.2}), h = f32({1, 1, 1}, {0.3}), c = f32({1, 1, 1}, {-0.4});
+  const Tensor x = f32({1, 1, 1}, {0.5}), w = f32({1, 4, 1}, {0.1, 0.2, 0.3, 0.4}),
+               r = f32({1, 4, 1}, {0.5, 0.6, 0.7, 0.8});
+  const Tensor bias = f32({1, 8}, {0.1, 0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.2}), h = f32({1, 1, 1}, {0.3}),
+               c = f32({1, 1, 1}, {-0.4});
   const Tensor peepholes = f32({1, 3}, {0.9, 0.8, 0.7});
-  const std::vector<Tensor> y = outputs_of(recurrent(RecurrentKind::lstm, 1), {&x, &w, &r, &bias, nullptr, &h, &c, &peepholes}, 3);
+  const std::vector<Tensor> y =
+      outputs_of(recurrent(RecurrentKind::lstm, 1), {&x, &w, &r, &bias, nullptr, &h, &c, &peepholes}, 3);
   const auto gate = [&](double wg, double rg) { return 0.5 * wg + 0.3 * rg + 0.3; };
   const double input = sigmoid(gate(0.1, 0.5) + 0.9 * -0.4), forget = sigmoid(gate(0.3, 0.7) + 0.7 * -0.4);
   const double cell = forget * -0.4 + input * std::tanh(gate(0.4, 0.8));
@@ -56,7 +60,8 @@ TEST(Recurrent, OneGruStepByFormula) {
     op.linear_before_reset = linear;
     const double part = linear ? reset * (0.3 * 0.7 + 0.4) : reset * 0.3 * 0.7 + 0.4;
     const double proposed = std::tanh(0.5 * 0.3 + 0.1 + part);
-    expect_near(outputs_of(op, {&x, &w, &r, &bias, nullptr, &h}, 2)[0], {1, 1, 1, 1}, {(1 - update) * proposed + update * 0.3});
+    expect_near(outputs_of(op, {&x, &w, &r, &bias, nullptr, &h}, 2)[0], {1, 1, 1, 1},
+                {(1 - update) * proposed + update * 0.3});
   }
 }
 
@@ -101,7 +106,8 @@ TEST(Recurrent, SequenceLengthsStopEachEntry) {
   for (const Direction direction : {Direction::forward, Direction::reverse}) {
     Recurrent op = recurrent(RecurrentKind::lstm, 4);
     op.direction = direction;
-    const std::vector<Tensor> all = outputs_of(op, {&x, &w, &r, nullptr, &lengths}, 3), two = outputs_of(op, {&head, &w, &r}, 3);
+    const std::vector<Tensor> all = outputs_of(op, {&x, &w, &r, nullptr, &lengths}, 3),
+                              two = outputs_of(op, {&head, &w, &r}, 3);
     const Numbers last = numbers(all[1]), expected = numbers(two[1]);
     for (std::size_t i = 4; i < 8; ++i) EXPECT_EQ(last[i], expected[i]);
     const Numbers y = numbers(all[0]);
@@ -126,7 +132,9 @@ TEST(GridSample, IdentityGridReturnsTheImage) {
 TEST(GridSample, PaddingModes) {
   // Without align_corners a width of 2 spans [-1, 1] from edge to edge: -1 is half a pixel left of the first centre.
   const Tensor x = f32({1, 1, 1, 2}, {1, 3}), grid = f32({1, 1, 3, 2}, {-1, 0, 0, 0, -1.5, 0});
-  const auto sampled = [&](GridSample::Padding padding) { return run(GridSample{ResizeMode::linear, padding, false}, x, grid); };
+  const auto sampled = [&](GridSample::Padding padding) {
+    return run(GridSample{ResizeMode::linear, padding, false}, x, grid);
+  };
   expect_near(sampled(GridSample::Padding::zeros), {1, 1, 1, 3}, {0.5, 2, 0});
   expect_near(sampled(GridSample::Padding::border), {1, 1, 1, 3}, {1, 2, 1});
   expect_near(sampled(GridSample::Padding::reflection), {1, 1, 1, 3}, {1, 2, 1});
@@ -134,7 +142,8 @@ TEST(GridSample, PaddingModes) {
 
 TreeEnsemble stump() {
   TreeEnsemble op;
-  op.nodes = {{0, 0.5f, TreeEnsemble::Mode::leq, true, 1, 2, 0, 0}, {-1, 0, TreeEnsemble::Mode::leaf, false, 0, 0, 0, 1},
+  op.nodes = {{0, 0.5f, TreeEnsemble::Mode::leq, true, 1, 2, 0, 0},
+              {-1, 0, TreeEnsemble::Mode::leaf, false, 0, 0, 0, 1},
               {-1, 0, TreeEnsemble::Mode::leaf, false, 0, 0, 1, 2}};
   op.roots = {0, 0};
   op.leaf_weights = {{0, 1}, {0, 3}};
@@ -158,7 +167,7 @@ TEST(TreeEnsemble, EveryBranchMode) {
   using Mode = TreeEnsemble::Mode;
   const Tensor x = f32({3, 1}, {0, 0.5, 1});
   const std::pair<Mode, Numbers> cases[] = {{Mode::leq, {2, 2, 6}}, {Mode::lt, {2, 6, 6}}, {Mode::gte, {6, 2, 2}},
-                                            {Mode::gt, {6, 6, 2}}, {Mode::eq, {6, 2, 6}}, {Mode::neq, {2, 6, 2}}};
+                                            {Mode::gt, {6, 6, 2}},  {Mode::eq, {6, 2, 6}}, {Mode::neq, {2, 6, 2}}};
   for (const auto& [mode, expected] : cases) {
     TreeEnsemble op = stump();
     op.nodes[0].mode = mode;
@@ -187,7 +196,8 @@ Graph small_graph() {
   const ValueId x = graph.add_value("x", {DType::f32, Shape{-1, 2}});
   const ValueId c = graph.add_constant("c", f32({2}, {1, -1})), two = graph.add_constant("two", f32({}, {2}));
   const ValueId sum = graph.add_value("sum"), act = graph.add_value("act"), y = graph.add_value("y");
-  graph.nodes = {{Binary{BinaryKind::add}, {x, c}, {sum}, "add", "Add"}, {Unary{UnaryKind::relu}, {sum}, {act}, "relu", "Relu"},
+  graph.nodes = {{Binary{BinaryKind::add}, {x, c}, {sum}, "add", "Add"},
+                 {Unary{UnaryKind::relu}, {sum}, {act}, "relu", "Relu"},
                  {Binary{BinaryKind::mul}, {act, two}, {y}, "mul", "Mul"}};
   graph.inputs = {x};
   graph.outputs = {y, sum, y, c};

@@ -20,7 +20,9 @@ inline Tensor tensor(DType dtype, Shape shape, const Numbers& values) {
   return reference::tensor_of(dtype, std::move(shape), values);
 }
 inline Tensor f32(Shape shape, const Numbers& values) { return tensor(DType::f32, std::move(shape), values); }
-inline Tensor i64(Shape shape, const Ints& values) { return reference::tensor_of(DType::i64, std::move(shape), values); }
+inline Tensor i64(Shape shape, const Ints& values) {
+  return reference::tensor_of(DType::i64, std::move(shape), values);
+}
 inline Tensor ints(const Ints& values) { return i64({static_cast<std::int64_t>(values.size())}, values); }
 inline Tensor booleans(Shape shape, const Numbers& values) { return tensor(DType::boolean, std::move(shape), values); }
 inline Tensor strings(Shape shape, std::vector<std::string> values) {
