@@ -70,8 +70,12 @@ std::vector<Tensor> random_inputs(const Graph& graph, std::uint32_t seed) {
   std::uniform_real_distribution<float> distribution(-2, 2);
   std::vector<Tensor> tensors;
   for (const ValueId id : graph.inputs) {
-    Tensor tensor(DType::f32, graph.value(id).type.static_shape());
-    for (float& value : tensor.values<float>()) value = distribution(random);
+    Tensor tensor(graph.value(id).type.dtype, graph.value(id).type.static_shape());
+    if (tensor.dtype() == DType::f32) {
+      for (float& value : tensor.values<float>()) value = distribution(random);
+    } else if (tensor.dtype() == DType::i64) {
+      for (std::int64_t& value : tensor.values<std::int64_t>()) value = static_cast<std::int64_t>(random() % 2);
+    }
     tensors.push_back(std::move(tensor));
   }
   return tensors;
