@@ -31,7 +31,8 @@ bool keep_reduced_axes(Editor& editor, int index) {
   return true;
 }
 
-/// Carries out a choice of layouts: permuted twins of values, nodes that work on twins, Transposes between twins and values.
+/// Carries out a choice of layouts: permuted twins of values, nodes that work on twins, Transposes between twins and
+/// values.
 class Relayouter {
  public:
   Relayouter(Editor& editor, const Layouts& layouts) : editor_(editor), layouts_(layouts) {
@@ -69,7 +70,8 @@ class Relayouter {
 
  private:
   ValueId twin(ValueId id) const {
-    return id == kAbsent || static_cast<std::size_t>(id) >= twin_.size() ? kAbsent : twin_[static_cast<std::size_t>(id)];
+    return id == kAbsent || static_cast<std::size_t>(id) >= twin_.size() ? kAbsent
+                                                                         : twin_[static_cast<std::size_t>(id)];
   }
 
   /// The value comes from its twin from now on.

@@ -43,7 +43,8 @@ std::optional<ChannelAffine> affine_of_binary(const Editor& editor, const Node& 
   return std::nullopt;
 }
 
-std::optional<ChannelAffine> affine_of_norm(const Editor& editor, const Node& node, const BatchNorm& op, ValueId input) {
+std::optional<ChannelAffine> affine_of_norm(const Editor& editor, const Node& node, const BatchNorm& op,
+                                            ValueId input) {
   if (node.inputs[0] != input || !has_rank(editor, input) || node.inputs.size() < 5) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(rank_of(editor, input));
   if (rank == 0 || normalize_axis(op.axis, rank, node) != rank - 1) return std::nullopt;
@@ -96,9 +97,8 @@ Tensor scaled_weights(const Operator& op, const Tensor& weights, const Doubles& 
   }
   if (const auto* transposed = std::get_if<ConvTranspose>(&op)) {
     const std::size_t outputs = size(1), group_inputs = size(0) / static_cast<std::size_t>(transposed->groups);
-    return scaled(weights, scale, product_from(shape, 2), [=](std::size_t block) {
-      return block / outputs / group_inputs * outputs + block % outputs;
-    });
+    return scaled(weights, scale, product_from(shape, 2),
+                  [=](std::size_t block) { return block / outputs / group_inputs * outputs + block % outputs; });
   }
   if (std::get<MatMul>(op).transpose_b) {
     const std::size_t columns = size(shape.size() - 2);

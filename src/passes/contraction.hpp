@@ -6,15 +6,15 @@
 
 namespace colonnade::rewrite {
 
-const FusedEpilogue* epilogue_of(const Operator& op);   ///< null when the operator is no contraction
+const FusedEpilogue* epilogue_of(const Operator& op);  ///< null when the operator is no contraction
 FusedEpilogue* epilogue_of(Operator& op);
 inline constexpr std::size_t kBiasInput = 2;
 
 /// Nothing has been fused into the sums but, maybe, the bias.
 bool is_plain(const FusedEpilogue& epilogue);
 
-/// y[..., c] = x[..., c] * scale[c] + shift[c], in double precision. Empty scale: all 1; empty shift: all 0. One element
-/// stands for all channels.
+/// y[..., c] = x[..., c] * scale[c] + shift[c], in double precision. Empty scale: all 1; empty shift: all 0. One
+/// element stands for all channels.
 struct ChannelAffine {
   std::vector<double> scale, shift;
 };

@@ -2,6 +2,7 @@
 #include "passes/editor.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace colonnade::rewrite {
@@ -15,6 +16,8 @@ Editor::Editor(Graph& graph) : graph_(graph) {
   grow();
   for (const ValueId id : graph_.outputs) is_output_[at(id)] = 1;
   for (int index = 0; index < node_count(); ++index) link(index);
+  place_.resize(graph_.nodes.size());
+  std::iota(place_.begin(), place_.end(), 0);
 }
 
 void Editor::grow() {
@@ -63,6 +66,7 @@ ValueId Editor::add(Operator op, std::vector<ValueId> inputs, const Node& like) 
 int Editor::add_node(Node node) {
   changed_ = true;
   graph_.nodes.push_back(std::move(node));
+  place_.push_back(node_count() - 1);
   link(node_count() - 1);
   return node_count() - 1;
 }
@@ -88,6 +92,15 @@ void Editor::redirect_readers(ValueId from, ValueId to) {
   readers_[at(from)].clear();
 }
 
+void Editor::detach(ValueId id) {
+  const int index = producer(id);
+  if (index < 0) return;
+  auto& outputs = graph_.nodes[at(index)].outputs;
+  *std::find(outputs.begin(), outputs.end(), id) = kAbsent;
+  producer_[at(id)] = -1;
+  if (!alive(index)) set_inputs(index, {});
+}
+
 bool Editor::needs_identity(ValueId old, ValueId with) const {
   return is_output(old) && (is_output(with) || producer(with) < 0);
 }
@@ -96,11 +109,10 @@ void Editor::replace(ValueId old, ValueId with) {
   if (old == with) return;
   changed_ = true;
   const bool identity = needs_identity(old, with);
-  if (const int index = producer(old); index >= 0) {
-    auto& outputs = graph_.nodes[at(index)].outputs;
-    *std::find(outputs.begin(), outputs.end(), old) = kAbsent;
-    producer_[at(old)] = -1;
+  if (const int taken = producer(old), taker = producer(with); taken >= 0 && taker >= 0) {
+    place_[at(taker)] = std::min(place_[at(taker)], place_[at(taken)]);
   }
+  detach(old);
   if (!is_output(old)) return redirect_readers(old, with);
   if (identity) {
     redirect_readers(old, with);
@@ -137,11 +149,7 @@ void Editor::set_inputs(int index, std::vector<ValueId> inputs) {
 void Editor::set_constant(ValueId id, Tensor tensor) {
   if (is_output(id)) return replace(id, add_constant(graph_.value(id).name, std::move(tensor)));
   changed_ = true;
-  if (const int index = producer(id); index >= 0) {
-    auto& outputs = graph_.nodes[at(index)].outputs;
-    *std::find(outputs.begin(), outputs.end(), id) = kAbsent;
-    producer_[at(id)] = -1;
-  }
+  detach(id);
   Value& value = graph_.value(id);
   value.type = ValueType{tensor.dtype(), tensor.shape()};
   value.constant = std::make_shared<const Tensor>(std::move(tensor));
@@ -174,6 +182,13 @@ std::vector<char> Editor::needed_nodes() const {
   return needed;
 }
 
+std::vector<int> Editor::places() const {
+  std::vector<int> order(graph_.nodes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return place_[at(a)] < place_[at(b)]; });
+  return order;
+}
+
 bool Editor::finish() {
   if (!changed_) return false;
   const std::vector<char> needed = needed_nodes();
@@ -181,7 +196,7 @@ bool Editor::finish() {
   std::vector<Mark> marks(graph_.nodes.size(), Mark::fresh);
   std::vector<Node> sorted;
   std::vector<int> stack;
-  for (int first = 0; first < node_count(); ++first) {
+  for (const int first : places()) {
     if (needed[at(first)] && marks[at(first)] == Mark::fresh) stack.push_back(first);
     while (!stack.empty()) {
       const int index = stack.back();

@@ -9,9 +9,9 @@
 
 namespace colonnade::rewrite {
 
-/// A graph under change. Knows the producer and the readers of every value at any moment; new nodes go to the end of the
-/// list and `finish` puts all in order again. Node indices stay valid until `finish`; references to values and nodes only
-/// until the next change.
+/// A graph under change. Knows the producer and the readers of every value at any moment; new nodes go to the end of
+/// the list and `finish` puts all in order again. Node indices stay valid until `finish`; references to values and
+/// nodes only until the next change. A node whose outputs all went to other producers reads nothing any more.
 class Editor {
  public:
   explicit Editor(Graph& graph);
@@ -31,7 +31,8 @@ class Editor {
   /// Read by exactly one node input and not a graph output.
   bool read_once(ValueId id) const { return readers(id).size() == 1 && !is_output(id); }
   /// The producing node when it holds an Op, else null.
-  template <class Op> const Op* produced_by(ValueId id) const {
+  template <class Op>
+  const Op* produced_by(ValueId id) const {
     const int index = producer(id);
     return index < 0 ? nullptr : std::get_if<Op>(&node(index).op);
   }
@@ -44,8 +45,8 @@ class Editor {
   ValueId add_ints(std::string name_hint, const Ints& values);
   ValueId add_value(std::string name_hint, ValueType type);
 
-  /// Everyone who reads `old`, and the graph output that it may be, gets `with` instead. Names and order of graph outputs
-  /// stay; an identity node carries `with` to a graph output that cannot be produced in place.
+  /// Everyone who reads `old`, and the graph output that it may be, gets `with` instead. Names and order of graph
+  /// outputs stay; an identity node carries `with` to a graph output that cannot be produced in place.
   void replace(ValueId old, ValueId with);
   /// True when `replace(old, with)` would have to leave an identity node.
   bool needs_identity(ValueId old, ValueId with) const;
@@ -66,12 +67,15 @@ class Editor {
   void unlink(ValueId id, int reader);
   void link(int index);
   void redirect_readers(ValueId from, ValueId to);
+  void detach(ValueId id);
+  std::vector<int> places() const;
   std::vector<char> needed_nodes() const;
 
   Graph& graph_;
   std::vector<int> producer_;
   std::vector<std::vector<int>> readers_;
   std::vector<char> is_output_;
+  std::vector<int> place_;  // per node: the index of the original node whose place it takes in the order
   bool changed_ = false;
 };
 

@@ -48,12 +48,13 @@ ValueId add_channel_binary(Editor& editor, BinaryKind kind, ValueId input, const
   Tensor tensor(DType::f32, count == 1 ? Shape{} : Shape{count});
   std::transform(values.begin(), values.end(), tensor.values<float>().begin(),
                  [](double v) { return static_cast<float>(v); });
-  const ValueId constant = editor.add_constant(like.name + (kind == BinaryKind::mul ? "_scale" : "_shift"),
-                                               std::move(tensor));
+  const ValueId constant =
+      editor.add_constant(like.name + (kind == BinaryKind::mul ? "_scale" : "_shift"), std::move(tensor));
   return editor.add(Binary{kind}, {input, constant}, like);
 }
 
-/// A chain of per-channel maps with constants becomes one Mul and one Add, where that is shorter. `index` ends the chain.
+/// A chain of per-channel maps with constants becomes one Mul and one Add, where that is shorter. `index` ends the
+/// chain.
 bool shorten_chain(Editor& editor, int index) {
   const Node node = editor.node(index);
   auto chain = as_affine(editor, node);

@@ -69,7 +69,8 @@ bool fuse_bias(Editor& editor, int index) {
     const int contraction = sole_contraction(editor, sums);
     if (contraction < 0 || !is_plain(*epilogue_of(editor.node(contraction).op))) continue;
     if (!has_rank(editor, editor.node(contraction).inputs[1]) ||
-        rank_of(editor, editor.node(contraction).inputs[1]) < 2) continue;
+        rank_of(editor, editor.node(contraction).inputs[1]) < 2)
+      continue;
     const auto affine = affine_of(editor, node, sums);
     if (!affine || !fold_affine(editor, contraction, *affine)) continue;
     editor.replace(editor.node(index).outputs[0], sums);

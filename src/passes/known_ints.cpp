@@ -31,7 +31,9 @@ std::optional<Known> from_shape(const Editor& editor, const Node& node, const Sh
   const auto& shape = editor.value(node.inputs[0]).type.shape;
   if (!shape) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(shape->size());
-  const auto clamp = [&](std::int64_t axis) { return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank); };
+  const auto clamp = [&](std::int64_t axis) {
+    return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  };
   Known result;
   for (std::int64_t axis = clamp(op.start); axis < clamp(op.end.value_or(rank)); ++axis) {
     const std::int64_t size = (*shape)[static_cast<std::size_t>(axis)];

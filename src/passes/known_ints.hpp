@@ -9,7 +9,8 @@
 namespace colonnade::rewrite {
 
 /// Elements of a scalar or 1-D integer value as far as they follow from constants and known dimensions, through
-/// ShapeOf, Gather, Slice, Concat, Reshape, Squeeze, Unsqueeze, Cast and +-*/. Nothing when even their count is unknown.
+/// ShapeOf, Gather, Slice, Concat, Reshape, Squeeze, Unsqueeze, Cast and +-*/. Nothing when even their count is
+/// unknown.
 std::optional<std::vector<std::optional<std::int64_t>>> known_ints(const Editor& editor, ValueId id);
 
 }  // namespace colonnade::rewrite

@@ -70,7 +70,8 @@ struct UseRule {
     return first_if(axes);
   }
   Result operator()(const Pad&) const {
-    const bool axes = node.input(3) == kAbsent ? has_ints(editor, node, 1, 2 * rank) : editor.is_constant(node.input(3));
+    const bool axes =
+        node.input(3) == kAbsent ? has_ints(editor, node, 1, 2 * rank) : editor.is_constant(node.input(3));
     return first_if(axes && editor.is_constant(node.input(1)));
   }
   Result operator()(const Resize& op) const {
@@ -82,7 +83,10 @@ struct UseRule {
     return first_if(has_rank(editor, node.input(1)) && rank_of(editor, node.inputs[1]) == 1);
   }
   Result operator()(const Expand&) const { return first_if(has_ints(editor, node, 1, rank)); }
-  template <class Op> Result operator()(const Op&) const { return std::nullopt; }
+  template <class Op>
+  Result operator()(const Op&) const {
+    return std::nullopt;
+  }
 
   bool has_floats_or_none(std::size_t input, std::size_t count) const {
     if (node.input(input) == kAbsent) return true;
@@ -183,7 +187,8 @@ struct Relayout {
     if (node.input(2) != kAbsent) permute_floats(2);
     if (node.input(3) != kAbsent) permute_ints(3, "_sizes");
   }
-  template <class Op> void operator()(Op&) const {
+  template <class Op>
+  void operator()(Op&) const {
     fail(ErrorCode::internal, "node '{}': operator {} has no layout rule", node.name, name_of(node.op));
   }
 };

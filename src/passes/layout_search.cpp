@@ -18,8 +18,8 @@ constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 /// Where a size is unknown, a middling one, so that costs stay comparable.
 constexpr double kAssumedSize = 64;
 constexpr int kMaxSweeps = 16;
-/// Factors that decide between layouts of equal cost: a Transpose at a graph input is best, then one in front of a fixed
-/// operator or a graph output, then one in front of a flexible operator.
+/// Factors that decide between layouts of equal cost: a Transpose at a graph input is best, then one in front of a
+/// fixed operator or a graph output, then one in front of a flexible operator.
 constexpr double kAtInput = 0.998, kBeforeFixed = 0.999;
 
 double bytes_moved(const Value& value) {
@@ -36,9 +36,9 @@ Shape lifted_shape(const Shape& shape, std::size_t rank) {
 
 struct Component {
   std::vector<ValueId> values;
-  std::vector<int> nodes;        ///< flexible ones
-  std::vector<ValueId> roots;    ///< values whose Transposes may change with this component
-  std::set<int> neighbours;      ///< components behind Reshapes
+  std::vector<int> nodes;      ///< flexible ones
+  std::vector<ValueId> roots;  ///< values whose Transposes may change with this component
+  std::set<int> neighbours;    ///< components behind Reshapes
 };
 
 class Search {
@@ -75,8 +75,7 @@ class Search {
       const auto* op = std::get_if<Transpose>(&node.op);
       if (op == nullptr || !has_rank(editor_, node.inputs[0])) continue;
       root_[at(node.outputs[0])] = root_[at(node.inputs[0])];
-      view_[at(node.outputs[0])] =
-          compose(view_[at(node.inputs[0])], perm_of(*op, rank_of(editor_, node.inputs[0])));
+      view_[at(node.outputs[0])] = compose(view_[at(node.inputs[0])], perm_of(*op, rank_of(editor_, node.inputs[0])));
     }
     for (ValueId id = 0; id < static_cast<ValueId>(count); ++id) aliases_[at(root_[at(id)])].push_back(id);
   }

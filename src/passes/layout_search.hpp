@@ -6,11 +6,11 @@
 
 namespace colonnade::rewrite {
 
-/// Values that operators force into one axis order form a component. A value v of a component with permutation p is stored
-/// as Transpose_p(v).
+/// Values that operators force into one axis order form a component. A value v of a component with permutation p is
+/// stored as Transpose_p(v).
 struct Layouts {
-  std::vector<int> component;   ///< per value; -1: always as it is
-  std::vector<Ints> perm;       ///< per component
+  std::vector<int> component;  ///< per value; -1: always as it is
+  std::vector<Ints> perm;      ///< per component
 
   /// Null when the value is stored as it is.
   const Ints* of(ValueId id) const;

@@ -11,15 +11,19 @@ namespace {
 
 constexpr Pass kPasses[] = {
     {"drop_dead", rewrite::drop_dead, "Drops nodes and values that no graph output needs."},
-    {"widen_f16", rewrite::widen_f16, "Computes float16 and bfloat16 graphs in float32, with casts at inputs and outputs."},
+    {"widen_f16", rewrite::widen_f16,
+     "Computes float16 and bfloat16 graphs in float32, with casts at inputs and outputs."},
     {"fold_constants", rewrite::fold_constants, "Evaluates nodes with constant inputs and shapes that are known."},
     {"eliminate_common", rewrite::eliminate_common, "Computes equal nodes once and keeps equal small constants once."},
-    {"static_forms", rewrite::static_forms, "Drops nodes without effect and rewrites shape changes as Reshape and Slice."},
+    {"static_forms", rewrite::static_forms,
+     "Drops nodes without effect and rewrites shape changes as Reshape and Slice."},
     {"recognise", rewrite::recognise, "Finds activations, normalisations and softmax written out in small operators."},
     {"channels_last", rewrite::channels_last, "Chooses layouts so that Transposes move the fewest bytes."},
-    {"fold_batch_norm", rewrite::fold_batch_norm, "Folds per-channel scales and shifts into contractions and each other."},
+    {"fold_batch_norm", rewrite::fold_batch_norm,
+     "Folds per-channel scales and shifts into contractions and each other."},
     {"fuse_epilogue", rewrite::fuse_epilogue, "Lets contractions apply activations and add residuals to their sums."},
-    {"split_reductions", rewrite::split_reductions, "Reduces over width, then over rows, so that the first works by rows."},
+    {"split_reductions", rewrite::split_reductions,
+     "Reduces over width, then over rows, so that the first works by rows."},
 };
 
 constexpr int kMaxRounds = 32;

@@ -14,8 +14,8 @@ namespace colonnade {
 
 struct Pass {
   std::string_view name;
-  bool (*run)(Graph& graph);       ///< true when it changed something
-  std::string_view purpose;        ///< one sentence
+  bool (*run)(Graph& graph);  ///< true when it changed something
+  std::string_view purpose;   ///< one sentence
 };
 
 /// The passes in order; the driver repeats the table until nothing changes (bounded).
@@ -28,9 +28,9 @@ struct PassTrace {
 };
 
 struct PassOptions {
-  std::vector<std::string> disabled;                                       ///< passes to leave out, by name
-  std::function<void(const PassTrace&, const Graph&)> observer;            ///< called after each pass
-  bool verify = true;                                                      ///< verify after each pass that changed something
+  std::vector<std::string> disabled;                             ///< passes to leave out, by name
+  std::function<void(const PassTrace&, const Graph&)> observer;  ///< called after each pass
+  bool verify = true;                                            ///< verify after each pass that changed something
 };
 
 /// Runs the passes to a fixed point.

@@ -25,7 +25,8 @@ bool keeps_order(const Shape& shape, const Ints& perm);
 std::optional<Ints> reshape_target(const Shape& shape);
 
 /// For a Reshape from `in` to `out`: the permutation q of the output for which
-/// Transpose_q(Reshape(x)) == Reshape'(Transpose_perm(x)), Reshape' going to permuted(out, q); nothing when there is none.
+/// Transpose_q(Reshape(x)) == Reshape'(Transpose_perm(x)), Reshape' going to permuted(out, q); nothing when there is
+/// none.
 std::optional<Ints> through_reshape(const Shape& in, const Shape& out, const Ints& perm);
 
 }  // namespace colonnade::rewrite

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "passes/recognise.hpp"
+
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "passes/match.hpp"
 #include "passes/pass_list.hpp"
-#include "passes/recognise.hpp"
 
 namespace colonnade::rewrite {
 namespace {
@@ -71,7 +72,8 @@ std::optional<ValueId> match_shifted_relu6(const Editor& editor, ValueId id) {
 }
 
 /// x in x * gate(x), in either order.
-template <class Matches> std::optional<ValueId> match_gated(const Operands& operands, Matches gate) {
+template <class Matches>
+std::optional<ValueId> match_gated(const Operands& operands, Matches gate) {
   if (gate(operands.b) == std::optional(operands.a)) return operands.a;
   if (gate(operands.a) == std::optional(operands.b)) return operands.b;
   return std::nullopt;
@@ -213,7 +215,8 @@ bool simplify_binary(Editor& editor, int index) {
     become(editor, index, {UnaryKind::square, 0, 0}, node.inputs[0]);
     return true;
   }
-  if (op->kind == BinaryKind::div && scalar_of(editor, node.inputs[0]) == 1.0 && same_type(editor, node.inputs[1], output)) {
+  if (op->kind == BinaryKind::div && scalar_of(editor, node.inputs[0]) == 1.0 &&
+      same_type(editor, node.inputs[1], output)) {
     become(editor, index, {UnaryKind::reciprocal, 0, 0}, node.inputs[1]);
     return true;
   }
@@ -241,7 +244,7 @@ bool divide_by_power_of_two(Editor& editor, int index) {
 }
 
 constexpr bool (*kRules[])(Editor&, int) = {
-    merge_clips, find_hard_forms, find_gates,    find_softplus,  find_gelu,
+    merge_clips,  find_hard_forms, find_gates,      find_softplus,          find_gelu,
     find_softmax, find_layer_norm, simplify_binary, divide_by_power_of_two,
 };
 

@@ -9,8 +9,8 @@ namespace colonnade::rewrite {
 /// exp(x) / sum(exp(x)) along one axis, with or without the maximum subtracted from x.
 bool find_softmax(Editor& editor, int index);
 
-/// (x - mean) / sqrt(variance + epsilon) over trailing axes, or x / sqrt(mean(x^2) + epsilon), with the Mul by a scale and
-/// the Add of a bias that may follow. `index` is the division.
+/// (x - mean) / sqrt(variance + epsilon) over trailing axes, or x / sqrt(mean(x^2) + epsilon), with the Mul by a scale
+/// and the Add of a bias that may follow. `index` is the division.
 bool find_layer_norm(Editor& editor, int index);
 
 }  // namespace colonnade::rewrite

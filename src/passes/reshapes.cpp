@@ -27,7 +27,8 @@ std::int64_t product_after(const Shape& shape, std::size_t axis) {
   return product;
 }
 
-/// The shape under which a constant that varies along one axis of `from` broadcasts alike against `to`, a reshaped `from`.
+/// The shape under which a constant that varies along one axis of `from` broadcasts alike against `to`, a reshaped
+/// `from`.
 std::optional<Shape> moved_constant_shape(const Shape& constant, const Shape& from, const Shape& to) {
   if (constant.size() > from.size()) return std::nullopt;
   if (std::count_if(constant.begin(), constant.end(), [](std::int64_t size) { return size != 1; }) != 1) {

@@ -72,7 +72,10 @@ bool is_noop(const Editor& editor, const Node& node, const Binary& op) {
   return scalar && *scalar == (additive ? 0.0 : 1.0) && same_type(editor, node.inputs[0], node.outputs[0]);
 }
 
-template <class Op> bool is_noop(const Editor&, const Node&, const Op&) { return false; }
+template <class Op>
+bool is_noop(const Editor&, const Node&, const Op&) {
+  return false;
+}
 
 bool drop_noop(Editor& editor, int index) {
   const Node& node = editor.node(index);
@@ -131,8 +134,8 @@ bool gather_to_slice(Editor& editor, int index) {
 }
 
 constexpr bool (*kRules[])(Editor&, int) = {
-    drop_noop,    merge_transposes, transpose_to_reshape, transpose_into_matmul,
-    to_reshape,   sink_reshape,     split_to_slices,      gather_to_slice,
+    drop_noop,  merge_transposes, transpose_to_reshape, transpose_into_matmul,
+    to_reshape, sink_reshape,     split_to_slices,      gather_to_slice,
 };
 
 }  // namespace

@@ -45,7 +45,9 @@ bool shape_before_transpose(Editor& editor, int index) {
   const auto* transpose = editor.produced_by<Transpose>(node.input(0));
   if (op == nullptr || transpose == nullptr || !has_rank(editor, node.inputs[0])) return false;
   const auto rank = static_cast<std::int64_t>(rank_of(editor, node.inputs[0]));
-  const auto clamp = [&](std::int64_t axis) { return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank); };
+  const auto clamp = [&](std::int64_t axis) {
+    return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  };
   const std::int64_t start = clamp(op->start), end = std::max(start, clamp(op->end.value_or(rank)));
   const Ints perm = perm_of(*transpose, static_cast<std::size_t>(rank));
   const ValueId source = editor.node(editor.producer(node.inputs[0])).inputs[0];

@@ -70,8 +70,12 @@ std::vector<Tensor> random_inputs(const Graph& graph, std::uint32_t seed) {
   std::uniform_real_distribution<float> distribution(-2, 2);
   std::vector<Tensor> tensors;
   for (const ValueId id : graph.inputs) {
-    Tensor tensor(DType::f32, graph.value(id).type.static_shape());
-    for (float& value : tensor.values<float>()) value = distribution(random);
+    Tensor tensor(graph.value(id).type.dtype, graph.value(id).type.static_shape());
+    if (tensor.dtype() == DType::f32) {
+      for (float& value : tensor.values<float>()) value = distribution(random);
+    } else if (tensor.dtype() == DType::i64) {
+      for (std::int64_t& value : tensor.values<std::int64_t>()) value = static_cast<std::int64_t>(random() % 2);
+    }
     tensors.push_back(std::move(tensor));
   }
   return tensors;
@@ -79,9 +83,21 @@ std::vector<Tensor> random_inputs(const Graph& graph, std::uint32_t seed) {
 
 namespace {
 
+/// Rounding of every intermediate value to float16, which the passes leave out.
+constexpr double kHalfTolerance = 1e-2;
+
+Tensor to_f32(const Tensor& tensor) {
+  const Node node{Cast{DType::f32}, {0}, {1}, "widen", "Cast"};
+  const Tensor* const input = &tensor;
+  return std::move(reference::evaluate(node, {&input, 1}).at(0));
+}
+
 void expect_near(const Tensor& expected, const Tensor& found, double tolerance, const std::string& name) {
   ASSERT_EQ(expected.shape(), found.shape()) << name;
   ASSERT_EQ(expected.dtype(), found.dtype()) << name;
+  if (expected.dtype() == DType::f16) {
+    return expect_near(to_f32(expected), to_f32(found), std::max(tolerance, kHalfTolerance), name);
+  }
   if (expected.dtype() != DType::f32) {
     const auto* a = static_cast<const char*>(expected.data());
     const auto* b = static_cast<const char*>(found.data());

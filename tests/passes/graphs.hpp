@@ -44,13 +44,14 @@ class Builder {
   std::mt19937 random_;
 };
 
-/// Random tensors for the graph's (float32, static) inputs.
+/// Tensors for the graph's (static) inputs: random float32, random zeros and ones in int64, zeros else.
 std::vector<Tensor> random_inputs(const Graph& graph, std::uint32_t seed);
 /// Both graphs have equal interfaces and compute the same within tolerance * max(1, largest magnitude).
 void expect_same_results(const Graph& before, const Graph& after, std::uint32_t seed, double tolerance = 1e-4);
 
 /// How many nodes hold an Op.
-template <class Op> int count_of(const Graph& graph) {
+template <class Op>
+int count_of(const Graph& graph) {
   int count = 0;
   for (const Node& node : graph.nodes) count += std::holds_alternative<Op>(node.op) ? 1 : 0;
   return count;

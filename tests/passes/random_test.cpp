@@ -65,8 +65,9 @@ class Grower {
       case 17: return keep(resized(name, x));
       case 18: return keep(padded(name, x));
       case 19: return keep(tokens(name, x));
-      case 20: return keep(b_.node(name, InstanceNorm{1e-2f, 1}, {x, b_.weights(name + ".g", {shape[1]}, 0.5f, 1.5f),
-                                                                  b_.weights(name + ".b", {shape[1]})}));
+      case 20:
+        return keep(b_.node(name, InstanceNorm{1e-2f, 1},
+                            {x, b_.weights(name + ".g", {shape[1]}, 0.5f, 1.5f), b_.weights(name + ".b", {shape[1]})}));
       default: return keep(layer_norm(name, x));
     }
   }
@@ -126,8 +127,9 @@ class Grower {
 
   ValueId padded(const std::string& name, ValueId x) {
     const ValueId padded = b_.node(name + ".pad", Pad{}, {x, b_.ints(name + ".pads", {0, 0, 1, 0, 0, 0, 0, 1})});
-    return b_.node(name, Slice{}, {padded, b_.ints(name + ".from", {1, 0}), b_.ints(name + ".to", {100, -1}),
-                                   b_.ints(name + ".axes", {2, -1})});
+    return b_.node(
+        name, Slice{},
+        {padded, b_.ints(name + ".from", {1, 0}), b_.ints(name + ".to", {100, -1}), b_.ints(name + ".axes", {2, -1})});
   }
 
   /// Pixels as tokens through a dense layer and back.
@@ -136,7 +138,8 @@ class Grower {
     const ValueId flat =
         b_.node(name + ".flat", Reshape{}, {x, b_.ints(name + ".3d", {shape[0], shape[1], shape[2] * shape[3]})});
     const ValueId rows = b_.transpose(name + ".rows", flat, {0, 2, 1});
-    const ValueId dense = b_.node(name + ".fc", MatMul{}, {rows, b_.weights(name + ".w", {shape[1], shape[1]}, -.5f, .5f)});
+    const ValueId dense =
+        b_.node(name + ".fc", MatMul{}, {rows, b_.weights(name + ".w", {shape[1], shape[1]}, -.5f, .5f)});
     const ValueId back = b_.transpose(name + ".back", dense, {0, 2, 1});
     return b_.node(name, Reshape{}, {back, b_.ints(name + ".4d", shape)});
   }
