@@ -24,6 +24,8 @@ constexpr Pass kPasses[] = {
     {"fuse_epilogue", rewrite::fuse_epilogue, "Lets contractions apply activations and add residuals to their sums."},
     {"split_reductions", rewrite::split_reductions,
      "Reduces over width, then over rows, so that the first works by rows."},
+    {"flush_denormals", rewrite::flush_denormals,
+     "Sets weights too small to be normal numbers to zero: each costs a hundred cycles."},
 };
 
 constexpr int kMaxRounds = 32;
