@@ -47,9 +47,9 @@ using AttributeMap = std::map<std::string, const onnx::AttributeProto*, std::les
 /// What names and attribute references mean while one body is expanded.
 struct Scope {
   const Opsets& opsets;
-  std::map<std::string, std::string, std::less<>> names;   ///< formal parameters
-  std::string prefix;                                      ///< of every other name
-  const AttributeMap* arguments = nullptr;                 ///< null: the main graph
+  std::map<std::string, std::string, std::less<>> names;  ///< formal parameters
+  std::string prefix;                                     ///< of every other name
+  const AttributeMap* arguments = nullptr;                ///< null: the main graph
 };
 
 class Flattener {

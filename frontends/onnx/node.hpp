@@ -19,12 +19,12 @@ namespace colonnade::onnx_import {
 using Opsets = std::map<std::string, std::int64_t, std::less<>>;
 
 struct OnnxNode {
-  std::string name;                      ///< unique enough for messages, never empty
+  std::string name;  ///< unique enough for messages, never empty
   std::string op_type;
-  std::string domain;                    ///< canonical
-  std::int64_t opset = 0;                ///< of the node's domain; 0 when the model does not import it
-  std::vector<std::string> inputs;       ///< "" where an optional input is not given
-  std::vector<std::string> outputs;      ///< "" where nobody asks for an output
+  std::string domain;                ///< canonical
+  std::int64_t opset = 0;            ///< of the node's domain; 0 when the model does not import it
+  std::vector<std::string> inputs;   ///< "" where an optional input is not given
+  std::vector<std::string> outputs;  ///< "" where nobody asks for an output
   std::map<std::string, const onnx::AttributeProto*, std::less<>> attributes;
 
   /// "node 'conv1' (Conv)", how every message about it starts.

@@ -66,7 +66,8 @@ template <class Action>
 Graph guarded(std::string_view what, Action&& action) {
   const auto one_line = [&](ErrorCode code, std::string_view message) {
     std::string text = fmt::format("{}: {}", what, message);
-    std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
     return Error(code, text);
   };
   try {

@@ -10,8 +10,8 @@ using Index = std::unordered_map<std::string_view, std::vector<const Row*>>;
 
 std::span<const Row> family(std::size_t index) {
   static constexpr std::span<const Row> (*kFamilies[])() = {
-      constant_rows, conv_rows, elementwise_rows, gather_rows, legacy_rows, linear_rows, matmul_rows, norm_rows,
-      pool_rows, recurrent_rows, reduce_rows, resize_rows, shape_rows, slice_rows, tree_rows};
+      constant_rows, conv_rows,      elementwise_rows, gather_rows, legacy_rows, linear_rows, matmul_rows, norm_rows,
+      pool_rows,     recurrent_rows, reduce_rows,      resize_rows, shape_rows,  slice_rows,  tree_rows};
   return index < std::size(kFamilies) ? kFamilies[index]() : std::span<const Row>();
 }
 

@@ -21,10 +21,10 @@ inline constexpr int kNoLimit = 1 << 30;
 struct Row {
   std::string_view domain;
   std::string_view name;
-  int since;                 ///< first opset the lowering holds for
-  int until;                 ///< last one
+  int since;  ///< first opset the lowering holds for
+  int until;  ///< last one
   int min_inputs;
-  int max_inputs;            ///< kNoLimit: variadic
+  int max_inputs;  ///< kNoLimit: variadic
   int max_outputs;
   Lower lower;
 };

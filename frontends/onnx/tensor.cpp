@@ -76,8 +76,8 @@ std::int64_t stored_count(const onnx::TensorProto& proto, Storage storage) {
 
 std::int64_t stored_anywhere(const onnx::TensorProto& proto) {
   std::int64_t count = 0;
-  for (const auto storage : {Storage::floats, Storage::int32s, Storage::int64s, Storage::doubles, Storage::uint64s,
-                             Storage::strings}) {
+  for (const auto storage :
+       {Storage::floats, Storage::int32s, Storage::int64s, Storage::doubles, Storage::uint64s, Storage::strings}) {
     count += stored_count(proto, storage);
   }
   return count;
@@ -175,13 +175,13 @@ void check_typed_count(const onnx::TensorProto& proto, DType dtype, std::int64_t
 }  // namespace
 
 DType dtype_of(std::int64_t data_type, std::string_view where) {
-  static constexpr DType kTypes[] = {
-      DType::undefined, DType::f32,    DType::u8,      DType::i8,  DType::u16, DType::i16, DType::i32,
-      DType::i64,       DType::string, DType::boolean, DType::f16, DType::f64, DType::u32, DType::u64,
-      DType::undefined, DType::undefined, DType::bf16};
+  static constexpr DType kTypes[] = {DType::undefined, DType::f32, DType::u8,  DType::i8,     DType::u16,
+                                     DType::i16,       DType::i32, DType::i64, DType::string, DType::boolean,
+                                     DType::f16,       DType::f64, DType::u32, DType::u64,    DType::undefined,
+                                     DType::undefined, DType::bf16};
   static constexpr std::string_view kUnsupported[] = {
-      "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
-      "uint4", "int4", "float4e2m1", "float8e8m0", "uint2", "int2"};
+      "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
+      "uint4",     "int4",       "float4e2m1", "float8e8m0",   "uint2",          "int2"};
   if (data_type >= 1 && data_type < static_cast<std::int64_t>(std::size(kTypes))) {
     const DType dtype = kTypes[data_type];
     if (dtype != DType::undefined) return dtype;

@@ -50,7 +50,21 @@ class COLONNADE_API Error : public std::runtime_error {
 
 /// Element types of tensors.
 enum class DType : std::uint8_t {
-  undefined, f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean, string,
+  undefined,
+  f32,
+  f64,
+  f16,
+  bf16,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  boolean,
+  string,
 };
 
 /// Bytes of one element; 0 for `undefined` and `string`.
@@ -84,10 +98,12 @@ class COLONNADE_API Tensor {
   void* data() noexcept { return data_; }
   const void* data() const noexcept { return data_; }
   /// Elements as T, unchecked: T must match dtype().
-  template <class T> std::span<T> values() noexcept {
+  template <class T>
+  std::span<T> values() noexcept {
     return {static_cast<T*>(data_), static_cast<std::size_t>(size_)};
   }
-  template <class T> std::span<const T> values() const noexcept {
+  template <class T>
+  std::span<const T> values() const noexcept {
     return {static_cast<const T*>(data_), static_cast<std::size_t>(size_)};
   }
   /// Elements of a string tensor (its data() is null).
@@ -148,13 +164,14 @@ enum class Schedule { automatic, columns, layers };
 enum class Math { fast, exact };
 
 struct Options {
-  int threads = 0;                        ///< 0: min(affinity, cgroup quota, physical cores)
+  int threads = 0;  ///< 0: min(affinity, cgroup quota, physical cores)
   Schedule schedule = Schedule::automatic;
   Math math = Math::fast;
-  bool strict = false;                    ///< refuse models with islands (Error{unsupported})
-  std::size_t memory_limit_bytes = 0;     ///< limit of the arena; 0: none. Refused with the smallest limit that would do
-  std::size_t plan_cache_bytes = std::size_t{256} << 20;  ///< arenas of plans kept per session, least recently used go first
-  std::string isa;                        ///< "", "baseline", "avx2" or "avx512"; "" takes COLONNADE_ISA or the best
+  bool strict = false;                 ///< refuse models with islands (Error{unsupported})
+  std::size_t memory_limit_bytes = 0;  ///< limit of the arena; 0: none. Refused with the smallest limit that would do
+  std::size_t plan_cache_bytes = std::size_t{256}
+                                 << 20;  ///< arenas of plans kept per session, least recently used go first
+  std::string isa;                       ///< "", "baseline", "avx2" or "avx512"; "" takes COLONNADE_ISA or the best
 };
 
 /// Shapes of inputs by name, for models whose dimensions are open.
@@ -218,9 +235,9 @@ class COLONNADE_API Session {
   void run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
 
   struct Stats {
-    double plan_ms = 0;               ///< time spent on passes, plan and compile for the current shapes
-    std::size_t weights_bytes = 0;    ///< packed weights, shared by all sessions of the model
-    std::size_t arena_bytes = 0;      ///< of the current plan
+    double plan_ms = 0;             ///< time spent on passes, plan and compile for the current shapes
+    std::size_t weights_bytes = 0;  ///< packed weights, shared by all sessions of the model
+    std::size_t arena_bytes = 0;    ///< of the current plan
     std::size_t cached_plans = 0;
     int threads = 1;
   };

@@ -56,8 +56,8 @@ inline Mask is_nan(Vec a) { return _mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q); }
 inline Vec select(Mask m, Vec if_set, Vec if_clear) { return {_mm512_mask_blend_ps(m, if_clear.v, if_set.v)}; }
 inline Vec copy_sign(Vec magnitude, Vec sign) {
   const __m512i bit = _mm512_set1_epi32(INT32_MIN);
-  return {_mm512_castsi512_ps(_mm512_ternarylogic_epi32(bit, _mm512_castps_si512(sign.v),
-                                                        _mm512_castps_si512(magnitude.v), 0xCA))};
+  return {_mm512_castsi512_ps(
+      _mm512_ternarylogic_epi32(bit, _mm512_castps_si512(sign.v), _mm512_castps_si512(magnitude.v), 0xCA))};
 }
 /// x * 2^n for integral n; handles overflow and gradual underflow.
 inline Vec scale2(Vec x, Vec n) { return {_mm512_scalef_ps(x.v, n.v)}; }
@@ -173,14 +173,23 @@ inline Mask less(Vec a, Vec b) { return a.v < b.v; }
 inline Mask is_nan(Vec a) { return a.v != a.v; }
 inline Vec min(Vec a, Vec b) { return select(a.v < b.v, a, b); }
 inline Vec max(Vec a, Vec b) { return select(a.v > b.v, a, b); }
-template <class Function> inline Vec each_lane(Vec a, Function function) {
+template <class Function>
+inline Vec each_lane(Vec a, Function function) {
   for (int i = 0; i < 4; ++i) a.v[i] = function(a.v[i]);
   return a;
 }
-inline Vec sqrt(Vec a) { return each_lane(a, [](float x) { return __builtin_sqrtf(x); }); }
-inline Vec floor(Vec a) { return each_lane(a, [](float x) { return __builtin_floorf(x); }); }
-inline Vec ceil(Vec a) { return each_lane(a, [](float x) { return __builtin_ceilf(x); }); }
-inline Vec round(Vec a) { return each_lane(a, [](float x) { return __builtin_nearbyintf(x); }); }
+inline Vec sqrt(Vec a) {
+  return each_lane(a, [](float x) { return __builtin_sqrtf(x); });
+}
+inline Vec floor(Vec a) {
+  return each_lane(a, [](float x) { return __builtin_floorf(x); });
+}
+inline Vec ceil(Vec a) {
+  return each_lane(a, [](float x) { return __builtin_ceilf(x); });
+}
+inline Vec round(Vec a) {
+  return each_lane(a, [](float x) { return __builtin_nearbyintf(x); });
+}
 inline Vec abs(Vec a) { return {(Float4)((Int4)a.v & 0x7fffffff)}; }
 inline Vec copy_sign(Vec magnitude, Vec sign) {
   return {(Float4)(((Int4)sign.v & INT32_MIN) | ((Int4)magnitude.v & INT32_MAX))};

@@ -17,15 +17,24 @@ enum class Unary : unsigned char {
   hard_swish,    // x * min(max(x / 6 + 0.5, 0), 1)
   silu,          // x * sigmoid(x)
   tanh,
-  gelu_erf,      // x / 2 * (1 + erf(x / sqrt 2))
-  gelu_tanh,     // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
-  elu,           // x < 0 ? a * (exp(x) - 1) : x
-  selu,          // b * (x < 0 ? a * (exp(x) - 1) : x)
-  softplus,      // log(1 + exp(x))
-  softsign,      // x / (1 + |x|)
-  mish,          // x * tanh(softplus(x))
-  exp, log, erf, sqrt, reciprocal, abs, neg, square, floor, ceil,
-  affine,        // a * x + b
+  gelu_erf,   // x / 2 * (1 + erf(x / sqrt 2))
+  gelu_tanh,  // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
+  elu,        // x < 0 ? a * (exp(x) - 1) : x
+  selu,       // b * (x < 0 ? a * (exp(x) - 1) : x)
+  softplus,   // log(1 + exp(x))
+  softsign,   // x / (1 + |x|)
+  mish,       // x * tanh(softplus(x))
+  exp,
+  log,
+  erf,
+  sqrt,
+  reciprocal,
+  abs,
+  neg,
+  square,
+  floor,
+  ceil,
+  affine,  // a * x + b
 };
 inline constexpr int kUnaryCount = static_cast<int>(Unary::affine) + 1;
 

@@ -11,8 +11,8 @@
 
 namespace colonnade::kernels::depthwise {
 
-/// As gemm::ConvArgs, with weights [kernel_h][kernel_w][weight_stride] of which `channels` are used: a caller runs a range of
-/// channels by offsetting all pointers. residual_rows may be null.
+/// As gemm::ConvArgs, with weights [kernel_h][kernel_w][weight_stride] of which `channels` are used: a caller runs a
+/// range of channels by offsetting all pointers. residual_rows may be null.
 struct Args {
   std::size_t rows = 1;
   const float* const* in_rows = nullptr;
@@ -30,7 +30,7 @@ struct Args {
   std::ptrdiff_t out_pixel_stride = 0;
   std::ptrdiff_t residual_pixel_stride = 0;
   const float* weights = nullptr;
-  std::ptrdiff_t weight_stride = 0;        ///< floats from tap to tap
+  std::ptrdiff_t weight_stride = 0;  ///< floats from tap to tap
   const float* bias = nullptr;
   Epilogue epilogue;
 };

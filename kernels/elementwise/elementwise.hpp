@@ -22,7 +22,17 @@ struct UnaryArgs {
   std::ptrdiff_t out_pixel_stride = 0;
 };
 
-enum class Binary : unsigned char { add, sub, mul, div, min, max, pow, prelu /* a < 0 ? a * b : a */, squared_difference };
+enum class Binary : unsigned char {
+  add,
+  sub,
+  mul,
+  div,
+  min,
+  max,
+  pow,
+  prelu /* a < 0 ? a * b : a */,
+  squared_difference
+};
 inline constexpr int kBinaryCount = static_cast<int>(Binary::squared_difference) + 1;
 
 /// out[p][c] = op(a[p * a_pixel_stride + c * a_channel_stride], b[...]). A channel stride is 0 (one value for all

@@ -49,7 +49,8 @@ struct PixelsToPlanesArgs {
   std::ptrdiff_t plane_stride = 0;
 };
 
-/// One output row of a resize along width and height by a weighted sum of `taps_y` input rows and `taps_x` pixels of each:
+/// One output row of a resize along width and height by a weighted sum of `taps_y` input rows and `taps_x` pixels of
+/// each:
 ///   out[x][c] = sum_j row_weights[j] * sum_i column_weights[x * taps_x + i] * in_rows[j][columns[x * taps_x + i]][c].
 /// taps 1 and weight 1 is nearest, 2 is linear, 4 is cubic. Columns lie in [0, width_in).
 struct ResizeArgs {
@@ -57,10 +58,10 @@ struct ResizeArgs {
   std::size_t channels = 0;
   std::size_t taps_y = 1;
   std::size_t taps_x = 1;
-  const float* const* in_rows = nullptr;          ///< [taps_y]
-  const float* row_weights = nullptr;             ///< [taps_y]
-  const std::int32_t* columns = nullptr;          ///< [width_out * taps_x]
-  const float* column_weights = nullptr;          ///< [width_out * taps_x]
+  const float* const* in_rows = nullptr;  ///< [taps_y]
+  const float* row_weights = nullptr;     ///< [taps_y]
+  const std::int32_t* columns = nullptr;  ///< [width_out * taps_x]
+  const float* column_weights = nullptr;  ///< [width_out * taps_x]
   float* out = nullptr;
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;

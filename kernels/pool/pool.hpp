@@ -12,8 +12,8 @@ namespace colonnade::kernels::pool {
 enum class Kind : unsigned char { max, average };
 
 /// in_rows[row * kernel_h + ky]: as gemm::ConvArgs (null rows and pixels outside [0, width_in) are skipped).
-/// Average: the sum over existing taps times 1 / (row_counts[row] * column_counts[x]), where the caller's counts say how
-/// many rows and columns the divisor counts (they differ with count_include_pad). Max of no tap is -infinity.
+/// Average: the sum over existing taps times 1 / (row_counts[row] * column_counts[x]), where the caller's counts say
+/// how many rows and columns the divisor counts (they differ with count_include_pad). Max of no tap is -infinity.
 struct Args {
   Kind kind = Kind::max;
   std::size_t rows = 1;
@@ -29,8 +29,8 @@ struct Args {
   std::size_t channels = 0;
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;
-  const float* row_counts = nullptr;       ///< [rows], average only
-  const float* column_counts = nullptr;    ///< [width_out], average only
+  const float* row_counts = nullptr;     ///< [rows], average only
+  const float* column_counts = nullptr;  ///< [width_out], average only
 };
 
 using Fn = void (*)(const Args&) noexcept;

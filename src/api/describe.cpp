@@ -29,14 +29,18 @@ std::string_view name_of(Schedule schedule) {
 json operator_json(const Prepared& prepared, const SegmentPlan& segment, std::int32_t index) {
   const Node& node = prepared.graph.nodes[static_cast<std::size_t>(index)];
   const Value& value = prepared.graph.value(node.outputs[0]);
-  json entry = {{"node", node.name}, {"op", name_of(node.op)}, {"output", value.name}, {"kernel", name_of(prepared.plan.choices[static_cast<std::size_t>(index)].family)}};
+  json entry = {{"node", node.name},
+                {"op", name_of(node.op)},
+                {"output", value.name},
+                {"kernel", name_of(prepared.plan.choices[static_cast<std::size_t>(index)].family)}};
   if (!value.type.is_static()) return entry;
   const Shape& shape = value.type.static_shape();
   entry["shape"] = shape;
   entry["bytes"] = bytes_of(value);
   entry["flop"] = flop_of(prepared.graph, node);
   entry["rows"] = row_shape(shape).rows;
-  const auto ring = std::find_if(segment.rings.begin(), segment.rings.end(), [&](const Ring& candidate) { return candidate.value == node.outputs[0]; });
+  const auto ring = std::find_if(segment.rings.begin(), segment.rings.end(),
+                                 [&](const Ring& candidate) { return candidate.value == node.outputs[0]; });
   entry["ring_rows"] = ring != segment.rings.end() ? ring->rows : 0;
   entry["head_rows"] = ring != segment.rings.end() ? ring->head_rows : 0;
   return entry;
@@ -47,7 +51,9 @@ json segment_json(const Prepared& prepared, std::size_t index) {
   json operators = json::array();
   for (const std::int32_t node : segment.nodes) operators.push_back(operator_json(prepared, segment, node));
   json chunks = json::array();
-  for (const ChunkGroup& group : segment.chunk_groups) chunks.push_back({{"channels", group.channels}, {"chunk_channels", group.chunk_channels}, {"count", group.count()}});
+  for (const ChunkGroup& group : segment.chunk_groups)
+    chunks.push_back(
+        {{"channels", group.channels}, {"chunk_channels", group.chunk_channels}, {"count", group.count()}});
   return {{"index", index},
           {"kind", name_of(segment.kind)},
           {"sharing", name_of(segment.sharing)},
@@ -70,7 +76,9 @@ json values_json(const Graph& graph, const std::vector<ValueId>& ids) {
   json list = json::array();
   for (const ValueId id : ids) {
     const Value& value = graph.value(id);
-    list.push_back({{"name", value.name}, {"dtype", colonnade::name_of(value.type.dtype)}, {"shape", value.type.shape.value_or(Shape{})}});
+    list.push_back({{"name", value.name},
+                    {"dtype", colonnade::name_of(value.type.dtype)},
+                    {"shape", value.type.shape.value_or(Shape{})}});
   }
   return list;
 }
@@ -85,7 +93,8 @@ std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
     segments.push_back(segment_json(prepared, i));
     segments.back()["index"] = program_index++;
   }
-  for (const Island& island : prepared.program->islands) islands.push_back({{"node", island.node}, {"op", island.op}, {"engine", island.engine}, {"reason", island.reason}});
+  for (const Island& island : prepared.program->islands)
+    islands.push_back({{"node", island.node}, {"op", island.op}, {"engine", island.engine}, {"reason", island.reason}});
   return json{{"model", model.name},
               {"threads", prepared.program->threads},
               {"schedule", name_of(model.options.schedule)},
@@ -105,14 +114,26 @@ std::string describe_machine(bool measure) {
   const Topology topology = detect_topology();
   json cores = json::array(), caches = json::array();
   for (const Core& core : topology.cores)
-    cores.push_back({{"os_processor", core.os_processor}, {"numa_node", core.numa_node}, {"l3_domain", core.l3_domain}, {"smt_siblings", core.smt_siblings}});
-  for (const CacheLevel& cache : topology.caches) caches.push_back({{"level", cache.level}, {"bytes", cache.bytes}, {"sharing_cores", cache.sharing_cores}});
-  json machine = {{"cpu_model", topology.cpu_model}, {"isa", kernels::name_of(topology.isa)}, {"cores", cores}, {"physical_cores", topology.cores.size()}, {"default_threads", topology.default_threads()},
-                  {"numa_nodes", topology.numa_nodes}, {"cpu_quota", topology.cpu_quota}, {"caches", caches}, {"memory_bytes", topology.memory_bytes}};
+    cores.push_back({{"os_processor", core.os_processor},
+                     {"numa_node", core.numa_node},
+                     {"l3_domain", core.l3_domain},
+                     {"smt_siblings", core.smt_siblings}});
+  for (const CacheLevel& cache : topology.caches)
+    caches.push_back({{"level", cache.level}, {"bytes", cache.bytes}, {"sharing_cores", cache.sharing_cores}});
+  json machine = {{"cpu_model", topology.cpu_model},
+                  {"isa", kernels::name_of(topology.isa)},
+                  {"cores", cores},
+                  {"physical_cores", topology.cores.size()},
+                  {"default_threads", topology.default_threads()},
+                  {"numa_nodes", topology.numa_nodes},
+                  {"cpu_quota", topology.cpu_quota},
+                  {"caches", caches},
+                  {"memory_bytes", topology.memory_bytes}};
   if (!measure) return machine.dump();
   std::vector<int> counts{1};
   if (topology.default_threads() > 1) counts.push_back(topology.default_threads());
-  for (const int threads : counts) machine["peak_gflops"][std::to_string(threads)] = measure_fma_gflops(topology.isa, threads);
+  for (const int threads : counts)
+    machine["peak_gflops"][std::to_string(threads)] = measure_fma_gflops(topology.isa, threads);
   machine["read_gbs"] = json::array();
   for (const CacheLevel& cache : topology.caches) {
     const std::int64_t bytes = cache.bytes / 2 / (cache.level >= 3 ? 4 : 1);
@@ -120,14 +141,17 @@ std::string describe_machine(bool measure) {
     for (const int threads : counts) level[std::to_string(threads)] = measure_read_gbs(bytes, threads);
     machine["read_gbs"].push_back(level);
   }
-  const std::int64_t dram_bytes = std::max<std::int64_t>(std::int64_t{256} << 20, std::min<std::int64_t>(std::int64_t{1} << 30, 4 * topology.cache_bytes(3)));
+  const std::int64_t dram_bytes = std::max<std::int64_t>(
+      std::int64_t{256} << 20, std::min<std::int64_t>(std::int64_t{1} << 30, 4 * topology.cache_bytes(3)));
   json dram = {{"level", "DRAM"}, {"working_set_bytes", dram_bytes}};
   for (const int threads : counts) dram[std::to_string(threads)] = measure_read_gbs(dram_bytes, threads);
   machine["read_gbs"].push_back(dram);
   return machine.dump();
 }
 
-double measure_fma_peak(int threads, const std::string& isa) { return measure_fma_gflops(select_isa(isa), std::max(1, threads)); }
+double measure_fma_peak(int threads, const std::string& isa) {
+  return measure_fma_gflops(select_isa(isa), std::max(1, threads));
+}
 
 std::string_view version() noexcept { return COLONNADE_VERSION; }
 

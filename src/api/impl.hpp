@@ -15,7 +15,7 @@ namespace colonnade {
 /// Everything made for one set of input shapes.
 struct Prepared {
   std::vector<Shape> shapes;
-  Graph graph;                                ///< optimised, shapes bound
+  Graph graph;  ///< optimised, shapes bound
   Plan plan;
   std::shared_ptr<const Program> program;
   double milliseconds = 0;
@@ -27,7 +27,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   Topology topology;
   int threads = 1;
   Graph imported;
-  Graph optimized;                            ///< shape-independent passes done
+  Graph optimized;  ///< shape-independent passes done
   std::vector<TensorInfo> inputs, outputs;
   mutable WeightStore weights;
 

@@ -48,7 +48,8 @@ std::int64_t default_size(const TensorInfo& info, std::size_t axis) {
 }
 
 const TensorInfo& input_named(std::span<const TensorInfo> inputs, const std::string& name) {
-  const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const TensorInfo& info) { return info.name == name; });
+  const auto found =
+      std::find_if(inputs.begin(), inputs.end(), [&](const TensorInfo& info) { return info.name == name; });
   if (found == inputs.end()) {
     std::vector<std::string> names;
     for (const TensorInfo& info : inputs) names.push_back(info.name);
@@ -65,12 +66,14 @@ std::shared_ptr<const Prepared> Model::Impl::make(const std::vector<Shape>& shap
   prepared->shapes = shapes;
   prepared->graph = bind_shapes(optimized, shapes);
   optimize(prepared->graph);
-  const PlanOptions plan_options{options.schedule, options.math, threads, static_cast<std::int64_t>(options.memory_limit_bytes)};
+  const PlanOptions plan_options{options.schedule, options.math, threads,
+                                 static_cast<std::int64_t>(options.memory_limit_bytes)};
   prepared->plan = make_plan(prepared->graph, topology, plan_options);
   prepared->program = compile(prepared->graph, prepared->plan, topology.isa, weights);
   if (options.strict && !prepared->program->islands.empty()) {
     const Island& island = prepared->program->islands.front();
-    fail(ErrorCode::unsupported, "strict: node '{}' ({}) would run as an island ({}): {}", island.node, island.op, island.engine, island.reason);
+    fail(ErrorCode::unsupported, "strict: node '{}' ({}) would run as an island ({}): {}", island.node, island.op,
+         island.engine, island.reason);
   }
   prepared->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   return prepared;
@@ -96,7 +99,8 @@ Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options
 
 Model Model::embedded(std::string_view name, const Options& options) {
   for (const EmbeddedModel& model : embedded_models())
-    if (name == model.name) return make_model(std::string(name), onnx_import::import_bytes({model.begin, model.end}), options);
+    if (name == model.name)
+      return make_model(std::string(name), onnx_import::import_bytes({model.begin, model.end}), options);
   fail(ErrorCode::invalid_argument, "no embedded model '{}'; there are: {}", name, fmt::join(embedded_names(), ", "));
 }
 
@@ -115,10 +119,12 @@ std::vector<Shape> Model::resolve_shapes(const ShapeMap& overrides) const {
   for (const auto& [name, shape] : overrides) {
     const TensorInfo& info = input_named(impl_->inputs, name);
     if (shape.size() != info.shape.size())
-      fail(ErrorCode::invalid_argument, "input '{}': expected {} dimensions [{}], found {} [{}]", name, info.shape.size(), fmt::join(info.shape, ","), shape.size(), fmt::join(shape, ","));
+      fail(ErrorCode::invalid_argument, "input '{}': expected {} dimensions [{}], found {} [{}]", name,
+           info.shape.size(), fmt::join(info.shape, ","), shape.size(), fmt::join(shape, ","));
     for (std::size_t i = 0; i < shape.size(); ++i) {
       if (shape[i] < 0 || (info.shape[i] >= 0 && info.shape[i] != shape[i]))
-        fail(ErrorCode::invalid_argument, "input '{}': dimension {} must be {}, found {}", name, i, info.shape[i] < 0 ? "at least 0" : std::to_string(info.shape[i]), shape[i]);
+        fail(ErrorCode::invalid_argument, "input '{}': dimension {} must be {}, found {}", name, i,
+             info.shape[i] < 0 ? "at least 0" : std::to_string(info.shape[i]), shape[i]);
       if (info.shape[i] < 0 && !info.dim_names[i].empty()) symbols[info.dim_names[i]] = shape[i];
     }
   }
@@ -148,12 +154,15 @@ std::string Model::print(Stage stage, const ShapeMap& overrides) const {
   return {};
 }
 
-std::string Model::describe(const ShapeMap& overrides) const { return describe_plan(*impl_, *impl_->prepare(resolve_shapes(overrides))); }
+std::string Model::describe(const ShapeMap& overrides) const {
+  return describe_plan(*impl_, *impl_->prepare(resolve_shapes(overrides)));
+}
 
 std::vector<Tensor> Model::evaluate_reference(std::span<const TensorView> inputs) const {
   std::vector<Shape> shapes;
   for (const TensorView& input : inputs) shapes.push_back(input.shape);
-  if (shapes.size() != impl_->inputs.size()) fail(ErrorCode::invalid_argument, "expected {} inputs, found {}", impl_->inputs.size(), shapes.size());
+  if (shapes.size() != impl_->inputs.size())
+    fail(ErrorCode::invalid_argument, "expected {} inputs, found {}", impl_->inputs.size(), shapes.size());
   return reference::evaluate(bind_shapes(impl_->imported, shapes), inputs);
 }
 

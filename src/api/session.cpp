@@ -20,7 +20,8 @@ struct Entry {
 };
 
 bool same_shapes(const std::vector<Shape>& shapes, std::span<const TensorView> inputs) {
-  return std::equal(shapes.begin(), shapes.end(), inputs.begin(), inputs.end(), [](const Shape& shape, const TensorView& view) { return shape == view.shape; });
+  return std::equal(shapes.begin(), shapes.end(), inputs.begin(), inputs.end(),
+                    [](const Shape& shape, const TensorView& view) { return shape == view.shape; });
 }
 
 }  // namespace
@@ -40,7 +41,8 @@ struct Session::Impl {
 
   /// Makes the plan for `shapes` the current one.
   Entry& use(const std::vector<Shape>& shapes) {
-    const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry->prepared->shapes == shapes; });
+    const auto found = std::find_if(entries.begin(), entries.end(),
+                                    [&](const auto& entry) { return entry->prepared->shapes == shapes; });
     if (found != entries.end()) {
       entries.splice(entries.begin(), entries, found);
       return *entries.front();
@@ -63,11 +65,15 @@ struct Session::Impl {
   }
 
   Entry& check(std::span<const TensorView> views) {
-    if (views.size() != model->inputs.size()) fail(ErrorCode::invalid_argument, "expected {} inputs, found {}", model->inputs.size(), views.size());
+    if (views.size() != model->inputs.size())
+      fail(ErrorCode::invalid_argument, "expected {} inputs, found {}", model->inputs.size(), views.size());
     for (std::size_t i = 0; i < views.size(); ++i) {
       const TensorInfo& info = model->inputs[i];
-      if (views[i].dtype != info.dtype) fail(ErrorCode::invalid_input, "input '{}': expected {}, found {}", info.name, name_of(info.dtype), name_of(views[i].dtype));
-      if (views[i].data == nullptr && std::find(views[i].shape.begin(), views[i].shape.end(), 0) == views[i].shape.end())
+      if (views[i].dtype != info.dtype)
+        fail(ErrorCode::invalid_input, "input '{}': expected {}, found {}", info.name, name_of(info.dtype),
+             name_of(views[i].dtype));
+      if (views[i].data == nullptr &&
+          std::find(views[i].shape.begin(), views[i].shape.end(), 0) == views[i].shape.end())
         fail(ErrorCode::invalid_input, "input '{}': its data is null", info.name);
     }
     if (!entries.empty() && same_shapes(entries.front()->prepared->shapes, views)) return *entries.front();
@@ -80,9 +86,14 @@ struct Session::Impl {
   }
 
   static void check_shape(const TensorInfo& info, const Shape& shape) {
-    const bool fits = shape.size() == info.shape.size() &&
-                      std::equal(shape.begin(), shape.end(), info.shape.begin(), [](std::int64_t found, std::int64_t expected) { return found >= 0 && (expected < 0 || found == expected); });
-    if (!fits) fail(ErrorCode::invalid_input, "input '{}': expected shape [{}], found [{}]", info.name, fmt::join(info.shape, ","), fmt::join(shape, ","));
+    const bool fits =
+        shape.size() == info.shape.size() &&
+        std::equal(shape.begin(), shape.end(), info.shape.begin(), [](std::int64_t found, std::int64_t expected) {
+          return found >= 0 && (expected < 0 || found == expected);
+        });
+    if (!fits)
+      fail(ErrorCode::invalid_input, "input '{}': expected shape [{}], found [{}]", info.name,
+           fmt::join(info.shape, ","), fmt::join(shape, ","));
   }
 
   void run(Entry& entry, std::span<const TensorView> input_views, std::span<const MutableTensorView> output_views) {
@@ -110,7 +121,8 @@ std::vector<Tensor> Session::run(std::span<const TensorView> inputs) {
   const Program& program = *entry.prepared->program;
   std::vector<Tensor> outputs;
   std::vector<MutableTensorView> views;
-  for (std::size_t i = 0; i < program.output_shapes.size(); ++i) outputs.emplace_back(program.output_types[i], program.output_shapes[i]);
+  for (std::size_t i = 0; i < program.output_shapes.size(); ++i)
+    outputs.emplace_back(program.output_types[i], program.output_shapes[i]);
   for (Tensor& output : outputs) views.emplace_back(output);
   impl_->run(entry, inputs, views);
   return outputs;
@@ -119,13 +131,16 @@ std::vector<Tensor> Session::run(std::span<const TensorView> inputs) {
 void Session::run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs) {
   Entry& entry = impl_->check(inputs);
   const Program& program = *entry.prepared->program;
-  if (outputs.size() != program.output_shapes.size()) fail(ErrorCode::invalid_argument, "expected {} outputs, found {}", program.output_shapes.size(), outputs.size());
+  if (outputs.size() != program.output_shapes.size())
+    fail(ErrorCode::invalid_argument, "expected {} outputs, found {}", program.output_shapes.size(), outputs.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorInfo& info = impl_->model->outputs[i];
     if (outputs[i].dtype != program.output_types[i])
-      fail(ErrorCode::invalid_argument, "output '{}': expected {}, found {}", info.name, name_of(program.output_types[i]), name_of(outputs[i].dtype));
+      fail(ErrorCode::invalid_argument, "output '{}': expected {}, found {}", info.name,
+           name_of(program.output_types[i]), name_of(outputs[i].dtype));
     if (outputs[i].shape != program.output_shapes[i])
-      fail(ErrorCode::invalid_argument, "output '{}': expected shape [{}], found [{}]", info.name, fmt::join(program.output_shapes[i], ","), fmt::join(outputs[i].shape, ","));
+      fail(ErrorCode::invalid_argument, "output '{}': expected shape [{}], found [{}]", info.name,
+           fmt::join(program.output_shapes[i], ","), fmt::join(outputs[i].shape, ","));
   }
   impl_->run(entry, inputs, outputs);
 }
@@ -133,7 +148,8 @@ void Session::run(std::span<const TensorView> inputs, std::span<const MutableTen
 Session::Stats Session::stats() const {
   const Entry& entry = impl_->current();
   const Program& program = *entry.prepared->program;
-  return {entry.prepared->milliseconds, static_cast<std::size_t>(program.weights_bytes), static_cast<std::size_t>(program.arena_bytes), impl_->entries.size(), program.threads};
+  return {entry.prepared->milliseconds, static_cast<std::size_t>(program.weights_bytes),
+          static_cast<std::size_t>(program.arena_bytes), impl_->entries.size(), program.threads};
 }
 
 void Session::set_profiling(bool on) {

@@ -17,7 +17,7 @@
 namespace colonnade {
 
 using ValueId = std::int32_t;
-inline constexpr ValueId kAbsent = -1;   ///< an optional input that is not given
+inline constexpr ValueId kAbsent = -1;  ///< an optional input that is not given
 
 /// Type of a value as far as it is known. No shape: the rank is unknown; a dimension of -1 is unknown.
 struct ValueType {
@@ -32,19 +32,19 @@ struct ValueType {
 };
 
 struct Value {
-  std::string name;                           ///< ONNX name; unique within the graph
+  std::string name;  ///< ONNX name; unique within the graph
   ValueType type;
-  std::vector<std::string> dim_names;         ///< symbols of open dimensions of graph inputs and outputs, else empty
-  std::shared_ptr<const Tensor> constant;     ///< set for constants
+  std::vector<std::string> dim_names;      ///< symbols of open dimensions of graph inputs and outputs, else empty
+  std::shared_ptr<const Tensor> constant;  ///< set for constants
 };
 
 /// One application of an operator.
 struct Node {
   Operator op;
-  std::vector<ValueId> inputs;                ///< kAbsent for an optional input that is not given
-  std::vector<ValueId> outputs;               ///< kAbsent for an output nobody asked for
-  std::string name;                           ///< the ONNX node it came from, for messages; "" never: importer makes one up
-  std::string origin;                         ///< ONNX operator it came from, "Conv", "ai.onnx.ml::Scaler"
+  std::vector<ValueId> inputs;   ///< kAbsent for an optional input that is not given
+  std::vector<ValueId> outputs;  ///< kAbsent for an output nobody asked for
+  std::string name;              ///< the ONNX node it came from, for messages; "" never: importer makes one up
+  std::string origin;            ///< ONNX operator it came from, "Conv", "ai.onnx.ml::Scaler"
 
   ValueId input(std::size_t index) const { return index < inputs.size() ? inputs[index] : kAbsent; }
 };
@@ -52,8 +52,8 @@ struct Node {
 struct Graph {
   std::string name;
   std::vector<Value> values;
-  std::vector<Node> nodes;                    ///< topological order
-  std::vector<ValueId> inputs;                ///< without constants
+  std::vector<Node> nodes;      ///< topological order
+  std::vector<ValueId> inputs;  ///< without constants
   std::vector<ValueId> outputs;
 
   const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
@@ -63,7 +63,7 @@ struct Graph {
   ValueId add_value(std::string name_hint, ValueType type = {});
   ValueId add_constant(std::string name_hint, Tensor tensor);
   ValueId add_constant(std::string name_hint, std::shared_ptr<const Tensor> tensor);
-  ValueId add_ints(std::string name_hint, const Ints& values);   ///< a 1-D int64 constant
+  ValueId add_ints(std::string name_hint, const Ints& values);  ///< a 1-D int64 constant
 };
 
 /// Elements of a constant integer input (int32 or int64) as int64; nothing when absent or not constant.
@@ -95,8 +95,8 @@ Ints resolve_pads(const Pool& pool, std::span<const std::int64_t> spatial);
 Ints resolve_pads(const ConvTranspose& conv, std::span<const std::int64_t> spatial);
 
 /// Rows view of a tensor as columns stream it: images x rows x width x channels, channels innermost.
-/// rank 4 [N, H, W, C] as it is; rank 3 [N, S, C] has width 1; rank 2 [R, C] is one image of R rows of width 1; rank 1 one
-/// row; rank 0 one element; rank above 4 folds the inner axes 2..rank-2 into the width.
+/// rank 4 [N, H, W, C] as it is; rank 3 [N, S, C] has width 1; rank 2 [R, C] is one image of R rows of width 1; rank 1
+/// one row; rank 0 one element; rank above 4 folds the inner axes 2..rank-2 into the width.
 struct RowShape {
   std::int64_t images = 1, rows = 1, width = 1, channels = 1;
   std::int64_t row_elements() const { return width * channels; }
@@ -105,9 +105,9 @@ struct RowShape {
 RowShape row_shape(const Shape& shape);
 
 /// Access map: the input rows (of input `input`, see row_shape) that output rows `rows` need, clipped to the tensor;
-/// nothing: all of them (or the operator does not work by rows). Inputs that are read whole by design (weights, constants,
-/// one value per image and channel) answer nothing as well. For a Transpose between channels-first and channels-last
-/// (rank 4) the interval counts rows of the image (H) on either side.
+/// nothing: all of them (or the operator does not work by rows). Inputs that are read whole by design (weights,
+/// constants, one value per image and channel) answer nothing as well. For a Transpose between channels-first and
+/// channels-last (rank 4) the interval counts rows of the image (H) on either side.
 std::optional<Interval> access_rows(const Graph& graph, const Node& node, std::size_t input, Interval rows);
 
 /// Floating-point operations of the node (a fused multiply-add counts two); static shapes only.

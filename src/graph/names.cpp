@@ -8,31 +8,57 @@ namespace colonnade {
 namespace {
 
 constexpr std::array<std::string_view, 44> kUnaryNames = {
-    "identity", "relu", "clip", "leaky_relu", "sigmoid", "hard_sigmoid", "hard_swish", "silu", "tanh", "gelu_erf",
-    "gelu_tanh", "elu", "selu", "celu", "thresholded_relu", "softplus", "softsign", "mish", "exp", "log", "erf", "sqrt",
-    "reciprocal", "abs", "neg", "sign", "square", "floor", "ceil", "round", "sin", "cos", "tan", "asin", "acos", "atan",
-    "sinh", "cosh", "asinh", "acosh", "atanh", "logical_not", "is_nan", "bitwise_not"};
+    "identity",     "relu",        "clip",       "leaky_relu", "sigmoid",
+    "hard_sigmoid", "hard_swish",  "silu",       "tanh",       "gelu_erf",
+    "gelu_tanh",    "elu",         "selu",       "celu",       "thresholded_relu",
+    "softplus",     "softsign",    "mish",       "exp",        "log",
+    "erf",          "sqrt",        "reciprocal", "abs",        "neg",
+    "sign",         "square",      "floor",      "ceil",       "round",
+    "sin",          "cos",         "tan",        "asin",       "acos",
+    "atan",         "sinh",        "cosh",       "asinh",      "acosh",
+    "atanh",        "logical_not", "is_nan",     "bitwise_not"};
 static_assert(kUnaryNames[static_cast<std::size_t>(UnaryKind::thresholded_relu)] == "thresholded_relu");
 static_assert(kUnaryNames[static_cast<std::size_t>(UnaryKind::bitwise_not)] == "bitwise_not");
 
-constexpr std::array<std::string_view, 22> kBinaryNames = {
-    "add", "sub", "mul", "div", "pow", "min", "max", "mod", "fmod", "prelu", "equal", "less", "less_or_equal",
-    "greater", "greater_or_equal", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or",
-    "bitwise_xor", "squared_difference"};
+constexpr std::array<std::string_view, 22> kBinaryNames = {"add",
+                                                           "sub",
+                                                           "mul",
+                                                           "div",
+                                                           "pow",
+                                                           "min",
+                                                           "max",
+                                                           "mod",
+                                                           "fmod",
+                                                           "prelu",
+                                                           "equal",
+                                                           "less",
+                                                           "less_or_equal",
+                                                           "greater",
+                                                           "greater_or_equal",
+                                                           "logical_and",
+                                                           "logical_or",
+                                                           "logical_xor",
+                                                           "bitwise_and",
+                                                           "bitwise_or",
+                                                           "bitwise_xor",
+                                                           "squared_difference"};
 static_assert(kBinaryNames[static_cast<std::size_t>(BinaryKind::prelu)] == "prelu");
 static_assert(kBinaryNames[static_cast<std::size_t>(BinaryKind::squared_difference)] == "squared_difference");
 
-constexpr std::array<std::string_view, 10> kReduceNames = {"sum", "mean", "max", "min", "prod", "l1", "l2", "log_sum",
-                                                           "log_sum_exp", "sum_square"};
+constexpr std::array<std::string_view, 10> kReduceNames = {"sum", "mean", "max",     "min",         "prod",
+                                                           "l1",  "l2",   "log_sum", "log_sum_exp", "sum_square"};
 static_assert(kReduceNames[static_cast<std::size_t>(ReduceKind::sum_square)] == "sum_square");
 
 // In the order of the variant; Unary and Binary are named by their kind instead.
 constexpr std::array<std::string_view, std::variant_size_v<Operator>> kOperatorNames = {
-    "Unary", "Binary", "Select", "Cast", "Conv", "ConvTranspose", "MatMul", "Pool", "Reduce", "ArgReduce", "Softmax",
-    "Hardmax", "BatchNorm", "InstanceNorm", "LayerNorm", "Lrn", "Resize", "Reshape", "Flatten", "Squeeze", "Unsqueeze",
-    "Transpose", "Concat", "Slice", "Split", "Pad", "Expand", "Tile", "Gather", "GatherElements", "GatherNd",
-    "ScatterNd", "ScatterElements", "DepthToSpace", "SpaceToDepth", "ShapeOf", "SizeOf", "Fill", "Range", "OneHot",
-    "TopK", "CumSum", "NonZero", "Trilu", "Einsum", "Recurrent", "GridSample", "TreeEnsemble"};
+    "Unary",     "Binary",       "Select",          "Cast",         "Conv",         "ConvTranspose",
+    "MatMul",    "Pool",         "Reduce",          "ArgReduce",    "Softmax",      "Hardmax",
+    "BatchNorm", "InstanceNorm", "LayerNorm",       "Lrn",          "Resize",       "Reshape",
+    "Flatten",   "Squeeze",      "Unsqueeze",       "Transpose",    "Concat",       "Slice",
+    "Split",     "Pad",          "Expand",          "Tile",         "Gather",       "GatherElements",
+    "GatherNd",  "ScatterNd",    "ScatterElements", "DepthToSpace", "SpaceToDepth", "ShapeOf",
+    "SizeOf",    "Fill",         "Range",           "OneHot",       "TopK",         "CumSum",
+    "NonZero",   "Trilu",        "Einsum",          "Recurrent",    "GridSample",   "TreeEnsemble"};
 static_assert(!kOperatorNames.back().empty());
 
 std::string pascal_case(std::string_view snake) {

@@ -18,15 +18,76 @@ namespace colonnade {
 using Ints = std::vector<std::int64_t>;
 
 enum class UnaryKind : std::uint8_t {
-  identity, relu, clip, leaky_relu, sigmoid, hard_sigmoid, hard_swish, silu, tanh, gelu_erf, gelu_tanh, elu, selu,
-  celu, thresholded_relu, softplus, softsign, mish, exp, log, erf, sqrt, reciprocal, abs, neg, sign, square, floor, ceil,
-  round, sin, cos, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh, logical_not, is_nan, bitwise_not,
+  identity,
+  relu,
+  clip,
+  leaky_relu,
+  sigmoid,
+  hard_sigmoid,
+  hard_swish,
+  silu,
+  tanh,
+  gelu_erf,
+  gelu_tanh,
+  elu,
+  selu,
+  celu,
+  thresholded_relu,
+  softplus,
+  softsign,
+  mish,
+  exp,
+  log,
+  erf,
+  sqrt,
+  reciprocal,
+  abs,
+  neg,
+  sign,
+  square,
+  floor,
+  ceil,
+  round,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  asinh,
+  acosh,
+  atanh,
+  logical_not,
+  is_nan,
+  bitwise_not,
 };
 std::string_view name_of(UnaryKind kind);
 
 enum class BinaryKind : std::uint8_t {
-  add, sub, mul, div, pow, min, max, mod, fmod, prelu, equal, less, less_or_equal, greater, greater_or_equal,
-  logical_and, logical_or, logical_xor, bitwise_and, bitwise_or, bitwise_xor, squared_difference,
+  add,
+  sub,
+  mul,
+  div,
+  pow,
+  min,
+  max,
+  mod,
+  fmod,
+  prelu,
+  equal,
+  less,
+  less_or_equal,
+  greater,
+  greater_or_equal,
+  logical_and,
+  logical_or,
+  logical_xor,
+  bitwise_and,
+  bitwise_or,
+  bitwise_xor,
+  squared_difference,
 };
 std::string_view name_of(BinaryKind kind);
 
@@ -60,12 +121,17 @@ struct FusedEpilogue {
 };
 
 /// inputs condition (boolean), x, y.
-struct Select { bool operator==(const Select&) const = default; };
-struct Cast { DType to = DType::undefined; bool operator==(const Cast&) const = default; };
+struct Select {
+  bool operator==(const Select&) const = default;
+};
+struct Cast {
+  DType to = DType::undefined;
+  bool operator==(const Cast&) const = default;
+};
 
-/// Channels-last convolution over any number of spatial axes. inputs x [N, spatial..., C], weight [O, C / groups, kernel...],
-/// bias [O] or absent, then the epilogue's. pads: begins, then ends. Explicit pads only (auto_pad is resolved by
-/// `auto_pad` when the shape is known).
+/// Channels-last convolution over any number of spatial axes. inputs x [N, spatial..., C], weight [O, C / groups,
+/// kernel...], bias [O] or absent, then the epilogue's. pads: begins, then ends. Explicit pads only (auto_pad is
+/// resolved by `auto_pad` when the shape is known).
 enum class AutoPad : std::uint8_t { explicit_pads, same_upper, same_lower, valid };
 struct Conv {
   Ints kernel, strides, dilations, pads;
@@ -122,15 +188,35 @@ struct ArgReduce {
   bool operator==(const ArgReduce&) const = default;
 };
 
-struct Softmax { std::int64_t axis = -1; bool log = false; bool operator==(const Softmax&) const = default; };
+struct Softmax {
+  std::int64_t axis = -1;
+  bool log = false;
+  bool operator==(const Softmax&) const = default;
+};
 /// 1 at the (first) largest element along the axis, else 0.
-struct Hardmax { std::int64_t axis = -1; bool operator==(const Hardmax&) const = default; };
+struct Hardmax {
+  std::int64_t axis = -1;
+  bool operator==(const Hardmax&) const = default;
+};
 /// inputs x, scale, bias, mean, variance; channels along `axis`.
-struct BatchNorm { float epsilon = 1e-5f; std::int64_t axis = 1; bool operator==(const BatchNorm&) const = default; };
+struct BatchNorm {
+  float epsilon = 1e-5f;
+  std::int64_t axis = 1;
+  bool operator==(const BatchNorm&) const = default;
+};
 /// inputs x, scale, bias; statistics over all axes but 0 and the channel `axis`.
-struct InstanceNorm { float epsilon = 1e-5f; std::int64_t axis = 1; bool operator==(const InstanceNorm&) const = default; };
+struct InstanceNorm {
+  float epsilon = 1e-5f;
+  std::int64_t axis = 1;
+  bool operator==(const InstanceNorm&) const = default;
+};
 /// inputs x, scale, bias or absent; statistics over axes [axis, rank).
-struct LayerNorm { float epsilon = 1e-5f; std::int64_t axis = -1; bool rms = false; bool operator==(const LayerNorm&) const = default; };
+struct LayerNorm {
+  float epsilon = 1e-5f;
+  std::int64_t axis = -1;
+  bool rms = false;
+  bool operator==(const LayerNorm&) const = default;
+};
 struct Lrn {
   std::int64_t size = 1;
   float alpha = 1e-4f, beta = 0.75f, bias = 1;
@@ -140,7 +226,12 @@ struct Lrn {
 
 enum class ResizeMode : std::uint8_t { nearest, linear, cubic };
 enum class CoordinateMode : std::uint8_t {
-  half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric, tf_crop_and_resize
+  half_pixel,
+  half_pixel_symmetric,
+  pytorch_half_pixel,
+  align_corners,
+  asymmetric,
+  tf_crop_and_resize
 };
 enum class NearestMode : std::uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };
 enum class AspectPolicy : std::uint8_t { stretch, not_larger, not_smaller };
@@ -159,42 +250,87 @@ struct Resize {
 };
 
 /// inputs x, shape.
-struct Reshape { bool allow_zero = false; bool operator==(const Reshape&) const = default; };
-struct Flatten { std::int64_t axis = 1; bool operator==(const Flatten&) const = default; };
+struct Reshape {
+  bool allow_zero = false;
+  bool operator==(const Reshape&) const = default;
+};
+struct Flatten {
+  std::int64_t axis = 1;
+  bool operator==(const Flatten&) const = default;
+};
 /// inputs x, axes (absent for Squeeze: all of size 1).
-struct Squeeze { bool operator==(const Squeeze&) const = default; };
-struct Unsqueeze { bool operator==(const Unsqueeze&) const = default; };
-struct Transpose { Ints perm; bool operator==(const Transpose&) const = default; };  // empty: reversed
-struct Concat { std::int64_t axis = 0; bool operator==(const Concat&) const = default; };
+struct Squeeze {
+  bool operator==(const Squeeze&) const = default;
+};
+struct Unsqueeze {
+  bool operator==(const Unsqueeze&) const = default;
+};
+struct Transpose {
+  Ints perm;
+  bool operator==(const Transpose&) const = default;
+};  // empty: reversed
+struct Concat {
+  std::int64_t axis = 0;
+  bool operator==(const Concat&) const = default;
+};
 /// inputs x, starts, ends, axes or absent, steps or absent.
-struct Slice { bool operator==(const Slice&) const = default; };
+struct Slice {
+  bool operator==(const Slice&) const = default;
+};
 /// inputs x, sizes or absent (equal parts, the last smaller).
-struct Split { std::int64_t axis = 0; bool operator==(const Split&) const = default; };
+struct Split {
+  std::int64_t axis = 0;
+  bool operator==(const Split&) const = default;
+};
 enum class PadMode : std::uint8_t { constant, reflect, edge, wrap };
 /// inputs x, pads, value or absent, axes or absent. Negative pads crop.
-struct Pad { PadMode mode = PadMode::constant; bool operator==(const Pad&) const = default; };
+struct Pad {
+  PadMode mode = PadMode::constant;
+  bool operator==(const Pad&) const = default;
+};
 /// inputs x, shape.
-struct Expand { bool operator==(const Expand&) const = default; };
+struct Expand {
+  bool operator==(const Expand&) const = default;
+};
 /// inputs x, repeats.
-struct Tile { bool operator==(const Tile&) const = default; };
-struct Gather { std::int64_t axis = 0; bool operator==(const Gather&) const = default; };
-struct GatherElements { std::int64_t axis = 0; bool operator==(const GatherElements&) const = default; };
-struct GatherNd { std::int64_t batch_dims = 0; bool operator==(const GatherNd&) const = default; };
+struct Tile {
+  bool operator==(const Tile&) const = default;
+};
+struct Gather {
+  std::int64_t axis = 0;
+  bool operator==(const Gather&) const = default;
+};
+struct GatherElements {
+  std::int64_t axis = 0;
+  bool operator==(const GatherElements&) const = default;
+};
+struct GatherNd {
+  std::int64_t batch_dims = 0;
+  bool operator==(const GatherNd&) const = default;
+};
 enum class ScatterMode : std::uint8_t { replace, add, mul, min, max };
-struct ScatterNd { ScatterMode mode = ScatterMode::replace; bool operator==(const ScatterNd&) const = default; };
+struct ScatterNd {
+  ScatterMode mode = ScatterMode::replace;
+  bool operator==(const ScatterNd&) const = default;
+};
 struct ScatterElements {
   std::int64_t axis = 0;
   ScatterMode mode = ScatterMode::replace;
   bool operator==(const ScatterElements&) const = default;
 };
-/// Channels along `axis` (1, or the last), the two spatial axes are the other ones after 0. `crd`: column-row-depth order.
+/// Channels along `axis` (1, or the last), the two spatial axes are the other ones after 0. `crd`: column-row-depth
+/// order.
 struct DepthToSpace {
   std::int64_t block = 1;
   bool crd = false;
   std::int64_t axis = 1;
   bool operator==(const DepthToSpace&) const = default;
 };
-struct SpaceToDepth { std::int64_t block = 1; std::int64_t axis = 1; bool operator==(const SpaceToDepth&) const = default; };
+struct SpaceToDepth {
+  std::int64_t block = 1;
+  std::int64_t axis = 1;
+  bool operator==(const SpaceToDepth&) const = default;
+};
 
 /// The dimensions [start, end) of the input's shape as int64.
 struct ShapeOf {
@@ -202,20 +338,46 @@ struct ShapeOf {
   std::optional<std::int64_t> end;
   bool operator==(const ShapeOf&) const = default;
 };
-struct SizeOf { bool operator==(const SizeOf&) const = default; };
+struct SizeOf {
+  bool operator==(const SizeOf&) const = default;
+};
 /// inputs shape, value (one element). The output has value's type.
-struct Fill { bool operator==(const Fill&) const = default; };
+struct Fill {
+  bool operator==(const Fill&) const = default;
+};
 /// inputs start, limit, delta.
-struct Range { bool operator==(const Range&) const = default; };
+struct Range {
+  bool operator==(const Range&) const = default;
+};
 /// inputs indices, depth, values [off, on].
-struct OneHot { std::int64_t axis = -1; bool operator==(const OneHot&) const = default; };
+struct OneHot {
+  std::int64_t axis = -1;
+  bool operator==(const OneHot&) const = default;
+};
 /// inputs x, k; outputs values, indices.
-struct TopK { std::int64_t axis = -1; bool largest = true; bool sorted = true; bool operator==(const TopK&) const = default; };
+struct TopK {
+  std::int64_t axis = -1;
+  bool largest = true;
+  bool sorted = true;
+  bool operator==(const TopK&) const = default;
+};
 /// inputs x, axis.
-struct CumSum { bool exclusive = false; bool reverse = false; bool operator==(const CumSum&) const = default; };
-struct NonZero { bool operator==(const NonZero&) const = default; };
-struct Trilu { bool upper = true; bool operator==(const Trilu&) const = default; };
-struct Einsum { std::string equation; bool operator==(const Einsum&) const = default; };
+struct CumSum {
+  bool exclusive = false;
+  bool reverse = false;
+  bool operator==(const CumSum&) const = default;
+};
+struct NonZero {
+  bool operator==(const NonZero&) const = default;
+};
+struct Trilu {
+  bool upper = true;
+  bool operator==(const Trilu&) const = default;
+};
+struct Einsum {
+  std::string equation;
+  bool operator==(const Einsum&) const = default;
+};
 
 enum class Direction : std::uint8_t { forward, reverse, bidirectional };
 /// As ONNX LSTM, GRU and RNN with layout 0: inputs x [S, B, I], w, r, bias, sequence_lens, initial_h, then for LSTM
@@ -225,9 +387,9 @@ struct Recurrent {
   RecurrentKind kind = RecurrentKind::lstm;
   Direction direction = Direction::forward;
   std::int64_t hidden_size = 0;
-  std::vector<std::string> activations;   // ONNX names; empty: the defaults
+  std::vector<std::string> activations;  // ONNX names; empty: the defaults
   std::vector<float> activation_alpha, activation_beta;
-  float clip = 0;                         // 0: none
+  float clip = 0;  // 0: none
   bool input_forget = false;
   bool linear_before_reset = false;
   bool operator==(const Recurrent&) const = default;
@@ -267,20 +429,21 @@ struct TreeEnsemble {
   std::vector<std::int32_t> roots;
   std::vector<Weight> leaf_weights;
   std::vector<float> base_values;
-  Ints labels;                       // classifier: int64 labels, one a class
+  Ints labels;  // classifier: int64 labels, one a class
   std::vector<std::string> string_labels;
-  std::int64_t target_count = 1;     // classes or targets
+  std::int64_t target_count = 1;  // classes or targets
   Post post = Post::none;
   Aggregate aggregate = Aggregate::sum;
-  bool binary_case = false;          // all weights name one class of two (ONNX's binary special case)
+  bool binary_case = false;  // all weights name one class of two (ONNX's binary special case)
   bool operator==(const TreeEnsemble&) const = default;
 };
 
-using Operator = std::variant<
-    Unary, Binary, Select, Cast, Conv, ConvTranspose, MatMul, Pool, Reduce, ArgReduce, Softmax, Hardmax, BatchNorm,
-    InstanceNorm, LayerNorm, Lrn, Resize, Reshape, Flatten, Squeeze, Unsqueeze, Transpose, Concat, Slice, Split, Pad,
-    Expand, Tile, Gather, GatherElements, GatherNd, ScatterNd, ScatterElements, DepthToSpace, SpaceToDepth, ShapeOf,
-    SizeOf, Fill, Range, OneHot, TopK, CumSum, NonZero, Trilu, Einsum, Recurrent, GridSample, TreeEnsemble>;
+using Operator =
+    std::variant<Unary, Binary, Select, Cast, Conv, ConvTranspose, MatMul, Pool, Reduce, ArgReduce, Softmax, Hardmax,
+                 BatchNorm, InstanceNorm, LayerNorm, Lrn, Resize, Reshape, Flatten, Squeeze, Unsqueeze, Transpose,
+                 Concat, Slice, Split, Pad, Expand, Tile, Gather, GatherElements, GatherNd, ScatterNd, ScatterElements,
+                 DepthToSpace, SpaceToDepth, ShapeOf, SizeOf, Fill, Range, OneHot, TopK, CumSum, NonZero, Trilu, Einsum,
+                 Recurrent, GridSample, TreeEnsemble>;
 
 /// "Conv", "Relu", "Add", ...: the operator's name in printed graphs; Unary and Binary are named by their kind.
 std::string name_of(const Operator& op);

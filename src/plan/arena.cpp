@@ -12,8 +12,9 @@ std::int64_t place_blocks(std::vector<Block>& blocks) {
   constexpr std::int64_t kAlignment = 64;
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return blocks[a].bytes > blocks[b].bytes; });
-  std::vector<std::size_t> placed;   // by offset
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return blocks[a].bytes > blocks[b].bytes; });
+  std::vector<std::size_t> placed;  // by offset
   std::int64_t size = 0;
   for (const std::size_t index : order) {
     Block& block = blocks[index];
@@ -27,7 +28,9 @@ std::int64_t place_blocks(std::vector<Block>& blocks) {
     }
     block.offset = offset;
     size = std::max(size, checked_add(offset, bytes));
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), index, [&](std::size_t a, std::size_t b) { return blocks[a].offset < blocks[b].offset; }), index);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), index,
+                                   [&](std::size_t a, std::size_t b) { return blocks[a].offset < blocks[b].offset; }),
+                  index);
   }
   return size;
 }

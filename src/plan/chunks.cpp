@@ -17,7 +17,9 @@ bool is_pointwise(const PlanContext& context, std::int32_t index) {
   if (family == Family::matmul) return true;
   if (family != Family::conv) return false;
   const Conv& conv = std::get<Conv>(node.op);
-  const auto all = [](const Ints& values, std::int64_t x) { return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; }); };
+  const auto all = [](const Ints& values, std::int64_t x) {
+    return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; });
+  };
   return conv.groups == 1 && all(conv.kernel, 1) && all(conv.strides, 1);
 }
 
@@ -47,7 +49,9 @@ void find_chunks(const PlanContext& context, LocalSegment& segment) {
   for (std::size_t head = 0; head < segment.nodes.size(); ++head) {
     const LocalNode& first = segment.nodes[head];
     const Node& expand = context.graph.nodes[static_cast<std::size_t>(first.node)];
-    if (first.chunk_group >= 0 || !is_pointwise(context, first.node) || epilogue_of(expand).residual || epilogue_of(expand).prelu_slope) continue;
+    if (first.chunk_group >= 0 || !is_pointwise(context, first.node) || epilogue_of(expand).residual ||
+        epilogue_of(expand).prelu_slope)
+      continue;
     const std::int64_t channels = context.graph.value(expand.outputs[0]).type.static_shape().back();
     if (channels < kMinChannels) continue;
     ChunkGroup group{{static_cast<std::int32_t>(head)}, channels, kChunkChannels};
@@ -57,11 +61,16 @@ void find_chunks(const PlanContext& context, LocalSegment& segment) {
       next = only_consumer(segment.nodes[static_cast<std::size_t>(next)]);
     }
     if (next < 0 || !is_pointwise(context, segment.nodes[static_cast<std::size_t>(next)].node)) continue;
-    const Node& project = context.graph.nodes[static_cast<std::size_t>(segment.nodes[static_cast<std::size_t>(next)].node)];
-    const Node& last_middle = context.graph.nodes[static_cast<std::size_t>(segment.nodes[static_cast<std::size_t>(group.nodes.back())].node)];
-    if (project.inputs[0] != last_middle.outputs[0] || segment.nodes[static_cast<std::size_t>(next)].chunk_group >= 0) continue;
+    const Node& project =
+        context.graph.nodes[static_cast<std::size_t>(segment.nodes[static_cast<std::size_t>(next)].node)];
+    const Node& last_middle =
+        context.graph.nodes[static_cast<std::size_t>(segment.nodes[static_cast<std::size_t>(group.nodes.back())].node)];
+    if (project.inputs[0] != last_middle.outputs[0] || segment.nodes[static_cast<std::size_t>(next)].chunk_group >= 0)
+      continue;
     group.nodes.push_back(next);
-    for (const std::int32_t member : group.nodes) segment.nodes[static_cast<std::size_t>(member)].chunk_group = static_cast<std::int32_t>(segment.chunk_groups.size());
+    for (const std::int32_t member : group.nodes)
+      segment.nodes[static_cast<std::size_t>(member)].chunk_group =
+          static_cast<std::int32_t>(segment.chunk_groups.size());
     segment.chunk_groups.push_back(std::move(group));
   }
 }

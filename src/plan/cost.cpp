@@ -20,14 +20,18 @@ constexpr double kWeightOverlap = 0.3;
 
 double efficiency_of(const Graph& graph, const Node& node, Family family) {
   switch (family) {
-    case Family::conv: case Family::matmul: case Family::conv_transpose: return 0.85;
+    case Family::conv:
+    case Family::matmul:
+    case Family::conv_transpose: return 0.85;
     case Family::winograd: {
       const std::int64_t channels = graph.value(node.inputs[0]).type.static_shape()[3];
       return channels >= 48 ? 2.3 : channels >= 24 ? 1.8 : 1.4;
     }
     case Family::depthwise: return 0.4;
     case Family::pool: return 0.2;
-    case Family::unary: case Family::softmax: case Family::lrn: return 0.3;
+    case Family::unary:
+    case Family::softmax:
+    case Family::lrn: return 0.3;
     case Family::island: return 0.005;
     default: return 0.15;
   }
@@ -37,9 +41,11 @@ std::int64_t weights_bytes_of(const Graph& graph, const Node& node, Family famil
   const auto floats = [](std::size_t count) { return static_cast<std::int64_t>(count * sizeof(float)); };
   if (family == Family::winograd) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-    return floats(kernels::winograd::packed_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
+    return floats(
+        kernels::winograd::packed_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
   }
-  if (family == Family::conv || family == Family::matmul || family == Family::conv_transpose || family == Family::depthwise)
+  if (family == Family::conv || family == Family::matmul || family == Family::conv_transpose ||
+      family == Family::depthwise)
     return bytes_of(graph.value(node.inputs[1]));
   return 0;
 }
@@ -47,8 +53,9 @@ std::int64_t weights_bytes_of(const Graph& graph, const Node& node, Family famil
 std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, Family family) {
   if (family == Family::winograd) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-    return static_cast<std::int64_t>(sizeof(float) * kernels::winograd::workspace_floats(static_cast<std::size_t>(weight[1]),
-                                                                                       static_cast<std::size_t>(weight[0])));
+    return static_cast<std::int64_t>(
+        sizeof(float) *
+        kernels::winograd::workspace_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
   }
   if (family == Family::instance_norm)
     return 2 * graph.value(node.inputs[0]).type.static_shape().back() * static_cast<std::int64_t>(sizeof(float));
@@ -83,20 +90,29 @@ void SegmentTime::add(const NodeWork& work, const NodeTraffic& traffic) {
   compute_seconds_ += traffic.recomputed * work.flop / (kGiga * work.efficiency * topology_.rates.fma_gflops);
   const auto share = [&](std::int64_t bytes) { return traffic.recomputed * static_cast<double>(bytes); };
   const std::int64_t moved = traffic.written_bytes + traffic.inner_bytes + traffic.outer_bytes;
-  const std::int64_t near_bytes = moved / std::max<std::int64_t>(1, traffic.rows) * traffic.rows_per_step / (traffic.chunks * traffic.strips) + work.weights_bytes / traffic.chunks;
+  const std::int64_t near_bytes =
+      moved / std::max<std::int64_t>(1, traffic.rows) * traffic.rows_per_step / (traffic.chunks * traffic.strips) +
+      work.weights_bytes / traffic.chunks;
   const double near_rate = kGiga * read_rate(topology_, near_bytes, threads_);
-  const double kept = traffic.live_rows > 0 ? static_cast<double>(std::max<std::int64_t>(0, traffic.live_rows - traffic.rows_per_step)) / static_cast<double>(traffic.rows_per_step) : 0;
+  const double kept = traffic.live_rows > 0
+                          ? static_cast<double>(std::max<std::int64_t>(0, traffic.live_rows - traffic.rows_per_step)) /
+                                static_cast<double>(traffic.rows_per_step)
+                          : 0;
   const double ring = share(traffic.live_rows > 0 ? traffic.written_bytes : 0);
-  traffic_seconds_ += kOverlap * ((ring + share(traffic.inner_bytes)) / near_rate + ring * std::min(1.0, kept) / far_rate_);
+  traffic_seconds_ +=
+      kOverlap * ((ring + share(traffic.inner_bytes)) / near_rate + ring * std::min(1.0, kept) / far_rate_);
   const std::int64_t whole = traffic.outer_bytes + (traffic.live_rows > 0 ? 0 : traffic.written_bytes);
   const double whole_rate = kGiga * read_rate(topology_, whole / threads_, threads_);
-  traffic_seconds_ += kWholeOverlap * (share(whole) + share(traffic.live_rows > 0 ? 0 : traffic.written_bytes)) / whole_rate;
+  traffic_seconds_ +=
+      kWholeOverlap * (share(whole) + share(traffic.live_rows > 0 ? 0 : traffic.written_bytes)) / whole_rate;
   walk_seconds_ += kWeightOverlap * static_cast<double>(work.weights_bytes) / far_rate_;
 }
 
 double SegmentTime::microseconds(std::int64_t walks, std::int64_t nodes) const {
-  const double overhead = static_cast<double>(walks * nodes) * topology_.rates.step_us + (threads_ > 1 ? topology_.rates.barrier_us : 0);
-  return kMicro * ((compute_seconds_ + traffic_seconds_) / threads_ + walk_seconds_ * static_cast<double>(walks)) + overhead;
+  const double overhead =
+      static_cast<double>(walks * nodes) * topology_.rates.step_us + (threads_ > 1 ? topology_.rates.barrier_us : 0);
+  return kMicro * ((compute_seconds_ + traffic_seconds_) / threads_ + walk_seconds_ * static_cast<double>(walks)) +
+         overhead;
 }
 
 }  // namespace colonnade

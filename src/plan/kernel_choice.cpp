@@ -34,22 +34,47 @@ struct Context {
 
 bool unary_has_kernel(UnaryKind kind) {
   switch (kind) {
-    case UnaryKind::identity: case UnaryKind::relu: case UnaryKind::clip: case UnaryKind::leaky_relu:
-    case UnaryKind::sigmoid: case UnaryKind::hard_sigmoid: case UnaryKind::hard_swish: case UnaryKind::silu:
-    case UnaryKind::tanh: case UnaryKind::gelu_erf: case UnaryKind::gelu_tanh: case UnaryKind::elu:
-    case UnaryKind::selu: case UnaryKind::softplus: case UnaryKind::softsign: case UnaryKind::mish:
-    case UnaryKind::exp: case UnaryKind::log: case UnaryKind::erf: case UnaryKind::sqrt: case UnaryKind::reciprocal:
-    case UnaryKind::abs: case UnaryKind::neg: case UnaryKind::square: case UnaryKind::floor: case UnaryKind::ceil:
-      return true;
+    case UnaryKind::identity:
+    case UnaryKind::relu:
+    case UnaryKind::clip:
+    case UnaryKind::leaky_relu:
+    case UnaryKind::sigmoid:
+    case UnaryKind::hard_sigmoid:
+    case UnaryKind::hard_swish:
+    case UnaryKind::silu:
+    case UnaryKind::tanh:
+    case UnaryKind::gelu_erf:
+    case UnaryKind::gelu_tanh:
+    case UnaryKind::elu:
+    case UnaryKind::selu:
+    case UnaryKind::softplus:
+    case UnaryKind::softsign:
+    case UnaryKind::mish:
+    case UnaryKind::exp:
+    case UnaryKind::log:
+    case UnaryKind::erf:
+    case UnaryKind::sqrt:
+    case UnaryKind::reciprocal:
+    case UnaryKind::abs:
+    case UnaryKind::neg:
+    case UnaryKind::square:
+    case UnaryKind::floor:
+    case UnaryKind::ceil: return true;
     default: return false;
   }
 }
 
 bool binary_has_kernel(BinaryKind kind) {
   switch (kind) {
-    case BinaryKind::add: case BinaryKind::sub: case BinaryKind::mul: case BinaryKind::div: case BinaryKind::min:
-    case BinaryKind::max: case BinaryKind::pow: case BinaryKind::prelu: case BinaryKind::squared_difference:
-      return true;
+    case BinaryKind::add:
+    case BinaryKind::sub:
+    case BinaryKind::mul:
+    case BinaryKind::div:
+    case BinaryKind::min:
+    case BinaryKind::max:
+    case BinaryKind::pow:
+    case BinaryKind::prelu:
+    case BinaryKind::squared_difference: return true;
     default: return false;
   }
 }
@@ -71,7 +96,9 @@ KernelChoice choose(const Binary& op, const Context& context) {
 }
 
 bool is_winograd(const Conv& conv, const Context& context) {
-  const auto all = [](const Ints& values, std::int64_t x) { return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; }); };
+  const auto all = [](const Ints& values, std::int64_t x) {
+    return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; });
+  };
   if (context.math == Math::exact || conv.groups != 1) return false;
   if (!all(conv.kernel, 3) || !all(conv.strides, 1) || !all(conv.dilations, 1)) return false;
   const Shape& out = context.output_shape();
@@ -109,7 +136,8 @@ KernelChoice choose(const Pool& op, const Context& context) {
 }
 
 KernelChoice choose(const Reduce& op, const Context& context) {
-  if (op.kind != ReduceKind::sum && op.kind != ReduceKind::mean && op.kind != ReduceKind::max && op.kind != ReduceKind::min)
+  if (op.kind != ReduceKind::sum && op.kind != ReduceKind::mean && op.kind != ReduceKind::max &&
+      op.kind != ReduceKind::min)
     return island("no kernel for this reduction");
   const auto axes = constant_ints(context.graph, context.node, 1);
   if (!axes || axes->empty()) return island("axes are not given as a constant");
@@ -125,13 +153,15 @@ KernelChoice choose(const Softmax& op, const Context& context) {
 
 KernelChoice choose(const InstanceNorm& op, const Context& context) {
   const bool constants = context.constant(1) && context.constant(2);
-  return constants && is_last(op.axis, context.shape(0)) ? rows(Family::instance_norm) : island("channels are not innermost");
+  return constants && is_last(op.axis, context.shape(0)) ? rows(Family::instance_norm)
+                                                         : island("channels are not innermost");
 }
 
 KernelChoice choose(const LayerNorm& op, const Context& context) {
   const bool constants = context.constant(1) && context.constant_or_absent(2);
   const bool single = context.node.outputs.size() == 1;
-  return constants && single && is_last(op.axis, context.shape(0)) ? rows(Family::layer_norm) : island("normalises over several axes");
+  return constants && single && is_last(op.axis, context.shape(0)) ? rows(Family::layer_norm)
+                                                                   : island("normalises over several axes");
 }
 
 KernelChoice choose(const Lrn& op, const Context& context) {
@@ -142,7 +172,8 @@ KernelChoice choose(const Resize& op, const Context& context) {
   const Shape& in = context.shape(0);
   const Shape& out = context.output_shape();
   if (in.size() != 4 || in[0] != out[0] || in[3] != out[3]) return island("resizes other than the two spatial axes");
-  if (op.antialias || op.coordinates == CoordinateMode::tf_crop_and_resize) return island("antialiased or cropping resize");
+  if (op.antialias || op.coordinates == CoordinateMode::tf_crop_and_resize)
+    return island("antialiased or cropping resize");
   const auto scales = constant_floats(context.graph, context.node, 2);
   const auto sizes = constant_ints(context.graph, context.node, 3);
   return scales || sizes ? rows(Family::resize) : island("scales are not constant");
@@ -176,7 +207,8 @@ KernelChoice choose(const Slice&, const Context& context) {
   for (const SliceAxis& axis : *axes)
     if (axis.step < 1) return island("negative step");
   const SliceAxis& images = axes->front();
-  if (axes->size() == 4 && (images.start != 0 || images.step != 1 || images.count != context.shape(0)[0])) return island("slices images");
+  if (axes->size() == 4 && (images.start != 0 || images.step != 1 || images.count != context.shape(0)[0]))
+    return island("slices images");
   return axes->back().step == 1 ? rows(Family::slice) : island("strided channels");
 }
 
@@ -209,10 +241,32 @@ bool is_float_tensor(const Value& value) { return value.type.dtype == DType::f32
 }  // namespace
 
 std::string_view name_of(Family family) {
-  constexpr std::string_view kNames[] = {
-      "island", "view", "conv", "winograd", "depthwise", "conv_transpose", "matmul", "pool", "unary", "binary", "softmax",
-      "layer_norm", "lrn", "reduce_width", "resize", "to_channels_last", "to_channels_first", "concat", "slice", "pad",
-      "depth_to_space", "space_to_depth", "reduce", "instance_norm", "swap_axes", "concat_outer"};
+  constexpr std::string_view kNames[] = {"island",
+                                         "view",
+                                         "conv",
+                                         "winograd",
+                                         "depthwise",
+                                         "conv_transpose",
+                                         "matmul",
+                                         "pool",
+                                         "unary",
+                                         "binary",
+                                         "softmax",
+                                         "layer_norm",
+                                         "lrn",
+                                         "reduce_width",
+                                         "resize",
+                                         "to_channels_last",
+                                         "to_channels_first",
+                                         "concat",
+                                         "slice",
+                                         "pad",
+                                         "depth_to_space",
+                                         "space_to_depth",
+                                         "reduce",
+                                         "instance_norm",
+                                         "swap_axes",
+                                         "concat_outer"};
   return kNames[static_cast<std::size_t>(family)];
 }
 
@@ -245,8 +299,8 @@ std::optional<AxisSwap> axis_swap_of(const Shape& input, const Ints& perm) {
     if (perm[i] != static_cast<std::int64_t>(expected)) return std::nullopt;
   }
   const auto product = [&](std::size_t first, std::size_t last) {
-    return std::accumulate(input.begin() + static_cast<std::ptrdiff_t>(first), input.begin() + static_cast<std::ptrdiff_t>(last),
-                           std::int64_t{1}, std::multiplies<>());
+    return std::accumulate(input.begin() + static_cast<std::ptrdiff_t>(first),
+                           input.begin() + static_cast<std::ptrdiff_t>(last), std::int64_t{1}, std::multiplies<>());
   };
   return AxisSwap{product(0, begin), product(begin, split), product(split, end), product(end, rank)};
 }
@@ -277,7 +331,8 @@ std::optional<std::vector<SliceAxis>> slice_axes_of(const Graph& graph, const No
   std::vector<SliceAxis> result;
   for (const std::int64_t dim : shape) result.push_back({0, 1, dim});
   for (std::size_t i = 0; i < starts->size(); ++i) {
-    const auto axis = static_cast<std::size_t>(normalize_axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), rank, node));
+    const auto axis =
+        static_cast<std::size_t>(normalize_axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), rank, node));
     const std::int64_t dim = shape[axis], step = steps ? (*steps)[i] : 1;
     const auto clamp = [&](std::int64_t bound, std::int64_t low, std::int64_t high) {
       if (bound < 0) bound = bound < -dim ? low : bound + dim;

@@ -11,20 +11,39 @@
 namespace colonnade {
 
 enum class Family : std::uint8_t {
-  island,             ///< whole tensors, by oneDNN or the reference
-  view,               ///< the same bytes under another shape: no work
-  conv, winograd, depthwise, conv_transpose, matmul, pool,
-  unary, binary, softmax, layer_norm, lrn, reduce_width, resize,
-  to_channels_last, to_channels_first,
-  concat, slice, pad, depth_to_space, space_to_depth,
-  reduce, instance_norm, swap_axes, concat_outer,   ///< whole tensors, by kernels of ours
+  island,  ///< whole tensors, by oneDNN or the reference
+  view,    ///< the same bytes under another shape: no work
+  conv,
+  winograd,
+  depthwise,
+  conv_transpose,
+  matmul,
+  pool,
+  unary,
+  binary,
+  softmax,
+  layer_norm,
+  lrn,
+  reduce_width,
+  resize,
+  to_channels_last,
+  to_channels_first,
+  concat,
+  slice,
+  pad,
+  depth_to_space,
+  space_to_depth,
+  reduce,
+  instance_norm,
+  swap_axes,
+  concat_outer,  ///< whole tensors, by kernels of ours
 };
 std::string_view name_of(Family family);
 
 struct KernelChoice {
   Family family = Family::island;
-  std::string reason;                 ///< why it is an island
-  std::int64_t row_granularity = 1;   ///< rows start at multiples of this
+  std::string reason;                ///< why it is an island
+  std::int64_t row_granularity = 1;  ///< rows start at multiples of this
 
   /// Works row by row: may share a segment with other nodes.
   bool by_rows() const { return family > Family::view && family < Family::reduce; }
@@ -34,7 +53,7 @@ KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math);
 
 /// One operand of a binary operator against the output's rows: which of its axes are broadcast.
 struct Operand {
-  bool images = false, rows = false, width = false, channels = false;   ///< true: one value for all
+  bool images = false, rows = false, width = false, channels = false;  ///< true: one value for all
   bool broadcasts() const { return images || rows || width || channels; }
 };
 /// How `shape` broadcasts against `output`; nothing when it cannot be told by images, rows, width and channels.

@@ -67,11 +67,13 @@ bool plan_channels(const PlanContext& context, SegmentPlan& segment, int threads
 }
 
 /// The number of strips and the step that are predicted fastest, when the full width does not fit.
-void choose_strips(const PlanContext& context, SegmentPlan& segment, const LocalSegment& local, std::int64_t& rows_per_step, double predicted_us) {
+void choose_strips(const PlanContext& context, SegmentPlan& segment, const LocalSegment& local,
+                   std::int64_t& rows_per_step, double predicted_us) {
   constexpr std::int64_t kMaxStrips = 8;
   constexpr double kMinGain = 0.97;
   double best = predicted_us * kMinGain;
-  for (std::int64_t count = std::max<std::int64_t>(2, context.min_strips); count <= kMaxStrips && segment.nodes.size() > 1; count *= 2) {
+  for (std::int64_t count = std::max<std::int64_t>(2, context.min_strips);
+       count <= kMaxStrips && segment.nodes.size() > 1; count *= 2) {
     auto strips = cut_strips(context, local, count);
     if (!strips) return;
     const double recomputed = recomputed_share(context, local, *strips);
@@ -88,13 +90,15 @@ void choose_strips(const PlanContext& context, SegmentPlan& segment, const Local
 }
 
 /// Bytes of a row of one node's output in its widest strip.
-std::int64_t strip_row_bytes(const SegmentPlan& segment, std::size_t local, std::int64_t row_bytes, std::int64_t width) {
+std::int64_t strip_row_bytes(const SegmentPlan& segment, std::size_t local, std::int64_t row_bytes,
+                             std::int64_t width) {
   std::int64_t widest = segment.strips.empty() ? width : 0;
   for (const auto& columns : segment.strips) widest = std::max(widest, columns[local].size());
   return row_bytes / width * widest;
 }
 
-void add_rings(const PlanContext& context, SegmentPlan& segment, const LocalSegment& local, const ScheduleResult& schedule) {
+void add_rings(const PlanContext& context, SegmentPlan& segment, const LocalSegment& local,
+               const ScheduleResult& schedule) {
   for (std::size_t i = 0; i < local.nodes.size(); ++i) {
     const LocalNode& node = local.nodes[i];
     if (node.whole) continue;
@@ -102,7 +106,8 @@ void add_rings(const PlanContext& context, SegmentPlan& segment, const LocalSegm
     ring.value = context.graph.nodes[static_cast<std::size_t>(node.node)].outputs[0];
     ring.rows = schedule.ring_rows[i];
     ring.head_rows = schedule.head_rows[i];
-    ring.row_bytes = strip_row_bytes(segment, i, context.rows[static_cast<std::size_t>(node.node)].row_bytes, row_shape(context.graph.value(ring.value).type.static_shape()).width);
+    ring.row_bytes = strip_row_bytes(segment, i, context.rows[static_cast<std::size_t>(node.node)].row_bytes,
+                                     row_shape(context.graph.value(ring.value).type.static_shape()).width);
     if (node.chunk_group >= 0) {
       const ChunkGroup& group = local.chunk_groups[static_cast<std::size_t>(node.chunk_group)];
       if (local.nodes[static_cast<std::size_t>(group.nodes.back())].node != node.node) {
@@ -144,9 +149,13 @@ void count_traffic(const PlanContext& context, SegmentPlan& segment) {
     segment.flop += context.work[i].flop;
     segment.weights_bytes += context.work[i].weights_bytes;
     segment.scratch_bytes = std::max(segment.scratch_bytes, round_up(context.work[i].scratch_bytes, 64));
-    const auto in_ring = [&](ValueId id) { return std::any_of(segment.rings.begin(), segment.rings.end(), [id](const Ring& ring) { return ring.value == id; }); };
+    const auto in_ring = [&](ValueId id) {
+      return std::any_of(segment.rings.begin(), segment.rings.end(),
+                         [id](const Ring& ring) { return ring.value == id; });
+    };
     for (const ValueId id : node.inputs)
-      if (id != kAbsent && !context.graph.value(id).constant && !in_ring(id)) segment.read_bytes += bytes_of(context.graph.value(id));
+      if (id != kAbsent && !context.graph.value(id).constant && !in_ring(id))
+        segment.read_bytes += bytes_of(context.graph.value(id));
     for (const ValueId id : node.outputs)
       if (id != kAbsent && !in_ring(id)) segment.written_bytes += bytes_of(context.graph.value(id));
   }
@@ -166,8 +175,10 @@ SegmentPlan plan_segment(const PlanContext& context, const SegmentChoice& choice
     step.row_end = 1;
     segment.steps.push_back({step});
   } else if (segment.kind != SegmentPlan::Kind::view) {
-    if (context.choices[static_cast<std::size_t>(choice.nodes.front())].by_rows()) plan_rows(context, segment, choice.rows_per_step, choice.predicted_us);
-    else plan_units(context, segment, context.threads);
+    if (context.choices[static_cast<std::size_t>(choice.nodes.front())].by_rows())
+      plan_rows(context, segment, choice.rows_per_step, choice.predicted_us);
+    else
+      plan_units(context, segment, context.threads);
   }
   count_traffic(context, segment);
   return segment;
@@ -201,7 +212,8 @@ void place_values(const PlanContext& context, Plan& plan) {
       const Node& node = graph.nodes[static_cast<std::size_t>(index)];
       for (const auto& ids : {node.inputs, node.outputs})
         for (const ValueId id : ids)
-          if (id != kAbsent) lifetimes[static_cast<std::size_t>(root_of(context, id))].touch(static_cast<std::int32_t>(s));
+          if (id != kAbsent)
+            lifetimes[static_cast<std::size_t>(root_of(context, id))].touch(static_cast<std::int32_t>(s));
     }
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     Storage& storage = plan.storage[i];
@@ -217,7 +229,7 @@ void place_values(const PlanContext& context, Plan& plan) {
   }
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     Storage& root = plan.storage[static_cast<std::size_t>(root_of(context, graph.outputs[i]))];
-    if (root.place != Place::nowhere) continue;   // an input, a constant or an earlier output: copied at the end
+    if (root.place != Place::nowhere) continue;  // an input, a constant or an earlier output: copied at the end
     root.place = Place::output;
     root.index = static_cast<std::int32_t>(i);
   }
@@ -231,7 +243,8 @@ void place_values(const PlanContext& context, Plan& plan) {
   for (std::size_t s = 0; s < plan.segments.size(); ++s) {
     SegmentPlan& segment = plan.segments[s];
     const auto at = static_cast<std::int32_t>(s);
-    const std::int64_t instances = segment.sharing == Sharing::images ? plan.threads : static_cast<std::int64_t>(segment.steps.size());
+    const std::int64_t instances =
+        segment.sharing == Sharing::images ? plan.threads : static_cast<std::int64_t>(segment.steps.size());
     for (Ring& ring : segment.rings) {
       plan.storage[static_cast<std::size_t>(ring.value)].place = Place::ring;
       ring.thread_stride = round_up(ring.bytes_a_thread(), 64);
@@ -287,7 +300,8 @@ Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& 
       if (candidate.arena_bytes <= options.memory_limit_bytes) return candidate;
       smallest = std::min(smallest, candidate.arena_bytes);
     }
-  fail(ErrorCode::resource_limit, "memory limit of {} bytes is too small for '{}': at least {} bytes are needed", options.memory_limit_bytes, graph.name, smallest);
+  fail(ErrorCode::resource_limit, "memory limit of {} bytes is too small for '{}': at least {} bytes are needed",
+       options.memory_limit_bytes, graph.name, smallest);
 }
 
 }  // namespace colonnade

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan: how a graph with known shapes runs on a machine. Segments, bands, steps, rings and arena offsets. A plain value made
-// by a pure function.
+// The plan: how a graph with known shapes runs on a machine. Segments, bands, steps, rings and arena offsets. A plain
+// value made by a pure function.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +17,28 @@ struct PlanOptions {
   Schedule schedule = Schedule::automatic;
   Math math = Math::fast;
   int threads = 1;
-  std::int64_t memory_limit_bytes = 0;   ///< 0: none
+  std::int64_t memory_limit_bytes = 0;  ///< 0: none
 };
 
 /// Where a value lives while the program runs.
 enum class Place : std::uint8_t { nowhere, constant, input, output, arena, ring };
 struct Storage {
   Place place = Place::nowhere;
-  ValueId root = kAbsent;        ///< the value whose bytes these are (itself, unless it is a view of another)
-  std::int32_t index = 0;        ///< which graph input or output
-  std::int64_t offset = 0;       ///< arena: bytes from its start
+  ValueId root = kAbsent;   ///< the value whose bytes these are (itself, unless it is a view of another)
+  std::int32_t index = 0;   ///< which graph input or output
+  std::int64_t offset = 0;  ///< arena: bytes from its start
   std::int64_t bytes = 0;
   bool operator==(const Storage&) const = default;
 };
 
-/// The live rows of a value inside its segment, one instance a thread, from `offset` on, `thread_stride` bytes apart. An
-/// instance holds, for each chunk, `head_rows` rows that are never recycled (the neighbour above reads them) and then the ring.
+/// The live rows of a value inside its segment, one instance a thread, from `offset` on, `thread_stride` bytes apart.
+/// An instance holds, for each chunk, `head_rows` rows that are never recycled (the neighbour above reads them) and
+/// then the ring.
 struct Ring {
   ValueId value = kAbsent;
   std::int64_t rows = 0;
   std::int64_t head_rows = 0;
-  std::int64_t row_bytes = 0;    ///< of one chunk and the widest strip
+  std::int64_t row_bytes = 0;  ///< of one chunk and the widest strip
   std::int64_t chunk_count = 1;
   std::int64_t offset = 0;
   std::int64_t thread_stride = 0;
@@ -45,22 +46,22 @@ struct Ring {
   bool operator==(const Ring&) const = default;
 };
 
-/// What one thread does next: run `node` for output rows [row_begin, row_end) (and one chunk of channels), or wait until the next
-/// thread has finished the rows of `node` below row_end.
+/// What one thread does next: run `node` for output rows [row_begin, row_end) (and one chunk of channels), or wait
+/// until the next thread has finished the rows of `node` below row_end.
 struct Step {
   enum class Kind : std::uint8_t { run, wait };
   Kind kind = Kind::run;
-  bool publish = false;          ///< the thread above waits for rows of this node
-  std::int32_t node = 0;         ///< index into Graph::nodes
+  bool publish = false;   ///< the thread above waits for rows of this node
+  std::int32_t node = 0;  ///< index into Graph::nodes
   std::int32_t row_begin = 0;
   std::int32_t row_end = 0;
-  std::int32_t chunk = -1;       ///< -1: all channels
+  std::int32_t chunk = -1;  ///< -1: all channels
   bool operator==(const Step&) const = default;
 };
 
-/// Nodes that run chunk by chunk of channels within a step: the first expands (its output channels are cut), the last contracts
-/// (its input channels are cut and it accumulates), those between work channel by channel. A single node: its output
-/// channels are divided among the threads.
+/// Nodes that run chunk by chunk of channels within a step: the first expands (its output channels are cut), the last
+/// contracts (its input channels are cut and it accumulates), those between work channel by channel. A single node: its
+/// output channels are divided among the threads.
 struct ChunkGroup {
   std::vector<std::int32_t> nodes;
   std::int64_t channels = 0;
@@ -78,30 +79,30 @@ struct SegmentPlan {
   std::vector<std::int32_t> nodes;
   Sharing sharing = Sharing::single;
   std::int64_t images = 1;
-  std::int64_t rows_per_step = 0;            ///< of the last node
+  std::int64_t rows_per_step = 0;  ///< of the last node
   std::vector<ChunkGroup> chunk_groups;
-  std::vector<std::vector<Step>> steps;      ///< one list a thread; one list in all when images are shared
-  std::vector<Interval> bands;               ///< rows of the last node, one a thread
-  std::vector<std::vector<Interval>> strips; ///< [strip][node]: output columns, halo included; empty: full width
+  std::vector<std::vector<Step>> steps;       ///< one list a thread; one list in all when images are shared
+  std::vector<Interval> bands;                ///< rows of the last node, one a thread
+  std::vector<std::vector<Interval>> strips;  ///< [strip][node]: output columns, halo included; empty: full width
   std::vector<Ring> rings;
-  std::int64_t scratch_offset = 0;           ///< arena bytes for kernels' workspaces, `scratch_bytes` a thread
+  std::int64_t scratch_offset = 0;  ///< arena bytes for kernels' workspaces, `scratch_bytes` a thread
   std::int64_t scratch_bytes = 0;
   std::string ends_because;
   double predicted_us = 0;
   double flop = 0;
-  std::int64_t ring_bytes = 0;               ///< of one thread
+  std::int64_t ring_bytes = 0;  ///< of one thread
   std::int64_t weights_bytes = 0;
-  std::int64_t read_bytes = 0;               ///< whole tensors read
-  std::int64_t written_bytes = 0;            ///< whole tensors written
-  std::int64_t halo_rows = 0;                ///< rows kept in heads for the neighbouring band, all tensors
+  std::int64_t read_bytes = 0;     ///< whole tensors read
+  std::int64_t written_bytes = 0;  ///< whole tensors written
+  std::int64_t halo_rows = 0;      ///< rows kept in heads for the neighbouring band, all tensors
 };
 
 struct Plan {
   PlanOptions options;
   int threads = 1;
-  std::vector<KernelChoice> choices;         ///< one a node
+  std::vector<KernelChoice> choices;  ///< one a node
   std::vector<SegmentPlan> segments;
-  std::vector<Storage> storage;              ///< one a value
+  std::vector<Storage> storage;  ///< one a value
   std::int64_t arena_bytes = 0;
   double flop = 0;
 };
@@ -110,8 +111,8 @@ struct Plan {
 /// the arena cannot stay within options.memory_limit_bytes.
 Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& options);
 
-/// Throws Error{internal} when the plan would read a row that was never written or already overwritten, write a row twice, or
-/// overlap live memory.
+/// Throws Error{internal} when the plan would read a row that was never written or already overwritten, write a row
+/// twice, or overlap live memory.
 void verify(const Plan& plan, const Graph& graph);
 
 /// A line or two a segment, golden in tests.

@@ -19,13 +19,16 @@ std::string_view word(Sharing sharing) {
   return kWords[static_cast<std::size_t>(sharing)];
 }
 
-void print_node(std::string& text, const Plan& plan, const Graph& graph, const SegmentPlan& segment, std::int32_t index) {
+void print_node(std::string& text, const Plan& plan, const Graph& graph, const SegmentPlan& segment,
+                std::int32_t index) {
   const auto out = std::back_inserter(text);
   const Node& node = graph.nodes[static_cast<std::size_t>(index)];
   const Value& value = graph.value(node.outputs[0]);
   const Storage& storage = plan.storage[static_cast<std::size_t>(node.outputs[0])];
-  fmt::format_to(out, "    {} {} %{} {}", name_of(plan.choices[static_cast<std::size_t>(index)].family), name_of(node.op), value.name, to_text(value.type));
-  const auto ring = std::find_if(segment.rings.begin(), segment.rings.end(), [&](const Ring& candidate) { return candidate.value == node.outputs[0]; });
+  fmt::format_to(out, "    {} {} %{} {}", name_of(plan.choices[static_cast<std::size_t>(index)].family),
+                 name_of(node.op), value.name, to_text(value.type));
+  const auto ring = std::find_if(segment.rings.begin(), segment.rings.end(),
+                                 [&](const Ring& candidate) { return candidate.value == node.outputs[0]; });
   if (ring != segment.rings.end()) {
     fmt::format_to(out, " ring {} rows of {} bytes", ring->rows, ring->row_bytes);
     if (ring->chunk_count > 1) fmt::format_to(out, " in {} chunks", ring->chunk_count);
@@ -35,7 +38,8 @@ void print_node(std::string& text, const Plan& plan, const Graph& graph, const S
   } else if (storage.place == Place::output) {
     fmt::format_to(out, " output {}", storage.index);
   }
-  if (const std::string& reason = plan.choices[static_cast<std::size_t>(index)].reason; !reason.empty()) fmt::format_to(out, " ({})", reason);
+  if (const std::string& reason = plan.choices[static_cast<std::size_t>(index)].reason; !reason.empty())
+    fmt::format_to(out, " ({})", reason);
   text += '\n';
 }
 
@@ -43,7 +47,9 @@ void print_node(std::string& text, const Plan& plan, const Graph& graph, const S
 
 std::string to_text(const Plan& plan, const Graph& graph) {
   std::string text = fmt::format("plan of '{}': {} segments, {} threads, arena {} bytes\n", graph.name,
-                                 std::count_if(plan.segments.begin(), plan.segments.end(), [](const SegmentPlan& s) { return s.kind != SegmentPlan::Kind::view; }), plan.threads, plan.arena_bytes);
+                                 std::count_if(plan.segments.begin(), plan.segments.end(),
+                                               [](const SegmentPlan& s) { return s.kind != SegmentPlan::Kind::view; }),
+                                 plan.threads, plan.arena_bytes);
   for (const SegmentPlan& segment : plan.segments) {
     const auto out = std::back_inserter(text);
     fmt::format_to(out, "  {}: {} nodes, {}", word(segment.kind), segment.nodes.size(), word(segment.sharing));
@@ -52,8 +58,11 @@ std::string to_text(const Plan& plan, const Graph& graph) {
     if (!segment.strips.empty()) fmt::format_to(out, ", {} strips", segment.strips.size());
     for (const Interval& band : segment.bands)
       if (segment.bands.size() > 1) fmt::format_to(out, " [{},{})", band.begin, band.end);
-    fmt::format_to(out, ", rings {} bytes a thread, halo {} rows; {}\n", segment.ring_bytes, segment.halo_rows, segment.ends_because);
-    for (const ChunkGroup& group : segment.chunk_groups) fmt::format_to(out, "    chunks of {} of {} channels, {} nodes\n", group.chunk_channels, group.channels, group.nodes.size());
+    fmt::format_to(out, ", rings {} bytes a thread, halo {} rows; {}\n", segment.ring_bytes, segment.halo_rows,
+                   segment.ends_because);
+    for (const ChunkGroup& group : segment.chunk_groups)
+      fmt::format_to(out, "    chunks of {} of {} channels, {} nodes\n", group.chunk_channels, group.channels,
+                     group.nodes.size());
     for (const std::int32_t node : segment.nodes) print_node(text, plan, graph, segment, node);
   }
   return text;

@@ -19,10 +19,10 @@ struct RowMap {
 struct RowNode {
   bool by_rows = false;
   std::int64_t images = 1;
-  std::int64_t rows = 1;             ///< output rows; for whole-tensor kernels the units their threads share
+  std::int64_t rows = 1;  ///< output rows; for whole-tensor kernels the units their threads share
   std::int64_t granularity = 1;
-  std::int64_t row_bytes = 0;        ///< of an output row
-  std::vector<RowMap> inputs;        ///< one a node input
+  std::int64_t row_bytes = 0;  ///< of an output row
+  std::vector<RowMap> inputs;  ///< one a node input
 };
 
 std::vector<RowNode> row_nodes(const Graph& graph, const std::vector<KernelChoice>& choices);

@@ -61,11 +61,18 @@ Rows balanced_starts(const LocalSegment& segment, double fraction) {
 class Walk {
  public:
   Walk(const LocalSegment& segment, const Rows& begins, const Rows& ends, const Rows& heads, std::int64_t rows_per_step)
-      : segment_(segment), ends_(ends), heads_(heads), begins_(begins), done_(begins), waited_(ends), live_(begins.size(), 0) {
+      : segment_(segment),
+        ends_(ends),
+        heads_(heads),
+        begins_(begins),
+        done_(begins),
+        waited_(ends),
+        live_(begins.size(), 0) {
     std::int64_t sink_rows = 1;
     for (const LocalNode& node : segment.nodes)
       if (node.consumers.empty()) sink_rows = std::max(sink_rows, node.rows);
-    for (const LocalNode& node : segment.nodes) quanta_.push_back(round_up(ceil_div(node.rows * rows_per_step, sink_rows), node.granularity));
+    for (const LocalNode& node : segment.nodes)
+      quanta_.push_back(round_up(ceil_div(node.rows * rows_per_step, sink_rows), node.granularity));
   }
 
   /// Computes the rows of a node below `upto`, at most its share of a step at a time, so that no ring has to hold more.
@@ -116,8 +123,10 @@ class Walk {
       const auto p = static_cast<std::size_t>(group.nodes[k - 1]);
       std::int64_t needed = done_[p];
       for (const LocalInput& input : node.inputs)
-        if (input.producer == group.nodes[k - 1] && targets[k] > 0) needed = std::max(needed, needed_end(input, targets[k]));
-      targets[k - 1] = std::max(done_[p], std::min(round_up(std::min(needed, ends_[p]), segment_.nodes[p].granularity), ends_[p]));
+        if (input.producer == group.nodes[k - 1] && targets[k] > 0)
+          needed = std::max(needed, needed_end(input, targets[k]));
+      targets[k - 1] =
+          std::max(done_[p], std::min(round_up(std::min(needed, ends_[p]), segment_.nodes[p].granularity), ends_[p]));
     }
     for (std::size_t k = 0; k < group.nodes.size(); ++k)
       for (const LocalInput& input : segment_.nodes[static_cast<std::size_t>(group.nodes[k])].inputs)
@@ -127,9 +136,11 @@ class Walk {
     wait_for_chunks(group, targets);
     for (std::int64_t chunk = 0; chunk < group.count(); ++chunk)
       for (std::size_t k = 0; k < group.nodes.size(); ++k)
-        if (targets[k] > done_[static_cast<std::size_t>(group.nodes[k])]) emit(group.nodes[k], targets[k], static_cast<std::int32_t>(chunk));
+        if (targets[k] > done_[static_cast<std::size_t>(group.nodes[k])])
+          emit(group.nodes[k], targets[k], static_cast<std::int32_t>(chunk));
     for (std::size_t k = 0; k < group.nodes.size(); ++k)
-      if (targets[k] > done_[static_cast<std::size_t>(group.nodes[k])]) advance(static_cast<std::size_t>(group.nodes[k]), targets[k]);
+      if (targets[k] > done_[static_cast<std::size_t>(group.nodes[k])])
+        advance(static_cast<std::size_t>(group.nodes[k]), targets[k]);
   }
 
   /// Rows of chunked producers that lie in the next band.
@@ -137,7 +148,8 @@ class Walk {
     for (std::size_t k = 1; k < group.nodes.size(); ++k)
       for (const LocalInput& input : segment_.nodes[static_cast<std::size_t>(group.nodes[k])].inputs) {
         const auto p = static_cast<std::size_t>(input.producer);
-        if (input.producer != group.nodes[k - 1] || targets[k] <= done_[static_cast<std::size_t>(group.nodes[k])]) continue;
+        if (input.producer != group.nodes[k - 1] || targets[k] <= done_[static_cast<std::size_t>(group.nodes[k])])
+          continue;
         const std::int64_t needed = needed_end(input, targets[k]);
         if (needed <= waited_[p]) continue;
         waited_[p] = needed;
@@ -192,7 +204,8 @@ std::vector<std::int32_t> sinks_of(const LocalSegment& segment) {
 }
 
 /// Walks rows [begins, ends) to the end, or `max_steps` steps.
-void walk_down(Walk& walk, const LocalSegment& segment, const Rows& ends, std::int64_t rows_per_step, std::int64_t max_steps) {
+void walk_down(Walk& walk, const LocalSegment& segment, const Rows& ends, std::int64_t rows_per_step,
+               std::int64_t max_steps) {
   const auto sinks = sinks_of(segment);
   std::int64_t largest = 0;
   for (const std::int32_t sink : sinks) {
@@ -224,7 +237,8 @@ Rows head_rows_of(const LocalSegment& segment, const Rows& starts) {
 
 }  // namespace
 
-std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::int64_t bands, std::int64_t rows_per_step) {
+std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::int64_t bands,
+                                            std::int64_t rows_per_step) {
   const std::size_t count = segment.nodes.size();
   std::vector<Rows> starts{Rows(count, 0)};
   for (std::int64_t band = 1; band < bands; ++band)
@@ -234,7 +248,8 @@ std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::in
   starts.push_back(all);
 
   std::vector<Rows> heads{Rows(count, 0)};
-  for (std::int64_t band = 1; band < bands; ++band) heads.push_back(head_rows_of(segment, starts[static_cast<std::size_t>(band)]));
+  for (std::int64_t band = 1; band < bands; ++band)
+    heads.push_back(head_rows_of(segment, starts[static_cast<std::size_t>(band)]));
   for (std::size_t band = 0; band < static_cast<std::size_t>(bands); ++band)
     for (std::size_t i = 0; i < count; ++i)
       if (starts[band][i] + std::max<std::int64_t>(1, heads[band][i]) > starts[band + 1][i]) return std::nullopt;
@@ -250,7 +265,8 @@ std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::in
     result.step_count = std::max(result.step_count, static_cast<std::int64_t>(result.steps.back().size()));
     for (std::size_t i = 0; i < count; ++i) {
       if (segment.nodes[i].whole) continue;
-      result.ring_rows[i] = std::max(result.ring_rows[i], std::min(walk.live()[i], starts[band + 1][i] - starts[band][i]));
+      result.ring_rows[i] =
+          std::max(result.ring_rows[i], std::min(walk.live()[i], starts[band + 1][i] - starts[band][i]));
       result.head_rows[i] = std::max(result.head_rows[i], heads[band][i]);
     }
   }

@@ -19,35 +19,36 @@ struct LocalInput {
 
 /// One segment as the scheduler sees it; nodes in topological order, indices local to the segment.
 struct LocalNode {
-  std::int32_t node = 0;             ///< index into Graph::nodes
+  std::int32_t node = 0;  ///< index into Graph::nodes
   std::int64_t rows = 0;
   std::int64_t granularity = 1;
-  double weight = 1;                 ///< share of the work, for balancing bands
-  bool whole = false;                ///< its output is kept as a whole tensor
+  double weight = 1;   ///< share of the work, for balancing bands
+  bool whole = false;  ///< its output is kept as a whole tensor
   std::int32_t chunk_group = -1;
-  std::int64_t inner_bytes = 0;      ///< read from nodes of the segment, all rows
-  std::int64_t outer_bytes = 0;      ///< read from whole tensors made elsewhere
+  std::int64_t inner_bytes = 0;  ///< read from nodes of the segment, all rows
+  std::int64_t outer_bytes = 0;  ///< read from whole tensors made elsewhere
   std::vector<LocalInput> inputs;
   std::vector<std::int32_t> consumers;
 };
 
 struct LocalSegment {
   std::vector<LocalNode> nodes;
-  std::vector<ChunkGroup> chunk_groups;          ///< with local node indices
+  std::vector<ChunkGroup> chunk_groups;  ///< with local node indices
 };
 
 struct ScheduleResult {
-  std::vector<std::vector<Step>> steps;          ///< a list a band, node indices are Graph's
-  std::vector<Interval> bands;                   ///< of the last node
-  std::vector<std::int64_t> ring_rows;           ///< per local node; 0 where whole
+  std::vector<std::vector<Step>> steps;  ///< a list a band, node indices are Graph's
+  std::vector<Interval> bands;           ///< of the last node
+  std::vector<std::int64_t> ring_rows;   ///< per local node; 0 where whole
   std::vector<std::int64_t> head_rows;
-  std::int64_t step_count = 0;                   ///< of the longest list
+  std::int64_t step_count = 0;  ///< of the longest list
 };
 
-/// Walks `bands` bands of the segment, `rows_per_step` rows of its largest sink at a time. Skewed bands: each node's rows are cut
-/// where no row above is needed below (techniques: point-to-point flags instead of recomputed halos), so the upper band needs
-/// only the first rows of the lower. Nothing when a band would be too small for that.
-std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::int64_t bands, std::int64_t rows_per_step);
+/// Walks `bands` bands of the segment, `rows_per_step` rows of its largest sink at a time. Skewed bands: each node's
+/// rows are cut where no row above is needed below (techniques: point-to-point flags instead of recomputed halos), so
+/// the upper band needs only the first rows of the lower. Nothing when a band would be too small for that.
+std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::int64_t bands,
+                                            std::int64_t rows_per_step);
 
 /// Ring rows that `rows_per_step` needs, from the first few steps of a band in the middle: cheap, for the cost model.
 std::vector<std::int64_t> estimate_ring_rows(const LocalSegment& segment, std::int64_t rows_per_step);

@@ -12,7 +12,7 @@ namespace colonnade {
 namespace {
 
 constexpr std::size_t kMaxSegmentNodes = 40;
-constexpr double kMinGain = 0.97;   // columns must be predicted this much faster than layers
+constexpr double kMinGain = 0.97;  // columns must be predicted this much faster than layers
 
 /// Topological order that goes on with row-wise nodes while any is ready, then takes the oldest other node.
 std::vector<std::int32_t> row_first_order(const PlanContext& context) {
@@ -51,14 +51,16 @@ std::string refusal(const PlanContext& context, const std::vector<std::int32_t>&
     if (family == Family::view) return "the next operator reshapes";
     return family == Family::island ? "the next operator is an island" : "the next operator needs all rows";
   }
-  if (context.rows[i].images != context.rows[static_cast<std::size_t>(members.front())].images) return "the number of images changes";
+  if (context.rows[i].images != context.rows[static_cast<std::size_t>(members.front())].images)
+    return "the number of images changes";
   for (std::size_t k = 0; k < candidate.inputs.size(); ++k) {
     const ValueId id = candidate.inputs[k];
     if (id == kAbsent) continue;
     const std::int32_t producer = context.producer[static_cast<std::size_t>(id)];
     if (producer < 0 || std::find(members.begin(), members.end(), producer) == members.end()) continue;
     if (context.rows[i].inputs[k].whole()) return "the next operator needs all rows";
-    if (context.choices[static_cast<std::size_t>(producer)].family == Family::to_channels_first) return "its output leaves the engine's layout";
+    if (context.choices[static_cast<std::size_t>(producer)].family == Family::to_channels_first)
+      return "its output leaves the engine's layout";
   }
   return {};
 }
@@ -114,7 +116,8 @@ std::vector<std::int64_t> step_candidates(std::int64_t rows) {
 LocalSegment local_segment(const PlanContext& context, const std::vector<std::int32_t>& nodes, bool chunks) {
   LocalSegment segment;
   std::vector<std::int32_t> local(context.graph.nodes.size(), -1);
-  for (std::size_t i = 0; i < nodes.size(); ++i) local[static_cast<std::size_t>(nodes[i])] = static_cast<std::int32_t>(i);
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    local[static_cast<std::size_t>(nodes[i])] = static_cast<std::int32_t>(i);
   for (const std::int32_t index : nodes) {
     const auto i = static_cast<std::size_t>(index);
     const Node& node = context.graph.nodes[i];
@@ -136,8 +139,10 @@ LocalSegment local_segment(const PlanContext& context, const std::vector<std::in
     entry.whole = context.is_output[out];
     for (const std::int32_t consumer : context.consumers[out]) {
       const std::int32_t inside = local[static_cast<std::size_t>(consumer)];
-      if (inside < 0) entry.whole = true;
-      else if (entry.consumers.empty() || entry.consumers.back() != inside) entry.consumers.push_back(inside);
+      if (inside < 0)
+        entry.whole = true;
+      else if (entry.consumers.empty() || entry.consumers.back() != inside)
+        entry.consumers.push_back(inside);
     }
     segment.nodes.push_back(std::move(entry));
   }
@@ -145,7 +150,8 @@ LocalSegment local_segment(const PlanContext& context, const std::vector<std::in
   return segment;
 }
 
-double segment_cost(const PlanContext& context, const LocalSegment& segment, std::int64_t rows_per_step, std::int64_t strips, double recomputed) {
+double segment_cost(const PlanContext& context, const LocalSegment& segment, std::int64_t rows_per_step,
+                    std::int64_t strips, double recomputed) {
   const auto live = estimate_ring_rows(segment, rows_per_step);
   std::int64_t sink_rows = 1, resident = 0;
   for (std::size_t i = 0; i < segment.nodes.size(); ++i) {
@@ -163,11 +169,13 @@ double segment_cost(const PlanContext& context, const LocalSegment& segment, std
     images = context.rows[n].images;
     NodeTraffic traffic;
     traffic.rows = node.rows;
-    traffic.rows_per_step = std::min(node.rows, round_up(ceil_div(node.rows * rows_per_step, sink_rows), node.granularity));
+    traffic.rows_per_step =
+        std::min(node.rows, round_up(ceil_div(node.rows * rows_per_step, sink_rows), node.granularity));
     traffic.live_rows = node.whole ? 0 : live[i];
     traffic.strips = strips;
     traffic.recomputed = recomputed;
-    traffic.chunks = node.chunk_group < 0 ? 1 : segment.chunk_groups[static_cast<std::size_t>(node.chunk_group)].count();
+    traffic.chunks =
+        node.chunk_group < 0 ? 1 : segment.chunk_groups[static_cast<std::size_t>(node.chunk_group)].count();
     traffic.written_bytes = images * node.rows * context.rows[n].row_bytes;
     traffic.inner_bytes = node.inner_bytes;
     traffic.outer_bytes = node.outer_bytes;
@@ -209,14 +217,20 @@ std::vector<SegmentChoice> choose_segments(const PlanContext& context) {
   std::vector<SegmentChoice> segments;
   for (std::size_t end = count; end > 0; end = from[end]) {
     SegmentChoice segment;
-    segment.nodes.assign(order.begin() + static_cast<std::ptrdiff_t>(from[end]), order.begin() + static_cast<std::ptrdiff_t>(end));
+    segment.nodes.assign(order.begin() + static_cast<std::ptrdiff_t>(from[end]),
+                         order.begin() + static_cast<std::ptrdiff_t>(end));
     segment.rows_per_step = choice[end].rows_per_step;
     segment.predicted_us = choice[end].cost;
-    if (end == count) segment.ends_because = "the graph ends";
-    else if (const std::string why = refusal(context, segment.nodes, order[end]); !why.empty()) segment.ends_because = why;
-    else if (context.options.schedule == Schedule::layers) segment.ends_because = "one operator after another was asked for";
-    else if (segment.nodes.size() >= kMaxSegmentNodes) segment.ends_because = "longest segment";
-    else segment.ends_because = "a cut here is predicted faster";
+    if (end == count)
+      segment.ends_because = "the graph ends";
+    else if (const std::string why = refusal(context, segment.nodes, order[end]); !why.empty())
+      segment.ends_because = why;
+    else if (context.options.schedule == Schedule::layers)
+      segment.ends_because = "one operator after another was asked for";
+    else if (segment.nodes.size() >= kMaxSegmentNodes)
+      segment.ends_because = "longest segment";
+    else
+      segment.ends_because = "a cut here is predicted faster";
     segments.push_back(std::move(segment));
   }
   std::reverse(segments.begin(), segments.end());

@@ -16,10 +16,10 @@ struct PlanContext {
   std::vector<KernelChoice> choices;
   std::vector<RowNode> rows;
   std::vector<NodeWork> work;
-  std::vector<std::int32_t> producer;                     ///< per value: node, or -1
-  std::vector<std::vector<std::int32_t>> consumers;       ///< per value: nodes
-  std::vector<bool> is_output;                            ///< per value: leaves the graph (itself or through a view)
-  std::int64_t min_strips = 1;                            ///< cut segments in at least so many strips where that can be done
+  std::vector<std::int32_t> producer;                ///< per value: node, or -1
+  std::vector<std::vector<std::int32_t>> consumers;  ///< per value: nodes
+  std::vector<bool> is_output;                       ///< per value: leaves the graph (itself or through a view)
+  std::int64_t min_strips = 1;                       ///< cut segments in at least so many strips where that can be done
 };
 
 PlanContext make_context(const Graph& graph, const Topology& topology, const PlanOptions& options);
@@ -38,8 +38,8 @@ std::vector<SegmentChoice> choose_segments(const PlanContext& context);
 LocalSegment local_segment(const PlanContext& context, const std::vector<std::int32_t>& nodes, bool chunks);
 
 /// Cost of running `nodes` as one segment with the given step, one candidate of the planner.
-double segment_cost(const PlanContext& context, const LocalSegment& segment, std::int64_t rows_per_step, std::int64_t strips = 1,
-                    double recomputed = 1);
+double segment_cost(const PlanContext& context, const LocalSegment& segment, std::int64_t rows_per_step,
+                    std::int64_t strips = 1, double recomputed = 1);
 
 /// Rows per step worth trying for a segment that ends in `rows` rows.
 std::vector<std::int64_t> step_candidates(std::int64_t rows);

@@ -14,13 +14,14 @@ namespace {
 /// What one thread's instance of a ring holds: per chunk and slot the row, or -1; heads likewise.
 struct RingState {
   const Ring* ring = nullptr;
-  std::vector<std::int32_t> starts;                         ///< of each band
-  std::vector<std::vector<std::int64_t>> slots, heads;      ///< [band * chunks + chunk][slot]
+  std::vector<std::int32_t> starts;                     ///< of each band
+  std::vector<std::vector<std::int64_t>> slots, heads;  ///< [band * chunks + chunk][slot]
 };
 
 class Replay {
  public:
-  Replay(const Plan& plan, const Graph& graph, const std::vector<RowNode>& rows, const SegmentPlan& segment) : plan_(plan), graph_(graph), rows_(rows), segment_(segment) {
+  Replay(const Plan& plan, const Graph& graph, const std::vector<RowNode>& rows, const SegmentPlan& segment)
+      : plan_(plan), graph_(graph), rows_(rows), segment_(segment) {
     for (const Ring& ring : segment.rings) add(ring);
   }
 
@@ -40,7 +41,7 @@ class Replay {
   }
 
  private:
-  using Key = std::pair<std::size_t, std::int32_t>;   // band, node
+  using Key = std::pair<std::size_t, std::int32_t>;  // band, node
 
   void add(const Ring& ring) {
     RingState state;
@@ -53,7 +54,8 @@ class Replay {
           break;
         }
     const std::size_t count = segment_.steps.size() * static_cast<std::size_t>(ring.chunk_count);
-    state.slots.assign(count, std::vector<std::int64_t>(static_cast<std::size_t>(std::max<std::int64_t>(1, ring.rows)), -1));
+    state.slots.assign(count,
+                       std::vector<std::int64_t>(static_cast<std::size_t>(std::max<std::int64_t>(1, ring.rows)), -1));
     state.heads.assign(count, std::vector<std::int64_t>(static_cast<std::size_t>(ring.head_rows), -1));
     rings_[ring.value] = std::move(state);
   }
@@ -68,11 +70,15 @@ class Replay {
     if (band + 1 < state.starts.size() && row >= state.starts[band + 1]) {
       ++band;
       const std::int64_t in_head = row - state.starts[band];
-      if (in_head >= state.ring->head_rows) fail(ErrorCode::internal, "plan: row {} of '{}' is beyond the next band's head", row, graph_.value(state.ring->value).name);
+      if (in_head >= state.ring->head_rows)
+        fail(ErrorCode::internal, "plan: row {} of '{}' is beyond the next band's head", row,
+             graph_.value(state.ring->value).name);
     }
-    const auto index = band * static_cast<std::size_t>(state.ring->chunk_count) + static_cast<std::size_t>(state.ring->chunk_count > 1 ? chunk : 0);
+    const auto index = band * static_cast<std::size_t>(state.ring->chunk_count) +
+                       static_cast<std::size_t>(state.ring->chunk_count > 1 ? chunk : 0);
     const std::int64_t in_head = row - state.starts[band];
-    if (band > 0 && in_head >= 0 && in_head < state.ring->head_rows) return state.heads[index][static_cast<std::size_t>(in_head)];
+    if (band > 0 && in_head >= 0 && in_head < state.ring->head_rows)
+      return state.heads[index][static_cast<std::size_t>(in_head)];
     return state.slots[index][static_cast<std::size_t>(row % static_cast<std::int64_t>(state.slots[index].size()))];
   }
 
@@ -90,10 +96,13 @@ class Replay {
       const auto found = id == kAbsent ? rings_.end() : rings_.find(id);
       if (found == rings_.end()) continue;
       const RowMap& map = rows_[static_cast<std::size_t>(step.node)].inputs[k];
-      if (map.whole()) fail(ErrorCode::internal, "plan: node '{}' needs all rows of ring '{}'", node.name, graph_.value(id).name);
-      for (std::int64_t row = map.begin[static_cast<std::size_t>(step.row_begin)]; row < map.end[static_cast<std::size_t>(step.row_end - 1)]; ++row)
+      if (map.whole())
+        fail(ErrorCode::internal, "plan: node '{}' needs all rows of ring '{}'", node.name, graph_.value(id).name);
+      for (std::int64_t row = map.begin[static_cast<std::size_t>(step.row_begin)];
+           row < map.end[static_cast<std::size_t>(step.row_end - 1)]; ++row)
         if (slot(found->second, band, row, std::max(0, step.chunk)) != row)
-          fail(ErrorCode::internal, "plan: node '{}' rows [{},{}) reads row {} of '{}', which is not there", node.name, step.row_begin, step.row_end, row, graph_.value(id).name);
+          fail(ErrorCode::internal, "plan: node '{}' rows [{},{}) reads row {} of '{}', which is not there", node.name,
+               step.row_begin, step.row_end, row, graph_.value(id).name);
     }
   }
 
@@ -101,7 +110,8 @@ class Replay {
     const ValueId out = graph_.nodes[static_cast<std::size_t>(step.node)].outputs[0];
     const auto found = rings_.find(out);
     if (found != rings_.end())
-      for (std::int64_t row = step.row_begin; row < step.row_end; ++row) slot(found->second, band, row, std::max(0, step.chunk)) = row;
+      for (std::int64_t row = step.row_begin; row < step.row_end; ++row)
+        slot(found->second, band, row, std::max(0, step.chunk)) = row;
     done_[{band, step.node}] = std::max<std::int64_t>(done_[{band, step.node}], step.row_end);
   }
 
@@ -118,17 +128,23 @@ void check_coverage(const Graph& graph, const std::vector<RowNode>& rows, const 
   std::map<std::int32_t, std::map<std::int32_t, std::vector<Interval>>> done;
   for (const auto& steps : segment.steps)
     for (const Step& step : steps)
-      if (step.kind == Step::Kind::run) done[step.node][segment.sharing == Sharing::channels ? 0 : step.chunk].push_back({step.row_begin, step.row_end});
+      if (step.kind == Step::Kind::run)
+        done[step.node][segment.sharing == Sharing::channels ? 0 : step.chunk].push_back(
+            {step.row_begin, step.row_end});
   if (segment.sharing == Sharing::channels) return;
   for (auto& [node, chunks] : done)
     for (auto& [chunk, intervals] : chunks) {
       std::sort(intervals.begin(), intervals.end(), [](Interval a, Interval b) { return a.begin < b.begin; });
       std::int64_t next = 0;
       for (const Interval& interval : intervals) {
-        if (interval.begin != next) fail(ErrorCode::internal, "plan: node '{}' computes row {} {}", graph.nodes[static_cast<std::size_t>(node)].name, next, interval.begin > next ? "never" : "twice");
+        if (interval.begin != next)
+          fail(ErrorCode::internal, "plan: node '{}' computes row {} {}",
+               graph.nodes[static_cast<std::size_t>(node)].name, next, interval.begin > next ? "never" : "twice");
         next = interval.end;
       }
-      if (next != rows[static_cast<std::size_t>(node)].rows) fail(ErrorCode::internal, "plan: node '{}' stops at row {}", graph.nodes[static_cast<std::size_t>(node)].name, next);
+      if (next != rows[static_cast<std::size_t>(node)].rows)
+        fail(ErrorCode::internal, "plan: node '{}' stops at row {}", graph.nodes[static_cast<std::size_t>(node)].name,
+             next);
     }
 }
 
@@ -139,7 +155,8 @@ void verify(const Plan& plan, const Graph& graph) {
   std::vector<bool> planned(graph.nodes.size(), false);
   for (const SegmentPlan& segment : plan.segments) {
     for (const std::int32_t node : segment.nodes) {
-      if (planned[static_cast<std::size_t>(node)]) fail(ErrorCode::internal, "plan: node '{}' runs twice", graph.nodes[static_cast<std::size_t>(node)].name);
+      if (planned[static_cast<std::size_t>(node)])
+        fail(ErrorCode::internal, "plan: node '{}' runs twice", graph.nodes[static_cast<std::size_t>(node)].name);
       planned[static_cast<std::size_t>(node)] = true;
     }
     if (segment.kind == SegmentPlan::Kind::view || segment.kind == SegmentPlan::Kind::island) continue;

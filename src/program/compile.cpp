@@ -46,7 +46,9 @@ std::vector<ChunkInfo> chunk_infos(const Graph& graph, const Plan& plan) {
   for (const SegmentPlan& segment : plan.segments)
     for (const ChunkGroup& group : segment.chunk_groups)
       for (std::size_t i = 0; i < group.nodes.size(); ++i) {
-        const ChunkRole role = i == 0 ? ChunkRole::output : i + 1 == group.nodes.size() ? ChunkRole::input : ChunkRole::both;
+        const ChunkRole role = i == 0                        ? ChunkRole::output
+                               : i + 1 == group.nodes.size() ? ChunkRole::input
+                                                             : ChunkRole::both;
         infos[static_cast<std::size_t>(group.nodes[i])] = {role, group.channels, group.chunk_channels};
       }
   return infos;
@@ -54,7 +56,8 @@ std::vector<ChunkInfo> chunk_infos(const Graph& graph, const Plan& plan) {
 
 class Compiler {
  public:
-  Compiler(const Graph& graph, const Plan& plan, kernels::Isa isa, WeightStore& weights) : graph_(graph), plan_(plan), isa_(isa), weights_(weights), program_(std::make_shared<Program>()) {}
+  Compiler(const Graph& graph, const Plan& plan, kernels::Isa isa, WeightStore& weights)
+      : graph_(graph), plan_(plan), isa_(isa), weights_(weights), program_(std::make_shared<Program>()) {}
 
   std::shared_ptr<const Program> run() {
     program_->threads = plan_.threads;
@@ -76,7 +79,8 @@ class Compiler {
     }
     for (const ValueId id : graph_.outputs) {
       const Value& value = graph_.value(id);
-      if (!value.type.is_static()) fail(ErrorCode::unsupported, "output '{}': its shape {} depends on data", value.name, to_text(value.type));
+      if (!value.type.is_static())
+        fail(ErrorCode::unsupported, "output '{}': its shape {} depends on data", value.name, to_text(value.type));
       program_->output_types.push_back(value.type.dtype);
       program_->output_shapes.push_back(value.type.static_shape());
     }
@@ -86,7 +90,16 @@ class Compiler {
     const auto chunks = chunk_infos(graph_, plan_);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
-      const LowerContext context{graph_, node, plan_.choices[i].family, chunks[i], isa_, weights_, program_->owned, program_->weights_bytes, program_->islands, plan_.choices[i].reason};
+      const LowerContext context{graph_,
+                                 node,
+                                 plan_.choices[i].family,
+                                 chunks[i],
+                                 isa_,
+                                 weights_,
+                                 program_->owned,
+                                 program_->weights_bytes,
+                                 program_->islands,
+                                 plan_.choices[i].reason};
       program_->ops.push_back(lower(context));
       program_->op_names.push_back(node.name);
       program_->op_kinds.push_back(name_of(node.op));
@@ -111,10 +124,13 @@ class Compiler {
       view.width = static_cast<std::int32_t>(shape.width);
     }
     switch (storage.place) {
-      case Place::nowhere: case Place::ring: break;
+      case Place::nowhere:
+      case Place::ring: break;
       case Place::arena: view.offset = storage.offset; break;
       case Place::input: view.base = Program::kFirstInput + storage.index; break;
-      case Place::output: view.base = Program::kFirstInput + static_cast<std::int32_t>(graph_.inputs.size()) + storage.index; break;
+      case Place::output:
+        view.base = Program::kFirstInput + static_cast<std::int32_t>(graph_.inputs.size()) + storage.index;
+        break;
       case Place::constant: view.base = constant_base(graph_.value(storage.root).constant); break;
     }
     return view;
@@ -125,7 +141,7 @@ class Compiler {
     for (std::size_t i = 0; i < graph_.values.size(); ++i) shared.push_back(whole_view(static_cast<ValueId>(i)));
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (plan_.choices[i].family != Family::to_channels_first) continue;
-      const Node& node = graph_.nodes[i];   // its output is planes: columns are those of the rows it is made from
+      const Node& node = graph_.nodes[i];  // its output is planes: columns are those of the rows it is made from
       shared[static_cast<std::size_t>(node.outputs[0])].width = shared[static_cast<std::size_t>(node.inputs[0])].width;
     }
     program_->views.assign(static_cast<std::size_t>(plan_.threads), shared);
@@ -138,7 +154,9 @@ class Compiler {
     std::vector<std::int32_t> starts;
     std::int32_t end = 0;
     for (const auto& steps : segment.steps) {
-      const auto first = std::find_if(steps.begin(), steps.end(), [node](const Step& step) { return step.kind == Step::Kind::run && step.node == node; });
+      const auto first = std::find_if(steps.begin(), steps.end(), [node](const Step& step) {
+        return step.kind == Step::Kind::run && step.node == node;
+      });
       starts.push_back(first->row_begin);
       for (const Step& step : steps)
         if (step.kind == Step::Kind::run && step.node == node) end = std::max(end, step.row_end);
@@ -148,9 +166,12 @@ class Compiler {
   }
 
   void add_ring(const SegmentPlan& segment, const Ring& ring) {
-    const auto producer = std::find_if(segment.nodes.begin(), segment.nodes.end(), [&](std::int32_t node) { return graph_.nodes[static_cast<std::size_t>(node)].outputs[0] == ring.value; });
+    const auto producer = std::find_if(segment.nodes.begin(), segment.nodes.end(), [&](std::int32_t node) {
+      return graph_.nodes[static_cast<std::size_t>(node)].outputs[0] == ring.value;
+    });
     const auto starts = band_starts(segment, *producer);
-    const std::int64_t instances = segment.sharing == Sharing::images ? plan_.threads : static_cast<std::int64_t>(segment.steps.size());
+    const std::int64_t instances =
+        segment.sharing == Sharing::images ? plan_.threads : static_cast<std::int64_t>(segment.steps.size());
     for (std::int64_t thread = 0; thread < instances; ++thread) {
       const auto band = static_cast<std::size_t>(segment.sharing == Sharing::images ? 0 : thread);
       View& view = program_->views[static_cast<std::size_t>(thread)][static_cast<std::size_t>(ring.value)];
@@ -184,11 +205,14 @@ class Compiler {
       auto views = program_->views;
       for (auto& thread_views : views)
         for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-          View& view = thread_views[static_cast<std::size_t>(graph_.nodes[static_cast<std::size_t>(plan.nodes[i])].outputs[0])];
+          View& view =
+              thread_views[static_cast<std::size_t>(graph_.nodes[static_cast<std::size_t>(plan.nodes[i])].outputs[0])];
           view.column_begin = static_cast<std::int32_t>(columns[i].begin);
           view.width = static_cast<std::int32_t>(columns[i].size());
-          const bool planes = plan_.choices[static_cast<std::size_t>(plan.nodes[i])].family == Family::to_channels_first;
-          if (view.ring_rows == 0 && !planes) view.offset += columns[i].begin * view.pixel_stride * static_cast<std::int64_t>(sizeof(float));
+          const bool planes =
+              plan_.choices[static_cast<std::size_t>(plan.nodes[i])].family == Family::to_channels_first;
+          if (view.ring_rows == 0 && !planes)
+            view.offset += columns[i].begin * view.pixel_stride * static_cast<std::int64_t>(sizeof(float));
         }
       segment.strip_views.push_back(std::move(views));
     }
@@ -206,9 +230,12 @@ class Compiler {
     for (const auto& steps : plan.steps) {
       std::vector<Instruction> list;
       for (const Step& step : steps) {
-        list.push_back({step.kind == Step::Kind::wait ? Instruction::Kind::wait : Instruction::Kind::run, step.publish, step.node, step.row_begin, step.row_end, step.chunk});
+        list.push_back({step.kind == Step::Kind::wait ? Instruction::Kind::wait : Instruction::Kind::run, step.publish,
+                        step.node, step.row_begin, step.row_end, step.chunk});
         if (step.kind == Step::Kind::run)
-          program_->pointer_count = std::max(program_->pointer_count, program_->ops[static_cast<std::size_t>(step.node)]->pointer_count(step.row_end - step.row_begin));
+          program_->pointer_count = std::max(
+              program_->pointer_count,
+              program_->ops[static_cast<std::size_t>(step.node)]->pointer_count(step.row_end - step.row_begin));
       }
       segment.threads.push_back(std::move(list));
     }
@@ -234,6 +261,8 @@ class Compiler {
 
 }  // namespace
 
-std::shared_ptr<const Program> compile(const Graph& graph, const Plan& plan, kernels::Isa isa, WeightStore& weights) { return Compiler(graph, plan, isa, weights).run(); }
+std::shared_ptr<const Program> compile(const Graph& graph, const Plan& plan, kernels::Isa isa, WeightStore& weights) {
+  return Compiler(graph, plan, isa, weights).run();
+}
 
 }  // namespace colonnade

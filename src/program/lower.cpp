@@ -9,7 +9,8 @@ const float* LowerContext::constant(std::size_t index) const {
   return input(index).constant->values<float>().data();
 }
 
-const float* LowerContext::packed(std::size_t index, const std::string& format, const std::function<AlignedBuffer(const Tensor&)>& pack) const {
+const float* LowerContext::packed(std::size_t index, const std::string& format,
+                                  const std::function<AlignedBuffer(const Tensor&)>& pack) const {
   auto buffer = weights.get(input(index).constant, format, pack);
   weights_bytes += static_cast<std::int64_t>(buffer->bytes());
   const float* floats = buffer->floats();

@@ -33,10 +33,10 @@ struct LowerContext {
   ChunkInfo chunks;
   kernels::Isa isa;
   WeightStore& weights;
-  std::vector<std::shared_ptr<const void>>& owned;     ///< keeps what the RowOp points into
+  std::vector<std::shared_ptr<const void>>& owned;  ///< keeps what the RowOp points into
   std::int64_t& weights_bytes;
   std::vector<Island>& islands;
-  const std::string& reason;                           ///< why the node is an island, if it is
+  const std::string& reason;  ///< why the node is an island, if it is
 
   const Value& input(std::size_t index) const { return graph.value(node.inputs[index]); }
   const Shape& input_shape(std::size_t index) const { return input(index).type.static_shape(); }
@@ -45,7 +45,8 @@ struct LowerContext {
   /// Floats of a constant input, kept alive; null when absent.
   const float* constant(std::size_t index) const;
   /// Packed weights of a constant input, shared between plans.
-  const float* packed(std::size_t index, const std::string& format, const std::function<AlignedBuffer(const Tensor&)>& pack) const;
+  const float* packed(std::size_t index, const std::string& format,
+                      const std::function<AlignedBuffer(const Tensor&)>& pack) const;
 };
 
 kernels::UnaryOp unary_op(const Unary& unary, const float* slope = nullptr);

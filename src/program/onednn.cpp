@@ -2,7 +2,6 @@
 #include "program/onednn.hpp"
 
 #include <dnnl.hpp>
-
 #include <unordered_map>
 
 #include "plan/kernel_choice.hpp"
@@ -37,8 +36,12 @@ class Primitive final : public OneDnnPrimitive {
     std::shared_ptr<const Tensor> constant;
   };
 
-  Primitive(dnnl::primitive primitive, std::string implementation, std::vector<Operand> operands, MemoryDesc destination)
-      : primitive_(std::move(primitive)), implementation_("onednn:" + std::move(implementation)), operands_(std::move(operands)), destination_(std::move(destination)) {}
+  Primitive(dnnl::primitive primitive, std::string implementation, std::vector<Operand> operands,
+            MemoryDesc destination)
+      : primitive_(std::move(primitive)),
+        implementation_("onednn:" + std::move(implementation)),
+        operands_(std::move(operands)),
+        destination_(std::move(destination)) {}
 
   void run(const void* const* inputs, void* const* outputs) const override {
     dnnl::stream stream(engine());
@@ -68,16 +71,21 @@ struct Maker {
   const Value& input(std::size_t index) const { return graph.value(node.inputs[index]); }
   const Shape& shape(std::size_t index) const { return input(index).type.static_shape(); }
   const Shape& output() const { return graph.value(node.outputs[0]).type.static_shape(); }
-  Primitive::Operand operand(int argument, std::size_t index, MemoryDesc desc) const { return {argument, index, std::move(desc), input(index).constant}; }
+  Primitive::Operand operand(int argument, std::size_t index, MemoryDesc desc) const {
+    return {argument, index, std::move(desc), input(index).constant};
+  }
 
   template <class Primitive_, class Desc>
-  std::unique_ptr<OneDnnPrimitive> finish(const Desc& desc, std::vector<Primitive::Operand> operands, MemoryDesc destination) const {
-    return std::make_unique<Primitive>(Primitive_(desc), desc.impl_info_str(), std::move(operands), std::move(destination));
+  std::unique_ptr<OneDnnPrimitive> finish(const Desc& desc, std::vector<Primitive::Operand> operands,
+                                          MemoryDesc destination) const {
+    return std::make_unique<Primitive>(Primitive_(desc), desc.impl_info_str(), std::move(operands),
+                                       std::move(destination));
   }
 };
 
 std::unique_ptr<OneDnnPrimitive> make(const MatMul& op, const Maker& maker) {
-  if (op.epilogue.residual || op.epilogue.prelu_slope || op.epilogue.activation.kind != UnaryKind::identity) return nullptr;
+  if (op.epilogue.residual || op.epilogue.prelu_slope || op.epilogue.activation.kind != UnaryKind::identity)
+    return nullptr;
   if (maker.node.input(2) != kAbsent) return nullptr;
   const std::size_t rank = maker.output().size();
   if (rank < 2 || maker.shape(0).size() < 2 || maker.shape(1).size() < 2 || rank > 6) return nullptr;
@@ -97,7 +105,8 @@ std::unique_ptr<OneDnnPrimitive> make(const MatMul& op, const Maker& maker) {
 #else
   const dnnl::matmul::primitive_desc desc({a, b, c}, engine());
 #endif
-  return maker.finish<dnnl::matmul>(desc, {maker.operand(DNNL_ARG_SRC, 0, a), maker.operand(DNNL_ARG_WEIGHTS, 1, b)}, c);
+  return maker.finish<dnnl::matmul>(desc, {maker.operand(DNNL_ARG_SRC, 0, a), maker.operand(DNNL_ARG_WEIGHTS, 1, b)},
+                                    c);
 }
 
 std::unique_ptr<OneDnnPrimitive> make(const Transpose& op, const Maker& maker) {
@@ -113,10 +122,12 @@ std::unique_ptr<OneDnnPrimitive> make(const Transpose& op, const Maker& maker) {
 
 std::unique_ptr<OneDnnPrimitive> make(const Softmax& op, const Maker& maker) {
   const MemoryDesc tensor = dense(maker.shape(0));
-  const auto axis = static_cast<int>(normalize_axis(op.axis, static_cast<std::int64_t>(maker.shape(0).size()), maker.node));
+  const auto axis =
+      static_cast<int>(normalize_axis(op.axis, static_cast<std::int64_t>(maker.shape(0).size()), maker.node));
 #if DNNL_VERSION_MAJOR >= 3
   const auto algorithm = op.log ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
-  const dnnl::softmax_forward::primitive_desc desc(engine(), dnnl::prop_kind::forward_inference, algorithm, tensor, tensor, axis);
+  const dnnl::softmax_forward::primitive_desc desc(engine(), dnnl::prop_kind::forward_inference, algorithm, tensor,
+                                                   tensor, axis);
   return maker.finish<dnnl::softmax_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
 #else
   if (op.log) {
@@ -140,7 +151,8 @@ std::unique_ptr<OneDnnPrimitive> make(const Reduce& op, const Maker& maker) {
     default: return nullptr;
   }
   Shape kept = maker.shape(0);
-  for (const std::int64_t axis : *axes) kept[static_cast<std::size_t>(normalize_axis(axis, static_cast<std::int64_t>(kept.size()), maker.node))] = 1;
+  for (const std::int64_t axis : *axes)
+    kept[static_cast<std::size_t>(normalize_axis(axis, static_cast<std::int64_t>(kept.size()), maker.node))] = 1;
   if (kept == maker.shape(0)) return nullptr;
   const MemoryDesc source = dense(maker.shape(0)), destination = dense(kept);
 #if DNNL_VERSION_MAJOR >= 3
@@ -153,7 +165,8 @@ std::unique_ptr<OneDnnPrimitive> make(const Reduce& op, const Maker& maker) {
 
 /// Convolutions that the row kernels do not take: three spatial axes, or computed weights. Channels-last.
 std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
-  if (op.epilogue.residual || op.epilogue.prelu_slope || op.epilogue.activation.kind != UnaryKind::identity) return nullptr;
+  if (op.epilogue.residual || op.epilogue.prelu_slope || op.epilogue.activation.kind != UnaryKind::identity)
+    return nullptr;
   const Shape& in = maker.shape(0);
   const Shape& weight = maker.shape(1);
   const std::size_t spatial = in.size() - 2;
@@ -171,9 +184,11 @@ std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
     weight_shape[0] /= op.groups;
     weight_shape.insert(weight_shape.begin(), op.groups);
   }
-  const MemoryDesc source = channels_first(in), weights = dense(weight_shape), destination = channels_first(maker.output());
+  const MemoryDesc source = channels_first(in), weights = dense(weight_shape),
+                   destination = channels_first(maker.output());
   const Ints pads = resolve_pads(op, std::span(in).subspan(1, spatial));
-  const Dims begins(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(spatial)), ends(pads.begin() + static_cast<std::ptrdiff_t>(spatial), pads.end());
+  const Dims begins(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(spatial)),
+      ends(pads.begin() + static_cast<std::ptrdiff_t>(spatial), pads.end());
   Dims dilations = op.dilations;
   for (auto& dilation : dilations) --dilation;
   const bool bias = maker.node.input(2) != kAbsent;
@@ -181,11 +196,14 @@ std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
   constexpr auto kInference = dnnl::prop_kind::forward_inference;
   constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 #if DNNL_VERSION_MAJOR >= 3
-  const dnnl::convolution_forward::primitive_desc desc(engine(), kInference, kDirect, source, weights, bias_desc, destination, op.strides, dilations, begins, ends);
+  const dnnl::convolution_forward::primitive_desc desc(engine(), kInference, kDirect, source, weights, bias_desc,
+                                                       destination, op.strides, dilations, begins, ends);
 #else
-  const dnnl::convolution_forward::primitive_desc desc({kInference, kDirect, source, weights, bias_desc, destination, op.strides, dilations, begins, ends}, engine());
+  const dnnl::convolution_forward::primitive_desc desc(
+      {kInference, kDirect, source, weights, bias_desc, destination, op.strides, dilations, begins, ends}, engine());
 #endif
-  std::vector<Primitive::Operand> operands{maker.operand(DNNL_ARG_SRC, 0, source), maker.operand(DNNL_ARG_WEIGHTS, 1, weights)};
+  std::vector<Primitive::Operand> operands{maker.operand(DNNL_ARG_SRC, 0, source),
+                                           maker.operand(DNNL_ARG_WEIGHTS, 1, weights)};
   if (bias) operands.push_back(maker.operand(DNNL_ARG_BIAS, 2, bias_desc));
   return maker.finish<dnnl::convolution_forward>(desc, std::move(operands), destination);
 }

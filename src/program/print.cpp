@@ -17,7 +17,8 @@ void print_list(std::string& text, const Program& program, std::size_t thread, c
     const Instruction& instruction = list[i];
     const auto op = static_cast<std::size_t>(instruction.op);
     const bool wait = instruction.kind == Instruction::Kind::wait;
-    fmt::format_to(out, "      {} {} {}", wait ? "wait" : "run", program.op_names[op], wait ? "" : program.ops[op]->kernel());
+    fmt::format_to(out, "      {} {} {}", wait ? "wait" : "run", program.op_names[op],
+                   wait ? "" : program.ops[op]->kernel());
     fmt::format_to(out, " rows [{},{})", instruction.row_begin, instruction.row_end);
     if (instruction.chunk >= 0) fmt::format_to(out, " chunk {}", instruction.chunk);
     if (instruction.publish) text += " publish";
@@ -29,11 +30,14 @@ void print_list(std::string& text, const Program& program, std::size_t thread, c
 }  // namespace
 
 std::string to_text(const Program& program) {
-  std::string text = fmt::format("program: {} segments, {} threads, arena {} bytes, packed weights {} bytes\n", program.segments.size(), program.threads, program.arena_bytes, program.weights_bytes);
+  std::string text = fmt::format("program: {} segments, {} threads, arena {} bytes, packed weights {} bytes\n",
+                                 program.segments.size(), program.threads, program.arena_bytes, program.weights_bytes);
   for (std::size_t i = 0; i < program.segments.size(); ++i) {
     const ProgramSegment& segment = program.segments[i];
-    fmt::format_to(std::back_inserter(text), "  segment {}: {} images{}\n", i, segment.images, segment.share_images ? ", an image a thread" : "");
-    for (std::size_t thread = 0; thread < segment.threads.size(); ++thread) print_list(text, program, thread, segment.threads[thread]);
+    fmt::format_to(std::back_inserter(text), "  segment {}: {} images{}\n", i, segment.images,
+                   segment.share_images ? ", an image a thread" : "");
+    for (std::size_t thread = 0; thread < segment.threads.size(); ++thread)
+      print_list(text, program, thread, segment.threads[thread]);
   }
   return text;
 }

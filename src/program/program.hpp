@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan lowered to what a session obeys: flat lists of steps, operators with kernel pointers and packed weights, and views that
-// say where each thread finds the rows of a value. Immutable; shared by sessions.
+// The plan lowered to what a session obeys: flat lists of steps, operators with kernel pointers and packed weights, and
+// views that say where each thread finds the rows of a value. Immutable; shared by sessions.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,20 @@ namespace colonnade {
 
 /// Where one thread finds the rows of a value. Offsets and chunk_stride count bytes, the other strides floats.
 struct View {
-  std::int32_t base = 0;              ///< index into Frame::bases
-  std::int32_t ring_rows = 0;         ///< 0: a whole tensor, row r of image n at offset + n * image_stride + r * row_stride
-  std::int32_t band_begin = 0;        ///< ring: first row of this thread
-  std::int32_t head_end = 0;          ///< ring: rows [band_begin, head_end) lie at head_offset, never recycled
-  std::int32_t next_begin = 0;        ///< ring: rows from here on are the next thread's, at next_offset
+  std::int32_t base = 0;        ///< index into Frame::bases
+  std::int32_t ring_rows = 0;   ///< 0: a whole tensor, row r of image n at offset + n * image_stride + r * row_stride
+  std::int32_t band_begin = 0;  ///< ring: first row of this thread
+  std::int32_t head_end = 0;    ///< ring: rows [band_begin, head_end) lie at head_offset, never recycled
+  std::int32_t next_begin = 0;  ///< ring: rows from here on are the next thread's, at next_offset
   std::int64_t offset = 0;
   std::int64_t head_offset = 0;
   std::int64_t next_offset = 0;
-  std::int64_t chunk_stride = 0;      ///< 0: not chunked
+  std::int64_t chunk_stride = 0;  ///< 0: not chunked
   std::int64_t row_stride = 0;
   std::int64_t image_stride = 0;
-  std::int64_t pixel_stride = 0;      ///< channels of a chunk, or all
-  std::int32_t column_begin = 0;      ///< the first column that rows start with: not 0 in a strip
-  std::int32_t width = 0;             ///< columns of a row, in a strip those of the strip
+  std::int64_t pixel_stride = 0;  ///< channels of a chunk, or all
+  std::int32_t column_begin = 0;  ///< the first column that rows start with: not 0 in a strip
+  std::int32_t width = 0;         ///< columns of a row, in a strip those of the strip
 
   float* row(std::byte* const* bases, std::int64_t image, std::int64_t r, std::int64_t chunk = 0) const {
     std::byte* memory = bases[base] + chunk * chunk_stride;
@@ -48,8 +48,8 @@ struct StepContext {
   std::int64_t row_begin = 0;
   std::int64_t row_end = 0;
   std::int64_t chunk = -1;
-  const float** pointers = nullptr;   ///< room for RowOp::pointer_count entries
-  float* scratch = nullptr;           ///< the segment's scratch of this thread
+  const float** pointers = nullptr;  ///< room for RowOp::pointer_count entries
+  float* scratch = nullptr;          ///< the segment's scratch of this thread
 };
 
 /// One node, ready to run any rows of it.
@@ -67,20 +67,20 @@ struct Instruction {
   enum class Kind : std::uint8_t { run, wait };
   Kind kind = Kind::run;
   bool publish = false;
-  std::int32_t op = 0;                ///< index into Program::ops
+  std::int32_t op = 0;  ///< index into Program::ops
   std::int32_t row_begin = 0;
   std::int32_t row_end = 0;
   std::int32_t chunk = -1;
 };
 
 struct ProgramSegment {
-  std::vector<std::vector<Instruction>> threads;   ///< one list a thread; a single list when images are shared
+  std::vector<std::vector<Instruction>> threads;  ///< one list a thread; a single list when images are shared
   bool share_images = false;
   std::int64_t images = 1;
-  std::vector<std::vector<std::vector<View>>> strip_views;   ///< [strip][thread][value]; empty: Program::views
+  std::vector<std::vector<std::vector<View>>> strip_views;  ///< [strip][thread][value]; empty: Program::views
   std::int64_t scratch_offset = 0;
   std::int64_t scratch_bytes = 0;
-  int participants = 1;                            ///< threads that have work
+  int participants = 1;  ///< threads that have work
 };
 
 struct Island {
@@ -101,9 +101,9 @@ struct Program {
   int threads = 1;
   std::int64_t arena_bytes = 0;
   std::int64_t weights_bytes = 0;
-  std::size_t pointer_count = 0;                   ///< of the largest step
-  std::vector<std::unique_ptr<RowOp>> ops;         ///< by node; null for views
-  std::vector<std::string> op_names;               ///< node names
+  std::size_t pointer_count = 0;            ///< of the largest step
+  std::vector<std::unique_ptr<RowOp>> ops;  ///< by node; null for views
+  std::vector<std::string> op_names;        ///< node names
   std::vector<std::string> op_kinds;
   std::vector<ProgramSegment> segments;
   std::vector<std::vector<View>> views;            ///< [thread][value]

@@ -24,13 +24,16 @@ inline void pause() {
 template <class Ready>
 void spin_until(Ready ready) {
   for (int round = 0; !ready(); ++round) {
-    if (round < kSpinRounds) pause();
-    else sched_yield();
+    if (round < kSpinRounds)
+      pause();
+    else
+      sched_yield();
   }
 }
 
 std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -46,12 +49,15 @@ void Barrier::wait() {
 }
 
 Executor::Executor(std::shared_ptr<const Program> program)
-    : program_(std::move(program)), arena_(static_cast<std::size_t>(program_->arena_bytes)), barrier_(program_->threads) {
+    : program_(std::move(program)),
+      arena_(static_cast<std::size_t>(program_->arena_bytes)),
+      barrier_(program_->threads) {
   const auto threads = static_cast<std::size_t>(program_->threads);
   bases_.assign(program_->base_count(), nullptr);
   bases_[Program::kArena] = arena_.data();
   const std::size_t first_constant = program_->base_count() - program_->constants.size();
-  for (std::size_t i = 0; i < program_->constants.size(); ++i) bases_[first_constant + i] = const_cast<std::byte*>(program_->constants[i]);
+  for (std::size_t i = 0; i < program_->constants.size(); ++i)
+    bases_[first_constant + i] = const_cast<std::byte*>(program_->constants[i]);
   pointers_.assign(threads, std::vector<const float*>(program_->pointer_count + 1));
   progress_ = std::make_unique<Progress[]>(threads * program_->ops.size());
   events_.resize(threads);
@@ -66,7 +72,8 @@ void Executor::set_profiling(bool on) {
 void Executor::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
   ++run_count_;
   const std::size_t first_output = Program::kFirstInput + inputs.size();
-  for (std::size_t i = 0; i < inputs.size(); ++i) bases_[Program::kFirstInput + i] = static_cast<std::byte*>(const_cast<void*>(inputs[i]));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    bases_[Program::kFirstInput + i] = static_cast<std::byte*>(const_cast<void*>(inputs[i]));
   for (std::size_t i = 0; i < outputs.size(); ++i) bases_[first_output + i] = static_cast<std::byte*>(outputs[i]);
   failed_.store(false, std::memory_order_relaxed);
   if (program_->threads == 1) {
@@ -78,7 +85,8 @@ void Executor::run(std::span<const void* const> inputs, std::span<void* const> o
   if (profiling_) ++profiled_runs_;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   for (const OutputCopy& copy : program_->copies)
-    std::memcpy(bases_[first_output + static_cast<std::size_t>(copy.output)], bases_[static_cast<std::size_t>(copy.base)] + copy.offset, static_cast<std::size_t>(copy.bytes));
+    std::memcpy(bases_[first_output + static_cast<std::size_t>(copy.output)],
+                bases_[static_cast<std::size_t>(copy.base)] + copy.offset, static_cast<std::size_t>(copy.bytes));
 }
 
 void Executor::run_thread(int thread) {
@@ -95,16 +103,19 @@ void Executor::run_segment(std::size_t index, int thread) {
   const auto strips = std::max<std::int64_t>(1, static_cast<std::int64_t>(segment.strip_views.size()));
   if (segment.share_images) {
     for (std::int64_t image = thread; image < segment.images; image += program_->threads)
-      for (std::int64_t strip = 0; strip < strips; ++strip) run_list(index, segment.threads.front(), image * strips + strip, thread);
+      for (std::int64_t strip = 0; strip < strips; ++strip)
+        run_list(index, segment.threads.front(), image * strips + strip, thread);
     return;
   }
   for (std::int64_t round = 0; round < segment.images * strips; ++round) {
-    if (thread < segment.participants) run_list(index, segment.threads[static_cast<std::size_t>(thread)], round, thread);
+    if (thread < segment.participants)
+      run_list(index, segment.threads[static_cast<std::size_t>(thread)], round, thread);
     if (segment.participants > 1 && round + 1 < segment.images * strips) barrier_.wait();
   }
 }
 
-void Executor::run_list(std::size_t segment_index, const std::vector<Instruction>& list, std::int64_t round, int thread) {
+void Executor::run_list(std::size_t segment_index, const std::vector<Instruction>& list, std::int64_t round,
+                        int thread) {
   const ProgramSegment& segment = program_->segments[segment_index];
   StepContext step;
   step.bases = bases_.data();
@@ -113,12 +124,14 @@ void Executor::run_list(std::size_t segment_index, const std::vector<Instruction
   step.views = views[static_cast<std::size_t>(thread)].data();
   step.image = strips > 0 ? round / strips : round;
   step.pointers = pointers_[static_cast<std::size_t>(thread)].data();
-  step.scratch = reinterpret_cast<float*>(bases_[Program::kArena] + segment.scratch_offset + thread * segment.scratch_bytes);
+  step.scratch =
+      reinterpret_cast<float*>(bases_[Program::kArena] + segment.scratch_offset + thread * segment.scratch_bytes);
   for (const Instruction& instruction : list) {
     if (instruction.kind == Instruction::Kind::wait) {
       const std::uint64_t token = epoch(round) + static_cast<std::uint64_t>(instruction.row_end);
       const auto& flag = progress(thread + 1, instruction.op).token;
-      spin_until([&] { return flag.load(std::memory_order_acquire) >= token || failed_.load(std::memory_order_relaxed); });
+      spin_until(
+          [&] { return flag.load(std::memory_order_acquire) >= token || failed_.load(std::memory_order_relaxed); });
       continue;
     }
     step.row_begin = instruction.row_begin;
@@ -130,8 +143,12 @@ void Executor::run_list(std::size_t segment_index, const std::vector<Instruction
     } catch (...) {
       return record_failure();
     }
-    if (profiling_) events_[static_cast<std::size_t>(thread)].push_back({instruction.op, static_cast<std::int32_t>(segment_index), begin, now_ns()});
-    if (instruction.publish) progress(thread, instruction.op).token.store(epoch(round) + static_cast<std::uint64_t>(instruction.row_end), std::memory_order_release);
+    if (profiling_)
+      events_[static_cast<std::size_t>(thread)].push_back(
+          {instruction.op, static_cast<std::int32_t>(segment_index), begin, now_ns()});
+    if (instruction.publish)
+      progress(thread, instruction.op)
+          .token.store(epoch(round) + static_cast<std::uint64_t>(instruction.row_end), std::memory_order_release);
   }
 }
 

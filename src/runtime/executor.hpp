@@ -62,8 +62,12 @@ class Executor {
   void run_segment(std::size_t index, int thread);
   void run_list(std::size_t segment_index, const std::vector<Instruction>& list, std::int64_t round, int thread);
   /// A round is one strip of one image; rows of later rounds and runs count as later rows.
-  std::uint64_t epoch(std::int64_t round) const { return (run_count_ * kMaxRounds + static_cast<std::uint64_t>(round)) << kRowBits; }
-  Progress& progress(int thread, std::int32_t op) { return progress_[static_cast<std::size_t>(thread) * program_->ops.size() + static_cast<std::size_t>(op)]; }
+  std::uint64_t epoch(std::int64_t round) const {
+    return (run_count_ * kMaxRounds + static_cast<std::uint64_t>(round)) << kRowBits;
+  }
+  Progress& progress(int thread, std::int32_t op) {
+    return progress_[static_cast<std::size_t>(thread) * program_->ops.size() + static_cast<std::size_t>(op)];
+  }
   void record_failure() noexcept;
 
   static constexpr std::uint64_t kMaxRounds = 1 << 16;
@@ -72,7 +76,7 @@ class Executor {
   std::shared_ptr<const Program> program_;
   AlignedBuffer arena_;
   std::vector<std::byte*> bases_;
-  std::vector<std::vector<const float*>> pointers_;       ///< a thread
+  std::vector<std::vector<const float*>> pointers_;  ///< a thread
   std::unique_ptr<Progress[]> progress_;
   Barrier barrier_;
   std::uint64_t run_count_ = 0;

@@ -18,14 +18,14 @@ struct Rates {
   double l3_gbs = 50;
   double dram_gbs = 16;
   double barrier_us = 0.4;
-  double step_us = 0.03;          ///< fixed cost of one instruction
+  double step_us = 0.03;  ///< fixed cost of one instruction
   bool operator==(const Rates&) const = default;
 };
 
 struct CacheLevel {
   int level = 1;
   std::int64_t bytes = 0;
-  int sharing_cores = 1;          ///< physical cores that share one instance
+  int sharing_cores = 1;  ///< physical cores that share one instance
   bool operator==(const CacheLevel&) const = default;
 };
 
@@ -41,10 +41,10 @@ struct Core {
 struct Topology {
   std::string cpu_model;
   kernels::Isa isa = kernels::Isa::baseline;
-  std::vector<Core> cores;             ///< within the affinity mask, one per physical core; never empty
-  std::vector<CacheLevel> caches;      ///< data caches L1, L2, L3 as far as known
+  std::vector<Core> cores;         ///< within the affinity mask, one per physical core; never empty
+  std::vector<CacheLevel> caches;  ///< data caches L1, L2, L3 as far as known
   int numa_nodes = 1;
-  double cpu_quota = 0;                ///< cgroup limit in cores; 0: none
+  double cpu_quota = 0;  ///< cgroup limit in cores; 0: none
   std::int64_t memory_bytes = 0;
   Rates rates;
   bool operator==(const Topology&) const = default;
@@ -56,7 +56,8 @@ struct Topology {
 };
 
 /// The machine this process runs on: hwloc, affinity mask, cgroup v1 and v2 quota, ISA (COLONNADE_ISA honoured; an
-/// unknown or absent tier throws Error{invalid_argument}). Falls back to one core with common cache sizes where sysfs is missing.
+/// unknown or absent tier throws Error{invalid_argument}). Falls back to one core with common cache sizes where sysfs
+/// is missing.
 Topology detect_topology();
 
 /// The tier that Options::isa, then COLONNADE_ISA, then the host ask for.

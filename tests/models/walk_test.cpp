@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real models, where they exist beside the checkout: each loads, plans and runs through the command line, matches its stored
-// outputs or else the reference, and gives the same bits under every schedule and number of threads.
+// Real models, where they exist beside the checkout: each loads, plans and runs through the command line, matches its
+// stored outputs or else the reference, and gives the same bits under every schedule and number of threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kLargestMacs = 3e8;   // sanitizers slow the reference too much for more
+constexpr double kLargestMacs = 3e8;  // sanitizers slow the reference too much for more
 #else
 constexpr double kLargestMacs = 1e12;
 #endif
@@ -62,7 +62,8 @@ std::vector<std::string> model_files() {
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = fs::path(info.param).stem().string();
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   return name;
 }
 
@@ -97,15 +98,18 @@ void write_npy(const fs::path& path, const std::vector<std::int64_t>& shape, Val
   }
 }
 
-fs::path temporary(const std::string& name) { return fs::temp_directory_path() / ("colonnade_" + std::to_string(getpid()) + "_" + name); }
+fs::path temporary(const std::string& name) {
+  return fs::temp_directory_path() / ("colonnade_" + std::to_string(getpid()) + "_" + name);
+}
 
-/// What to feed a model: its stored tensors, pixels from 0 to 255 where it takes those (its normalisation is ill-conditioned on
-/// anything smaller), else random numbers.
+/// What to feed a model: its stored tensors, pixels from 0 to 255 where it takes those (its normalisation is
+/// ill-conditioned on anything smaller), else random numbers.
 std::string input_options(const json& entry, const fs::path& model, const fs::path& stored) {
   if (fs::exists(stored / "io.npz")) {
     std::string options = " --input " + shell_quoted(stored / "io.npz");
     for (const json& output : entry["outputs"])
-      if (output[0] == "probabilities") options += " --expect " + shell_quoted("probabilities=" + (stored / "io.npz").string());
+      if (output[0] == "probabilities")
+        options += " --expect " + shell_quoted("probabilities=" + (stored / "io.npz").string());
     return options;
   }
   if (fs::exists(stored)) return " --data " + shell_quoted(stored);
@@ -129,12 +133,14 @@ TEST_P(SharedModel, MatchesAndIsTheSameForEverySchedule) {
   json entry;
   for (const json& candidate : manifest())
     if (candidate["file"] == GetParam()) entry = candidate;
-  if (entry["macs"].is_number() && entry["macs"].get<double>() > kLargestMacs) GTEST_SKIP() << "too slow under a sanitizer";
+  if (entry["macs"].is_number() && entry["macs"].get<double>() > kLargestMacs)
+    GTEST_SKIP() << "too slow under a sanitizer";
   fs::path stored = model;
   stored.replace_filename(model.stem().string() + "_io");
   const Outcome outcome = run("check " + shell_quoted(model) + input_options(entry, model, stored) + " --schedules");
   EXPECT_EQ(outcome.status, 0) << outcome.text;
-  std::printf("%-40s %s%s\n", GetParam().c_str(), first_line(outcome.text).c_str(), fs::exists(stored) ? " (stored outputs)" : "");
+  std::printf("%-40s %s%s\n", GetParam().c_str(), first_line(outcome.text).c_str(),
+              fs::exists(stored) ? " (stored outputs)" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Walk, SharedModel, testing::ValuesIn(model_files()), test_name);
@@ -154,20 +160,28 @@ TEST_P(Light, MatchesItsStoredOutput) {
   fs::create_directories(folder);
   const std::string inside = "onnx/backend/test/data/light/";
   const std::string stem = inside + "light_" + GetParam().name;
-  ASSERT_EQ(std::system(("tar xf " + shell_quoted(archive) + " -C " + shell_quoted(folder) + " " + stem + ".onnx " + stem + "_output_0.pb").c_str()), 0);
+  ASSERT_EQ(std::system(("tar xf " + shell_quoted(archive) + " -C " + shell_quoted(folder) + " " + stem + ".onnx " +
+                         stem + "_output_0.pb")
+                            .c_str()),
+            0);
   constexpr std::int64_t kPixels = 3 * 224 * 224;
-  write_npy(folder / "input.npy", {1, 3, 224, 224}, [](std::int64_t i) { return static_cast<float>(static_cast<double>(i) / kPixels); });
-  const Outcome outcome = run("check " + shell_quoted(folder / (stem + ".onnx")) + " --input " + shell_quoted(GetParam().input + "=" + (folder / "input.npy").string()) + " --expect " +
+  write_npy(folder / "input.npy", {1, 3, 224, 224},
+            [](std::int64_t i) { return static_cast<float>(static_cast<double>(i) / kPixels); });
+  const Outcome outcome = run("check " + shell_quoted(folder / (stem + ".onnx")) + " --input " +
+                              shell_quoted(GetParam().input + "=" + (folder / "input.npy").string()) + " --expect " +
                               shell_quoted(folder / (stem + "_output_0.pb")) + " --schedules");
   EXPECT_EQ(outcome.status, 0) << outcome.text;
   std::printf("%-40s %s\n", GetParam().name.c_str(), first_line(outcome.text).c_str());
   fs::remove_all(folder);
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, Light,
-                         testing::Values(LightModel{"bvlc_alexnet", "data_0", 6.6e8}, LightModel{"densenet121", "data_0", 2.9e9}, LightModel{"inception_v1", "data_0", 1.6e9},
-                                         LightModel{"inception_v2", "data_0", 2e9}, LightModel{"resnet50", "gpu_0/data_0", 4.1e9}, LightModel{"shufflenet", "gpu_0/data_0", 1.5e8},
-                                         LightModel{"squeezenet", "data_0", 3.5e8}, LightModel{"vgg19", "data_0", 2e10}, LightModel{"zfnet512", "gpu_0/data_0", 2e9}),
-                         [](const testing::TestParamInfo<LightModel>& parameter) { return parameter.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Zoo, Light,
+    testing::Values(LightModel{"bvlc_alexnet", "data_0", 6.6e8}, LightModel{"densenet121", "data_0", 2.9e9},
+                    LightModel{"inception_v1", "data_0", 1.6e9}, LightModel{"inception_v2", "data_0", 2e9},
+                    LightModel{"resnet50", "gpu_0/data_0", 4.1e9}, LightModel{"shufflenet", "gpu_0/data_0", 1.5e8},
+                    LightModel{"squeezenet", "data_0", 3.5e8}, LightModel{"vgg19", "data_0", 2e10},
+                    LightModel{"zfnet512", "gpu_0/data_0", 2e9}),
+    [](const testing::TestParamInfo<LightModel>& parameter) { return parameter.param.name; });
 
 }  // namespace

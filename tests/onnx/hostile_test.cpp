@@ -15,8 +15,9 @@ ModelBuilder conv_model() {
   ModelBuilder model;
   model.input("x", {1, 2, 4, 4}).output("y");
   model.constant(float_tensor("w", {2, 2, 3, 3}, std::vector<float>(36, 0.5f)));
-  model.node("Conv", {"x", "w"}, {"y"}, {attribute("pads", Ints{1, 1, 1, 1}), attribute("strides", Ints{1, 1}),
-                                         attribute("dilations", Ints{1, 1}), attribute("kernel_shape", Ints{3, 3})});
+  model.node("Conv", {"x", "w"}, {"y"},
+             {attribute("pads", Ints{1, 1, 1, 1}), attribute("strides", Ints{1, 1}), attribute("dilations", Ints{1, 1}),
+              attribute("kernel_shape", Ints{3, 3})});
   return model;
 }
 

@@ -57,8 +57,13 @@ Values lower_conv(Lowering& low) {
   const std::int64_t rank = checked_rank(low, window.kernel);
   const std::int64_t groups = read_groups(low, low.dim(weight, 0));
   lift(window);
-  Conv conv{.kernel = window.kernel, .strides = window.strides, .dilations = window.dilations, .pads = window.pads,
-            .groups = groups, .auto_pad = window.auto_pad, .epilogue = {}};
+  Conv conv{.kernel = window.kernel,
+            .strides = window.strides,
+            .dilations = window.dilations,
+            .pads = window.pads,
+            .groups = groups,
+            .auto_pad = window.auto_pad,
+            .epilogue = {}};
   const ValueId y = low.emit(std::move(conv), window_inputs(low, weight, rank));
   return {from_window_layout(low, y, rank)};
 }
@@ -85,9 +90,15 @@ Values lower_conv_transpose(Lowering& low) {
     if (!output_shape.empty()) output_shape.insert(output_shape.begin(), 1);
   }
   lift(window);
-  ConvTranspose conv{.kernel = window.kernel, .strides = window.strides, .dilations = window.dilations,
-                     .pads = window.pads, .output_padding = output_padding, .output_shape = output_shape,
-                     .groups = groups, .auto_pad = window.auto_pad, .epilogue = {}};
+  ConvTranspose conv{.kernel = window.kernel,
+                     .strides = window.strides,
+                     .dilations = window.dilations,
+                     .pads = window.pads,
+                     .output_padding = output_padding,
+                     .output_shape = output_shape,
+                     .groups = groups,
+                     .auto_pad = window.auto_pad,
+                     .epilogue = {}};
   const ValueId y = low.emit(std::move(conv), window_inputs(low, weight, rank));
   return {from_window_layout(low, y, rank)};
 }

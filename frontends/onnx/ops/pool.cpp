@@ -28,9 +28,15 @@ Values lower_window_pool(Lowering& low, PoolKind kind) {
   }
   Window window = read_window(low, *kernel);
   lift(window);
-  Pool pool{.kind = kind, .kernel = window.kernel, .strides = window.strides, .dilations = window.dilations,
-            .pads = window.pads, .auto_pad = window.auto_pad, .ceil_mode = low.flag("ceil_mode"),
-            .count_include_pad = low.flag("count_include_pad"), .p = low.int_or("p", 2)};
+  Pool pool{.kind = kind,
+            .kernel = window.kernel,
+            .strides = window.strides,
+            .dilations = window.dilations,
+            .pads = window.pads,
+            .auto_pad = window.auto_pad,
+            .ceil_mode = low.flag("ceil_mode"),
+            .count_include_pad = low.flag("count_include_pad"),
+            .p = low.int_or("p", 2)};
   if (pool.p < 1) low.invalid("attribute 'p': {} is not positive", pool.p);
   const std::size_t outputs = low.wants_output(1) ? 2 : 1;
   Values results = low.emit_all(std::move(pool), {to_window_layout(low, x, rank)}, outputs);

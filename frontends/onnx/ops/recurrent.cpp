@@ -31,11 +31,14 @@ void check_activations(const Lowering& low, const Recurrent& op) {
 }
 
 Recurrent read_attributes(const Lowering& low, RecurrentKind kind) {
-  Recurrent op{.kind = kind, .direction = direction_of(low), .hidden_size = hidden_size_of(low),
+  Recurrent op{.kind = kind,
+               .direction = direction_of(low),
+               .hidden_size = hidden_size_of(low),
                .activations = find_strings(low.node(), "activations").value_or(std::vector<std::string>()),
                .activation_alpha = find_floats(low.node(), "activation_alpha").value_or(std::vector<float>()),
                .activation_beta = find_floats(low.node(), "activation_beta").value_or(std::vector<float>()),
-               .clip = low.float_or("clip", 0), .input_forget = low.flag("input_forget"),
+               .clip = low.float_or("clip", 0),
+               .input_forget = low.flag("input_forget"),
                .linear_before_reset = low.flag("linear_before_reset")};
   if (!(op.clip >= 0)) low.invalid("attribute 'clip': {} is negative", op.clip);
   check_activations(low, op);

@@ -14,8 +14,8 @@ Values lower_axes_attribute(Lowering& low) {
 
 template <ReduceKind kind>
 Values lower_axes_input(Lowering& low) {
-  const Reduce reduction{.kind = kind, .keepdims = low.flag("keepdims", true),
-                         .noop_with_empty_axes = low.flag("noop_with_empty_axes")};
+  const Reduce reduction{
+      .kind = kind, .keepdims = low.flag("keepdims", true), .noop_with_empty_axes = low.flag("noop_with_empty_axes")};
   Values inputs = {low.input(0)};
   if (low.optional_input(1) != kAbsent) inputs.push_back(low.input(1));
   return {low.emit(reduction, std::move(inputs))};
@@ -23,7 +23,9 @@ Values lower_axes_input(Lowering& low) {
 
 template <bool is_max>
 Values lower_arg(Lowering& low) {
-  ArgReduce arg{.max = is_max, .axis = low.int_or("axis", 0), .keepdims = low.flag("keepdims", true),
+  ArgReduce arg{.max = is_max,
+                .axis = low.int_or("axis", 0),
+                .keepdims = low.flag("keepdims", true),
                 .select_last_index = low.flag("select_last_index")};
   if (low.shape(low.input(0))) arg.axis = checked_axis(low, arg.axis, low.rank(low.input(0)));
   return {low.emit(arg, {low.input(0)})};

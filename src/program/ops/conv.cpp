@@ -15,17 +15,20 @@ constexpr std::int64_t kPanel = static_cast<std::int64_t>(kernels::gemm::kPanel)
 
 /// Windows of a convolution over image rows and columns.
 struct Window {
-  std::int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, pad_top = 0, pad_left = 0;
+  std::int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, pad_top = 0,
+               pad_left = 0;
 };
 
 Window window_of(const LowerContext& context, const Conv& conv) {
   const Shape& in = context.input_shape(0);
   const Ints pads = resolve_pads(conv, std::span(in).subspan(1, 2));
-  return {conv.kernel[0], conv.kernel[1], conv.strides[0], conv.strides[1], conv.dilations[0], conv.dilations[1], pads[0], pads[1]};
+  return {conv.kernel[0],    conv.kernel[1],    conv.strides[0], conv.strides[1],
+          conv.dilations[0], conv.dilations[1], pads[0],         pads[1]};
 }
 
 /// Rows of the input that output rows [begin, end) read, tap by tap; null where they lie in the padding.
-void tap_rows(const Rows& in, const Window& window, std::int64_t skip, std::int64_t begin, std::int64_t end, std::int64_t height, const float** rows) {
+void tap_rows(const Rows& in, const Window& window, std::int64_t skip, std::int64_t begin, std::int64_t end,
+              std::int64_t height, const float** rows) {
   for (std::int64_t r = begin; r < end; ++r)
     for (std::int64_t ky = 0; ky < window.kernel_h; ++ky) {
       const std::int64_t y = r * window.stride_h - window.pad_top + ky * window.dilation_h;
@@ -46,7 +49,8 @@ AlignedBuffer pack_conv(const Tensor& weight, std::int64_t groups) {
     for (std::size_t o = 0; o < n; ++o)
       for (std::size_t c = 0; c < channels; ++c)
         for (std::size_t t = 0; t < taps; ++t) rows[(t * channels + c) * n + o] = source[(o * channels + c) * taps + t];
-    kernels::gemm::pack(rows.data(), static_cast<std::ptrdiff_t>(n), 1, taps * channels, n, packed.floats() + g * floats);
+    kernels::gemm::pack(rows.data(), static_cast<std::ptrdiff_t>(n), 1, taps * channels, n,
+                        packed.floats() + g * floats);
   }
   return packed;
 }
@@ -54,9 +58,16 @@ AlignedBuffer pack_conv(const Tensor& weight, std::int64_t groups) {
 class ConvOp final : public RowOp {
  public:
   ConvOp(const LowerContext& context, const Conv& conv)
-      : kernel_(kernels::gemm::select(context.isa)), window_(window_of(context, conv)), groups_(conv.groups), chunks_(context.chunks),
-        in_(context.node.inputs[0]), out_(context.node.outputs[0]), in_shape_(row_shape(context.input_shape(0))), out_shape_(row_shape(context.output_shape())) {
-    weights_ = context.packed(1, "conv/" + std::to_string(groups_), [&](const Tensor& weight) { return pack_conv(weight, groups_); });
+      : kernel_(kernels::gemm::select(context.isa)),
+        window_(window_of(context, conv)),
+        groups_(conv.groups),
+        chunks_(context.chunks),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
+        out_shape_(row_shape(context.output_shape())) {
+    weights_ = context.packed(1, "conv/" + std::to_string(groups_),
+                              [&](const Tensor& weight) { return pack_conv(weight, groups_); });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -64,13 +75,19 @@ class ConvOp final : public RowOp {
   }
 
   ConvOp(const LowerContext& context, const MatMul& matmul)
-      : kernel_(kernels::gemm::select(context.isa)), chunks_(context.chunks), in_(context.node.inputs[0]), out_(context.node.outputs[0]),
-        in_shape_(row_shape(context.input_shape(0))), out_shape_(row_shape(context.output_shape())) {
+      : kernel_(kernels::gemm::select(context.isa)),
+        chunks_(context.chunks),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
+        out_shape_(row_shape(context.output_shape())) {
     const bool transpose = matmul.transpose_b;
     weights_ = context.packed(1, transpose ? "matmul/t" : "matmul", [&](const Tensor& weight) {
-      const auto k = static_cast<std::size_t>(weight.shape()[transpose ? 1 : 0]), n = static_cast<std::size_t>(weight.shape()[transpose ? 0 : 1]);
+      const auto k = static_cast<std::size_t>(weight.shape()[transpose ? 1 : 0]),
+                 n = static_cast<std::size_t>(weight.shape()[transpose ? 0 : 1]);
       AlignedBuffer packed(kernels::gemm::packed_floats(k, n) * sizeof(float));
-      kernels::gemm::pack(weight.values<float>().data(), transpose ? 1 : static_cast<std::ptrdiff_t>(n), transpose ? static_cast<std::ptrdiff_t>(k) : 1, k, n, packed.floats());
+      kernels::gemm::pack(weight.values<float>().data(), transpose ? 1 : static_cast<std::ptrdiff_t>(n),
+                          transpose ? static_cast<std::ptrdiff_t>(k) : 1, k, n, packed.floats());
       return packed;
     });
     bias_ = context.constant(2);
@@ -93,7 +110,8 @@ class ConvOp final : public RowOp {
     const float** residual_rows = out_rows + rows;
     tap_rows(in, window_, row_window.skip, step.row_begin, step.row_end, in_shape_.rows, in_rows);
     for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r) + channel_offset(step);
-    for (std::int64_t r = 0; residual && r < rows; ++r) residual_rows[r] = residual.at(step.row_begin + r, out.column_begin()) + channel_offset(step);
+    for (std::int64_t r = 0; residual && r < rows; ++r)
+      residual_rows[r] = residual.at(step.row_begin + r, out.column_begin()) + channel_offset(step);
     args.rows = static_cast<std::size_t>(rows);
     args.in_rows = in_rows;
     args.out_rows = const_cast<float**>(out_rows);
@@ -101,16 +119,21 @@ class ConvOp final : public RowOp {
     run_groups(args, rows, in_rows, out_rows, residual_rows);
   }
 
-  std::size_t pointer_count(std::int64_t rows) const override { return static_cast<std::size_t>(rows * (window_.kernel_h + 2) + 3); }
+  std::size_t pointer_count(std::int64_t rows) const override {
+    return static_cast<std::size_t>(rows * (window_.kernel_h + 2) + 3);
+  }
   std::string_view kernel() const override { return kernel_.name; }
 
  private:
   bool pointwise() const {
-    return window_.kernel_h == 1 && window_.kernel_w == 1 && window_.stride_h == 1 && window_.stride_w == 1 && groups_ == 1 && window_.pad_top == 0 && window_.pad_left == 0 &&
-           in_shape_.rows == out_shape_.rows && in_shape_.width == out_shape_.width;
+    return window_.kernel_h == 1 && window_.kernel_w == 1 && window_.stride_h == 1 && window_.stride_w == 1 &&
+           groups_ == 1 && window_.pad_top == 0 && window_.pad_left == 0 && in_shape_.rows == out_shape_.rows &&
+           in_shape_.width == out_shape_.width;
   }
   std::int64_t input_chunk(const StepContext& step) const { return chunks_.role == ChunkRole::input ? step.chunk : 0; }
-  std::int64_t output_chunk(const StepContext& step) const { return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride ? step.chunk : 0; }
+  std::int64_t output_chunk(const StepContext& step) const {
+    return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride ? step.chunk : 0;
+  }
   /// Channels to skip in a whole output row when its channels are divided.
   std::int64_t channel_offset(const StepContext& step) const {
     return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride == 0 ? chunks_.begin(step.chunk) : 0;
@@ -150,7 +173,8 @@ class ConvOp final : public RowOp {
     if (!chunks_.is_last(chunk)) args.epilogue = {};
   }
 
-  void run_groups(ConvArgs& args, std::int64_t rows, const float** in_rows, const float** out_rows, const float** residual_rows) const {
+  void run_groups(ConvArgs& args, std::int64_t rows, const float** in_rows, const float** out_rows,
+                  const float** residual_rows) const {
     for (std::int64_t g = 0; g < groups_; ++g) {
       kernel_.run(args);
       if (g + 1 == groups_) return;
@@ -165,7 +189,8 @@ class ConvOp final : public RowOp {
   }
 
   /// A matrix product: rows that follow each other in memory run as one wide row.
-  void run_pointwise(const StepContext& step, ConvArgs& args, const Rows& in, const Rows& out, const Rows& residual) const {
+  void run_pointwise(const StepContext& step, ConvArgs& args, const Rows& in, const Rows& out,
+                     const Rows& residual) const {
     const std::int64_t width = out.width(), column = out.column_begin();
     const std::int64_t in_row = width * args.in_pixel_stride, out_row = width * args.out_pixel_stride;
     const bool skip_residual = step.chunk >= 0 && chunks_.role == ChunkRole::input && !chunks_.is_last(step.chunk);
@@ -201,8 +226,12 @@ class ConvOp final : public RowOp {
 class WinogradOp final : public RowOp {
  public:
   WinogradOp(const LowerContext& context, const Conv& conv)
-      : kernel_(kernels::winograd::select(context.isa)), window_(window_of(context, conv)), in_(context.node.inputs[0]), out_(context.node.outputs[0]),
-        in_shape_(row_shape(context.input_shape(0))), out_shape_(row_shape(context.output_shape())) {
+      : kernel_(kernels::winograd::select(context.isa)),
+        window_(window_of(context, conv)),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
+        out_shape_(row_shape(context.output_shape())) {
     weights_ = context.packed(1, "winograd", [](const Tensor& weight) {
       const auto n = static_cast<std::size_t>(weight.shape()[0]), k = static_cast<std::size_t>(weight.shape()[1]);
       AlignedBuffer packed(kernels::winograd::packed_floats(k, n) * sizeof(float));
@@ -268,10 +297,16 @@ class WinogradOp final : public RowOp {
 class DepthwiseOp final : public RowOp {
  public:
   DepthwiseOp(const LowerContext& context, const Conv& conv)
-      : kernel_(kernels::depthwise::select(context.isa)), window_(window_of(context, conv)), chunks_(context.chunks), in_(context.node.inputs[0]), out_(context.node.outputs[0]),
-        in_shape_(row_shape(context.input_shape(0))), out_shape_(row_shape(context.output_shape())) {
+      : kernel_(kernels::depthwise::select(context.isa)),
+        window_(window_of(context, conv)),
+        chunks_(context.chunks),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
+        out_shape_(row_shape(context.output_shape())) {
     weights_ = context.packed(1, "depthwise", [](const Tensor& weight) {
-      const auto channels = static_cast<std::size_t>(weight.shape()[0]), taps = static_cast<std::size_t>(weight.shape()[2] * weight.shape()[3]);
+      const auto channels = static_cast<std::size_t>(weight.shape()[0]),
+                 taps = static_cast<std::size_t>(weight.shape()[2] * weight.shape()[3]);
       AlignedBuffer packed(channels * taps * sizeof(float));
       const auto values = weight.values<float>();
       for (std::size_t c = 0; c < channels; ++c)
@@ -294,7 +329,8 @@ class DepthwiseOp final : public RowOp {
     const RowWindow row_window(in, out, window_.stride_w, window_.pad_left);
     tap_rows(in, window_, row_window.skip, step.row_begin, step.row_end, in_shape_.rows, in_rows);
     for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r);
-    for (std::int64_t r = 0; residual && r < rows; ++r) residual_rows[r] = residual.at(step.row_begin + r, out.column_begin());
+    for (std::int64_t r = 0; residual && r < rows; ++r)
+      residual_rows[r] = residual.at(step.row_begin + r, out.column_begin());
     kernels::depthwise::Args args;
     args.rows = static_cast<std::size_t>(rows);
     args.in_rows = in_rows;
@@ -318,7 +354,9 @@ class DepthwiseOp final : public RowOp {
     kernel_.run(args);
   }
 
-  std::size_t pointer_count(std::int64_t rows) const override { return static_cast<std::size_t>(rows * (window_.kernel_h + 2)); }
+  std::size_t pointer_count(std::int64_t rows) const override {
+    return static_cast<std::size_t>(rows * (window_.kernel_h + 2));
+  }
   std::string_view kernel() const override { return kernel_.name; }
 
  private:
@@ -334,9 +372,17 @@ class DepthwiseOp final : public RowOp {
 
 }  // namespace
 
-std::unique_ptr<RowOp> lower_conv(const LowerContext& context) { return std::make_unique<ConvOp>(context, std::get<Conv>(context.node.op)); }
-std::unique_ptr<RowOp> lower_matmul(const LowerContext& context) { return std::make_unique<ConvOp>(context, std::get<MatMul>(context.node.op)); }
-std::unique_ptr<RowOp> lower_winograd(const LowerContext& context) { return std::make_unique<WinogradOp>(context, std::get<Conv>(context.node.op)); }
-std::unique_ptr<RowOp> lower_depthwise(const LowerContext& context) { return std::make_unique<DepthwiseOp>(context, std::get<Conv>(context.node.op)); }
+std::unique_ptr<RowOp> lower_conv(const LowerContext& context) {
+  return std::make_unique<ConvOp>(context, std::get<Conv>(context.node.op));
+}
+std::unique_ptr<RowOp> lower_matmul(const LowerContext& context) {
+  return std::make_unique<ConvOp>(context, std::get<MatMul>(context.node.op));
+}
+std::unique_ptr<RowOp> lower_winograd(const LowerContext& context) {
+  return std::make_unique<WinogradOp>(context, std::get<Conv>(context.node.op));
+}
+std::unique_ptr<RowOp> lower_depthwise(const LowerContext& context) {
+  return std::make_unique<DepthwiseOp>(context, std::get<Conv>(context.node.op));
+}
 
 }  // namespace colonnade

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolution by sub-pixel phases: the outputs at one position modulo the stride are a dense convolution of the
-// input with the kernel taps of that phase (Shi et al., "Is the deconvolution layer the same as a convolutional layer?", 2016).
+// Transposed convolution by sub-pixel phases: the outputs at one position modulo the stride are a dense convolution of
+// the input with the kernel taps of that phase (Shi et al., "Is the deconvolution layer the same as a convolutional
+// layer?", 2016).
 #include "base/checked.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "program/lower.hpp"
@@ -9,7 +10,8 @@
 namespace colonnade {
 namespace {
 
-/// One axis of one phase: `taps` kernel taps; output `first + m * stride` reads inputs m + shift ... m + shift + taps - 1.
+/// One axis of one phase: `taps` kernel taps; output `first + m * stride` reads inputs m + shift ... m + shift + taps
+/// - 1.
 struct Phase {
   std::int64_t taps = 0, first = 0, shift = 0;
 };
@@ -22,7 +24,8 @@ Phase phase_of(std::int64_t phase, std::int64_t kernel, std::int64_t stride, std
   return result;
 }
 
-/// Weights [in, out / groups, kh, kw] as [phase_y][phase_x][group] of packed [taps_y][taps_x][in / groups][out / groups].
+/// Weights [in, out / groups, kh, kw] as [phase_y][phase_x][group] of packed [taps_y][taps_x][in / groups][out /
+/// groups].
 AlignedBuffer pack_phases(const Tensor& weight, std::int64_t groups, std::int64_t stride_h, std::int64_t stride_w) {
   const Shape& shape = weight.shape();
   const std::int64_t channels = shape[0] / groups, n = shape[1], kh = shape[2], kw = shape[3];
@@ -39,7 +42,8 @@ AlignedBuffer pack_phases(const Tensor& weight, std::int64_t groups, std::int64_
           for (std::int64_t tx = taps_x - 1; tx >= 0; --tx)
             for (std::int64_t c = 0; c < channels; ++c)
               for (std::int64_t o = 0; o < n; ++o)
-                *next++ = values[static_cast<std::size_t>((((g * channels + c) * n + o) * kh + py + ty * stride_h) * kw + px + tx * stride_w)];
+                *next++ = values[static_cast<std::size_t>(
+                    (((g * channels + c) * n + o) * kh + py + ty * stride_h) * kw + px + tx * stride_w)];
         const std::size_t begin = all.size();
         all.resize(begin + kernels::gemm::packed_floats(k, static_cast<std::size_t>(n)));
         if (k > 0) kernels::gemm::pack(rows.data(), n, 1, k, static_cast<std::size_t>(n), all.data() + begin);
@@ -52,14 +56,24 @@ AlignedBuffer pack_phases(const Tensor& weight, std::int64_t groups, std::int64_
 class ConvTransposeOp final : public RowOp {
  public:
   ConvTransposeOp(const LowerContext& context, const ConvTranspose& conv)
-      : kernel_(kernels::gemm::select(context.isa)), groups_(conv.groups), kernel_h_(conv.kernel[0]), kernel_w_(conv.kernel[1]), stride_h_(conv.strides[0]),
-        stride_w_(conv.strides[1]), in_(context.node.inputs[0]), out_(context.node.outputs[0]), in_shape_(row_shape(context.input_shape(0))), out_shape_(row_shape(context.output_shape())) {
+      : kernel_(kernels::gemm::select(context.isa)),
+        groups_(conv.groups),
+        kernel_h_(conv.kernel[0]),
+        kernel_w_(conv.kernel[1]),
+        stride_h_(conv.strides[0]),
+        stride_w_(conv.strides[1]),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
+        out_shape_(row_shape(context.output_shape())) {
     const Shape& in = context.input_shape(0);
     const Ints pads = resolve_pads(conv, std::span(in).subspan(1, 2));
     pad_top_ = pads[0];
     pad_left_ = pads[1];
-    const std::string format = "conv_transpose/" + std::to_string(groups_) + "/" + std::to_string(stride_h_) + "x" + std::to_string(stride_w_);
-    weights_ = context.packed(1, format, [&](const Tensor& weight) { return pack_phases(weight, groups_, stride_h_, stride_w_); });
+    const std::string format =
+        "conv_transpose/" + std::to_string(groups_) + "/" + std::to_string(stride_h_) + "x" + std::to_string(stride_w_);
+    weights_ = context.packed(1, format,
+                              [&](const Tensor& weight) { return pack_phases(weight, groups_, stride_h_, stride_w_); });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -72,20 +86,25 @@ class ConvTransposeOp final : public RowOp {
       const Phase rows = phase_of(py, kernel_h_, stride_h_, pad_top_);
       for (std::int64_t px = 0; px < stride_w_; ++px) {
         const Phase columns = phase_of(px, kernel_w_, stride_w_, pad_left_);
-        const std::size_t floats = kernels::gemm::packed_floats(static_cast<std::size_t>(rows.taps * columns.taps * channels_in()), static_cast<std::size_t>(channels_out()));
+        const std::size_t floats =
+            kernels::gemm::packed_floats(static_cast<std::size_t>(rows.taps * columns.taps * channels_in()),
+                                         static_cast<std::size_t>(channels_out()));
         for (std::int64_t g = 0; g < groups_; ++g, weights += floats) run_phase(step, rows, columns, g, weights);
       }
     }
   }
 
-  std::size_t pointer_count(std::int64_t rows) const override { return static_cast<std::size_t>(rows * (kernel_h_ + 3)); }
+  std::size_t pointer_count(std::int64_t rows) const override {
+    return static_cast<std::size_t>(rows * (kernel_h_ + 3));
+  }
   std::string_view kernel() const override { return kernel_.name; }
 
  private:
   std::int64_t channels_in() const { return in_shape_.channels / groups_; }
   std::int64_t channels_out() const { return out_shape_.channels / groups_; }
 
-  void run_phase(const StepContext& step, const Phase& rows, const Phase& columns, std::int64_t group, const float* weights) const {
+  void run_phase(const StepContext& step, const Phase& rows, const Phase& columns, std::int64_t group,
+                 const float* weights) const {
     const bool empty = rows.taps == 0 || columns.taps == 0;
     const std::int64_t taps_y = empty ? 1 : rows.taps, skipped = empty ? 0 : std::max<std::int64_t>(0, columns.shift);
     const Rows in(step, in_, 0), out(step, out_, 0), residual(step, residual_, 0);
@@ -95,7 +114,10 @@ class ConvTransposeOp final : public RowOp {
     const float** residual_rows = out_rows + most;
     std::int64_t count = 0;
     const std::int64_t offset = (step.row_begin - rows.first) % stride_h_;
-    for (std::int64_t r = step.row_begin + (offset == 0 ? 0 : offset > 0 ? stride_h_ - offset : -offset); r < step.row_end; r += stride_h_, ++count) {
+    for (std::int64_t r = step.row_begin + (offset == 0  ? 0
+                                            : offset > 0 ? stride_h_ - offset
+                                                         : -offset);
+         r < step.row_end; r += stride_h_, ++count) {
       for (std::int64_t t = 0; t < taps_y; ++t) {
         const std::int64_t y = (r - rows.first) / stride_h_ + rows.shift + t;
         const bool outside = empty || y < 0 || y >= in_shape_.rows;

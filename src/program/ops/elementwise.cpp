@@ -14,8 +14,12 @@ using kernels::elementwise::Binary;
 class UnaryRowOp final : public RowOp {
  public:
   explicit UnaryRowOp(const LowerContext& context)
-      : kernel_(kernels::elementwise::select(context.isa)), op_(unary_op(std::get<colonnade::Unary>(context.node.op))), chunks_(context.chunks),
-        in_(context.node.inputs[0]), out_(context.node.outputs[0]), shape_(row_shape(context.output_shape())) {}
+      : kernel_(kernels::elementwise::select(context.isa)),
+        op_(unary_op(std::get<colonnade::Unary>(context.node.op))),
+        chunks_(context.chunks),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        shape_(row_shape(context.output_shape())) {}
 
   void run(const StepContext& step) const override {
     const std::int64_t chunk = std::max<std::int64_t>(0, step.chunk);
@@ -28,7 +32,9 @@ class UnaryRowOp final : public RowOp {
     const std::int64_t width = out.width();
     for (std::int64_t r = step.row_begin; r < step.row_end;) {
       std::int64_t end = r + 1;
-      while (end < step.row_end && in(end) == in(end - 1) + width * args.in_pixel_stride && out(end) == out(end - 1) + width * args.out_pixel_stride) ++end;
+      while (end < step.row_end && in(end) == in(end - 1) + width * args.in_pixel_stride &&
+             out(end) == out(end - 1) + width * args.out_pixel_stride)
+        ++end;
       args.pixels = static_cast<std::size_t>((end - r) * width);
       args.in = in.at(r, out.column_begin());
       args.out = out(r);
@@ -104,8 +110,12 @@ OperandRows operand_rows(const LowerContext& context, std::size_t index) {
 class BinaryRowOp final : public RowOp {
  public:
   explicit BinaryRowOp(const LowerContext& context)
-      : kernel_(kernels::elementwise::select(context.isa)), op_(binary_kind(std::get<colonnade::Binary>(context.node.op).kind)), out_(context.node.outputs[0]),
-        shape_(row_shape(context.output_shape())), a_(operand_rows(context, 0)), b_(operand_rows(context, 1)) {}
+      : kernel_(kernels::elementwise::select(context.isa)),
+        op_(binary_kind(std::get<colonnade::Binary>(context.node.op).kind)),
+        out_(context.node.outputs[0]),
+        shape_(row_shape(context.output_shape())),
+        a_(operand_rows(context, 0)),
+        b_(operand_rows(context, 1)) {}
 
   void run(const StepContext& step) const override {
     const Rows out(step, out_, 0);
@@ -122,7 +132,8 @@ class BinaryRowOp final : public RowOp {
       const float* a = a_.row(step, r, column);
       const float* b = b_.row(step, r, column);
       std::int64_t end = r + 1;
-      while (end < step.row_end && out(end) == out(end - 1) + width * shape_.channels && a_.row(step, end, column) == a + (end - r) * a_.row_advance(width) &&
+      while (end < step.row_end && out(end) == out(end - 1) + width * shape_.channels &&
+             a_.row(step, end, column) == a + (end - r) * a_.row_advance(width) &&
              b_.row(step, end, column) == b + (end - r) * b_.row_advance(width))
         ++end;
       args.pixels = static_cast<std::size_t>((end - r) * width);

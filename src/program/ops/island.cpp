@@ -12,13 +12,16 @@ namespace {
 
 class OneDnnOp final : public RowOp {
  public:
-  OneDnnOp(const LowerContext& context, std::unique_ptr<OneDnnPrimitive> primitive) : primitive_(std::move(primitive)), inputs_(context.node.inputs), outputs_(context.node.outputs) {}
+  OneDnnOp(const LowerContext& context, std::unique_ptr<OneDnnPrimitive> primitive)
+      : primitive_(std::move(primitive)), inputs_(context.node.inputs), outputs_(context.node.outputs) {}
 
   void run(const StepContext& step) const override {
     const void* inputs[kMaxOperands];
     void* outputs[kMaxOperands];
-    for (std::size_t i = 0; i < inputs_.size(); ++i) inputs[i] = inputs_[i] == kAbsent ? nullptr : whole(step, inputs_[i]);
-    for (std::size_t i = 0; i < outputs_.size(); ++i) outputs[i] = outputs_[i] == kAbsent ? nullptr : whole(step, outputs_[i]);
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      inputs[i] = inputs_[i] == kAbsent ? nullptr : whole(step, inputs_[i]);
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+      outputs[i] = outputs_[i] == kAbsent ? nullptr : whole(step, outputs_[i]);
     primitive_->run(inputs, outputs);
   }
 
@@ -37,7 +40,8 @@ class ReferenceOp final : public RowOp {
       types_.push_back(id == kAbsent ? ValueType{} : context.graph.value(id).type);
       constants_.push_back(id == kAbsent ? nullptr : context.graph.value(id).constant);
     }
-    for (const ValueId id : node_.outputs) outputs_.push_back(id == kAbsent ? ValueType{} : context.graph.value(id).type);
+    for (const ValueId id : node_.outputs)
+      outputs_.push_back(id == kAbsent ? ValueType{} : context.graph.value(id).type);
   }
 
   void run(const StepContext& step) const override {
@@ -57,7 +61,8 @@ class ReferenceOp final : public RowOp {
     for (std::size_t i = 0; i < results.size() && i < node_.outputs.size(); ++i) {
       if (node_.outputs[i] == kAbsent) continue;
       if (results[i].dtype() != outputs_[i].dtype || results[i].shape() != outputs_[i].static_shape())
-        fail(ErrorCode::internal, "node '{}' ({}): the reference made another shape than planned", node_.name, node_.origin);
+        fail(ErrorCode::internal, "node '{}' ({}): the reference made another shape than planned", node_.name,
+             node_.origin);
       if (results[i].size() > 0) std::memcpy(whole(step, node_.outputs[i]), results[i].data(), results[i].byte_size());
     }
   }
@@ -76,9 +81,11 @@ void check_plannable(const LowerContext& context) {
       if (id == kAbsent) continue;
       const Value& value = context.graph.value(id);
       if (!value.type.is_static())
-        fail(ErrorCode::unsupported, "node '{}' ({}): the shape of '{}' depends on data", context.node.name, context.node.origin, value.name);
+        fail(ErrorCode::unsupported, "node '{}' ({}): the shape of '{}' depends on data", context.node.name,
+             context.node.origin, value.name);
       if (value.type.dtype == DType::string && !value.constant)
-        fail(ErrorCode::unsupported, "node '{}' ({}): string tensor '{}' cannot be computed", context.node.name, context.node.origin, value.name);
+        fail(ErrorCode::unsupported, "node '{}' ({}): string tensor '{}' cannot be computed", context.node.name,
+             context.node.origin, value.name);
     }
 }
 
@@ -87,8 +94,10 @@ void check_plannable(const LowerContext& context) {
 std::unique_ptr<RowOp> lower_island(const LowerContext& context) {
   check_plannable(context);
   std::unique_ptr<OneDnnPrimitive> primitive;
-  if (context.node.inputs.size() <= OneDnnOp::kMaxOperands && context.node.outputs.size() <= OneDnnOp::kMaxOperands) primitive = make_onednn_primitive(context.graph, context.node);
-  context.islands.push_back({context.node.name, name_of(context.node.op), primitive ? "onednn" : "reference", context.reason});
+  if (context.node.inputs.size() <= OneDnnOp::kMaxOperands && context.node.outputs.size() <= OneDnnOp::kMaxOperands)
+    primitive = make_onednn_primitive(context.graph, context.node);
+  context.islands.push_back(
+      {context.node.name, name_of(context.node.op), primitive ? "onednn" : "reference", context.reason});
   if (primitive) return std::make_unique<OneDnnOp>(context, std::move(primitive));
   return std::make_unique<ReferenceOp>(context);
 }

@@ -17,7 +17,10 @@ using kernels::move::CopyArgs;
 class LayoutOp final : public RowOp {
  public:
   LayoutOp(const LowerContext& context, bool to_last)
-      : kernel_(kernels::move::select(context.isa)), to_last_(to_last), in_(context.node.inputs[0]), out_(context.node.outputs[0]),
+      : kernel_(kernels::move::select(context.isa)),
+        to_last_(to_last),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
         shape_(row_shape(to_last ? context.output_shape() : context.input_shape(0))) {}
 
   void run(const StepContext& step) const override {
@@ -28,8 +31,11 @@ class LayoutOp final : public RowOp {
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
       float* plane_row = planes + r * shape_.width + columns.column_begin;
       const auto width = static_cast<std::size_t>(columns.width), channels = static_cast<std::size_t>(shape_.channels);
-      if (to_last_) kernel_.planes_to_pixels({width, channels, plane_row, plane_stride, rows(r), shape_.channels});
-      else kernel_.pixels_to_planes({width, channels, rows.at(r, columns.column_begin), shape_.channels, plane_row, plane_stride});
+      if (to_last_)
+        kernel_.planes_to_pixels({width, channels, plane_row, plane_stride, rows(r), shape_.channels});
+      else
+        kernel_.pixels_to_planes(
+            {width, channels, rows.at(r, columns.column_begin), shape_.channels, plane_row, plane_stride});
     }
   }
 
@@ -46,13 +52,17 @@ class LayoutOp final : public RowOp {
 class SwapAxesOp final : public RowOp {
  public:
   explicit SwapAxesOp(const LowerContext& context)
-      : kernel_(kernels::move::select(context.isa)), swap_(*axis_swap_of(context.input_shape(0), std::get<Transpose>(context.node.op).perm)), in_(context.node.inputs[0]), out_(context.node.outputs[0]) {}
+      : kernel_(kernels::move::select(context.isa)),
+        swap_(*axis_swap_of(context.input_shape(0), std::get<Transpose>(context.node.op).perm)),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]) {}
 
   void run(const StepContext& step) const override {
     const std::int64_t elements = swap_.first * swap_.second;
     for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit)
-      kernel_.pixels_to_planes({static_cast<std::size_t>(swap_.first), static_cast<std::size_t>(swap_.second), whole(step, in_) + unit * elements, swap_.second,
-                                whole(step, out_) + unit * elements, swap_.first});
+      kernel_.pixels_to_planes({static_cast<std::size_t>(swap_.first), static_cast<std::size_t>(swap_.second),
+                                whole(step, in_) + unit * elements, swap_.second, whole(step, out_) + unit * elements,
+                                swap_.first});
   }
 
   std::string_view kernel() const override { return kernel_.name; }
@@ -66,7 +76,10 @@ class SwapAxesOp final : public RowOp {
 /// Concatenation along the channels or the width.
 class ConcatOp final : public RowOp {
  public:
-  ConcatOp(const LowerContext& context, const Concat& concat) : kernel_(kernels::move::select(context.isa)), out_(context.node.outputs[0]), shape_(row_shape(context.output_shape())) {
+  ConcatOp(const LowerContext& context, const Concat& concat)
+      : kernel_(kernels::move::select(context.isa)),
+        out_(context.node.outputs[0]),
+        shape_(row_shape(context.output_shape())) {
     const auto rank = static_cast<std::int64_t>(context.output_shape().size());
     along_channels_ = normalize_axis(concat.axis, rank, context.node) == rank - 1;
     std::int64_t offset = 0;
@@ -81,9 +94,13 @@ class ConcatOp final : public RowOp {
     const Rows out(step, out_, 0);
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
       for (const Part& part : parts_) {
-        const float* in = part.constant ? part.constant + (step.image * part.shape.rows + r) * part.shape.row_elements() + out.column_begin() * part.shape.channels
-                                        : Rows(step, part.value, 0).at(r, along_channels_ ? out.column_begin() : 0);
-        kernel_.copy({static_cast<std::size_t>(along_channels_ ? out.width() : part.shape.width), static_cast<std::size_t>(part.shape.channels), in, out(r) + part.offset, part.shape.channels, shape_.channels});
+        const float* in = part.constant
+                              ? part.constant + (step.image * part.shape.rows + r) * part.shape.row_elements() +
+                                    out.column_begin() * part.shape.channels
+                              : Rows(step, part.value, 0).at(r, along_channels_ ? out.column_begin() : 0);
+        kernel_.copy({static_cast<std::size_t>(along_channels_ ? out.width() : part.shape.width),
+                      static_cast<std::size_t>(part.shape.channels), in, out(r) + part.offset, part.shape.channels,
+                      shape_.channels});
       }
   }
 
@@ -108,10 +125,12 @@ class ConcatOuterOp final : public RowOp {
  public:
   ConcatOuterOp(const LowerContext& context, const Concat& concat) : out_(context.node.outputs[0]) {
     const Shape& shape = context.output_shape();
-    const auto axis = static_cast<std::size_t>(normalize_axis(concat.axis, static_cast<std::int64_t>(shape.size()), context.node));
+    const auto axis =
+        static_cast<std::size_t>(normalize_axis(concat.axis, static_cast<std::int64_t>(shape.size()), context.node));
     outer_ = element_count(std::span(shape).first(axis));
     for (std::size_t i = 0; i < context.node.inputs.size(); ++i)
-      parts_.push_back({context.node.inputs[i], context.constant(i), element_count(context.input_shape(i)) / std::max<std::int64_t>(1, outer_)});
+      parts_.push_back({context.node.inputs[i], context.constant(i),
+                        element_count(context.input_shape(i)) / std::max<std::int64_t>(1, outer_)});
   }
 
   void run(const StepContext& step) const override {
@@ -140,7 +159,11 @@ class ConcatOuterOp final : public RowOp {
 class SliceOp final : public RowOp {
  public:
   explicit SliceOp(const LowerContext& context)
-      : kernel_(kernels::move::select(context.isa)), in_(context.node.inputs[0]), out_(context.node.outputs[0]), in_shape_(row_shape(context.input_shape(0))), shape_(row_shape(context.output_shape())) {
+      : kernel_(kernels::move::select(context.isa)),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
+        shape_(row_shape(context.output_shape())) {
     const auto axes = *slice_axes_of(context.graph, context.node);
     const bool image = axes.size() == 4;
     rows_ = axes[image ? 1 : 0];
@@ -152,7 +175,8 @@ class SliceOp final : public RowOp {
     const Rows in(step, in_, 0), out(step, out_, 0);
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
       kernel_.copy({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels),
-                    in(rows_.start + r * rows_.step) + width_.start * in_shape_.channels + channels_.start, out(r), in_shape_.channels * width_.step, shape_.channels});
+                    in(rows_.start + r * rows_.step) + width_.start * in_shape_.channels + channels_.start, out(r),
+                    in_shape_.channels * width_.step, shape_.channels});
   }
 
   std::string_view kernel() const override { return kernel_.name; }
@@ -168,7 +192,11 @@ class SliceOp final : public RowOp {
 class PadOp final : public RowOp {
  public:
   explicit PadOp(const LowerContext& context)
-      : kernel_(kernels::move::select(context.isa)), in_(context.node.inputs[0]), out_(context.node.outputs[0]), in_shape_(row_shape(context.input_shape(0))), shape_(row_shape(context.output_shape())),
+      : kernel_(kernels::move::select(context.isa)),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
+        shape_(row_shape(context.output_shape())),
         pads_(*pad_axes_of(context.graph, context.node)) {
     if (const auto value = constant_floats(context.graph, context.node, 2)) value_ = value->front();
   }
@@ -177,10 +205,11 @@ class PadOp final : public RowOp {
     const Rows in(step, in_, 0), out(step, out_, 0);
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
       const std::int64_t y = r - pads_[1].begin;
-      kernel_.fill({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels), out(r), shape_.channels, value_});
+      kernel_.fill({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels), out(r),
+                    shape_.channels, value_});
       if (y < 0 || y >= in_shape_.rows) continue;
-      kernel_.copy({static_cast<std::size_t>(in_shape_.width), static_cast<std::size_t>(in_shape_.channels), in(y), out(r) + pads_[2].begin * shape_.channels + pads_[3].begin, in_shape_.channels,
-                    shape_.channels});
+      kernel_.copy({static_cast<std::size_t>(in_shape_.width), static_cast<std::size_t>(in_shape_.channels), in(y),
+                    out(r) + pads_[2].begin * shape_.channels + pads_[3].begin, in_shape_.channels, shape_.channels});
     }
   }
 
@@ -197,14 +226,19 @@ class PadOp final : public RowOp {
 class DepthToSpaceOp final : public RowOp {
  public:
   DepthToSpaceOp(const LowerContext& context, std::int64_t block)
-      : kernel_(kernels::move::select(context.isa)), block_(block), in_(context.node.inputs[0]), out_(context.node.outputs[0]), in_shape_(row_shape(context.input_shape(0))),
+      : kernel_(kernels::move::select(context.isa)),
+        block_(block),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
         shape_(row_shape(context.output_shape())) {}
 
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0);
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
       for (std::int64_t bx = 0; bx < block_; ++bx)
-        kernel_.copy({static_cast<std::size_t>(in_shape_.width), static_cast<std::size_t>(shape_.channels), in(r / block_) + (r % block_ * block_ + bx) * shape_.channels, out(r) + bx * shape_.channels,
+        kernel_.copy({static_cast<std::size_t>(in_shape_.width), static_cast<std::size_t>(shape_.channels),
+                      in(r / block_) + (r % block_ * block_ + bx) * shape_.channels, out(r) + bx * shape_.channels,
                       in_shape_.channels, block_ * shape_.channels});
   }
 
@@ -220,7 +254,11 @@ class DepthToSpaceOp final : public RowOp {
 class SpaceToDepthOp final : public RowOp {
  public:
   SpaceToDepthOp(const LowerContext& context, std::int64_t block)
-      : kernel_(kernels::move::select(context.isa)), block_(block), in_(context.node.inputs[0]), out_(context.node.outputs[0]), in_shape_(row_shape(context.input_shape(0))),
+      : kernel_(kernels::move::select(context.isa)),
+        block_(block),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
         shape_(row_shape(context.output_shape())) {}
 
   void run(const StepContext& step) const override {
@@ -228,8 +266,9 @@ class SpaceToDepthOp final : public RowOp {
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
       for (std::int64_t by = 0; by < block_; ++by)
         for (std::int64_t bx = 0; bx < block_; ++bx)
-          kernel_.copy({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(in_shape_.channels), in(r * block_ + by) + bx * in_shape_.channels,
-                        out(r) + (by * block_ + bx) * in_shape_.channels, block_ * in_shape_.channels, shape_.channels});
+          kernel_.copy({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(in_shape_.channels),
+                        in(r * block_ + by) + bx * in_shape_.channels, out(r) + (by * block_ + bx) * in_shape_.channels,
+                        block_ * in_shape_.channels, shape_.channels});
   }
 
   std::string_view kernel() const override { return kernel_.name; }
@@ -243,11 +282,19 @@ class SpaceToDepthOp final : public RowOp {
 
 }  // namespace
 
-std::unique_ptr<RowOp> lower_to_channels_last(const LowerContext& context) { return std::make_unique<LayoutOp>(context, true); }
-std::unique_ptr<RowOp> lower_to_channels_first(const LowerContext& context) { return std::make_unique<LayoutOp>(context, false); }
+std::unique_ptr<RowOp> lower_to_channels_last(const LowerContext& context) {
+  return std::make_unique<LayoutOp>(context, true);
+}
+std::unique_ptr<RowOp> lower_to_channels_first(const LowerContext& context) {
+  return std::make_unique<LayoutOp>(context, false);
+}
 std::unique_ptr<RowOp> lower_swap_axes(const LowerContext& context) { return std::make_unique<SwapAxesOp>(context); }
-std::unique_ptr<RowOp> lower_concat(const LowerContext& context) { return std::make_unique<ConcatOp>(context, std::get<Concat>(context.node.op)); }
-std::unique_ptr<RowOp> lower_concat_outer(const LowerContext& context) { return std::make_unique<ConcatOuterOp>(context, std::get<Concat>(context.node.op)); }
+std::unique_ptr<RowOp> lower_concat(const LowerContext& context) {
+  return std::make_unique<ConcatOp>(context, std::get<Concat>(context.node.op));
+}
+std::unique_ptr<RowOp> lower_concat_outer(const LowerContext& context) {
+  return std::make_unique<ConcatOuterOp>(context, std::get<Concat>(context.node.op));
+}
 std::unique_ptr<RowOp> lower_slice(const LowerContext& context) { return std::make_unique<SliceOp>(context); }
 std::unique_ptr<RowOp> lower_pad(const LowerContext& context) { return std::make_unique<PadOp>(context); }
 std::unique_ptr<RowOp> lower_depth_to_space(const LowerContext& context) {

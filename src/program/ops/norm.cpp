@@ -18,7 +18,11 @@ template <class Args, auto Member>
 class PixelOp final : public RowOp {
  public:
   PixelOp(const LowerContext& context, const Args& prototype)
-      : kernel_(kernels::norm::select(context.isa)), prototype_(prototype), in_(context.node.inputs[0]), out_(context.node.outputs[0]), shape_(row_shape(context.output_shape())) {}
+      : kernel_(kernels::norm::select(context.isa)),
+        prototype_(prototype),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        shape_(row_shape(context.output_shape())) {}
 
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0);
@@ -55,7 +59,10 @@ Reduction reduction_of(ReduceKind kind) {
 class ReduceWidthOp final : public RowOp {
  public:
   explicit ReduceWidthOp(const LowerContext& context)
-      : kernel_(kernels::norm::select(context.isa)), op_(reduction_of(std::get<Reduce>(context.node.op).kind)), in_(context.node.inputs[0]), out_(context.node.outputs[0]),
+      : kernel_(kernels::norm::select(context.isa)),
+        op_(reduction_of(std::get<Reduce>(context.node.op).kind)),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
         shape_(row_shape(context.input_shape(0))) {}
 
   void run(const StepContext& step) const override {
@@ -85,7 +92,10 @@ class ReduceWidthOp final : public RowOp {
 class ReduceOp final : public RowOp {
  public:
   explicit ReduceOp(const LowerContext& context)
-      : kernel_(kernels::norm::select(context.isa)), op_(reduction_of(std::get<Reduce>(context.node.op).kind)), in_(context.node.inputs[0]), out_(context.node.outputs[0]),
+      : kernel_(kernels::norm::select(context.isa)),
+        op_(reduction_of(std::get<Reduce>(context.node.op).kind)),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
         axes_(*reduced_axes_of(context.input_shape(0), *constant_ints(context.graph, context.node, 1), context.node)) {}
 
   void run(const StepContext& step) const override {
@@ -114,7 +124,12 @@ class ReduceOp final : public RowOp {
 class InstanceNormOp final : public RowOp {
  public:
   InstanceNormOp(const LowerContext& context, const InstanceNorm& norm)
-      : kernel_(kernels::norm::select(context.isa)), epsilon_(norm.epsilon), scale_(context.constant(1)), bias_(context.constant(2)), in_(context.node.inputs[0]), out_(context.node.outputs[0]) {
+      : kernel_(kernels::norm::select(context.isa)),
+        epsilon_(norm.epsilon),
+        scale_(context.constant(1)),
+        bias_(context.constant(2)),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]) {
     const Shape& shape = context.input_shape(0);
     channels_ = shape.back();
     pixels_ = element_count(shape) / (shape.front() * channels_);
@@ -128,7 +143,8 @@ class InstanceNormOp final : public RowOp {
     args.epsilon = epsilon_;
     args.scratch = step.scratch;
     for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
-      const std::int64_t image = unit / blocks, channel = unit % blocks * kUnitChannels, offset = image * pixels_ * channels_ + channel;
+      const std::int64_t image = unit / blocks, channel = unit % blocks * kUnitChannels,
+                         offset = image * pixels_ * channels_ + channel;
       args.channels = static_cast<std::size_t>(std::min(kUnitChannels, channels_ - channel));
       args.in = whole(step, in_) + offset;
       args.out = whole(step, out_) + offset;
@@ -177,7 +193,9 @@ std::unique_ptr<RowOp> lower_lrn(const LowerContext& context) {
   return std::make_unique<PixelOp<kernels::norm::LrnArgs, &kernels::norm::Kernel::lrn>>(context, args);
 }
 
-std::unique_ptr<RowOp> lower_reduce_width(const LowerContext& context) { return std::make_unique<ReduceWidthOp>(context); }
+std::unique_ptr<RowOp> lower_reduce_width(const LowerContext& context) {
+  return std::make_unique<ReduceWidthOp>(context);
+}
 std::unique_ptr<RowOp> lower_reduce(const LowerContext& context) { return std::make_unique<ReduceOp>(context); }
 std::unique_ptr<RowOp> lower_instance_norm(const LowerContext& context) {
   return std::make_unique<InstanceNormOp>(context, std::get<InstanceNorm>(context.node.op));

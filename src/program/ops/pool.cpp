@@ -8,8 +8,8 @@ namespace colonnade {
 namespace {
 
 /// How many taps of each window count in an average's divisor along one axis.
-std::vector<float> tap_counts(std::int64_t outputs, std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t dilation, std::int64_t pad_begin, std::int64_t pad_end,
-                              bool include_pad) {
+std::vector<float> tap_counts(std::int64_t outputs, std::int64_t size, std::int64_t kernel, std::int64_t stride,
+                              std::int64_t dilation, std::int64_t pad_begin, std::int64_t pad_end, bool include_pad) {
   const std::int64_t low = include_pad ? -pad_begin : 0, high = include_pad ? size + pad_end : size;
   std::vector<float> counts;
   for (std::int64_t i = 0; i < outputs; ++i) {
@@ -26,12 +26,18 @@ std::vector<float> tap_counts(std::int64_t outputs, std::int64_t size, std::int6
 class PoolOp final : public RowOp {
  public:
   PoolOp(const LowerContext& context, const Pool& pool)
-      : kernel_(kernels::pool::select(context.isa)), pool_(pool), in_(context.node.inputs[0]), out_(context.node.outputs[0]), in_shape_(row_shape(context.input_shape(0))),
+      : kernel_(kernels::pool::select(context.isa)),
+        pool_(pool),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
     const Shape& in = context.input_shape(0);
     pads_ = resolve_pads(pool, std::span(in).subspan(1, 2));
-    row_counts_ = tap_counts(out_shape_.rows, in_shape_.rows, pool.kernel[0], pool.strides[0], pool.dilations[0], pads_[0], pads_[2], pool.count_include_pad);
-    column_counts_ = tap_counts(out_shape_.width, in_shape_.width, pool.kernel[1], pool.strides[1], pool.dilations[1], pads_[1], pads_[3], pool.count_include_pad);
+    row_counts_ = tap_counts(out_shape_.rows, in_shape_.rows, pool.kernel[0], pool.strides[0], pool.dilations[0],
+                             pads_[0], pads_[2], pool.count_include_pad);
+    column_counts_ = tap_counts(out_shape_.width, in_shape_.width, pool.kernel[1], pool.strides[1], pool.dilations[1],
+                                pads_[1], pads_[3], pool.count_include_pad);
   }
 
   void run(const StepContext& step) const override {
@@ -66,7 +72,9 @@ class PoolOp final : public RowOp {
     kernel_.run(args);
   }
 
-  std::size_t pointer_count(std::int64_t rows) const override { return static_cast<std::size_t>(rows * (pool_.kernel[0] + 1)); }
+  std::size_t pointer_count(std::int64_t rows) const override {
+    return static_cast<std::size_t>(rows * (pool_.kernel[0] + 1));
+  }
   std::string_view kernel() const override { return kernel_.name; }
 
  private:
@@ -80,6 +88,8 @@ class PoolOp final : public RowOp {
 
 }  // namespace
 
-std::unique_ptr<RowOp> lower_pool(const LowerContext& context) { return std::make_unique<PoolOp>(context, std::get<Pool>(context.node.op)); }
+std::unique_ptr<RowOp> lower_pool(const LowerContext& context) {
+  return std::make_unique<PoolOp>(context, std::get<Pool>(context.node.op));
+}
 
 }  // namespace colonnade

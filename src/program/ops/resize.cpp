@@ -10,7 +10,10 @@ namespace {
 class ResizeOp final : public RowOp {
  public:
   ResizeOp(const LowerContext& context, const Resize& resize)
-      : kernel_(kernels::move::select(context.isa)), in_(context.node.inputs[0]), out_(context.node.outputs[0]), shape_(row_shape(context.output_shape())) {
+      : kernel_(kernels::move::select(context.isa)),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        shape_(row_shape(context.output_shape())) {
     const auto axes = *resize_axes(context.graph, context.node);
     rows_ = resize_taps(resize, axes[1]);
     row_weights_.assign(rows_.weights.begin(), rows_.weights.end());
@@ -23,9 +26,12 @@ class ResizeOp final : public RowOp {
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0);
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
-      for (std::int64_t t = 0; t < rows_.taps; ++t) step.pointers[t] = in(rows_.indices[static_cast<std::size_t>(r * rows_.taps + t)]);
-      kernel_.resize({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels), static_cast<std::size_t>(rows_.taps), static_cast<std::size_t>(taps_x_), step.pointers,
-                      row_weights_.data() + r * rows_.taps, columns_.data(), column_weights_.data(), out(r), shape_.channels, shape_.channels});
+      for (std::int64_t t = 0; t < rows_.taps; ++t)
+        step.pointers[t] = in(rows_.indices[static_cast<std::size_t>(r * rows_.taps + t)]);
+      kernel_.resize({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels),
+                      static_cast<std::size_t>(rows_.taps), static_cast<std::size_t>(taps_x_), step.pointers,
+                      row_weights_.data() + r * rows_.taps, columns_.data(), column_weights_.data(), out(r),
+                      shape_.channels, shape_.channels});
     }
   }
 
@@ -44,6 +50,8 @@ class ResizeOp final : public RowOp {
 
 }  // namespace
 
-std::unique_ptr<RowOp> lower_resize(const LowerContext& context) { return std::make_unique<ResizeOp>(context, std::get<Resize>(context.node.op)); }
+std::unique_ptr<RowOp> lower_resize(const LowerContext& context) {
+  return std::make_unique<ResizeOp>(context, std::get<Resize>(context.node.op));
+}
 
 }  // namespace colonnade

@@ -15,12 +15,16 @@ class Rows {
       : view_(value == kAbsent ? nullptr : step.views + value), bases_(step.bases), image_(step.image), chunk_(chunk) {}
 
   explicit operator bool() const { return view_ != nullptr; }
-  float* operator()(std::int64_t row) const { return view_->row(bases_, image_, row, view_->chunk_stride ? chunk_ : 0); }
+  float* operator()(std::int64_t row) const {
+    return view_->row(bases_, image_, row, view_->chunk_stride ? chunk_ : 0);
+  }
   std::int64_t pixel_stride() const { return view_->pixel_stride; }
   std::int64_t column_begin() const { return view_->column_begin; }
   std::int64_t width() const { return view_->width; }
   /// Element 0 of a column of the tensor, which the rows of a strip must hold.
-  float* at(std::int64_t row, std::int64_t column) const { return (*this)(row) + (column - view_->column_begin) * view_->pixel_stride; }
+  float* at(std::int64_t row, std::int64_t column) const {
+    return (*this)(row) + (column - view_->column_begin) * view_->pixel_stride;
+  }
 
  private:
   const View* view_;
@@ -29,8 +33,8 @@ class Rows {
   std::int64_t chunk_;
 };
 
-/// How a window that slides along a row meets the columns at hand: rows of the input start `skip` columns later, and the
-/// first output's window starts `pad_left` columns before that.
+/// How a window that slides along a row meets the columns at hand: rows of the input start `skip` columns later, and
+/// the first output's window starts `pad_left` columns before that.
 struct RowWindow {
   std::int64_t skip = 0, pad_left = 0, width_in = 0, width_out = 0;
 
