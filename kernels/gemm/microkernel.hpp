@@ -14,34 +14,50 @@ namespace {
 inline constexpr std::size_t kPanelFloats = 16;
 inline constexpr std::size_t kPanelVectors = kPanelFloats / Vec::kLanes;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define COLONNADE_SMALL_TILES 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define COLONNADE_SMALL_TILES 1
+#endif
+#endif
+
 // kTileRows[panels - 1]: most pixels of a tile over that many panels, such that sums, weights and one broadcast value
-// fit the registers. kWide*: the tile for very few pixels, which is bound by reading weights.
-// kNarrowUnroll: steps a loop takes at once over a single vector, where it is bound by loads.
-#if defined(__AVX512F__) && defined(__clang__)
+// fit the registers. kWide*: the tile for very few pixels, which is bound by reading weights. kNarrowUnroll: steps that
+// a loop over a single vector takes at once, since it is bound by loads. Sanitized builds have small tiles: each check
+// is repeated for every value of an unrolled tile, and compiling the large ones takes minutes.
+#if defined(__AVX512F__) && defined(COLONNADE_SMALL_TILES)
+inline constexpr std::size_t kTileRows[] = {4, 3, 2, 2};
+inline constexpr std::size_t kWidePanels = 5;
+inline constexpr std::size_t kWideRows = 1;
+inline constexpr std::size_t kNarrowUnroll = 4;
+#elif defined(__AVX512F__) && defined(__clang__)
 inline constexpr std::size_t kTileRows[] = {12, 12, 8, 6};
+inline constexpr std::size_t kWidePanels = 8;
+inline constexpr std::size_t kWideRows = 2;
 inline constexpr std::size_t kNarrowUnroll = 1;
 #elif defined(__AVX512F__)
 inline constexpr std::size_t kTileRows[] = {28, 14, 8, 6};
-inline constexpr std::size_t kNarrowUnroll = 4;
-#else
-inline constexpr std::size_t kNarrowUnroll = 1;
-#endif
-#if defined(__AVX512F__)
 inline constexpr std::size_t kWidePanels = 8;
 inline constexpr std::size_t kWideRows = 2;
-#elif defined(__AVX2__)
+inline constexpr std::size_t kNarrowUnroll = 4;
+#elif defined(__AVX2__) && defined(COLONNADE_SMALL_TILES)
+inline constexpr std::size_t kTileRows[] = {3};
+inline constexpr std::size_t kWidePanels = 2;
+inline constexpr std::size_t kWideRows = 1;
+inline constexpr std::size_t kNarrowUnroll = 1;
+#elif defined(__AVX2__) || defined(__aarch64__)
 inline constexpr std::size_t kTileRows[] = {6};
 inline constexpr std::size_t kWidePanels = 4;
 inline constexpr std::size_t kWideRows = 1;
-#elif defined(__aarch64__)
-inline constexpr std::size_t kTileRows[] = {6};
-inline constexpr std::size_t kWidePanels = 4;
-inline constexpr std::size_t kWideRows = 1;
+inline constexpr std::size_t kNarrowUnroll = 1;
 #else
 inline constexpr std::size_t kTileRows[] = {2};
 inline constexpr std::size_t kWidePanels = 2;
 inline constexpr std::size_t kWideRows = 1;
+inline constexpr std::size_t kNarrowUnroll = 1;
 #endif
+#undef COLONNADE_SMALL_TILES
 inline constexpr std::size_t kTilePanels = sizeof kTileRows / sizeof kTileRows[0];
 inline constexpr std::size_t kMostTileRows = kTileRows[0];
 

@@ -86,7 +86,7 @@ TEST(ConvSplit, Strips) {
       ConvCase c(sizes, 21);
       Rows whole = c.make_out(22);
       kernel.run(c.args(whole));
-      for (const std::size_t strip : {1, 2, 3, 5, 7, 11}) {
+      for (const std::size_t strip : {1u, 2u, 3u, 5u, 7u, 11u}) {
         Rows parts = c.make_out(22);
         const std::size_t width = sizes.width_out();
         for (std::size_t x = 0; x < width; x += strip) run_columns(kernel, c, parts, x, std::min(width, x + strip));
@@ -105,7 +105,7 @@ TEST(ConvSplit, OutputChannels) {
       ConvArgs args = c.args(whole);
       args.epilogue.activation.kind = kernels::Unary::relu;
       kernel.run(args);
-      for (const std::size_t panels : {1, 2, 3, 5}) {
+      for (const std::size_t panels : {1u, 2u, 3u, 5u}) {
         Rows parts = c.make_out(32);
         const ConvArgs all = c.args(parts);
         for (std::size_t n = 0; n < sizes.channels_out; n += panels * kPanel) {
@@ -127,7 +127,7 @@ TEST(ConvSplit, OutputChannels) {
 
 TEST(ConvSplit, AccumulatedInputChannels) {
   for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
-    for (const std::size_t channels_out : {16, 33, 64, 150}) {
+    for (const std::size_t channels_out : {16u, 33u, 64u, 150u}) {
       const ConvSizes sizes{.height_in = 3, .width_in = 17, .channels_in = 96, .channels_out = channels_out};
       ConvCase c(sizes, 51);
       Rows whole = c.make_out(52);

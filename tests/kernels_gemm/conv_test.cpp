@@ -43,7 +43,7 @@ void check(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed) {
 TEST(Conv, PointwiseOfOddSizes) {
   for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
     std::uint64_t seed = 1;
-    for (const std::size_t channels_out : {1, 2, 3, 5, 15, 16, 17, 31, 33, 48, 64, 65, 96, 100, 144}) {
+    for (const std::size_t channels_out : {1u, 2u, 3u, 5u, 15u, 16u, 17u, 31u, 33u, 48u, 64u, 65u, 96u, 100u, 144u}) {
       for (std::size_t width = 1; width <= 31; width += width < 20 ? 1 : 3) {
         const std::size_t channels_in = 1 + (seed * 7) % 37;
         ASSERT_NO_FATAL_FAILURE(check(kernel,
@@ -81,8 +81,8 @@ TEST(Conv, KernelsStridesAndPadding) {
   for_each_kernel(kernels::gemm::table(), [&](const Kernel& kernel) {
     std::uint64_t seed = 1000;
     for (ConvSizes sizes : shapes) {
-      for (const std::size_t width : {1, 2, 3, 4, 5, 7, 8, 11, 13, 17, 23, 37}) {
-        for (const std::size_t channels_in : {1, 3, 4, 17}) {
+      for (const std::size_t width : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 11u, 13u, 17u, 23u, 37u}) {
+        for (const std::size_t channels_in : {1u, 3u, 4u, 17u}) {
           const std::size_t channels_out[] = {1, 5, 16, 24, 33, 48, 64, 100};
           ++seed;
           sizes.height_in = 1 + seed % 5;

@@ -60,11 +60,11 @@ TEST(ConvEpilogue, EveryActivationAndResidual) {
   GuardedFloats slopes(100);
   Random(3).fill(slopes.span());
   for_each_kernel(kernels::gemm::table(), [&](const Kernel& kernel) {
-    for (const std::size_t channels_out : {5, 16, 33, 64, 100}) {
+    for (const std::size_t channels_out : {5u, 16u, 33u, 64u, 100u}) {
       const float* slope = slopes.data() + (100 - channels_out);
       for (const auto& op : every_activation(slope)) {
         for (const Residual residual : {Residual::none, Residual::before, Residual::after}) {
-          for (const std::size_t width : {1, 13}) {
+          for (const std::size_t width : {1u, 13u}) {
             ASSERT_NO_FATAL_FAILURE(check_epilogue(
                 kernel, {.width_in = width, .channels_in = 7, .channels_out = channels_out, .out_gap = 1}, {op},
                 residual));
@@ -78,7 +78,7 @@ TEST(ConvEpilogue, EveryActivationAndResidual) {
 TEST(ConvEpilogue, OutputMayBeTheResidual) {
   for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
     for (const kernels::Unary kind : {kernels::Unary::relu, kernels::Unary::silu}) {
-      for (const std::size_t channels_out : {9, 40, 64}) {
+      for (const std::size_t channels_out : {9u, 40u, 64u}) {
         ConvCase c({.height_in = 2, .width_in = 19, .channels_in = 11, .channels_out = channels_out}, 41);
         Rows apart = c.make_out(6);
         Rows same = c.make_out(7);

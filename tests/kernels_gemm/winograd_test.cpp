@@ -129,7 +129,7 @@ TEST(Winograd, ManyChannelsAndManyBlocks) {
 
 TEST(Winograd, SameBitsHoweverTileRowsAreSplit) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
-    for (const std::size_t width : {3, 29, 56, 131}) {
+    for (const std::size_t width : {3u, 29u, 56u, 131u}) {
       WinogradCase c(sizes_3x3(19, width, 20, 70), 7);
       Rows whole = c.conv.make_out(8);
       kernel.run(c.args(whole));
@@ -155,7 +155,7 @@ TEST(Winograd, SameBitsInStripsOfWholeTiles) {
     Rows whole = c.conv.make_out(18);
     kernel.run(c.args(whole));
     Rows parts = c.conv.make_out(18);
-    for (const std::size_t x : {0, 8, 12, 24}) {
+    for (const std::size_t x : {0u, 8u, 12u, 24u}) {
       Args args = c.args(parts);
       const std::size_t until = x == 0 ? 8 : x == 8 ? 12 : x == 12 ? 24 : 30;
       for (const float*& row : c.in_table) {
@@ -207,7 +207,7 @@ TEST(Winograd, EveryActivationAndResidual) {
   GuardedFloats slopes(64);
   Random(3).fill(slopes.span());
   for_each_kernel(kernels::winograd::table(), [&](const Kernel& kernel) {
-    for (const std::size_t channels_out : {5, 33, 64}) {
+    for (const std::size_t channels_out : {5u, 33u, 64u}) {
       for (const auto& op : every_activation(slopes.data() + (64 - channels_out))) {
         for (const bool after : {false, true}) {
           for (const bool in_place : {false, true}) {
