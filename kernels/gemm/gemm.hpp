@@ -18,7 +18,8 @@ inline constexpr std::size_t kPanel = 16;
 /// Floats of packed weights for `k` = kernel_h * kernel_w * channels_in rows and `n` output channels (one group).
 constexpr std::size_t packed_floats(std::size_t k, std::size_t n) { return (n + kPanel - 1) / kPanel * kPanel * k; }
 
-/// Packs to [n / 16][k][16], zero-filled past n. Element (k, n) of the source is at source[k * k_stride + n * n_stride].
+/// Packs to [n / 16][k][16], zero-filled past n. Element (k, n) of the source is at source[k * k_stride + n *
+/// n_stride].
 void pack(const float* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, std::size_t k, std::size_t n,
           float* packed) noexcept;
 
@@ -49,9 +50,9 @@ struct ConvArgs {
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;
   std::ptrdiff_t residual_pixel_stride = 0;
-  const float* weights = nullptr;          ///< packed by pack(), k = (ky * kernel_w + kx) * channels_in + channel
-  std::size_t panel_stride = 0;            ///< floats from one panel of weights to the next
-  const float* bias = nullptr;             ///< channels_out values, or null for zero
+  const float* weights = nullptr;  ///< packed by pack(), k = (ky * kernel_w + kx) * channels_in + channel
+  std::size_t panel_stride = 0;    ///< floats from one panel of weights to the next
+  const float* bias = nullptr;     ///< channels_out values, or null for zero
   bool accumulate = false;
   Epilogue epilogue;
 };

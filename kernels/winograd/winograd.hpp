@@ -12,8 +12,8 @@
 
 namespace colonnade::kernels::winograd {
 
-inline constexpr std::size_t kTile = 4;        ///< output rows and columns of one tile
-inline constexpr std::size_t kInputTile = 6;   ///< input rows and columns of one tile
+inline constexpr std::size_t kTile = 4;       ///< output rows and columns of one tile
+inline constexpr std::size_t kInputTile = 6;  ///< input rows and columns of one tile
 
 /// Floats of transformed weights: 36 matrices of channels_in x channels_out, each packed as gemm::pack does.
 std::size_t packed_floats(std::size_t channels_in, std::size_t channels_out) noexcept;
@@ -42,7 +42,7 @@ struct Args {
   std::ptrdiff_t out_pixel_stride = 0;
   std::ptrdiff_t residual_pixel_stride = 0;
   const float* weights = nullptr;
-  const float* bias = nullptr;             ///< channels_out values, or null
+  const float* bias = nullptr;  ///< channels_out values, or null
   Epilogue epilogue;
   float* workspace = nullptr;
 };
