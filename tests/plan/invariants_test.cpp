@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold of plans however the cost model is tuned.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plan/plan.hpp"
+#include "support/known_networks.hpp"
+
+namespace colonnade::test {
+namespace {
+
+Plan plan_of(const Graph& graph, Schedule schedule, int threads, const char* topology = "zen4-2") {
+  const Plan plan = make_plan(graph, fixed_topology(topology), {schedule, Math::fast, threads, 0});
+  verify(plan, graph);
+  return plan;
+}
+
+TEST(Columns, SixLayersTakeATenthOfTheMemory) {
+  const Graph graph = six_layers(1080, 1920, 16);
+  for (const char* topology : {"zen4-2", "emerald-2"}) {
+    const Plan columns = plan_of(graph, Schedule::columns, 2, topology);
+    const Plan layers = plan_of(graph, Schedule::layers, 2, topology);
+    EXPECT_EQ(layers.segments.size(), 6u) << topology;
+    EXPECT_LE(columns.arena_bytes, layers.arena_bytes / 10) << topology << "\n" << to_text(columns, graph);
+  }
+}
+
+TEST(Columns, HeadsAreTheWindowsOverlapAtEachBoundary) {
+  Network net("exact windows");
+  ValueId x = net.input({1, 200, 64, 4});
+  for (int i = 0; i < 4; ++i) x = net.conv(x, 4, {.kernel = i % 2 == 0 ? 3 : 5});
+  const Graph graph = net.finish(x);
+  const Plan plan = plan_of(graph, Schedule::columns, 2);
+  ASSERT_EQ(plan.segments.size(), 1u);
+  const SegmentPlan& segment = plan.segments.front();
+  ASSERT_EQ(segment.sharing, Sharing::bands) << to_text(plan, graph);
+  EXPECT_EQ(segment.halo_rows, 4 + 2 + 4) << to_text(plan, graph);   // k - 1 of the three layers that read a ring
+  for (const Ring& ring : segment.rings) EXPECT_GT(ring.head_rows, 0);
+}
+
+TEST(Columns, RowByRowWindowsKeepTheirHeight) {
+  Network net("row by row");
+  ValueId x = net.input({1, 64, 8, 4});
+  for (int i = 0; i < 3; ++i) x = net.conv(x, 4, {.kernel = 3});
+  const Graph graph = net.finish(x);
+  const Plan plan = plan_of(graph, Schedule::columns, 1);
+  ASSERT_EQ(plan.segments.size(), 1u);
+  for (const Ring& ring : plan.segments.front().rings) {
+    EXPECT_GE(ring.rows, 3);
+    EXPECT_LE(ring.rows, plan.segments.front().rows_per_step + 2 + 2) << to_text(plan, graph);
+    EXPECT_EQ(ring.head_rows, 0);
+  }
+}
+
+TEST(Columns, InvertedResidualRunsInChunks) {
+  for (const Graph& graph : {inverted_residual(56, 56), inverted_residual(180, 320)}) {
+    const Plan plan = plan_of(graph, Schedule::columns, 1);
+    ASSERT_EQ(plan.segments.size(), 1u) << to_text(plan, graph);
+    ASSERT_EQ(plan.segments.front().chunk_groups.size(), 1u);
+    EXPECT_EQ(plan.segments.front().chunk_groups.front().channels, 192);
+    EXPECT_EQ(plan.segments.front().chunk_groups.front().nodes.size(), 3u);
+  }
+}
+
+TEST(Columns, BatchIsSharedByImages) {
+  const Graph graph = residual_stage(4);
+  const Plan plan = plan_of(graph, Schedule::columns, 2);
+  for (const SegmentPlan& segment : plan.segments) {
+    EXPECT_EQ(segment.sharing, Sharing::images);
+    EXPECT_EQ(segment.images, 4);
+    EXPECT_EQ(segment.halo_rows, 0);
+  }
+}
+
+TEST(Layers, EveryOperatorIsItsOwnSegment) {
+  const Graph graph = encoder_decoder();
+  const Plan plan = plan_of(graph, Schedule::layers, 2);
+  EXPECT_EQ(plan.segments.size(), graph.nodes.size());
+  for (const SegmentPlan& segment : plan.segments) {
+    EXPECT_EQ(segment.kind, SegmentPlan::Kind::layer);
+    EXPECT_TRUE(segment.rings.empty());
+  }
+}
+
+TEST(Columns, TakeLessMemoryThanLayersOnEveryDeepNetwork) {
+  for (const Graph& graph : {six_layers(270, 480, 16), residual_stage(), encoder_decoder(), inverted_residual(180, 320)}) {
+    const std::int64_t columns = plan_of(graph, Schedule::columns, 2).arena_bytes;
+    EXPECT_LT(columns, plan_of(graph, Schedule::layers, 2).arena_bytes) << graph.name;
+  }
+}
+
+TEST(Segments, GlobalPoolingEndsOne) {
+  const Graph graph = pooling_net();
+  const Plan plan = plan_of(graph, Schedule::columns, 2);
+  ASSERT_GE(plan.segments.size(), 3u) << to_text(plan, graph);
+  const auto ends = [](const SegmentPlan& segment) { return segment.ends_because == "the next operator needs all rows"; };
+  EXPECT_TRUE(std::any_of(plan.segments.begin(), plan.segments.end(), ends)) << to_text(plan, graph);
+}
+
+TEST(Plan, IsAPureFunction) {
+  const Graph graph = encoder_decoder();
+  const Plan once = plan_of(graph, Schedule::automatic, 2), again = plan_of(graph, Schedule::automatic, 2);
+  EXPECT_EQ(to_text(once, graph), to_text(again, graph));
+}
+
+}  // namespace
+}  // namespace colonnade::test

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random networks: every schedule and number of threads gives the same bits, and the reference's values.
+#include <gtest/gtest.h>
+
+#include "reference/reference.hpp"
+#include "support/execute.hpp"
+#include "support/random_network.hpp"
+
+namespace colonnade::test {
+namespace {
+
+constexpr double kFastTolerance = 1e-4;
+constexpr double kExactTolerance = 1e-5;
+constexpr std::uint32_t kSeedsPerTest = 8;
+
+std::string label(const Graph& graph, const PlanOptions& options, kernels::Isa isa) {
+  return graph.name + " " + kernels::name_of(isa) + ", schedule " + std::to_string(static_cast<int>(options.schedule)) + ", math " +
+         std::to_string(static_cast<int>(options.math)) + ", threads " + std::to_string(options.threads) + ", limit " + std::to_string(options.memory_limit_bytes);
+}
+
+/// The schedules and threads that must agree with one thread layer by layer, under one tier and policy.
+void check_schedules(const Graph& graph, const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected, Math math, kernels::Isa isa) {
+  const std::vector<Tensor> layers = run(graph, {Schedule::layers, math, 1, 0}, isa, inputs);
+  EXPECT_LE(worst_error(layers, expected), math == Math::fast ? kFastTolerance : kExactTolerance) << label(graph, {Schedule::layers, math, 1, 0}, isa) << "\n" << to_text(graph);
+  for (const Schedule schedule : {Schedule::columns, Schedule::layers, Schedule::automatic})
+    for (const int threads : {1, 2, 3}) {
+      const PlanOptions options{schedule, math, threads, 0};
+      EXPECT_TRUE(same_bits(run(graph, options, isa, inputs), layers)) << label(graph, options, isa) << "\n" << to_text(make_plan(graph, fixed_topology("zen4-2"), options), graph);
+    }
+}
+
+class RandomRuns : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(RandomRuns, AgreeWithTheReferenceAndEachOther) {
+  for (std::uint32_t seed = GetParam() * kSeedsPerTest; seed < (GetParam() + 1) * kSeedsPerTest; ++seed) {
+    const Graph graph = random_network(seed);
+    const std::vector<Tensor> inputs = random_inputs(graph, seed);
+    const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
+    for (const kernels::Isa isa : host_isas())
+      for (const Math math : {Math::fast, Math::exact}) check_schedules(graph, inputs, expected, math, isa);
+  }
+}
+
+TEST_P(RandomRuns, GiveTheSameBitsUnderAMemoryLimit) {
+  for (std::uint32_t seed = 500 + GetParam() * kSeedsPerTest; seed < 500 + (GetParam() + 1) * kSeedsPerTest; ++seed) {
+    const Graph graph = random_network(seed);
+    const std::vector<Tensor> inputs = random_inputs(graph, seed);
+    const std::vector<Tensor> layers = run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::host_isa(), inputs);
+    std::int64_t limit = make_plan(graph, fixed_topology("zen4-2"), {Schedule::columns, Math::fast, 2, 0}).arena_bytes;
+    for (; limit > 0; limit = limit * 3 / 4) {
+      const PlanOptions options{Schedule::automatic, Math::fast, 2, limit};
+      try {
+        EXPECT_TRUE(same_bits(run(graph, options, kernels::host_isa(), inputs), layers)) << label(graph, options, kernels::host_isa());
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::resource_limit) << error.what();
+        break;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomRuns, testing::Range(0u, 8u));
+
+TEST(KnownNetworks, AgreeUnderEverySchedule) {
+  for (const Graph& graph : {six_layers(44, 300, 16), inverted_residual(20, 24), residual_stage(2)}) {
+    const std::vector<Tensor> inputs = random_inputs(graph, 3);
+    const std::vector<Tensor> expected = run(graph, {Schedule::layers, Math::exact, 1, 0}, kernels::host_isa(), inputs);
+    check_schedules(graph, inputs, expected, Math::fast, kernels::host_isa());
+  }
+}
+
+TEST(Program, SharesPackedWeightsBetweenPlans) {
+  const Graph graph = residual_stage();
+  WeightStore weights;
+  const Plan columns = make_plan(graph, fixed_topology("zen4-2"), {Schedule::columns, Math::fast, 2, 0});
+  const Plan layers = make_plan(graph, fixed_topology("zen4-2"), {Schedule::layers, Math::fast, 1, 0});
+  const auto first = compile(graph, columns, kernels::host_isa(), weights), second = compile(graph, layers, kernels::host_isa(), weights);
+  EXPECT_EQ(first->weights_bytes, second->weights_bytes);
+  int shared = 0;
+  for (const auto& owned : first->owned) shared += std::count(second->owned.begin(), second->owned.end(), owned) > 0 ? 1 : 0;
+  EXPECT_GE(shared, 6);
+}
+
+TEST(Program, PrintsEveryKernel) {
+  const Graph graph = pooling_net();
+  const std::string text = to_text(*program_of(graph, {Schedule::columns, Math::fast, 2, 0}, kernels::host_isa()));
+  for (const Node& node : graph.nodes) EXPECT_NE(text.find(node.name), std::string::npos) << node.name << "\n" << text;
+}
+
+}  // namespace
+}  // namespace colonnade::test

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shapes of network that columns are made for.
+#pragma once
+
+#include "support/network.hpp"
+
+namespace colonnade::test {
+
+inline Graph six_layers(std::int64_t height, std::int64_t width, std::int64_t channels) {
+  Network net("six layers");
+  ValueId x = net.input({1, height, width, channels});
+  for (int i = 0; i < 6; ++i) x = net.conv(x, channels, {.activation = UnaryKind::relu});
+  return net.finish(x);
+}
+
+inline ValueId inverted_residual(Network& net, ValueId x, std::int64_t middle) {
+  const ValueId wide = net.conv(x, middle, {.kernel = 1, .activation = UnaryKind::relu});
+  const ValueId mixed = net.depthwise(wide, {.activation = UnaryKind::relu});
+  return net.conv(mixed, net.shape(x).back(), {.kernel = 1, .residual = x});
+}
+
+inline Graph inverted_residual(std::int64_t height, std::int64_t width) {
+  Network net("inverted residual");
+  const ValueId x = net.input({1, height, width, 32});
+  return net.finish(inverted_residual(net, x, 192));
+}
+
+inline Graph residual_stage(std::int64_t images = 1) {
+  Network net("residual stage");
+  ValueId x = net.input({images, 56, 56, 64});
+  for (int block = 0; block < 3; ++block) {
+    const ValueId y = net.conv(x, 64, {.activation = UnaryKind::relu});
+    x = net.conv(y, 64, {.activation = UnaryKind::relu, .residual = x});
+  }
+  return net.finish(x);
+}
+
+inline Graph encoder_decoder() {
+  Network net("encoder-decoder");
+  const ValueId x = net.input({1, 256, 320, 3});
+  const ValueId top = net.conv(x, 16, {.activation = UnaryKind::relu});
+  const ValueId middle = net.conv(net.pool(top, PoolKind::max, 2, 2), 32, {.activation = UnaryKind::relu});
+  const ValueId bottom = net.conv(net.pool(middle, PoolKind::max, 2, 2), 64, {.activation = UnaryKind::relu});
+  const ValueId up = net.conv(net.concat(net.resize2(bottom, ResizeMode::linear), middle), 32, {.activation = UnaryKind::relu});
+  const ValueId full = net.conv(net.concat(net.resize2(up, ResizeMode::nearest), top), 16, {.activation = UnaryKind::relu});
+  return net.finish(net.conv(full, 2, {.kernel = 1}));
+}
+
+inline Graph strided_pyramid() {
+  Network net("strided pyramid");
+  ValueId x = net.input({1, 224, 224, 3});
+  for (const std::int64_t channels : {16, 32, 64, 128}) {
+    x = net.conv(x, channels, {.stride = 2, .activation = UnaryKind::relu});
+    net.output(net.conv(x, 8, {.kernel = 1}));
+  }
+  return net.finish();
+}
+
+inline Graph pooling_net() {
+  Network net("pooling");
+  const ValueId x = net.input({1, 112, 112, 24});
+  const ValueId y = net.pool(net.relu(x), PoolKind::max, 3, 2);
+  const ValueId z = net.pool(net.conv(y, 24, {.kernel = 1}), PoolKind::average, 3, 1);
+  return net.finish(net.conv(net.global_mean(z), 10, {.kernel = 1}));
+}
+
+}  // namespace colonnade::test
