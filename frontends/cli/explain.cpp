@@ -33,15 +33,28 @@ std::string rows_text(const Json& item) {
   return fmt::format("{} of {}", ring == "0" ? "-" : ring, text_in(item, "rows", "-"));
 }
 
+/// "L2 12 MiB, DRAM 3 MiB": bytes a run moves, by the memory where they lie.
+std::string levels_text(const Json& segment) {
+  const auto levels = segment.find("level_bytes");
+  if (levels == segment.end() || !levels->is_object()) return {};
+  std::string text;
+  for (const auto& [level, bytes] : levels->items())
+    if (bytes.is_number() && bytes.get<double>() > 0)
+      text += (text.empty() ? "" : ", ") + level + " " + human_bytes(bytes.get<double>());
+  return text.empty() ? text : "  moves " + text + "\n";
+}
+
 std::string segment_heading(const Json& segment) {
   std::string line = fmt::format("segment {}  {}, {} operators", text_in(segment, "index", "?"),
                                  text_in(segment, "kind", "unknown"), array_in(segment, "operators").size());
   if (segment.contains("columns")) line += ", " + columns_in(segment);
+  if (number_in(segment, "strips") > 1) line += fmt::format(", {} strips", text_in(segment, "strips"));
   if (segment.contains("rows_per_step")) line += fmt::format(", {} rows a step", text_in(segment, "rows_per_step"));
   line += fmt::format("\n  {}flop, predicted {}; rings {}, weights {}; reads {}, writes {}\n",
                       human_count(number_in(segment, "flop")), human_ms(number_in(segment, "predicted_ms")),
                       bytes_text(segment, "ring_bytes"), bytes_text(segment, "weights_bytes"),
                       bytes_text(segment, "read_bytes"), bytes_text(segment, "written_bytes"));
+  line += levels_text(segment);
   const std::string reason = text_in(segment, "ends_because");
   return reason.empty() ? line : line + fmt::format("  ends because {}\n", reason);
 }

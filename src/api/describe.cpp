@@ -21,6 +21,22 @@ std::string_view name_of(Sharing sharing) {
   return kNames[static_cast<std::size_t>(sharing)];
 }
 
+std::string_view name_of(MemoryLevel level) {
+  constexpr std::string_view kNames[] = {"L2", "L3", "DRAM"};
+  return kNames[static_cast<std::size_t>(level)];
+}
+
+/// Bytes that a run of the segment moves, by the memory level where they lie.
+json levels_json(const SegmentPlan& segment) {
+  json levels = json::object();
+  for (const MemoryLevel level : {MemoryLevel::l2, MemoryLevel::l3, MemoryLevel::dram}) {
+    std::int64_t bytes = segment.ring_level == level ? segment.ring_traffic_bytes : 0;
+    if (segment.whole_level == level) bytes += segment.read_bytes + segment.written_bytes;
+    levels[std::string(name_of(level))] = bytes;
+  }
+  return levels;
+}
+
 std::string_view name_of(Schedule schedule) {
   constexpr std::string_view kNames[] = {"auto", "columns", "layers"};
   return kNames[static_cast<std::size_t>(schedule)];
@@ -68,6 +84,8 @@ json segment_json(const Prepared& prepared, std::size_t index) {
           {"weights_bytes", segment.weights_bytes},
           {"read_bytes", segment.read_bytes},
           {"written_bytes", segment.written_bytes},
+          {"level_bytes", levels_json(segment)},
+          {"strips", std::max<std::size_t>(1, segment.strips.size())},
           {"scratch_bytes", segment.scratch_bytes},
           {"predicted_ms", segment.predicted_us / 1e3}};
 }

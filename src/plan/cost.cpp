@@ -12,7 +12,9 @@ namespace {
 
 constexpr double kMicro = 1e6;
 constexpr double kGiga = 1e9;
-constexpr double kUsableCache = 0.75;
+// Shares of a cache that a working set can count on.
+constexpr double kUsableL2 = 0.75;
+constexpr double kUsableL3 = 0.4;
 // Shares of memory time that the kernels do not hide behind arithmetic.
 constexpr double kOverlap = 0.5;
 constexpr double kWholeOverlap = 0.7;
@@ -75,12 +77,19 @@ std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoi
   return work;
 }
 
+MemoryLevel memory_level(const Topology& topology, std::int64_t bytes, int threads) {
+  if (static_cast<double>(bytes) <= kUsableL2 * static_cast<double>(topology.cache_bytes(2))) return MemoryLevel::l2;
+  const double l3 = kUsableL3 * static_cast<double>(topology.cache_bytes(3));
+  return static_cast<double>(bytes) * threads <= l3 ? MemoryLevel::l3 : MemoryLevel::dram;
+}
+
 double read_rate(const Topology& topology, std::int64_t bytes, int threads) {
-  const Rates& rates = topology.rates;
-  if (static_cast<double>(bytes) <= kUsableCache * static_cast<double>(topology.cache_bytes(2))) return rates.l2_gbs;
-  const double l3 = 0.4 * static_cast<double>(topology.cache_bytes(3));
-  if (static_cast<double>(bytes) * threads <= l3) return rates.l3_gbs;
-  return rates.dram_gbs;
+  switch (memory_level(topology, bytes, threads)) {
+    case MemoryLevel::l2: return topology.rates.l2_gbs;
+    case MemoryLevel::l3: return topology.rates.l3_gbs;
+    case MemoryLevel::dram: return topology.rates.dram_gbs;
+  }
+  return topology.rates.dram_gbs;
 }
 
 SegmentTime::SegmentTime(const Topology& topology, int threads, std::int64_t resident_bytes)

@@ -17,6 +17,9 @@ struct NodeWork {
 
 std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoice>& choices);
 
+/// Where a working set of `bytes` a thread lies that `threads` threads use again and again.
+MemoryLevel memory_level(const Topology& topology, std::int64_t bytes, int threads);
+
 /// GB/s at which one of `threads` threads reads a working set of `bytes` again and again.
 double read_rate(const Topology& topology, std::int64_t bytes, int threads);
 

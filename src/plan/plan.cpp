@@ -153,13 +153,19 @@ void count_traffic(const PlanContext& context, SegmentPlan& segment) {
       return std::any_of(segment.rings.begin(), segment.rings.end(),
                          [id](const Ring& ring) { return ring.value == id; });
     };
-    for (const ValueId id : node.inputs)
-      if (id != kAbsent && !context.graph.value(id).constant && !in_ring(id))
-        segment.read_bytes += bytes_of(context.graph.value(id));
+    for (const ValueId id : node.inputs) {
+      if (id == kAbsent || context.graph.value(id).constant) continue;
+      (in_ring(id) ? segment.ring_traffic_bytes : segment.read_bytes) += bytes_of(context.graph.value(id));
+    }
     for (const ValueId id : node.outputs)
-      if (id != kAbsent && !in_ring(id)) segment.written_bytes += bytes_of(context.graph.value(id));
+      if (id != kAbsent)
+        (in_ring(id) ? segment.ring_traffic_bytes : segment.written_bytes) += bytes_of(context.graph.value(id));
   }
   if (segment.kind == SegmentPlan::Kind::view) segment.read_bytes = segment.written_bytes = 0;
+  const int threads = context.threads;
+  const std::int64_t whole_bytes = (segment.read_bytes + segment.written_bytes) / threads;
+  segment.ring_level = memory_level(context.topology, segment.ring_bytes + segment.weights_bytes, threads);
+  segment.whole_level = memory_level(context.topology, whole_bytes, threads);
 }
 
 SegmentPlan plan_segment(const PlanContext& context, const SegmentChoice& choice) {

@@ -70,6 +70,9 @@ struct ChunkGroup {
   bool operator==(const ChunkGroup&) const = default;
 };
 
+/// The nearest memory that holds a working set.
+enum class MemoryLevel : std::uint8_t { l2, l3, dram };
+
 /// How the threads share a segment.
 enum class Sharing : std::uint8_t { single, images, bands, channels };
 
@@ -94,6 +97,9 @@ struct SegmentPlan {
   std::int64_t weights_bytes = 0;
   std::int64_t read_bytes = 0;     ///< whole tensors read
   std::int64_t written_bytes = 0;  ///< whole tensors written
+  std::int64_t ring_traffic_bytes = 0;       ///< written to and read from rings
+  MemoryLevel ring_level = MemoryLevel::l2;  ///< where rings and weights of a thread lie
+  MemoryLevel whole_level = MemoryLevel::l2; ///< where the whole tensors lie
   std::int64_t halo_rows = 0;      ///< rows kept in heads for the neighbouring band, all tensors
 };
 
