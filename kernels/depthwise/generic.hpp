@@ -56,23 +56,28 @@ inline const float* residual_row(const Args& a, std::size_t row) {
   }
 }
 
-/// Where a tile's sums go when no more than a relu is left to do.
+/// Bounds of the sums when no more than a clip is left to do: identity and relu are clips too.
 struct Plain {
   bool enough;
-  bool relu;
+  float low;
+  float high;
 };
 
 inline Plain plain_epilogue(const Args& a, std::size_t row) {
   const Unary kind = a.epilogue.activation.kind;
-  const bool relu = kind == Unary::relu;
-  return {residual_row(a, row) == nullptr && (relu || kind == Unary::identity), relu};
+  const float inf = __builtin_inff();
+  const bool clip = kind == Unary::clip, relu = kind == Unary::relu;
+  const bool enough = residual_row(a, row) == nullptr && (clip || relu || kind == Unary::identity);
+  return {enough, clip ? a.epilogue.activation.a : relu ? 0.0f : -inf, clip ? a.epilogue.activation.b : inf};
 }
 
 template <int T>
 COLONNADE_TILE inline __attribute__((always_inline)) void store_tile(const Vec* sums, float* out, std::ptrdiff_t stride,
-                                                                     bool relu) {
+                                                                     const Plain& plain) {
+  const Vec low = broadcast(plain.low);
+  const Vec high = broadcast(plain.high);
 #pragma GCC unroll 8
-  for (int t = 0; t < T; ++t) store(out + t * stride, relu ? max(zero(), sums[t]) : sums[t]);
+  for (int t = 0; t < T; ++t) store(out + t * stride, min(high, max(low, sums[t])));
 }
 
 template <int T>
@@ -185,7 +190,7 @@ COLONNADE_TILE void tile(const Args& a, const Place& at) {
 #pragma GCC unroll 2
     for (int r = 0; r < R; ++r) {
       if (plain.enough)
-        store_tile<T>(sums[r], out[r] + c, out_stride, plain.relu);
+        store_tile<T>(sums[r], out[r] + c, out_stride, plain);
       else
         store_any<T>(a, at, at.row + static_cast<std::size_t>(r), c, sums[r], Vec::kLanes);
     }
