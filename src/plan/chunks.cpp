@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::int64_t kChunkChannels = 64;
 constexpr std::int64_t kMinChannels = 2 * kChunkChannels;
+constexpr std::int64_t kPanel = 16;
+
+/// Channels of equal chunks, about kChunkChannels each, in whole panels of packed weights.
+std::int64_t chunk_channels(std::int64_t channels) {
+  return round_up(ceil_div(channels, ceil_div(channels, kChunkChannels)), kPanel);
+}
 
 bool is_pointwise(const PlanContext& context, std::int32_t index) {
   const Node& node = context.graph.nodes[static_cast<std::size_t>(index)];
@@ -54,7 +60,7 @@ void find_chunks(const PlanContext& context, LocalSegment& segment) {
       continue;
     const std::int64_t channels = context.graph.value(expand.outputs[0]).type.static_shape().back();
     if (channels < kMinChannels) continue;
-    ChunkGroup group{{static_cast<std::int32_t>(head)}, channels, kChunkChannels};
+    ChunkGroup group{{static_cast<std::int32_t>(head)}, channels, chunk_channels(channels)};
     std::int32_t next = only_consumer(first);
     while (next >= 0 && is_channel_wise(context, segment.nodes[static_cast<std::size_t>(next)].node)) {
       group.nodes.push_back(next);

@@ -13,7 +13,7 @@ namespace {
 constexpr double kMicro = 1e6;
 constexpr double kGiga = 1e9;
 // Shares of a cache that a working set can count on.
-constexpr double kUsableL2 = 0.75;
+constexpr double kUsableL2 = 0.5;
 constexpr double kUsableL3 = 0.4;
 // Shares of memory time that the kernels do not hide behind arithmetic.
 constexpr double kOverlap = 0.5;
