@@ -79,7 +79,8 @@ void choose_strips(const PlanContext& context, SegmentPlan& segment, const Local
     const double recomputed = recomputed_share(context, local, *strips);
     const bool forced = context.min_strips > 1 && segment.strips.empty();
     if (forced) segment.strips = *strips;
-    for (const std::int64_t step : step_candidates(context.rows[static_cast<std::size_t>(segment.nodes.back())].rows)) {
+    for (const std::int64_t step :
+         step_candidates(context, context.rows[static_cast<std::size_t>(segment.nodes.back())].rows)) {
       const double cost = segment_cost(context, local, step, count, recomputed);
       if (cost >= best) continue;
       best = segment.predicted_us = cost;
@@ -296,11 +297,12 @@ Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& 
   if (options.memory_limit_bytes == 0 || plan.arena_bytes <= options.memory_limit_bytes) return plan;
   std::int64_t smallest = plan.arena_bytes;
   for (int threads = context.threads; threads >= 1; threads /= 2)
-    for (const std::int64_t strips : {1, 2, 4, 8}) {
+    for (const std::int64_t strips : {0, 1, 2, 4, 8}) {  // 0: full width, steps as fast as they can be
       PlanContext frugal = context;
       frugal.options.schedule = Schedule::columns;
       frugal.threads = threads;
-      frugal.min_strips = strips;
+      frugal.small_steps = strips > 0;
+      frugal.min_strips = std::max<std::int64_t>(1, strips);
       Plan candidate = plan_with(frugal);
       candidate.options = options;
       if (candidate.arena_bytes <= options.memory_limit_bytes) return candidate;

@@ -76,7 +76,7 @@ Candidate best_step(const PlanContext& context, const std::vector<std::int32_t>&
   for (const LocalNode& node : segment.nodes)
     if (node.consumers.empty()) rows = std::max(rows, node.rows);
   Candidate best;
-  for (const std::int64_t step : step_candidates(rows)) {
+  for (const std::int64_t step : step_candidates(context, rows)) {
     const double cost = segment_cost(context, segment, step);
     if (cost < best.cost) best = {cost, step};
   }
@@ -91,7 +91,7 @@ double alone_cost(const PlanContext& context, std::int32_t node) {
 }  // namespace
 
 PlanContext make_context(const Graph& graph, const Topology& topology, const PlanOptions& options) {
-  PlanContext context{graph, topology, options, std::max(1, options.threads), {}, {}, {}, {}, {}, {}, 1};
+  PlanContext context{graph, topology, options, std::max(1, options.threads), {}, {}, {}, {}, {}, {}};
   for (const Node& node : graph.nodes) context.choices.push_back(choose_kernel(graph, node, options.math));
   context.rows = row_nodes(graph, context.choices);
   context.work = node_work(graph, context.choices);
@@ -105,7 +105,8 @@ PlanContext make_context(const Graph& graph, const Topology& topology, const Pla
   return context;
 }
 
-std::vector<std::int64_t> step_candidates(std::int64_t rows) {
+std::vector<std::int64_t> step_candidates(const PlanContext& context, std::int64_t rows) {
+  if (context.small_steps) return {1};
   std::vector<std::int64_t> steps;
   for (const std::int64_t step : {1, 2, 4, 8, 16, 32})
     if (step < rows) steps.push_back(step);

@@ -19,6 +19,7 @@ struct PlanContext {
   std::vector<std::int32_t> producer;                ///< per value: node, or -1
   std::vector<std::vector<std::int32_t>> consumers;  ///< per value: nodes
   std::vector<bool> is_output;                       ///< per value: leaves the graph (itself or through a view)
+  bool small_steps = false;                          ///< memory before speed: one row a step
   std::int64_t min_strips = 1;                       ///< cut segments in at least so many strips where that can be done
 };
 
@@ -42,6 +43,6 @@ double segment_cost(const PlanContext& context, const LocalSegment& segment, std
                     std::int64_t strips = 1, double recomputed = 1);
 
 /// Rows per step worth trying for a segment that ends in `rows` rows.
-std::vector<std::int64_t> step_candidates(std::int64_t rows);
+std::vector<std::int64_t> step_candidates(const PlanContext& context, std::int64_t rows);
 
 }  // namespace colonnade
