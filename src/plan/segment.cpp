@@ -77,6 +77,7 @@ Candidate best_step(const PlanContext& context, const std::vector<std::int32_t>&
     if (node.consumers.empty()) rows = std::max(rows, node.rows);
   Candidate best;
   for (const std::int64_t step : step_candidates(context, rows)) {
+    if (nodes.size() > 1 && step > 1 && 2 * step > rows) continue;  // rings as large as the tensors
     const double cost = segment_cost(context, segment, step);
     if (cost < best.cost) best = {cost, step};
   }

@@ -20,8 +20,8 @@ struct RingState {
 
 class Replay {
  public:
-  Replay(const Plan& plan, const Graph& graph, const std::vector<RowNode>& rows, const SegmentPlan& segment)
-      : plan_(plan), graph_(graph), rows_(rows), segment_(segment) {
+  Replay(const Graph& graph, const std::vector<RowNode>& rows, const SegmentPlan& segment)
+      : graph_(graph), rows_(rows), segment_(segment) {
     for (const Ring& ring : segment.rings) add(ring);
   }
 
@@ -115,7 +115,6 @@ class Replay {
     done_[{band, step.node}] = std::max<std::int64_t>(done_[{band, step.node}], step.row_end);
   }
 
-  const Plan& plan_;
   const Graph& graph_;
   const std::vector<RowNode>& rows_;
   const SegmentPlan& segment_;
@@ -134,8 +133,8 @@ void check_coverage(const Graph& graph, const std::vector<RowNode>& rows, const 
   if (segment.sharing == Sharing::channels) return;
   for (auto& [node, chunks] : done) {
     const ValueId out = graph.nodes[static_cast<std::size_t>(node)].outputs[0];
-    const bool in_ring = std::any_of(segment.rings.begin(), segment.rings.end(),
-                                     [out](const Ring& ring) { return ring.value == out; });
+    const bool in_ring =
+        std::any_of(segment.rings.begin(), segment.rings.end(), [out](const Ring& ring) { return ring.value == out; });
     for (auto& [chunk, intervals] : chunks) {
       std::sort(intervals.begin(), intervals.end(), [](Interval a, Interval b) { return a.begin < b.begin; });
       std::int64_t next = 0;
@@ -165,7 +164,7 @@ void verify(const Plan& plan, const Graph& graph) {
     }
     if (segment.kind == SegmentPlan::Kind::view || segment.kind == SegmentPlan::Kind::island) continue;
     check_coverage(graph, rows, segment);
-    Replay(plan, graph, rows, segment).run();
+    Replay(graph, rows, segment).run();
   }
   for (std::size_t i = 0; i < planned.size(); ++i)
     if (!planned[i]) fail(ErrorCode::internal, "plan: node '{}' never runs", graph.nodes[i].name);
