@@ -95,12 +95,12 @@ struct SegmentPlan {
   double flop = 0;
   std::int64_t ring_bytes = 0;  ///< of one thread
   std::int64_t weights_bytes = 0;
-  std::int64_t read_bytes = 0;     ///< whole tensors read
-  std::int64_t written_bytes = 0;  ///< whole tensors written
-  std::int64_t ring_traffic_bytes = 0;       ///< written to and read from rings
-  MemoryLevel ring_level = MemoryLevel::l2;  ///< where rings and weights of a thread lie
-  MemoryLevel whole_level = MemoryLevel::l2; ///< where the whole tensors lie
-  std::int64_t halo_rows = 0;      ///< rows kept in heads for the neighbouring band, all tensors
+  std::int64_t read_bytes = 0;                ///< whole tensors read
+  std::int64_t written_bytes = 0;             ///< whole tensors written
+  std::int64_t ring_traffic_bytes = 0;        ///< written to and read from rings
+  MemoryLevel ring_level = MemoryLevel::l2;   ///< where rings and weights of a thread lie
+  MemoryLevel whole_level = MemoryLevel::l2;  ///< where the whole tensors lie
+  std::int64_t halo_rows = 0;                 ///< rows kept in heads for the neighbouring band, all tensors
 };
 
 struct Plan {

@@ -35,7 +35,7 @@ TEST(Columns, HeadsAreTheWindowsOverlapAtEachBoundary) {
   ASSERT_EQ(plan.segments.size(), 1u);
   const SegmentPlan& segment = plan.segments.front();
   ASSERT_EQ(segment.sharing, Sharing::bands) << to_text(plan, graph);
-  EXPECT_EQ(segment.halo_rows, 4 + 2 + 4) << to_text(plan, graph);   // k - 1 of the three layers that read a ring
+  EXPECT_EQ(segment.halo_rows, 4 + 2 + 4) << to_text(plan, graph);  // k - 1 of the three layers that read a ring
   for (const Ring& ring : segment.rings) EXPECT_GT(ring.head_rows, 0);
 }
 
@@ -94,7 +94,9 @@ TEST(Segments, GlobalPoolingEndsOne) {
   const Graph graph = pooling_net();
   const Plan plan = plan_of(graph, Schedule::columns, 2);
   ASSERT_GE(plan.segments.size(), 3u) << to_text(plan, graph);
-  const auto ends = [](const SegmentPlan& segment) { return segment.ends_because == "the next operator needs all rows"; };
+  const auto ends = [](const SegmentPlan& segment) {
+    return segment.ends_because == "the next operator needs all rows";
+  };
   EXPECT_TRUE(std::any_of(plan.segments.begin(), plan.segments.end(), ends)) << to_text(plan, graph);
 }
 

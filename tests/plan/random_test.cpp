@@ -21,7 +21,8 @@ TEST_P(RandomPlans, Verify) {
     for (const char* topology : kTopologies)
       for (const Schedule schedule : {Schedule::columns, Schedule::layers, Schedule::automatic})
         for (const int threads : {1, 2, 3, 5}) {
-          SCOPED_TRACE(graph.name + " on " + topology + ", schedule " + std::to_string(static_cast<int>(schedule)) + ", threads " + std::to_string(threads));
+          SCOPED_TRACE(graph.name + " on " + topology + ", schedule " + std::to_string(static_cast<int>(schedule)) +
+                       ", threads " + std::to_string(threads));
           const Plan plan = make_plan(graph, fixed_topology(topology), {schedule, Math::fast, threads, 0});
           EXPECT_NO_THROW(verify(plan, graph)) << to_text(graph) << to_text(plan, graph);
           for (const SegmentPlan& segment : plan.segments) EXPECT_LE(static_cast<int>(segment.steps.size()), threads);
@@ -36,7 +37,8 @@ std::int64_t asked_for(const std::string& message) {
   const std::string before = "at least ";
   const std::size_t begin = message.find(before);
   std::int64_t bytes = -1;
-  if (begin != std::string::npos) std::from_chars(message.data() + begin + before.size(), message.data() + message.size(), bytes);
+  if (begin != std::string::npos)
+    std::from_chars(message.data() + begin + before.size(), message.data() + message.size(), bytes);
   return bytes;
 }
 
@@ -46,7 +48,8 @@ TEST(MemoryLimit, IsHonouredOrRefusedWithTheSmallestThatWouldDo) {
     const Graph graph = random_network(seed);
     const int threads = 1 + static_cast<int>(seed % 3);
     const Topology topology = fixed_topology(kTopologies[seed % 4]);
-    const std::int64_t free_bytes = make_plan(graph, topology, {Schedule::automatic, Math::fast, threads, 0}).arena_bytes;
+    const std::int64_t free_bytes =
+        make_plan(graph, topology, {Schedule::automatic, Math::fast, threads, 0}).arena_bytes;
     for (const std::int64_t limit : {free_bytes, free_bytes / 2, free_bytes / 8, std::int64_t{1}}) {
       if (limit == 0) continue;
       SCOPED_TRACE(graph.name + " within " + std::to_string(limit) + " of " + std::to_string(free_bytes));
@@ -89,7 +92,8 @@ TEST(Arena, BlocksThatLiveTogetherNeverOverlap) {
       EXPECT_LE(blocks[a].offset + blocks[a].bytes, size);
       for (std::size_t b = 0; b < a; ++b) {
         const bool together = blocks[a].first <= blocks[b].last && blocks[b].first <= blocks[a].last;
-        const bool apart = blocks[a].offset + blocks[a].bytes <= blocks[b].offset || blocks[b].offset + blocks[b].bytes <= blocks[a].offset;
+        const bool apart = blocks[a].offset + blocks[a].bytes <= blocks[b].offset ||
+                           blocks[b].offset + blocks[b].bytes <= blocks[a].offset;
         EXPECT_TRUE(!together || apart) << "round " << round << ": blocks " << a << " and " << b;
       }
     }

@@ -14,18 +14,24 @@ constexpr double kExactTolerance = 1e-5;
 constexpr std::uint32_t kSeedsPerTest = 8;
 
 std::string label(const Graph& graph, const PlanOptions& options, kernels::Isa isa) {
-  return graph.name + " " + kernels::name_of(isa) + ", schedule " + std::to_string(static_cast<int>(options.schedule)) + ", math " +
-         std::to_string(static_cast<int>(options.math)) + ", threads " + std::to_string(options.threads) + ", limit " + std::to_string(options.memory_limit_bytes);
+  return graph.name + " " + kernels::name_of(isa) + ", schedule " + std::to_string(static_cast<int>(options.schedule)) +
+         ", math " + std::to_string(static_cast<int>(options.math)) + ", threads " + std::to_string(options.threads) +
+         ", limit " + std::to_string(options.memory_limit_bytes);
 }
 
 /// The schedules and threads that must agree with one thread layer by layer, under one tier and policy.
-void check_schedules(const Graph& graph, const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected, Math math, kernels::Isa isa) {
+void check_schedules(const Graph& graph, const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected,
+                     Math math, kernels::Isa isa) {
   const std::vector<Tensor> layers = run(graph, {Schedule::layers, math, 1, 0}, isa, inputs);
-  EXPECT_LE(worst_error(layers, expected), math == Math::fast ? kFastTolerance : kExactTolerance) << label(graph, {Schedule::layers, math, 1, 0}, isa) << "\n" << to_text(graph);
+  EXPECT_LE(worst_error(layers, expected), math == Math::fast ? kFastTolerance : kExactTolerance)
+      << label(graph, {Schedule::layers, math, 1, 0}, isa) << "\n"
+      << to_text(graph);
   for (const Schedule schedule : {Schedule::columns, Schedule::layers, Schedule::automatic})
     for (const int threads : {1, 2, 3}) {
       const PlanOptions options{schedule, math, threads, 0};
-      EXPECT_TRUE(same_bits(run(graph, options, isa, inputs), layers)) << label(graph, options, isa) << "\n" << to_text(make_plan(graph, fixed_topology("zen4-2"), options), graph);
+      EXPECT_TRUE(same_bits(run(graph, options, isa, inputs), layers))
+          << label(graph, options, isa) << "\n"
+          << to_text(make_plan(graph, fixed_topology("zen4-2"), options), graph);
     }
 }
 
@@ -50,7 +56,8 @@ TEST_P(RandomRuns, GiveTheSameBitsUnderAMemoryLimit) {
     for (; limit > 0; limit = limit * 3 / 4) {
       const PlanOptions options{Schedule::automatic, Math::fast, 2, limit};
       try {
-        EXPECT_TRUE(same_bits(run(graph, options, kernels::host_isa(), inputs), layers)) << label(graph, options, kernels::host_isa());
+        EXPECT_TRUE(same_bits(run(graph, options, kernels::host_isa(), inputs), layers))
+            << label(graph, options, kernels::host_isa());
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), ErrorCode::resource_limit) << error.what();
         break;
@@ -74,10 +81,12 @@ TEST(Program, SharesPackedWeightsBetweenPlans) {
   WeightStore weights;
   const Plan columns = make_plan(graph, fixed_topology("zen4-2"), {Schedule::columns, Math::fast, 2, 0});
   const Plan layers = make_plan(graph, fixed_topology("zen4-2"), {Schedule::layers, Math::fast, 1, 0});
-  const auto first = compile(graph, columns, kernels::host_isa(), weights), second = compile(graph, layers, kernels::host_isa(), weights);
+  const auto first = compile(graph, columns, kernels::host_isa(), weights),
+             second = compile(graph, layers, kernels::host_isa(), weights);
   EXPECT_EQ(first->weights_bytes, second->weights_bytes);
   int shared = 0;
-  for (const auto& owned : first->owned) shared += std::count(second->owned.begin(), second->owned.end(), owned) > 0 ? 1 : 0;
+  for (const auto& owned : first->owned)
+    shared += std::count(second->owned.begin(), second->owned.end(), owned) > 0 ? 1 : 0;
   EXPECT_GE(shared, 6);
 }
 

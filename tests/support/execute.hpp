@@ -28,7 +28,8 @@ inline std::vector<Tensor> random_inputs(const Graph& graph, std::uint32_t seed)
 
 inline std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
 
-inline std::shared_ptr<const Program> program_of(const Graph& graph, const PlanOptions& options, kernels::Isa isa, const char* machine = "zen4-2") {
+inline std::shared_ptr<const Program> program_of(const Graph& graph, const PlanOptions& options, kernels::Isa isa,
+                                                 const char* machine = "zen4-2") {
   const Plan plan = make_plan(graph, fixed_topology(machine), options);
   verify(plan, graph);
   WeightStore weights;
@@ -50,14 +51,16 @@ inline std::vector<Tensor> run(Executor& executor, const std::vector<Tensor>& in
   return outputs;
 }
 
-inline std::vector<Tensor> run(const Graph& graph, const PlanOptions& options, kernels::Isa isa, const std::vector<Tensor>& inputs) {
+inline std::vector<Tensor> run(const Graph& graph, const PlanOptions& options, kernels::Isa isa,
+                               const std::vector<Tensor>& inputs) {
   Executor executor(program_of(graph, options, isa));
   return run(executor, inputs);
 }
 
 inline bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   const auto same = [](const Tensor& x, const Tensor& y) {
-    return x.dtype() == y.dtype() && x.shape() == y.shape() && (x.byte_size() == 0 || std::memcmp(x.data(), y.data(), x.byte_size()) == 0);
+    return x.dtype() == y.dtype() && x.shape() == y.shape() &&
+           (x.byte_size() == 0 || std::memcmp(x.data(), y.data(), x.byte_size()) == 0);
   };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
 }

@@ -41,8 +41,10 @@ inline Graph encoder_decoder() {
   const ValueId top = net.conv(x, 16, {.activation = UnaryKind::relu});
   const ValueId middle = net.conv(net.pool(top, PoolKind::max, 2, 2), 32, {.activation = UnaryKind::relu});
   const ValueId bottom = net.conv(net.pool(middle, PoolKind::max, 2, 2), 64, {.activation = UnaryKind::relu});
-  const ValueId up = net.conv(net.concat(net.resize2(bottom, ResizeMode::linear), middle), 32, {.activation = UnaryKind::relu});
-  const ValueId full = net.conv(net.concat(net.resize2(up, ResizeMode::nearest), top), 16, {.activation = UnaryKind::relu});
+  const ValueId up =
+      net.conv(net.concat(net.resize2(bottom, ResizeMode::linear), middle), 32, {.activation = UnaryKind::relu});
+  const ValueId full =
+      net.conv(net.concat(net.resize2(up, ResizeMode::nearest), top), 16, {.activation = UnaryKind::relu});
   return net.finish(net.conv(full, 2, {.kernel = 1}));
 }
 

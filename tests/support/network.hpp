@@ -54,7 +54,13 @@ class Network {
 
   ValueId conv(ValueId x, std::int64_t channels, ConvSpec spec = {}) {
     const std::int64_t in = shape(x).back() / spec.groups, pad = spec.kernel / 2 * spec.dilation;
-    Conv op{{spec.kernel, spec.kernel}, {spec.stride, spec.stride}, {spec.dilation, spec.dilation}, {pad, pad, pad, pad}, spec.groups, AutoPad::explicit_pads, {}};
+    Conv op{{spec.kernel, spec.kernel},
+            {spec.stride, spec.stride},
+            {spec.dilation, spec.dilation},
+            {pad, pad, pad, pad},
+            spec.groups,
+            AutoPad::explicit_pads,
+            {}};
     op.epilogue.activation.kind = spec.activation;
     const float bound = std::sqrt(3.0f / static_cast<float>(in * spec.kernel * spec.kernel));
     std::vector<ValueId> inputs{x, weights({channels, in, spec.kernel, spec.kernel}, bound), weights({channels}, 0.5f)};
@@ -72,7 +78,16 @@ class Network {
 
   ValueId pool(ValueId x, PoolKind kind, std::int64_t kernel, std::int64_t stride) {
     const std::int64_t pad = (kernel - 1) / 2;
-    return node(Pool{kind, {kernel, kernel}, {stride, stride}, {1, 1}, {pad, pad, pad, pad}, AutoPad::explicit_pads, false, false, 2}, {x});
+    return node(Pool{kind,
+                     {kernel, kernel},
+                     {stride, stride},
+                     {1, 1},
+                     {pad, pad, pad, pad},
+                     AutoPad::explicit_pads,
+                     false,
+                     false,
+                     2},
+                {x});
   }
 
   ValueId unary(ValueId x, UnaryKind kind) { return node(Unary{kind, 0, kind == UnaryKind::clip ? 6.0f : 0.0f}, {x}); }

@@ -28,9 +28,14 @@ class RandomNetwork {
  private:
   static constexpr std::int64_t kMaxElements = 40000;
 
-  std::int64_t pick(std::int64_t count) { return static_cast<std::int64_t>(net_.random()() % static_cast<std::uint32_t>(count)); }
+  std::int64_t pick(std::int64_t count) {
+    return static_cast<std::int64_t>(net_.random()() % static_cast<std::uint32_t>(count));
+  }
   bool one_in(std::int64_t count) { return pick(count) == 0; }
-  template <class T> T one_of(std::initializer_list<T> values) { return values.begin()[pick(static_cast<std::int64_t>(values.size()))]; }
+  template <class T>
+  T one_of(std::initializer_list<T> values) {
+    return values.begin()[pick(static_cast<std::int64_t>(values.size()))];
+  }
 
   /// Small pictures, single rows and now and then rows wide enough for strips.
   Shape first_shape() {
@@ -54,7 +59,8 @@ class RandomNetwork {
     return x;
   }
   UnaryKind activation() {
-    return one_of({UnaryKind::identity, UnaryKind::relu, UnaryKind::sigmoid, UnaryKind::hard_swish, UnaryKind::tanh, UnaryKind::silu});
+    return one_of({UnaryKind::identity, UnaryKind::relu, UnaryKind::sigmoid, UnaryKind::hard_swish, UnaryKind::tanh,
+                   UnaryKind::silu});
   }
   std::int64_t width() { return one_of<std::int64_t>({1, 3, 8, 16, 20, 32}); }
   void keep(ValueId id) { pool_.push_back(id); }
@@ -63,14 +69,21 @@ class RandomNetwork {
     const ValueId x = any();
     const Shape shape = net_.shape(x);
     switch (pick(18)) {
-      case 0: case 1: case 2: return keep(net_.conv(x, width(), {.kernel = 3, .activation = activation()}));
+      case 0:
+      case 1:
+      case 2: return keep(net_.conv(x, width(), {.kernel = 3, .activation = activation()}));
       case 3: return keep(net_.conv(x, width(), {.kernel = 5, .stride = 1 + pick(2), .activation = activation()}));
       case 4: return keep(net_.conv(x, width(), {.kernel = 3, .stride = 2}));
       case 5: return keep(net_.conv(x, width(), {.kernel = 1, .stride = 1 + pick(2), .activation = activation()}));
-      case 6: return keep(net_.conv(x, shape.back(), {.kernel = 3, .activation = activation(), .residual = partner(x)}));
-      case 7: return keep(net_.depthwise(x, {.kernel = one_of<std::int64_t>({3, 5}), .stride = 1 + pick(2), .activation = activation()}));
+      case 6:
+        return keep(net_.conv(x, shape.back(), {.kernel = 3, .activation = activation(), .residual = partner(x)}));
+      case 7:
+        return keep(net_.depthwise(
+            x, {.kernel = one_of<std::int64_t>({3, 5}), .stride = 1 + pick(2), .activation = activation()}));
       case 8: return keep(net_.conv(x, width(), {.kernel = 3, .dilation = 2}));
-      case 9: return keep(net_.pool(x, one_of({PoolKind::max, PoolKind::average}), std::min(shape[1], shape[2]) < 2 ? 3 : 2 + pick(2), 1 + pick(2)));
+      case 9:
+        return keep(net_.pool(x, one_of({PoolKind::max, PoolKind::average}),
+                              std::min(shape[1], shape[2]) < 2 ? 3 : 2 + pick(2), 1 + pick(2)));
       case 10: return keep(net_.unary(x, activation()));
       case 11: return keep(net_.add(x, partner(x)));
       case 12: return keep(net_.concat(x, partner(x)));
@@ -83,8 +96,10 @@ class RandomNetwork {
   }
 
   void add_resize(ValueId x) {
-    if (element_count(net_.shape(x)) * 4 <= kMaxElements) keep(net_.resize2(x, one_of({ResizeMode::nearest, ResizeMode::linear})));
-    else keep(net_.pool(x, PoolKind::max, 3, 2));
+    if (element_count(net_.shape(x)) * 4 <= kMaxElements)
+      keep(net_.resize2(x, one_of({ResizeMode::nearest, ResizeMode::linear})));
+    else
+      keep(net_.pool(x, PoolKind::max, 3, 2));
   }
   void add_slice(ValueId x) {
     const std::int64_t channels = net_.shape(x).back(), begin = pick(channels);
@@ -96,7 +111,8 @@ class RandomNetwork {
     switch (pick(3)) {
       case 0: return keep(net_.node(Binary{BinaryKind::mul}, {x, net_.unary(net_.global_mean(x), UnaryKind::sigmoid)}));
       case 1: return keep(net_.node(Softmax{}, {x}));
-      default: return keep(net_.node(LayerNorm{1e-2f, -1, false}, {x, net_.weights({channels}), net_.weights({channels})}));
+      default:
+        return keep(net_.node(LayerNorm{1e-2f, -1, false}, {x, net_.weights({channels}), net_.weights({channels})}));
     }
   }
 
