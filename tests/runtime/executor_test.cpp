@@ -170,7 +170,9 @@ void expect_one_threads_bits(const Graph& graph, Sharing sharing) {
   }
 }
 
-TEST(Executor, GivesTheBitsOfOneThreadWhenBandsAreShared) { expect_one_threads_bits(six_layers(96, 64, 16), Sharing::bands); }
+TEST(Executor, GivesTheBitsOfOneThreadWhenBandsAreShared) {
+  expect_one_threads_bits(six_layers(96, 64, 16), Sharing::bands);
+}
 
 TEST(Executor, GivesTheBitsOfOneThreadWhenImagesAreShared) {
   expect_one_threads_bits(residual_stage(12), Sharing::images);
