@@ -42,7 +42,8 @@ double largest_difference(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(a.shape(), b.shape());
   double largest = 0;
   for (std::size_t i = 0; i < a.values<float>().size(); ++i) {
-    const double difference = std::abs(static_cast<double>(a.values<float>()[i]) - static_cast<double>(b.values<float>()[i]));
+    const double difference =
+        std::abs(static_cast<double>(a.values<float>()[i]) - static_cast<double>(b.values<float>()[i]));
     if (!(difference <= largest)) largest = difference;
   }
   return largest;
@@ -56,7 +57,8 @@ std::string expect_error(ErrorCode code, const std::vector<std::string>& words, 
     const std::string message = error.what();
     EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(code)) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    for (const std::string& word : words) EXPECT_NE(message.find(word), std::string::npos) << "no '" << word << "' in: " << message;
+    for (const std::string& word : words)
+      EXPECT_NE(message.find(word), std::string::npos) << "no '" << word << "' in: " << message;
     return message;
   }
   ADD_FAILURE() << "nothing was thrown";
@@ -87,7 +89,8 @@ TEST(ModelErrors, MissingFileIsNamed) {
 }
 
 TEST(ModelErrors, UnknownEmbeddedNameListsTheOthers) {
-  expect_error(ErrorCode::invalid_argument, {"'resnet'", "mobilenet", "digits", "unet"}, [] { Model::embedded("resnet"); });
+  expect_error(ErrorCode::invalid_argument, {"'resnet'", "mobilenet", "digits", "unet"},
+               [] { Model::embedded("resnet"); });
   EXPECT_EQ(Model::embedded_names().size(), 3u);
 }
 
@@ -106,14 +109,22 @@ TEST(ResolveShapes, FillsChecksAndNames) {
   const Shape one = image_shape(model, 1), five = image_shape(model, 5);
   EXPECT_EQ(model.resolve_shapes().front(), one);
   EXPECT_EQ(model.resolve_shapes({{input.name, five}}).front(), five);
-  expect_error(ErrorCode::invalid_argument, {"'nobody'", input.name}, [&] { model.resolve_shapes({{"nobody", five}}); });
-  expect_error(ErrorCode::invalid_argument, {input.name, "4 dimensions", "found 2"}, [&] { model.resolve_shapes({{input.name, {1, 2}}}); });
+  expect_error(ErrorCode::invalid_argument, {"'nobody'", input.name}, [&] {
+    model.resolve_shapes({{"nobody", five}});
+  });
+  expect_error(ErrorCode::invalid_argument, {input.name, "4 dimensions", "found 2"}, [&] {
+    model.resolve_shapes({{input.name, {1, 2}}});
+  });
   Shape wrong = one;
   wrong.back() = 31;
-  expect_error(ErrorCode::invalid_argument, {input.name, "must be 28", "found 31"}, [&] { model.resolve_shapes({{input.name, wrong}}); });
+  expect_error(ErrorCode::invalid_argument, {input.name, "must be 28", "found 31"}, [&] {
+    model.resolve_shapes({{input.name, wrong}});
+  });
   wrong = one;
   wrong.front() = -2;
-  expect_error(ErrorCode::invalid_argument, {input.name, "found -2"}, [&] { model.resolve_shapes({{input.name, wrong}}); });
+  expect_error(ErrorCode::invalid_argument, {input.name, "found -2"}, [&] {
+    model.resolve_shapes({{input.name, wrong}});
+  });
 }
 
 TEST(SessionErrors, NameInputExpectedAndFound) {
@@ -160,9 +171,15 @@ TEST(SessionRuns, RefuseOutputsThatDoNotFit) {
   wrong.front() += 1;
   Tensor larger(DType::f32, wrong), ints(DType::i32, expected.shape());
   const MutableTensorView large_view = larger, ints_view = ints;
-  expect_error(ErrorCode::invalid_argument, {name, "[2,10]", "[3,10]"}, [&] { session.run({&in, 1}, {&large_view, 1}); });
-  expect_error(ErrorCode::invalid_argument, {name, "float32", "int32"}, [&] { session.run({&in, 1}, {&ints_view, 1}); });
-  expect_error(ErrorCode::invalid_argument, {"expected 1", "found 0"}, [&] { session.run({&in, 1}, std::span<const MutableTensorView>()); });
+  expect_error(ErrorCode::invalid_argument, {name, "[2,10]", "[3,10]"}, [&] {
+    session.run({&in, 1}, {&large_view, 1});
+  });
+  expect_error(ErrorCode::invalid_argument, {name, "float32", "int32"}, [&] {
+    session.run({&in, 1}, {&ints_view, 1});
+  });
+  expect_error(ErrorCode::invalid_argument, {"expected 1", "found 0"}, [&] {
+    session.run({&in, 1}, std::span<const MutableTensorView>());
+  });
 }
 
 TEST(SessionRuns, TwoSessionsInTwoThreadsAgree) {
@@ -235,7 +252,8 @@ TEST(SessionOptions, MemoryLimitNamesTheSmallestThatDoes) {
   const Model model = Model::embedded("digits", options);
   const Tensor input = random_tensor(image_shape(model, 2), 5);
   Session refused(model);
-  const std::string message = expect_error(ErrorCode::resource_limit, {"64 bytes", "at least "}, [&] { run_one(refused, input); });
+  const std::string message =
+      expect_error(ErrorCode::resource_limit, {"64 bytes", "at least "}, [&] { run_one(refused, input); });
   const std::size_t place = message.find("at least ");
   ASSERT_NE(place, std::string::npos);
   options.memory_limit_bytes = std::stoull(message.substr(place + std::strlen("at least ")));
@@ -280,13 +298,15 @@ TEST(SessionOptions, ExactMathAgreesWithTheReference) {
 }
 
 void expect_keys(const json& object, const std::vector<std::string>& keys) {
-  for (const std::string& key : keys) EXPECT_TRUE(object.contains(key)) << key << " in " << object.dump().substr(0, 200);
+  for (const std::string& key : keys)
+    EXPECT_TRUE(object.contains(key)) << key << " in " << object.dump().substr(0, 200);
 }
 
 TEST(Json, DescribeHasThePlan) {
   const Model model = Model::embedded("digits");
   const json plan = json::parse(model.describe({{model.inputs().front().name, image_shape(model, 3)}}));
-  expect_keys(plan, {"inputs", "outputs", "segments", "islands", "weights_bytes", "arena_bytes", "flop", "threads", "schedule"});
+  expect_keys(plan, {"inputs", "outputs", "segments", "islands", "weights_bytes", "arena_bytes", "flop", "threads",
+                     "schedule"});
   EXPECT_EQ(plan["inputs"][0]["shape"], json(image_shape(model, 3)));
   EXPECT_EQ(plan["outputs"][0]["shape"], json(Shape{3, 10}));
   ASSERT_FALSE(plan["segments"].empty());
@@ -318,7 +338,8 @@ TEST(Json, ProfileAndTraceCountTheRuns) {
 
 TEST(Json, MachineWithoutMeasuring) {
   const json machine = json::parse(describe_machine(false));
-  expect_keys(machine, {"cpu_model", "isa", "cores", "physical_cores", "default_threads", "numa_nodes", "cpu_quota", "caches"});
+  expect_keys(machine,
+              {"cpu_model", "isa", "cores", "physical_cores", "default_threads", "numa_nodes", "cpu_quota", "caches"});
   EXPECT_GE(machine["default_threads"], 1);
   EXPECT_FALSE(machine.contains("peak_gflops"));
 }
