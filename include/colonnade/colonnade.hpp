@@ -195,7 +195,8 @@ class COLONNADE_API Model {
   std::span<const TensorInfo> outputs() const;
   const Options& options() const;
 
-  /// Input shapes with open dimensions filled: from `overrides`, else 1. Throws on unknown names and contradictions.
+  /// Input shapes with open dimensions filled: from `overrides`, else 224 for height and width of images (rank 4),
+  /// else 1. Throws on unknown names and contradictions.
   std::vector<Shape> resolve_shapes(const ShapeMap& overrides = {}) const;
 
   /// The given stage as text, for the given input shapes.
