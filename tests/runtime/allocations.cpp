@@ -11,10 +11,15 @@ namespace {
 
 std::atomic<std::int64_t> count{0};
 
-void* counted(std::size_t bytes, std::size_t alignment) {
+void* counted_or_null(std::size_t bytes, std::size_t alignment) noexcept {
   count.fetch_add(1, std::memory_order_relaxed);
   void* memory = nullptr;
-  if (posix_memalign(&memory, std::max(alignment, sizeof(void*)), bytes) != 0) throw std::bad_alloc();
+  return posix_memalign(&memory, std::max(alignment, sizeof(void*)), bytes) == 0 ? memory : nullptr;
+}
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  void* memory = counted_or_null(bytes, alignment);
+  if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
 
@@ -28,7 +33,21 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
 void* operator new[](std::size_t bytes, std::align_val_t alignment) {
   return counted(bytes, static_cast<std::size_t>(alignment));
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted_or_null(bytes, alignof(std::max_align_t));
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted_or_null(bytes, alignof(std::max_align_t));
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return counted_or_null(bytes, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return counted_or_null(bytes, static_cast<std::size_t>(alignment));
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
