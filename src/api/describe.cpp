@@ -88,7 +88,8 @@ json segment_json(const Prepared& prepared, std::size_t index) {
           {"level_bytes", levels_json(segment)},
           {"strips", std::max<std::size_t>(1, segment.strips.size())},
           {"scratch_bytes", segment.scratch_bytes},
-          {"predicted_ms", segment.predicted_us / 1e3}};
+          {"predicted_ms", segment.predicted_us / 1e3},
+          {"arithmetic_ms", segment.arithmetic_us / 1e3}};
 }
 
 json values_json(const Graph& graph, const std::vector<ValueId>& ids) {

@@ -136,21 +136,21 @@ WorkProbe node_probe(Work work, Operator op, int operands, std::vector<std::int6
   };
   made.units = std::max(elements(made.graph.inputs.front()), elements(made.graph.outputs.front()));
   if (work == Work::pool) made.units = flop_of(made.graph, made.graph.nodes.front());
-  if (work == Work::copy) made.units = elements(made.graph.outputs.front()) * sizeof(float);
+  if (work == Work::copy || work == Work::transpose) made.units = elements(made.graph.outputs.front()) * sizeof(float);
   return made;
 }
 
 std::vector<WorkProbe> work_probes() {
   std::vector<WorkProbe> probes;
-  for (const std::int64_t in : {3, 16, 32, 64, 160})  // from first layers to wide pointwise ones
-    probes.push_back(conv_probe(in, 64, in == 3 ? 2 : 1, Work::contraction));
-  for (const std::int64_t channels : {16, 32, 64})
-    probes.push_back(conv_probe(channels, channels, 3, Work::winograd));
+  for (const std::int64_t in : {16, 32, 64, 160}) probes.push_back(conv_probe(in, 64, 1, Work::contraction));
+  for (const std::int64_t kernel : {3, 7}) probes.push_back(conv_probe(3, 32, kernel, Work::image));
+  for (const std::int64_t channels : {16, 32, 64}) probes.push_back(conv_probe(channels, channels, 3, Work::winograd));
   for (const std::int64_t kernel : {3, 5, 7}) probes.push_back(conv_probe(64, 64, kernel, Work::depthwise));
   const Ints two{2, 2}, three{3, 3}, one{1, 1}, pads{1, 1, 1, 1};
   probes.push_back(
       node_probe(Work::pool, Pool{PoolKind::max, three, one, one, pads, AutoPad::explicit_pads, false, false, 2}, 1));
   probes.push_back(node_probe(Work::copy, Concat{3}, 2));
+  probes.push_back(node_probe(Work::transpose, Transpose{{0, 3, 1, 2}}, 1));
   probes.push_back(node_probe(Work::arithmetic, Binary{BinaryKind::add}, 2));
   probes.push_back(node_probe(Work::function, Unary{UnaryKind::silu}, 1));
   probes.push_back(node_probe(Work::normalise, Softmax{}, 1));

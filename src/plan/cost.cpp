@@ -14,8 +14,10 @@ constexpr double kGiga = 1e9;
 // Shares of a cache that a working set can count on.
 constexpr double kUsableL2 = 0.5;
 constexpr double kUsableL3 = 0.4;
-constexpr double kIslandPerElement = 10;  // an island's element costs this many of `function`
-constexpr std::int64_t kLanes = 16;       // output channels come in panels of so many
+constexpr double kIslandPerElement = 25;  // an island's element costs this many of `function`
+constexpr std::int64_t kFewChannels = 8;  // a sum over fewer runs through taps, not channels
+constexpr auto kWinogradTile = static_cast<std::int64_t>(kernels::winograd::kTile);
+constexpr std::int64_t kLanes = 16;  // output channels come in panels of so many
 
 double elements_of(const Graph& graph, ValueId id) {
   return static_cast<double>(element_count(graph.value(id).type.static_shape()));
@@ -29,9 +31,8 @@ double larger_side(const Graph& graph, const Node& node) {
 }
 
 /// Whether a function costs more than a few instructions an element.
-bool is_function(const Node& node) {
-  if (const Binary* binary = std::get_if<Binary>(&node.op)) return binary->kind == BinaryKind::pow;
-  switch (std::get<Unary>(node.op).kind) {
+bool is_function(UnaryKind kind) {
+  switch (kind) {
     case UnaryKind::sigmoid:
     case UnaryKind::silu:
     case UnaryKind::tanh:
@@ -48,9 +49,9 @@ bool is_function(const Node& node) {
   }
 }
 
-/// Lanes of the last panel that compute nothing cost as much as the others.
-double padded(std::int64_t channels) {
-  return static_cast<double>(round_up(channels, kLanes)) / static_cast<double>(channels);
+/// What is computed over what is needed, when `count` things come `grain` at a time.
+double padded(std::int64_t count, std::int64_t grain) {
+  return static_cast<double>(round_up(count, grain)) / static_cast<double>(count);
 }
 
 double contraction_seconds(const Graph& graph, const Node& node, const Rates& rates) {
@@ -59,7 +60,19 @@ double contraction_seconds(const Graph& graph, const Node& node, const Rates& ra
   const double depth = flop / 2 / elements_of(graph, node.outputs[0]);
   const Conv* conv = std::get_if<Conv>(&node.op);
   const std::int64_t groups = conv == nullptr ? 1 : conv->groups;
-  return rates.seconds(Work::contraction, flop * padded(out.back() / groups), depth);
+  const std::int64_t in = graph.value(node.inputs[0]).type.static_shape().back() / groups;
+  const Work kind = in < kFewChannels ? Work::image : Work::contraction;
+  return rates.seconds(kind, flop * padded(out.back() / groups, kLanes), depth);
+}
+
+/// The activation that a contraction applies to its sums, where that is more than a few instructions.
+double epilogue_seconds(const Graph& graph, const Node& node, const Rates& rates) {
+  const FusedEpilogue* epilogue = nullptr;
+  if (const Conv* conv = std::get_if<Conv>(&node.op)) epilogue = &conv->epilogue;
+  if (const MatMul* matmul = std::get_if<MatMul>(&node.op)) epilogue = &matmul->epilogue;
+  if (const ConvTranspose* conv = std::get_if<ConvTranspose>(&node.op)) epilogue = &conv->epilogue;
+  if (epilogue == nullptr || !is_function(epilogue->activation.kind)) return 0;
+  return rates.seconds(Work::function, elements_of(graph, node.outputs[0]), 1);
 }
 
 double seconds_of(const Graph& graph, const Node& node, Family family, const Rates& rates) {
@@ -72,8 +85,10 @@ double seconds_of(const Graph& graph, const Node& node, Family family, const Rat
     case Family::winograd: {
       const auto in = static_cast<double>(graph.value(node.inputs[0]).type.static_shape()[3]);
       const std::int64_t channels = graph.value(node.outputs[0]).type.static_shape()[3];
-      const auto out = static_cast<double>(channels);
-      return rates.seconds(Work::winograd, flop_of(graph, node) * padded(channels), 2 * in * out / (in + out));
+      const auto out = static_cast<double>(round_up(channels, kLanes));
+      const Shape& shape = graph.value(node.outputs[0]).type.static_shape();
+      const double tiles = padded(shape[1], kWinogradTile) * padded(shape[2], kWinogradTile) * padded(channels, kLanes);
+      return rates.seconds(Work::winograd, flop_of(graph, node) * tiles, 2 * in * out / (in + out));
     }
     case Family::depthwise: {
       const Conv& conv = std::get<Conv>(node.op);
@@ -84,8 +99,11 @@ double seconds_of(const Graph& graph, const Node& node, Family family, const Rat
       return rates.seconds(Work::pool, flop_of(graph, node), static_cast<double>(pool.kernel[0] * pool.kernel[1]));
     }
     case Family::unary:
+      return elements(is_function(std::get<Unary>(node.op).kind) ? Work::function : Work::arithmetic,
+                      larger_side(graph, node));
     case Family::binary:
-      return elements(is_function(node) ? Work::function : Work::arithmetic, larger_side(graph, node));
+      return elements(std::get<Binary>(node.op).kind == BinaryKind::pow ? Work::function : Work::arithmetic,
+                      larger_side(graph, node));
     case Family::softmax:
     case Family::layer_norm:
     case Family::lrn:
@@ -93,6 +111,9 @@ double seconds_of(const Graph& graph, const Node& node, Family family, const Rat
     case Family::reduce:
     case Family::reduce_width: return elements(Work::reduce, larger_side(graph, node));
     case Family::resize: return elements(Work::resize, larger_side(graph, node));
+    case Family::to_channels_last:
+    case Family::to_channels_first:
+    case Family::swap_axes: return elements(Work::transpose, sizeof(float) * larger_side(graph, node));
     case Family::island:
       return elements(Work::function, kIslandPerElement * larger_side(graph, node)) +
              rates.seconds(Work::contraction, flop_of(graph, node), kLanes);
@@ -125,6 +146,17 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, Family famil
   return 0;
 }
 
+/// Seconds more than from L2 that a byte takes from this level when `threads` threads read.
+double extra_seconds(const Topology& topology, MemoryLevel level, int threads) {
+  if (level == MemoryLevel::l2) return 0;
+  const Rates& rates = topology.rates;
+  const bool l3 = level == MemoryLevel::l3;
+  const double total = l3 ? rates.l3_total_gbs : rates.dram_total_gbs;
+  double rate = l3 ? rates.l3_gbs : rates.dram_gbs;
+  if (total > 0) rate = std::min(rate, std::max(total, rate) / threads);
+  return std::max(0.0, 1 / (kGiga * rate) - 1 / (kGiga * rates.l2_gbs));
+}
+
 }  // namespace
 
 std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoice>& choices, const Rates& rates) {
@@ -133,7 +165,8 @@ std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoi
     const Node& node = graph.nodes[i];
     const Family family = choices[i].family;
     const bool known = node.outputs[0] != kAbsent && graph.value(node.outputs[0]).type.is_static();
-    work[i] = {known ? flop_of(graph, node) : 0, known ? seconds_of(graph, node, family, rates) : 0,
+    work[i] = {known ? flop_of(graph, node) : 0,
+               known ? seconds_of(graph, node, family, rates) + epilogue_seconds(graph, node, rates) : 0,
                weights_bytes_of(graph, node, family), scratch_bytes_of(graph, node, family)};
   }
   return work;
@@ -145,14 +178,18 @@ MemoryLevel memory_level(const Topology& topology, std::int64_t bytes, int threa
   return static_cast<double>(bytes) * threads <= l3 ? MemoryLevel::l3 : MemoryLevel::dram;
 }
 
-double seconds_beyond_l2(const Topology& topology, MemoryLevel level, int threads) {
-  if (level == MemoryLevel::l2) return 0;
-  const Rates& rates = topology.rates;
-  const bool l3 = level == MemoryLevel::l3;
-  const double total = l3 ? rates.l3_total_gbs : rates.dram_total_gbs;
-  double rate = l3 ? rates.l3_gbs : rates.dram_gbs;
-  if (total > 0) rate = std::min(rate, std::max(total, rate) / threads);
-  return std::max(0.0, 1 / (kGiga * rate) - 1 / (kGiga * rates.l2_gbs));
+CacheReach::CacheReach(const Topology& topology, int threads)
+    : l2_bytes_(kUsableL2 * static_cast<double>(topology.cache_bytes(2))),
+      l3_bytes_(kUsableL3 * static_cast<double>(topology.cache_bytes(3)) / threads),
+      l3_seconds_(extra_seconds(topology, MemoryLevel::l3, threads)),
+      dram_seconds_(extra_seconds(topology, MemoryLevel::dram, threads)) {}
+
+double CacheReach::seconds_beyond_l2(std::int64_t bytes) const {
+  const auto all = static_cast<double>(bytes);
+  if (all <= l2_bytes_) return 0;
+  const double in_l3 = std::min(all, std::max(l3_bytes_, l2_bytes_)) - l2_bytes_;
+  const double in_dram = std::max(0.0, all - std::max(l3_bytes_, l2_bytes_));
+  return (in_l3 * l3_seconds_ + in_dram * dram_seconds_) / all;
 }
 
 }  // namespace colonnade

@@ -20,7 +20,18 @@ std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoi
 /// Where a working set of `bytes` a thread lies that `threads` threads use again and again.
 MemoryLevel memory_level(const Topology& topology, std::int64_t bytes, int threads);
 
-/// Seconds more than from L2 that a byte takes when it lies at this level and `threads` threads read.
-double seconds_beyond_l2(const Topology& topology, MemoryLevel level, int threads);
+/// How much longer than from L2 a byte takes that one of `threads` threads reads again and again: of a working set, L2
+/// holds what fits, L3 what fits of the rest.
+class CacheReach {
+ public:
+  CacheReach() = default;
+  CacheReach(const Topology& topology, int threads);
+  /// Seconds a byte, for working sets of `bytes` a thread.
+  double seconds_beyond_l2(std::int64_t bytes) const;
+
+ private:
+  double l2_bytes_ = 0, l3_bytes_ = 0;
+  double l3_seconds_ = 0, dram_seconds_ = 0;
+};
 
 }  // namespace colonnade

@@ -11,17 +11,13 @@ namespace {
 
 constexpr double kMicro = 1e6;
 // Shares of memory time that the kernels do not hide behind arithmetic.
-constexpr double kExposedRing = 0.5;
-constexpr double kExposedWhole = 0.7;
-constexpr double kExposedWeights = 0.3;
+constexpr double kExposedRing = 0.9;
+constexpr double kExposedWhole = 0.9;
+constexpr double kExposedWeights = 0.3;  // read again; the first time nothing hides them
 // Share of a band that the skew of its rows may take.
 constexpr double kMostSkew = 0.5;
 
 }  // namespace
-
-double exposed_weights(double memory_seconds, double compute_seconds) {
-  return memory_seconds - (1 - kExposedWeights) * std::min(memory_seconds, compute_seconds);
-}
 
 SegmentEstimate::SegmentEstimate(const PlanContext& context, std::int64_t strips)
     : context_(context), strips_(strips), states_(context.order.size()) {}
@@ -34,9 +30,7 @@ void SegmentEstimate::start(std::size_t end, std::int64_t rows_per_step) {
   compute_ = unbalanced_ = memory_ = cold_ = far_bytes_ = visits_ = skew_ = 0;
 }
 
-double SegmentEstimate::beyond(std::int64_t bytes) const {
-  return context_.beyond_l2[static_cast<std::size_t>(memory_level(context_.topology, bytes, context_.threads))];
-}
+double SegmentEstimate::beyond(std::int64_t bytes) const { return context_.reach.seconds_beyond_l2(bytes); }
 
 bool SegmentEstimate::add() {
   const auto node = static_cast<std::size_t>(context_.order[begin_ - 1]);
@@ -138,7 +132,7 @@ void SegmentEstimate::take_traffic(State& state, std::size_t node, std::int64_t 
   const std::int64_t written = rows.row_bytes * rows.rows * images_;
   const std::int64_t moved = written + context_.read_bytes[node];
   const std::int64_t step_bytes = moved / std::max<std::int64_t>(1, rows.rows * images_) * step_rows / strips_;
-  const double inner_bytes = all * static_cast<double>(state.whole ? moved - written : moved);
+  const double inner_bytes = all * static_cast<double>(context_.read_bytes[node] + (state.whole ? 0 : 2 * written));
   const double near = kExposedRing * inner_bytes * beyond(step_bytes + work.weights_bytes);
   memory_ += near;
   const std::int32_t group = context_.chunk_group[node];
@@ -153,7 +147,7 @@ void SegmentEstimate::take_traffic(State& state, std::size_t node, std::int64_t 
     resident_bytes_ += live_rows * rows.row_bytes / strips_;
   }
   resident_bytes_ += work.weights_bytes;
-  cold_ += exposed_weights(context_.cold_seconds(node), work.seconds / threads);
+  cold_ += context_.cold_seconds(node);
   far_bytes_ += kExposedWeights * static_cast<double>(work.weights_bytes) * std::max(0.0, steps - threads);
   state.whole_bytes = context_.read_bytes[node] + (state.whole ? 2 * written : 0);
   price_whole(state);
@@ -189,13 +183,16 @@ void SegmentEstimate::feed_consumers(std::size_t node) {
 
 bool SegmentEstimate::splits(int threads) const { return images_ >= threads || skew_ * threads < kMostSkew; }
 
+double SegmentEstimate::arithmetic_us(int threads) const {
+  return kMicro * (threads > 1 ? unbalanced_ : compute_) / threads;
+}
+
 double SegmentEstimate::microseconds(int threads) const {
   const double far = beyond(resident_bytes_) * far_bytes_;
   const double rounds = static_cast<double>(images_ >= threads ? 1 : images_ * strips_);
   const double sharing = threads > 1 ? rounds * context_.topology.rates.barrier_us : 0;
-  const double work = threads > 1 ? unbalanced_ : compute_;
-  return (kMicro * (work + memory_ + far) + visits_ * context_.topology.rates.step_us) / threads + kMicro * cold_ +
-         sharing;
+  return arithmetic_us(threads) + (kMicro * (memory_ + far) + visits_ * context_.topology.rates.step_us) / threads +
+         kMicro * cold_ + sharing;
 }
 
 }  // namespace colonnade

@@ -6,9 +6,6 @@
 
 namespace colonnade {
 
-/// Seconds that reading weights adds to arithmetic that takes `compute_seconds`.
-double exposed_weights(double memory_seconds, double compute_seconds);
-
 /// Arithmetic at each kernel's rate, plus for each byte what it takes longer than from L2: what the step before or
 /// after touches is as far as one node's step is large; what comes back a step later (the rows above a window, the
 /// weights) as far as all that the segment keeps; whole tensors as far as they are large. Rows that are alive are found
@@ -24,6 +21,7 @@ class SegmentEstimate {
 
   /// Of all threads together, or of one thread alone, with what a start of the threads' work costs.
   double microseconds(int threads) const;
+  double arithmetic_us(int threads) const;
   /// Whether bands for so many threads are higher than their skew.
   bool splits(int threads) const;
   std::int64_t sink_rows() const { return sink_rows_; }

@@ -139,6 +139,7 @@ SegmentPlan plan_segment(const PlanContext& context, const SegmentChoice& choice
   segment.nodes = choice.nodes;
   segment.ends_because = choice.ends_because;
   segment.predicted_us = choice.predicted_us;
+  segment.arithmetic_us = choice.arithmetic_us;
   segment.images = context.rows[static_cast<std::size_t>(choice.nodes.front())].images;
   if (segment.kind == SegmentPlan::Kind::island) {
     Step step;

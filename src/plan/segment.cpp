@@ -73,6 +73,7 @@ std::string refusal(const PlanContext& context, const std::vector<std::int32_t>&
 
 struct Candidate {
   double cost = std::numeric_limits<double>::infinity();
+  double arithmetic_us = 0;
   std::int64_t rows_per_step = 0;
   std::int64_t strips = 1;
   int threads = 1;
@@ -80,9 +81,14 @@ struct Candidate {
 };
 
 Candidate candidate_of(const SegmentEstimate& estimate, std::int64_t step, std::int64_t strips, int threads) {
-  Candidate candidate{estimate.microseconds(1), step > 0 ? step : estimate.sink_rows(), strips};
+  Candidate candidate{estimate.microseconds(1), estimate.arithmetic_us(1), step > 0 ? step : estimate.sink_rows(),
+                      strips};
   const double together = threads > 1 && estimate.splits(threads) ? estimate.microseconds(threads) : candidate.cost;
-  if (together < candidate.cost) candidate.cost = together, candidate.threads = threads;
+  if (together < candidate.cost) {
+    candidate.cost = together;
+    candidate.arithmetic_us = estimate.arithmetic_us(threads);
+    candidate.threads = threads;
+  }
   return candidate;
 }
 
@@ -95,12 +101,12 @@ Candidate by_channels(const PlanContext& context, std::int32_t node) {
   const NodeWork& work = context.work[i];
   const double share = static_cast<double>(shares->chunk_channels) / static_cast<double>(shares->channels);
   const std::int64_t written = context.rows[i].row_bytes * context.rows[i].rows;
-  const MemoryLevel level = memory_level(context.topology, context.read_bytes[i] + written, context.threads);
   const double compute = work.seconds * share;
   const double rows = static_cast<double>(context.read_bytes[i]) + share * 2 * static_cast<double>(written);
   candidate.cost = context.topology.rates.barrier_us + context.topology.rates.step_us +
-                   kMicro * (compute + exposed_weights(share * context.cold_seconds(i), compute) +
-                             rows * context.beyond_l2[static_cast<std::size_t>(level)]);
+                   kMicro * (compute + share * context.cold_seconds(i) +
+                             rows * context.reach.seconds_beyond_l2(context.read_bytes[i] + written));
+  candidate.arithmetic_us = kMicro * compute;
   candidate.rows_per_step = context.rows[i].rows;
   candidate.threads = context.threads;
   candidate.channels = true;
@@ -267,12 +273,10 @@ PlanContext make_context(const Graph& graph, const Topology& topology, const Pla
 
 void set_threads(PlanContext& context, int threads) {
   context.threads = threads;
-  for (const MemoryLevel level : {MemoryLevel::l2, MemoryLevel::l3, MemoryLevel::dram})
-    context.beyond_l2[static_cast<std::size_t>(level)] = seconds_beyond_l2(context.topology, level, threads);
+  context.reach = CacheReach(context.topology, threads);
   std::int64_t weights = 0;
   for (const NodeWork& work : context.work) weights += work.weights_bytes;
-  const MemoryLevel level = memory_level(context.topology, weights, 1);
-  context.cold_weights = context.beyond_l2[static_cast<std::size_t>(level)];
+  context.cold_weights = context.reach.seconds_beyond_l2(weights);
 }
 
 LocalSegment local_segment(const PlanContext& context, const std::vector<std::int32_t>& nodes, bool chunks) {
@@ -365,6 +369,7 @@ std::vector<SegmentChoice> choose_segments(const PlanContext& context) {
     segment.threads = choice[end].threads;
     segment.channels = choice[end].channels;
     segment.predicted_us = choice[end].cost;
+    segment.arithmetic_us = choice[end].arithmetic_us;
     if (end == count)
       segment.ends_because = "the graph ends";
     else if (const std::string why = refusal(context, segment.nodes, context.order[end]); !why.empty())

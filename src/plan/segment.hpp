@@ -2,8 +2,6 @@
 // Cuts the graph into segments: dynamic programming over cut points of the node order.
 #pragma once
 
-#include <array>
-
 #include "plan/cost.hpp"
 #include "plan/schedule.hpp"
 #include "plan/strips.hpp"
@@ -37,10 +35,10 @@ struct PlanContext {
   std::vector<std::int64_t> read_bytes{};            ///< per node: of inputs that are not constant
   std::vector<ChunkGroup> chunk_groups{};            ///< with graph node indices
   std::vector<std::int32_t> chunk_group{};           ///< per node: group or -1
-  std::array<double, 3> beyond_l2{};                 ///< seconds a byte by memory level
-  double cold_weights = 0;                           ///< seconds a byte of weights when a run reads it first
-  bool small_steps = false;                          ///< memory before speed: one row a step
-  std::int64_t min_strips = 1;                       ///< cut segments in at least so many strips where that can be done
+  CacheReach reach{};
+  double cold_weights = 0;      ///< seconds a byte of weights when a run reads it first
+  bool small_steps = false;     ///< memory before speed: one row a step
+  std::int64_t min_strips = 1;  ///< cut segments in at least so many strips where that can be done
 
   double cold_seconds(std::size_t node) const { return cold_weights * static_cast<double>(work[node].weights_bytes); }
   const RowMap& map(const Reader& reader) const {
@@ -60,6 +58,7 @@ struct SegmentChoice {
   int threads = 1;        ///< that share it
   bool channels = false;  ///< by output channels, not by rows
   double predicted_us = 0;
+  double arithmetic_us = 0;  ///< of it, were all operands in L2
   std::string ends_because;
 };
 

@@ -74,8 +74,9 @@ bool parse(const json& file, Rates& rates) {
 }  // namespace
 
 std::string_view name_of(Work work) {
-  constexpr std::string_view kNames[kWorkKinds] = {"contraction", "winograd", "depthwise", "pool",   "copy",
-                                                   "arithmetic",  "function", "normalise", "reduce", "resize"};
+  constexpr std::string_view kNames[kWorkKinds] = {"contraction", "image",     "winograd",  "depthwise",
+                                                   "pool",        "copy",      "transpose", "arithmetic",
+                                                   "function",    "normalise", "reduce",    "resize"};
   return kNames[static_cast<std::size_t>(work)];
 }
 
@@ -98,11 +99,13 @@ std::array<std::vector<WorkRate>, kWorkKinds> default_work(double fma_gflops, do
     work[static_cast<std::size_t>(kind)] = std::move(rates);
   };
   set(Work::contraction, {{16, 0.55 * fma_gflops}, {64, 0.8 * fma_gflops}, {576, 0.9 * fma_gflops}});
+  set(Work::image, {{27, 0.6 * fma_gflops}, {147, 0.7 * fma_gflops}});
   set(Work::winograd,
       {{16, 1.4 * fma_gflops}, {32, 1.9 * fma_gflops}, {64, 2.4 * fma_gflops}, {256, 2.9 * fma_gflops}});
   set(Work::depthwise, {{9, 0.4 * fma_gflops}, {25, 0.5 * fma_gflops}, {49, 0.55 * fma_gflops}});
   set(Work::pool, {{9, 0.2 * fma_gflops}});
-  set(Work::copy, {{1, 0.4 * l2_gbs}});
+  set(Work::copy, {{1, 0.3 * l2_gbs}});
+  set(Work::transpose, {{1, 0.15 * l2_gbs}});
   set(Work::arithmetic, {{1, 0.8 * elements}});
   set(Work::function, {{1, fma_gflops / 60}});
   set(Work::normalise, {{1, fma_gflops / 80}});

@@ -13,21 +13,23 @@
 
 namespace colonnade {
 
-/// Kinds of kernel work that have a measured speed each. A unit of the first four is a floating-point operation (of
+/// Kinds of kernel work that have a measured speed each. A unit of the first five is a floating-point operation (of
 /// the direct form), of `copy` a byte written, of the others an element of the larger of input and output.
 enum class Work : std::uint8_t {
   contraction,  ///< depth: terms of a sum (input channels x taps)
+  image,        ///< a contraction of few input channels; depth likewise
   winograd,     ///< depth: harmonic mean of input and output channels
   depthwise,    ///< depth: taps
   pool,         ///< depth: taps
-  copy,         ///< concat, slice, pad, transpositions, space and depth
+  copy,         ///< concat, slice, pad, space and depth
+  transpose,    ///< between channels-first and channels-last, bytes likewise
   arithmetic,   ///< operators of a few instructions
   function,     ///< exponentials and the like
   normalise,    ///< softmax and norms
   reduce,
   resize,
 };
-inline constexpr std::size_t kWorkKinds = 10;
+inline constexpr std::size_t kWorkKinds = 12;
 std::string_view name_of(Work work);
 
 /// Giga units a second that one thread reaches at a depth, its operands in L2.
@@ -46,10 +48,10 @@ struct Rates {
   double l3_total_gbs = 0;  ///< of all threads together; 0: threads do not slow each other down
   double dram_total_gbs = 0;
   double barrier_us = 0.4;
-  double team_us = 1;                                  ///< to start the threads of a run
-  double step_us = 0.03;                               ///< fixed cost of one instruction
+  double team_us = 1;                                    ///< to start the threads of a run
+  double step_us = 0.03;                                 ///< fixed cost of one instruction
   std::array<std::vector<WorkRate>, kWorkKinds> work{};  ///< by kind, rising depth
-  std::string source = "defaults";                     ///< "defaults", "fixed" or the file they were read from
+  std::string source = "defaults";                       ///< "defaults", "fixed" or the file they were read from
   bool operator==(const Rates&) const = default;
 
   /// Seconds that `units` of work take at a depth; between measured depths the time falls with 1 / depth.
