@@ -208,6 +208,9 @@ std::string to_text(const BenchResult& result, bool quiet) {
   out += fmt::format(
       "memory       weights {}, arena {}, peak above idle {}\n", human_bytes(static_cast<double>(result.weights_bytes)),
       human_bytes(static_cast<double>(result.arena_bytes)), human_bytes(static_cast<double>(above_idle)));
+  const Json rates = result.machine.value("rates", Json::object());
+  if (text_in(rates, "source", "defaults") == "defaults")
+    out += "rates        expected, not measured: `colonnade machine` measures this machine once\n";
   out += latency_text(result);
   out += fmt::format("arithmetic   {}flop a run, {:.1f} GFLOP/s, {:.1f} % of the FMA peak ({:.0f} GFLOP/s)\n",
                      human_count(result.flop()), result.gflops(), result.percent_of_peak(), result.peak_gflops);

@@ -87,6 +87,7 @@ std::string plan_text(const Json& plan, const std::string& model) {
                      text_in(plan, "isa", "unknown isa"));
   out += fmt::format("totals       {}flop, weights {}, arena {}\n", human_count(number_in(plan, "flop")),
                      bytes_text(plan, "weights_bytes"), bytes_text(plan, "arena_bytes"));
+  out += fmt::format("rates        {}\n", text_in(plan.value("rates", Json::object()), "source", "defaults"));
   for (const Json& segment : array_in(plan, "segments")) out += segment_text(segment);
   return out + island_text(array_in(plan, "islands"));
 }

@@ -172,7 +172,7 @@ class Growth {
       run.alive = run.estimate.add();
       if (!run.alive || (length_ == 1 && run.strips > 1)) continue;
       const std::int64_t rows = run.estimate.sink_rows();
-      if (run.step >= rows) continue;  // the same as all rows
+      if (run.step > 1 && run.step >= rows) continue;  // the same as all rows
       if (length_ > 1 && run.step != 1 && (run.step == 0 || 2 * run.step > rows))
         continue;  // rings as large as the tensors
       const Candidate candidate = candidate_of(run.estimate, run.step, run.strips, context_.threads);
