@@ -34,7 +34,7 @@ std::string rates_text(const Json& machine) {
   row("read L3", "l3_gbs", "l3_total_gbs", "GB/s");
   row("read DRAM", "dram_gbs", "dram_total_gbs", "GB/s");
   table.rows.push_back({"barrier", "", fmt::format("{:.2f} us", number_in(rates, "barrier_us"))});
-  table.rows.push_back({"start of threads", "", fmt::format("{:.2f} us", number_in(rates, "team_us"))});
+  table.rows.push_back({"wake threads", "", fmt::format("{:.2f} us", number_in(rates, "team_us"))});
   table.rows.push_back({"step", fmt::format("{:.3f} us", number_in(rates, "step_us")), ""});
   Table work;
   work.right = {1, 2};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <thread>
 
 #include "base/aligned_buffer.hpp"
 #include "plan/plan.hpp"
@@ -13,7 +14,8 @@
 namespace colonnade {
 namespace {
 
-constexpr int kRounds = 5;
+constexpr int kRounds = 2;
+constexpr int kPasses = 3;  // over all probes, so that a busy moment spoils none
 constexpr double kRoundSeconds = 0.002;
 constexpr double kMicro = 1e6;
 // Probes of kernels: small enough for L2, rows long enough that a call costs nothing.
@@ -90,19 +92,20 @@ Graph chain(int count) {
   return probe.finish(x);
 }
 
-/// Seconds of a parallel region whose threads meet `barriers` times: the median, as others may hold a processor.
-double team_seconds(int threads, int barriers) {
-  constexpr int kTeams = 51;
+/// Seconds of a parallel region whose threads meet `barriers` times, `pause` after the one before: the fewest, as
+/// others may hold a processor.
+double team_seconds(int threads, int barriers, std::chrono::milliseconds pause) {
+  constexpr int kTeams = 8;
   Barrier barrier(threads);
-  std::vector<double> seconds(kTeams);
-  for (double& taken : seconds) {
+  double fewest = std::numeric_limits<double>::max();
+  for (int team = 0; team < kTeams; ++team) {
+    std::this_thread::sleep_for(pause);
     const auto begin = std::chrono::steady_clock::now();
 #pragma omp parallel num_threads(threads)
     for (int i = 0; i < barriers; ++i) barrier.wait();
-    taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    fewest = std::min(fewest, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
-  std::nth_element(seconds.begin(), seconds.begin() + kTeams / 2, seconds.end());
-  return seconds[kTeams / 2];
+  return fewest;
 }
 
 struct WorkProbe {
@@ -194,18 +197,25 @@ Rates measure_rates(const Topology& topology) {
 
   constexpr int kLong = 40, kShort = 8;
   constexpr double kLeastUs = 0.005;  // of a clock that says nothing
+  constexpr double kMostUs = 100;     // of a machine that is busy with something else
   const double more_steps = seconds_of(chain(kLong), topology, 1) - seconds_of(chain(kShort), topology, 1);
   rates.step_us = std::max(kLeastUs, kMicro * more_steps / (kLong - kShort));
   if (threads > 1) {
-    rates.team_us = std::max(kLeastUs, kMicro * team_seconds(threads, 0));
-    rates.barrier_us = std::max(kLeastUs, (kMicro * team_seconds(threads, kLong) - rates.team_us) / kLong);
+    constexpr std::chrono::milliseconds kAsleep(20), kAwake(0);
+    rates.team_us = std::clamp(kMicro * team_seconds(threads, 0, kAsleep), kLeastUs, kMostUs);
+    const double barriers = team_seconds(threads, 8 * kLong, kAwake) - team_seconds(threads, kLong, kAwake);
+    rates.barrier_us = std::max(kLeastUs, kMicro * barriers / (7 * kLong));
   }
 
   for (std::vector<WorkRate>& points : rates.work) points.clear();
-  for (WorkProbe& probe : work_probes()) {
-    const double seconds = seconds_of(probe.graph, topology, 1) - rates.step_us / kMicro;
-    rates.work[static_cast<std::size_t>(probe.work)].push_back({probe.depth, 1e-9 * probe.units / seconds});
-  }
+  const std::vector<WorkProbe> probes = work_probes();
+  std::vector<double> seconds(probes.size(), std::numeric_limits<double>::max());
+  for (int pass = 0; pass < kPasses; ++pass)
+    for (std::size_t i = 0; i < probes.size(); ++i)
+      seconds[i] = std::min(seconds[i], seconds_of(probes[i].graph, topology, 1));
+  for (std::size_t i = 0; i < probes.size(); ++i)
+    rates.work[static_cast<std::size_t>(probes[i].work)].push_back(
+        {probes[i].depth, 1e-9 * probes[i].units / std::max(seconds[i] - rates.step_us / kMicro, seconds[i] / 2)});
   return rates;
 }
 

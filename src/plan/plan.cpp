@@ -11,7 +11,7 @@
 namespace colonnade {
 namespace {
 
-constexpr double kMostWorthOneThreadUs = 300;  // more is worth a team without asking
+constexpr double kMostWorthOneThreadUs = 1000;  // more is worth a team without asking
 
 SegmentPlan::Kind kind_of(const PlanContext& context, const std::vector<std::int32_t>& nodes) {
   const Family family = context.choices[static_cast<std::size_t>(nodes.front())].family;

@@ -102,7 +102,6 @@ Rates default_rates(const Topology& topology) {
   rates.l3_total_gbs = rates.l3_gbs * cores;
   rates.dram_total_gbs = rates.dram_gbs * cores;
   rates.barrier_us = 0.15 * (1 + std::log2(cores));
-  rates.team_us = 2 * rates.barrier_us;
   rates.work = default_work(rates.fma_gflops, rates.l2_gbs);
   return rates;
 }

@@ -48,7 +48,7 @@ struct Rates {
   double l3_total_gbs = 0;  ///< of all threads together; 0: threads do not slow each other down
   double dram_total_gbs = 0;
   double barrier_us = 0.4;
-  double team_us = 1;                                    ///< to start the threads of a run
+  double team_us = 30;                                   ///< to wake the threads for a run
   double step_us = 0.03;                                 ///< fixed cost of one instruction
   std::array<std::vector<WorkRate>, kWorkKinds> work{};  ///< by kind, rising depth
   std::string source = "defaults";                       ///< "defaults", "fixed" or the file they were read from
