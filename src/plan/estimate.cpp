@@ -10,12 +10,19 @@ namespace colonnade {
 namespace {
 
 constexpr double kMicro = 1e6;
-// Shares of memory time that the kernels do not hide behind arithmetic.
-constexpr double kExposedRing = 0.9;
-constexpr double kExposedWhole = 0.9;
+// Arithmetic hides this share of its own time of what memory takes, but never the last share of that.
+constexpr double kHiding = 0.3;
+constexpr double kLeastExposed = 0.3;
 constexpr double kExposedWeights = 0.3;  // read again; the first time nothing hides them
+// Memory is worth something in itself: a byte of a whole tensor counts as this much of a byte more.
+constexpr double kWholePrice = 0.2;
 // Share of a band that the skew of its rows may take.
 constexpr double kMostSkew = 0.5;
+
+/// What `memory` seconds add to `arithmetic` seconds.
+double exposed(double memory, double arithmetic) {
+  return std::max(kLeastExposed * memory, memory - kHiding * arithmetic);
+}
 
 }  // namespace
 
@@ -27,7 +34,7 @@ void SegmentEstimate::start(std::size_t end, std::int64_t rows_per_step) {
   end_ = begin_ = end;
   sink_rows_ = resident_bytes_ = 0;
   images_ = 1;
-  compute_ = unbalanced_ = memory_ = cold_ = far_bytes_ = visits_ = skew_ = 0;
+  compute_ = unbalanced_ = memory_ = cold_ = far_bytes_ = price_ = visits_ = skew_ = 0;
 }
 
 double SegmentEstimate::beyond(std::int64_t bytes) const { return context_.reach.seconds_beyond_l2(bytes); }
@@ -133,31 +140,32 @@ void SegmentEstimate::take_traffic(State& state, std::size_t node, std::int64_t 
   const std::int64_t moved = written + context_.read_bytes[node];
   const std::int64_t step_bytes = moved / std::max<std::int64_t>(1, rows.rows * images_) * step_rows / strips_;
   const double inner_bytes = all * static_cast<double>(context_.read_bytes[node] + (state.whole ? 0 : 2 * written));
-  const double near = kExposedRing * inner_bytes * beyond(step_bytes + work.weights_bytes);
-  memory_ += near;
+  state.seconds = all * work.seconds;
+  state.near_seconds = inner_bytes * beyond(step_bytes + work.weights_bytes);
   const std::int32_t group = context_.chunk_group[node];
   if (group >= 0) {
     const std::int64_t count = context_.chunk_groups[static_cast<std::size_t>(group)].count();
-    state.chunk_saving = near - kExposedRing * inner_bytes * beyond((step_bytes + work.weights_bytes) / count);
+    state.chunk_seconds = inner_bytes * beyond((step_bytes + work.weights_bytes) / count);
   }
   if (!state.whole) {
     const std::int64_t kept = std::min(step_rows, std::max<std::int64_t>(0, live_rows - step_rows));
-    far_bytes_ +=
-        kExposedRing * all * static_cast<double>(written) * static_cast<double>(kept) / static_cast<double>(step_rows);
+    far_bytes_ += all * static_cast<double>(written) * static_cast<double>(kept) / static_cast<double>(step_rows);
     resident_bytes_ += live_rows * rows.row_bytes / strips_;
   }
   resident_bytes_ += work.weights_bytes;
   cold_ += context_.cold_seconds(node);
   far_bytes_ += kExposedWeights * static_cast<double>(work.weights_bytes) * std::max(0.0, steps - threads);
   state.whole_bytes = context_.read_bytes[node] + (state.whole ? 2 * written : 0);
-  price_whole(state);
+  if (state.whole) price_ += kWholePrice * static_cast<double>(written) * beyond(written / threads);
+  price(state);
 }
 
-void SegmentEstimate::price_whole(State& state) {
-  memory_ -= state.whole_seconds;
-  const std::int64_t share = state.whole_bytes / context_.threads;
-  state.whole_seconds = kExposedWhole * state.recomputed * static_cast<double>(state.whole_bytes) * beyond(share);
-  memory_ += state.whole_seconds;
+void SegmentEstimate::price(State& state) {
+  memory_ -= state.priced_seconds;
+  const double whole =
+      state.recomputed * static_cast<double>(state.whole_bytes) * beyond(state.whole_bytes / context_.threads);
+  state.priced_seconds = exposed(whole + state.near_seconds, state.seconds);
+  memory_ += state.priced_seconds;
 }
 
 /// The consumers in the segment read the node from its ring (or, where it is kept, from what was just written).
@@ -166,7 +174,7 @@ void SegmentEstimate::feed_consumers(std::size_t node) {
     const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];
     if (at >= end_) continue;
     states_[at].whole_bytes -= reader.bytes;
-    price_whole(states_[at]);
+    price(states_[at]);
   }
   const std::int32_t index = context_.chunk_group[node];
   if (index < 0) return;
@@ -175,8 +183,9 @@ void SegmentEstimate::feed_consumers(std::size_t node) {
       context_.position[static_cast<std::size_t>(group.nodes.back())] >= end_)
     return;
   for (const std::int32_t member : group.nodes) {
-    const State& state = states_[context_.position[static_cast<std::size_t>(member)]];
-    memory_ -= state.chunk_saving;
+    State& state = states_[context_.position[static_cast<std::size_t>(member)]];
+    state.near_seconds = state.chunk_seconds;
+    price(state);
     visits_ += state.visits * static_cast<double>(group.count() - 1);
   }
 }
@@ -188,7 +197,7 @@ double SegmentEstimate::arithmetic_us(int threads) const {
 }
 
 double SegmentEstimate::microseconds(int threads) const {
-  const double far = beyond(resident_bytes_) * far_bytes_;
+  const double far = exposed(beyond(resident_bytes_) * far_bytes_, compute_);
   const double rounds = static_cast<double>(images_ >= threads ? 1 : images_ * strips_);
   const double sharing = threads > 1 ? rounds * context_.topology.rates.barrier_us : 0;
   return arithmetic_us(threads) + (kMicro * (memory_ + far) + visits_ * context_.topology.rates.step_us) / threads +

@@ -22,6 +22,8 @@ class SegmentEstimate {
   /// Of all threads together, or of one thread alone, with what a start of the threads' work costs.
   double microseconds(int threads) const;
   double arithmetic_us(int threads) const;
+  /// What the memory of its whole tensors is worth: decides between segments that are about as fast.
+  double memory_price_us(int threads) const { return 1e6 * price_ / threads; }
   /// Whether bands for so many threads are higher than their skew.
   bool splits(int threads) const;
   std::int64_t sink_rows() const { return sink_rows_; }
@@ -35,8 +37,10 @@ class SegmentEstimate {
     double recomputed = 1;               ///< columns computed over columns there are
     double visits = 0;                   ///< times its kernel is called
     std::int64_t whole_bytes = 0;        ///< read from and written to whole tensors
-    double whole_seconds = 0;
-    double chunk_saving = 0;  ///< seconds nearer that its chunk makes what it touches
+    double seconds = 0;                  ///< of arithmetic
+    double near_seconds = 0;             ///< beyond L2, of what it touches in rings
+    double chunk_seconds = 0;            ///< the same, chunk by chunk
+    double priced_seconds = 0;           ///< what it adds to memory_
     bool whole = false;
   };
 
@@ -44,7 +48,7 @@ class SegmentEstimate {
   bool take_columns(State& state, std::size_t node);
   void take_traffic(State& state, std::size_t node, std::int64_t live_rows);
   void feed_consumers(std::size_t node);
-  void price_whole(State& state);
+  void price(State& state);
   double beyond(std::int64_t bytes) const;
 
   const PlanContext& context_;
@@ -59,6 +63,7 @@ class SegmentEstimate {
   double memory_ = 0;      ///< seconds beyond L2 that do not depend on what the segment keeps
   double cold_ = 0;        ///< seconds to read the weights once
   double far_bytes_ = 0;   ///< read a step later, by all threads
+  double price_ = 0;       ///< seconds that memory is worth
   double visits_ = 0;
   double skew_ = 0;  ///< how far the inputs are ahead of the sinks, as a share of all rows
   std::int64_t resident_bytes_ = 0;

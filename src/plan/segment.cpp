@@ -78,6 +78,7 @@ struct Candidate {
   std::int64_t strips = 1;
   int threads = 1;
   bool channels = false;
+  double memory_price_us = 0;
 };
 
 Candidate candidate_of(const SegmentEstimate& estimate, std::int64_t step, std::int64_t strips, int threads) {
@@ -89,6 +90,7 @@ Candidate candidate_of(const SegmentEstimate& estimate, std::int64_t step, std::
     candidate.arithmetic_us = estimate.arithmetic_us(threads);
     candidate.threads = threads;
   }
+  candidate.memory_price_us = estimate.memory_price_us(candidate.threads);
   return candidate;
 }
 
@@ -350,7 +352,7 @@ std::vector<SegmentChoice> choose_segments(const PlanContext& context) {
         if (channels.cost < candidate.cost) candidate = channels;
       }
       if (alone) alone_us[begin] = candidate.cost;
-      double cost = candidate.cost;
+      double cost = candidate.cost + candidate.memory_price_us;
       if (context.options.schedule == Schedule::columns && by_rows) cost = 1 + 1e-6 * cost;
       if (best[begin] + cost < best[end]) {
         best[end] = best[begin] + cost;
