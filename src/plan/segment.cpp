@@ -92,10 +92,11 @@ double alone_cost(const PlanContext& context, std::int32_t node) {
 }  // namespace
 
 PlanContext make_context(const Graph& graph, const Topology& topology, const PlanOptions& options) {
-  PlanContext context{graph, topology, options, std::max(1, options.threads), {}, {}, {}, {}, {}, {}};
+  PlanContext context{graph, topology, options, std::max(1, options.threads), {}, {}, {}, {}, {}, {}, {}};
   for (const Node& node : graph.nodes) context.choices.push_back(choose_kernel(graph, node, options.math));
   context.rows = row_nodes(graph, context.choices);
   context.work = node_work(graph, context.choices);
+  context.hosts = find_hosts(graph, context.choices, context.rows);
   context.producer.assign(graph.values.size(), -1);
   context.is_output.assign(graph.values.size(), false);
   context.consumers = consumers_of(graph);
@@ -115,6 +116,73 @@ std::vector<std::int64_t> step_candidates(const PlanContext& context, std::int64
   return steps;
 }
 
+namespace {
+
+/// Settles which nodes' outputs are whole and which lie in another's ring: what has its host in a whole tensor is
+/// whole, what is whole for another reason cannot lie in a ring.
+class Placing {
+ public:
+  Placing(const PlanContext& context, const std::vector<std::int32_t>& local, LocalSegment& segment)
+      : context_(context), local_(local), segment_(segment), settled_(segment.nodes.size(), false) {
+    for (std::size_t i = 0; i < segment_.nodes.size(); ++i) settle(i);
+    for (LocalNode& node : segment_.nodes) count(node);
+  }
+
+ private:
+  /// Local index of the node that computes the value; -1: made elsewhere, so whole.
+  std::int32_t maker(ValueId id) const {
+    const std::int32_t producer = context_.producer[static_cast<std::size_t>(id)];
+    return producer < 0 ? -1 : local_[static_cast<std::size_t>(producer)];
+  }
+  bool whole(ValueId id) const {
+    const std::int32_t node = maker(id);
+    return node < 0 || segment_.nodes[static_cast<std::size_t>(node)].whole;
+  }
+
+  void settle(std::size_t i) {
+    if (settled_[i]) return;
+    settled_[i] = true;
+    LocalNode& node = segment_.nodes[i];
+    const Host& host = context_.hosts[static_cast<std::size_t>(output(node))];
+    if (host.value == kAbsent) return;
+    const std::int32_t at = maker(host.value);
+    if (at >= 0) settle(static_cast<std::size_t>(at));
+    if (whole(host.value))
+      node.whole = true;
+    else if (!node.whole)
+      node.host = segment_.nodes[static_cast<std::size_t>(at)].host < 0
+                      ? at
+                      : segment_.nodes[static_cast<std::size_t>(at)].host;
+  }
+
+  void count(LocalNode& node) const {
+    const Node& graph_node = context_.graph.nodes[static_cast<std::size_t>(node.node)];
+    for (const ValueId id : graph_node.inputs) {
+      if (id == kAbsent || context_.graph.value(id).constant) continue;
+      const ValueId out = output(node);
+      const bool part = context_.hosts[static_cast<std::size_t>(id)].value == out,
+                 slice = context_.hosts[static_cast<std::size_t>(out)].value == id;
+      const bool placed = (part || slice) && whole(id) == whole(out);
+      const std::int64_t bytes = bytes_of(context_.graph.value(placed && slice ? out : id));
+      if (placed)
+        node.placed_bytes += bytes;
+      else
+        (maker(id) >= 0 ? node.inner_bytes : node.outer_bytes) += bytes;
+    }
+  }
+
+  ValueId output(const LocalNode& node) const {
+    return context_.graph.nodes[static_cast<std::size_t>(node.node)].outputs[0];
+  }
+
+  const PlanContext& context_;
+  const std::vector<std::int32_t>& local_;
+  LocalSegment& segment_;
+  std::vector<bool> settled_;
+};
+
+}  // namespace
+
 LocalSegment local_segment(const PlanContext& context, const std::vector<std::int32_t>& nodes, bool chunks) {
   LocalSegment segment;
   std::vector<std::int32_t> local(context.graph.nodes.size(), -1);
@@ -132,9 +200,7 @@ LocalSegment local_segment(const PlanContext& context, const std::vector<std::in
       const ValueId id = node.inputs[k];
       if (id == kAbsent || context.graph.value(id).constant) continue;
       const std::int32_t producer = context.producer[static_cast<std::size_t>(id)];
-      const bool inside = producer >= 0 && local[static_cast<std::size_t>(producer)] >= 0;
-      (inside ? entry.inner_bytes : entry.outer_bytes) += bytes_of(context.graph.value(id));
-      if (!inside) continue;
+      if (producer < 0 || local[static_cast<std::size_t>(producer)] < 0) continue;
       entry.inputs.push_back({local[static_cast<std::size_t>(producer)], &context.rows[i].inputs[k]});
     }
     const auto out = static_cast<std::size_t>(node.outputs[0]);
@@ -148,6 +214,7 @@ LocalSegment local_segment(const PlanContext& context, const std::vector<std::in
     }
     segment.nodes.push_back(std::move(entry));
   }
+  Placing(context, local, segment);
   if (chunks) find_chunks(context, segment);
   return segment;
 }
@@ -160,7 +227,7 @@ double segment_cost(const PlanContext& context, const LocalSegment& segment, std
     const LocalNode& node = segment.nodes[i];
     const auto n = static_cast<std::size_t>(node.node);
     if (node.consumers.empty()) sink_rows = std::max(sink_rows, node.rows);
-    if (!node.whole) resident += live[i] * context.rows[n].row_bytes / strips;
+    if (!node.whole && node.host < 0) resident += live[i] * context.rows[n].row_bytes / strips;
     resident += context.work[n].weights_bytes;
   }
   SegmentTime time(context.topology, context.threads, resident);
@@ -178,7 +245,7 @@ double segment_cost(const PlanContext& context, const LocalSegment& segment, std
     traffic.recomputed = recomputed;
     traffic.chunks =
         node.chunk_group < 0 ? 1 : segment.chunk_groups[static_cast<std::size_t>(node.chunk_group)].count();
-    traffic.written_bytes = images * node.rows * context.rows[n].row_bytes;
+    traffic.written_bytes = images * node.rows * context.rows[n].row_bytes - node.placed_bytes;
     traffic.inner_bytes = node.inner_bytes;
     traffic.outer_bytes = node.outer_bytes;
     time.add(context.work[n], traffic);

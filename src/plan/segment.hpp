@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plan/cost.hpp"
+#include "plan/hosts.hpp"
 #include "plan/schedule.hpp"
 
 namespace colonnade {
@@ -18,6 +19,7 @@ struct PlanContext {
   std::vector<NodeWork> work;
   std::vector<std::int32_t> producer;                ///< per value: node, or -1
   std::vector<std::vector<std::int32_t>> consumers;  ///< per value: nodes
+  std::vector<Host> hosts;                           ///< per value
   std::vector<bool> is_output;                       ///< per value: leaves the graph (itself or through a view)
   bool small_steps = false;                          ///< memory before speed: one row a step
   std::int64_t min_strips = 1;                       ///< cut segments in at least so many strips where that can be done

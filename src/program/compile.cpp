@@ -29,6 +29,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
     case Family::to_channels_first: return lower_to_channels_first(context);
     case Family::concat: return lower_concat(context);
     case Family::slice: return lower_slice(context);
+    case Family::gather: return lower_gather(context);
     case Family::pad: return lower_pad(context);
     case Family::depth_to_space: return lower_depth_to_space(context);
     case Family::space_to_depth: return lower_space_to_depth(context);
@@ -117,7 +118,8 @@ class Compiler {
     const Value& value = graph_.value(id);
     const Storage& storage = plan_.storage[static_cast<std::size_t>(id)];
     if (value.type.is_static()) {
-      const RowShape shape = row_shape(value.type.static_shape());
+      const Value& frame = storage.host == kAbsent ? value : graph_.value(storage.host);
+      const RowShape shape = row_shape(frame.type.static_shape());
       view.pixel_stride = shape.channels;
       view.row_stride = shape.row_elements();
       view.image_stride = shape.rows * view.row_stride;
@@ -133,6 +135,7 @@ class Compiler {
         break;
       case Place::constant: view.base = constant_base(graph_.value(storage.root).constant); break;
     }
+    view.offset += storage.channel * static_cast<std::int64_t>(sizeof(float));
     return view;
   }
 
@@ -186,6 +189,13 @@ class Compiler {
       view.next_offset = base + ring.thread_stride;
       view.row_stride = ring.row_bytes / static_cast<std::int64_t>(sizeof(float));
       view.image_stride = 0;
+      if (ring.host != kAbsent) {
+        const Ring& host = *std::find_if(segment.rings.begin(), segment.rings.end(),
+                                         [&](const Ring& other) { return other.value == ring.host; });
+        view.offset = host.offset + thread * host.thread_stride + host.head_rows * host.row_bytes +
+                      ring.channel * static_cast<std::int64_t>(sizeof(float));
+        view.pixel_stride = graph_.value(ring.host).type.static_shape().back();
+      }
       if (ring.chunk_count > 1) {
         view.chunk_stride = ring.bytes_a_thread() / ring.chunk_count;
         view.pixel_stride = chunk_channels(segment, *producer);

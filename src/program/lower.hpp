@@ -75,6 +75,7 @@ std::unique_ptr<RowOp> lower_to_channels_last(const LowerContext& context);
 std::unique_ptr<RowOp> lower_to_channels_first(const LowerContext& context);
 std::unique_ptr<RowOp> lower_concat(const LowerContext& context);
 std::unique_ptr<RowOp> lower_slice(const LowerContext& context);
+std::unique_ptr<RowOp> lower_gather(const LowerContext& context);
 std::unique_ptr<RowOp> lower_pad(const LowerContext& context);
 std::unique_ptr<RowOp> lower_depth_to_space(const LowerContext& context);
 std::unique_ptr<RowOp> lower_space_to_depth(const LowerContext& context);

@@ -149,7 +149,7 @@ class ConvOp final : public RowOp {
     args.channels_out = static_cast<std::size_t>(out_shape_.channels / groups_);
     args.in_pixel_stride = step.views[in_].pixel_stride;
     args.out_pixel_stride = step.views[out_].pixel_stride;
-    args.residual_pixel_stride = out_shape_.channels;
+    args.residual_pixel_stride = residual_ == kAbsent ? 0 : step.views[residual_].pixel_stride;
     args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
     args.weights = weights_;
     args.bias = bias_;
@@ -255,7 +255,7 @@ class WinogradOp final : public RowOp {
     for (std::int64_t i = 0; i < tile_rows * kTile + 2; ++i) {
       const std::int64_t y = step.row_begin - window_.pad_top + i;
       const bool wanted = i < step.row_end - step.row_begin + 2;
-      in_rows[i] = y < 0 || y >= in_shape_.rows || !wanted ? nullptr : in(y) + row_window.skip * in_shape_.channels;
+      in_rows[i] = y < 0 || y >= in_shape_.rows || !wanted ? nullptr : in(y) + row_window.skip * in.pixel_stride();
     }
     for (std::int64_t i = 0; i < tile_rows * kTile; ++i) {
       const std::int64_t r = step.row_begin + i;
@@ -272,8 +272,9 @@ class WinogradOp final : public RowOp {
     args.pad_left = static_cast<std::size_t>(row_window.pad_left);
     args.channels_in = static_cast<std::size_t>(in_shape_.channels);
     args.channels_out = static_cast<std::size_t>(out_shape_.channels);
-    args.in_pixel_stride = in_shape_.channels;
-    args.out_pixel_stride = args.residual_pixel_stride = out_shape_.channels;
+    args.in_pixel_stride = in.pixel_stride();
+    args.out_pixel_stride = out.pixel_stride();
+    args.residual_pixel_stride = residual ? residual.pixel_stride() : 0;
     args.weights = weights_;
     args.bias = bias_;
     args.epilogue = epilogue_;
@@ -304,15 +305,18 @@ class DepthwiseOp final : public RowOp {
         out_(context.node.outputs[0]),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
-    weights_ = context.packed(1, "depthwise", [](const Tensor& weight) {
-      const auto channels = static_cast<std::size_t>(weight.shape()[0]),
-                 taps = static_cast<std::size_t>(weight.shape()[2] * weight.shape()[3]);
-      AlignedBuffer packed(channels * taps * sizeof(float));
-      const auto values = weight.values<float>();
-      for (std::size_t c = 0; c < channels; ++c)
-        for (std::size_t t = 0; t < taps; ++t) packed.floats()[t * channels + c] = values[c * taps + t];
-      return packed;
-    });
+    if (!context.input(1).constant) computed_weights_ = context.node.inputs[1];
+    if (context.has_input(2) && !context.input(2).constant) computed_bias_ = context.node.inputs[2];
+    if (computed_weights_ == kAbsent)
+      weights_ = context.packed(1, "depthwise", [](const Tensor& weight) {
+        const auto channels = static_cast<std::size_t>(weight.shape()[0]),
+                   taps = static_cast<std::size_t>(weight.shape()[2] * weight.shape()[3]);
+        AlignedBuffer packed(channels * taps * sizeof(float));
+        const auto values = weight.values<float>();
+        for (std::size_t c = 0; c < channels; ++c)
+          for (std::size_t t = 0; t < taps; ++t) packed.floats()[t * channels + c] = values[c * taps + t];
+        return packed;
+      });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -346,10 +350,11 @@ class DepthwiseOp final : public RowOp {
     args.channels = static_cast<std::size_t>(step.chunk < 0 ? out_shape_.channels : chunks_.size(step.chunk));
     args.in_pixel_stride = step.views[in_].pixel_stride;
     args.out_pixel_stride = step.views[out_].pixel_stride;
-    args.residual_pixel_stride = out_shape_.channels;
-    args.weights = weights_ + offset;
+    args.residual_pixel_stride = residual ? residual.pixel_stride() : 0;
+    args.weights = (computed_weights_ == kAbsent ? weights_ : whole(step, computed_weights_)) + offset;
     args.weight_stride = out_shape_.channels;
-    args.bias = bias_ ? bias_ + offset : nullptr;
+    const float* bias = computed_bias_ == kAbsent ? bias_ : whole(step, computed_bias_);
+    args.bias = bias ? bias + offset : nullptr;
     args.epilogue = epilogue_;
     kernel_.run(args);
   }
@@ -364,6 +369,7 @@ class DepthwiseOp final : public RowOp {
   Window window_;
   ChunkInfo chunks_;
   ValueId in_, out_, residual_ = kAbsent;
+  ValueId computed_weights_ = kAbsent, computed_bias_ = kAbsent;  ///< of 1x1 windows
   RowShape in_shape_, out_shape_;
   const float* weights_ = nullptr;
   const float* bias_ = nullptr;

@@ -121,11 +121,11 @@ class ConvTransposeOp final : public RowOp {
       for (std::int64_t t = 0; t < taps_y; ++t) {
         const std::int64_t y = (r - rows.first) / stride_h_ + rows.shift + t;
         const bool outside = empty || y < 0 || y >= in_shape_.rows;
-        in_rows[count * taps_y + t] = outside ? nullptr : in(y) + group * channels_in() + skipped * in_shape_.channels;
+        in_rows[count * taps_y + t] = outside ? nullptr : in(y) + group * channels_in() + skipped * in.pixel_stride();
       }
-      const std::int64_t first = columns.first * out_shape_.channels + group * channels_out();
-      out_rows[count] = out(r) + first;
-      if (residual) residual_rows[count] = residual(r) + first;
+      const std::int64_t first_channel = group * channels_out();
+      out_rows[count] = out(r) + columns.first * out.pixel_stride() + first_channel;
+      if (residual) residual_rows[count] = residual(r) + columns.first * residual.pixel_stride() + first_channel;
     }
     if (count == 0 || columns.first >= out_shape_.width || skipped > in_shape_.width) return;
     kernels::gemm::ConvArgs args;
@@ -140,8 +140,9 @@ class ConvTransposeOp final : public RowOp {
     args.pad_left = static_cast<std::size_t>(empty ? 0 : std::max<std::int64_t>(0, -columns.shift));
     args.channels_in = static_cast<std::size_t>(channels_in());
     args.channels_out = static_cast<std::size_t>(channels_out());
-    args.in_pixel_stride = in_shape_.channels;
-    args.out_pixel_stride = args.residual_pixel_stride = out_shape_.channels * stride_w_;
+    args.in_pixel_stride = in.pixel_stride();
+    args.out_pixel_stride = out.pixel_stride() * stride_w_;
+    args.residual_pixel_stride = residual ? residual.pixel_stride() * stride_w_ : 0;
     args.weights = weights;
     args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
     args.bias = bias_ ? bias_ + group * channels_out() : nullptr;
