@@ -19,6 +19,8 @@ constexpr Pass kPasses[] = {
      "Drops nodes without effect and rewrites shape changes as Reshape and Slice."},
     {"gather_channels", rewrite::gather_channels,
      "Writes channel shuffles as Gather, and lets contractions compute their channels in the order asked for."},
+    {"join_concats", rewrite::join_concats,
+     "Joins neighbouring slices and the first parts of concatenations that another one joins too."},
     {"recognise", rewrite::recognise, "Finds activations, normalisations and softmax written out in small operators."},
     {"channels_last", rewrite::channels_last, "Chooses layouts so that Transposes move the fewest bytes."},
     {"fold_batch_norm", rewrite::fold_batch_norm,

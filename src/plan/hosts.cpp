@@ -37,24 +37,40 @@ std::optional<std::int64_t> sliced_channel(const Graph& graph, const Node& node)
   return axes.back().start;
 }
 
+/// Between the node that makes the value and `join` the graph works on smaller pictures: a skip connection, which is
+/// better copied late than kept in rows with room for what comes.
+bool skips(const Graph& graph, std::size_t maker, std::size_t join) {
+  const auto pixels = [&](std::size_t node) {
+    const ValueType& type = graph.value(graph.nodes[node].outputs[0]).type;
+    const RowShape shape = row_shape(type.is_static() ? *type.shape : Shape{});
+    return shape.images * shape.rows * shape.width;
+  };
+  for (std::size_t i = maker + 1; i < join; ++i)
+    if (pixels(i) < pixels(maker)) return true;
+  return false;
+}
+
 }  // namespace
 
 std::vector<Host> find_hosts(const Graph& graph, const std::vector<KernelChoice>& choices,
                              const std::vector<RowNode>& rows) {
   const std::vector<bool> movable = find_movable(graph, choices, rows);
   std::vector<Host> hosts(graph.values.size());
+  std::vector<std::size_t> maker(graph.values.size(), 0);
   const auto place = [&](ValueId id, ValueId host, std::int64_t channel) {
     if (movable[static_cast<std::size_t>(id)] && hosts[static_cast<std::size_t>(id)].value == kAbsent)
       hosts[static_cast<std::size_t>(id)] = {host, channel};
   };
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
+    for (const ValueId id : node.outputs)
+      if (id != kAbsent) maker[static_cast<std::size_t>(id)] = i;
     if (choices[i].family == Family::slice && !graph.value(node.inputs[0]).constant) {
       if (const auto channel = sliced_channel(graph, node)) place(node.outputs[0], node.inputs[0], *channel);
     } else if (choices[i].family == Family::concat && along_channels(graph, node)) {
       std::int64_t channel = 0;
       for (const ValueId id : node.inputs) {
-        place(id, node.outputs[0], channel);
+        if (!skips(graph, maker[static_cast<std::size_t>(id)], i)) place(id, node.outputs[0], channel);
         channel += graph.value(id).type.static_shape().back();
       }
     }

@@ -17,7 +17,8 @@ struct Host {
 };
 
 /// Per value: its host (kAbsent: none). A part of a concatenation may lie in the concatenation, a slice of channels in
-/// what it is cut from, provided all that write and read it do so by rows. Whether it does is decided where both have
+/// what it is cut from, provided all that write and read it do so by rows; skip connections do not. Whether it does is
+/// decided where both have
 /// their place: two whole tensors, or two rings of one segment.
 std::vector<Host> find_hosts(const Graph& graph, const std::vector<KernelChoice>& choices,
                              const std::vector<RowNode>& rows);

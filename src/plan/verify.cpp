@@ -184,23 +184,18 @@ void check_coverage(const Graph& graph, const std::vector<RowNode>& rows, const 
   }
 }
 
-/// A whole value that lies in another's rows must have them to itself, but for what lies in it.
+/// A whole value that lies in another's rows has as many of them, and its channels are some of theirs.
 void check_hosts(const Plan& plan, const Graph& graph) {
-  std::map<ValueId, std::vector<ValueId>> parts;
-  for (std::size_t i = 0; i < plan.storage.size(); ++i)
-    if (plan.storage[i].host != kAbsent) parts[plan.storage[i].root].push_back(static_cast<ValueId>(i));
-  const auto span_of = [&](ValueId id) {
-    const std::int64_t begin = plan.storage[static_cast<std::size_t>(id)].channel;
-    return Interval{begin, begin + graph.value(id).type.static_shape().back()};
-  };
-  for (const auto& [root, ids] : parts)
-    for (const ValueId a : ids)
-      for (const ValueId b : ids) {
-        const Interval common = intersect(span_of(a), span_of(b));
-        if (!common.empty() && common != span_of(a) && common != span_of(b))
-          fail(ErrorCode::internal, "plan: '{}' and '{}' overlap in '{}'", graph.value(a).name, graph.value(b).name,
-               graph.value(root).name);
-      }
+  for (std::size_t i = 0; i < plan.storage.size(); ++i) {
+    const Storage& storage = plan.storage[i];
+    if (storage.host == kAbsent) continue;
+    const RowShape shape = row_shape(graph.values[i].type.static_shape()),
+                   host = row_shape(graph.value(storage.host).type.static_shape());
+    const bool same_rows = shape.images == host.images && shape.rows == host.rows && shape.width == host.width;
+    if (!same_rows || storage.channel < 0 || storage.channel + shape.channels > host.channels)
+      fail(ErrorCode::internal, "plan: '{}' does not fit into '{}'", graph.values[i].name,
+           graph.value(storage.host).name);
+  }
 }
 
 }  // namespace
