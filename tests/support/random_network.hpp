@@ -95,12 +95,13 @@ class RandomNetwork {
       case 18: return add_split(x);
       case 19: return add_dense(x);
       case 20:
-        if (shape[0] == 1) return keep(net_.scale(x, net_.global_mean(x), net_.global_mean(partner(x))));
+        if (shape[0] == 1) return keep(net_.scale(x, gate(x), gate(partner(x))));
         [[fallthrough]];
       default: return add_whole(x);
     }
   }
 
+  ValueId gate(ValueId x) { return net_.unary(net_.global_mean(x), UnaryKind::sigmoid); }
   PadMode pad_mode(const Shape& shape) {
     return shape[1] > 2 && shape[2] > 2 ? one_of({PadMode::constant, PadMode::reflect, PadMode::edge})
                                         : PadMode::constant;
@@ -145,7 +146,7 @@ class RandomNetwork {
   void add_whole(ValueId x) {
     const std::int64_t channels = net_.shape(x).back();
     switch (pick(3)) {
-      case 0: return keep(net_.node(Binary{BinaryKind::mul}, {x, net_.unary(net_.global_mean(x), UnaryKind::sigmoid)}));
+      case 0: return keep(net_.node(Binary{BinaryKind::mul}, {x, gate(x)}));
       case 1: return keep(net_.node(Softmax{}, {x}));
       default:
         return keep(net_.node(LayerNorm{1e-2f, -1, false}, {x, net_.weights({channels}), net_.weights({channels})}));
