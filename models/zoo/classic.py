@@ -102,8 +102,8 @@ class Inception:
     def long(self, x, middle):
         row, column = (1, 7), (7, 1)
         twice = self.chain(x, (middle, 1), (middle, column), (middle, row), (middle, column), (192, row))
-        return self.net.concat([self.chain(x, (192, 1)), self.chain(x, (middle, 1), (middle, row), (192, column)), twice,
-                                self.pooled(x, 192)])
+        once = self.chain(x, (middle, 1), (middle, row), (192, column))
+        return self.net.concat([self.chain(x, (192, 1)), once, twice, self.pooled(x, 192)])
 
     def long_to_wide(self, x):
         return self.net.concat([self.chain(x, (192, 1), (320, 3, 2)),

@@ -4,7 +4,8 @@ from .net import make_divisible
 from .registry import network
 
 # MobileNetV2 (Sandler et al., 2018, table 2): expansion, channels, repeats, stride.
-MOBILENET_V2 = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
+MOBILENET_V2 = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2),
+                (6, 320, 1, 1)]
 
 # MobileNetV3-Large (Howard et al., 2019, table 1): kernel, expanded channels, channels, squeeze, hard swish, stride.
 MOBILENET_V3_LARGE = [
@@ -72,16 +73,16 @@ def mobilenet_v3_large(net, image):
 
 @network(224, 224)
 def efficientnet_b0(net, image):
-    x = net.silu(net.conv(image, 32, 3, 2))
+    x = net.conv_silu(image, 32, 3, 2)
     for expansion, kernel, first_stride, channels, repeats in EFFICIENTNET_B0:
         for i in range(repeats):
             stride = first_stride if i == 0 else 1
-            y = x if expansion == 1 else net.silu(net.conv(x, expansion * x.channels, 1))
-            y = net.silu(net.depthwise(y, kernel, stride))
+            y = x if expansion == 1 else net.conv_silu(x, expansion * x.channels, 1)
+            y = net.conv_silu(y, y.channels, kernel, stride, groups=y.channels)
             y = net.squeeze_excite(y, x.channels // 4, net.silu, net.sigmoid)
             y = net.conv(y, channels, 1)
             x = net.add(x, y) if stride == 1 and channels == x.channels else y
-    return net.classifier(net.silu(net.conv(x, 1280, 1)))
+    return net.classifier(net.conv_silu(x, 1280, 1))
 
 
 @network(224, 224)

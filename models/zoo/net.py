@@ -17,7 +17,8 @@ from onnx import TensorProto, helper
 OPSET, IR_VERSION = 17, 8
 
 # What an activation does to the root mean square of normal values.
-GAIN = {"Relu": 0.71, "Clip": 0.71, "PRelu": 0.73, "HardSwish": 0.58, "Tanh": 0.63, "Sigmoid": 0.54, "HardSigmoid": 0.53}
+GAIN = {"Relu": 0.71, "Clip": 0.71, "PRelu": 0.73, "HardSwish": 0.58, "Tanh": 0.63}
+GATE = 0.52  # the root mean square of a sigmoid
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +49,8 @@ def pair(value):
 def window(size, kernel, stride, pad, dilation=(1, 1), ceil=False):
     """How many positions a window has in each dimension."""
     divide = (lambda a, b: -(-a // b)) if ceil else (lambda a, b: a // b)
-    return tuple(divide(n + 2 * p - d * (k - 1) - 1, s) + 1 for n, k, s, p, d in zip(size, kernel, stride, pad, dilation))
+    return tuple(divide(n + 2 * p - d * (k - 1) - 1, s) + 1
+                 for n, k, s, p, d in zip(size, kernel, stride, pad, dilation))
 
 
 class Net:
@@ -93,14 +95,16 @@ class Net:
 
     # Convolutions and matrix products.
 
-    def conv(self, x, channels, kernel, stride=1, pad=None, groups=1, dilation=1, bias="folded", gain=1.0):
-        """Padded to keep the size, unless told. bias: folded (a batch norm follows in training), bias, or None."""
+    def conv(self, x, channels, kernel, stride=1, pad=None, groups=1, dilation=1, bias="folded", gain=1.0,
+             offset=0.1):
+        """Padded to keep the size, unless told. bias: folded (a batch norm follows in training), bias, or None, within
+        +-offset."""
         kernel, stride, dilation = pair(kernel), pair(stride), pair(dilation)
         pad = tuple(k // 2 * d for k, d in zip(kernel, dilation)) if pad is None else pair(pad)
         depth = x.channels // groups
-        inputs = [x, self.weight([channels, depth, *kernel], depth * kernel[0] * kernel[1], x, gain)]
+        inputs = [x, self.weight([channels, depth, *kernel], depth * kernel[0] * kernel[1], x, gain * math.sqrt(1 - offset**2 / 3))]
         if bias:
-            inputs.append(self.parameter(bias, [channels], -0.1, 0.1))
+            inputs.append(self.parameter(bias, [channels], -offset, offset))
         shape = (x.shape[0], channels, *window(x.size, kernel, stride, pad, dilation))
         return self.node("Conv", inputs, shape, gain, kernel_shape=kernel, strides=stride, pads=[*pad, *pad],
                          dilations=dilation, group=groups)
@@ -110,13 +114,15 @@ class Net:
 
     def upconv(self, x, channels):
         """Transposed convolution, 2x2, stride 2."""
-        inputs = [x, self.weight([x.channels, channels, 2, 2], x.channels, x), self.parameter("bias", [channels], -0.1, 0.1)]
+        weight = self.weight([x.channels, channels, 2, 2], x.channels, x)
+        inputs = [x, weight, self.parameter("bias", [channels], -0.1, 0.1)]
         shape = (x.shape[0], channels, 2 * x.size[0], 2 * x.size[1])
         return self.node("ConvTranspose", inputs, shape, 1.0, kernel_shape=[2, 2], strides=[2, 2])
 
     def linear(self, x, channels):
         """Fully connected on [batch, channels]."""
-        inputs = [x, self.weight([channels, x.shape[1]], x.shape[1], x), self.parameter("bias", [channels], -0.1, 0.1)]
+        weight = self.weight([channels, x.shape[1]], x.shape[1], x)
+        inputs = [x, weight, self.parameter("bias", [channels], -0.1, 0.1)]
         return self.node("Gemm", inputs, (x.shape[0], channels), 1.0, transB=1)
 
     def linear_last(self, x, channels):
@@ -143,10 +149,10 @@ class Net:
         return self.activation("HardSwish", x)
 
     def hard_sigmoid(self, x):
-        return self.activation("HardSigmoid", x, alpha=1 / 6, beta=0.5)
+        return self.node("HardSigmoid", [x], x.shape, GATE, alpha=1 / 6, beta=0.5)
 
     def sigmoid(self, x):
-        return self.activation("Sigmoid", x)
+        return self.node("Sigmoid", [x], x.shape, GATE)
 
     def tanh(self, x):
         return self.activation("Tanh", x)
@@ -155,8 +161,9 @@ class Net:
         return self.node("Mul", [x, self.sigmoid(x)], x.shape, 0.6 * x.rms)
 
     def gelu(self, x):
-        erf = self.node("Erf", [self.node("Div", [x, self.constant(math.sqrt(2), np.float32)], x.shape, 1.0)], x.shape, 1.0)
-        gate = self.node("Add", [erf, self.constant(1, np.float32)], x.shape, 1.0)
+        scaled = self.node("Div", [x, self.constant(math.sqrt(2), np.float32)], x.shape, x.rms / math.sqrt(2))
+        erf = self.node("Erf", [scaled], x.shape, 2 * GATE)
+        gate = self.node("Add", [erf, self.constant(1, np.float32)], x.shape, 2 * GATE)
         product = self.node("Mul", [x, gate], x.shape, 1.3 * x.rms)
         return self.node("Mul", [product, self.constant(0.5, np.float32)], x.shape, 0.65 * x.rms)
 
@@ -195,7 +202,8 @@ class Net:
 
     def nearest(self, x, scale):
         shape = (*x.shape[:2], scale * x.size[0], scale * x.size[1])
-        return self.node("Resize", [x, "", self.constant([1, 1, scale, scale], np.float32)], shape, x.rms, mode="nearest",
+        scales = self.constant([1, 1, scale, scale], np.float32)
+        return self.node("Resize", [x, "", scales], shape, x.rms, mode="nearest",
                          coordinate_transformation_mode="asymmetric", nearest_mode="floor")
 
     def bilinear(self, x, size):
@@ -253,10 +261,17 @@ class Net:
 
     # Parts that several networks share.
 
+    def conv_silu(self, x, channels, kernel, stride=1, groups=1):
+        """SiLU raises large values more than small ones; biases of some weight keep deep networks from running away."""
+        return self.silu(self.conv(x, channels, kernel, stride, groups=groups, offset=0.8))
+
     def squeeze_excite(self, x, channels, activation, gate):
-        """Scales each channel by a gate of two 1x1 convolutions of the channels' means."""
+        """Scales each channel by a gate of two 1x1 convolutions of the channels' means.
+
+        The gates stay near a half, else their product over many blocks leaves the range.
+        """
         y = activation(self.conv(self.global_pool(x), channels, 1, bias="bias"))
-        return self.multiply(x, gate(self.conv(y, x.channels, 1, bias="bias")))
+        return self.multiply(x, gate(self.conv(y, x.channels, 1, bias="bias", gain=0.3)))
 
     def classifier(self, x, classes=1000):
         return self.linear(self.flatten(self.global_pool(x)), classes)

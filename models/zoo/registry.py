@@ -20,11 +20,15 @@ class Network:
     def model(self, size=None, batch=1):
         """The ONNX model. Raises ValueError where the architecture does not allow the size."""
         size = size or self.size
+        text = f"{self.name} cannot have the size {size[0]}x{size[1]}"
         if self.multiple == 0 and size != self.size:
-            raise ValueError(f"{self.name} has fixed size {self.size[0]}x{self.size[1]}")
-        if self.multiple and any(n % self.multiple or n < self.smallest for n in size):
-            raise ValueError(f"{self.name} needs multiples of {self.multiple}, at least {self.smallest}, "
-                             f"not {size[0]}x{size[1]}")
+            raise ValueError(f"{text}, only {self.size[0]}x{self.size[1]}")
+        if any(n < self.smallest for n in size):
+            raise ValueError(f"{text}: at least {self.smallest}")
+        if self.multiple and any(n % self.multiple for n in size):
+            raise ValueError(f"{text}: only multiples of {self.multiple}")
+        if batch < 1:
+            raise ValueError(f"{self.name} cannot have a batch of {batch}")
         net = Net(self.name)
         net.output(self.build(net, net.input("image", (batch, self.channels, *size))), "result")
         return net.model()
