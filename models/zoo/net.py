@@ -97,12 +97,16 @@ class Net:
 
     def conv(self, x, channels, kernel, stride=1, pad=None, groups=1, dilation=1, bias="folded", gain=1.0,
              offset=0.1):
-        """Padded to keep the size, unless told. bias: folded (a batch norm follows in training), bias, or None, within
-        +-offset."""
+        """Padded to keep the size, unless told.
+
+        bias: folded (a batch norm follows in training), bias, or None, within +-offset.
+        gain: root mean square of the result.
+        """
         kernel, stride, dilation = pair(kernel), pair(stride), pair(dilation)
         pad = tuple(k // 2 * d for k, d in zip(kernel, dilation)) if pad is None else pair(pad)
         depth = x.channels // groups
-        inputs = [x, self.weight([channels, depth, *kernel], depth * kernel[0] * kernel[1], x, gain * math.sqrt(1 - offset**2 / 3))]
+        share = math.sqrt(1 - offset**2 / 3) if bias else 1.0
+        inputs = [x, self.weight([channels, depth, *kernel], depth * math.prod(kernel), x, gain * share)]
         if bias:
             inputs.append(self.parameter(bias, [channels], -offset, offset))
         shape = (x.shape[0], channels, *window(x.size, kernel, stride, pad, dilation))
