@@ -38,7 +38,7 @@ def interpreter(version: str) -> str | None:
     pyenv = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv")) / "versions"
     candidates += [str(path) for path in sorted(pyenv.glob(f"{version}.*/bin/python{version}"))]
     for candidate in filter(None, candidates):
-        check = subprocess.run([candidate, "-m", "venv", "--help"], capture_output=True)
+        check = subprocess.run([candidate, "-c", "import ensurepip, venv"], capture_output=True)
         if check.returncode == 0:
             return candidate
     return None
@@ -70,15 +70,17 @@ def deepsparse_environment() -> pathlib.Path:
     for version in PYTHONS_OF_DEEPSPARSE:
         python = interpreter(version)
         if python is not None:
-            return environment("venv-deepsparse", python, [["setuptools<80"], ["deepsparse==1.8.0"]])
+            return environment("venv-deepsparse", python, [["deepsparse==1.8.0"]])
     raise Refused("deepsparse 1.8.0 needs Python " + ", ".join(reversed(PYTHONS_OF_DEEPSPARSE)))
 
 
 def networks() -> list[str]:
     """Names that models/networks.py can make."""
     command = [sys.executable, str(ROOT / "models" / "networks.py"), "--list"]
-    listing = subprocess.run(command, capture_output=True, text=True)
-    return listing.stdout.split() if listing.returncode == 0 else []
+    listing = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if listing.returncode != 0:
+        raise Refused("models/networks.py --list failed")
+    return [line.split()[0] for line in listing.stdout.splitlines() if line.strip()]
 
 
 def find_models(names: list[str]) -> list[pathlib.Path]:

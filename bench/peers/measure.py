@@ -7,110 +7,22 @@ import datetime
 import hashlib
 import importlib.metadata
 import json
-import math
 import os
 import pathlib
-import select
-import signal
-import subprocess
 import sys
-import time
 
 import numpy as np
 
 import environment
+from check import read_outputs, relative_error
 from environment import HOME, Refused, Subject
+from process import EngineFailed, Process
 from rows import Row, RowStore, summarise
 
 TOLERANCE = 1e-3
 TOLERANCE_OF_DEFAULT_PRECISION = 5e-2  # OpenVINO may choose bf16
 REFERENCE = "onnxruntime"
 WORKER = pathlib.Path(__file__).with_name("worker.py")
-
-
-class EngineFailed(Exception):
-    """An engine refused, crashed or went silent."""
-
-
-class Process:
-    """A worker, stopped except while it answers a command."""
-
-    def __init__(self, command: list[str], cores: list[int], timeout: float, log: pathlib.Path):
-        self.timeout = timeout
-        self.log = log
-        with open(log, "w") as errors:
-            self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0,
-                                          start_new_session=True,
-                                          preexec_fn=lambda: os.sched_setaffinity(0, cores))
-        self.pending = b""
-
-    def ask(self, command: str) -> dict:
-        """Wakes the worker for one command."""
-        self.signal(signal.SIGCONT)
-        try:
-            self.child.stdin.write(command.encode() + b"\n")
-            reply = json.loads(self.read_line())
-        except (OSError, ValueError) as error:
-            raise EngineFailed(f"no answer to {command}: {error}") from error
-        finally:
-            self.signal(signal.SIGSTOP)
-        if "error" in reply:
-            raise EngineFailed(" ".join(reply["error"].split())[:300])
-        return reply
-
-    def read_line(self) -> bytes:
-        limit = time.monotonic() + self.timeout
-        while b"\n" not in self.pending:
-            ready, _, _ = select.select([self.child.stdout], [], [], max(0.0, limit - time.monotonic()))
-            if not ready:
-                raise EngineFailed(f"silent for {self.timeout:g} s")
-            part = os.read(self.child.stdout.fileno(), 1 << 16)
-            if not part:
-                raise EngineFailed(f"died with status {self.child.wait()}: {self.last_words()}")
-            self.pending += part
-        line, _, self.pending = self.pending.partition(b"\n")
-        return line
-
-    def last_words(self) -> str:
-        lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
-        return lines[-1][:300] if lines else "no message"
-
-    def signal(self, number: int) -> None:
-        try:
-            os.killpg(self.child.pid, number)
-        except ProcessLookupError:
-            pass
-
-    def end(self) -> None:
-        self.signal(signal.SIGKILL)
-        self.child.wait()
-        self.child.stdin.close()
-        self.child.stdout.close()
-
-
-def relative_error(outputs: list[np.ndarray], references: list[np.ndarray]) -> float:
-    """Largest difference over the largest |reference|, of the worst output; infinite where they cannot be compared."""
-    if len(outputs) != len(references):
-        return math.inf
-    worst = 0.0
-    for output, reference in zip(outputs, references):
-        if output.size != reference.size:
-            return math.inf
-        if reference.size == 0:
-            continue
-        a, b = output.astype(np.float64).ravel(), reference.astype(np.float64).ravel()
-        difference = float(np.max(np.abs(a - b)))
-        scale = float(np.max(np.abs(b)))
-        if not math.isfinite(difference):
-            return math.inf
-        worst = max(worst, difference / scale if scale > 0 else difference)
-    return worst
-
-
-def read_outputs(reply: dict) -> list[np.ndarray]:
-    names = {"bool": np.uint8, "boolean": np.uint8}
-    return [np.fromfile(output["file"], dtype=names.get(output["dtype"], output["dtype"])).reshape(output["shape"])
-            for output in reply["outputs"]]
 
 
 def machine_description(cores: list[int]) -> dict:
