@@ -166,9 +166,11 @@ def converted(subject: Subject, engine: str) -> pathlib.Path:
         raise Refused(failure.read_text())
     try:
         return converters[engine](subject)
-    except (Refused, subprocess.TimeoutExpired) as error:
-        failure.write_text(str(error))
+    except subprocess.TimeoutExpired as error:
         raise Refused(str(error)) from error
+    except Refused as error:
+        failure.write_text(str(error))
+        raise
 
 
 def tool(name: str) -> str:

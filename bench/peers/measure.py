@@ -9,6 +9,7 @@ import importlib.metadata
 import json
 import os
 import pathlib
+import statistics
 import sys
 
 import numpy as np
@@ -70,10 +71,15 @@ class Campaign:
         wanted = {threads: [Row(machine, subject.name, subject.digest, engine, self.version(engine), threads)
                             for engine in self.arguments.engines] for threads in self.arguments.threads}
         for threads, rows in wanted.items():
-            missing = [row for row in rows if self.arguments.fresh or self.store.find(row) is None]
+            missing = [row for row in rows if self.arguments.fresh or not self.finished(row)]
             if missing and not self.arguments.report_only:
                 self.measure_rows(subject, threads, missing)
             self.rows += [found for found in map(self.store.find, rows) if found is not None]
+
+    def finished(self, row: Row) -> bool:
+        """Failed rows are tried again: they may have wanted time."""
+        found = self.store.find(row)
+        return found is not None and not found.failure
 
     def command(self, subject: Subject, engine: str, threads: int) -> list[str]:
         model = str(environment.converted(subject, engine.split(":")[0]))
@@ -123,7 +129,7 @@ class Campaign:
                 order = list(processes)
                 for engine in order[index % max(1, len(order)):] + order[:index % max(1, len(order))]:
                     self.guarded(by_engine[engine], processes, lambda engine=engine: times[engine].append(
-                        processes[engine].ask(f"run {self.arguments.slice}")["ns"]))
+                        processes[engine].ask_watched(f"run {self.arguments.slice}")["ns"]))
             for engine in list(processes):
                 self.guarded(by_engine[engine], processes, lambda engine=engine: self.finish(
                     by_engine[engine], processes[engine], times[engine]))
@@ -161,5 +167,6 @@ class Campaign:
     def finish(self, row: Row, process: Process, times: list[list[int]]) -> None:
         memory = process.ask("peak")
         row.peak_mb, row.run_mb = memory["peak_kb"] / 1024, memory["run_kb"] / 1024
+        row.others = statistics.median(process.others)
         for name, value in summarise(times).items():
             setattr(row, name, value)

@@ -22,12 +22,25 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def busy_seconds(cores: list[int]) -> float:
+    """What these processors have worked since the machine started."""
+    names = {f"cpu{core}" for core in cores}
+    lines = [line.split() for line in pathlib.Path("/proc/stat").read_text().splitlines()]
+    # user, nice, system, (idle, iowait,) irq, softirq, steal
+    return sum(sum(map(int, line[1:4])) + sum(map(int, line[6:9])) for line in lines if line[0] in names) / TICK
+
+
 class Process:
     """A worker, stopped except while it answers a command."""
 
     def __init__(self, command: list[str], cores: list[int], timeout: float, log: pathlib.Path):
         self.timeout = timeout
         self.log = log
+        self.cores = cores
+        self.others: list[float] = []  # share of the cores that other processes took, a number a measured command
 
         def prepare() -> None:
             die_with_parent()
@@ -51,6 +64,23 @@ class Process:
         if "error" in reply:
             raise EngineFailed(" ".join(reply["error"].split())[:300])
         return reply
+
+    def ask_watched(self, command: str) -> dict:
+        """Like ask, and remembers how much of the cores others took meanwhile."""
+        start, busy, own = time.monotonic(), busy_seconds(self.cores), self.cpu_seconds()
+        reply = self.ask(command)
+        elapsed = time.monotonic() - start
+        taken = (busy_seconds(self.cores) - busy) - (self.cpu_seconds() - own)
+        self.others.append(max(0.0, taken / (elapsed * len(self.cores))))
+        return reply
+
+    def cpu_seconds(self) -> float:
+        """What the worker has computed so far, all its threads."""
+        try:
+            fields = pathlib.Path(f"/proc/{self.child.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / TICK
 
     def read_line(self) -> bytes:
         limit = time.monotonic() + self.timeout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pathlib
+import statistics
 from dataclasses import asdict
 from html import escape
 
@@ -21,6 +22,8 @@ GROUPS = {
     "1x1 and depthwise": ("mobilenet_v2", "mobilenet_v2_720p", "mobilenet_v3_large", "efficientnet_b0", "regnet_y_800mf",
                           "shufflenet_v2", "convnext_tiny", "ssd_mobilenet", "deeplabv3_mobilenet_v2_513"),
 }
+
+DISTURBED = 0.05  # share of the cores' time from which on a run is called disturbed
 
 Cases = dict[tuple[str, int], dict[str, Row]]
 
@@ -55,6 +58,11 @@ def memory_ratio(rows: dict[str, Row]) -> float:
     own = good(rows, "colonnade")
     peaks = [row.peak_mb for row in (good(rows, engine) for engine in PEERS) if row is not None and row.peak_mb > 0]
     return own.peak_mb / min(peaks) if own is not None and peaks else math.nan
+
+
+def typical_others(rows: list[Row]) -> float:
+    """Median share of the cores that other processes took."""
+    return statistics.median([row.others for row in rows if math.isfinite(row.others)] or [math.nan])
 
 
 def geometric_mean(values: list[float]) -> float:
@@ -130,6 +138,9 @@ def terminal(rows: list[Row]) -> str:
         parts += ["  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip() for line in lines]
         parts.append("geometric mean vs best peer: " +
                      ", ".join(f"{group} {ratio(value)}" for group, value in means(rows, threads).items()))
+    disturbed = max((row.others for row in rows if math.isfinite(row.others)), default=0.0)
+    if disturbed > DISTURBED:
+        parts.append(f"The machine was busy: other processes took up to {disturbed:.0%} of the cores in a slice.")
     failures = [f"  {row.model} {row.threads} {row.engine}: {row.failure}" for row in rows if row.failure]
     return "\n".join(parts + (["failed:"] + failures if failures else []))
 
@@ -141,7 +152,8 @@ def markdown(rows: list[Row], machine: dict) -> str:
                          for engine in engines if not engine.startswith("colonnade:"))
     text = ["# Colonnade and its peers", "",
             f"{machine['date']}, {machine['cpu']} ({machine['isa']}; {machine['caches']}), {machine['cores']} of "
-            f"{machine['processors']} processors, Linux. {versions}.", "",
+            f"{machine['processors']} processors, Linux. {versions}.",
+            f"Other processes took {number(100 * typical_others(rows))} % of the cores in the median.", "",
             "A cell is the median latency in ms, [peak memory in MB above the idle process, inputs excluded], load time in ms;",
             "the fastest of the four peers is bold. A dash is a failure; the reason is in report.json. Ratios above 1 mean",
             "that Colonnade is faster; memory is Colonnade's over the leanest peer's.", "", "![speed-up](report.svg)"]
@@ -201,7 +213,8 @@ def svg(rows: list[Row], machine: dict) -> str:
             parts.append(f'<rect x="{LABEL_WIDTH}" y="{y + bar * BAR}" width="{length:.1f}" height="{BAR - 1}" rx="1.5" '
                          f'fill="{COLORS[bar % len(COLORS)]}"/>'
                          f'<text x="{LABEL_WIDTH + length + 5:.1f}" y="{y + bar * BAR + BAR - 2}" font-size="10" '
-                         f'fill="#4a5568">{number(value)}</text>')
+                         f'fill="#4a5568" stroke="#ffffff" stroke-width="3" paint-order="stroke">'
+                         f'{ratio(value).rstrip("x")}</text>')
     parts.append(f'<text x="{width - 16}" y="{height - 4}" text-anchor="end" font-size="10" fill="#a0aec0">'
                  f'{escape(machine["cpu"])}, {machine["date"]}</text></svg>')
     return "\n".join(parts) + "\n"

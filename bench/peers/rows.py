@@ -29,6 +29,7 @@ class Row:
     first_ms: float = math.nan
     peak_mb: float = math.nan   # above the idle process, load and runs
     run_mb: float = math.nan    # above the idle process, runs only
+    others: float = math.nan    # share of the cores that other processes took meanwhile, median of the slices
     error: float = math.nan     # largest difference from the reference over the largest |reference|
 
     @property

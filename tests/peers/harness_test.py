@@ -19,6 +19,12 @@ import report
 from process import EngineFailed, Process
 from rows import Row, RowStore, summarise
 
+try:
+    import numpy
+    from check import relative_error
+except ImportError:
+    numpy = None
+
 MACHINE = {"cpu": "A <fast> & small CPU", "isa": "AVX2", "caches": "L1 32K", "cores": 2, "processors": 4,
            "date": "2026-11-21"}
 
@@ -121,6 +127,18 @@ class Arguments(unittest.TestCase):
         self.assertEqual(parsed.engines, ["mnn", *peers.SCHEDULES])
 
 
+@unittest.skipUnless(numpy, "needs NumPy")
+class Check(unittest.TestCase):
+    def test_measures_against_the_largest_reference(self):
+        reference = [numpy.array([[1.0, -4.0]], dtype=numpy.float32)]
+        self.assertEqual(relative_error([numpy.array([1.5, -4.0])], reference), 0.125)
+
+    def test_wrong_size_count_and_nan_are_infinitely_wrong(self):
+        reference = [numpy.array([1.0, 2.0])]
+        for outputs in ([], [numpy.array([1.0])], [numpy.array([1.0, math.nan])], [numpy.array([1.0, math.inf])]):
+            self.assertEqual(relative_error(outputs, reference), math.inf)
+
+
 class Processes(unittest.TestCase):
     def process(self, script, folder, timeout=20.0):
         cores = sorted(os.sched_getaffinity(0))[:1]
@@ -154,7 +172,8 @@ while input(): print('{"cores": %d}' % len(os.sched_getaffinity(0)), flush=True)
                 self.assertEqual(process.ask("first"), {"cores": 1})
                 _, status = os.waitpid(process.child.pid, os.WUNTRACED)
                 self.assertTrue(os.WIFSTOPPED(status))
-                self.assertEqual(process.ask("second"), {"cores": 1})
+                self.assertEqual(process.ask_watched("second"), {"cores": 1})
+                self.assertGreaterEqual(process.others[0], 0.0)
             finally:
                 process.end()
 
