@@ -98,7 +98,7 @@ class Reports(unittest.TestCase):
         root = xml.etree.ElementTree.fromstring(report.svg(self.ROWS, MACHINE))
         texts = [element.text for element in root.iter() if element.tag.endswith("text")]
         self.assertIn("resnet18", texts)
-        self.assertIn("2.5", texts)
+        self.assertIn("2.50", texts)
 
     def test_svg_without_peers_is_well_formed(self):
         xml.etree.ElementTree.fromstring(report.svg([row("colonnade", 2.0)], MACHINE))
