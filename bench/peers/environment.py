@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -114,6 +115,8 @@ class Subject:
     inputs: list[str] = field(default_factory=list)
     shapes: list[list[int]] = field(default_factory=list)
     dtypes: list[str] = field(default_factory=list)
+    input_names: list[str] = field(default_factory=list)
+    output_names: list[str] = field(default_factory=list)
 
     @property
     def folder(self) -> pathlib.Path:
@@ -140,6 +143,7 @@ def prepare(file: pathlib.Path, overrides: dict[str, list[int]]) -> Subject:
     folder = subject.folder
     folder.mkdir(parents=True, exist_ok=True)
     stored = {initializer.name for initializer in model.graph.initializer}
+    subject.output_names = [value.name for value in model.graph.output]
     generator = np.random.default_rng(SEED)
     for value in (value for value in model.graph.input if value.name not in stored):
         tensor = value.type.tensor_type
@@ -151,6 +155,7 @@ def prepare(file: pathlib.Path, overrides: dict[str, list[int]]) -> Subject:
         path = folder / f"input{len(subject.inputs)}.raw"
         array.tofile(path)
         subject.inputs.append(f"{dtype}:{'x'.join(map(str, shape))}:{path}")
+        subject.input_names.append(value.name)
         subject.shapes.append(list(shape))
         subject.dtypes.append(str(dtype))
     return subject
@@ -204,6 +209,8 @@ def to_mnn(subject: Subject) -> pathlib.Path:
                      "--bizCode", "peers"], subject.folder / "mnnconvert.log", timeout=CONVERSION_SECONDS)
         if not file.exists():
             raise Refused("mnnconvert wrote no model")
+        names = {"inputs": subject.input_names, "outputs": subject.output_names}
+        file.with_name(file.name + ".json").write_text(json.dumps(names))
     return file
 
 

@@ -40,8 +40,16 @@ def machine_description(cores: list[int]) -> dict:
             "processors": os.cpu_count(), "date": datetime.date.today().isoformat()}
 
 
+def shapes(arrays: list[np.ndarray]) -> str:
+    return ", ".join("x".join(map(str, array.shape)) for array in arrays)
+
+
 class Campaign:
-    """Measures models one after another and remembers their rows."""
+    """Measures models one after another and remembers their rows.
+
+    The engines of a model are always measured together: where one row is missing all are measured, because ratios of
+    different hours mean little.
+    """
 
     def __init__(self, arguments: argparse.Namespace, store: RowStore):
         self.arguments, self.store = arguments, store
@@ -71,15 +79,10 @@ class Campaign:
         wanted = {threads: [Row(machine, subject.name, subject.digest, engine, self.version(engine), threads)
                             for engine in self.arguments.engines] for threads in self.arguments.threads}
         for threads, rows in wanted.items():
-            missing = [row for row in rows if self.arguments.fresh or not self.finished(row)]
-            if missing and not self.arguments.report_only:
-                self.measure_rows(subject, threads, missing)
+            complete = all(self.store.find(row) is not None for row in rows)
+            if (self.arguments.fresh or not complete) and not self.arguments.report_only:
+                self.measure_rows(subject, threads, rows)
             self.rows += [found for found in map(self.store.find, rows) if found is not None]
-
-    def finished(self, row: Row) -> bool:
-        """Failed rows are tried again: they may have wanted time."""
-        found = self.store.find(row)
-        return found is not None and not found.failure
 
     def command(self, subject: Subject, engine: str, threads: int) -> list[str]:
         model = str(environment.converted(subject, engine.split(":")[0]))
@@ -159,7 +162,10 @@ class Campaign:
         folder.mkdir(exist_ok=True)
         reply = process.ask(f"output {folder}")
         row.first_ms = reply["first_ms"]
-        row.error = relative_error(read_outputs(reply), references)
+        outputs = read_outputs(reply)
+        if [output.size for output in outputs] != [reference.size for reference in references]:
+            raise EngineFailed(f"wrong answer: shapes {shapes(outputs)}, not {shapes(references)}")
+        row.error = relative_error(outputs, references)
         limit = TOLERANCE_OF_DEFAULT_PRECISION if row.engine == "openvino" else TOLERANCE
         if not row.error <= limit:
             raise EngineFailed(f"wrong answer: off by {row.error:.3g} of the largest output")

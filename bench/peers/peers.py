@@ -4,7 +4,7 @@
 
 Every engine runs each model in a process of its own. The processes of one model are alive together, pinned to the same
 cores, all but one stopped; rounds of short slices go from engine to engine, so that whatever the machine does meanwhile
-happens to all of them. Finished rows are kept in build/peers/rows.jsonl and not measured again.
+happens to all of them. Rows are kept in build/peers/rows.jsonl; a model whose rows are complete is not measured again.
 """
 from __future__ import annotations
 

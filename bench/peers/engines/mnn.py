@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MNN on its CPU backend with high precision (fp32), on a model that mnnconvert converted."""
+"""MNN on its CPU backend with high precision (fp32), on a model that mnnconvert converted.
+
+MNN sorts inputs and outputs by name; the file MODEL.json holds their names in the order of the ONNX model.
+"""
+import json
+import pathlib
+
 import MNN
 import numpy as np
 
@@ -13,14 +19,17 @@ class Engine:
     def load(self, model, threads, inputs):
         self.interpreter = MNN.Interpreter(model)
         self.session = self.interpreter.createSession({"backend": "CPU", "precision": "high", "numThread": threads})
-        tensors = list(self.interpreter.getSessionInputAll(self.session).values())
+        names = json.loads(pathlib.Path(model + ".json").read_text())
+        found = self.interpreter.getSessionInputAll(self.session)
+        tensors = [found[name] for name in names["inputs"]]
         for tensor, array in zip(tensors, inputs):
             if tuple(tensor.getShape()) != array.shape:
                 self.interpreter.resizeTensor(tensor, array.shape)
         self.interpreter.resizeSession(self.session)
         self.feeds = [(tensor, self.host_tensor(tensor, array)) for tensor, array in zip(tensors, inputs)]
         self.results = []
-        for tensor in self.interpreter.getSessionOutputAll(self.session).values():
+        found = self.interpreter.getSessionOutputAll(self.session)
+        for tensor in (found[name] for name in names["outputs"]):
             host = self.host_tensor(tensor, np.zeros(tensor.getShape(), np.float32))
             self.results.append((tensor, host))
 

@@ -22,8 +22,13 @@ class Engine:
             raise RuntimeError("ncnn cannot load the model")
         # pnnx drops the batch dimension
         self.arrays = [array[0] if array.ndim > 1 else array for array in inputs]
-        self.feeds = list(zip(self.net.input_names(), self.arrays))
-        self.names = self.net.output_names()
+        self.feeds = list(zip(self.numbered(self.net.input_names()), self.arrays))
+        self.names = self.numbered(self.net.output_names())
+
+    @staticmethod
+    def numbered(names):
+        """In the order of the ONNX model: pnnx calls them in0, in1, ... and out0, out1, ..."""
+        return sorted(names, key=lambda name: int(name.lstrip("inout")))
 
     def run(self):
         extractor = self.net.create_extractor()
