@@ -202,15 +202,16 @@ def to_ncnn(subject: Subject) -> pathlib.Path:
 
 
 def to_mnn(subject: Subject) -> pathlib.Path:
-    """By mnnconvert, in fp32."""
+    """By mnnconvert, in fp32; beside the model go the names of its inputs and outputs."""
     file = subject.folder / "model.mnn"
-    if not file.exists():
+    names_file = file.with_name(file.name + ".json")
+    if not names_file.exists():
         run_quietly([tool("mnnconvert"), "-f", "ONNX", "--modelFile", str(subject.file), "--MNNModel", str(file),
                      "--bizCode", "peers"], subject.folder / "mnnconvert.log", timeout=CONVERSION_SECONDS)
         if not file.exists():
             raise Refused("mnnconvert wrote no model")
         names = {"inputs": subject.input_names, "outputs": subject.output_names}
-        file.with_name(file.name + ".json").write_text(json.dumps(names))
+        names_file.write_text(json.dumps(names))
     return file
 
 
