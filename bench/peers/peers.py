@@ -102,9 +102,10 @@ def main() -> int:
         rows = campaign.rows
         if not rows:
             raise Refused("nothing was measured")
+        campaign.machine["statistic"] = "fastest" if arguments.fastest else "median"
         if arguments.fastest:
             rows = [dataclasses.replace(row, ms=row.best_ms) for row in rows]
-        print(report.terminal(rows))
+        print(report.terminal(rows, campaign.machine["statistic"]))
         report.write(rows, arguments.out, campaign.machine)
         print(f"report: {arguments.out}/report.md")
         return 0

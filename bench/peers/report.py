@@ -128,13 +128,13 @@ def threads_text(threads: int) -> str:
     return f"{threads} thread" + ("s" if threads > 1 else "")
 
 
-def terminal(rows: list[Row]) -> str:
-    """Aligned columns; a cell is median ms [peak MB] load ms."""
+def terminal(rows: list[Row], statistic: str = "median") -> str:
+    """Aligned columns; a cell is latency [peak memory] load time."""
     parts = []
     for threads in thread_counts(rows):
         lines = table(rows, threads)
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-        parts.append(f"\n{threads_text(threads)}: median ms [peak MB above idle] load ms")
+        parts.append(f"\n{threads_text(threads)}: {statistic} ms [peak MB above idle] load ms")
         parts += ["  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip() for line in lines]
         parts.append("geometric mean vs best peer: " +
                      ", ".join(f"{group} {ratio(value)}" for group, value in means(rows, threads).items()))
@@ -154,7 +154,7 @@ def markdown(rows: list[Row], machine: dict) -> str:
             f"{machine['date']}, {machine['cpu']} ({machine['isa']}; {machine['caches']}), {machine['cores']} of "
             f"{machine['processors']} processors, Linux. {versions}.",
             f"Other processes took {number(100 * typical_others(rows))} % of the cores in the median.", "",
-            "A cell is the median latency in ms, [peak memory in MB above the idle process, inputs excluded], load time in ms;",
+            f"A cell is the {machine.get('statistic', 'median')} latency in ms, [peak memory in MB above the idle process, inputs excluded], load time in ms;",
             "the fastest of the four peers is bold. A dash is a failure; the reason is in report.json. Ratios above 1 mean",
             "that Colonnade is faster; memory is Colonnade's over the leanest peer's.", "", "![speed-up](report.svg)"]
     for threads in thread_counts(rows):
