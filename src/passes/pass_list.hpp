@@ -17,7 +17,6 @@ bool channels_last(Graph& graph);
 bool fold_batch_norm(Graph& graph);
 bool fuse_epilogue(Graph& graph);
 bool split_reductions(Graph& graph);
-bool widen_outputs(Graph& graph);
 bool flush_denormals(Graph& graph);
 bool drop_dead(Graph& graph);
 

@@ -26,8 +26,6 @@ constexpr Pass kPasses[] = {
     {"fold_batch_norm", rewrite::fold_batch_norm,
      "Folds per-channel scales and shifts into contractions and each other, else makes them depthwise convolutions."},
     {"fuse_epilogue", rewrite::fuse_epilogue, "Lets contractions apply activations and add residuals to their sums."},
-    {"widen_outputs", rewrite::widen_outputs,
-     "Lets convolutions with few output channels compute neighbouring pixels as channels."},
     {"split_reductions", rewrite::split_reductions,
      "Reduces (and normalises images) over width, then over rows, so that the first works by rows."},
     {"flush_denormals", rewrite::flush_denormals,

@@ -137,28 +137,5 @@ TEST(ChannelsLast, ResizesBeforeItTransposes) {
   EXPECT_EQ(operators_of(optimized(b.graph)), "Transpose Conv Resize Transpose");
 }
 
-TEST(WidenOutputs, NeighbouringPixelsAreChannels) {
-  Builder b;
-  const ValueId x = b.conv("many", b.input("x", {1, 4, 7, 10}), 8, 3);
-  b.output(b.unary("relu", UnaryKind::relu, b.conv("few", x, 3, 5)));
-  const Graph graph = optimized(b.graph);
-  int wide = 0;
-  for (const Node& node : graph.nodes)
-    if (const auto* conv = std::get_if<Conv>(&node.op)) wide += conv->kernel == Ints{5, 9} ? 1 : 0;
-  EXPECT_EQ(wide, 1) << to_text(graph);
-}
-
-TEST(WidenOutputs, LeavesWhatWouldNotPay) {
-  for (const std::int64_t width : {11, 10}) {
-    Builder b;
-    const ValueId x = b.conv("many", b.input("x", {1, 4, 7, width}), 8, 3);
-    b.output(b.conv("few", x, width == 11 ? 3 : 12, 5));
-    for (const Node& node : optimized(b.graph).nodes)
-      if (const auto* conv = std::get_if<Conv>(&node.op)) {
-        EXPECT_EQ(conv->kernel[0], conv->kernel[1]);
-      }
-  }
-}
-
 }  // namespace
 }  // namespace colonnade::test
