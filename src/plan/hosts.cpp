@@ -37,16 +37,23 @@ std::optional<std::int64_t> sliced_channel(const Graph& graph, const Node& node)
   return axes.back().start;
 }
 
+/// Pixels of each node's output.
+std::vector<std::int64_t> pixels_of(const Graph& graph) {
+  std::vector<std::int64_t> pixels;
+  for (const Node& node : graph.nodes) {
+    const ValueId out = node.outputs[0];
+    const bool known = out != kAbsent && graph.value(out).type.is_static();
+    const RowShape shape = known ? row_shape(graph.value(out).type.static_shape()) : RowShape{};
+    pixels.push_back(shape.images * shape.rows * shape.width);
+  }
+  return pixels;
+}
+
 /// Between the node that makes the value and `join` the graph works on smaller pictures: a skip connection, which is
 /// better copied late than kept in rows with room for what comes.
-bool skips(const Graph& graph, std::size_t maker, std::size_t join) {
-  const auto pixels = [&](std::size_t node) {
-    const ValueType& type = graph.value(graph.nodes[node].outputs[0]).type;
-    const RowShape shape = row_shape(type.is_static() ? *type.shape : Shape{});
-    return shape.images * shape.rows * shape.width;
-  };
+bool skips(const std::vector<std::int64_t>& pixels, std::size_t maker, std::size_t join) {
   for (std::size_t i = maker + 1; i < join; ++i)
-    if (pixels(i) < pixels(maker)) return true;
+    if (pixels[i] < pixels[maker]) return true;
   return false;
 }
 
@@ -56,6 +63,7 @@ std::vector<Host> find_hosts(const Graph& graph, const std::vector<KernelChoice>
                              const std::vector<RowNode>& rows) {
   const std::vector<bool> movable = find_movable(graph, choices, rows);
   std::vector<Host> hosts(graph.values.size());
+  const std::vector<std::int64_t> pixels = pixels_of(graph);
   std::vector<std::size_t> maker(graph.values.size(), 0);
   const auto place = [&](ValueId id, ValueId host, std::int64_t channel) {
     if (movable[static_cast<std::size_t>(id)] && hosts[static_cast<std::size_t>(id)].value == kAbsent)
@@ -70,7 +78,7 @@ std::vector<Host> find_hosts(const Graph& graph, const std::vector<KernelChoice>
     } else if (choices[i].family == Family::concat && along_channels(graph, node)) {
       std::int64_t channel = 0;
       for (const ValueId id : node.inputs) {
-        if (!skips(graph, maker[static_cast<std::size_t>(id)], i)) place(id, node.outputs[0], channel);
+        if (!skips(pixels, maker[static_cast<std::size_t>(id)], i)) place(id, node.outputs[0], channel);
         channel += graph.value(id).type.static_shape().back();
       }
     }
