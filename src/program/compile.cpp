@@ -106,9 +106,10 @@ class Compiler {
     }
   }
 
-  std::int32_t constant_base(const std::shared_ptr<const Tensor>& constant) {
-    program_->owned.push_back(constant);
-    program_->constants.push_back(static_cast<const std::byte*>(constant->data()));
+  std::int32_t constant_base(const Constant& constant) {
+    auto tensor = constant.tensor();
+    program_->constants.push_back(static_cast<const std::byte*>(tensor->data()));
+    program_->owned.push_back(std::move(tensor));
     return static_cast<std::int32_t>(program_->base_count()) - 1;
   }
 
@@ -131,7 +132,7 @@ class Compiler {
       case Place::output:
         view.base = Program::kFirstInput + static_cast<std::int32_t>(graph_.inputs.size()) + storage.index;
         break;
-      case Place::constant: view.base = constant_base(graph_.value(storage.root).constant); break;
+      case Place::constant: view.base = constant_base(*graph_.value(storage.root).constant); break;
     }
     return view;
   }

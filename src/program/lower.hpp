@@ -46,7 +46,7 @@ struct LowerContext {
   const float* constant(std::size_t index) const;
   /// Packed weights of a constant input, shared between plans.
   const float* packed(std::size_t index, const std::string& format,
-                      const std::function<AlignedBuffer(const Tensor&)>& pack) const;
+                      const std::function<AlignedBuffer(const Constant&)>& pack) const;
 };
 
 kernels::UnaryOp unary_op(const Unary& unary, const float* slope = nullptr);

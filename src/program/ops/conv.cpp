@@ -37,21 +37,62 @@ void tap_rows(const Rows& in, const Window& window, std::int64_t skip, std::int6
 }
 
 /// Weights [out, in / groups, kernel...] packed group by group.
-AlignedBuffer pack_conv(const Tensor& weight, std::int64_t groups) {
+AlignedBuffer pack_conv(const Constant& weight, std::int64_t groups) {
   const Shape& shape = weight.shape();
-  const std::size_t taps = static_cast<std::size_t>(shape[2] * shape[3]), channels = static_cast<std::size_t>(shape[1]);
-  const auto n = static_cast<std::size_t>(shape[0] / groups);
-  const std::size_t floats = kernels::gemm::packed_floats(taps * channels, n);
-  AlignedBuffer packed(floats * static_cast<std::size_t>(groups) * sizeof(float));
-  std::vector<float> rows(taps * channels * n);
-  for (std::size_t g = 0; g < static_cast<std::size_t>(groups); ++g) {
-    const float* source = weight.values<float>().data() + g * n * channels * taps;
-    for (std::size_t o = 0; o < n; ++o)
-      for (std::size_t c = 0; c < channels; ++c)
-        for (std::size_t t = 0; t < taps; ++t) rows[(t * channels + c) * n + o] = source[(o * channels + c) * taps + t];
-    kernels::gemm::pack(rows.data(), static_cast<std::ptrdiff_t>(n), 1, taps * channels, n,
-                        packed.floats() + g * floats);
-  }
+  const std::int64_t taps = shape[2] * shape[3], channels = shape[1], n = shape[0] / groups, row = channels * taps;
+  const auto floats = static_cast<std::int64_t>(
+      kernels::gemm::packed_floats(static_cast<std::size_t>(row), static_cast<std::size_t>(n)));
+  AlignedBuffer packed(static_cast<std::size_t>(floats * groups) * sizeof(float));
+  weight.for_each_rows(groups == 1 ? kPanel : n, [&](std::span<const float> elements, std::int64_t first) {
+    const std::int64_t end = first + static_cast<std::int64_t>(elements.size()) / row;
+    for (std::int64_t o = first, width = 0; o < end; o += width) {
+      width = std::min(kPanel, n - o % n);
+      float* panel = packed.floats() + o / n * floats + o % n * row;
+      for (std::int64_t t = 0; t < taps; ++t)
+        kernels::gemm::pack(elements.data() + (o - first) * row + t, taps, row, static_cast<std::size_t>(channels),
+                            static_cast<std::size_t>(width), panel + t * channels * kPanel);
+    }
+  });
+  return packed;
+}
+
+/// A matrix [in, out], or [out, in] when transposed.
+AlignedBuffer pack_matrix(const Constant& weight, bool transposed) {
+  const std::int64_t k = weight.shape()[transposed ? 1 : 0], n = weight.shape()[transposed ? 0 : 1];
+  AlignedBuffer packed(kernels::gemm::packed_floats(static_cast<std::size_t>(k), static_cast<std::size_t>(n)) *
+                       sizeof(float));
+  weight.for_each_rows(transposed ? kPanel : 1, [&](std::span<const float> elements, std::int64_t first) {
+    if (transposed)
+      return kernels::gemm::pack(elements.data(), 1, k, static_cast<std::size_t>(k),
+                                 elements.size() / static_cast<std::size_t>(k), packed.floats() + first * k);
+    for (std::int64_t o = 0; o < n; o += kPanel)
+      kernels::gemm::pack(elements.data() + o, n, 1, elements.size() / static_cast<std::size_t>(n),
+                          static_cast<std::size_t>(std::min(kPanel, n - o)), packed.floats() + o * k + first * kPanel);
+  });
+  return packed;
+}
+
+/// Filters [out, in, 3, 3].
+AlignedBuffer pack_winograd(const Constant& weight) {
+  const auto n = static_cast<std::size_t>(weight.shape()[0]), k = static_cast<std::size_t>(weight.shape()[1]);
+  AlignedBuffer packed(kernels::winograd::packed_floats(k, n) * sizeof(float));
+  weight.for_each_rows(kPanel, [&](std::span<const float> elements, std::int64_t first) {
+    kernels::winograd::pack(elements.data(), k, n, static_cast<std::size_t>(first), elements.size() / (9 * k),
+                            packed.floats());
+  });
+  return packed;
+}
+
+/// Filters [channels, 1, kernel...] as [tap][channel].
+AlignedBuffer pack_depthwise(const Constant& weight) {
+  const std::int64_t channels = weight.shape()[0], taps = weight.shape()[2] * weight.shape()[3];
+  AlignedBuffer packed(static_cast<std::size_t>(channels * taps) * sizeof(float));
+  weight.for_each_rows(1, [&](std::span<const float> elements, std::int64_t first) {
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      packed.floats()[at % taps * channels + first + at / taps] = elements[i];
+    }
+  });
   return packed;
 }
 
@@ -67,160 +108,155 @@ class ConvOp final : public RowOp {
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
     weights_ = context.packed(1, "conv/" + std::to_string(groups_),
-                              [&](const Tensor& weight) { return pack_conv(weight, groups_); });
-    bias_ = context.constant(2);
-    const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
-    epilogue_ = lowered.epilogue;
-    residual_ = lowered.residual;
-  }
+                              [&](const Constant& weight) { return pack_conv(weight, groups_); });
+  });
+  bias_ = context.constant(2);
+  const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
+  epilogue_ = lowered.epilogue;
+  residual_ = lowered.residual;
+}
 
-  ConvOp(const LowerContext& context, const MatMul& matmul)
-      : kernel_(kernels::gemm::select(context.isa)),
-        chunks_(context.chunks),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
-        in_shape_(row_shape(context.input_shape(0))),
-        out_shape_(row_shape(context.output_shape())) {
-    const bool transpose = matmul.transpose_b;
-    weights_ = context.packed(1, transpose ? "matmul/t" : "matmul", [&](const Tensor& weight) {
-      const auto k = static_cast<std::size_t>(weight.shape()[transpose ? 1 : 0]),
-                 n = static_cast<std::size_t>(weight.shape()[transpose ? 0 : 1]);
-      AlignedBuffer packed(kernels::gemm::packed_floats(k, n) * sizeof(float));
-      kernels::gemm::pack(weight.values<float>().data(), transpose ? 1 : static_cast<std::ptrdiff_t>(n),
-                          transpose ? static_cast<std::ptrdiff_t>(k) : 1, k, n, packed.floats());
-      return packed;
-    });
-    bias_ = context.constant(2);
-    const LoweredEpilogue lowered = lower_epilogue(context, matmul.epilogue, 3);
-    epilogue_ = lowered.epilogue;
-    residual_ = lowered.residual;
-  }
+ConvOp(const LowerContext& context, const MatMul& matmul)
+    : kernel_(kernels::gemm::select(context.isa)),
+      chunks_(context.chunks),
+      in_(context.node.inputs[0]),
+      out_(context.node.outputs[0]),
+      in_shape_(row_shape(context.input_shape(0))),
+      out_shape_(row_shape(context.output_shape())) {
+  const bool transpose = matmul.transpose_b;
+  weights_ = context.packed(1, transpose ? "matmul/t" : "matmul",
+                            [&](const Constant& weight) { return pack_matrix(weight, transpose); });
+  bias_ = context.constant(2);
+  const LoweredEpilogue lowered = lower_epilogue(context, matmul.epilogue, 3);
+  epilogue_ = lowered.epilogue;
+  residual_ = lowered.residual;
+}
 
-  void run(const StepContext& step) const override {
-    ConvArgs args = base_args(step);
-    const Rows in(step, in_, input_chunk(step)), out(step, out_, output_chunk(step)), residual(step, residual_, 0);
-    const RowWindow row_window(in, out, window_.stride_w, window_.pad_left);
-    args.width_in = static_cast<std::size_t>(row_window.width_in);
-    args.width_out = static_cast<std::size_t>(row_window.width_out);
-    args.pad_left = static_cast<std::size_t>(row_window.pad_left);
-    if (pointwise()) return run_pointwise(step, args, in, out, residual);
-    const std::int64_t rows = step.row_end - step.row_begin;
-    const float** in_rows = step.pointers;
-    const float** out_rows = in_rows + rows * window_.kernel_h;
-    const float** residual_rows = out_rows + rows;
-    tap_rows(in, window_, row_window.skip, step.row_begin, step.row_end, in_shape_.rows, in_rows);
-    for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r) + channel_offset(step);
-    for (std::int64_t r = 0; residual && r < rows; ++r)
-      residual_rows[r] = residual.at(step.row_begin + r, out.column_begin()) + channel_offset(step);
-    args.rows = static_cast<std::size_t>(rows);
-    args.in_rows = in_rows;
-    args.out_rows = const_cast<float**>(out_rows);
-    args.residual_rows = residual ? residual_rows : nullptr;
-    run_groups(args, rows, in_rows, out_rows, residual_rows);
-  }
+void run(const StepContext& step) const override {
+  ConvArgs args = base_args(step);
+  const Rows in(step, in_, input_chunk(step)), out(step, out_, output_chunk(step)), residual(step, residual_, 0);
+  const RowWindow row_window(in, out, window_.stride_w, window_.pad_left);
+  args.width_in = static_cast<std::size_t>(row_window.width_in);
+  args.width_out = static_cast<std::size_t>(row_window.width_out);
+  args.pad_left = static_cast<std::size_t>(row_window.pad_left);
+  if (pointwise()) return run_pointwise(step, args, in, out, residual);
+  const std::int64_t rows = step.row_end - step.row_begin;
+  const float** in_rows = step.pointers;
+  const float** out_rows = in_rows + rows * window_.kernel_h;
+  const float** residual_rows = out_rows + rows;
+  tap_rows(in, window_, row_window.skip, step.row_begin, step.row_end, in_shape_.rows, in_rows);
+  for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r) + channel_offset(step);
+  for (std::int64_t r = 0; residual && r < rows; ++r)
+    residual_rows[r] = residual.at(step.row_begin + r, out.column_begin()) + channel_offset(step);
+  args.rows = static_cast<std::size_t>(rows);
+  args.in_rows = in_rows;
+  args.out_rows = const_cast<float**>(out_rows);
+  args.residual_rows = residual ? residual_rows : nullptr;
+  run_groups(args, rows, in_rows, out_rows, residual_rows);
+}
 
-  std::size_t pointer_count(std::int64_t rows) const override {
-    return static_cast<std::size_t>(rows * (window_.kernel_h + 2) + 3);
-  }
-  std::string_view kernel() const override { return kernel_.name; }
+std::size_t pointer_count(std::int64_t rows) const override {
+  return static_cast<std::size_t>(rows * (window_.kernel_h + 2) + 3);
+}
+std::string_view kernel() const override { return kernel_.name; }
 
- private:
-  bool pointwise() const {
-    return window_.kernel_h == 1 && window_.kernel_w == 1 && window_.stride_h == 1 && window_.stride_w == 1 &&
-           groups_ == 1 && window_.pad_top == 0 && window_.pad_left == 0 && in_shape_.rows == out_shape_.rows &&
-           in_shape_.width == out_shape_.width;
-  }
-  std::int64_t input_chunk(const StepContext& step) const { return chunks_.role == ChunkRole::input ? step.chunk : 0; }
-  std::int64_t output_chunk(const StepContext& step) const {
-    return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride ? step.chunk : 0;
-  }
-  /// Channels to skip in a whole output row when its channels are divided.
-  std::int64_t channel_offset(const StepContext& step) const {
-    return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride == 0 ? chunks_.begin(step.chunk) : 0;
-  }
+private:
+bool pointwise() const {
+  return window_.kernel_h == 1 && window_.kernel_w == 1 && window_.stride_h == 1 && window_.stride_w == 1 &&
+         groups_ == 1 && window_.pad_top == 0 && window_.pad_left == 0 && in_shape_.rows == out_shape_.rows &&
+         in_shape_.width == out_shape_.width;
+}
+std::int64_t input_chunk(const StepContext& step) const { return chunks_.role == ChunkRole::input ? step.chunk : 0; }
+std::int64_t output_chunk(const StepContext& step) const {
+  return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride ? step.chunk : 0;
+}
+/// Channels to skip in a whole output row when its channels are divided.
+std::int64_t channel_offset(const StepContext& step) const {
+  return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride == 0 ? chunks_.begin(step.chunk) : 0;
+}
 
-  ConvArgs base_args(const StepContext& step) const {
-    ConvArgs args;
-    args.kernel_h = static_cast<std::size_t>(window_.kernel_h);
-    args.kernel_w = static_cast<std::size_t>(window_.kernel_w);
-    args.stride_w = static_cast<std::size_t>(window_.stride_w);
-    args.dilation_w = static_cast<std::size_t>(window_.dilation_w);
-    args.channels_in = static_cast<std::size_t>(in_shape_.channels / groups_);
-    args.channels_out = static_cast<std::size_t>(out_shape_.channels / groups_);
-    args.in_pixel_stride = step.views[in_].pixel_stride;
-    args.out_pixel_stride = step.views[out_].pixel_stride;
-    args.residual_pixel_stride = out_shape_.channels;
-    args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
-    args.weights = weights_;
-    args.bias = bias_;
-    args.epilogue = epilogue_;
-    if (step.chunk >= 0) cut_chunk(step.chunk, args);
-    return args;
-  }
+ConvArgs base_args(const StepContext& step) const {
+  ConvArgs args;
+  args.kernel_h = static_cast<std::size_t>(window_.kernel_h);
+  args.kernel_w = static_cast<std::size_t>(window_.kernel_w);
+  args.stride_w = static_cast<std::size_t>(window_.stride_w);
+  args.dilation_w = static_cast<std::size_t>(window_.dilation_w);
+  args.channels_in = static_cast<std::size_t>(in_shape_.channels / groups_);
+  args.channels_out = static_cast<std::size_t>(out_shape_.channels / groups_);
+  args.in_pixel_stride = step.views[in_].pixel_stride;
+  args.out_pixel_stride = step.views[out_].pixel_stride;
+  args.residual_pixel_stride = out_shape_.channels;
+  args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
+  args.weights = weights_;
+  args.bias = bias_;
+  args.epilogue = epilogue_;
+  if (step.chunk >= 0) cut_chunk(step.chunk, args);
+  return args;
+}
 
-  void cut_chunk(std::int64_t chunk, ConvArgs& args) const {
-    const std::int64_t begin = chunks_.begin(chunk), size = chunks_.size(chunk);
-    if (chunks_.role == ChunkRole::output) {
-      args.weights += static_cast<std::size_t>(begin / kPanel) * args.panel_stride;
-      args.channels_out = static_cast<std::size_t>(size);
-      if (args.bias) args.bias += begin;
-      if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
-      return;
-    }
-    args.weights += begin * kPanel;
-    args.channels_in = static_cast<std::size_t>(size);
-    args.accumulate = chunk > 0;
-    if (!chunks_.is_last(chunk)) args.epilogue = {};
+void cut_chunk(std::int64_t chunk, ConvArgs& args) const {
+  const std::int64_t begin = chunks_.begin(chunk), size = chunks_.size(chunk);
+  if (chunks_.role == ChunkRole::output) {
+    args.weights += static_cast<std::size_t>(begin / kPanel) * args.panel_stride;
+    args.channels_out = static_cast<std::size_t>(size);
+    if (args.bias) args.bias += begin;
+    if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
+    return;
   }
+  args.weights += begin * kPanel;
+  args.channels_in = static_cast<std::size_t>(size);
+  args.accumulate = chunk > 0;
+  if (!chunks_.is_last(chunk)) args.epilogue = {};
+}
 
-  void run_groups(ConvArgs& args, std::int64_t rows, const float** in_rows, const float** out_rows,
-                  const float** residual_rows) const {
-    for (std::int64_t g = 0; g < groups_; ++g) {
-      kernel_.run(args);
-      if (g + 1 == groups_) return;
-      for (std::int64_t r = 0; r < rows * window_.kernel_h; ++r)
-        if (in_rows[r]) in_rows[r] += args.channels_in;
-      for (std::int64_t r = 0; r < rows; ++r) out_rows[r] += args.channels_out;
-      for (std::int64_t r = 0; args.residual_rows && r < rows; ++r) residual_rows[r] += args.channels_out;
-      args.weights += kernels::gemm::packed_floats(args.kernel_h * args.kernel_w * args.channels_in, args.channels_out);
-      if (args.bias) args.bias += args.channels_out;
-      if (args.epilogue.activation.slope) args.epilogue.activation.slope += args.channels_out;
-    }
+void run_groups(ConvArgs& args, std::int64_t rows, const float** in_rows, const float** out_rows,
+                const float** residual_rows) const {
+  for (std::int64_t g = 0; g < groups_; ++g) {
+    kernel_.run(args);
+    if (g + 1 == groups_) return;
+    for (std::int64_t r = 0; r < rows * window_.kernel_h; ++r)
+      if (in_rows[r]) in_rows[r] += args.channels_in;
+    for (std::int64_t r = 0; r < rows; ++r) out_rows[r] += args.channels_out;
+    for (std::int64_t r = 0; args.residual_rows && r < rows; ++r) residual_rows[r] += args.channels_out;
+    args.weights += kernels::gemm::packed_floats(args.kernel_h * args.kernel_w * args.channels_in, args.channels_out);
+    if (args.bias) args.bias += args.channels_out;
+    if (args.epilogue.activation.slope) args.epilogue.activation.slope += args.channels_out;
   }
+}
 
-  /// A matrix product: rows that follow each other in memory run as one wide row.
-  void run_pointwise(const StepContext& step, ConvArgs& args, const Rows& in, const Rows& out,
-                     const Rows& residual) const {
-    const std::int64_t width = out.width(), column = out.column_begin();
-    const std::int64_t in_row = width * args.in_pixel_stride, out_row = width * args.out_pixel_stride;
-    const bool skip_residual = step.chunk >= 0 && chunks_.role == ChunkRole::input && !chunks_.is_last(step.chunk);
-    const std::int64_t offset = channel_offset(step);
-    for (std::int64_t r = step.row_begin; r < step.row_end;) {
-      std::int64_t end = r + 1;
-      while (end < step.row_end && in(end) == in(end - 1) + in_row && out(end) == out(end - 1) + out_row &&
-             (!residual || residual(end) == residual(end - 1) + width * args.residual_pixel_stride))
-        ++end;
-      const float* in_row_pointer = in.at(r, column);
-      float* out_row_pointer = out(r) + offset;
-      const float* residual_pointer = residual ? residual.at(r, column) + offset : nullptr;
-      args.width_in = args.width_out = static_cast<std::size_t>((end - r) * width);
-      args.in_rows = &in_row_pointer;
-      args.out_rows = &out_row_pointer;
-      args.residual_rows = residual && !skip_residual ? &residual_pointer : nullptr;
-      kernel_.run(args);
-      r = end;
-    }
+/// A matrix product: rows that follow each other in memory run as one wide row.
+void run_pointwise(const StepContext& step, ConvArgs& args, const Rows& in, const Rows& out,
+                   const Rows& residual) const {
+  const std::int64_t width = out.width(), column = out.column_begin();
+  const std::int64_t in_row = width * args.in_pixel_stride, out_row = width * args.out_pixel_stride;
+  const bool skip_residual = step.chunk >= 0 && chunks_.role == ChunkRole::input && !chunks_.is_last(step.chunk);
+  const std::int64_t offset = channel_offset(step);
+  for (std::int64_t r = step.row_begin; r < step.row_end;) {
+    std::int64_t end = r + 1;
+    while (end < step.row_end && in(end) == in(end - 1) + in_row && out(end) == out(end - 1) + out_row &&
+           (!residual || residual(end) == residual(end - 1) + width * args.residual_pixel_stride))
+      ++end;
+    const float* in_row_pointer = in.at(r, column);
+    float* out_row_pointer = out(r) + offset;
+    const float* residual_pointer = residual ? residual.at(r, column) + offset : nullptr;
+    args.width_in = args.width_out = static_cast<std::size_t>((end - r) * width);
+    args.in_rows = &in_row_pointer;
+    args.out_rows = &out_row_pointer;
+    args.residual_rows = residual && !skip_residual ? &residual_pointer : nullptr;
+    kernel_.run(args);
+    r = end;
   }
+}
 
-  const kernels::gemm::Kernel& kernel_;
-  Window window_;
-  std::int64_t groups_ = 1;
-  ChunkInfo chunks_;
-  ValueId in_, out_, residual_ = kAbsent;
-  RowShape in_shape_, out_shape_;
-  const float* weights_ = nullptr;
-  const float* bias_ = nullptr;
-  kernels::Epilogue epilogue_;
+const kernels::gemm::Kernel& kernel_;
+Window window_;
+std::int64_t groups_ = 1;
+ChunkInfo chunks_;
+ValueId in_, out_, residual_ = kAbsent;
+RowShape in_shape_, out_shape_;
+const float* weights_ = nullptr;
+const float* bias_ = nullptr;
+kernels::Epilogue epilogue_;
 };
 
 class WinogradOp final : public RowOp {
@@ -232,12 +268,7 @@ class WinogradOp final : public RowOp {
         out_(context.node.outputs[0]),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
-    weights_ = context.packed(1, "winograd", [](const Tensor& weight) {
-      const auto n = static_cast<std::size_t>(weight.shape()[0]), k = static_cast<std::size_t>(weight.shape()[1]);
-      AlignedBuffer packed(kernels::winograd::packed_floats(k, n) * sizeof(float));
-      kernels::winograd::pack(weight.values<float>().data(), k, n, packed.floats());
-      return packed;
-    });
+    weights_ = context.packed(1, "winograd", pack_winograd);
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -304,15 +335,7 @@ class DepthwiseOp final : public RowOp {
         out_(context.node.outputs[0]),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
-    weights_ = context.packed(1, "depthwise", [](const Tensor& weight) {
-      const auto channels = static_cast<std::size_t>(weight.shape()[0]),
-                 taps = static_cast<std::size_t>(weight.shape()[2] * weight.shape()[3]);
-      AlignedBuffer packed(channels * taps * sizeof(float));
-      const auto values = weight.values<float>();
-      for (std::size_t c = 0; c < channels; ++c)
-        for (std::size_t t = 0; t < taps; ++t) packed.floats()[t * channels + c] = values[c * taps + t];
-      return packed;
-    });
+    weights_ = context.packed(1, "depthwise", pack_depthwise);
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;

@@ -38,7 +38,8 @@ class ReferenceOp final : public RowOp {
   explicit ReferenceOp(const LowerContext& context) : node_(context.node) {
     for (const ValueId id : node_.inputs) {
       types_.push_back(id == kAbsent ? ValueType{} : context.graph.value(id).type);
-      constants_.push_back(id == kAbsent ? nullptr : context.graph.value(id).constant);
+      const bool constant = id != kAbsent && context.graph.value(id).constant;
+      constants_.push_back(constant ? context.graph.value(id).constant->tensor() : nullptr);
     }
     for (const ValueId id : node_.outputs)
       outputs_.push_back(id == kAbsent ? ValueType{} : context.graph.value(id).type);
