@@ -20,6 +20,11 @@ const float* LowerContext::packed(std::size_t index, const std::string& format,
   return floats;
 }
 
+const float* LowerContext::packed(std::size_t index, const std::string& format,
+                                  const std::function<AlignedBuffer(const Tensor&)>& pack) const {
+  return packed(index, format, [&](const Constant& constant) { return pack(*constant.tensor()); });
+}
+
 kernels::UnaryOp unary_op(const Unary& unary, const float* slope) {
   using Kind = kernels::Unary;
   kernels::UnaryOp op{Kind::identity, unary.a, unary.b, slope};

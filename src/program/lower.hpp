@@ -47,6 +47,9 @@ struct LowerContext {
   /// Packed weights of a constant input, shared between plans.
   const float* packed(std::size_t index, const std::string& format,
                       const std::function<AlignedBuffer(const Constant&)>& pack) const;
+  /// For formats that need all elements at once.
+  const float* packed(std::size_t index, const std::string& format,
+                      const std::function<AlignedBuffer(const Tensor&)>& pack) const;
 };
 
 kernels::UnaryOp unary_op(const Unary& unary, const float* slope = nullptr);

@@ -109,154 +109,153 @@ class ConvOp final : public RowOp {
         out_shape_(row_shape(context.output_shape())) {
     weights_ = context.packed(1, "conv/" + std::to_string(groups_),
                               [&](const Constant& weight) { return pack_conv(weight, groups_); });
-  });
-  bias_ = context.constant(2);
-  const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
-  epilogue_ = lowered.epilogue;
-  residual_ = lowered.residual;
-}
-
-ConvOp(const LowerContext& context, const MatMul& matmul)
-    : kernel_(kernels::gemm::select(context.isa)),
-      chunks_(context.chunks),
-      in_(context.node.inputs[0]),
-      out_(context.node.outputs[0]),
-      in_shape_(row_shape(context.input_shape(0))),
-      out_shape_(row_shape(context.output_shape())) {
-  const bool transpose = matmul.transpose_b;
-  weights_ = context.packed(1, transpose ? "matmul/t" : "matmul",
-                            [&](const Constant& weight) { return pack_matrix(weight, transpose); });
-  bias_ = context.constant(2);
-  const LoweredEpilogue lowered = lower_epilogue(context, matmul.epilogue, 3);
-  epilogue_ = lowered.epilogue;
-  residual_ = lowered.residual;
-}
-
-void run(const StepContext& step) const override {
-  ConvArgs args = base_args(step);
-  const Rows in(step, in_, input_chunk(step)), out(step, out_, output_chunk(step)), residual(step, residual_, 0);
-  const RowWindow row_window(in, out, window_.stride_w, window_.pad_left);
-  args.width_in = static_cast<std::size_t>(row_window.width_in);
-  args.width_out = static_cast<std::size_t>(row_window.width_out);
-  args.pad_left = static_cast<std::size_t>(row_window.pad_left);
-  if (pointwise()) return run_pointwise(step, args, in, out, residual);
-  const std::int64_t rows = step.row_end - step.row_begin;
-  const float** in_rows = step.pointers;
-  const float** out_rows = in_rows + rows * window_.kernel_h;
-  const float** residual_rows = out_rows + rows;
-  tap_rows(in, window_, row_window.skip, step.row_begin, step.row_end, in_shape_.rows, in_rows);
-  for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r) + channel_offset(step);
-  for (std::int64_t r = 0; residual && r < rows; ++r)
-    residual_rows[r] = residual.at(step.row_begin + r, out.column_begin()) + channel_offset(step);
-  args.rows = static_cast<std::size_t>(rows);
-  args.in_rows = in_rows;
-  args.out_rows = const_cast<float**>(out_rows);
-  args.residual_rows = residual ? residual_rows : nullptr;
-  run_groups(args, rows, in_rows, out_rows, residual_rows);
-}
-
-std::size_t pointer_count(std::int64_t rows) const override {
-  return static_cast<std::size_t>(rows * (window_.kernel_h + 2) + 3);
-}
-std::string_view kernel() const override { return kernel_.name; }
-
-private:
-bool pointwise() const {
-  return window_.kernel_h == 1 && window_.kernel_w == 1 && window_.stride_h == 1 && window_.stride_w == 1 &&
-         groups_ == 1 && window_.pad_top == 0 && window_.pad_left == 0 && in_shape_.rows == out_shape_.rows &&
-         in_shape_.width == out_shape_.width;
-}
-std::int64_t input_chunk(const StepContext& step) const { return chunks_.role == ChunkRole::input ? step.chunk : 0; }
-std::int64_t output_chunk(const StepContext& step) const {
-  return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride ? step.chunk : 0;
-}
-/// Channels to skip in a whole output row when its channels are divided.
-std::int64_t channel_offset(const StepContext& step) const {
-  return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride == 0 ? chunks_.begin(step.chunk) : 0;
-}
-
-ConvArgs base_args(const StepContext& step) const {
-  ConvArgs args;
-  args.kernel_h = static_cast<std::size_t>(window_.kernel_h);
-  args.kernel_w = static_cast<std::size_t>(window_.kernel_w);
-  args.stride_w = static_cast<std::size_t>(window_.stride_w);
-  args.dilation_w = static_cast<std::size_t>(window_.dilation_w);
-  args.channels_in = static_cast<std::size_t>(in_shape_.channels / groups_);
-  args.channels_out = static_cast<std::size_t>(out_shape_.channels / groups_);
-  args.in_pixel_stride = step.views[in_].pixel_stride;
-  args.out_pixel_stride = step.views[out_].pixel_stride;
-  args.residual_pixel_stride = out_shape_.channels;
-  args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
-  args.weights = weights_;
-  args.bias = bias_;
-  args.epilogue = epilogue_;
-  if (step.chunk >= 0) cut_chunk(step.chunk, args);
-  return args;
-}
-
-void cut_chunk(std::int64_t chunk, ConvArgs& args) const {
-  const std::int64_t begin = chunks_.begin(chunk), size = chunks_.size(chunk);
-  if (chunks_.role == ChunkRole::output) {
-    args.weights += static_cast<std::size_t>(begin / kPanel) * args.panel_stride;
-    args.channels_out = static_cast<std::size_t>(size);
-    if (args.bias) args.bias += begin;
-    if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
-    return;
+    bias_ = context.constant(2);
+    const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
+    epilogue_ = lowered.epilogue;
+    residual_ = lowered.residual;
   }
-  args.weights += begin * kPanel;
-  args.channels_in = static_cast<std::size_t>(size);
-  args.accumulate = chunk > 0;
-  if (!chunks_.is_last(chunk)) args.epilogue = {};
-}
 
-void run_groups(ConvArgs& args, std::int64_t rows, const float** in_rows, const float** out_rows,
-                const float** residual_rows) const {
-  for (std::int64_t g = 0; g < groups_; ++g) {
-    kernel_.run(args);
-    if (g + 1 == groups_) return;
-    for (std::int64_t r = 0; r < rows * window_.kernel_h; ++r)
-      if (in_rows[r]) in_rows[r] += args.channels_in;
-    for (std::int64_t r = 0; r < rows; ++r) out_rows[r] += args.channels_out;
-    for (std::int64_t r = 0; args.residual_rows && r < rows; ++r) residual_rows[r] += args.channels_out;
-    args.weights += kernels::gemm::packed_floats(args.kernel_h * args.kernel_w * args.channels_in, args.channels_out);
-    if (args.bias) args.bias += args.channels_out;
-    if (args.epilogue.activation.slope) args.epilogue.activation.slope += args.channels_out;
+  ConvOp(const LowerContext& context, const MatMul& matmul)
+      : kernel_(kernels::gemm::select(context.isa)),
+        chunks_(context.chunks),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
+        out_shape_(row_shape(context.output_shape())) {
+    const bool transpose = matmul.transpose_b;
+    weights_ = context.packed(1, transpose ? "matmul/t" : "matmul",
+                              [&](const Constant& weight) { return pack_matrix(weight, transpose); });
+    bias_ = context.constant(2);
+    const LoweredEpilogue lowered = lower_epilogue(context, matmul.epilogue, 3);
+    epilogue_ = lowered.epilogue;
+    residual_ = lowered.residual;
   }
-}
 
-/// A matrix product: rows that follow each other in memory run as one wide row.
-void run_pointwise(const StepContext& step, ConvArgs& args, const Rows& in, const Rows& out,
-                   const Rows& residual) const {
-  const std::int64_t width = out.width(), column = out.column_begin();
-  const std::int64_t in_row = width * args.in_pixel_stride, out_row = width * args.out_pixel_stride;
-  const bool skip_residual = step.chunk >= 0 && chunks_.role == ChunkRole::input && !chunks_.is_last(step.chunk);
-  const std::int64_t offset = channel_offset(step);
-  for (std::int64_t r = step.row_begin; r < step.row_end;) {
-    std::int64_t end = r + 1;
-    while (end < step.row_end && in(end) == in(end - 1) + in_row && out(end) == out(end - 1) + out_row &&
-           (!residual || residual(end) == residual(end - 1) + width * args.residual_pixel_stride))
-      ++end;
-    const float* in_row_pointer = in.at(r, column);
-    float* out_row_pointer = out(r) + offset;
-    const float* residual_pointer = residual ? residual.at(r, column) + offset : nullptr;
-    args.width_in = args.width_out = static_cast<std::size_t>((end - r) * width);
-    args.in_rows = &in_row_pointer;
-    args.out_rows = &out_row_pointer;
-    args.residual_rows = residual && !skip_residual ? &residual_pointer : nullptr;
-    kernel_.run(args);
-    r = end;
+  void run(const StepContext& step) const override {
+    ConvArgs args = base_args(step);
+    const Rows in(step, in_, input_chunk(step)), out(step, out_, output_chunk(step)), residual(step, residual_, 0);
+    const RowWindow row_window(in, out, window_.stride_w, window_.pad_left);
+    args.width_in = static_cast<std::size_t>(row_window.width_in);
+    args.width_out = static_cast<std::size_t>(row_window.width_out);
+    args.pad_left = static_cast<std::size_t>(row_window.pad_left);
+    if (pointwise()) return run_pointwise(step, args, in, out, residual);
+    const std::int64_t rows = step.row_end - step.row_begin;
+    const float** in_rows = step.pointers;
+    const float** out_rows = in_rows + rows * window_.kernel_h;
+    const float** residual_rows = out_rows + rows;
+    tap_rows(in, window_, row_window.skip, step.row_begin, step.row_end, in_shape_.rows, in_rows);
+    for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r) + channel_offset(step);
+    for (std::int64_t r = 0; residual && r < rows; ++r)
+      residual_rows[r] = residual.at(step.row_begin + r, out.column_begin()) + channel_offset(step);
+    args.rows = static_cast<std::size_t>(rows);
+    args.in_rows = in_rows;
+    args.out_rows = const_cast<float**>(out_rows);
+    args.residual_rows = residual ? residual_rows : nullptr;
+    run_groups(args, rows, in_rows, out_rows, residual_rows);
   }
-}
 
-const kernels::gemm::Kernel& kernel_;
-Window window_;
-std::int64_t groups_ = 1;
-ChunkInfo chunks_;
-ValueId in_, out_, residual_ = kAbsent;
-RowShape in_shape_, out_shape_;
-const float* weights_ = nullptr;
-const float* bias_ = nullptr;
-kernels::Epilogue epilogue_;
+  std::size_t pointer_count(std::int64_t rows) const override {
+    return static_cast<std::size_t>(rows * (window_.kernel_h + 2) + 3);
+  }
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  bool pointwise() const {
+    return window_.kernel_h == 1 && window_.kernel_w == 1 && window_.stride_h == 1 && window_.stride_w == 1 &&
+           groups_ == 1 && window_.pad_top == 0 && window_.pad_left == 0 && in_shape_.rows == out_shape_.rows &&
+           in_shape_.width == out_shape_.width;
+  }
+  std::int64_t input_chunk(const StepContext& step) const { return chunks_.role == ChunkRole::input ? step.chunk : 0; }
+  std::int64_t output_chunk(const StepContext& step) const {
+    return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride ? step.chunk : 0;
+  }
+  /// Channels to skip in a whole output row when its channels are divided.
+  std::int64_t channel_offset(const StepContext& step) const {
+    return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride == 0 ? chunks_.begin(step.chunk) : 0;
+  }
+
+  ConvArgs base_args(const StepContext& step) const {
+    ConvArgs args;
+    args.kernel_h = static_cast<std::size_t>(window_.kernel_h);
+    args.kernel_w = static_cast<std::size_t>(window_.kernel_w);
+    args.stride_w = static_cast<std::size_t>(window_.stride_w);
+    args.dilation_w = static_cast<std::size_t>(window_.dilation_w);
+    args.channels_in = static_cast<std::size_t>(in_shape_.channels / groups_);
+    args.channels_out = static_cast<std::size_t>(out_shape_.channels / groups_);
+    args.in_pixel_stride = step.views[in_].pixel_stride;
+    args.out_pixel_stride = step.views[out_].pixel_stride;
+    args.residual_pixel_stride = out_shape_.channels;
+    args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
+    args.weights = weights_;
+    args.bias = bias_;
+    args.epilogue = epilogue_;
+    if (step.chunk >= 0) cut_chunk(step.chunk, args);
+    return args;
+  }
+
+  void cut_chunk(std::int64_t chunk, ConvArgs& args) const {
+    const std::int64_t begin = chunks_.begin(chunk), size = chunks_.size(chunk);
+    if (chunks_.role == ChunkRole::output) {
+      args.weights += static_cast<std::size_t>(begin / kPanel) * args.panel_stride;
+      args.channels_out = static_cast<std::size_t>(size);
+      if (args.bias) args.bias += begin;
+      if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
+      return;
+    }
+    args.weights += begin * kPanel;
+    args.channels_in = static_cast<std::size_t>(size);
+    args.accumulate = chunk > 0;
+    if (!chunks_.is_last(chunk)) args.epilogue = {};
+  }
+
+  void run_groups(ConvArgs& args, std::int64_t rows, const float** in_rows, const float** out_rows,
+                  const float** residual_rows) const {
+    for (std::int64_t g = 0; g < groups_; ++g) {
+      kernel_.run(args);
+      if (g + 1 == groups_) return;
+      for (std::int64_t r = 0; r < rows * window_.kernel_h; ++r)
+        if (in_rows[r]) in_rows[r] += args.channels_in;
+      for (std::int64_t r = 0; r < rows; ++r) out_rows[r] += args.channels_out;
+      for (std::int64_t r = 0; args.residual_rows && r < rows; ++r) residual_rows[r] += args.channels_out;
+      args.weights += kernels::gemm::packed_floats(args.kernel_h * args.kernel_w * args.channels_in, args.channels_out);
+      if (args.bias) args.bias += args.channels_out;
+      if (args.epilogue.activation.slope) args.epilogue.activation.slope += args.channels_out;
+    }
+  }
+
+  /// A matrix product: rows that follow each other in memory run as one wide row.
+  void run_pointwise(const StepContext& step, ConvArgs& args, const Rows& in, const Rows& out,
+                     const Rows& residual) const {
+    const std::int64_t width = out.width(), column = out.column_begin();
+    const std::int64_t in_row = width * args.in_pixel_stride, out_row = width * args.out_pixel_stride;
+    const bool skip_residual = step.chunk >= 0 && chunks_.role == ChunkRole::input && !chunks_.is_last(step.chunk);
+    const std::int64_t offset = channel_offset(step);
+    for (std::int64_t r = step.row_begin; r < step.row_end;) {
+      std::int64_t end = r + 1;
+      while (end < step.row_end && in(end) == in(end - 1) + in_row && out(end) == out(end - 1) + out_row &&
+             (!residual || residual(end) == residual(end - 1) + width * args.residual_pixel_stride))
+        ++end;
+      const float* in_row_pointer = in.at(r, column);
+      float* out_row_pointer = out(r) + offset;
+      const float* residual_pointer = residual ? residual.at(r, column) + offset : nullptr;
+      args.width_in = args.width_out = static_cast<std::size_t>((end - r) * width);
+      args.in_rows = &in_row_pointer;
+      args.out_rows = &out_row_pointer;
+      args.residual_rows = residual && !skip_residual ? &residual_pointer : nullptr;
+      kernel_.run(args);
+      r = end;
+    }
+  }
+
+  const kernels::gemm::Kernel& kernel_;
+  Window window_;
+  std::int64_t groups_ = 1;
+  ChunkInfo chunks_;
+  ValueId in_, out_, residual_ = kAbsent;
+  RowShape in_shape_, out_shape_;
+  const float* weights_ = nullptr;
+  const float* bias_ = nullptr;
+  kernels::Epilogue epilogue_;
 };
 
 class WinogradOp final : public RowOp {

@@ -28,7 +28,7 @@ Phase phase_of(std::int64_t phase, std::int64_t kernel, std::int64_t stride, std
 
 /// Weights [in, out / groups, kh, kw] as [phase_y][phase_x][group] of packed [taps_y][taps_x][in / groups][out /
 /// groups].
-AlignedBuffer pack_phases(const Constant& weight, std::int64_t groups, std::int64_t stride_h, std::int64_t stride_w) {
+AlignedBuffer pack_phases(const Tensor& weight, std::int64_t groups, std::int64_t stride_h, std::int64_t stride_w) {
   const Shape& shape = weight.shape();
   const std::int64_t channels = shape[0] / groups, n = shape[1], kh = shape[2], kw = shape[3];
   const auto taps_of = [&](std::int64_t py, std::int64_t px) {
@@ -42,13 +42,12 @@ AlignedBuffer pack_phases(const Constant& weight, std::int64_t groups, std::int6
     for (std::int64_t px = 0; px < stride_w; ++px)
       floats += static_cast<std::size_t>(groups) * floats_of(taps_of(py, px));
   AlignedBuffer packed(floats * sizeof(float));
-  const auto tensor = weight.tensor();
   float* next = packed.floats();
   for (std::int64_t py = 0; py < stride_h; ++py)
     for (std::int64_t px = 0; px < stride_w; ++px)
       for (std::int64_t g = 0; g < groups; ++g) {
         const std::int64_t taps_y = phase_of(py, kh, stride_h, 0).taps, taps_x = phase_of(px, kw, stride_w, 0).taps;
-        const float* filters = tensor->values<float>().data() + g * channels * n * kh * kw;
+        const float* filters = weight.values<float>().data() + g * channels * n * kh * kw;
         for (std::int64_t o = 0; o < n; o += kPanel)
           for (std::int64_t ty = taps_y - 1; ty >= 0; --ty)
             for (std::int64_t tx = taps_x - 1; tx >= 0; --tx, next += channels * kPanel)
@@ -78,8 +77,8 @@ class ConvTransposeOp final : public RowOp {
     pad_left_ = pads[1];
     const std::string format =
         "conv_transpose/" + std::to_string(groups_) + "/" + std::to_string(stride_h_) + "x" + std::to_string(stride_w_);
-    weights_ = context.packed(
-        1, format, [&](const Constant& weight) { return pack_phases(weight, groups_, stride_h_, stride_w_); });
+    weights_ = context.packed(1, format,
+                              [&](const Tensor& weight) { return pack_phases(weight, groups_, stride_h_, stride_w_); });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
