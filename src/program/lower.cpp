@@ -5,6 +5,7 @@ namespace colonnade {
 
 const float* LowerContext::constant(std::size_t index) const {
   if (!has_input(index) || !input(index).constant) return nullptr;
+  taken[index] = true;
   auto tensor = input(index).constant->tensor();
   const float* floats = tensor->values<float>().data();
   owned.push_back(std::move(tensor));
@@ -13,6 +14,7 @@ const float* LowerContext::constant(std::size_t index) const {
 
 const float* LowerContext::packed(std::size_t index, const std::string& format,
                                   const std::function<AlignedBuffer(const Constant&)>& pack) const {
+  taken[index] = true;
   auto buffer = weights.get(input(index).constant, format, pack);
   weights_bytes += static_cast<std::int64_t>(buffer->bytes());
   const float* floats = buffer->floats();

@@ -36,6 +36,8 @@ struct LowerContext {
   std::vector<std::shared_ptr<const void>>& owned;  ///< keeps what the RowOp points into
   std::int64_t& weights_bytes;
   std::vector<Island>& islands;
+  std::vector<bool>&
+      taken;  ///< by input: a constant that the RowOp holds in its own form, so that its view is not read
   const std::string& reason;  ///< why the node is an island, if it is
 
   const Value& input(std::size_t index) const { return graph.value(node.inputs[index]); }

@@ -94,6 +94,8 @@ void check_plannable(const LowerContext& context) {
 
 std::unique_ptr<RowOp> lower_island(const LowerContext& context) {
   check_plannable(context);
+  for (std::size_t i = 0; i < context.node.inputs.size(); ++i)
+    if (context.has_input(i) && context.input(i).constant) context.taken[i] = true;
   std::unique_ptr<OneDnnPrimitive> primitive;
   if (context.node.inputs.size() <= OneDnnOp::kMaxOperands && context.node.outputs.size() <= OneDnnOp::kMaxOperands)
     primitive = make_onednn_primitive(context.graph, context.node);
