@@ -2,7 +2,6 @@
 #include "passes/flatten_weights.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "base/aligned_buffer.hpp"
@@ -23,6 +22,7 @@ bool reads_as_rows(const Editor& editor, int index, ValueId value) {
   const auto* op = std::get_if<MatMul>(&node.op);
   if (op == nullptr || op->transpose_a || node.inputs[0] != value || node.inputs[1] == value) return false;
   if (!editor.is_constant(node.inputs[1]) || rank_of(editor, node.inputs[1]) != 2) return false;
+  if (editor.value(node.inputs[1]).type.dtype != DType::f32) return false;
   return std::count(node.inputs.begin(), node.inputs.end(), value) == 1;
 }
 
@@ -32,26 +32,26 @@ std::shared_ptr<const Constant> reordered_rows(const std::shared_ptr<const Const
   Tensor numbers(DType::i64, permuted(shape, perm));
   std::iota(numbers.values<std::int64_t>().begin(), numbers.values<std::int64_t>().end(), std::int64_t{0});
   const auto source = std::make_shared<const Tensor>(transposed(numbers, inverse(perm)));  // row i comes from source[i]
-  const auto element = static_cast<std::int64_t>(size_of(weights->dtype())), columns = weights->shape()[1];
+  const std::int64_t columns = weights->shape()[1];
   const auto move_rows = [=](std::int64_t first, std::span<std::byte> target) {
     while (!target.empty()) {  // row by row; the first and the last may be parts
       const std::int64_t row = source->values<std::int64_t>()[static_cast<std::size_t>(first / columns)];
-      const auto bytes = std::min(target.size(), static_cast<std::size_t>((columns - first % columns) * element));
-      weights->read(row * columns + first % columns, target.first(bytes));
+      const std::int64_t column = first % columns;
+      const auto bytes = std::min(target.size(), static_cast<std::size_t>(columns - column) * sizeof(float));
+      weights->read(row * columns + column, target.first(bytes));
       target = target.subspan(bytes);
-      first += static_cast<std::int64_t>(bytes) / element;
+      first += columns - column;
     }
   };
   const auto move_columns = [=](std::int64_t first, std::span<std::byte> target) {
-    const auto count = static_cast<std::int64_t>(target.size()) / element, row = first / columns;
-    const AlignedBuffer whole(static_cast<std::size_t>(((first + count - 1) / columns - row + 1) * columns * element));
+    const auto count = static_cast<std::int64_t>(target.size() / sizeof(float)), row = first / columns;
+    const std::int64_t rows = (first + count - 1) / columns - row + 1;
+    const AlignedBuffer whole(static_cast<std::size_t>(rows * columns) * sizeof(float));
     weights->read(row * columns, {whole.data(), whole.bytes()});
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t at = first - row * columns + i;
-      const std::int64_t from =
-          at / columns * columns + source->values<std::int64_t>()[static_cast<std::size_t>(at % columns)];
-      std::memcpy(target.data() + i * element, whole.data() + from * element, static_cast<std::size_t>(element));
-    }
+    const std::int64_t* from = source->values<std::int64_t>().data();
+    float* to = reinterpret_cast<float*>(target.data());
+    for (std::int64_t at = first; at < first + count; ++at)
+      *to++ = whole.floats()[(at / columns - row) * columns + from[at % columns]];
   };
   if (transposed_weights)
     return std::make_shared<const Constant>(weights->dtype(), weights->shape(), move_columns, weights->is_normal());
