@@ -59,7 +59,14 @@ std::vector<ChunkInfo> chunk_infos(const Graph& graph, const Plan& plan) {
 class Compiler {
  public:
   Compiler(const Graph& graph, const Plan& plan, kernels::Isa isa, WeightStore& weights)
-      : graph_(graph), plan_(plan), isa_(isa), weights_(weights), program_(std::make_shared<Program>()) {}
+      : graph_(graph),
+        plan_(plan),
+        isa_(isa),
+        weights_(weights),
+        program_(std::make_shared<Program>()),
+        is_viewed_(graph.values.size()) {
+    for (const ValueId id : graph.outputs) is_viewed_[static_cast<std::size_t>(id)] = true;
+  }
 
   std::shared_ptr<const Program> run() {
     program_->threads = plan_.threads;
@@ -92,6 +99,7 @@ class Compiler {
     const auto chunks = chunk_infos(graph_, plan_);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
+      std::vector<bool> taken(node.inputs.size());
       const LowerContext context{graph_,
                                  node,
                                  plan_.choices[i].family,
@@ -101,16 +109,21 @@ class Compiler {
                                  program_->owned,
                                  program_->weights_bytes,
                                  program_->islands,
+                                 taken,
                                  plan_.choices[i].reason};
       program_->ops.push_back(lower(context));
+      for (std::size_t input = 0; input < taken.size(); ++input)
+        if (node.inputs[input] != kAbsent && !taken[input])
+          is_viewed_[static_cast<std::size_t>(node.inputs[input])] = true;
       program_->op_names.push_back(node.name);
       program_->op_kinds.push_back(name_of(node.op));
     }
   }
 
-  std::int32_t constant_base(const std::shared_ptr<const Tensor>& constant) {
-    program_->owned.push_back(constant);
-    program_->constants.push_back(static_cast<const std::byte*>(constant->data()));
+  std::int32_t constant_base(const Constant& constant) {
+    auto tensor = constant.tensor();
+    program_->constants.push_back(static_cast<const std::byte*>(tensor->data()));
+    program_->owned.push_back(std::move(tensor));
     return static_cast<std::int32_t>(program_->base_count()) - 1;
   }
 
@@ -134,7 +147,9 @@ class Compiler {
       case Place::output:
         view.base = Program::kFirstInput + static_cast<std::int32_t>(graph_.inputs.size()) + storage.index;
         break;
-      case Place::constant: view.base = constant_base(graph_.value(storage.root).constant); break;
+      case Place::constant:
+        if (is_viewed_[static_cast<std::size_t>(id)]) view.base = constant_base(*graph_.value(storage.root).constant);
+        break;
     }
     view.offset += storage.channel * static_cast<std::int64_t>(sizeof(float));
     return view;
@@ -268,6 +283,7 @@ class Compiler {
   kernels::Isa isa_;
   WeightStore& weights_;
   std::shared_ptr<Program> program_;
+  std::vector<bool> is_viewed_;  ///< by value: someone reads its view
 };
 
 }  // namespace
