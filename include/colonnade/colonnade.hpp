@@ -183,9 +183,11 @@ enum class Stage { graph, optimized_graph, plan, program };
 /// A loaded model: immutable, cheap to copy, safe to share between threads.
 class COLONNADE_API Model {
  public:
-  /// Reads an ONNX file; external data is read from the file's folder only.
+  /// Reads an ONNX file; external data is read from the file's folder only. The files stay open, and weights are read
+  /// from them whenever a plan packs them: replacing or deleting the files is fine, changing them in place makes a
+  /// later plan fail with Error{io}.
   static Model load(const std::string& path, const Options& options = {});
-  /// Parses ONNX bytes; the bytes are not kept. External data is refused.
+  /// Parses ONNX bytes; the bytes are not kept, so the weights are copied. External data is refused.
   static Model from_bytes(std::span<const std::byte> bytes, const Options& options = {});
   /// A model embedded in the library: "mobilenet" (the default), "digits" or "unet".
   static Model embedded(std::string_view name, const Options& options = {});

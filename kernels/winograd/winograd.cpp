@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/winograd/winograd.hpp"
 
+#include <algorithm>
+
 #include "kernels/winograd/tiers.hpp"
 
 namespace colonnade::kernels::winograd {
@@ -28,24 +30,23 @@ constexpr double kFilterTransform[kInputTile][kTaps] = {
     {0, 0, 1},
 };
 
-/// result[i][j] = G filter G^T.
-void transform_filter(const float* filter, float result[kInputTile][kInputTile]) {
-  double half[kInputTile][kTaps];
-  for (std::size_t i = 0; i < kInputTile; ++i) {
-    for (std::size_t j = 0; j < kTaps; ++j) {
-      half[i][j] = 0;
-      for (std::size_t t = 0; t < kTaps; ++t) {
-        half[i][j] += kFilterTransform[i][t] * static_cast<double>(filter[t * kTaps + j]);
-      }
-    }
-  }
-  for (std::size_t i = 0; i < kInputTile; ++i) {
+using Lanes = double[kPanel];
+
+/// result[i][j] = G filter G^T, of a panel of filters side by side.
+void transform_filters(const Lanes (&filter)[kTaps][kTaps], Lanes (&result)[kInputTile][kInputTile]) {
+  Lanes half[kInputTile][kTaps] = {};
+  for (std::size_t i = 0; i < kInputTile; ++i)
+    for (std::size_t j = 0; j < kTaps; ++j)
+      for (std::size_t t = 0; t < kTaps; ++t)
+        for (std::size_t lane = 0; lane < kPanel; ++lane)
+          half[i][j][lane] += kFilterTransform[i][t] * filter[t][j][lane];
+  for (std::size_t i = 0; i < kInputTile; ++i)
     for (std::size_t j = 0; j < kInputTile; ++j) {
-      double sum = 0;
-      for (std::size_t t = 0; t < kTaps; ++t) sum += half[i][t] * kFilterTransform[j][t];
-      result[i][j] = static_cast<float>(sum);
+      for (std::size_t lane = 0; lane < kPanel; ++lane) result[i][j][lane] = 0;
+      for (std::size_t t = 0; t < kTaps; ++t)
+        for (std::size_t lane = 0; lane < kPanel; ++lane)
+          result[i][j][lane] += half[i][t][lane] * kFilterTransform[j][t];
     }
-  }
 }
 
 }  // namespace
@@ -62,16 +63,24 @@ std::size_t packed_floats(std::size_t channels_in, std::size_t channels_out) noe
   return kMatrices * channels_in * ((channels_out + kPanel - 1) / kPanel * kPanel);
 }
 
-void pack(const float* weights, std::size_t channels_in, std::size_t channels_out, float* packed) noexcept {
+void pack(const float* weights, std::size_t channels_in, std::size_t channels_out, std::size_t first, std::size_t count,
+          float* packed) noexcept {
   const std::size_t padded = (channels_out + kPanel - 1) / kPanel * kPanel;
-  for (std::size_t co = 0; co < padded; ++co) {
+  for (std::size_t panel = first; panel < first + count; panel += kPanel) {
+    const std::size_t lanes = std::min(kPanel, first + count - panel);
     for (std::size_t ci = 0; ci < channels_in; ++ci) {
-      float u[kInputTile][kInputTile] = {};
-      if (co < channels_out) transform_filter(weights + (co * channels_in + ci) * kTaps * kTaps, u);
-      float* to = packed + (co / kPanel * channels_in + ci) * kPanel + co % kPanel;
-      for (std::size_t matrix = 0; matrix < kMatrices; ++matrix) {
-        to[matrix * channels_in * padded] = u[matrix / kInputTile][matrix % kInputTile];
+      Lanes filter[kTaps][kTaps] = {}, u[kInputTile][kInputTile];
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        const float* from = weights + ((panel - first + lane) * channels_in + ci) * kTaps * kTaps;
+        for (std::size_t tap = 0; tap < kTaps * kTaps; ++tap)
+          filter[tap / kTaps][tap % kTaps][lane] = static_cast<double>(from[tap]);
       }
+      transform_filters(filter, u);
+      float* to = packed + panel * channels_in + ci * kPanel;
+      for (std::size_t matrix = 0; matrix < kMatrices; ++matrix, to += channels_in * padded)
+        std::transform(u[matrix / kInputTile][matrix % kInputTile],
+                       u[matrix / kInputTile][matrix % kInputTile] + kPanel, to,
+                       [](double x) { return static_cast<float>(x); });
     }
   }
 }

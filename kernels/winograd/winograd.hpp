@@ -17,8 +17,10 @@ inline constexpr std::size_t kInputTile = 6;  ///< input rows and columns of one
 
 /// Floats of transformed weights: 36 matrices of channels_in x channels_out, each packed as gemm::pack does.
 std::size_t packed_floats(std::size_t channels_in, std::size_t channels_out) noexcept;
-/// Transforms weights [channels_out][channels_in][3][3] in double precision and packs them.
-void pack(const float* weights, std::size_t channels_in, std::size_t channels_out, float* packed) noexcept;
+/// Transforms `count` filters [channels_in][3][3] in double precision and packs them as output channels from `first`, a
+/// multiple of a panel, on. All but the last call of a convolution bring whole panels.
+void pack(const float* weights, std::size_t channels_in, std::size_t channels_out, std::size_t first, std::size_t count,
+          float* packed) noexcept;
 
 /// A number of tile rows: 4 output rows each, over the whole width.
 ///

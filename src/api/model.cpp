@@ -99,7 +99,7 @@ Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options
 Model Model::embedded(std::string_view name, const Options& options) {
   for (const EmbeddedModel& model : embedded_models())
     if (name == model.name)
-      return make_model(std::string(name), onnx_import::import_bytes({model.begin, model.end}), options);
+      return make_model(std::string(name), onnx_import::import_bytes({model.begin, model.end}, true), options);
   fail(ErrorCode::invalid_argument, "no embedded model '{}'; there are: {}", name, fmt::join(embedded_names(), ", "));
 }
 

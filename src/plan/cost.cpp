@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/shift_add/shift_add.hpp"
 #include "kernels/winograd/winograd.hpp"
 
 namespace colonnade {
@@ -98,6 +99,13 @@ double seconds_of(const Graph& graph, const Node& node, Family family, const Rat
       const Pool& pool = std::get<Pool>(node.op);
       return rates.seconds(Work::pool, flop_of(graph, node), static_cast<double>(pool.kernel[0] * pool.kernel[1]));
     }
+    case Family::kn2row: {
+      const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
+      const double products =
+          static_cast<double>(kn2row_products(weight[3], weight[0])) / static_cast<double>(weight[3] * weight[0]);
+      return rates.seconds(Work::contraction, flop_of(graph, node) * products,
+                           static_cast<double>(weight[1] * weight[2]));
+    }
     case Family::unary:
       return elements(is_function(std::get<Unary>(node.op).kind) ? Work::function : Work::arithmetic,
                       larger_side(graph, node));
@@ -128,6 +136,10 @@ std::int64_t weights_bytes_of(const Graph& graph, const Node& node, Family famil
     return floats(
         kernels::winograd::packed_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
   }
+  if (family == Family::kn2row) {
+    const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
+    return weight[1] * weight[2] * floats(1) * kn2row_products(weight[3], weight[0]);
+  }
   if (family == Family::conv || family == Family::matmul || family == Family::conv_transpose ||
       family == Family::depthwise)
     return bytes_of(graph.value(node.inputs[1]));
@@ -140,6 +152,12 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, Family famil
     return static_cast<std::int64_t>(
         sizeof(float) *
         kernels::winograd::workspace_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
+  }
+  if (family == Family::kn2row) {
+    const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
+    const std::int64_t width = graph.value(node.inputs[0]).type.static_shape()[2];
+    return (width * kn2row_products(weight[3], weight[0]) + static_cast<std::int64_t>(kernels::shift_add::kReadPast)) *
+           static_cast<std::int64_t>(sizeof(float));
   }
   if (family == Family::instance_norm)
     return 2 * graph.value(node.inputs[0]).type.static_shape().back() * static_cast<std::int64_t>(sizeof(float));

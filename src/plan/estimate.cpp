@@ -136,7 +136,7 @@ void SegmentEstimate::take_traffic(State& state, std::size_t node, std::int64_t 
   state.visits = steps;
   visits_ += steps;
 
-  const std::int64_t written = rows.row_bytes * rows.rows * images_;
+  const std::int64_t written = rows.row_bytes * rows.rows * images_ - context_.placed_bytes[node];
   const std::int64_t moved = written + context_.read_bytes[node];
   const std::int64_t step_bytes = moved / std::max<std::int64_t>(1, rows.rows * images_) * step_rows / strips_;
   const double inner_bytes = all * static_cast<double>(context_.read_bytes[node] + (state.whole ? 0 : 2 * written));
@@ -150,7 +150,7 @@ void SegmentEstimate::take_traffic(State& state, std::size_t node, std::int64_t 
   if (!state.whole) {
     const std::int64_t kept = std::min(step_rows, std::max<std::int64_t>(0, live_rows - step_rows));
     far_bytes_ += all * static_cast<double>(written) * static_cast<double>(kept) / static_cast<double>(step_rows);
-    resident_bytes_ += live_rows * rows.row_bytes / strips_;
+    if (!context_.hosted(node)) resident_bytes_ += live_rows * rows.row_bytes / strips_;
   }
   resident_bytes_ += work.weights_bytes;
   cold_ += context_.cold_seconds(node);

@@ -61,6 +61,24 @@ std::int64_t strip_row_bytes(const SegmentPlan& segment, std::size_t local, std:
   return row_bytes / width * widest;
 }
 
+/// Bytes of a row of the ring of one node's output.
+std::int64_t ring_row_bytes(const PlanContext& context, const SegmentPlan& segment, const LocalSegment& local,
+                            std::size_t i) {
+  const LocalNode& node = local.nodes[i];
+  if (node.host >= 0) return ring_row_bytes(context, segment, local, static_cast<std::size_t>(node.host));
+  const ValueId value = context.graph.nodes[static_cast<std::size_t>(node.node)].outputs[0];
+  return strip_row_bytes(segment, i, context.rows[static_cast<std::size_t>(node.node)].row_bytes,
+                         row_shape(context.graph.value(value).type.static_shape()).width);
+}
+
+/// First channel of a node's output in the ring that it lies in.
+std::int64_t first_channel(const PlanContext& context, ValueId value, ValueId ring) {
+  std::int64_t channel = 0;
+  for (; value != ring; value = context.hosts[static_cast<std::size_t>(value)].value)
+    channel += context.hosts[static_cast<std::size_t>(value)].channel;
+  return channel;
+}
+
 void add_rings(const PlanContext& context, SegmentPlan& segment, const LocalSegment& local,
                const ScheduleResult& schedule) {
   for (std::size_t i = 0; i < local.nodes.size(); ++i) {
@@ -70,8 +88,12 @@ void add_rings(const PlanContext& context, SegmentPlan& segment, const LocalSegm
     ring.value = context.graph.nodes[static_cast<std::size_t>(node.node)].outputs[0];
     ring.rows = schedule.ring_rows[i];
     ring.head_rows = schedule.head_rows[i];
-    ring.row_bytes = strip_row_bytes(segment, i, context.rows[static_cast<std::size_t>(node.node)].row_bytes,
-                                     row_shape(context.graph.value(ring.value).type.static_shape()).width);
+    ring.row_bytes = ring_row_bytes(context, segment, local, i);
+    if (node.host >= 0) {
+      const auto host = static_cast<std::size_t>(local.nodes[static_cast<std::size_t>(node.host)].node);
+      ring.host = context.graph.nodes[host].outputs[0];
+      ring.channel = first_channel(context, ring.value, ring.host);
+    }
     if (node.chunk_group >= 0) {
       const ChunkGroup& group = local.chunk_groups[static_cast<std::size_t>(node.chunk_group)];
       if (local.nodes[static_cast<std::size_t>(group.nodes.back())].node != node.node) {
@@ -85,26 +107,59 @@ void add_rings(const PlanContext& context, SegmentPlan& segment, const LocalSegm
   }
 }
 
+std::int64_t ring_bytes(const PlanContext& context, const SegmentPlan& segment, const LocalSegment& local,
+                        const ScheduleResult& schedule) {
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < local.nodes.size(); ++i)
+    if (const LocalNode& node = local.nodes[i]; !node.whole)
+      bytes += ring_row_bytes(context, segment, local, i) *
+               (schedule.head_rows[i] + (node.host < 0 ? schedule.ring_rows[i] : 0));
+  return bytes;
+}
+
+/// Schedules the segment in as many bands as it allows; shared rings become rings of their own where sharing would take
+/// much more memory, and in strips, whose columns differ.
+ScheduleResult schedule_rows(const PlanContext& context, const SegmentPlan& segment, LocalSegment& local,
+                             std::int64_t most_bands, std::int64_t rows_per_step) {
+  constexpr double kMostGrowth = 1.25;
+  const auto schedule_of = [&](const LocalSegment& candidate) {
+    std::optional<ScheduleResult> schedule;
+    for (std::int64_t bands = most_bands; !schedule; --bands) schedule = make_schedule(candidate, bands, rows_per_step);
+    return *std::move(schedule);
+  };
+  LocalSegment apart = local;
+  for (LocalNode& node : apart.nodes) node.host = -1;
+  ScheduleResult schedule = schedule_of(apart);
+  const bool shares =
+      std::any_of(local.nodes.begin(), local.nodes.end(), [](const auto& node) { return node.host >= 0; });
+  if (shares && segment.strips.empty()) {
+    ScheduleResult shared = schedule_of(local);
+    if (static_cast<double>(ring_bytes(context, segment, local, shared)) <=
+        kMostGrowth * static_cast<double>(ring_bytes(context, segment, apart, schedule)))
+      return shared;
+  }
+  local = std::move(apart);
+  return schedule;
+}
+
 void plan_rows(const PlanContext& context, SegmentPlan& segment, const SegmentChoice& choice) {
   if (choice.channels)
     return plan_channels(context, segment, *channel_shares(context, choice.nodes.front(), choice.threads));
   const bool share_images = choice.threads > 1 && segment.images >= choice.threads;
-  const LocalSegment local = local_segment(context, segment.nodes, segment.nodes.size() > 1);
+  LocalSegment local = local_segment(context, segment.nodes, segment.nodes.size() > 1);
   if (choice.strips > 1)
     if (auto strips = cut_strips(context.windows, local, choice.strips)) segment.strips = std::move(*strips);
-  std::optional<ScheduleResult> schedule;
-  std::int64_t bands = share_images ? 1 : choice.threads;
-  for (; !schedule; --bands) schedule = make_schedule(local, bands, choice.rows_per_step);
-  ++bands;
-  segment.sharing = share_images ? Sharing::images : bands > 1 ? Sharing::bands : Sharing::single;
+  ScheduleResult schedule =
+      schedule_rows(context, segment, local, share_images ? 1 : choice.threads, choice.rows_per_step);
+  segment.sharing = share_images ? Sharing::images : schedule.bands.size() > 1 ? Sharing::bands : Sharing::single;
   segment.rows_per_step = choice.rows_per_step;
-  segment.steps = std::move(schedule->steps);
-  segment.bands = std::move(schedule->bands);
+  segment.steps = std::move(schedule.steps);
+  segment.bands = std::move(schedule.bands);
   for (ChunkGroup group : local.chunk_groups) {
     for (std::int32_t& member : group.nodes) member = local.nodes[static_cast<std::size_t>(member)].node;
     segment.chunk_groups.push_back(std::move(group));
   }
-  add_rings(context, segment, local, *schedule);
+  add_rings(context, segment, local, schedule);
 }
 
 void count_traffic(const PlanContext& context, SegmentPlan& segment) {
@@ -165,6 +220,21 @@ ValueId root_of(const PlanContext& context, ValueId id) {
   }
 }
 
+/// Where a whole value lies: views are followed back to what they view, values that lie in another's rows to their
+/// host.
+Storage home_of(const PlanContext& context, const std::vector<bool>& in_ring, ValueId id) {
+  Storage home;
+  home.root = root_of(context, id);
+  for (;;) {
+    const auto root = static_cast<std::size_t>(home.root);
+    const Host& host = context.hosts[root];
+    if (in_ring[root] || host.value == kAbsent || in_ring[static_cast<std::size_t>(host.value)]) return home;
+    home.host = host.value;
+    home.channel += host.channel;
+    home.root = root_of(context, host.value);
+  }
+}
+
 struct Lifetime {
   std::int32_t first = std::numeric_limits<std::int32_t>::max();
   std::int32_t last = -1;
@@ -179,17 +249,20 @@ void place_values(const PlanContext& context, Plan& plan) {
   const Graph& graph = context.graph;
   plan.storage.assign(graph.values.size(), {});
   std::vector<Lifetime> lifetimes(graph.values.size());
+  std::vector<bool> in_ring(graph.values.size(), false);
+  for (const SegmentPlan& segment : plan.segments)
+    for (const Ring& ring : segment.rings) in_ring[static_cast<std::size_t>(ring.value)] = true;
   for (std::size_t s = 0; s < plan.segments.size(); ++s)
     for (const std::int32_t index : plan.segments[s].nodes) {
       const Node& node = graph.nodes[static_cast<std::size_t>(index)];
       for (const auto& ids : {node.inputs, node.outputs})
         for (const ValueId id : ids)
           if (id != kAbsent)
-            lifetimes[static_cast<std::size_t>(root_of(context, id))].touch(static_cast<std::int32_t>(s));
+            lifetimes[static_cast<std::size_t>(home_of(context, in_ring, id).root)].touch(static_cast<std::int32_t>(s));
     }
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     Storage& storage = plan.storage[i];
-    storage.root = root_of(context, static_cast<ValueId>(i));
+    storage = home_of(context, in_ring, static_cast<ValueId>(i));
     if (!graph.values[i].type.is_static()) continue;
     storage.bytes = bytes_of(graph.values[i]);
     if (graph.value(storage.root).constant) storage.place = Place::constant;

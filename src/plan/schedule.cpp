@@ -66,7 +66,10 @@ class Walk {
         begins_(begins),
         done_(begins),
         waited_(ends),
-        live_(begins.size(), 0) {
+        live_(begins.size(), 0),
+        sharers_(begins.size()) {
+    for (std::size_t i = 0; i < begins.size(); ++i)
+      sharers_[segment.nodes[i].host < 0 ? i : static_cast<std::size_t>(segment.nodes[i].host)].push_back(i);
     std::int64_t sink_rows = 1;
     for (const LocalNode& node : segment.nodes)
       if (node.consumers.empty()) sink_rows = std::max(sink_rows, node.rows);
@@ -173,10 +176,10 @@ class Walk {
     steps_.push_back(step);
   }
 
-  /// Counts the rows of node i that must be held once rows below `target` are written.
-  void advance(std::size_t i, std::int64_t target) {
+  /// First row in the ring of node i that is still needed, not counting rows from `written` on.
+  std::int64_t lowest_row(std::size_t i, std::int64_t written) const {
     const std::int64_t ring_begin = begins_[i] + heads_[i];
-    std::int64_t lowest = std::max(done_[i], ring_begin);
+    std::int64_t lowest = std::max(written, ring_begin);
     for (const std::int32_t consumer : segment_.nodes[i].consumers) {
       const auto c = static_cast<std::size_t>(consumer);
       if (done_[c] >= ends_[c]) continue;
@@ -184,7 +187,20 @@ class Walk {
         if (static_cast<std::size_t>(input.producer) == i)
           lowest = std::min<std::int64_t>(lowest, input.map->begin[static_cast<std::size_t>(done_[c])]);
     }
-    live_[i] = std::max(live_[i], target - std::max(lowest, ring_begin));
+    return std::max(lowest, ring_begin);
+  }
+
+  /// Counts the rows that the ring of node i must hold once rows below `target` are written.
+  void advance(std::size_t i, std::int64_t target) {
+    std::int64_t lowest = lowest_row(i, done_[i]), highest = target;
+    const auto ring = segment_.nodes[i].host < 0 ? i : static_cast<std::size_t>(segment_.nodes[i].host);
+    for (const std::size_t other : sharers_[ring]) {
+      const std::int64_t low = other == i ? lowest : lowest_row(other, done_[other]);
+      if (low >= done_[other]) continue;
+      lowest = std::min(lowest, low);
+      highest = std::max(highest, done_[other]);
+    }
+    live_[ring] = std::max(live_[ring], highest - lowest);
     done_[i] = target;
   }
 
@@ -192,6 +208,7 @@ class Walk {
   const Rows& ends_;
   const Rows& heads_;
   Rows begins_, done_, waited_, live_, quanta_;
+  std::vector<std::vector<std::size_t>> sharers_;  ///< nodes whose outputs lie in a node's ring, its own included
   std::vector<Step> steps_;
 };
 
@@ -270,11 +287,13 @@ std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::in
     result.step_count = std::max(result.step_count, static_cast<std::int64_t>(result.steps.back().size()));
     for (std::size_t i = 0; i < count; ++i) {
       if (segment.nodes[i].whole) continue;
-      result.ring_rows[i] =
-          std::max(result.ring_rows[i], std::min(walk.live()[i], starts[band + 1][i] - starts[band][i]));
+      result.ring_rows[i] = std::max(result.ring_rows[i], walk.live()[i]);
       result.head_rows[i] = std::max(result.head_rows[i], heads[band][i]);
     }
   }
+  for (std::size_t i = 0; i < count; ++i)
+    if (segment.nodes[i].host >= 0)
+      result.ring_rows[i] = result.ring_rows[static_cast<std::size_t>(segment.nodes[i].host)];
   return result;
 }
 

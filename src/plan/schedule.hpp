@@ -22,8 +22,9 @@ struct LocalNode {
   std::int32_t node = 0;  ///< index into Graph::nodes
   std::int64_t rows = 0;
   std::int64_t granularity = 1;
-  double weight = 1;   ///< share of the work, for balancing bands
-  bool whole = false;  ///< its output is kept as a whole tensor
+  double weight = 1;       ///< share of the work, for balancing bands
+  bool whole = false;      ///< its output is kept as a whole tensor
+  std::int32_t host = -1;  ///< node in whose ring its output lies
   std::int32_t chunk_group = -1;
   std::vector<LocalInput> inputs;
   std::vector<std::int32_t> consumers;
@@ -37,7 +38,7 @@ struct LocalSegment {
 struct ScheduleResult {
   std::vector<std::vector<Step>> steps;  ///< a list a band, node indices are Graph's
   std::vector<Interval> bands;           ///< of the last node
-  std::vector<std::int64_t> ring_rows;   ///< per local node; 0 where whole
+  std::vector<std::int64_t> ring_rows;   ///< per local node; 0 where whole, the host's where there is one
   std::vector<std::int64_t> head_rows;
   std::int64_t step_count = 0;  ///< of the longest list
 };

@@ -204,7 +204,8 @@ class Growth {
   double layers_us_ = 0;
 };
 
-/// Readers, positions and what else follows from the order.
+/// Readers, positions and what else follows from the order. What lies where it is read or written already (hosts)
+/// costs nothing to read, to write or to copy.
 void follow_edges(PlanContext& context) {
   const Graph& graph = context.graph;
   const std::size_t count = graph.nodes.size();
@@ -212,6 +213,7 @@ void follow_edges(PlanContext& context) {
   for (std::size_t at = 0; at < count; ++at) context.position[static_cast<std::size_t>(context.order[at])] = at;
   context.readers.assign(count, {});
   context.read_bytes.assign(count, 0);
+  context.placed_bytes.assign(count, 0);
   context.first_use.assign(count, count);
   context.last_use.assign(count, 0);
   for (std::size_t i = 0; i < count; ++i) {
@@ -219,7 +221,10 @@ void follow_edges(PlanContext& context) {
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const ValueId id = node.inputs[k];
       if (id == kAbsent || graph.value(id).constant) continue;
-      const std::int64_t bytes = bytes_of(graph.value(id));
+      const bool part = context.hosts[static_cast<std::size_t>(id)].value == node.outputs[0];
+      const bool slice = context.hosts[static_cast<std::size_t>(node.outputs[0])].value == id;
+      if (part || slice) context.placed_bytes[i] += bytes_of(graph.value(slice ? node.outputs[0] : id));
+      const std::int64_t bytes = part || slice ? 0 : bytes_of(graph.value(id));
       context.read_bytes[i] += bytes;
       const std::int32_t producer = context.producer[static_cast<std::size_t>(id)];
       if (producer < 0) continue;
@@ -227,6 +232,10 @@ void follow_edges(PlanContext& context) {
       context.readers[p].push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(k), bytes});
       context.first_use[p] = std::min(context.first_use[p], context.position[i]);
       context.last_use[p] = std::max(context.last_use[p], context.position[i]);
+    }
+    if (context.placed_bytes[i] > 0) {
+      const auto all = static_cast<double>(bytes_of(graph.value(node.outputs[0])));
+      context.work[i].seconds *= 1 - static_cast<double>(context.placed_bytes[i]) / all;
     }
     for (const ValueId out : node.outputs)
       if (out != kAbsent && (context.is_output[static_cast<std::size_t>(out)] ||
@@ -259,6 +268,7 @@ PlanContext make_context(const Graph& graph, const Topology& topology, const Pla
   context.rows = row_nodes(graph, context.choices);
   context.work = node_work(graph, context.choices, topology.rates);
   context.windows = column_windows(graph, context.choices);
+  context.hosts = find_hosts(graph, context.choices, context.rows);
   context.producer.assign(graph.values.size(), -1);
   context.is_output.assign(graph.values.size(), false);
   context.consumers = consumers_of(graph);
@@ -280,6 +290,56 @@ void set_threads(PlanContext& context, int threads) {
   for (const NodeWork& work : context.work) weights += work.weights_bytes;
   context.cold_weights = context.reach.seconds_beyond_l2(weights);
 }
+
+namespace {
+
+/// Settles which nodes' outputs are whole and which lie in another's ring: what has its host in a whole tensor is
+/// whole, what is whole for another reason cannot lie in a ring.
+class Placing {
+ public:
+  Placing(const PlanContext& context, const std::vector<std::int32_t>& local, LocalSegment& segment)
+      : context_(context), local_(local), segment_(segment), settled_(segment.nodes.size(), false) {
+    for (std::size_t i = 0; i < segment_.nodes.size(); ++i) settle(i);
+  }
+
+ private:
+  /// Local index of the node that computes the value; -1: made elsewhere, so whole.
+  std::int32_t maker(ValueId id) const {
+    const std::int32_t producer = context_.producer[static_cast<std::size_t>(id)];
+    return producer < 0 ? -1 : local_[static_cast<std::size_t>(producer)];
+  }
+  bool whole(ValueId id) const {
+    const std::int32_t node = maker(id);
+    return node < 0 || segment_.nodes[static_cast<std::size_t>(node)].whole;
+  }
+
+  void settle(std::size_t i) {
+    if (settled_[i]) return;
+    settled_[i] = true;
+    LocalNode& node = segment_.nodes[i];
+    const Host& host = context_.hosts[static_cast<std::size_t>(output(node))];
+    if (host.value == kAbsent) return;
+    const std::int32_t at = maker(host.value);
+    if (at >= 0) settle(static_cast<std::size_t>(at));
+    if (whole(host.value))
+      node.whole = true;
+    else if (!node.whole)
+      node.host = segment_.nodes[static_cast<std::size_t>(at)].host < 0
+                      ? at
+                      : segment_.nodes[static_cast<std::size_t>(at)].host;
+  }
+
+  ValueId output(const LocalNode& node) const {
+    return context_.graph.nodes[static_cast<std::size_t>(node.node)].outputs[0];
+  }
+
+  const PlanContext& context_;
+  const std::vector<std::int32_t>& local_;
+  LocalSegment& segment_;
+  std::vector<bool> settled_;
+};
+
+}  // namespace
 
 LocalSegment local_segment(const PlanContext& context, const std::vector<std::int32_t>& nodes, bool chunks) {
   LocalSegment segment;
@@ -313,6 +373,7 @@ LocalSegment local_segment(const PlanContext& context, const std::vector<std::in
     }
     segment.nodes.push_back(std::move(entry));
   }
+  Placing(context, local, segment);
   if (chunks) find_chunks(context, segment);
   return segment;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plan/cost.hpp"
+#include "plan/hosts.hpp"
 #include "plan/schedule.hpp"
 #include "plan/strips.hpp"
 
@@ -25,6 +26,7 @@ struct PlanContext {
   std::vector<RowNode> rows{};
   std::vector<NodeWork> work{};
   std::vector<ColumnWindow> windows{};
+  std::vector<Host> hosts{};                           ///< per value
   std::vector<std::int32_t> producer{};                ///< per value: node, or -1
   std::vector<std::vector<std::int32_t>> consumers{};  ///< per value: nodes
   std::vector<bool> is_output{};                       ///< per value: leaves the graph (itself or through a view)
@@ -33,6 +35,7 @@ struct PlanContext {
   std::vector<std::size_t> first_use{}, last_use{};  ///< per node: positions of its readers; past the end: none, output
   std::vector<std::vector<Reader>> readers{};        ///< per node
   std::vector<std::int64_t> read_bytes{};            ///< per node: of inputs that are not constant
+  std::vector<std::int64_t> placed_bytes{};          ///< per node: of its output, which lie there already
   std::vector<ChunkGroup> chunk_groups{};            ///< with graph node indices
   std::vector<std::int32_t> chunk_group{};           ///< per node: group or -1
   CacheReach reach{};
@@ -41,6 +44,10 @@ struct PlanContext {
   std::int64_t min_strips = 1;  ///< cut segments in at least so many strips where that can be done
 
   double cold_seconds(std::size_t node) const { return cold_weights * static_cast<double>(work[node].weights_bytes); }
+  /// Its output may lie in another's ring.
+  bool hosted(std::size_t node) const {
+    return hosts[static_cast<std::size_t>(graph.nodes[node].outputs[0])].value != kAbsent;
+  }
   const RowMap& map(const Reader& reader) const {
     return rows[static_cast<std::size_t>(reader.node)].inputs[static_cast<std::size_t>(reader.input)];
   }

@@ -22,7 +22,8 @@ struct WinogradCase {
       : conv(sizes, seed),
         packed(kernels::winograd::packed_floats(sizes.channels_in, sizes.channels_out)),
         workspace(kernels::winograd::workspace_floats(sizes.channels_in, sizes.channels_out)) {
-    kernels::winograd::pack(conv.weights.data(), sizes.channels_in, sizes.channels_out, packed.data());
+    kernels::winograd::pack(conv.weights.data(), sizes.channels_in, sizes.channels_out, 0, sizes.channels_out,
+                            packed.data());
   }
 
   Args args(Rows& out) {
