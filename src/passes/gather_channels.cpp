@@ -121,7 +121,8 @@ bool fold_into_weights(Editor& editor, int index) {
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     if (inputs[i] == kAbsent) continue;
     const std::string name = editor.value(inputs[i]).name;
-    inputs[i] = editor.add_constant(name, selected(*editor.value(inputs[i]).constant, i == 1 ? *axis : 0, *indices));
+    inputs[i] =
+        editor.add_constant(name, selected(*editor.value(inputs[i]).constant->tensor(), i == 1 ? *axis : 0, *indices));
   }
   editor.set_inputs(contraction, std::move(inputs));
   editor.set_type(node.inputs[0], editor.value(node.outputs[0]).type);
