@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/checked.hpp"
+#include "plan/typed_choice.hpp"
 
 namespace colonnade {
 namespace {
@@ -266,7 +267,8 @@ std::string_view name_of(Family family) {
                                          "reduce",
                                          "instance_norm",
                                          "swap_axes",
-                                         "concat_outer"};
+                                         "concat_outer",
+                                         "typed"};
   return kNames[static_cast<std::size_t>(family)];
 }
 
@@ -361,7 +363,9 @@ std::optional<std::vector<Interval>> pad_axes_of(const Graph& graph, const Node&
   return result;
 }
 
-KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math) {
+namespace {
+
+KernelChoice choose_rows(const Graph& graph, const Node& node, Math math) {
   const Context context{graph, node, math};
   if (std::holds_alternative<Reshape>(node.op) || std::holds_alternative<Flatten>(node.op) ||
       std::holds_alternative<Squeeze>(node.op) || std::holds_alternative<Unsqueeze>(node.op))
@@ -376,6 +380,13 @@ KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math) {
   for (const ValueId id : node.inputs)
     if (id != kAbsent && !graph.value(id).type.is_static()) return island("shape is unknown");
   return std::visit([&](const auto& op) { return choose(op, context); }, node.op);
+}
+
+}  // namespace
+
+KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math) {
+  KernelChoice choice = choose_rows(graph, node, math);
+  return choice.family == Family::island && has_typed_kernel(graph, node) ? rows(Family::typed) : choice;
 }
 
 }  // namespace colonnade

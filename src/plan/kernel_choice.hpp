@@ -37,6 +37,7 @@ enum class Family : std::uint8_t {
   instance_norm,
   swap_axes,
   concat_outer,  ///< whole tensors, by kernels of ours
+  typed,         ///< whole tensors of any type, by loops over strides
 };
 std::string_view name_of(Family family);
 

@@ -36,6 +36,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
     case Family::instance_norm: return lower_instance_norm(context);
     case Family::swap_axes: return lower_swap_axes(context);
     case Family::concat_outer: return lower_concat_outer(context);
+    case Family::typed: return lower_typed(context);
   }
   return nullptr;
 }
