@@ -59,6 +59,18 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, Family famil
         sizeof(float) *
         kernels::winograd::workspace_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
   }
+  const auto shape = [&](std::size_t input) -> const Shape& {
+    return graph.value(node.inputs[input]).type.static_shape();
+  };
+  const auto floats = [](std::int64_t count) { return count * static_cast<std::int64_t>(sizeof(float)); };
+  if (family == Family::product) {
+    const std::int64_t columns = graph.value(node.outputs[0]).type.static_shape().back();
+    return floats(static_cast<std::int64_t>(
+        kernels::gemm::packed_floats(static_cast<std::size_t>(shape(0).back()), static_cast<std::size_t>(columns))));
+  }
+  if (family == Family::recurrent) return floats(recurrent_form_of(graph, node)->scratch_floats());
+  if (family == Family::trees) return floats(2 * shape(0).back());
+  if (family == Family::grid_sample) return floats(shape(0)[1] * (shape(0)[2] * shape(0)[3] + kSampleBlock));
   if (family == Family::instance_norm)
     return 2 * graph.value(node.inputs[0]).type.static_shape().back() * static_cast<std::int64_t>(sizeof(float));
   return 0;

@@ -65,6 +65,11 @@ bool has(const MatMul& op, const Subject& s) {
   if (op.transpose_a || op.transpose_b || s.has_input(2) || op.epilogue != FusedEpilogue{}) return false;
   return s.shape(0).size() >= 2 && s.shape(1).size() == 2;
 }
+bool has(const Softmax& op, const Subject& s) {
+  const Shape& shape = s.shape(0);
+  const auto axis = normalize_axis(op.axis, static_cast<std::int64_t>(shape.size()), s.node);
+  return s.type(0) == Type::f32 && element_count(std::span(shape).subspan(static_cast<std::size_t>(axis) + 1)) == 1;
+}
 template <class Op>
 bool has(const Op&, const Subject&) {
   return false;

@@ -14,6 +14,9 @@ namespace colonnade::reference {
 /// Error{invalid_input} for data that the operator forbids (an index out of range), naming the node.
 std::vector<Tensor> evaluate(const Node& node, std::span<const Tensor* const> inputs);
 
+/// What an ensemble answers for a sample whose trees end in the given leaves: one a tree, indices into `nodes`.
+std::vector<double> tree_scores(const TreeEnsemble& trees, std::span<const std::int32_t> leaves);
+
 /// Evaluates the whole graph. Inputs in graph order. Values are freed after their last use.
 std::vector<Tensor> evaluate(const Graph& graph, std::span<const TensorView> inputs);
 

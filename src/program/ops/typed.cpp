@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "kernels/norm/norm.hpp"
 #include "plan/kernel_choice.hpp"
 #include "plan/typed_choice.hpp"
 #include "program/lower.hpp"
@@ -291,6 +292,33 @@ class ProductOp final : public RowOp {
   kernels::typed::ProductArgs args_;
 };
 
+/// Softmax over the last axis that is longer than one.
+class SoftmaxOp final : public RowOp {
+ public:
+  SoftmaxOp(const Lowering& l, const Softmax& op)
+      : kernel_(kernels::norm::select(l.context.isa)), in_(l.node().inputs[0]), out_(l.node().outputs[0]) {
+    const Shape& shape = l.output();
+    const std::int64_t channels = shape[l.axis_of(op.axis, shape)];
+    args_.pixels = static_cast<std::size_t>(element_count(shape) / channels);
+    args_.channels = static_cast<std::size_t>(channels);
+    args_.in_pixel_stride = args_.out_pixel_stride = channels;
+    args_.log = op.log;
+  }
+
+  void run(const StepContext& step) const override {
+    kernels::norm::SoftmaxArgs args = args_;
+    args.in = whole(step, in_);
+    args.out = whole(step, out_);
+    kernel_.softmax(args);
+  }
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::norm::Kernel& kernel_;
+  ValueId in_, out_;
+  kernels::norm::SoftmaxArgs args_;
+};
+
 std::unique_ptr<RowOp> lower(const Unary& op, const Lowering& l) {
   const RowFn row = op.kind == UnaryKind::identity ? l.copy() : l.kernel.unary(*typed_unary(op.kind), l.type(0));
   return l.elementwise(row, 1);
@@ -364,6 +392,7 @@ std::unique_ptr<RowOp> lower(const Split& op, const Lowering& l) {
 std::unique_ptr<RowOp> lower(const Gather& op, const Lowering& l) { return std::make_unique<GatherOp>(l, op); }
 std::unique_ptr<RowOp> lower(const OneHot& op, const Lowering& l) { return std::make_unique<OneHotOp>(l, op); }
 std::unique_ptr<RowOp> lower(const ArgReduce& op, const Lowering& l) { return std::make_unique<ArgReduceOp>(l, op); }
+std::unique_ptr<RowOp> lower(const Softmax& op, const Lowering& l) { return std::make_unique<SoftmaxOp>(l, op); }
 std::unique_ptr<RowOp> lower(const MatMul&, const Lowering& l) { return std::make_unique<ProductOp>(l); }
 
 template <class Op>
