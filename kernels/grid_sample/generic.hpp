@@ -89,10 +89,19 @@ inline void run_mode(const Args& args) {
     for (int j = 0; j < taps; ++j)
       for (int i = 0; i < taps; ++i) {
         if (y.weight[j] == 0 || x.weight[i] == 0) continue;  // what is outside may not be a number
-        pixels[used] = args.image + (y.index[j] * static_cast<std::ptrdiff_t>(args.width) + x.index[i]) *
-                                        static_cast<std::ptrdiff_t>(args.channels);
+        pixels[used] =
+            args.image + (y.index[j] * static_cast<std::ptrdiff_t>(args.width) + x.index[i]) * args.pixel_stride;
         weights[used++] = y.weight[j] * x.weight[i];
       }
+    if (args.channel_stride != 1 || args.channels == 1) {
+      for (std::size_t c = 0; c < args.channels; ++c) {
+        float sum = 0;
+        for (int k = 0; k < used; ++k)
+          sum += weights[k] * pixels[k][static_cast<std::ptrdiff_t>(c) * args.channel_stride];
+        out[c] = sum;
+      }
+      continue;
+    }
     for (std::size_t c = 0; c < args.channels; c += Vec::kLanes) {
       const std::size_t n = args.channels - c < Vec::kLanes ? args.channels - c : Vec::kLanes;
       Vec sum = zero();

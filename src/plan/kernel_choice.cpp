@@ -378,11 +378,24 @@ std::optional<std::vector<SliceAxis>> slice_axes_of(const Graph& graph, const No
   return result;
 }
 
+namespace {
+
+/// Sigmoid and Tanh where ONNX puts them when nothing is said.
+bool has_default_activations(const Recurrent& op) {
+  const std::size_t period = op.kind == RecurrentKind::lstm ? 3 : 2;
+  for (std::size_t i = 0; i < op.activations.size(); ++i)
+    if (op.activations[i] != (i % period == 0 ? "Sigmoid" : "Tanh")) return false;
+  return true;
+}
+
+}  // namespace
+
 std::optional<RecurrentForm> recurrent_form_of(const Graph& graph, const Node& node) {
   const auto& op = std::get<Recurrent>(node.op);
   const auto given = [&](std::size_t index) { return node.input(index) != kAbsent; };
   const auto constant = [&](std::size_t index) { return !given(index) || graph.value(node.inputs[index]).constant; };
-  if (op.kind == RecurrentKind::rnn || !op.activations.empty() || op.clip != 0 || op.input_forget) return std::nullopt;
+  if (op.kind == RecurrentKind::rnn || !has_default_activations(op) || op.clip != 0 || op.input_forget)
+    return std::nullopt;
   if (!given(1) || !given(2) || !constant(1) || !constant(2) || !constant(3) || given(4) || given(7))
     return std::nullopt;
   const bool gru = op.kind == RecurrentKind::gru;

@@ -23,7 +23,7 @@ Tensor random_tensor(DType dtype, const Shape& shape, unsigned seed, double low 
   std::mt19937 generator(seed);
   std::uniform_real_distribution<double> uniform(low, high);
   std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
-  for (double& x : values) x = dtype == DType::boolean ? generator() % 2 : uniform(generator);
+  for (double& x : values) x = dtype == DType::boolean ? double(generator() % 2) : uniform(generator);
   return reference::tensor_of(dtype, shape, values);
 }
 
@@ -255,7 +255,15 @@ TEST(Recurrent, AgreesWithTheReference) {
 TEST(Recurrent, RaggedStates) {
   colonnade::Recurrent op;
   op.hidden_size = 13;
+  op.activations = {"Sigmoid", "Tanh", "Tanh"};
   check(op, cell_inputs(RecurrentKind::lstm, 1, 13, true), Family::recurrent, 1e-5, 3);
+}
+
+TEST(Recurrent, OtherActivationsStayWithTheReference) {
+  colonnade::Recurrent op;
+  op.hidden_size = 8;
+  op.activations = {"Sigmoid", "Relu", "Tanh"};
+  check(op, cell_inputs(RecurrentKind::lstm, 1, 8, true), Family::island, 0, 3);
 }
 
 /// A balanced tree of thresholds, or a single leaf.
@@ -267,14 +275,14 @@ void add_tree(TreeEnsemble& op, std::mt19937& random, int depth, TreeEnsemble::M
       TreeEnsemble::TreeNode leaf;
       leaf.first_weight = static_cast<std::int32_t>(op.leaf_weights.size());
       op.leaf_weights.push_back({static_cast<std::int32_t>(random() % static_cast<unsigned>(op.target_count)),
-                                 static_cast<float>(random() % 100) / 50 - 1});
+                                 static_cast<float>(static_cast<int>(random() % 100)) / 50 - 1});
       leaf.last_weight = leaf.first_weight + 1;
       op.nodes[static_cast<std::size_t>(index)] = leaf;
       return index;
     }
     TreeEnsemble::TreeNode node;
     node.feature = static_cast<std::int32_t>(random() % 6);
-    node.value = static_cast<float>(random() % 5) - 2;
+    node.value = static_cast<float>(static_cast<int>(random() % 5)) - 2;
     node.mode = mode;
     node.missing_tracks_true = random() % 2 == 0;
     node.if_true = self(self, left - 1);
@@ -289,7 +297,7 @@ Tensor samples_with_gaps(std::int64_t samples) {
   std::mt19937 random(5);
   std::vector<double> values;
   for (std::int64_t i = 0; i < samples * 6; ++i)
-    values.push_back(random() % 7 == 0 ? std::nan("") : static_cast<double>(random() % 9) / 2 - 2);
+    values.push_back(random() % 7 == 0 ? std::nan("") : double(random() % 9) / 2 - 2);
   return reference::tensor_of(DType::f32, {samples, 6}, values);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GridSample: the image is turned channels-last once, sampled a block of positions at a time, and turned back.
+// GridSample: the image is turned channels-last where enough of it is read, sampled a block of positions at a time, and
+// the samples are turned back.
 #include "kernels/grid_sample/grid_sample.hpp"
 
 #include "kernels/move/move.hpp"
@@ -36,17 +37,22 @@ class GridSampleOp final : public RowOp {
     channels_ = in[1];
     pixels_ = in[2] * in[3];
     positions_ = out[2] * out[3];
+    const std::int64_t taps = op.mode == ResizeMode::nearest ? 1 : op.mode == ResizeMode::linear ? 4 : 16;
+    turned_ = channels_ > 1 && positions_ * taps >= pixels_ / 2;
+    args_.pixel_stride = turned_ ? channels_ : 1;
+    args_.channel_stride = turned_ ? 1 : pixels_;
   }
 
   void run(const StepContext& step) const override {
     float* image = step.scratch;
     float* block = image + pixels_ * channels_;
     for (std::int64_t n = step.row_begin; n < step.row_end; ++n) {
-      move_.planes_to_pixels({static_cast<std::size_t>(pixels_), args_.channels,
-                              whole(step, in_) + n * pixels_ * channels_, pixels_, image, channels_});
+      const float* planes = whole(step, in_) + n * pixels_ * channels_;
+      if (turned_)
+        move_.planes_to_pixels({static_cast<std::size_t>(pixels_), args_.channels, planes, pixels_, image, channels_});
       float* out = whole(step, out_) + n * positions_ * channels_;
       sample::Args args = args_;
-      args.image = image;
+      args.image = turned_ ? image : planes;
       args.out = block;
       for (std::int64_t first = 0; first < positions_; first += kSampleBlock) {
         args.positions = static_cast<std::size_t>(std::min(kSampleBlock, positions_ - first));
@@ -64,6 +70,7 @@ class GridSampleOp final : public RowOp {
   const kernels::move::Kernel& move_;
   ValueId in_, grid_, out_;
   sample::Args args_;
+  bool turned_ = false;  ///< the image is read channels-last
   std::int64_t channels_ = 1, pixels_ = 1, positions_ = 1;
 };
 

@@ -58,12 +58,18 @@ class TreesOp final : public RowOp {
  private:
   static constexpr std::size_t kTogether = 8;
 
+  /// The largest number less than x; subnormal ones are zero.
+  static float below(float x) {
+    const float next = std::nextafter(x, -std::numeric_limits<float>::infinity());
+    return next < 0 && next > -std::numeric_limits<float>::min() ? -std::numeric_limits<float>::min() : next;
+  }
+
   FlatNode flat(const TreeEnsemble::TreeNode& node, std::size_t index) const {
     const auto self = static_cast<std::int32_t>(index);
     if (node.mode == TreeEnsemble::Mode::leaf) return {0, 0, {self, self}};
     FlatNode result{node.value, node.feature, {node.if_false, node.if_true}};
     const bool strict = node.mode == TreeEnsemble::Mode::lt || node.mode == TreeEnsemble::Mode::gte;
-    if (strict) result.threshold = std::nextafter(node.value, -std::numeric_limits<float>::infinity());
+    if (strict) result.threshold = below(node.value);
     bool missing_passes = node.missing_tracks_true;
     if (node.mode == TreeEnsemble::Mode::gte || node.mode == TreeEnsemble::Mode::gt) {
       std::swap(result.next[0], result.next[1]);
