@@ -69,7 +69,11 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, Family famil
         kernels::gemm::packed_floats(static_cast<std::size_t>(shape(0).back()), static_cast<std::size_t>(columns))));
   }
   if (family == Family::recurrent) return floats(recurrent_form_of(graph, node)->scratch_floats());
-  if (family == Family::trees) return floats(2 * shape(0).back());
+  if (family == Family::trees) {
+    const auto& trees = std::get<TreeEnsemble>(node.op);  // scores in double, a leaf a tree, the sample twice
+    const std::int64_t scores = std::max<std::int64_t>(2, trees.target_count);
+    return floats(2 * scores + static_cast<std::int64_t>(trees.roots.size()) + 2 * shape(0).back());
+  }
   if (family == Family::grid_sample) return floats(shape(0)[1] * (shape(0)[2] * shape(0)[3] + kSampleBlock));
   if (family == Family::instance_norm)
     return 2 * graph.value(node.inputs[0]).type.static_shape().back() * static_cast<std::int64_t>(sizeof(float));

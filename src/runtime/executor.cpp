@@ -23,6 +23,13 @@ inline void pause() {
 #endif
 }
 
+/// Threads that have work in any segment: a network too small to share starts no team.
+int team_of(const Program& program) {
+  int team = 1;
+  for (const ProgramSegment& segment : program.segments) team = std::max(team, segment.participants);
+  return team;
+}
+
 /// Spins until `ready()`; gives the processor away after a while.
 template <class Ready>
 void spin_until(Ready ready) {
@@ -68,7 +75,8 @@ void Barrier::wait() {
 Executor::Executor(std::shared_ptr<const Program> program)
     : program_(std::move(program)),
       arena_(static_cast<std::size_t>(program_->arena_bytes)),
-      barrier_(program_->threads) {
+      team_(team_of(*program_)),
+      barrier_(team_) {
   const auto threads = static_cast<std::size_t>(program_->threads);
   bases_.assign(program_->base_count(), nullptr);
   bases_[Program::kArena] = arena_.data();
@@ -93,10 +101,10 @@ void Executor::run(std::span<const void* const> inputs, std::span<void* const> o
     bases_[Program::kFirstInput + i] = static_cast<std::byte*>(const_cast<void*>(inputs[i]));
   for (std::size_t i = 0; i < outputs.size(); ++i) bases_[first_output + i] = static_cast<std::byte*>(outputs[i]);
   failed_.store(false, std::memory_order_relaxed);
-  if (program_->threads == 1) {
+  if (team_ == 1) {
     run_thread(0);
   } else {
-#pragma omp parallel num_threads(program_->threads)
+#pragma omp parallel num_threads(team_)
     run_thread(omp_get_thread_num());
   }
   if (profiling_) ++profiled_runs_;
@@ -112,7 +120,7 @@ void Executor::run_thread(int thread) {
   for (std::size_t i = 0; i < segments.size(); ++i) {
     if (!failed_.load(std::memory_order_relaxed)) run_segment(i, thread);
     const bool alone = segments[i].participants == 1 && (i + 1 == segments.size() || segments[i + 1].participants == 1);
-    if (program_->threads > 1 && !alone) barrier_.wait();
+    if (team_ > 1 && !alone) barrier_.wait();
   }
 }
 
@@ -120,7 +128,7 @@ void Executor::run_segment(std::size_t index, int thread) {
   const ProgramSegment& segment = program_->segments[index];
   const auto strips = std::max<std::int64_t>(1, static_cast<std::int64_t>(segment.strip_views.size()));
   if (segment.share_images) {
-    for (std::int64_t image = thread; image < segment.images; image += program_->threads)
+    for (std::int64_t image = thread; image < segment.images; image += team_)
       for (std::int64_t strip = 0; strip < strips; ++strip)
         run_list(index, segment.threads.front(), image * strips + strip, thread);
     return;

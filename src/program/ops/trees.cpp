@@ -36,11 +36,14 @@ class TreesOp final : public RowOp {
   }
 
   void run(const StepContext& step) const override {
-    std::vector<std::int32_t> leaves(trees_.roots.size());
+    const std::span room(reinterpret_cast<double*>(step.scratch),
+                         static_cast<std::size_t>(reference::tree_room(trees_)));
+    const std::span leaves(reinterpret_cast<std::int32_t*>(room.data() + room.size()), trees_.roots.size());
+    float* sample = step.scratch + 2 * room.size() + leaves.size();
     for (std::int64_t n = step.row_begin; n < step.row_end; ++n) {
       const float* x = whole(step, in_) + n * features_;
-      find_leaves(tracks_missing_ ? with_missing(x, step.scratch) : x, leaves.data());
-      const std::vector<double> scores = reference::tree_scores(trees_, leaves);
+      find_leaves(tracks_missing_ ? with_missing(x, sample) : x, leaves.data());
+      const std::span<const double> scores = reference::tree_scores(trees_, leaves, room);
       const auto count = static_cast<std::int64_t>(scores.size());
       if (scores_ != kAbsent)
         std::transform(scores.begin(), scores.end(), whole(step, scores_) + n * count,
