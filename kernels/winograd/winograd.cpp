@@ -8,18 +8,22 @@ namespace {
 
 constinit const Kernel kTable[] = {
 #if defined(__x86_64__)
-    {"winograd_f32_4x4_avx512", Isa::avx512, convolve_avx512},
-    {"winograd_f32_4x4_avx2", Isa::avx2, convolve_avx2},
+    {"winograd_f32_4x4_avx512", Isa::avx512, 4, convolve_4x4_avx512},
+    {"winograd_f32_2x2_avx512", Isa::avx512, 2, convolve_2x2_avx512},
+    {"winograd_f32_4x4_avx2", Isa::avx2, 4, convolve_4x4_avx2},
+    {"winograd_f32_2x2_avx2", Isa::avx2, 2, convolve_2x2_avx2},
 #endif
-    {"winograd_f32_4x4_baseline", Isa::baseline, convolve_baseline},
+    {"winograd_f32_4x4_baseline", Isa::baseline, 4, convolve_4x4_baseline},
+    {"winograd_f32_2x2_baseline", Isa::baseline, 2, convolve_2x2_baseline},
 };
 
-constexpr std::size_t kPanel = 16;
 constexpr std::size_t kTaps = 3;
+constexpr std::size_t kMostInputs = 6;
 constexpr double kRoot2 = 1.4142135623730950488;
+using FilterTransform = double[kTaps];
 
-// Row i evaluates a filter at point i: 0, 1 / sqrt 2, -1 / sqrt 2, sqrt 2, -sqrt 2, infinity, scaled.
-constexpr double kFilterTransform[kInputTile][kTaps] = {
+// Row i evaluates a filter at point i, scaled: 0, 1 / sqrt 2, -1 / sqrt 2, sqrt 2, -sqrt 2, infinity.
+constexpr FilterTransform kFourByFour[] = {
     {1, 0, 0},
     {-2.0 / 3, -kRoot2 / 3, -1.0 / 3},
     {-2.0 / 3, kRoot2 / 3, -1.0 / 3},
@@ -27,23 +31,27 @@ constexpr double kFilterTransform[kInputTile][kTaps] = {
     {1.0 / 6, -kRoot2 / 6, 1.0 / 3},
     {0, 0, 1},
 };
+// The points 0, 1, -1, infinity.
+constexpr FilterTransform kTwoByTwo[] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
 
-/// result[i][j] = G filter G^T.
-void transform_filter(const float* filter, float result[kInputTile][kInputTile]) {
-  double half[kInputTile][kTaps];
-  for (std::size_t i = 0; i < kInputTile; ++i) {
+/// result[i * side + j] = G filter G^T.
+void transform_filter(std::size_t tile, const float* filter, float* result) {
+  const FilterTransform* transform = tile == 4 ? kFourByFour : kTwoByTwo;
+  const std::size_t side = tile + 2;
+  double half[kMostInputs][kTaps];
+  for (std::size_t i = 0; i < side; ++i) {
     for (std::size_t j = 0; j < kTaps; ++j) {
       half[i][j] = 0;
       for (std::size_t t = 0; t < kTaps; ++t) {
-        half[i][j] += kFilterTransform[i][t] * static_cast<double>(filter[t * kTaps + j]);
+        half[i][j] += transform[i][t] * static_cast<double>(filter[t * kTaps + j]);
       }
     }
   }
-  for (std::size_t i = 0; i < kInputTile; ++i) {
-    for (std::size_t j = 0; j < kInputTile; ++j) {
+  for (std::size_t i = 0; i < side; ++i) {
+    for (std::size_t j = 0; j < side; ++j) {
       double sum = 0;
-      for (std::size_t t = 0; t < kTaps; ++t) sum += half[i][t] * kFilterTransform[j][t];
-      result[i][j] = static_cast<float>(sum);
+      for (std::size_t t = 0; t < kTaps; ++t) sum += half[i][t] * transform[j][t];
+      result[i * side + j] = static_cast<float>(sum);
     }
   }
 }
@@ -52,33 +60,31 @@ void transform_filter(const float* filter, float result[kInputTile][kInputTile])
 
 std::span<const Kernel> table() noexcept { return kTable; }
 
-const Kernel& select(Isa isa) noexcept {
+const Kernel& select(Isa isa, std::size_t tile) noexcept {
   const Kernel* kernel = kTable;
-  while (kernel->isa > isa) ++kernel;
+  while (kernel->isa > isa || kernel->tile != tile) ++kernel;
   return *kernel;
 }
 
-std::size_t packed_floats(std::size_t channels_in, std::size_t channels_out) noexcept {
-  return kMatrices * channels_in * ((channels_out + kPanel - 1) / kPanel * kPanel);
+std::size_t packed_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept {
+  return matrices_of(tile) * channels_in * round_to_lines(channels_out);
 }
 
-void pack(const float* weights, std::size_t channels_in, std::size_t channels_out, float* packed) noexcept {
-  const std::size_t padded = (channels_out + kPanel - 1) / kPanel * kPanel;
+void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t channels_out,
+          float* packed) noexcept {
+  const std::size_t padded = round_to_lines(channels_out);
   for (std::size_t co = 0; co < padded; ++co) {
     for (std::size_t ci = 0; ci < channels_in; ++ci) {
-      float u[kInputTile][kInputTile] = {};
-      if (co < channels_out) transform_filter(weights + (co * channels_in + ci) * kTaps * kTaps, u);
-      float* to = packed + (co / kPanel * channels_in + ci) * kPanel + co % kPanel;
-      for (std::size_t matrix = 0; matrix < kMatrices; ++matrix) {
-        to[matrix * channels_in * padded] = u[matrix / kInputTile][matrix % kInputTile];
-      }
+      float u[kMostInputs * kMostInputs] = {};
+      if (co < channels_out) transform_filter(tile, weights + (co * channels_in + ci) * kTaps * kTaps, u);
+      float* to = packed + (co / kLine * channels_in + ci) * kLine + co % kLine;
+      for (std::size_t m = 0; m < matrices_of(tile); ++m) to[m * channels_in * padded] = u[m];
     }
   }
 }
 
-std::size_t workspace_floats(std::size_t channels_in, std::size_t channels_out) noexcept {
-  const std::size_t tiles = block_tiles(channels_in, channels_out);
-  return kMatrices * (planes_of(channels_in, tiles).plane + planes_of(channels_out, tiles).plane);
+std::size_t workspace_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept {
+  return layout_of(tile, channels_in, channels_out).floats();
 }
 
 }  // namespace colonnade::kernels::winograd
