@@ -6,7 +6,9 @@ Weights are made inside the graph, so that files stay small: sin(range * step + 
 activations in range. Constant folding turns them into plain weights when a model is loaded.
 
   make_models.py                 writes models/embedded/{mobilenet,unet}.onnx
-  make_models.py --out DIR NAME  writes one network: six16_1080p, conv64_56, inverted_residual, resnet_block
+  make_models.py --out DIR NAME  writes one part of a network: inverted_residual, resnet_block
+
+The usual networks, with plain weights, come from networks.py.
 """
 import argparse
 import math
@@ -120,16 +122,6 @@ def unet(path):
     net.save(path, [("image", ["batch", 3, 256, 256])], [("mask", ["batch", 1, 256, 256])])
 
 
-def six16_1080p(path):
-    """Six 3x3 layers, 3-16-16-16-16-16-3 channels, 1080x1920."""
-    net = Net("six16_1080p")
-    x = "image"
-    for a, b in [(3, 16), (16, 16), (16, 16), (16, 16), (16, 16)]:
-        x = net.relu(net.conv(x, a, b, 3))
-    net.finish(net.conv(x, 16, 3, 3), "restored")
-    net.save(path, [("image", [1, 3, 1080, 1920])], [("restored", [1, 3, 1080, 1920])])
-
-
 def inverted_residual_block(path):
     """One inverted residual block, 32-192-32 channels, 180x320."""
     net = Net("inverted_residual")
@@ -148,8 +140,8 @@ def resnet_block(path):
     net.save(path, [("x", [1, 64, 56, 56])], [("y", [1, 64, 56, 56])])
 
 
-NETWORKS = {"six16_1080p": six16_1080p, "inverted_residual": inverted_residual_block, "resnet_block": resnet_block,
-            "mobilenet": mobilenet, "unet": unet}
+NETWORKS = {"inverted_residual": inverted_residual_block, "resnet_block": resnet_block, "mobilenet": mobilenet,
+            "unet": unet}
 
 
 def main():

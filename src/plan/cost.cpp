@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/shift_add/shift_add.hpp"
 #include "kernels/winograd/winograd.hpp"
 
 namespace colonnade {
@@ -29,6 +30,11 @@ double efficiency_of(const Graph& graph, const Node& node, Family family) {
       const std::int64_t channels = graph.value(node.inputs[0]).type.static_shape()[3];
       return channels >= 48 ? 2.3 : channels >= 24 ? 1.8 : 1.4;
     }
+    case Family::kn2row: {  // shares of useful lanes
+      const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
+      return 0.85 * static_cast<double>(weight[0] * weight[3]) /
+             static_cast<double>(kn2row_products(weight[3], weight[0]));
+    }
     case Family::depthwise: return 0.4;
     case Family::pool: return 0.2;
     case Family::unary:
@@ -46,6 +52,10 @@ std::int64_t weights_bytes_of(const Graph& graph, const Node& node, Family famil
     return floats(
         kernels::winograd::packed_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
   }
+  if (family == Family::kn2row) {
+    const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
+    return weight[1] * weight[2] * floats(1) * kn2row_products(weight[3], weight[0]);
+  }
   if (family == Family::conv || family == Family::matmul || family == Family::conv_transpose ||
       family == Family::depthwise)
     return bytes_of(graph.value(node.inputs[1]));
@@ -58,6 +68,12 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, Family famil
     return static_cast<std::int64_t>(
         sizeof(float) *
         kernels::winograd::workspace_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
+  }
+  if (family == Family::kn2row) {
+    const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
+    const std::int64_t width = graph.value(node.inputs[0]).type.static_shape()[2];
+    return (width * kn2row_products(weight[3], weight[0]) + static_cast<std::int64_t>(kernels::shift_add::kReadPast)) *
+           static_cast<std::int64_t>(sizeof(float));
   }
   if (family == Family::instance_norm)
     return 2 * graph.value(node.inputs[0]).type.static_shape().back() * static_cast<std::int64_t>(sizeof(float));

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/checked.hpp"
+#include "kernels/gemm/gemm.hpp"
 
 namespace colonnade {
 namespace {
@@ -13,6 +14,8 @@ constexpr std::int64_t kWinogradTile = 4;
 constexpr std::int64_t kWinogradMinInputs = 16;
 constexpr std::int64_t kWinogradMinOutputs = 2;
 constexpr std::int64_t kWinogradMinTiles = 9;
+constexpr std::int64_t kKn2rowMinInputs = 8;
+constexpr std::int64_t kPanel = static_cast<std::int64_t>(kernels::gemm::kPanel);
 
 KernelChoice island(std::string reason) { return {Family::island, std::move(reason), 1}; }
 KernelChoice rows(Family family, std::int64_t granularity = 1) { return {family, {}, granularity}; }
@@ -106,12 +109,23 @@ bool is_winograd(const Conv& conv, const Context& context) {
   return tiles >= kWinogradMinTiles && context.shape(0)[3] >= kWinogradMinInputs && out[3] >= kWinogradMinOutputs;
 }
 
+/// Few output channels would leave most lanes of a panel idle: other taps of the kernel's row fill them. Against
+/// Winograd it needs one panel to win.
+bool is_kn2row(const Conv& conv, const Context& context, bool winograd) {
+  const std::int64_t channels_out = context.output_shape()[3], kernel_w = conv.kernel[1];
+  if (conv.groups != 1 || conv.strides[1] != 1 || context.shape(0)[3] < kKn2rowMinInputs) return false;
+  const std::int64_t products = kn2row_products(kernel_w, channels_out);
+  return winograd ? products <= kPanel : 2 * products <= kernel_w * round_up(channels_out, kPanel);
+}
+
 KernelChoice choose(const Conv& conv, const Context& context) {
   if (context.shape(0).size() != 4) return island("only two spatial axes have a kernel");
   if (!context.constant(1) || !context.constant_or_absent(2)) return island("weights are not constant");
   const std::int64_t channels_in = context.shape(0)[3], channels_out = context.output_shape()[3];
   if (conv.groups > 1 && conv.groups == channels_in && channels_out == channels_in) return rows(Family::depthwise);
-  return is_winograd(conv, context) ? rows(Family::winograd, kWinogradTile) : rows(Family::conv);
+  const bool winograd = is_winograd(conv, context);
+  if (is_kn2row(conv, context, winograd)) return rows(Family::kn2row);
+  return winograd ? rows(Family::winograd, kWinogradTile) : rows(Family::conv);
 }
 
 KernelChoice choose(const ConvTranspose& conv, const Context& context) {
@@ -241,33 +255,17 @@ bool is_float_tensor(const Value& value) { return value.type.dtype == DType::f32
 }  // namespace
 
 std::string_view name_of(Family family) {
-  constexpr std::string_view kNames[] = {"island",
-                                         "view",
-                                         "conv",
-                                         "winograd",
-                                         "depthwise",
-                                         "conv_transpose",
-                                         "matmul",
-                                         "pool",
-                                         "unary",
-                                         "binary",
-                                         "softmax",
-                                         "layer_norm",
-                                         "lrn",
-                                         "reduce_width",
-                                         "resize",
-                                         "to_channels_last",
-                                         "to_channels_first",
-                                         "concat",
-                                         "slice",
-                                         "pad",
-                                         "depth_to_space",
-                                         "space_to_depth",
-                                         "reduce",
-                                         "instance_norm",
-                                         "swap_axes",
-                                         "concat_outer"};
+  constexpr std::string_view kNames[] = {
+      "island",         "view",      "conv",         "winograd",       "kn2row",           "depthwise",
+      "conv_transpose", "matmul",    "pool",         "unary",          "binary",           "softmax",
+      "layer_norm",     "lrn",       "reduce_width", "resize",         "to_channels_last", "to_channels_first",
+      "concat",         "slice",     "pad",          "depth_to_space", "space_to_depth",   "reduce",
+      "instance_norm",  "swap_axes", "concat_outer"};
   return kNames[static_cast<std::size_t>(family)];
+}
+
+std::int64_t kn2row_products(std::int64_t kernel_w, std::int64_t channels_out) {
+  return round_up(kernel_w * channels_out, kPanel);
 }
 
 std::optional<Operand> operand_of(const Shape& shape, const Shape& output) {

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares Colonnade with its peers on this machine: ./dev peers [MODEL...].
+
+Every engine runs each model in a process of its own. The processes of one model are alive together, pinned to the same
+cores, all but one stopped; rounds of short slices go from engine to engine, so that whatever the machine does meanwhile
+happens to all of them. Rows are kept in build/peers/rows.jsonl; a model whose rows are complete is not measured again.
+"""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import sys
+
+import environment
+import report
+from environment import HOME, ROOT, Refused
+from report import PEERS
+from rows import RowStore
+
+OTHERS = ("openvino", "deepsparse")
+SCHEDULES = ("colonnade:columns", "colonnade:layers")
+
+
+def physical_cores() -> list[int]:
+    """One processor a core, of those that this process may use."""
+    seen, cores = set(), []
+    for cpu in sorted(os.sched_getaffinity(0)):
+        try:
+            siblings = pathlib.Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list").read_text()
+        except OSError:
+            siblings = str(cpu)
+        if siblings not in seen:
+            seen.add(siblings)
+            cores.append(cpu)
+    return cores
+
+
+def numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def shape_override(text: str) -> tuple[str, list[int]]:
+    """[NAME:]1x3x224x224; without a name it holds for every input."""
+    name, _, dims = text.rpartition(":")
+    return name, [int(dim) for dim in dims.split("x")]
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="./dev peers", description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("models", nargs="*", metavar="MODEL",
+                        help="names of models/networks.py, ONNX files or folders (default: all networks)")
+    parser.add_argument("--list", action="store_true", help="print the names of networks and engines")
+    parser.add_argument("--engines", type=lambda text: text.split(","), default=["colonnade", *PEERS, *OTHERS],
+                        help="comma separated (default: all)")
+    parser.add_argument("--schedules", action="store_true", help="also Colonnade with --schedule=columns and layers")
+    parser.add_argument("--threads", type=numbers, help="comma separated (default: 1 and the number of cores)")
+    parser.add_argument("--cores", type=numbers, help="processors to pin to (default: the first two physical cores)")
+    parser.add_argument("--rounds", type=int, default=5, help="slices an engine and model (default: 5)")
+    parser.add_argument("--slice", type=float, default=0.4, help="seconds a slice (default: 0.4)")
+    parser.add_argument("--timeout", type=float, default=180, help="seconds until a silent engine is given up")
+    parser.add_argument("--shape", type=shape_override, action="append", default=[], metavar="[INPUT:]DIMS",
+                        help="shape of an input whose dimensions are open, as 1x3x224x224")
+    parser.add_argument("--fresh", action="store_true", help="measure again what was measured before")
+    parser.add_argument("--fastest", action="store_true",
+                        help="report the fastest run instead of the median, for a look on a machine that is busy")
+    parser.add_argument("--report-only", action="store_true", help="measure nothing, report the kept rows")
+    parser.add_argument("--out", type=pathlib.Path, default=HOME / "report", help="folder of the report")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release", help="build of Colonnade")
+    parsed = parser.parse_args(arguments)
+    parsed.cores = parsed.cores or physical_cores()[:2]
+    parsed.threads = parsed.threads or sorted({1, len(parsed.cores)})
+    if max(parsed.threads) > len(parsed.cores):
+        parser.error(f"{max(parsed.threads)} threads on {len(parsed.cores)} cores")
+    known = {"colonnade", *PEERS, *OTHERS, *SCHEDULES}
+    if parsed.schedules:
+        parsed.engines += [engine for engine in SCHEDULES if engine not in parsed.engines]
+    if not known.issuperset(parsed.engines):
+        parser.error(f"engines are {', '.join(sorted(known))}")
+    return parsed
+
+
+def main() -> int:
+    arguments = parse(sys.argv[1:])
+    try:
+        python = environment.main_environment()
+        if pathlib.Path(sys.prefix).resolve() != (HOME / "venv").resolve():
+            os.execv(python, [str(python), *sys.argv])
+        if arguments.list:
+            print("networks:", *environment.networks())
+            print("engines:", "colonnade", *PEERS, *OTHERS, *SCHEDULES)
+            return 0
+        import measure
+
+        files = environment.find_models(arguments.models)
+        store = RowStore(HOME / "rows.jsonl")
+        campaign = measure.Campaign(arguments, store)
+        for file in files:
+            campaign.measure_model(file)
+        rows = campaign.rows
+        if not rows:
+            raise Refused("nothing was measured")
+        campaign.machine["statistic"] = "fastest" if arguments.fastest else "median"
+        if arguments.fastest:
+            rows = [dataclasses.replace(row, ms=row.best_ms) for row in rows]
+        print(report.terminal(rows, campaign.machine["statistic"]))
+        report.write(rows, arguments.out, campaign.machine)
+        print(f"report: {arguments.out}/report.md")
+        return 0
+    except Refused as error:
+        print(f"peers: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("peers: stopped; the finished rows are kept", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
