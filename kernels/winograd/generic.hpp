@@ -176,7 +176,7 @@ inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, co
     const std::size_t begin = panel * kPanelFloats;
     multiply_rows({matrices_of(F::kTile), inputs, static_cast<std::ptrdiff_t>(layout.inputs.stride),
                    layout.inputs.plane, a.weights + begin * a.channels_in, a.channels_in * kPanelFloats,
-                   panels * a.channels_in * kPanelFloats, a.channels_in, sums,
+                   round_to_lines(a.channels_packed) * a.channels_in, a.channels_in, sums,
                    static_cast<std::ptrdiff_t>(planes.stride), planes.plane},
                   count, taken);
     const std::size_t end = begin + taken * kPanelFloats;

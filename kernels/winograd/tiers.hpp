@@ -13,8 +13,9 @@ void convolve_4x4_baseline(const Args& args) noexcept;
 void convolve_4x4_avx2(const Args& args) noexcept;
 void convolve_4x4_avx512(const Args& args) noexcept;
 
-inline constexpr std::size_t kLine = 16;          // floats of a cache line
-inline constexpr std::size_t kBlockFloats = 64;   // most output channels that are multiplied and transformed together
+inline constexpr std::size_t kLine = 16;         // floats of a cache line
+inline constexpr std::size_t kBlockFloats = 64;  // most output channels that are multiplied and transformed together
+inline constexpr std::size_t kFewestTiles = 12;
 inline constexpr std::size_t kMostTiles = 24;
 
 constexpr std::size_t round_to_lines(std::size_t channels) { return (channels + kLine - 1) / kLine * kLine; }
@@ -32,18 +33,13 @@ constexpr Planes planes_of(std::size_t channels, std::size_t tiles) {
   return {lines * kLine, (lines * tiles | 1) * kLine};
 }
 
-/// Tiles that pass together: what they take in the workspace stays in the second-level cache, or, where that leaves
-/// enough tiles, in the first.
+/// Tiles that pass together: what they take in the workspace stays in the second-level cache. The more, the less often
+/// the weights pass.
 constexpr std::size_t block_tiles(std::size_t tile, std::size_t channels_in, std::size_t channels_out) {
-#ifdef FORCE_TILES
-  (void)tile;(void)channels_in;(void)channels_out;
-  return FORCE_TILES;
-#else
   constexpr std::size_t kBudgetFloats = 768 * 1024 / sizeof(float);
   const std::size_t out = channels_out < kBlockFloats ? channels_out : kBlockFloats;
   const std::size_t fitting = kBudgetFloats / (matrices_of(tile) * (channels_in + out));
-  return fitting >= kMostTiles ? kMostTiles : fitting >= 12 ? fitting : 12;
-#endif
+  return fitting > kMostTiles ? kMostTiles : fitting < kFewestTiles ? kFewestTiles : fitting;
 }
 
 /// The workspace: an input tile whose pixels lie partly outside, the transformed inputs, the products of a block.

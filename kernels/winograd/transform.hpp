@@ -183,8 +183,8 @@ struct OutputTile {
 };
 
 template <class F, class Function>
-[[gnu::always_inline]] inline void write_pixel(const OutputTile<F>& tile, const Function& function, Vec x, std::size_t row,
-                                               std::size_t column, std::size_t c, std::size_t lanes) {
+[[gnu::always_inline]] inline void write_pixel(const OutputTile<F>& tile, const Function& function, Vec x,
+                                               std::size_t row, std::size_t column, std::size_t c, std::size_t lanes) {
   const bool whole = lanes >= Vec::kLanes;
   const auto channel = static_cast<std::ptrdiff_t>(c);
   const auto at = static_cast<std::ptrdiff_t>(column);

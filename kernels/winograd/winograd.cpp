@@ -70,17 +70,34 @@ std::size_t packed_floats(std::size_t tile, std::size_t channels_in, std::size_t
   return matrices_of(tile) * channels_in * round_to_lines(channels_out);
 }
 
-void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t channels_out,
-          float* packed) noexcept {
-  const std::size_t padded = round_to_lines(channels_out);
-  for (std::size_t co = 0; co < padded; ++co) {
+void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t channels_out, std::size_t first,
+          std::size_t count, float* packed) noexcept {
+  const std::size_t end = first + count;
+  const std::size_t padded = end == channels_out ? round_to_lines(end) : end;
+  const std::size_t plane = channels_in * round_to_lines(channels_out);
+  for (std::size_t co = first; co < padded; ++co) {
     for (std::size_t ci = 0; ci < channels_in; ++ci) {
       float u[kMostInputs * kMostInputs] = {};
-      if (co < channels_out) transform_filter(tile, weights + (co * channels_in + ci) * kTaps * kTaps, u);
+      if (co < end) transform_filter(tile, weights + ((co - first) * channels_in + ci) * kTaps * kTaps, u);
       float* to = packed + (co / kLine * channels_in + ci) * kLine + co % kLine;
-      for (std::size_t m = 0; m < matrices_of(tile); ++m) to[m * channels_in * padded] = u[m];
+      for (std::size_t m = 0; m < matrices_of(tile); ++m) to[m * plane] = u[m];
     }
   }
+}
+
+Work work(std::size_t tile, std::size_t rows, std::size_t width, std::size_t channels_in,
+          std::size_t channels_out) noexcept {
+  // Operations on a tile of one channel, as transform.hpp writes them; outputs with bias and activation.
+  const double input_operations = tile == 4 ? 12 * 14 : 8 * 4;
+  const double output_operations = tile == 4 ? 10 * 12 + 2 * 16 : 6 * 4 + 2 * 4;
+  const std::size_t tiles = ((rows + tile - 1) / tile) * ((width + tile - 1) / tile);
+  const std::size_t most = block_tiles(tile, channels_in, channels_out);
+  const auto inputs = static_cast<double>(round_to_lines(channels_in));
+  const auto outputs = static_cast<double>(round_to_lines(channels_out));
+  const auto count = static_cast<double>(tiles);
+  const auto weights = static_cast<double>(packed_floats(tile, channels_in, channels_out));
+  return {2 * count * weights, 2 * count * (input_operations * inputs + output_operations * outputs),
+          weights * static_cast<double>((tiles + most - 1) / most)};
 }
 
 std::size_t workspace_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 3x3 convolution, stride 1, dilation 1, by Winograd's minimal filtering F(4x4, 3x3) or F(2x2, 3x3) (Lavin and Gray, "Fast Algorithms
-// for Convolutional Neural Networks", 2015) with the points 0, +-sqrt 2, +-1/sqrt 2, infinity (Barabasz et al., "Error
-// Analysis and Improving the Accuracy of Winograd Convolution", 2018). fp32, channels-last.
+// 3x3 convolution, stride 1, dilation 1, by Winograd's minimal filtering F(4x4, 3x3) or F(2x2, 3x3) (Lavin and Gray,
+// "Fast Algorithms for Convolutional Neural Networks", 2015) with the points 0, +-sqrt 2, +-1/sqrt 2, infinity
+// (Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution", 2018). fp32, channels-last.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,19 @@ constexpr std::size_t matrices_of(std::size_t tile) { return (tile + 2) * (tile 
 
 /// Floats of transformed weights: a matrix of channels_in x channels_out for each product, packed as gemm::pack does.
 std::size_t packed_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept;
-/// Transforms weights [channels_out][channels_in][3][3] in double precision and packs them.
-void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t channels_out,
-          float* packed) noexcept;
+/// Transforms and packs output channels [first, first + count), given as [count][channels_in][3][3], in double
+/// precision. Ranges start at multiples of gemm::kPanel.
+void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t channels_out, std::size_t first,
+          std::size_t count, float* packed) noexcept;
+
+/// What a convolution of one image takes: a pure function of the shapes, for whoever weighs one tile against another.
+struct Work {
+  double multiply_flop = 0;   ///< of the matrix products, with the tiles and panels that stick out
+  double transform_flop = 0;  ///< two for each operation on a lane, so that both kinds have the same peak
+  double weights_read = 0;    ///< floats: all weights pass once for each block of tiles
+};
+Work work(std::size_t tile, std::size_t rows, std::size_t width, std::size_t channels_in,
+          std::size_t channels_out) noexcept;
 
 /// A number of tile rows: `tile` output rows each, over the whole width.
 ///
@@ -45,8 +55,9 @@ struct Args {
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;
   std::ptrdiff_t residual_pixel_stride = 0;
-  const float* weights = nullptr;
-  const float* bias = nullptr;  ///< channels_out values, or null
+  const float* weights = nullptr;   ///< of the first output channel of the call, a multiple of gemm::kPanel
+  std::size_t channels_packed = 0;  ///< output channels that the weights were packed with
+  const float* bias = nullptr;      ///< channels_out values, or null
   Epilogue epilogue;
   float* workspace = nullptr;
 };

@@ -20,16 +20,38 @@ constexpr double kUsableL3 = 0.4;
 constexpr double kOverlap = 0.5;
 constexpr double kWholeOverlap = 0.7;
 constexpr double kWeightOverlap = 0.3;
+// Shares of the arithmetic peak that the two parts of Winograd reach.
+constexpr double kMultiplyShare = 0.85;
+constexpr double kTransformShare = 0.4;
 
-double efficiency_of(const Graph& graph, const Node& node, Family family) {
-  switch (family) {
+/// The tile and the channels of one group of a Winograd convolution.
+struct WinogradSizes {
+  std::size_t tile, channels_in, channels_out, groups;
+};
+WinogradSizes winograd_sizes(const Graph& graph, const Node& node, const KernelChoice& choice) {
+  const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
+  const auto groups = static_cast<std::size_t>(std::get<Conv>(node.op).groups);
+  return {static_cast<std::size_t>(choice.row_granularity), static_cast<std::size_t>(weight[1]),
+          static_cast<std::size_t>(weight[0]) / groups, groups};
+}
+
+/// Products and transforms at their own shares of the peak, as a share for the direct sum's operations.
+double winograd_efficiency(const Graph& graph, const Node& node, const KernelChoice& choice) {
+  const auto [tile, channels_in, channels_out, groups] = winograd_sizes(graph, node, choice);
+  const Shape& out = graph.value(node.outputs[0]).type.static_shape();
+  const kernels::winograd::Work work = kernels::winograd::work(
+      tile, static_cast<std::size_t>(out[1]), static_cast<std::size_t>(out[2]), channels_in, channels_out);
+  const double flop = static_cast<double>(out[0]) * static_cast<double>(groups) *
+                      (work.multiply_flop / kMultiplyShare + work.transform_flop / kTransformShare);
+  return flop_of(graph, node) / flop;
+}
+
+double efficiency_of(const Graph& graph, const Node& node, const KernelChoice& choice) {
+  switch (choice.family) {
     case Family::conv:
     case Family::matmul:
     case Family::conv_transpose: return 0.85;
-    case Family::winograd: {
-      const std::int64_t channels = graph.value(node.inputs[0]).type.static_shape()[3];
-      return channels >= 48 ? 2.3 : channels >= 24 ? 1.8 : 1.4;
-    }
+    case Family::winograd: return winograd_efficiency(graph, node, choice);
     case Family::kn2row: {  // shares of useful lanes
       const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
       return 0.85 * static_cast<double>(weight[0] * weight[3]) /
@@ -45,12 +67,12 @@ double efficiency_of(const Graph& graph, const Node& node, Family family) {
   }
 }
 
-std::int64_t weights_bytes_of(const Graph& graph, const Node& node, Family family) {
+std::int64_t weights_bytes_of(const Graph& graph, const Node& node, const KernelChoice& choice) {
+  const Family family = choice.family;
   const auto floats = [](std::size_t count) { return static_cast<std::int64_t>(count * sizeof(float)); };
   if (family == Family::winograd) {
-    const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-    return floats(
-        kernels::winograd::packed_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
+    const auto [tile, channels_in, channels_out, groups] = winograd_sizes(graph, node, choice);
+    return floats(groups * kernels::winograd::packed_floats(tile, channels_in, channels_out));
   }
   if (family == Family::kn2row) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
@@ -62,12 +84,12 @@ std::int64_t weights_bytes_of(const Graph& graph, const Node& node, Family famil
   return 0;
 }
 
-std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, Family family) {
+std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, const KernelChoice& choice) {
+  const Family family = choice.family;
   if (family == Family::winograd) {
-    const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
+    const WinogradSizes sizes = winograd_sizes(graph, node, choice);
     return static_cast<std::int64_t>(
-        sizeof(float) *
-        kernels::winograd::workspace_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
+        sizeof(float) * kernels::winograd::workspace_floats(sizes.tile, sizes.channels_in, sizes.channels_out));
   }
   if (family == Family::kn2row) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
@@ -86,9 +108,8 @@ std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoi
   std::vector<NodeWork> work(graph.nodes.size());
   for (std::size_t i = 0; i < work.size(); ++i) {
     const Node& node = graph.nodes[i];
-    const Family family = choices[i].family;
-    work[i] = {flop_of(graph, node), efficiency_of(graph, node, family), weights_bytes_of(graph, node, family),
-               scratch_bytes_of(graph, node, family)};
+    work[i] = {flop_of(graph, node), efficiency_of(graph, node, choices[i]), weights_bytes_of(graph, node, choices[i]),
+               scratch_bytes_of(graph, node, choices[i])};
   }
   return work;
 }

@@ -45,12 +45,14 @@ bool plan_channels(const PlanContext& context, SegmentPlan& segment, int threads
   const auto i = static_cast<std::size_t>(segment.nodes.front());
   const Node& node = context.graph.nodes[i];
   const Family family = context.choices[i].family;
-  if (family == Family::conv ? std::get<Conv>(node.op).groups != 1 : family != Family::matmul) return false;
+  const bool convolution = family == Family::conv || family == Family::winograd;
+  if (convolution ? std::get<Conv>(node.op).groups != 1 : family != Family::matmul) return false;
   const std::int64_t channels = context.graph.value(node.outputs[0]).type.static_shape().back();
   const std::int64_t panels = ceil_div(channels, kPanel);
   const std::int64_t input_bytes = bytes_of(context.graph.value(node.inputs[0]));
-  const bool few_rows = context.rows[i].rows < 2 * threads;
-  if (panels < threads || (!few_rows && context.work[i].weights_bytes < 4 * input_bytes)) return false;
+  const std::int64_t weights_bytes = bytes_of(context.graph.value(node.inputs[1]));
+  const bool few_rows = context.rows[i].rows < 2 * threads * context.choices[i].row_granularity;
+  if (panels < threads || (!few_rows && weights_bytes < 4 * input_bytes)) return false;
   const ChunkGroup group{{0}, channels, ceil_div(panels, threads) * kPanel};
   segment.sharing = Sharing::channels;
   segment.chunk_groups = {ChunkGroup{{segment.nodes.front()}, channels, group.chunk_channels}};
