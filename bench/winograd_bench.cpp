@@ -50,7 +50,7 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s) {
   args.width_in = args.width_out = s.width;
   args.pad_left = 1;
   args.channels_in = s.channels_in;
-  args.channels_out = args.channels_packed = s.channels_out;
+  args.channels_out = s.channels_out;
   args.in_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_in);
   args.out_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_out);
   args.weights = weights.data();

@@ -164,6 +164,8 @@ inline void write_outputs(const Args& a, Walk<F> at, std::size_t count, const Ou
 /// products over the inputs, which keeps few channels in the first-level cache.
 template <class F>
 inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, const Layout& layout) {
+  constexpr std::size_t kMatrices = matrices_of(F::kTile);
+  const std::size_t matrix = a.channels_in * kPanelFloats;
   const std::size_t panels = (a.channels_out + kPanelFloats - 1) / kPanelFloats;
   const bool over = panels <= kTilePanels && a.channels_out <= layout.inputs.stride;
   float* inputs = a.workspace + layout.inputs_at;
@@ -174,9 +176,8 @@ inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, co
     const std::size_t blocks = (left + kTilePanels - 1) / kTilePanels;
     const std::size_t taken = (left + blocks - 1) / blocks;
     const std::size_t begin = panel * kPanelFloats;
-    multiply_rows({matrices_of(F::kTile), inputs, static_cast<std::ptrdiff_t>(layout.inputs.stride),
-                   layout.inputs.plane, a.weights + begin * a.channels_in, a.channels_in * kPanelFloats,
-                   round_to_lines(a.channels_packed) * a.channels_in, a.channels_in, sums,
+    multiply_rows({kMatrices, inputs, static_cast<std::ptrdiff_t>(layout.inputs.stride), layout.inputs.plane,
+                   a.weights + panel * kMatrices * matrix, kMatrices * matrix, matrix, a.channels_in, sums,
                    static_cast<std::ptrdiff_t>(planes.stride), planes.plane},
                   count, taken);
     const std::size_t end = begin + taken * kPanelFloats;

@@ -74,13 +74,12 @@ void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::
           std::size_t count, float* packed) noexcept {
   const std::size_t end = first + count;
   const std::size_t padded = end == channels_out ? round_to_lines(end) : end;
-  const std::size_t plane = channels_in * round_to_lines(channels_out);
   for (std::size_t co = first; co < padded; ++co) {
     for (std::size_t ci = 0; ci < channels_in; ++ci) {
       float u[kMostInputs * kMostInputs] = {};
       if (co < end) transform_filter(tile, weights + ((co - first) * channels_in + ci) * kTaps * kTaps, u);
-      float* to = packed + (co / kLine * channels_in + ci) * kLine + co % kLine;
-      for (std::size_t m = 0; m < matrices_of(tile); ++m) to[m * plane] = u[m];
+      float* to = packed + (co / kLine * matrices_of(tile) * channels_in + ci) * kLine + co % kLine;
+      for (std::size_t m = 0; m < matrices_of(tile); ++m) to[m * channels_in * kLine] = u[m];
     }
   }
 }

@@ -18,7 +18,8 @@ inline constexpr std::size_t kTiles[] = {4, 2};
 /// Products of a tile: the square of its input rows.
 constexpr std::size_t matrices_of(std::size_t tile) { return (tile + 2) * (tile + 2); }
 
-/// Floats of transformed weights: a matrix of channels_in x channels_out for each product, packed as gemm::pack does.
+/// Floats of transformed weights: for each panel of gemm::kPanel output channels a matrix [channels_in][kPanel] for
+/// each product. A block of panels is so read from front to back.
 std::size_t packed_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept;
 /// Transforms and packs output channels [first, first + count), given as [count][channels_in][3][3], in double
 /// precision. Ranges start at multiples of gemm::kPanel.
@@ -55,9 +56,8 @@ struct Args {
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;
   std::ptrdiff_t residual_pixel_stride = 0;
-  const float* weights = nullptr;   ///< of the first output channel of the call, a multiple of gemm::kPanel
-  std::size_t channels_packed = 0;  ///< output channels that the weights were packed with
-  const float* bias = nullptr;      ///< channels_out values, or null
+  const float* weights = nullptr;  ///< packed, from the first output channel of the call on
+  const float* bias = nullptr;     ///< channels_out values, or null
   Epilogue epilogue;
   float* workspace = nullptr;
 };

@@ -45,7 +45,7 @@ struct WinogradCase {
     a.width_out = s.width_out();
     a.pad_left = s.pad;
     a.channels_in = s.channels_in;
-    a.channels_out = a.channels_packed = s.channels_out;
+    a.channels_out = s.channels_out;
     a.in_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_in + s.in_gap);
     a.out_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_out + s.out_gap);
     a.residual_pixel_stride = a.out_pixel_stride;
@@ -256,7 +256,7 @@ TEST(Winograd, SameBitsInRangesOfChannels) {
         if (row != nullptr) row += begin;
       }
       args.channels_out = end - begin;
-      args.weights += begin * 21;
+      args.weights += kernels::winograd::packed_floats(kernel.tile, 21, begin);
       args.bias += begin;
       kernel.run(args);
     }

@@ -71,12 +71,13 @@ class WinogradOp final : public RowOp {
     args.width_out = static_cast<std::size_t>(row_window.width_out);
     args.pad_left = static_cast<std::size_t>(row_window.pad_left);
     args.channels_in = static_cast<std::size_t>(in_shape_.channels) / groups_;
-    args.channels_packed = static_cast<std::size_t>(out_shape_.channels) / groups_;
-    args.channels_out = step.chunk < 0 ? args.channels_packed : static_cast<std::size_t>(chunks_.size(step.chunk));
+    args.channels_out =
+        static_cast<std::size_t>(step.chunk < 0 ? out_shape_.channels : chunks_.size(step.chunk)) / groups_;
     args.in_pixel_stride = in.pixel_stride();
     args.out_pixel_stride = out.pixel_stride();
     args.residual_pixel_stride = out_shape_.channels;
-    args.weights = weights_ + static_cast<std::size_t>(begin) * args.channels_in;
+    args.weights =
+        weights_ + kernels::winograd::packed_floats(kernel_.tile, args.channels_in, static_cast<std::size_t>(begin));
     args.bias = bias_ ? bias_ + begin : nullptr;
     args.epilogue = epilogue_;
     if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
@@ -101,7 +102,7 @@ class WinogradOp final : public RowOp {
         if (out_rows[i]) out_rows[i] += args.channels_out;
       for (std::int64_t i = 0; args.residual_rows && i < rows; ++i)
         if (residual_rows[i]) residual_rows[i] += args.channels_out;
-      args.weights += kernels::winograd::packed_floats(kernel_.tile, args.channels_in, args.channels_packed);
+      args.weights += kernels::winograd::packed_floats(kernel_.tile, args.channels_in, args.channels_out);
       if (args.bias) args.bias += args.channels_out;
       if (args.epilogue.activation.slope) args.epilogue.activation.slope += args.channels_out;
     }
