@@ -68,9 +68,9 @@ class Builder {
   }
 
  private:
-  void add_constant(const std::string& name, Tensor tensor) {
-    ValueType type{tensor.dtype(), tensor.shape()};
-    const ValueId id = push_value(graph_, name, std::move(type), std::make_shared<const Tensor>(std::move(tensor)));
+  void add_constant(const std::string& name, std::shared_ptr<const Constant> constant) {
+    ValueType type{constant->dtype(), constant->shape()};
+    const ValueId id = push_value(graph_, name, std::move(type), std::move(constant));
     if (!ids_.emplace(name, id).second) fail(ErrorCode::invalid_model, "initializer '{}' is defined twice", name);
   }
 
@@ -78,7 +78,7 @@ class Builder {
     for (auto& proto : *model_.mutable_graph()->mutable_initializer()) {
       check_name(proto.name(), "initializer");
       add_constant(proto.name(),
-                   tensor_from(proto, fmt::format("initializer '{}'", printable(proto.name())), external_));
+                   constant_from(proto, fmt::format("initializer '{}'", printable(proto.name())), external_));
       const std::string name = proto.name();
       proto.Clear();
       proto.set_name(name);
@@ -86,7 +86,8 @@ class Builder {
     for (const auto& proto : model_.graph().sparse_initializer()) {
       const std::string& name = proto.values().name();
       check_name(name, "sparse initializer");
-      add_constant(name, tensor_from(proto, fmt::format("sparse initializer '{}'", printable(name)), external_));
+      Tensor tensor = tensor_from(proto, fmt::format("sparse initializer '{}'", printable(name)), external_);
+      add_constant(name, std::make_shared<const Constant>(std::move(tensor)));
     }
   }
 

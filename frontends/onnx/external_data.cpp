@@ -3,19 +3,18 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <set>
 #include <utility>
-#include <vector>
 
 namespace colonnade::onnx_import {
 namespace {
 
 constexpr std::size_t kLongestPath = 4096;
+constexpr std::size_t kMostOpenFiles = 64;
 
 std::int64_t parse_count(const std::string& text, std::string_view key, std::string_view where) {
   std::int64_t value = 0;
@@ -83,7 +82,7 @@ FileDescriptor open_beneath(const std::string& folder, const std::string& path, 
   return at;
 }
 
-std::int64_t checked_size(const FileDescriptor& file, const std::string& path, std::string_view where) {
+void check_file(const FileDescriptor& file, const std::string& path, std::string_view where) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) fail_open(path, where, errno);
   if (!S_ISREG(status.st_mode)) {
@@ -93,21 +92,9 @@ std::int64_t checked_size(const FileDescriptor& file, const std::string& path, s
     fail(ErrorCode::invalid_model, "{}: external data: '{}' has {} hard links, expected 1", where, printable(path),
          static_cast<std::uint64_t>(status.st_nlink));
   }
-  return status.st_size;
 }
 
 }  // namespace
-
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-FileDescriptor::~FileDescriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-int FileDescriptor::release() { return std::exchange(fd_, -1); }
 
 ExternalLocation parse_location(const onnx::TensorProto& proto, std::string_view where) {
   ExternalLocation location;
@@ -132,30 +119,23 @@ ExternalLocation parse_location(const onnx::TensorProto& proto, std::string_view
   return location;
 }
 
-std::int64_t ExternalData::open(const ExternalLocation& location, std::string_view where) {
+const DataRange& ExternalData::range(std::uint64_t number, std::string_view where) const {
+  if (number >= ranges_.size()) fail(ErrorCode::invalid_model, "{}: has a field that does not exist", where);
+  return ranges_[number];
+}
+
+OpenBytes ExternalData::open(const ExternalLocation& location, std::string_view where) {
   if (!folder_) {
     fail(ErrorCode::invalid_model, "{}: external data '{}' needs a model that is loaded from a file", where,
          printable(location.path));
   }
-  if (file_.is_open() && open_path_ == location.path) return size_;
+  if (const auto found = files_.find(location.path); found != files_.end()) return {found->second, true};
   FileDescriptor file = open_beneath(*folder_, location.path, where);
-  size_ = checked_size(file, location.path, where);
-  file_ = std::move(file);
-  open_path_ = location.path;
-  return size_;
-}
-
-void ExternalData::read(std::int64_t offset, std::span<std::byte> target, std::string_view where) {
-  while (!target.empty()) {
-    const ssize_t count = ::pread(file_.get(), target.data(), target.size(), offset);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      fail(ErrorCode::io, "{}: external data: cannot read '{}': {}", where, printable(open_path_),
-           count < 0 ? std::strerror(errno) : "the file became shorter");
-    }
-    target = target.subspan(static_cast<std::size_t>(count));
-    offset += count;
-  }
+  check_file(file, location.path, where);
+  auto bytes = std::make_shared<const FileBytes>(std::move(file), location.path);
+  if (files_.size() >= kMostOpenFiles) return {std::move(bytes), false};
+  files_.emplace(location.path, bytes);
+  return {std::move(bytes), true};
 }
 
 }  // namespace colonnade::onnx_import

@@ -3,30 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "frontends/onnx/proto.hpp"
+#include "frontends/onnx/skeleton.hpp"
 
 namespace colonnade::onnx_import {
-
-/// A file descriptor that closes itself.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.release()) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-  ~FileDescriptor();
-  int get() const { return fd_; }
-  bool is_open() const { return fd_ >= 0; }
-  int release();
-
- private:
-  int fd_ = -1;
-};
 
 /// Where in which file a tensor's bytes are.
 struct ExternalLocation {
@@ -39,23 +26,32 @@ struct ExternalLocation {
 /// for paths that are absolute, climb out or hold a NUL, a backslash or a drive.
 ExternalLocation parse_location(const onnx::TensorProto& proto, std::string_view where);
 
-/// The files of one folder: nothing outside it is opened, no symbolic link is followed, only regular files with one
-/// hard link are read. Without a folder every read is refused.
+/// Bytes that hold tensors, and whether they can still be read after the import.
+struct OpenBytes {
+  std::shared_ptr<const Bytes> bytes;
+  bool lasts = false;
+};
+
+/// Data outside the parsed message: ranges of the model's own bytes, and the files of one folder. Nothing outside the
+/// folder is opened, no symbolic link is followed, only regular files with one hard link are read. Without a folder
+/// every file is refused.
 class ExternalData {
  public:
   ExternalData() = default;
-  explicit ExternalData(std::string folder) : folder_(std::move(folder)) {}
+  ExternalData(OpenBytes model, std::vector<DataRange> ranges, std::optional<std::string> folder)
+      : model_(std::move(model)), ranges_(std::move(ranges)), folder_(std::move(folder)) {}
 
-  /// The open file's size; call before allocating for its contents. Throws Error{invalid_model} or Error{io}.
-  std::int64_t open(const ExternalLocation& location, std::string_view where);
-  /// Fills `target` from the file opened last; its range must lie within the size `open` answered.
-  void read(std::int64_t offset, std::span<std::byte> target, std::string_view where);
+  const OpenBytes& model() const { return model_; }
+  /// Throws Error{invalid_model}.
+  const DataRange& range(std::uint64_t number, std::string_view where) const;
+  /// Throws Error{invalid_model} or Error{io}. Many files do not last: a process may open only so many.
+  OpenBytes open(const ExternalLocation& location, std::string_view where);
 
  private:
+  OpenBytes model_;
+  std::vector<DataRange> ranges_;
   std::optional<std::string> folder_;
-  std::string open_path_;
-  FileDescriptor file_;
-  std::int64_t size_ = 0;
+  std::map<std::string, std::shared_ptr<const Bytes>> files_;
 };
 
 }  // namespace colonnade::onnx_import

@@ -15,7 +15,7 @@ std::string Names::fresh(const std::string& hint) {
   }
 }
 
-ValueId push_value(Graph& graph, std::string name, ValueType type, std::shared_ptr<const Tensor> constant) {
+ValueId push_value(Graph& graph, std::string name, ValueType type, std::shared_ptr<const Constant> constant) {
   if (graph.values.size() >= static_cast<std::size_t>(std::numeric_limits<ValueId>::max())) {
     fail(ErrorCode::resource_limit, "the model has more than {} values", std::numeric_limits<ValueId>::max());
   }
@@ -82,10 +82,11 @@ Values Lowering::emit_all(Operator op, Values inputs, std::size_t outputs) {
   return results;
 }
 
-ValueId Lowering::constant(Tensor tensor) {
-  ValueType type{tensor.dtype(), tensor.shape()};
-  return push_value(graph_, names_.fresh(printable(node_.name) + "/constant"), std::move(type),
-                    std::make_shared<const Tensor>(std::move(tensor)));
+ValueId Lowering::constant(Tensor tensor) { return constant(std::make_shared<const Constant>(std::move(tensor))); }
+
+ValueId Lowering::constant(std::shared_ptr<const Constant> constant) {
+  ValueType type{constant->dtype(), constant->shape()};
+  return push_value(graph_, names_.fresh(printable(node_.name) + "/constant"), std::move(type), std::move(constant));
 }
 
 Tensor ints_tensor(const Ints& values) {
@@ -187,11 +188,11 @@ namespace {
 
 /// A constant of the same elements under another shape; kAbsent when x is no constant.
 ValueId reshaped_constant(Lowering& low, ValueId x, const Ints& axes) {
-  const Tensor* tensor = low.constant_of(x);
-  if (!tensor) return kAbsent;
-  Shape shape = tensor->shape();
+  const auto constant = low.constant_of(x);
+  if (!constant) return kAbsent;
+  Shape shape = constant->shape();
   for (const std::int64_t axis : axes) shape.insert(shape.begin() + axis, 1);
-  return low.constant(Tensor(*tensor).reshaped(std::move(shape)));
+  return low.constant(reshaped(constant, std::move(shape)));
 }
 
 }  // namespace

@@ -77,7 +77,9 @@ class Lowering {
   std::int64_t rank(ValueId id) const;
   /// The dimension, -1 when it (or the rank) is unknown.
   std::int64_t dim(ValueId id, std::int64_t axis) const;
-  const Tensor* constant_of(ValueId id) const { return id == kAbsent ? nullptr : graph_.value(id).constant.get(); }
+  std::shared_ptr<const Constant> constant_of(ValueId id) const {
+    return id == kAbsent ? nullptr : graph_.value(id).constant;
+  }
   /// An input that is absent, or an empty constant that stands for an absent one.
   bool is_empty(ValueId id) const;
 
@@ -85,6 +87,7 @@ class Lowering {
   /// Outputs beyond those the ONNX node wants may still be asked for here.
   Values emit_all(Operator op, Values inputs, std::size_t outputs);
   ValueId constant(Tensor tensor);
+  ValueId constant(std::shared_ptr<const Constant> constant);
 
  private:
   Graph& graph_;
@@ -95,7 +98,7 @@ class Lowering {
 };
 
 /// Adds a value under a name that is free by construction.
-ValueId push_value(Graph& graph, std::string name, ValueType type, std::shared_ptr<const Tensor> constant = nullptr);
+ValueId push_value(Graph& graph, std::string name, ValueType type, std::shared_ptr<const Constant> constant = nullptr);
 
 // Constants. A scalar of a 16-bit float type is a float32 constant and a Cast.
 ValueId ints(Lowering& low, const Ints& values);

@@ -3,7 +3,7 @@
 
 #include <fcntl.h>
 #include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
 #include <sys/stat.h>
 
@@ -32,9 +32,10 @@ std::string_view guess(std::string_view start) {
   return "";
 }
 
-void parse(google::protobuf::io::ZeroCopyInputStream& stream, onnx::ModelProto& model, std::string_view start) {
+void parse(const std::string& message, onnx::ModelProto& model, std::string_view start) {
   // protobuf writes its complaints to stderr otherwise
   const google::protobuf::LogSilencer silencer;
+  google::protobuf::io::ArrayInputStream stream(message.data(), static_cast<int>(message.size()));
   google::protobuf::io::CodedInputStream coded(&stream);
   coded.SetRecursionLimit(kDeepestMessage);
   coded.SetTotalBytesLimit(std::numeric_limits<int>::max());
@@ -94,43 +95,38 @@ FileDescriptor open_model(const std::string& path) {
   if (!file.is_open() || ::fstat(file.get(), &status) != 0)
     fail(ErrorCode::io, "cannot open: {}", std::strerror(errno));
   if (!S_ISREG(status.st_mode)) fail(ErrorCode::io, "cannot read: not a regular file");
-  if (status.st_size > std::numeric_limits<int>::max()) {
-    fail(ErrorCode::invalid_model, "{} bytes: a protobuf file holds at most 2 GiB (keep weights as external data)",
-         status.st_size);
-  }
-  if (status.st_size == 0) fail(ErrorCode::invalid_model, "not an ONNX model: the file is empty");
   return file;
+}
+
+Graph import_model(OpenBytes source, std::optional<std::string> folder) {
+  const std::int64_t size = source.bytes->size();
+  if (size == 0) fail(ErrorCode::invalid_model, "not an ONNX model: no bytes");
+  if (size > std::numeric_limits<int>::max()) {
+    fail(ErrorCode::invalid_model, "{} bytes: a protobuf message holds at most 2 GiB (keep weights as external data)",
+         size);
+  }
+  std::string head(static_cast<std::size_t>(std::min<std::int64_t>(size, 32)), '\0');
+  source.bytes->read(0, std::as_writable_bytes(std::span(head)));
+  Skeleton skeleton = skeleton_of(*source.bytes);
+  onnx::ModelProto model;
+  parse(skeleton.message, model, head);
+  skeleton.message = {};
+  check_model(model, head);
+  return build_graph(model, ExternalData(std::move(source), std::move(skeleton.ranges), std::move(folder)));
 }
 
 }  // namespace
 
 Graph import_file(const std::string& path) {
   return guarded(fmt::format("'{}'", printable(path)), [&] {
-    const FileDescriptor file = open_model(path);
-    char start[32] = {};
-    const auto read = ::pread(file.get(), start, sizeof start, 0);
-    const std::string_view head(start, read > 0 ? static_cast<std::size_t>(read) : 0);
-    onnx::ModelProto model;
-    google::protobuf::io::FileInputStream stream(file.get(), 1 << 20);
-    parse(stream, model, head);
-    if (stream.GetErrno() != 0) fail(ErrorCode::io, "cannot read: {}", std::strerror(stream.GetErrno()));
-    check_model(model, head);
-    return build_graph(model, ExternalData(folder_of(path)));
+    auto file = std::make_shared<const FileBytes>(open_model(path), path);
+    return import_model({std::move(file), true}, folder_of(path));
   });
 }
 
-Graph import_bytes(std::span<const std::byte> bytes) {
+Graph import_bytes(std::span<const std::byte> bytes, bool last) {
   return guarded("model", [&] {
-    if (bytes.empty()) fail(ErrorCode::invalid_model, "not an ONNX model: no bytes");
-    if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-      fail(ErrorCode::invalid_model, "{} bytes: a protobuf message holds at most 2 GiB", bytes.size());
-    }
-    const std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 32));
-    onnx::ModelProto model;
-    google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
-    parse(stream, model, head);
-    check_model(model, head);
-    return build_graph(model, ExternalData());
+    return import_model({std::make_shared<const MemoryBytes>(bytes), last}, std::nullopt);
   });
 }
 

@@ -13,11 +13,13 @@ namespace colonnade::onnx_import {
 /// Reads a model file. External data is read from the file's folder only: relative paths without "..", no symbolic
 /// links, regular files, offset and length within the file.
 /// Throws Error{invalid_model} when the file is malformed or contradicts itself, Error{unsupported} naming node,
-/// operator, domain and opset when an operator is unknown, Error{io} when the file cannot be read.
+/// operator, domain and opset when an operator is unknown, Error{io} when the file cannot be read. The file stays open:
+/// large constants are read from it when they are needed.
 Graph import_file(const std::string& path);
 
-/// Parses ONNX bytes; external data is refused.
-Graph import_bytes(std::span<const std::byte> bytes);
+/// Parses ONNX bytes; external data is refused. Large constants are copied, unless the bytes `last` as long as the
+/// graph.
+Graph import_bytes(std::span<const std::byte> bytes, bool last = false);
 
 /// One TensorProto (ONNX test data).
 Tensor parse_tensor(std::span<const std::byte> bytes);

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <variant>
 
 #include "base/checked.hpp"
 #include "frontends/onnx/onnx.hpp"
@@ -134,15 +136,53 @@ void copy_typed(const onnx::TensorProto& proto, Tensor& tensor, std::string_view
 }
 
 /// A byte that is neither 0 nor 1 is not a boolean any kernel may see.
-void normalise_booleans(Tensor& tensor) {
-  if (tensor.dtype() != DType::boolean) return;
-  for (auto& value : tensor.values<std::uint8_t>()) value = value != 0;
+void normalise_booleans(std::span<std::byte> bytes) {
+  for (std::byte& value : bytes) value = std::byte{value != std::byte{0}};
 }
 
-Tensor external_tensor(const onnx::TensorProto& proto, DType dtype, Shape shape, std::string_view where,
-                       ExternalData& external) {
+[[noreturn]] void fail_unused_field(DType dtype, std::string_view where) {
+  fail(ErrorCode::invalid_model, "{}: data lies in a field that {} does not use", where, name_of(dtype));
+}
+
+[[noreturn]] void fail_count(std::int64_t expected, std::int64_t found, std::string_view where) {
+  fail(ErrorCode::invalid_model, "{}: expected {} elements for its shape, found {}", where, expected, found);
+}
+
+void check_raw(DType dtype, const Shape& shape, std::int64_t count, std::int64_t found, std::string_view where) {
+  if (dtype == DType::string) fail(ErrorCode::invalid_model, "{}: strings cannot be raw data", where);
+  const std::int64_t bytes = count * static_cast<std::int64_t>(size_of(dtype));
+  if (found != bytes) {
+    fail(ErrorCode::invalid_model, "{}: expected {} bytes of raw data for {}[{}], found {}", where, bytes,
+         name_of(dtype), fmt::join(shape, ","), found);
+  }
+}
+
+/// The number of the range that holds the data, when it was cut out of the message.
+std::optional<std::uint64_t> range_number(const onnx::TensorProto& proto, std::string_view where) {
+  std::optional<std::uint64_t> number;
+  const auto& fields = proto.unknown_fields();
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const auto& field = fields.field(i);
+    if (field.number() != kRangeField) continue;
+    if (number || field.type() != google::protobuf::UnknownField::TYPE_VARINT) {
+      fail(ErrorCode::invalid_model, "{}: has its data twice", where);
+    }
+    number = field.varint();
+  }
+  return number;
+}
+
+/// Elements that lie in bytes outside the message.
+struct Stored {
+  DType dtype;
+  Shape shape;
+  OpenBytes source;
+  std::int64_t offset;
+};
+
+Stored external(const onnx::TensorProto& proto, DType dtype, Shape shape, std::string_view where, ExternalData& data) {
   if (dtype == DType::string) fail(ErrorCode::invalid_model, "{}: strings cannot be external data", where);
-  if (!proto.raw_data().empty() || stored_anywhere(proto) > 0) {
+  if (!proto.raw_data().empty() || stored_anywhere(proto) > 0 || range_number(proto, where)) {
     fail(ErrorCode::invalid_model, "{}: has both external and inline data", where);
   }
   const std::int64_t bytes = count_of(shape, size_of(dtype), where) * static_cast<std::int64_t>(size_of(dtype));
@@ -151,25 +191,88 @@ Tensor external_tensor(const onnx::TensorProto& proto, DType dtype, Shape shape,
     fail(ErrorCode::invalid_model, "{}: external data: expected {} bytes for {}[{}], found length {}", where, bytes,
          name_of(dtype), fmt::join(shape, ","), *location.length);
   }
-  const std::int64_t size = external.open(location, where);
+  OpenBytes source = data.open(location, where);
+  const std::int64_t size = source.bytes->size();
   if (location.offset > size || bytes > size - location.offset) {
     fail(ErrorCode::invalid_model, "{}: external data: {} bytes at offset {} lie beyond the file's {} bytes", where,
          bytes, location.offset, size);
   }
-  Tensor tensor(dtype, std::move(shape));
-  external.read(location.offset, {static_cast<std::byte*>(tensor.data()), tensor.byte_size()}, where);
-  normalise_booleans(tensor);
+  return {dtype, std::move(shape), std::move(source), location.offset};
+}
+
+Stored inline_range(const onnx::TensorProto& proto, const DataRange& range, DType dtype, Shape shape,
+                    std::string_view where, const ExternalData& data) {
+  if (!proto.raw_data().empty() || stored_anywhere(proto) > 0) {
+    fail(ErrorCode::invalid_model, "{}: has both raw and typed data", where);
+  }
+  const std::int64_t count = count_of(shape, size_of(dtype), where);
+  if (range.is_float_data) {
+    constexpr std::int64_t kFloatBytes = sizeof(float);
+    if (dtype != DType::f32) fail_unused_field(dtype, where);
+    if (range.bytes != count * kFloatBytes) fail_count(count, range.bytes / kFloatBytes, where);
+  } else {
+    check_raw(dtype, shape, count, range.bytes, where);
+  }
+  return {dtype, std::move(shape), data.model(), range.offset};
+}
+
+/// Fills `target` with the elements from `first` on.
+void read_elements(const Stored& stored, std::int64_t first, std::span<std::byte> target, const std::string& where) {
+  try {
+    stored.source.bytes->read(stored.offset + first * static_cast<std::int64_t>(size_of(stored.dtype)), target);
+  } catch (const Error& error) {
+    fail(error.code(), "{}: {}", where, error.what());
+  }
+  if (stored.dtype == DType::boolean) normalise_booleans(target);
+}
+
+Tensor read_tensor(const Stored& stored, const std::string& where) {
+  Tensor tensor(stored.dtype, stored.shape);
+  read_elements(stored, 0, {static_cast<std::byte*>(tensor.data()), tensor.byte_size()}, where);
   return tensor;
 }
 
 void check_typed_count(const onnx::TensorProto& proto, DType dtype, std::int64_t count, std::string_view where) {
   const std::int64_t stored = stored_count(proto, storage_of(dtype));
-  if (stored_anywhere(proto) != stored) {
-    fail(ErrorCode::invalid_model, "{}: data lies in a field that {} does not use", where, name_of(dtype));
+  if (stored_anywhere(proto) != stored) fail_unused_field(dtype, where);
+  if (stored != count) fail_count(count, stored, where);
+}
+
+/// Elements in the message itself.
+Tensor inline_tensor(const onnx::TensorProto& proto, DType dtype, Shape shape, std::string_view where) {
+  const std::int64_t count = count_of(shape, size_of(dtype), where);
+  const std::string& raw = proto.raw_data();
+  const bool is_raw = !raw.empty();
+  if (is_raw && stored_anywhere(proto) > 0) fail(ErrorCode::invalid_model, "{}: has both raw and typed data", where);
+  if (is_raw) {
+    check_raw(dtype, shape, count, static_cast<std::int64_t>(raw.size()), where);
+  } else {
+    check_typed_count(proto, dtype, count, where);
   }
-  if (stored != count) {
-    fail(ErrorCode::invalid_model, "{}: expected {} elements for its shape, found {}", where, count, stored);
+  Tensor tensor(dtype, std::move(shape));
+  if (is_raw) {
+    std::memcpy(tensor.data(), raw.data(), raw.size());
+  } else {
+    copy_typed(proto, tensor, where);
   }
+  if (dtype == DType::boolean) normalise_booleans({static_cast<std::byte*>(tensor.data()), tensor.byte_size()});
+  return tensor;
+}
+
+std::variant<Tensor, Stored> find_data(const onnx::TensorProto& proto, std::string_view where, ExternalData& data) {
+  const DType dtype = dtype_of(proto.data_type(), where);
+  if (proto.has_segment()) fail(ErrorCode::unsupported, "{}: segmented tensors are not supported", where);
+  Shape shape = shape_from(proto.dims(), where);
+  if (proto.data_location() == onnx::TensorProto::EXTERNAL) {
+    return external(proto, dtype, std::move(shape), where, data);
+  }
+  if (proto.external_data_size() > 0) {
+    fail(ErrorCode::invalid_model, "{}: has external data but is not marked external", where);
+  }
+  if (const auto number = range_number(proto, where)) {
+    return inline_range(proto, data.range(*number, where), dtype, std::move(shape), where, data);
+  }
+  return inline_tensor(proto, dtype, std::move(shape), where);
 }
 
 }  // namespace
@@ -223,35 +326,24 @@ std::string printable(std::string_view text) {
   return clean;
 }
 
-Tensor tensor_from(const onnx::TensorProto& proto, std::string_view where, ExternalData& external) {
-  const DType dtype = dtype_of(proto.data_type(), where);
-  if (proto.has_segment()) fail(ErrorCode::unsupported, "{}: segmented tensors are not supported", where);
-  Shape shape = shape_from(proto.dims(), where);
-  if (proto.data_location() == onnx::TensorProto::EXTERNAL) {
-    return external_tensor(proto, dtype, std::move(shape), where, external);
-  }
-  if (proto.external_data_size() > 0) {
-    fail(ErrorCode::invalid_model, "{}: has external data but is not marked external", where);
-  }
-  const std::int64_t count = count_of(shape, size_of(dtype), where);
-  const std::string& raw = proto.raw_data();
-  const bool is_raw = !raw.empty();
-  if (is_raw && stored_anywhere(proto) > 0) fail(ErrorCode::invalid_model, "{}: has both raw and typed data", where);
-  if (is_raw && dtype == DType::string) fail(ErrorCode::invalid_model, "{}: strings cannot be raw data", where);
-  if (!is_raw) check_typed_count(proto, dtype, count, where);
-  const std::size_t bytes = static_cast<std::size_t>(count) * size_of(dtype);
-  if (is_raw && raw.size() != bytes) {
-    fail(ErrorCode::invalid_model, "{}: expected {} bytes of raw data for {}[{}], found {}", where, bytes,
-         name_of(dtype), fmt::join(shape, ","), raw.size());
-  }
-  Tensor tensor(dtype, std::move(shape));
-  if (is_raw) {
-    std::memcpy(tensor.data(), raw.data(), raw.size());
-  } else {
-    copy_typed(proto, tensor, where);
-  }
-  normalise_booleans(tensor);
-  return tensor;
+Tensor tensor_from(const onnx::TensorProto& proto, const std::string& where, ExternalData& data) {
+  auto found = find_data(proto, where, data);
+  if (auto* tensor = std::get_if<Tensor>(&found)) return std::move(*tensor);
+  return read_tensor(std::get<Stored>(found), where);
+}
+
+std::shared_ptr<const Constant> constant_from(const onnx::TensorProto& proto, const std::string& where,
+                                              ExternalData& data) {
+  auto found = find_data(proto, where, data);
+  if (auto* tensor = std::get_if<Tensor>(&found)) return std::make_shared<const Constant>(std::move(*tensor));
+  Stored& stored = std::get<Stored>(found);
+  if (!stored.source.lasts) return std::make_shared<const Constant>(read_tensor(stored, where));
+  const DType dtype = stored.dtype;
+  Shape shape = stored.shape;
+  const auto make = [stored = std::move(stored), where](std::int64_t first, std::span<std::byte> target) {
+    read_elements(stored, first, target, where);
+  };
+  return std::make_shared<const Constant>(dtype, std::move(shape), make);
 }
 
 namespace {
@@ -272,9 +364,9 @@ std::int64_t sparse_position(std::span<const std::int64_t> index, const Shape& s
 
 }  // namespace
 
-Tensor tensor_from(const onnx::SparseTensorProto& proto, std::string_view where, ExternalData& external) {
-  const Tensor values = tensor_from(proto.values(), where, external);
-  const Tensor indices = tensor_from(proto.indices(), where, external);
+Tensor tensor_from(const onnx::SparseTensorProto& proto, const std::string& where, ExternalData& data) {
+  const Tensor values = tensor_from(proto.values(), where, data);
+  const Tensor indices = tensor_from(proto.indices(), where, data);
   Shape shape = shape_from(proto.dims(), where);
   const std::size_t element_bytes = size_of(values.dtype());
   const std::int64_t count = count_of(shape, element_bytes, where);

@@ -2,19 +2,24 @@
 // TensorProto -> Tensor, in every storage form.
 #pragma once
 
+#include <memory>
 #include <string>
-#include <string_view>
 
 #include "frontends/onnx/external_data.hpp"
 #include "frontends/onnx/proto.hpp"
+#include "graph/constant.hpp"
 
 namespace colonnade::onnx_import {
 
 /// Dimensions and element type are checked against the stored data before anything is allocated. `where` starts
-/// messages, as in "initializer 'w'". Throws Error{invalid_model}, Error{unsupported} or, for external data, Error{io}.
-Tensor tensor_from(const onnx::TensorProto& proto, std::string_view where, ExternalData& external);
+/// messages, as in "initializer 'w'". Throws Error{invalid_model}, Error{unsupported} or Error{io}.
+Tensor tensor_from(const onnx::TensorProto& proto, const std::string& where, ExternalData& data);
+
+/// The same, but large data outside the message is read only when someone needs it.
+std::shared_ptr<const Constant> constant_from(const onnx::TensorProto& proto, const std::string& where,
+                                              ExternalData& data);
 
 /// A dense tensor from ONNX's coordinate form.
-Tensor tensor_from(const onnx::SparseTensorProto& proto, std::string_view where, ExternalData& external);
+Tensor tensor_from(const onnx::SparseTensorProto& proto, const std::string& where, ExternalData& data);
 
 }  // namespace colonnade::onnx_import

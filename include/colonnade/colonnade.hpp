@@ -183,9 +183,11 @@ enum class Stage { graph, optimized_graph, plan, program };
 /// A loaded model: immutable, cheap to copy, safe to share between threads.
 class COLONNADE_API Model {
  public:
-  /// Reads an ONNX file; external data is read from the file's folder only.
+  /// Reads an ONNX file; external data is read from the file's folder only. The files stay open, and weights are read
+  /// from them whenever a plan packs them: replacing or deleting the files is fine, changing them in place makes a
+  /// later plan fail with Error{io}.
   static Model load(const std::string& path, const Options& options = {});
-  /// Parses ONNX bytes; the bytes are not kept. External data is refused.
+  /// Parses ONNX bytes; the bytes are not kept, so the weights are copied. External data is refused.
   static Model from_bytes(std::span<const std::byte> bytes, const Options& options = {});
   /// A model embedded in the library: "mobilenet" (the default), "digits" or "unet".
   static Model embedded(std::string_view name, const Options& options = {});
@@ -257,8 +259,10 @@ class COLONNADE_API Session {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The machine as JSON: topology, ISA, caches, NUMA, quota, default threads; with `measure`, also the measured FMA
-/// peak (GFLOP/s) and read bandwidth (GB/s) per cache level for 1 and for all threads (takes about a second).
+/// The machine as JSON: topology, ISA, caches, NUMA, quota, default threads, and the rates by which plans are made
+/// (`rates`; its `source` is "defaults" or the file they were read from). With `measure` they are measured first, which
+/// takes a second or two, and kept in that file for all models loaded from then on: COLONNADE_RATES, else one under
+/// XDG_CACHE_HOME or ~/.cache; `rates.error` says why when it cannot be written.
 COLONNADE_API std::string describe_machine(bool measure);
 
 /// Measured fp32 FMA peak in GFLOP/s of `threads` threads under the given tier ("" = active one).

@@ -314,9 +314,55 @@ inline bool shares_rows(const Args& a, std::size_t row) {
   return true;
 }
 
+/// A 1x1 window that stays inside the image and needs no more than a clip behind it.
+inline bool only_scales(const Args& a) {
+  const Unary kind = a.epilogue.activation.kind;
+  if (kind != Unary::identity && kind != Unary::relu && kind != Unary::clip) return false;
+  if (a.kernel_h != 1 || a.kernel_w != 1 || a.stride_w != 1 || a.pad_left != 0 || a.width_out > a.width_in)
+    return false;
+  for (std::size_t row = 0; row < a.rows; ++row) {
+    if (a.in_rows[row] == nullptr) return false;
+  }
+  return true;
+}
+
+/// Whole vectors of channels, pixel after pixel: bound by memory, so in its order.
+template <bool Residual>
+COLONNADE_TILE void run_scale(const Args& a, std::size_t row, std::size_t whole) {
+  const Unary kind = a.epilogue.activation.kind;
+  const float inf = __builtin_inff();
+  const Vec low = broadcast(kind == Unary::clip ? a.epilogue.activation.a : kind == Unary::relu ? 0.0f : -inf);
+  const Vec high = broadcast(kind == Unary::clip ? a.epilogue.activation.b : inf);
+  const bool after = a.epilogue.residual_after;
+  const float* in = a.in_rows[row];
+  const float* residual = residual_row(a, row);
+  float* out = a.out_rows[row];
+  for (std::size_t x = 0; x < a.width_out; ++x, in += a.in_pixel_stride, out += a.out_pixel_stride) {
+#pragma GCC unroll 4
+    for (std::size_t c = 0; c < whole; c += Vec::kLanes) {
+      Vec y = fma(load(in + c), load(a.weights + c), a.bias ? load(a.bias + c) : zero());
+      if (Residual && !after) y = y + load(residual + c);
+      y = min(high, max(low, y));
+      if (Residual && after) y = y + load(residual + c);
+      store(out + c, y);
+    }
+    if (Residual) residual += a.residual_pixel_stride;
+  }
+}
+
 inline void run_generic(const Args& a) noexcept {
   const Loops loops = loops_for(a);
   const std::size_t whole = a.channels / Vec::kLanes * Vec::kLanes;
+  if (only_scales(a)) {
+    for (std::size_t row = 0; row < a.rows; ++row) {
+      if (residual_row(a, row))
+        run_scale<true>(a, row, whole);
+      else
+        run_scale<false>(a, row, whole);
+      if (whole < a.channels) run_any<true>(a, {row, 0, whole, a.channels});
+    }
+    return;
+  }
   for (std::size_t row = 0; row < a.rows;) {
     const bool pair = loops.two != nullptr && shares_rows(a, row);
     const RowsFn run = pair ? loops.two : loops.one;

@@ -84,11 +84,21 @@ inline void transpose_matrix(const float* in, std::ptrdiff_t in_stride, float* o
   }
 }
 
+/// Calls block(p) for vectors of pixels: the last one ends with the last pixel, over pixels already done where there is
+/// no whole vector left. Returns the pixels done: all, or none where there are too few.
+template <class Block>
+inline std::size_t in_vectors(std::size_t pixels, Block block) {
+  if (pixels < Vec::kLanes) return 0;
+  std::size_t p = 0;
+  for (; p + Vec::kLanes <= pixels; p += Vec::kLanes) block(p);
+  if (p < pixels) block(pixels - Vec::kLanes);
+  return pixels;
+}
+
 /// N planes woven into whole vectors of pixels; returns the pixels done.
 template <int N>
 inline std::size_t weave_pixels(const PlanesToPixelsArgs& a) {
-  std::size_t p = 0;
-  for (; p + Vec::kLanes <= a.pixels; p += Vec::kLanes) {
+  return in_vectors(a.pixels, [&](std::size_t p) {
     Vec planes[N];
     Vec pixels[N];
 #pragma GCC unroll 4
@@ -96,14 +106,12 @@ inline std::size_t weave_pixels(const PlanesToPixelsArgs& a) {
     weave<N, false>(planes, pixels);
 #pragma GCC unroll 4
     for (int c = 0; c < N; ++c) store(a.out + p * N + static_cast<std::size_t>(c * kLanes), pixels[c]);
-  }
-  return p;
+  });
 }
 
 template <int N>
 inline std::size_t unweave_pixels(const PixelsToPlanesArgs& a) {
-  std::size_t p = 0;
-  for (; p + Vec::kLanes <= a.pixels; p += Vec::kLanes) {
+  return in_vectors(a.pixels, [&](std::size_t p) {
     Vec planes[N];
     Vec pixels[N];
 #pragma GCC unroll 4
@@ -111,8 +119,7 @@ inline std::size_t unweave_pixels(const PixelsToPlanesArgs& a) {
     weave<N, true>(pixels, planes);
 #pragma GCC unroll 4
     for (int c = 0; c < N; ++c) store(a.out + c * a.plane_stride + p, planes[c]);
-  }
-  return p;
+  });
 }
 
 inline void run_planes_to_pixels(const PlanesToPixelsArgs& a) noexcept {

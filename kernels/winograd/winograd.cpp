@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/winograd/winograd.hpp"
 
+#include <algorithm>
+
 #include "kernels/winograd/tiers.hpp"
 
 namespace colonnade::kernels::winograd {
@@ -34,26 +36,24 @@ constexpr FilterTransform kFourByFour[] = {
 // The points 0, 1, -1, infinity.
 constexpr FilterTransform kTwoByTwo[] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
 
-/// result[i * side + j] = G filter G^T.
-void transform_filter(std::size_t tile, const float* filter, float* result) {
+using Lanes = double[kLine];
+
+/// result[i][j] = G filter G^T, of a panel of filters side by side.
+void transform_filters(std::size_t tile, const Lanes (&filter)[kTaps][kTaps],
+                       Lanes (&result)[kMostInputs][kMostInputs]) {
   const FilterTransform* transform = tile == 4 ? kFourByFour : kTwoByTwo;
   const std::size_t side = tile + 2;
-  double half[kMostInputs][kTaps];
-  for (std::size_t i = 0; i < side; ++i) {
-    for (std::size_t j = 0; j < kTaps; ++j) {
-      half[i][j] = 0;
-      for (std::size_t t = 0; t < kTaps; ++t) {
-        half[i][j] += transform[i][t] * static_cast<double>(filter[t * kTaps + j]);
-      }
-    }
-  }
-  for (std::size_t i = 0; i < side; ++i) {
+  Lanes half[kMostInputs][kTaps] = {};
+  for (std::size_t i = 0; i < side; ++i)
+    for (std::size_t j = 0; j < kTaps; ++j)
+      for (std::size_t t = 0; t < kTaps; ++t)
+        for (std::size_t lane = 0; lane < kLine; ++lane) half[i][j][lane] += transform[i][t] * filter[t][j][lane];
+  for (std::size_t i = 0; i < side; ++i)
     for (std::size_t j = 0; j < side; ++j) {
-      double sum = 0;
-      for (std::size_t t = 0; t < kTaps; ++t) sum += half[i][t] * transform[j][t];
-      result[i * side + j] = static_cast<float>(sum);
+      for (std::size_t lane = 0; lane < kLine; ++lane) result[i][j][lane] = 0;
+      for (std::size_t t = 0; t < kTaps; ++t)
+        for (std::size_t lane = 0; lane < kLine; ++lane) result[i][j][lane] += half[i][t][lane] * transform[j][t];
     }
-  }
 }
 
 }  // namespace
@@ -70,16 +70,23 @@ std::size_t packed_floats(std::size_t tile, std::size_t channels_in, std::size_t
   return matrices_of(tile) * channels_in * round_to_lines(channels_out);
 }
 
-void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t channels_out, std::size_t first,
-          std::size_t count, float* packed) noexcept {
-  const std::size_t end = first + count;
-  const std::size_t padded = end == channels_out ? round_to_lines(end) : end;
-  for (std::size_t co = first; co < padded; ++co) {
+void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
+          float* packed) noexcept {
+  const std::size_t matrices = matrices_of(tile), side = tile + 2;
+  for (std::size_t panel = first; panel < first + count; panel += kLine) {
+    const std::size_t lanes = std::min(kLine, first + count - panel);
     for (std::size_t ci = 0; ci < channels_in; ++ci) {
-      float u[kMostInputs * kMostInputs] = {};
-      if (co < end) transform_filter(tile, weights + ((co - first) * channels_in + ci) * kTaps * kTaps, u);
-      float* to = packed + (co / kLine * matrices_of(tile) * channels_in + ci) * kLine + co % kLine;
-      for (std::size_t m = 0; m < matrices_of(tile); ++m) to[m * channels_in * kLine] = u[m];
+      Lanes filter[kTaps][kTaps] = {}, u[kMostInputs][kMostInputs];
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        const float* from = weights + ((panel - first + lane) * channels_in + ci) * kTaps * kTaps;
+        for (std::size_t tap = 0; tap < kTaps * kTaps; ++tap)
+          filter[tap / kTaps][tap % kTaps][lane] = static_cast<double>(from[tap]);
+      }
+      transform_filters(tile, filter, u);
+      float* to = packed + panel * matrices * channels_in + ci * kLine;
+      for (std::size_t m = 0; m < matrices; ++m, to += channels_in * kLine)
+        std::transform(u[m / side][m % side], u[m / side][m % side] + kLine, to,
+                       [](double x) { return static_cast<float>(x); });
     }
   }
 }

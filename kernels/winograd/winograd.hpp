@@ -23,8 +23,8 @@ constexpr std::size_t matrices_of(std::size_t tile) { return (tile + 2) * (tile 
 std::size_t packed_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept;
 /// Transforms and packs output channels [first, first + count), given as [count][channels_in][3][3], in double
 /// precision. Ranges start at multiples of gemm::kPanel.
-void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t channels_out, std::size_t first,
-          std::size_t count, float* packed) noexcept;
+void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
+          float* packed) noexcept;
 
 /// What a convolution of one image takes: a pure function of the shapes, for whoever weighs one tile against another.
 struct Work {

@@ -29,8 +29,7 @@ Model make_model(std::string name, Graph graph, const Options& options) {
   auto impl = std::make_shared<Model::Impl>();
   impl->name = std::move(name);
   impl->options = options;
-  impl->topology = detect_topology();
-  impl->topology.isa = select_isa(options.isa);
+  impl->topology = detect_topology(options.isa);
   impl->threads = options.threads > 0 ? options.threads : impl->topology.default_threads();
   impl->imported = std::move(graph);
   infer_types(impl->imported);
@@ -100,7 +99,7 @@ Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options
 Model Model::embedded(std::string_view name, const Options& options) {
   for (const EmbeddedModel& model : embedded_models())
     if (name == model.name)
-      return make_model(std::string(name), onnx_import::import_bytes({model.begin, model.end}), options);
+      return make_model(std::string(name), onnx_import::import_bytes({model.begin, model.end}, true), options);
   fail(ErrorCode::invalid_argument, "no embedded model '{}'; there are: {}", name, fmt::join(embedded_names(), ", "));
 }
 

@@ -2,15 +2,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <utility>
 
-#include "base/error.hpp"
-
 namespace colonnade {
 
-/// Uninitialised memory aligned to 64 bytes; owns it. The only place that allocates raw memory.
+/// Uninitialised memory aligned to 64 bytes; owns it. The only place that allocates raw memory. Large memory is the
+/// system's own: freed, it is gone from the process.
 class AlignedBuffer {
  public:
   static constexpr std::size_t kAlignment = 64;
@@ -19,29 +17,29 @@ class AlignedBuffer {
 
   AlignedBuffer() = default;
   /// Throws Error{resource_limit} when the memory cannot be had. Zero bytes give a null buffer.
-  explicit AlignedBuffer(std::size_t bytes) : bytes_(bytes) {
-    if (bytes == 0) return;
-    const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    memory_.reset(bytes < kMaxBytes ? static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)) : nullptr);
-    if (!memory_) fail(ErrorCode::resource_limit, "cannot allocate {} bytes", bytes);
+  explicit AlignedBuffer(std::size_t bytes);
+  AlignedBuffer(AlignedBuffer&& other) noexcept
+      : memory_(std::exchange(other.memory_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
   }
+  ~AlignedBuffer() { free_released(memory_, bytes_); }
 
-  std::byte* data() const { return memory_.get(); }
-  float* floats() const { return reinterpret_cast<float*>(memory_.get()); }
+  std::byte* data() const { return memory_; }
+  float* floats() const { return reinterpret_cast<float*>(memory_); }
   std::size_t bytes() const { return bytes_; }
 
-  /// Gives the memory up to the caller, who returns it with `free_released`.
+  /// Gives the memory up to the caller, who returns it with `free_released` and the size it was made with.
   std::byte* release() noexcept {
     bytes_ = 0;
-    return memory_.release();
+    return std::exchange(memory_, nullptr);
   }
-  static void free_released(void* memory) noexcept { std::free(memory); }
+  static void free_released(void* memory, std::size_t bytes) noexcept;
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<std::byte[], Free> memory_;
+  std::byte* memory_ = nullptr;
   std::size_t bytes_ = 0;
 };
 

@@ -77,7 +77,7 @@ Tensor& Tensor::operator=(Tensor&& other) noexcept {
   return *this;
 }
 
-Tensor::~Tensor() { AlignedBuffer::free_released(data_); }
+Tensor::~Tensor() { AlignedBuffer::free_released(data_, byte_size()); }
 
 Tensor Tensor::reshaped(Shape shape) && {
   const std::int64_t count = element_count(shape);

@@ -185,14 +185,6 @@ Rows access(const Slice&, const Question& q) {
   return q.clipped(rows);
 }
 
-/// Input index that index `i` of a padded axis shows: counted from the axis' begin, reflected at both ends.
-std::int64_t reflected(std::int64_t i, std::int64_t size) {
-  if (size == 1) return 0;
-  const std::int64_t period = 2 * (size - 1);
-  const std::int64_t phase = ((i % period) + period) % period;
-  return phase < size ? phase : period - phase;
-}
-
 Interval padded_rows(PadMode mode, Interval shifted, std::int64_t size) {
   if (mode == PadMode::edge) {
     return {std::clamp<std::int64_t>(shifted.begin, 0, size - 1),
@@ -202,7 +194,7 @@ Interval padded_rows(PadMode mode, Interval shifted, std::int64_t size) {
   Interval touched = intersect(shifted, {0, size});
   if (mode == PadMode::constant) return touched.empty() ? Interval{} : touched;
   for (std::int64_t row = shifted.begin; row < shifted.end; ++row) {
-    const std::int64_t source = reflected(row, size);
+    const std::int64_t source = padded_source(mode, row, size);
     touched = hull(touched, {source, source + 1});
   }
   return touched;
@@ -240,7 +232,10 @@ Rows access(const Unsqueeze&, const Question&) { return std::nullopt; }
 Rows access(const Split&, const Question&) { return std::nullopt; }
 Rows access(const Expand&, const Question&) { return std::nullopt; }
 Rows access(const Tile&, const Question&) { return std::nullopt; }
-Rows access(const Gather&, const Question&) { return std::nullopt; }
+Rows access(const Gather& op, const Question& q) {
+  const auto& indices = q.graph.value(q.node.input(1)).type.shape;
+  return q.from.size() > 1 && indices && indices->size() == 1 ? along_channels(op.axis, q) : std::nullopt;
+}
 Rows access(const GatherElements&, const Question&) { return std::nullopt; }
 Rows access(const GatherNd&, const Question&) { return std::nullopt; }
 Rows access(const ScatterNd&, const Question&) { return std::nullopt; }
@@ -260,6 +255,14 @@ Rows access(const GridSample&, const Question&) { return std::nullopt; }
 Rows access(const TreeEnsemble&, const Question&) { return std::nullopt; }
 
 }  // namespace
+
+std::int64_t padded_source(PadMode mode, std::int64_t i, std::int64_t size) {
+  if (mode == PadMode::constant) return i < 0 || i >= size ? -1 : i;
+  if (mode == PadMode::edge || size == 1) return std::clamp<std::int64_t>(i, 0, size - 1);
+  const std::int64_t period = 2 * (size - 1);
+  const std::int64_t phase = ((i % period) + period) % period;
+  return phase < size ? phase : period - phase;
+}
 
 RowShape row_shape(const Shape& shape) {
   RowShape result;

@@ -21,9 +21,9 @@ std::string unique_name(const Graph& graph, std::string hint) {
   }
 }
 
-const Tensor* constant_input(const Graph& graph, const Node& node, std::size_t input) {
+std::shared_ptr<const Tensor> constant_input(const Graph& graph, const Node& node, std::size_t input) {
   const ValueId id = node.input(input);
-  return id == kAbsent ? nullptr : graph.value(id).constant.get();
+  return id == kAbsent || !graph.value(id).constant ? nullptr : graph.value(id).constant->tensor();
 }
 
 template <class To, class From>
@@ -87,12 +87,12 @@ ValueId Graph::add_value(std::string name_hint, ValueType type) {
 }
 
 ValueId Graph::add_constant(std::string name_hint, Tensor tensor) {
-  return add_constant(std::move(name_hint), std::make_shared<const Tensor>(std::move(tensor)));
+  return add_constant(std::move(name_hint), std::make_shared<const Constant>(std::move(tensor)));
 }
 
-ValueId Graph::add_constant(std::string name_hint, std::shared_ptr<const Tensor> tensor) {
-  const ValueId id = add_value(std::move(name_hint), ValueType{tensor->dtype(), tensor->shape()});
-  value(id).constant = std::move(tensor);
+ValueId Graph::add_constant(std::string name_hint, std::shared_ptr<const Constant> constant) {
+  const ValueId id = add_value(std::move(name_hint), ValueType{constant->dtype(), constant->shape()});
+  value(id).constant = std::move(constant);
   return id;
 }
 
@@ -103,7 +103,7 @@ ValueId Graph::add_ints(std::string name_hint, const Ints& ints) {
 }
 
 std::optional<Ints> constant_ints(const Graph& graph, const Node& node, std::size_t input) {
-  const Tensor* tensor = constant_input(graph, node, input);
+  const auto tensor = constant_input(graph, node, input);
   if (tensor == nullptr) return std::nullopt;
   if (tensor->dtype() == DType::i64) return converted<std::int64_t, std::int64_t>(*tensor);
   if (tensor->dtype() == DType::i32) return converted<std::int64_t, std::int32_t>(*tensor);
@@ -111,7 +111,7 @@ std::optional<Ints> constant_ints(const Graph& graph, const Node& node, std::siz
 }
 
 std::optional<std::vector<float>> constant_floats(const Graph& graph, const Node& node, std::size_t input) {
-  const Tensor* tensor = constant_input(graph, node, input);
+  const auto tensor = constant_input(graph, node, input);
   if (tensor == nullptr) return std::nullopt;
   if (tensor->dtype() == DType::f32) return converted<float, float>(*tensor);
   if (tensor->dtype() == DType::f64) return converted<float, double>(*tensor);

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/interval.hpp"
+#include "graph/constant.hpp"
 #include "graph/operators.hpp"
 
 namespace colonnade {
@@ -34,8 +35,8 @@ struct ValueType {
 struct Value {
   std::string name;  ///< ONNX name; unique within the graph
   ValueType type;
-  std::vector<std::string> dim_names;      ///< symbols of open dimensions of graph inputs and outputs, else empty
-  std::shared_ptr<const Tensor> constant;  ///< set for constants
+  std::vector<std::string> dim_names;        ///< symbols of open dimensions of graph inputs and outputs, else empty
+  std::shared_ptr<const Constant> constant;  ///< set for constants
 };
 
 /// One application of an operator.
@@ -62,7 +63,7 @@ struct Graph {
   /// Adds a value; an empty or taken name is made unique.
   ValueId add_value(std::string name_hint, ValueType type = {});
   ValueId add_constant(std::string name_hint, Tensor tensor);
-  ValueId add_constant(std::string name_hint, std::shared_ptr<const Tensor> tensor);
+  ValueId add_constant(std::string name_hint, std::shared_ptr<const Constant> constant);
   ValueId add_ints(std::string name_hint, const Ints& values);  ///< a 1-D int64 constant
 };
 

@@ -17,6 +17,10 @@ struct SliceRange {
 };
 SliceRange slice_range(std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step);
 
+/// Index into an axis of `size` elements that index `i` of the padded axis shows, counted from the unpadded begin; -1
+/// where a constant stands. Not for wrapped padding.
+std::int64_t padded_source(PadMode mode, std::int64_t i, std::int64_t size);
+
 /// Pads of every axis of a Pad node whose input has the given rank; nothing when they are not constant.
 /// Throws Error{invalid_model} when they do not fit the rank.
 struct AxisPads {

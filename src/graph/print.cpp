@@ -65,8 +65,10 @@ std::string symbols_of(const Value& value) {
   return " dims=" + text;
 }
 
-std::string elements_of(const Tensor& tensor) {
-  if (tensor.size() > kPrintedElements) return "";
+std::string elements_of(const Constant& constant) {
+  if (constant.size() > kPrintedElements) return "";
+  const auto held = constant.tensor();
+  const Tensor& tensor = *held;
   if (tensor.dtype() == DType::i64) return fmt::format(" = [{}]", fmt::join(tensor.values<std::int64_t>(), ","));
   if (tensor.dtype() == DType::f32) return fmt::format(" = [{}]", fmt::join(tensor.values<float>(), ","));
   return "";

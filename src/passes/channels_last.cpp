@@ -130,9 +130,9 @@ class Relayouter {
       const ValueId reshaped = own == whole ? id : *add_reshape(editor_, id, whole, like);
       return editor_.add(Transpose{perm}, {reshaped}, like);
     }
-    const Tensor& tensor = *editor_.value(id).constant;
-    if (tensor.size() == 1 && broadcasts) return id;
-    Tensor moved = transposed(Tensor(tensor).reshaped(whole), perm);
+    const Constant& constant = *editor_.value(id).constant;
+    if (constant.size() == 1 && broadcasts) return id;
+    Tensor moved = transposed(Tensor(*constant.tensor()).reshaped(whole), perm);
     if (broadcasts) {
       Shape shape = moved.shape();
       const auto first = std::find_if(shape.begin(), shape.end() - 1, [](std::int64_t size) { return size != 1; });

@@ -52,7 +52,7 @@ std::optional<ChannelAffine> affine_of_norm(const Editor& editor, const Node& no
   for (std::size_t i = 1; i < 5; ++i) {
     if (!is_float_constant(editor, node.inputs[i])) return std::nullopt;
   }
-  const auto values = [&](std::size_t i) { return doubles_of(*editor.value(node.inputs[i]).constant); };
+  const auto values = [&](std::size_t i) { return doubles_of(*editor.value(node.inputs[i]).constant->tensor()); };
   Doubles scale = values(1), shift = values(2);
   const Doubles mean = values(3), variance = values(4);
   for (std::size_t c = 0; c < scale.size(); ++c) {
@@ -69,18 +69,23 @@ Doubles combine(const Doubles& a, const Doubles& b, double absent_a, double abse
   return result;
 }
 
+using Weights = std::shared_ptr<const Constant>;
+
 /// The output channel that each weight belongs to: blocks of `inner` weights in a row share one, and
 /// `channel_of(block)` names it.
 template <class ChannelOf>
-Tensor scaled(const Tensor& weights, const Doubles& scale, std::int64_t inner, ChannelOf channel_of) {
-  Tensor result(weights.dtype(), weights.shape());
-  const auto from = weights.values<float>();
-  const auto to = result.values<float>();
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    const std::size_t channel = channel_of(i / static_cast<std::size_t>(inner));
-    to[i] = static_cast<float>(static_cast<double>(from[i]) * element(scale, channel, 1));
-  }
-  return result;
+Weights scaled(const Weights& weights, const Doubles& scale, std::int64_t inner, ChannelOf channel_of) {
+  const auto make = [=](std::int64_t first, std::span<std::byte> target) {
+    weights->read(first, target);
+    const std::span values(reinterpret_cast<float*>(target.data()), target.size() / sizeof(float));
+    auto block = static_cast<std::size_t>(first / inner), skipped = static_cast<std::size_t>(first % inner);
+    for (std::size_t begin = 0; begin < values.size(); ++block, skipped = 0) {
+      const std::size_t end = std::min(values.size(), begin + static_cast<std::size_t>(inner) - skipped);
+      const double factor = element(scale, channel_of(block), 1);
+      for (; begin < end; ++begin) values[begin] = static_cast<float>(static_cast<double>(values[begin]) * factor);
+    }
+  };
+  return std::make_shared<const Constant>(weights->dtype(), weights->shape(), make);
 }
 
 std::int64_t product_from(const Shape& shape, std::size_t axis) {
@@ -89,8 +94,8 @@ std::int64_t product_from(const Shape& shape, std::size_t axis) {
   return std::max<std::int64_t>(product, 1);
 }
 
-Tensor scaled_weights(const Operator& op, const Tensor& weights, const Doubles& scale) {
-  const Shape& shape = weights.shape();
+Weights scaled_weights(const Operator& op, const Weights& weights, const Doubles& scale) {
+  const Shape& shape = weights->shape();
   const auto size = [&](std::size_t axis) { return static_cast<std::size_t>(shape[axis]); };
   if (std::holds_alternative<Conv>(op)) {
     return scaled(weights, scale, product_from(shape, 1), [](std::size_t block) { return block; });
@@ -134,10 +139,10 @@ double element(const Doubles& values, std::size_t channel, double absent) {
 
 std::optional<Doubles> channel_constant(const Editor& editor, ValueId id, std::size_t rank, std::int64_t channels) {
   if (!is_float_constant(editor, id)) return std::nullopt;
-  const Tensor& tensor = *editor.value(id).constant;
-  if (tensor.shape().size() > rank) return std::nullopt;
-  if (tensor.size() != 1 && (tensor.size() != channels || tensor.shape().back() != channels)) return std::nullopt;
-  return doubles_of(tensor);
+  const Constant& constant = *editor.value(id).constant;
+  if (constant.shape().size() > rank) return std::nullopt;
+  if (constant.size() != 1 && (constant.size() != channels || constant.shape().back() != channels)) return std::nullopt;
+  return doubles_of(*constant.tensor());
 }
 
 std::optional<ChannelAffine> affine_of(const Editor& editor, const Node& node, ValueId input) {
@@ -163,11 +168,11 @@ bool fold_affine(Editor& editor, int contraction, const ChannelAffine& affine) {
   std::vector<ValueId> inputs = node.inputs;
   inputs.resize(std::max(inputs.size(), kBiasInput + 1), kAbsent);
   if (scales) {
-    Tensor tensor = scaled_weights(node.op, *editor.value(weights).constant, affine.scale);
-    inputs[1] = editor.add_constant(std::string(editor.value(weights).name), std::move(tensor));
+    auto constant = scaled_weights(node.op, editor.value(weights).constant, affine.scale);
+    inputs[1] = editor.add_constant(std::string(editor.value(weights).name), std::move(constant));
   }
   if (shifts || (scales && bias != kAbsent)) {
-    const Doubles old = bias == kAbsent ? Doubles{} : doubles_of(*editor.value(bias).constant);
+    const Doubles old = bias == kAbsent ? Doubles{} : doubles_of(*editor.value(bias).constant->tensor());
     Tensor tensor(DType::f32, {shape.back()});
     for (std::size_t c = 0; c < tensor.values<float>().size(); ++c) {
       const double value = element(old, c, 0) * element(affine.scale, c, 1) + element(affine.shift, c, 0);

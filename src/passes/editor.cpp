@@ -72,7 +72,11 @@ int Editor::add_node(Node node) {
 }
 
 ValueId Editor::add_constant(std::string name_hint, Tensor tensor) {
-  const ValueId id = graph_.add_constant(std::move(name_hint), std::move(tensor));
+  return add_constant(std::move(name_hint), std::make_shared<const Constant>(std::move(tensor)));
+}
+
+ValueId Editor::add_constant(std::string name_hint, std::shared_ptr<const Constant> constant) {
+  const ValueId id = graph_.add_constant(std::move(name_hint), std::move(constant));
   grow();
   return id;
 }
@@ -147,12 +151,16 @@ void Editor::set_inputs(int index, std::vector<ValueId> inputs) {
 }
 
 void Editor::set_constant(ValueId id, Tensor tensor) {
-  if (is_output(id)) return replace(id, add_constant(graph_.value(id).name, std::move(tensor)));
+  set_constant(id, std::make_shared<const Constant>(std::move(tensor)));
+}
+
+void Editor::set_constant(ValueId id, std::shared_ptr<const Constant> constant) {
+  if (is_output(id)) return replace(id, add_constant(graph_.value(id).name, std::move(constant)));
   changed_ = true;
   detach(id);
   Value& value = graph_.value(id);
-  value.type = ValueType{tensor.dtype(), tensor.shape()};
-  value.constant = std::make_shared<const Tensor>(std::move(tensor));
+  value.type = ValueType{constant->dtype(), constant->shape()};
+  value.constant = std::move(constant);
 }
 
 void Editor::set_type(ValueId id, ValueType type) {

@@ -42,6 +42,7 @@ class Editor {
   /// Adds a node whose output slots are values that nothing produces (any more).
   int add_node(Node node);
   ValueId add_constant(std::string name_hint, Tensor tensor);
+  ValueId add_constant(std::string name_hint, std::shared_ptr<const Constant> constant);
   ValueId add_ints(std::string name_hint, const Ints& values);
   ValueId add_value(std::string name_hint, ValueType type);
 
@@ -55,6 +56,7 @@ class Editor {
   void set_inputs(int index, std::vector<ValueId> inputs);
   /// Turns the value into a constant; its producer no longer computes it.
   void set_constant(ValueId id, Tensor tensor);
+  void set_constant(ValueId id, std::shared_ptr<const Constant> constant);
   void set_type(ValueId id, ValueType type);
   /// Makes another value the `slot`-th output of the node. The old one is left without producer.
   void set_output(int index, std::size_t slot, ValueId id);

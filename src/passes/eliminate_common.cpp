@@ -9,9 +9,6 @@
 namespace colonnade::rewrite {
 namespace {
 
-/// Constants up to this size are compared by content, larger ones by identity.
-constexpr std::size_t kSmallBytes = 16384;
-
 std::size_t mixed(std::size_t hash, std::size_t value) {
   return (hash ^ value) * std::size_t{0x9E3779B97F4A7C15} + (hash >> 29);
 }
@@ -31,21 +28,23 @@ bool equal(const Tensor& a, const Tensor& b) {
 
 void share_constants(Editor& editor) {
   std::unordered_multimap<std::size_t, ValueId> seen;
-  std::unordered_map<const Tensor*, ValueId> same_tensor;
+  std::unordered_map<const Constant*, ValueId> same_constant;
   const auto count = static_cast<ValueId>(editor.graph().values.size());
   for (ValueId id = 0; id < count; ++id) {
     if (!editor.is_constant(id) || editor.readers(id).empty() || editor.is_output(id)) continue;
-    const Tensor& tensor = *editor.value(id).constant;
-    if (const auto [entry, fresh] = same_tensor.emplace(&tensor, id); !fresh) {
+    const Constant& constant = *editor.value(id).constant;
+    if (const auto [entry, fresh] = same_constant.emplace(&constant, id); !fresh) {
       editor.replace(id, entry->second);
       continue;
     }
-    if (tensor.dtype() == DType::string || tensor.byte_size() > kSmallBytes) continue;
-    const std::size_t hash = hash_of(tensor);
+    // small ones are compared by content, large ones by identity
+    if (constant.dtype() == DType::string || constant.byte_size() > Constant::kSmallBytes) continue;
+    const auto tensor = constant.tensor();
+    const std::size_t hash = hash_of(*tensor);
     const auto [first, last] = seen.equal_range(hash);
     ValueId twin = kAbsent;
     for (auto entry = first; entry != last; ++entry) {
-      if (equal(*editor.value(entry->second).constant, tensor)) twin = entry->second;
+      if (equal(*editor.value(entry->second).constant->tensor(), *tensor)) twin = entry->second;
     }
     if (twin == kAbsent) {
       seen.emplace(hash, id);

@@ -2,7 +2,9 @@
 #include "passes/flatten_weights.hpp"
 
 #include <algorithm>
+#include <numeric>
 
+#include "base/aligned_buffer.hpp"
 #include "passes/match.hpp"
 #include "passes/permutation.hpp"
 #include "passes/transposes.hpp"
@@ -20,22 +22,40 @@ bool reads_as_rows(const Editor& editor, int index, ValueId value) {
   const auto* op = std::get_if<MatMul>(&node.op);
   if (op == nullptr || op->transpose_a || node.inputs[0] != value || node.inputs[1] == value) return false;
   if (!editor.is_constant(node.inputs[1]) || rank_of(editor, node.inputs[1]) != 2) return false;
+  if (editor.value(node.inputs[1]).type.dtype != DType::f32) return false;
   return std::count(node.inputs.begin(), node.inputs.end(), value) == 1;
 }
 
 /// Rows of a weight matrix from the order of permuted(shape, perm) to the order of shape.
-Tensor reordered_rows(const Tensor& weights, bool transposed_weights, const Shape& shape, const Ints& perm) {
-  Shape view = permuted(shape, perm);
-  Ints order = inverse(perm);
-  if (transposed_weights) {
-    view.insert(view.begin(), weights.shape()[0]);
-    for (std::int64_t& axis : order) ++axis;
-    order.insert(order.begin(), 0);
-  } else {
-    order.push_back(static_cast<std::int64_t>(view.size()));
-    view.push_back(weights.shape()[1]);
-  }
-  return transposed(Tensor(weights).reshaped(view), order).reshaped(weights.shape());
+std::shared_ptr<const Constant> reordered_rows(const std::shared_ptr<const Constant>& weights, bool transposed_weights,
+                                               const Shape& shape, const Ints& perm) {
+  Tensor numbers(DType::i64, permuted(shape, perm));
+  std::iota(numbers.values<std::int64_t>().begin(), numbers.values<std::int64_t>().end(), std::int64_t{0});
+  const auto source = std::make_shared<const Tensor>(transposed(numbers, inverse(perm)));  // row i comes from source[i]
+  const std::int64_t columns = weights->shape()[1];
+  const auto move_rows = [=](std::int64_t first, std::span<std::byte> target) {
+    while (!target.empty()) {  // row by row; the first and the last may be parts
+      const std::int64_t row = source->values<std::int64_t>()[static_cast<std::size_t>(first / columns)];
+      const std::int64_t column = first % columns;
+      const auto bytes = std::min(target.size(), static_cast<std::size_t>(columns - column) * sizeof(float));
+      weights->read(row * columns + column, target.first(bytes));
+      target = target.subspan(bytes);
+      first += columns - column;
+    }
+  };
+  const auto move_columns = [=](std::int64_t first, std::span<std::byte> target) {
+    const auto count = static_cast<std::int64_t>(target.size() / sizeof(float)), row = first / columns;
+    const std::int64_t rows = (first + count - 1) / columns - row + 1;
+    const AlignedBuffer whole(static_cast<std::size_t>(rows * columns) * sizeof(float));
+    weights->read(row * columns, {whole.data(), whole.bytes()});
+    const std::int64_t* from = source->values<std::int64_t>().data();
+    float* to = reinterpret_cast<float*>(target.data());
+    for (std::int64_t at = first; at < first + count; ++at)
+      *to++ = whole.floats()[(at / columns - row) * columns + from[at % columns]];
+  };
+  if (transposed_weights)
+    return std::make_shared<const Constant>(weights->dtype(), weights->shape(), move_columns, weights->is_normal());
+  return std::make_shared<const Constant>(weights->dtype(), weights->shape(), move_rows, weights->is_normal());
 }
 
 }  // namespace
@@ -63,7 +83,7 @@ bool flatten_into_weights(Editor& editor, int index) {
     std::vector<ValueId> inputs = editor.node(reader).inputs;
     const Value& weights = editor.value(inputs[1]);
     const bool transposed_weights = std::get<MatMul>(editor.node(reader).op).transpose_b;
-    Tensor reordered = reordered_rows(*weights.constant, transposed_weights, inner, inner_perm);
+    auto reordered = reordered_rows(weights.constant, transposed_weights, inner, inner_perm);
     inputs[0] = *rows;
     inputs[1] = editor.add_constant(std::string(weights.name), std::move(reordered));
     editor.set_inputs(reader, std::move(inputs));

@@ -14,7 +14,25 @@ bool is_contraction(const Node& node) {
          std::holds_alternative<MatMul>(node.op);
 }
 
-bool is_denormal(float x) { return x != 0 && std::fabs(x) < std::numeric_limits<float>::min(); }
+bool is_denormal(float x) { return (x != 0) & (std::fabs(x) < std::numeric_limits<float>::min()); }
+
+/// Elements that are in memory are looked at, others not.
+bool may_hold_denormals(const Constant& constant) {
+  if (constant.dtype() != DType::f32 || constant.is_normal()) return false;
+  if (!constant.is_kept()) return true;
+  const auto tensor = constant.tensor();
+  const auto values = tensor->values<float>();
+  return std::any_of(values.begin(), values.end(), is_denormal);
+}
+
+std::shared_ptr<const Constant> flushed(const std::shared_ptr<const Constant>& constant) {
+  const auto make = [=](std::int64_t first, std::span<std::byte> target) {
+    constant->read(first, target);
+    for (float& x : std::span(reinterpret_cast<float*>(target.data()), target.size() / sizeof(float)))
+      x = is_denormal(x) ? 0.0f : x;
+  };
+  return std::make_shared<const Constant>(DType::f32, constant->shape(), make, true);
+}
 
 }  // namespace
 
@@ -23,13 +41,8 @@ bool flush_denormals(Graph& graph) {
   for (const Node& node : graph.nodes) {
     if (!is_contraction(node)) continue;
     for (const ValueId id : node.inputs) {
-      if (id == kAbsent || !graph.value(id).constant || graph.value(id).type.dtype != DType::f32) continue;
-      const auto values = graph.value(id).constant->values<float>();
-      if (std::none_of(values.begin(), values.end(), is_denormal)) continue;
-      auto flushed = std::make_shared<Tensor>(*graph.value(id).constant);
-      for (float& x : flushed->values<float>())
-        if (is_denormal(x)) x = 0;
-      graph.value(id).constant = std::move(flushed);
+      if (id == kAbsent || !graph.value(id).constant || !may_hold_denormals(*graph.value(id).constant)) continue;
+      graph.value(id).constant = flushed(graph.value(id).constant);
       changed = true;
     }
   }

@@ -53,8 +53,32 @@ ValueId add_channel_binary(Editor& editor, BinaryKind kind, ValueId input, const
   return editor.add(Binary{kind}, {input, constant}, like);
 }
 
-/// A chain of per-channel maps with constants becomes one Mul and one Add, where that is shorter. `index` ends the
-/// chain.
+/// Rows of pixels, channels last, as a convolution takes them.
+bool is_image(const Editor& editor, ValueId id) {
+  const ValueType& type = editor.value(id).type;
+  return type.is_static() && type.dtype == DType::f32 && type.shape->size() == 4 && (*type.shape)[1] > 1;
+}
+
+/// The map as a depthwise 1x1 convolution, which takes activations and residuals into the same pass.
+ValueId add_depthwise(Editor& editor, ValueId input, const ChannelAffine& affine, const Node& like) {
+  const std::int64_t channels = editor.value(input).type.shape->back();
+  Conv conv;
+  conv.kernel = conv.strides = conv.dilations = {1, 1};
+  conv.pads = {0, 0, 0, 0};
+  conv.groups = channels;
+  Tensor scale(DType::f32, {channels, 1, 1, 1}), shift(DType::f32, {channels});
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+    scale.values<float>()[c] = static_cast<float>(element(affine.scale, c, 1));
+    shift.values<float>()[c] = static_cast<float>(element(affine.shift, c, 0));
+  }
+  return editor.add(conv,
+                    {input, editor.add_constant(like.name + "_scale", std::move(scale)),
+                     editor.add_constant(like.name + "_shift", std::move(shift))},
+                    like);
+}
+
+/// A chain of per-channel maps with constants becomes one depthwise convolution, or one Mul and one Add where that is
+/// shorter. `index` ends the chain.
 bool shorten_chain(Editor& editor, int index) {
   const Node node = editor.node(index);
   auto chain = as_affine(editor, node);
@@ -68,6 +92,10 @@ bool shorten_chain(Editor& editor, int index) {
   }
   const auto& [scale, shift] = chain->affine;
   const std::size_t needed = (scale.empty() ? 0u : 1u) + (shift.empty() ? 0u : 1u);
+  if (needed == 2 && is_image(editor, chain->input)) {
+    editor.replace(node.outputs[0], add_depthwise(editor, chain->input, chain->affine, node));
+    return true;
+  }
   if (needed >= length) return false;
   ValueId result = chain->input;
   if (!scale.empty()) result = add_channel_binary(editor, BinaryKind::mul, result, scale, node);

@@ -74,10 +74,12 @@ bool worth_storing(const Editor& editor, const Node& node) {
 
 void fold(Editor& editor, int index) {
   const Node& node = editor.node(index);
-  std::vector<const Tensor*> inputs;
-  for (const ValueId id : node.inputs) inputs.push_back(id == kAbsent ? nullptr : editor.value(id).constant.get());
   std::vector<Tensor> results;
   try {
+    std::vector<std::shared_ptr<const Tensor>> held;
+    for (const ValueId id : node.inputs) held.push_back(id == kAbsent ? nullptr : editor.value(id).constant->tensor());
+    std::vector<const Tensor*> inputs;
+    for (const auto& tensor : held) inputs.push_back(tensor.get());
     results = reference::evaluate(node, inputs);
   } catch (const Error&) {
     return;  // a run that reaches this node reports what is wrong with it

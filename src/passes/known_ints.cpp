@@ -126,7 +126,7 @@ std::optional<Known> from_node(const Editor& editor, const Node& node, int depth
 std::optional<Known> find(const Editor& editor, ValueId id, int depth) {
   if (id == kAbsent || depth == kMaxDepth) return std::nullopt;
   const Value& value = editor.value(id);
-  if (value.constant) return from_constant(*value.constant);
+  if (value.constant) return from_constant(*value.constant->tensor());
   if (!is_integer(value.type.dtype) || !value.type.shape || value.type.shape->size() > 1) return std::nullopt;
   const int index = editor.producer(id);
   if (index < 0) return std::nullopt;

@@ -228,12 +228,26 @@ class Search {
     return cost;
   }
 
+  /// Resizing the innermost axis moves single elements: as bad as another Transpose.
+  double resize_cost(int component) const {
+    double cost = 0;
+    for (const int index : components_[at(component)].nodes) {
+      const Node& node = editor_.node(index);
+      if (!std::holds_alternative<Resize>(node.op)) continue;
+      const auto innermost = static_cast<std::size_t>(layouts_.perm[at(component)].back());
+      const Value& output = editor_.value(node.outputs[0]);
+      if ((*editor_.value(node.inputs[0]).type.shape)[innermost] != (*output.type.shape)[innermost])
+        cost += 2 * bytes_moved(output);
+    }
+    return cost;
+  }
+
   double cost_around(const Move& move) const {
     std::set<ValueId> roots;
     double cost = 0;
     for (const auto& [component, perm] : move) {
       roots.insert(components_[at(component)].roots.begin(), components_[at(component)].roots.end());
-      cost += lift_cost(component);
+      cost += lift_cost(component) + resize_cost(component);
     }
     for (const ValueId root : roots) cost += root_cost(root);
     return cost;

@@ -10,8 +10,9 @@ namespace colonnade::rewrite {
 
 std::optional<double> scalar_of(const Editor& editor, ValueId id) {
   if (!editor.is_constant(id)) return std::nullopt;
-  const Tensor& tensor = *editor.value(id).constant;
-  if (tensor.size() != 1) return std::nullopt;
+  if (editor.value(id).constant->size() != 1) return std::nullopt;
+  const auto held = editor.value(id).constant->tensor();
+  const Tensor& tensor = *held;
   if (tensor.dtype() == DType::f32) return tensor.values<float>()[0];
   if (tensor.dtype() == DType::f64) return tensor.values<double>()[0];
   return std::nullopt;

@@ -10,6 +10,8 @@ bool widen_f16(Graph& graph);
 bool fold_constants(Graph& graph);
 bool eliminate_common(Graph& graph);
 bool static_forms(Graph& graph);
+bool gather_channels(Graph& graph);
+bool join_concats(Graph& graph);
 bool recognise(Graph& graph);
 bool channels_last(Graph& graph);
 bool fold_batch_norm(Graph& graph);

@@ -49,12 +49,12 @@ std::optional<Shape> moved_constant_shape(const Shape& constant, const Shape& fr
 
 /// The constant operand as it broadcasts against `to` instead of its reshaped form `from`.
 std::optional<ValueId> moved_constant(Editor& editor, ValueId id, const Shape& from, const Shape& to) {
-  const Tensor& tensor = *editor.value(id).constant;
-  if (tensor.size() == 1) return tensor.shape().size() <= to.size() ? std::optional(id) : std::nullopt;
-  const auto shape = moved_constant_shape(tensor.shape(), from, to);
+  const auto constant = editor.value(id).constant;
+  if (constant->size() == 1) return constant->shape().size() <= to.size() ? std::optional(id) : std::nullopt;
+  const auto shape = moved_constant_shape(constant->shape(), from, to);
   if (!shape) return std::nullopt;
-  if (*shape == tensor.shape()) return id;
-  return editor.add_constant(std::string(editor.value(id).name), Tensor(tensor).reshaped(*shape));
+  if (*shape == constant->shape()) return id;
+  return editor.add_constant(std::string(editor.value(id).name), reshaped(constant, *shape));
 }
 
 /// Operands of the Binary as they are before their Reshapes; nothing when they do not match.

@@ -23,13 +23,51 @@ bool split_reduction(Editor& editor, int index) {
   return true;
 }
 
+/// Statistics of each row while it is at hand, then of all rows; what remains is a scale and a shift a channel, which
+/// one image takes as a depthwise 1x1 convolution with computed weights.
+bool split_instance_norm(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  const auto* op = std::get_if<InstanceNorm>(&node.op);
+  if (op == nullptr || !editor.value(node.inputs[0]).type.is_static()) return false;
+  const Shape shape = *editor.value(node.inputs[0]).type.shape;
+  if (shape.size() != 4 || normalize_axis(op->axis, 4, node) != 3 || shape[0] != 1) return false;
+  if (editor.value(node.inputs[0]).type.dtype != DType::f32) return false;
+  const std::int64_t channels = shape[3];
+  const auto named = [&](const char* what) { return node.name + what; };
+  const ValueId x = node.inputs[0], width = editor.add_ints(named("_width"), {2}),
+                rows = editor.add_ints(named("_rows"), {1});
+  const auto mean_of = [&](ValueId value, ValueId axes) {
+    return editor.add(Reduce{ReduceKind::mean}, {value, axes}, node);
+  };
+  const auto binary = [&](BinaryKind kind, ValueId a, ValueId b) { return editor.add(Binary{kind}, {a, b}, node); };
+  const ValueId row_mean = mean_of(x, width);
+  const ValueId row_variance = mean_of(binary(BinaryKind::squared_difference, x, row_mean), width);
+  const ValueId mean = mean_of(row_mean, rows);
+  const ValueId variance = binary(BinaryKind::add, mean_of(row_variance, rows),
+                                  mean_of(binary(BinaryKind::squared_difference, row_mean, mean), rows));
+  Tensor epsilon(DType::f32, {});
+  epsilon.values<float>()[0] = op->epsilon;
+  const ValueId raised = binary(BinaryKind::add, variance, editor.add_constant(named("_epsilon"), std::move(epsilon)));
+  const ValueId deviation = editor.add(Unary{UnaryKind::sqrt}, {raised}, node);
+  const ValueId scale = binary(BinaryKind::div, node.inputs[1], deviation);
+  const ValueId shift = binary(BinaryKind::sub, node.inputs[2], binary(BinaryKind::mul, mean, scale));
+  Conv apply;
+  apply.kernel = apply.strides = apply.dilations = {1, 1};
+  apply.pads = {0, 0, 0, 0};
+  apply.groups = channels;
+  const ValueId weights = *add_reshape(editor, scale, {channels, 1, 1, 1}, node);
+  const ValueId bias = *add_reshape(editor, shift, {channels}, node);
+  editor.replace(node.outputs[0], editor.add(apply, {x, weights, bias}, node));
+  return true;
+}
+
 }  // namespace
 
 bool split_reductions(Graph& graph) {
   Editor editor(graph);
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index) {
-    if (editor.alive(index)) split_reduction(editor, index);
+    if (editor.alive(index)) split_reduction(editor, index) || split_instance_norm(editor, index);
   }
   return editor.finish();
 }

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/half.hpp"
 #include "passes/editor.hpp"
 #include "passes/pass_list.hpp"
-#include "reference/reference.hpp"
 
 namespace colonnade::rewrite {
 namespace {
 
 bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
-Tensor widened(const Tensor& tensor) {
-  const Node node{Cast{DType::f32}, {0}, {1}, "constant", "Cast"};
-  const Tensor* const input = &tensor;
-  return std::move(reference::evaluate(node, {&input, 1}).at(0));
+std::shared_ptr<const Constant> widened(const std::shared_ptr<const Constant>& constant) {
+  const auto make = [=](std::int64_t first, std::span<std::byte> target) {
+    const std::span values(reinterpret_cast<float*>(target.data()), target.size() / sizeof(float));
+    std::vector<std::uint16_t> narrow(values.size());
+    constant->read(first, std::as_writable_bytes(std::span(narrow)));
+    const auto widen = constant->dtype() == DType::f16 ? f16_to_float : bf16_to_float;
+    std::transform(narrow.begin(), narrow.end(), values.begin(), widen);
+  };
+  return std::make_shared<const Constant>(DType::f32, constant->shape(), make);
 }
 
 bool is_boundary_cast(const Editor& editor, const Node& node) {
@@ -60,7 +65,7 @@ void widen_constants(Editor& editor) {
   const auto count = static_cast<ValueId>(editor.graph().values.size());
   for (ValueId id = 0; id < count; ++id) {
     if (!editor.is_constant(id) || editor.is_output(id) || editor.readers(id).empty()) continue;
-    if (is_narrow(editor.value(id).type.dtype)) editor.set_constant(id, widened(*editor.value(id).constant));
+    if (is_narrow(editor.value(id).type.dtype)) editor.set_constant(id, widened(editor.value(id).constant));
   }
 }
 

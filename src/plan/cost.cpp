@@ -11,59 +11,129 @@
 namespace colonnade {
 namespace {
 
-constexpr double kMicro = 1e6;
 constexpr double kGiga = 1e9;
 // Shares of a cache that a working set can count on.
 constexpr double kUsableL2 = 0.5;
 constexpr double kUsableL3 = 0.4;
-// Shares of memory time that the kernels do not hide behind arithmetic.
-constexpr double kOverlap = 0.5;
-constexpr double kWholeOverlap = 0.7;
-constexpr double kWeightOverlap = 0.3;
-// Shares of the arithmetic peak that the two parts of Winograd reach.
-constexpr double kMultiplyShare = 0.85;
-constexpr double kTransformShare = 0.4;
+constexpr double kIslandPerElement = 25;  // an island's element costs this many of `function`
+constexpr std::int64_t kFewChannels = 8;  // a sum over fewer runs through taps, not channels
+constexpr std::int64_t kLanes = 16;       // output channels come in panels of so many
 
-/// The tile and the channels of one group of a Winograd convolution.
-struct WinogradSizes {
-  std::size_t tile, channels_in, channels_out, groups;
-};
-WinogradSizes winograd_sizes(const Graph& graph, const Node& node, const KernelChoice& choice) {
-  const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-  const auto groups = static_cast<std::size_t>(std::get<Conv>(node.op).groups);
-  return {static_cast<std::size_t>(choice.row_granularity), static_cast<std::size_t>(weight[1]),
-          static_cast<std::size_t>(weight[0]) / groups, groups};
+double elements_of(const Graph& graph, ValueId id) {
+  return static_cast<double>(element_count(graph.value(id).type.static_shape()));
 }
 
-/// Products and transforms at their own shares of the peak, as a share for the direct sum's operations.
-double winograd_efficiency(const Graph& graph, const Node& node, const KernelChoice& choice) {
-  const auto [tile, channels_in, channels_out, groups] = winograd_sizes(graph, node, choice);
+/// Elements of the larger of the first input and the first output.
+double larger_side(const Graph& graph, const Node& node) {
+  const double out = elements_of(graph, node.outputs[0]);
+  const ValueId in = node.input(0);
+  return in == kAbsent || graph.value(in).constant ? out : std::max(out, elements_of(graph, in));
+}
+
+/// Whether a function costs more than a few instructions an element.
+bool is_function(UnaryKind kind) {
+  switch (kind) {
+    case UnaryKind::sigmoid:
+    case UnaryKind::silu:
+    case UnaryKind::tanh:
+    case UnaryKind::gelu_erf:
+    case UnaryKind::gelu_tanh:
+    case UnaryKind::elu:
+    case UnaryKind::selu:
+    case UnaryKind::softplus:
+    case UnaryKind::mish:
+    case UnaryKind::exp:
+    case UnaryKind::log:
+    case UnaryKind::erf: return true;
+    default: return false;
+  }
+}
+
+/// What is computed over what is needed, when `count` things come `grain` at a time.
+double padded(std::int64_t count, std::int64_t grain) {
+  return static_cast<double>(round_up(count, grain)) / static_cast<double>(count);
+}
+
+double contraction_seconds(const Graph& graph, const Node& node, const Rates& rates) {
   const Shape& out = graph.value(node.outputs[0]).type.static_shape();
-  const kernels::winograd::Work work = kernels::winograd::work(
-      tile, static_cast<std::size_t>(out[1]), static_cast<std::size_t>(out[2]), channels_in, channels_out);
-  const double flop = static_cast<double>(out[0]) * static_cast<double>(groups) *
-                      (work.multiply_flop / kMultiplyShare + work.transform_flop / kTransformShare);
-  return flop_of(graph, node) / flop;
+  const double flop = flop_of(graph, node);
+  const double depth = flop / 2 / elements_of(graph, node.outputs[0]);
+  const Conv* conv = std::get_if<Conv>(&node.op);
+  const std::int64_t groups = conv == nullptr ? 1 : conv->groups;
+  const std::int64_t in = graph.value(node.inputs[0]).type.static_shape().back() / groups;
+  const Work kind = in < kFewChannels ? Work::image : Work::contraction;
+  return rates.seconds(kind, flop * padded(out.back() / groups, kLanes), depth);
 }
 
-double efficiency_of(const Graph& graph, const Node& node, const KernelChoice& choice) {
-  switch (choice.family) {
+/// The activation that a contraction applies to its sums, where that is more than a few instructions.
+double epilogue_seconds(const Graph& graph, const Node& node, const Rates& rates) {
+  const FusedEpilogue* epilogue = nullptr;
+  if (const Conv* conv = std::get_if<Conv>(&node.op)) epilogue = &conv->epilogue;
+  if (const MatMul* matmul = std::get_if<MatMul>(&node.op)) epilogue = &matmul->epilogue;
+  if (const ConvTranspose* conv = std::get_if<ConvTranspose>(&node.op)) epilogue = &conv->epilogue;
+  if (epilogue == nullptr || !is_function(epilogue->activation.kind)) return 0;
+  return rates.seconds(Work::function, elements_of(graph, node.outputs[0]), 1);
+}
+
+std::size_t groups_of(const Node& node) { return static_cast<std::size_t>(std::get<Conv>(node.op).groups); }
+
+/// The rate is that of 4x4 tiles, which take 36 products for 16 outputs.
+double winograd_seconds(const Graph& graph, const Node& node, std::int64_t tile, const Rates& rates) {
+  const auto groups = static_cast<std::int64_t>(groups_of(node));
+  const Shape& shape = graph.value(node.outputs[0]).type.static_shape();
+  const auto in = static_cast<double>(graph.value(node.inputs[0]).type.static_shape()[3] / groups);
+  const auto out = static_cast<double>(round_up(shape[3] / groups, kLanes));
+  const double sticking_out = padded(shape[1], tile) * padded(shape[2], tile) * padded(shape[3] / groups, kLanes);
+  const auto matrices = static_cast<double>(kernels::winograd::matrices_of(static_cast<std::size_t>(tile)));
+  const double products = matrices / static_cast<double>(tile * tile) / (36.0 / 16);
+  return rates.seconds(Work::winograd, flop_of(graph, node) * sticking_out * products, 2 * in * out / (in + out));
+}
+
+double seconds_of(const Graph& graph, const Node& node, const KernelChoice& choice, const Rates& rates) {
+  const Family family = choice.family;
+  const std::int64_t tile = choice.row_granularity;
+  const auto elements = [&](Work kind, double units) { return rates.seconds(kind, units, 1); };
+  switch (family) {
+    case Family::view: return 0;
     case Family::conv:
     case Family::matmul:
-    case Family::conv_transpose: return 0.85;
-    case Family::winograd: return winograd_efficiency(graph, node, choice);
-    case Family::kn2row: {  // shares of useful lanes
-      const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-      return 0.85 * static_cast<double>(weight[0] * weight[3]) /
-             static_cast<double>(kn2row_products(weight[3], weight[0]));
+    case Family::conv_transpose: return contraction_seconds(graph, node, rates);
+    case Family::winograd: return winograd_seconds(graph, node, tile, rates);
+    case Family::depthwise: {
+      const Conv& conv = std::get<Conv>(node.op);
+      return rates.seconds(Work::depthwise, flop_of(graph, node), static_cast<double>(conv.kernel[0] * conv.kernel[1]));
     }
-    case Family::depthwise: return 0.4;
-    case Family::pool: return 0.2;
+    case Family::pool: {
+      const Pool& pool = std::get<Pool>(node.op);
+      return rates.seconds(Work::pool, flop_of(graph, node), static_cast<double>(pool.kernel[0] * pool.kernel[1]));
+    }
+    case Family::kn2row: {
+      const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
+      const double products =
+          static_cast<double>(kn2row_products(weight[3], weight[0])) / static_cast<double>(weight[3] * weight[0]);
+      return rates.seconds(Work::contraction, flop_of(graph, node) * products,
+                           static_cast<double>(weight[1] * weight[2]));
+    }
     case Family::unary:
+      return elements(is_function(std::get<Unary>(node.op).kind) ? Work::function : Work::arithmetic,
+                      larger_side(graph, node));
+    case Family::binary:
+      return elements(std::get<Binary>(node.op).kind == BinaryKind::pow ? Work::function : Work::arithmetic,
+                      larger_side(graph, node));
     case Family::softmax:
-    case Family::lrn: return 0.3;
-    case Family::island: return 0.005;
-    default: return 0.15;
+    case Family::layer_norm:
+    case Family::lrn:
+    case Family::instance_norm: return elements(Work::normalise, larger_side(graph, node));
+    case Family::reduce:
+    case Family::reduce_width: return elements(Work::reduce, larger_side(graph, node));
+    case Family::resize: return elements(Work::resize, larger_side(graph, node));
+    case Family::to_channels_last:
+    case Family::to_channels_first:
+    case Family::swap_axes: return elements(Work::transpose, sizeof(float) * larger_side(graph, node));
+    case Family::island:
+      return elements(Work::function, kIslandPerElement * larger_side(graph, node)) +
+             rates.seconds(Work::contraction, flop_of(graph, node), kLanes);
+    default: return elements(Work::copy, sizeof(float) * larger_side(graph, node));
   }
 }
 
@@ -71,8 +141,11 @@ std::int64_t weights_bytes_of(const Graph& graph, const Node& node, const Kernel
   const Family family = choice.family;
   const auto floats = [](std::size_t count) { return static_cast<std::int64_t>(count * sizeof(float)); };
   if (family == Family::winograd) {
-    const auto [tile, channels_in, channels_out, groups] = winograd_sizes(graph, node, choice);
-    return floats(groups * kernels::winograd::packed_floats(tile, channels_in, channels_out));
+    const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
+    return floats(groups_of(node) *
+                  kernels::winograd::packed_floats(static_cast<std::size_t>(choice.row_granularity),
+                                                   static_cast<std::size_t>(weight[1]),
+                                                   static_cast<std::size_t>(weight[0]) / groups_of(node)));
   }
   if (family == Family::kn2row) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
@@ -87,9 +160,11 @@ std::int64_t weights_bytes_of(const Graph& graph, const Node& node, const Kernel
 std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, const KernelChoice& choice) {
   const Family family = choice.family;
   if (family == Family::winograd) {
-    const WinogradSizes sizes = winograd_sizes(graph, node, choice);
+    const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
     return static_cast<std::int64_t>(
-        sizeof(float) * kernels::winograd::workspace_floats(sizes.tile, sizes.channels_in, sizes.channels_out));
+        sizeof(float) * kernels::winograd::workspace_floats(static_cast<std::size_t>(choice.row_granularity),
+                                                            static_cast<std::size_t>(weight[1]),
+                                                            static_cast<std::size_t>(weight[0]) / groups_of(node)));
   }
   if (family == Family::kn2row) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
@@ -102,14 +177,27 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, const Kernel
   return 0;
 }
 
+/// Seconds more than from L2 that a byte takes from this level when `threads` threads read.
+double extra_seconds(const Topology& topology, MemoryLevel level, int threads) {
+  if (level == MemoryLevel::l2) return 0;
+  const Rates& rates = topology.rates;
+  const bool l3 = level == MemoryLevel::l3;
+  const double total = l3 ? rates.l3_total_gbs : rates.dram_total_gbs;
+  double rate = l3 ? rates.l3_gbs : rates.dram_gbs;
+  if (total > 0) rate = std::min(rate, std::max(total, rate) / threads);
+  return std::max(0.0, 1 / (kGiga * rate) - 1 / (kGiga * rates.l2_gbs));
+}
+
 }  // namespace
 
-std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoice>& choices) {
+std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoice>& choices, const Rates& rates) {
   std::vector<NodeWork> work(graph.nodes.size());
   for (std::size_t i = 0; i < work.size(); ++i) {
     const Node& node = graph.nodes[i];
-    work[i] = {flop_of(graph, node), efficiency_of(graph, node, choices[i]), weights_bytes_of(graph, node, choices[i]),
-               scratch_bytes_of(graph, node, choices[i])};
+    const bool known = node.outputs[0] != kAbsent && graph.value(node.outputs[0]).type.is_static();
+    work[i] = {known ? flop_of(graph, node) : 0,
+               known ? seconds_of(graph, node, choices[i], rates) + epilogue_seconds(graph, node, rates) : 0,
+               weights_bytes_of(graph, node, choices[i]), scratch_bytes_of(graph, node, choices[i])};
   }
   return work;
 }
@@ -120,45 +208,18 @@ MemoryLevel memory_level(const Topology& topology, std::int64_t bytes, int threa
   return static_cast<double>(bytes) * threads <= l3 ? MemoryLevel::l3 : MemoryLevel::dram;
 }
 
-double read_rate(const Topology& topology, std::int64_t bytes, int threads) {
-  switch (memory_level(topology, bytes, threads)) {
-    case MemoryLevel::l2: return topology.rates.l2_gbs;
-    case MemoryLevel::l3: return topology.rates.l3_gbs;
-    case MemoryLevel::dram: return topology.rates.dram_gbs;
-  }
-  return topology.rates.dram_gbs;
-}
+CacheReach::CacheReach(const Topology& topology, int threads)
+    : l2_bytes_(kUsableL2 * static_cast<double>(topology.cache_bytes(2))),
+      l3_bytes_(kUsableL3 * static_cast<double>(topology.cache_bytes(3)) / threads),
+      l3_seconds_(extra_seconds(topology, MemoryLevel::l3, threads)),
+      dram_seconds_(extra_seconds(topology, MemoryLevel::dram, threads)) {}
 
-SegmentTime::SegmentTime(const Topology& topology, int threads, std::int64_t resident_bytes)
-    : topology_(topology), threads_(threads), far_rate_(kGiga * read_rate(topology, resident_bytes, threads)) {}
-
-void SegmentTime::add(const NodeWork& work, const NodeTraffic& traffic) {
-  compute_seconds_ += traffic.recomputed * work.flop / (kGiga * work.efficiency * topology_.rates.fma_gflops);
-  const auto share = [&](std::int64_t bytes) { return traffic.recomputed * static_cast<double>(bytes); };
-  const std::int64_t moved = traffic.written_bytes + traffic.inner_bytes + traffic.outer_bytes;
-  const std::int64_t near_bytes =
-      moved / std::max<std::int64_t>(1, traffic.rows) * traffic.rows_per_step / (traffic.chunks * traffic.strips) +
-      work.weights_bytes / traffic.chunks;
-  const double near_rate = kGiga * read_rate(topology_, near_bytes, threads_);
-  const double kept = traffic.live_rows > 0
-                          ? static_cast<double>(std::max<std::int64_t>(0, traffic.live_rows - traffic.rows_per_step)) /
-                                static_cast<double>(traffic.rows_per_step)
-                          : 0;
-  const double ring = share(traffic.live_rows > 0 ? traffic.written_bytes : 0);
-  traffic_seconds_ +=
-      kOverlap * ((ring + share(traffic.inner_bytes)) / near_rate + ring * std::min(1.0, kept) / far_rate_);
-  const std::int64_t whole = traffic.outer_bytes + (traffic.live_rows > 0 ? 0 : traffic.written_bytes);
-  const double whole_rate = kGiga * read_rate(topology_, whole / threads_, threads_);
-  traffic_seconds_ +=
-      kWholeOverlap * (share(whole) + share(traffic.live_rows > 0 ? 0 : traffic.written_bytes)) / whole_rate;
-  walk_seconds_ += kWeightOverlap * static_cast<double>(work.weights_bytes) / far_rate_;
-}
-
-double SegmentTime::microseconds(std::int64_t walks, std::int64_t nodes) const {
-  const double overhead =
-      static_cast<double>(walks * nodes) * topology_.rates.step_us + (threads_ > 1 ? topology_.rates.barrier_us : 0);
-  return kMicro * ((compute_seconds_ + traffic_seconds_) / threads_ + walk_seconds_ * static_cast<double>(walks)) +
-         overhead;
+double CacheReach::seconds_beyond_l2(std::int64_t bytes) const {
+  const auto all = static_cast<double>(bytes);
+  if (all <= l2_bytes_) return 0;
+  const double in_l3 = std::min(all, std::max(l3_bytes_, l2_bytes_)) - l2_bytes_;
+  const double in_dram = std::max(0.0, all - std::max(l3_bytes_, l2_bytes_));
+  return (in_l3 * l3_seconds_ + in_dram * dram_seconds_) / all;
 }
 
 }  // namespace colonnade

@@ -144,9 +144,11 @@ bool is_kn2row(const Conv& conv, const Context& context, bool winograd) {
 
 KernelChoice choose(const Conv& conv, const Context& context) {
   if (context.shape(0).size() != 4) return island("only two spatial axes have a kernel");
-  if (!context.constant(1) || !context.constant_or_absent(2)) return island("weights are not constant");
   const std::int64_t channels_in = context.shape(0)[3], channels_out = context.output_shape()[3];
-  if (conv.groups > 1 && conv.groups == channels_in && channels_out == channels_in) return rows(Family::depthwise);
+  const bool depthwise = conv.groups == channels_in && channels_out == channels_in;
+  const bool scales = depthwise && conv.kernel == Ints{1, 1};  // its weights need no packing
+  if (!scales && (!context.constant(1) || !context.constant_or_absent(2))) return island("weights are not constant");
+  if (depthwise && (conv.groups > 1 || scales)) return rows(Family::depthwise);
   const std::int64_t tile = winograd_tile(conv, context);
   if (is_kn2row(conv, context, tile > 0)) return rows(Family::kn2row);
   return tile > 0 ? rows(Family::winograd, tile) : rows(Family::conv);
@@ -241,11 +243,11 @@ KernelChoice choose(const Concat& op, const Context& context) {
 KernelChoice choose(const Slice&, const Context& context) {
   const auto axes = slice_axes_of(context.graph, context.node);
   if (!axes) return island("bounds are not constant");
-  if (axes->size() != 4 && axes->size() != 2) return island("slice of a tensor that is not an image");
+  if (axes->size() < 2 || axes->size() > 4) return island("slice of a tensor that is not an image");
   for (const SliceAxis& axis : *axes)
     if (axis.step < 1) return island("negative step");
   const SliceAxis& images = axes->front();
-  if (axes->size() == 4 && (images.start != 0 || images.step != 1 || images.count != context.shape(0)[0]))
+  if (axes->size() > 2 && (images.start != 0 || images.step != 1 || images.count != context.shape(0)[0]))
     return island("slices images");
   return axes->back().step == 1 ? rows(Family::slice) : island("strided channels");
 }
@@ -253,20 +255,28 @@ KernelChoice choose(const Slice&, const Context& context) {
 KernelChoice choose(const Pad& op, const Context& context) {
   const auto axes = pad_axes_of(context.graph, context.node);
   if (!axes || axes->size() != 4) return island("pads are not constant, or not of an image");
-  if (op.mode != PadMode::constant) return island("no kernel for this padding mode");
+  if (op.mode == PadMode::wrap) return island("no kernel for this padding mode");
   if (context.input(2) && !context.input(2)->constant) return island("value is not constant");
   for (const Interval& pads : *axes)
     if (pads.begin < 0 || pads.end < 0) return island("negative pads");
+  if (op.mode != PadMode::constant && (*axes)[3] != Interval{0, 0}) return island("pads channels with channels");
   return (*axes)[0] == Interval{0, 0} ? rows(Family::pad) : island("pads images");
 }
 
-KernelChoice choose(const DepthToSpace& op, const Context& context) {
+KernelChoice choose(const DepthToSpace& op, const Context&) {
   if (op.axis != -1 && op.axis != 3) return island("channels are not innermost");
-  return !op.crd || context.output_shape()[3] == 1 ? rows(Family::depth_to_space) : island("column-row-depth order");
+  return !op.crd ? rows(Family::depth_to_space) : island("column-row-depth order");
 }
 
 KernelChoice choose(const SpaceToDepth& op, const Context&) {
   return op.axis == -1 || op.axis == 3 ? rows(Family::space_to_depth) : island("channels are not innermost");
+}
+
+KernelChoice choose(const Gather& op, const Context& context) {
+  const bool constant = constant_ints(context.graph, context.node, 1).has_value();
+  const bool flat = context.shape(1).size() == 1 && context.shape(0).size() > 1;
+  return constant && flat && is_last(op.axis, context.shape(0)) ? rows(Family::gather)
+                                                                : island("gathers other than constant channels");
 }
 
 template <class Op>
@@ -280,11 +290,11 @@ bool is_float_tensor(const Value& value) { return value.type.dtype == DType::f32
 
 std::string_view name_of(Family family) {
   constexpr std::string_view kNames[] = {
-      "island",         "view",      "conv",         "winograd",       "kn2row",           "depthwise",
-      "conv_transpose", "matmul",    "pool",         "unary",          "binary",           "softmax",
-      "layer_norm",     "lrn",       "reduce_width", "resize",         "to_channels_last", "to_channels_first",
-      "concat",         "slice",     "pad",          "depth_to_space", "space_to_depth",   "reduce",
-      "instance_norm",  "swap_axes", "concat_outer"};
+      "island",         "view",          "conv",         "winograd",    "kn2row",           "depthwise",
+      "conv_transpose", "matmul",        "pool",         "unary",       "binary",           "softmax",
+      "layer_norm",     "lrn",           "reduce_width", "resize",      "to_channels_last", "to_channels_first",
+      "concat",         "slice",         "gather",       "pad",         "depth_to_space",   "space_to_depth",
+      "reduce",         "instance_norm", "swap_axes",    "concat_outer"};
   return kNames[static_cast<std::size_t>(family)];
 }
 

@@ -31,6 +31,7 @@ enum class Family : std::uint8_t {
   to_channels_first,
   concat,
   slice,
+  gather,
   pad,
   depth_to_space,
   space_to_depth,

@@ -7,13 +7,11 @@
 #include "base/checked.hpp"
 #include "plan/arena.hpp"
 #include "plan/segment.hpp"
-#include "plan/strips.hpp"
 
 namespace colonnade {
 namespace {
 
-constexpr std::int64_t kPanel = 16;
-constexpr double kMicrosecondsWorthSharing = 4;
+constexpr double kMostWorthOneThreadUs = 1000;  // more is worth a team without asking
 
 SegmentPlan::Kind kind_of(const PlanContext& context, const std::vector<std::int32_t>& nodes) {
   const Family family = context.choices[static_cast<std::size_t>(nodes.front())].family;
@@ -39,56 +37,19 @@ void plan_units(const PlanContext& context, SegmentPlan& segment, int threads) {
   }
 }
 
-/// Divides the output channels of one contraction among threads: worth it when its weights outweigh its rows.
-bool plan_channels(const PlanContext& context, SegmentPlan& segment, int threads) {
-  if (segment.nodes.size() != 1 || threads < 2) return false;
-  const auto i = static_cast<std::size_t>(segment.nodes.front());
-  const Node& node = context.graph.nodes[i];
-  const Family family = context.choices[i].family;
-  const bool convolution = family == Family::conv || family == Family::winograd;
-  if (convolution ? std::get<Conv>(node.op).groups != 1 : family != Family::matmul) return false;
-  const std::int64_t channels = context.graph.value(node.outputs[0]).type.static_shape().back();
-  const std::int64_t panels = ceil_div(channels, kPanel);
-  const std::int64_t input_bytes = bytes_of(context.graph.value(node.inputs[0]));
-  const std::int64_t weights_bytes = bytes_of(context.graph.value(node.inputs[1]));
-  const bool few_rows = context.rows[i].rows < 2 * threads * context.choices[i].row_granularity;
-  if (panels < threads || (!few_rows && weights_bytes < 4 * input_bytes)) return false;
-  const ChunkGroup group{{0}, channels, ceil_div(panels, threads) * kPanel};
+/// Divides the output channels of one contraction among threads.
+void plan_channels(const PlanContext& context, SegmentPlan& segment, const ChunkGroup& shares) {
   segment.sharing = Sharing::channels;
-  segment.chunk_groups = {ChunkGroup{{segment.nodes.front()}, channels, group.chunk_channels}};
-  segment.rows_per_step = context.rows[i].rows;
-  for (std::int32_t chunk = 0; chunk < group.count(); ++chunk) {
+  segment.chunk_groups = {shares};
+  const std::int32_t node = segment.nodes.front();
+  segment.rows_per_step = context.rows[static_cast<std::size_t>(node)].rows;
+  for (std::int32_t chunk = 0; chunk < shares.count(); ++chunk) {
     Step step;
-    step.node = segment.nodes.front();
-    step.row_end = static_cast<std::int32_t>(context.rows[i].rows);
+    step.node = node;
+    step.row_end = static_cast<std::int32_t>(segment.rows_per_step);
     step.chunk = chunk;
     segment.steps.push_back({step});
     segment.bands.push_back({0, step.row_end});
-  }
-  return true;
-}
-
-/// The number of strips and the step that are predicted fastest, when the full width does not fit.
-void choose_strips(const PlanContext& context, SegmentPlan& segment, const LocalSegment& local,
-                   std::int64_t& rows_per_step, double predicted_us) {
-  constexpr std::int64_t kMaxStrips = 8;
-  constexpr double kMinGain = 0.97;
-  double best = predicted_us * kMinGain;
-  for (std::int64_t count = std::max<std::int64_t>(2, context.min_strips);
-       count <= kMaxStrips && segment.nodes.size() > 1; count *= 2) {
-    auto strips = cut_strips(context, local, count);
-    if (!strips) return;
-    const double recomputed = recomputed_share(context, local, *strips);
-    const bool forced = context.min_strips > 1 && segment.strips.empty();
-    if (forced) segment.strips = *strips;
-    for (const std::int64_t step :
-         step_candidates(context, context.rows[static_cast<std::size_t>(segment.nodes.back())].rows)) {
-      const double cost = segment_cost(context, local, step, count, recomputed);
-      if (cost >= best) continue;
-      best = segment.predicted_us = cost;
-      rows_per_step = step;
-      segment.strips = *strips;
-    }
   }
 }
 
@@ -100,6 +61,24 @@ std::int64_t strip_row_bytes(const SegmentPlan& segment, std::size_t local, std:
   return row_bytes / width * widest;
 }
 
+/// Bytes of a row of the ring of one node's output.
+std::int64_t ring_row_bytes(const PlanContext& context, const SegmentPlan& segment, const LocalSegment& local,
+                            std::size_t i) {
+  const LocalNode& node = local.nodes[i];
+  if (node.host >= 0) return ring_row_bytes(context, segment, local, static_cast<std::size_t>(node.host));
+  const ValueId value = context.graph.nodes[static_cast<std::size_t>(node.node)].outputs[0];
+  return strip_row_bytes(segment, i, context.rows[static_cast<std::size_t>(node.node)].row_bytes,
+                         row_shape(context.graph.value(value).type.static_shape()).width);
+}
+
+/// First channel of a node's output in the ring that it lies in.
+std::int64_t first_channel(const PlanContext& context, ValueId value, ValueId ring) {
+  std::int64_t channel = 0;
+  for (; value != ring; value = context.hosts[static_cast<std::size_t>(value)].value)
+    channel += context.hosts[static_cast<std::size_t>(value)].channel;
+  return channel;
+}
+
 void add_rings(const PlanContext& context, SegmentPlan& segment, const LocalSegment& local,
                const ScheduleResult& schedule) {
   for (std::size_t i = 0; i < local.nodes.size(); ++i) {
@@ -109,8 +88,12 @@ void add_rings(const PlanContext& context, SegmentPlan& segment, const LocalSegm
     ring.value = context.graph.nodes[static_cast<std::size_t>(node.node)].outputs[0];
     ring.rows = schedule.ring_rows[i];
     ring.head_rows = schedule.head_rows[i];
-    ring.row_bytes = strip_row_bytes(segment, i, context.rows[static_cast<std::size_t>(node.node)].row_bytes,
-                                     row_shape(context.graph.value(ring.value).type.static_shape()).width);
+    ring.row_bytes = ring_row_bytes(context, segment, local, i);
+    if (node.host >= 0) {
+      const auto host = static_cast<std::size_t>(local.nodes[static_cast<std::size_t>(node.host)].node);
+      ring.host = context.graph.nodes[host].outputs[0];
+      ring.channel = first_channel(context, ring.value, ring.host);
+    }
     if (node.chunk_group >= 0) {
       const ChunkGroup& group = local.chunk_groups[static_cast<std::size_t>(node.chunk_group)];
       if (local.nodes[static_cast<std::size_t>(group.nodes.back())].node != node.node) {
@@ -124,25 +107,59 @@ void add_rings(const PlanContext& context, SegmentPlan& segment, const LocalSegm
   }
 }
 
-void plan_rows(const PlanContext& context, SegmentPlan& segment, std::int64_t rows_per_step, double predicted_us) {
-  int threads = predicted_us * context.threads < kMicrosecondsWorthSharing ? 1 : context.threads;
-  const bool share_images = threads > 1 && segment.images >= threads;
-  if (!share_images && plan_channels(context, segment, threads)) return;
-  const LocalSegment local = local_segment(context, segment.nodes, segment.nodes.size() > 1);
-  choose_strips(context, segment, local, rows_per_step, predicted_us);
-  std::optional<ScheduleResult> schedule;
-  std::int64_t bands = share_images ? 1 : threads;
-  for (; !schedule; --bands) schedule = make_schedule(local, bands, rows_per_step);
-  ++bands;
-  segment.sharing = share_images ? Sharing::images : bands > 1 ? Sharing::bands : Sharing::single;
-  segment.rows_per_step = rows_per_step;
-  segment.steps = std::move(schedule->steps);
-  segment.bands = std::move(schedule->bands);
+std::int64_t ring_bytes(const PlanContext& context, const SegmentPlan& segment, const LocalSegment& local,
+                        const ScheduleResult& schedule) {
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < local.nodes.size(); ++i)
+    if (const LocalNode& node = local.nodes[i]; !node.whole)
+      bytes += ring_row_bytes(context, segment, local, i) *
+               (schedule.head_rows[i] + (node.host < 0 ? schedule.ring_rows[i] : 0));
+  return bytes;
+}
+
+/// Schedules the segment in as many bands as it allows; shared rings become rings of their own where sharing would take
+/// much more memory, and in strips, whose columns differ.
+ScheduleResult schedule_rows(const PlanContext& context, const SegmentPlan& segment, LocalSegment& local,
+                             std::int64_t most_bands, std::int64_t rows_per_step) {
+  constexpr double kMostGrowth = 1.25;
+  const auto schedule_of = [&](const LocalSegment& candidate) {
+    std::optional<ScheduleResult> schedule;
+    for (std::int64_t bands = most_bands; !schedule; --bands) schedule = make_schedule(candidate, bands, rows_per_step);
+    return *std::move(schedule);
+  };
+  LocalSegment apart = local;
+  for (LocalNode& node : apart.nodes) node.host = -1;
+  ScheduleResult schedule = schedule_of(apart);
+  const bool shares =
+      std::any_of(local.nodes.begin(), local.nodes.end(), [](const auto& node) { return node.host >= 0; });
+  if (shares && segment.strips.empty()) {
+    ScheduleResult shared = schedule_of(local);
+    if (static_cast<double>(ring_bytes(context, segment, local, shared)) <=
+        kMostGrowth * static_cast<double>(ring_bytes(context, segment, apart, schedule)))
+      return shared;
+  }
+  local = std::move(apart);
+  return schedule;
+}
+
+void plan_rows(const PlanContext& context, SegmentPlan& segment, const SegmentChoice& choice) {
+  if (choice.channels)
+    return plan_channels(context, segment, *channel_shares(context, choice.nodes.front(), choice.threads));
+  const bool share_images = choice.threads > 1 && segment.images >= choice.threads;
+  LocalSegment local = local_segment(context, segment.nodes, segment.nodes.size() > 1);
+  if (choice.strips > 1)
+    if (auto strips = cut_strips(context.windows, local, choice.strips)) segment.strips = std::move(*strips);
+  ScheduleResult schedule =
+      schedule_rows(context, segment, local, share_images ? 1 : choice.threads, choice.rows_per_step);
+  segment.sharing = share_images ? Sharing::images : schedule.bands.size() > 1 ? Sharing::bands : Sharing::single;
+  segment.rows_per_step = choice.rows_per_step;
+  segment.steps = std::move(schedule.steps);
+  segment.bands = std::move(schedule.bands);
   for (ChunkGroup group : local.chunk_groups) {
     for (std::int32_t& member : group.nodes) member = local.nodes[static_cast<std::size_t>(member)].node;
     segment.chunk_groups.push_back(std::move(group));
   }
-  add_rings(context, segment, local, *schedule);
+  add_rings(context, segment, local, schedule);
 }
 
 void count_traffic(const PlanContext& context, SegmentPlan& segment) {
@@ -177,6 +194,7 @@ SegmentPlan plan_segment(const PlanContext& context, const SegmentChoice& choice
   segment.nodes = choice.nodes;
   segment.ends_because = choice.ends_because;
   segment.predicted_us = choice.predicted_us;
+  segment.arithmetic_us = choice.arithmetic_us;
   segment.images = context.rows[static_cast<std::size_t>(choice.nodes.front())].images;
   if (segment.kind == SegmentPlan::Kind::island) {
     Step step;
@@ -185,9 +203,9 @@ SegmentPlan plan_segment(const PlanContext& context, const SegmentChoice& choice
     segment.steps.push_back({step});
   } else if (segment.kind != SegmentPlan::Kind::view) {
     if (context.choices[static_cast<std::size_t>(choice.nodes.front())].by_rows())
-      plan_rows(context, segment, choice.rows_per_step, choice.predicted_us);
+      plan_rows(context, segment, choice);
     else
-      plan_units(context, segment, context.threads);
+      plan_units(context, segment, choice.threads);
   }
   count_traffic(context, segment);
   return segment;
@@ -199,6 +217,21 @@ ValueId root_of(const PlanContext& context, ValueId id) {
     const std::int32_t producer = context.producer[static_cast<std::size_t>(id)];
     if (producer < 0 || context.choices[static_cast<std::size_t>(producer)].family != Family::view) return id;
     id = context.graph.nodes[static_cast<std::size_t>(producer)].inputs[0];
+  }
+}
+
+/// Where a whole value lies: views are followed back to what they view, values that lie in another's rows to their
+/// host.
+Storage home_of(const PlanContext& context, const std::vector<bool>& in_ring, ValueId id) {
+  Storage home;
+  home.root = root_of(context, id);
+  for (;;) {
+    const auto root = static_cast<std::size_t>(home.root);
+    const Host& host = context.hosts[root];
+    if (in_ring[root] || host.value == kAbsent || in_ring[static_cast<std::size_t>(host.value)]) return home;
+    home.host = host.value;
+    home.channel += host.channel;
+    home.root = root_of(context, host.value);
   }
 }
 
@@ -216,17 +249,20 @@ void place_values(const PlanContext& context, Plan& plan) {
   const Graph& graph = context.graph;
   plan.storage.assign(graph.values.size(), {});
   std::vector<Lifetime> lifetimes(graph.values.size());
+  std::vector<bool> in_ring(graph.values.size(), false);
+  for (const SegmentPlan& segment : plan.segments)
+    for (const Ring& ring : segment.rings) in_ring[static_cast<std::size_t>(ring.value)] = true;
   for (std::size_t s = 0; s < plan.segments.size(); ++s)
     for (const std::int32_t index : plan.segments[s].nodes) {
       const Node& node = graph.nodes[static_cast<std::size_t>(index)];
       for (const auto& ids : {node.inputs, node.outputs})
         for (const ValueId id : ids)
           if (id != kAbsent)
-            lifetimes[static_cast<std::size_t>(root_of(context, id))].touch(static_cast<std::int32_t>(s));
+            lifetimes[static_cast<std::size_t>(home_of(context, in_ring, id).root)].touch(static_cast<std::int32_t>(s));
     }
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     Storage& storage = plan.storage[i];
-    storage.root = root_of(context, static_cast<ValueId>(i));
+    storage = home_of(context, in_ring, static_cast<ValueId>(i));
     if (!graph.values[i].type.is_static()) continue;
     storage.bytes = bytes_of(graph.values[i]);
     if (graph.value(storage.root).constant) storage.place = Place::constant;
@@ -278,12 +314,29 @@ void place_values(const PlanContext& context, Plan& plan) {
   }
 }
 
-Plan plan_with(const PlanContext& context) {
+double microseconds(const std::vector<SegmentChoice>& choices) {
+  double sum = 0;
+  for (const SegmentChoice& choice : choices) sum += choice.predicted_us;
+  return sum;
+}
+
+Plan plan_with(PlanContext& context) {
+  std::vector<SegmentChoice> choices = choose_segments(context);
+  const double together = microseconds(choices) + context.topology.rates.team_us;
+  if (context.threads > 1 && together < kMostWorthOneThreadUs) {
+    PlanContext single = context;
+    set_threads(single, 1);
+    std::vector<SegmentChoice> alone = choose_segments(single);
+    if (microseconds(alone) <= together) {
+      set_threads(context, 1);
+      choices = std::move(alone);
+    }
+  }
   Plan plan;
   plan.options = context.options;
   plan.threads = context.threads;
   plan.choices = context.choices;
-  for (const SegmentChoice& choice : choose_segments(context)) {
+  for (const SegmentChoice& choice : choices) {
     plan.segments.push_back(plan_segment(context, choice));
     plan.flop += plan.segments.back().flop;
   }
@@ -302,7 +355,7 @@ Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& 
     for (const std::int64_t strips : {0, 1, 2, 4, 8}) {  // 0: full width, steps as fast as they can be
       PlanContext frugal = context;
       frugal.options.schedule = Schedule::columns;
-      frugal.threads = threads;
+      set_threads(frugal, threads);
       frugal.small_steps = strips > 0;
       frugal.min_strips = std::max<std::int64_t>(1, strips);
       Plan candidate = plan_with(frugal);

@@ -24,7 +24,9 @@ struct PlanOptions {
 enum class Place : std::uint8_t { nowhere, constant, input, output, arena, ring };
 struct Storage {
   Place place = Place::nowhere;
-  ValueId root = kAbsent;   ///< the value whose bytes these are (itself, unless it is a view of another)
+  ValueId root = kAbsent;  ///< the value whose bytes these are (itself, unless it is a view of another)
+  ValueId host = kAbsent;  ///< whole tensor in whose rows it lies, from `channel` on
+  std::int64_t channel = 0;
   std::int32_t index = 0;   ///< which graph input or output
   std::int64_t offset = 0;  ///< arena: bytes from its start
   std::int64_t bytes = 0;
@@ -33,16 +35,19 @@ struct Storage {
 
 /// The live rows of a value inside its segment, one instance a thread, from `offset` on, `thread_stride` bytes apart.
 /// An instance holds, for each chunk, `head_rows` rows that are never recycled (the neighbour above reads them) and
-/// then the ring.
+/// then the ring. With a host the ring is part of the host's, from `channel` on, and only the heads are its own.
 struct Ring {
   ValueId value = kAbsent;
+  ValueId host = kAbsent;
+  std::int64_t channel = 0;
   std::int64_t rows = 0;
   std::int64_t head_rows = 0;
   std::int64_t row_bytes = 0;  ///< of one chunk and the widest strip
   std::int64_t chunk_count = 1;
   std::int64_t offset = 0;
   std::int64_t thread_stride = 0;
-  std::int64_t bytes_a_thread() const { return (rows + head_rows) * row_bytes * chunk_count; }
+  std::int64_t own_rows() const { return head_rows + (host == kAbsent ? rows : 0); }
+  std::int64_t bytes_a_thread() const { return own_rows() * row_bytes * chunk_count; }
   bool operator==(const Ring&) const = default;
 };
 
@@ -92,6 +97,7 @@ struct SegmentPlan {
   std::int64_t scratch_bytes = 0;
   std::string ends_because;
   double predicted_us = 0;
+  double arithmetic_us = 0;  ///< of it, were all operands in L2
   double flop = 0;
   std::int64_t ring_bytes = 0;  ///< of one thread
   std::int64_t weights_bytes = 0;

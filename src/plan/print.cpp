@@ -34,12 +34,16 @@ void print_node(std::string& text, const Plan& plan, const Graph& graph, const S
   if (ring != segment.rings.end()) {
     fmt::format_to(out, " ring {} rows of {} bytes", ring->rows, ring->row_bytes);
     if (ring->chunk_count > 1) fmt::format_to(out, " in {} chunks", ring->chunk_count);
+    if (ring->host != kAbsent)
+      fmt::format_to(out, " of %{} from channel {}", graph.value(ring->host).name, ring->channel);
     if (ring->head_rows > 0) fmt::format_to(out, ", head {} rows", ring->head_rows);
   } else if (storage.place == Place::arena) {
     fmt::format_to(out, " whole at {}", storage.offset);
   } else if (storage.place == Place::output) {
     fmt::format_to(out, " output {}", storage.index);
   }
+  if (storage.host != kAbsent)
+    fmt::format_to(out, " in %{} from channel {}", graph.value(storage.host).name, storage.channel);
   if (!choice.reason.empty()) fmt::format_to(out, " ({})", choice.reason);
   text += '\n';
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/row_maps.hpp"
 
+#include <algorithm>
+
 #include "base/checked.hpp"
 
 namespace colonnade {
@@ -37,8 +39,10 @@ RowMap map_of(const Graph& graph, const Node& node, std::size_t input, std::int6
     map.begin.push_back(static_cast<std::int32_t>(needed->begin));
     map.end.push_back(static_cast<std::int32_t>(needed->end));
   }
-  for (std::size_t row = 1; row < map.end.size(); ++row)
-    if (map.end[row] < map.end[row - 1] || map.begin[row] < map.begin[row - 1]) return {};
+  // Rows that are read out of order (reflected padding) are kept from the first time they are needed to the last.
+  for (std::size_t row = 1; row < map.end.size(); ++row) map.end[row] = std::max(map.end[row], map.end[row - 1]);
+  for (std::size_t row = map.begin.size(); row-- > 1;)
+    map.begin[row - 1] = std::min(map.begin[row - 1], map.begin[row]);
   return map;
 }
 

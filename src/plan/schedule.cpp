@@ -2,7 +2,6 @@
 #include "plan/schedule.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/checked.hpp"
 
@@ -67,7 +66,10 @@ class Walk {
         begins_(begins),
         done_(begins),
         waited_(ends),
-        live_(begins.size(), 0) {
+        live_(begins.size(), 0),
+        sharers_(begins.size()) {
+    for (std::size_t i = 0; i < begins.size(); ++i)
+      sharers_[segment.nodes[i].host < 0 ? i : static_cast<std::size_t>(segment.nodes[i].host)].push_back(i);
     std::int64_t sink_rows = 1;
     for (const LocalNode& node : segment.nodes)
       if (node.consumers.empty()) sink_rows = std::max(sink_rows, node.rows);
@@ -174,10 +176,10 @@ class Walk {
     steps_.push_back(step);
   }
 
-  /// Counts the rows of node i that must be held once rows below `target` are written.
-  void advance(std::size_t i, std::int64_t target) {
+  /// First row in the ring of node i that is still needed, not counting rows from `written` on.
+  std::int64_t lowest_row(std::size_t i, std::int64_t written) const {
     const std::int64_t ring_begin = begins_[i] + heads_[i];
-    std::int64_t lowest = std::max(done_[i], ring_begin);
+    std::int64_t lowest = std::max(written, ring_begin);
     for (const std::int32_t consumer : segment_.nodes[i].consumers) {
       const auto c = static_cast<std::size_t>(consumer);
       if (done_[c] >= ends_[c]) continue;
@@ -185,7 +187,20 @@ class Walk {
         if (static_cast<std::size_t>(input.producer) == i)
           lowest = std::min<std::int64_t>(lowest, input.map->begin[static_cast<std::size_t>(done_[c])]);
     }
-    live_[i] = std::max(live_[i], target - std::max(lowest, ring_begin));
+    return std::max(lowest, ring_begin);
+  }
+
+  /// Counts the rows that the ring of node i must hold once rows below `target` are written.
+  void advance(std::size_t i, std::int64_t target) {
+    std::int64_t lowest = lowest_row(i, done_[i]), highest = target;
+    const auto ring = segment_.nodes[i].host < 0 ? i : static_cast<std::size_t>(segment_.nodes[i].host);
+    for (const std::size_t other : sharers_[ring]) {
+      const std::int64_t low = other == i ? lowest : lowest_row(other, done_[other]);
+      if (low >= done_[other]) continue;
+      lowest = std::min(lowest, low);
+      highest = std::max(highest, done_[other]);
+    }
+    live_[ring] = std::max(live_[ring], highest - lowest);
     done_[i] = target;
   }
 
@@ -193,6 +208,7 @@ class Walk {
   const Rows& ends_;
   const Rows& heads_;
   Rows begins_, done_, waited_, live_, quanta_;
+  std::vector<std::vector<std::size_t>> sharers_;  ///< nodes whose outputs lie in a node's ring, its own included
   std::vector<Step> steps_;
 };
 
@@ -203,9 +219,8 @@ std::vector<std::int32_t> sinks_of(const LocalSegment& segment) {
   return sinks;
 }
 
-/// Walks rows [begins, ends) to the end, or `max_steps` steps.
-void walk_down(Walk& walk, const LocalSegment& segment, const Rows& ends, std::int64_t rows_per_step,
-               std::int64_t max_steps) {
+/// Walks rows [begins, ends) to the end.
+void walk_down(Walk& walk, const LocalSegment& segment, const Rows& ends, std::int64_t rows_per_step) {
   const auto sinks = sinks_of(segment);
   std::int64_t largest = 0;
   for (const std::int32_t sink : sinks) {
@@ -213,7 +228,7 @@ void walk_down(Walk& walk, const LocalSegment& segment, const Rows& ends, std::i
     largest = std::max(largest, ends[i] - walk.begin(i));
   }
   const std::int64_t steps = std::max<std::int64_t>(1, ceil_div(largest, rows_per_step));
-  for (std::int64_t step = 1; step <= std::min(steps, max_steps); ++step)
+  for (std::int64_t step = 1; step <= steps; ++step)
     for (const std::int32_t sink : sinks) {
       const auto i = static_cast<std::size_t>(sink);
       const std::int64_t span = ends[i] - walk.begin(i);
@@ -265,32 +280,21 @@ std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::in
   result.head_rows.assign(count, 0);
   for (std::size_t band = 0; band < static_cast<std::size_t>(bands); ++band) {
     Walk walk(segment, starts[band], starts[band + 1], heads[band], rows_per_step);
-    walk_down(walk, segment, starts[band + 1], rows_per_step, std::numeric_limits<std::int64_t>::max());
+    walk_down(walk, segment, starts[band + 1], rows_per_step);
     finish_whole(walk, segment, starts[band + 1]);
     result.steps.push_back(walk.take_steps());
     result.bands.push_back({starts[band].back(), starts[band + 1].back()});
     result.step_count = std::max(result.step_count, static_cast<std::int64_t>(result.steps.back().size()));
     for (std::size_t i = 0; i < count; ++i) {
       if (segment.nodes[i].whole) continue;
-      result.ring_rows[i] =
-          std::max(result.ring_rows[i], std::min(walk.live()[i], starts[band + 1][i] - starts[band][i]));
+      result.ring_rows[i] = std::max(result.ring_rows[i], walk.live()[i]);
       result.head_rows[i] = std::max(result.head_rows[i], heads[band][i]);
     }
   }
+  for (std::size_t i = 0; i < count; ++i)
+    if (segment.nodes[i].host >= 0)
+      result.ring_rows[i] = result.ring_rows[static_cast<std::size_t>(segment.nodes[i].host)];
   return result;
-}
-
-std::vector<std::int64_t> estimate_ring_rows(const LocalSegment& segment, std::int64_t rows_per_step) {
-  constexpr std::int64_t kSteps = 4;
-  const Rows starts = band_starts(segment, 0.5);
-  Rows ends(segment.nodes.size()), heads(segment.nodes.size(), 0), begins = starts;
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    ends[i] = segment.nodes[i].rows;
-    if (begins[i] >= ends[i]) begins.assign(begins.size(), 0);
-  }
-  Walk walk(segment, begins, ends, heads, rows_per_step);
-  walk_down(walk, segment, ends, rows_per_step, kSteps);
-  return walk.live();
 }
 
 }  // namespace colonnade

@@ -22,11 +22,10 @@ struct LocalNode {
   std::int32_t node = 0;  ///< index into Graph::nodes
   std::int64_t rows = 0;
   std::int64_t granularity = 1;
-  double weight = 1;   ///< share of the work, for balancing bands
-  bool whole = false;  ///< its output is kept as a whole tensor
+  double weight = 1;       ///< share of the work, for balancing bands
+  bool whole = false;      ///< its output is kept as a whole tensor
+  std::int32_t host = -1;  ///< node in whose ring its output lies
   std::int32_t chunk_group = -1;
-  std::int64_t inner_bytes = 0;  ///< read from nodes of the segment, all rows
-  std::int64_t outer_bytes = 0;  ///< read from whole tensors made elsewhere
   std::vector<LocalInput> inputs;
   std::vector<std::int32_t> consumers;
 };
@@ -39,7 +38,7 @@ struct LocalSegment {
 struct ScheduleResult {
   std::vector<std::vector<Step>> steps;  ///< a list a band, node indices are Graph's
   std::vector<Interval> bands;           ///< of the last node
-  std::vector<std::int64_t> ring_rows;   ///< per local node; 0 where whole
+  std::vector<std::int64_t> ring_rows;   ///< per local node; 0 where whole, the host's where there is one
   std::vector<std::int64_t> head_rows;
   std::int64_t step_count = 0;  ///< of the longest list
 };
@@ -49,8 +48,5 @@ struct ScheduleResult {
 /// the upper band needs only the first rows of the lower. Nothing when a band would be too small for that.
 std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::int64_t bands,
                                             std::int64_t rows_per_step);
-
-/// Ring rows that `rows_per_step` needs, from the first few steps of a band in the middle: cheap, for the cost model.
-std::vector<std::int64_t> estimate_ring_rows(const LocalSegment& segment, std::int64_t rows_per_step);
 
 }  // namespace colonnade

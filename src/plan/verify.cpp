@@ -3,6 +3,7 @@
 // recycled, is seen.
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "base/error.hpp"
 #include "plan/plan.hpp"
@@ -11,11 +12,13 @@
 namespace colonnade {
 namespace {
 
-/// What one thread's instance of a ring holds: per chunk and slot the row, or -1; heads likewise.
+/// What one thread's instance of a ring holds: per chunk and slot the row, or -1; heads likewise. Where others lie in
+/// the ring, a slot has a cell for every part of the channels that one of them begins or ends.
 struct RingState {
   const Ring* ring = nullptr;
   std::vector<std::int32_t> starts;                     ///< of each band
-  std::vector<std::vector<std::int64_t>> slots, heads;  ///< [band * chunks + chunk][slot]
+  std::vector<std::int64_t> cuts;                       ///< of the channels of a ring without host
+  std::vector<std::vector<std::int64_t>> slots, heads;  ///< [band * chunks + chunk][slot * parts + part]
 };
 
 class Replay {
@@ -23,6 +26,7 @@ class Replay {
   Replay(const Graph& graph, const std::vector<RowNode>& rows, const SegmentPlan& segment)
       : graph_(graph), rows_(rows), segment_(segment) {
     for (const Ring& ring : segment.rings) add(ring);
+    for (const Ring& ring : segment.rings) add_slots(ring);
   }
 
   /// Lower bands first would hide missing waits: bands run top to bottom, each stopping at a wait until it is met.
@@ -54,10 +58,30 @@ class Replay {
           break;
         }
     const std::size_t count = segment_.steps.size() * static_cast<std::size_t>(ring.chunk_count);
-    state.slots.assign(count,
-                       std::vector<std::int64_t>(static_cast<std::size_t>(std::max<std::int64_t>(1, ring.rows)), -1));
     state.heads.assign(count, std::vector<std::int64_t>(static_cast<std::size_t>(ring.head_rows), -1));
     rings_[ring.value] = std::move(state);
+  }
+
+  std::int64_t channels(const Ring& ring) const { return graph_.value(ring.value).type.static_shape().back(); }
+
+  void add_slots(const Ring& ring) {
+    if (ring.host != kAbsent) return;
+    RingState& state = rings_[ring.value];
+    state.cuts = {0, channels(ring)};
+    for (const Ring& part : segment_.rings)
+      if (part.host == ring.value) {
+        state.cuts.push_back(part.channel);
+        state.cuts.push_back(part.channel + channels(part));
+        if (part.rows != ring.rows || part.row_bytes != ring.row_bytes || part.chunk_count != 1 ||
+            ring.chunk_count != 1)
+          fail(ErrorCode::internal, "plan: ring of '{}' does not fit its host", graph_.value(part.value).name);
+      }
+    std::sort(state.cuts.begin(), state.cuts.end());
+    state.cuts.erase(std::unique(state.cuts.begin(), state.cuts.end()), state.cuts.end());
+    if (state.cuts.back() > channels(ring))
+      fail(ErrorCode::internal, "plan: ring of '{}' has parts beyond its channels", graph_.value(ring.value).name);
+    const std::size_t cells = static_cast<std::size_t>(std::max<std::int64_t>(1, ring.rows)) * (state.cuts.size() - 1);
+    state.slots.assign(state.heads.size(), std::vector<std::int64_t>(cells, -1));
   }
 
   std::int32_t producer_of(ValueId value) const {
@@ -66,7 +90,8 @@ class Replay {
     fail(ErrorCode::internal, "plan: ring of '{}' has no producer in its segment", graph_.value(value).name);
   }
 
-  std::int64_t& slot(RingState& state, std::size_t band, std::int64_t row, std::int64_t chunk) {
+  /// The cells that hold a row.
+  std::span<std::int64_t> cells(RingState& state, std::size_t band, std::int64_t row, std::int64_t chunk) {
     if (band + 1 < state.starts.size() && row >= state.starts[band + 1]) {
       ++band;
       const std::int64_t in_head = row - state.starts[band];
@@ -78,8 +103,15 @@ class Replay {
                        static_cast<std::size_t>(state.ring->chunk_count > 1 ? chunk : 0);
     const std::int64_t in_head = row - state.starts[band];
     if (band > 0 && in_head >= 0 && in_head < state.ring->head_rows)
-      return state.heads[index][static_cast<std::size_t>(in_head)];
-    return state.slots[index][static_cast<std::size_t>(row % static_cast<std::int64_t>(state.slots[index].size()))];
+      return std::span(state.heads[index]).subspan(static_cast<std::size_t>(in_head), 1);
+    RingState& owner = state.ring->host == kAbsent ? state : rings_[state.ring->host];
+    const auto part_of = [&](std::int64_t channel) {
+      return static_cast<std::size_t>(std::lower_bound(owner.cuts.begin(), owner.cuts.end(), channel) -
+                                      owner.cuts.begin());
+    };
+    const std::size_t first = part_of(state.ring->channel), last = part_of(state.ring->channel + channels(*state.ring));
+    const auto slot = static_cast<std::size_t>(row % std::max<std::int64_t>(1, state.ring->rows));
+    return std::span(owner.slots[index]).subspan(slot * (owner.cuts.size() - 1) + first, last - first);
   }
 
   bool advance(std::size_t band, const Step& step) {
@@ -100,9 +132,10 @@ class Replay {
         fail(ErrorCode::internal, "plan: node '{}' needs all rows of ring '{}'", node.name, graph_.value(id).name);
       for (std::int64_t row = map.begin[static_cast<std::size_t>(step.row_begin)];
            row < map.end[static_cast<std::size_t>(step.row_end - 1)]; ++row)
-        if (slot(found->second, band, row, std::max(0, step.chunk)) != row)
-          fail(ErrorCode::internal, "plan: node '{}' rows [{},{}) reads row {} of '{}', which is not there", node.name,
-               step.row_begin, step.row_end, row, graph_.value(id).name);
+        for (const std::int64_t held : cells(found->second, band, row, std::max(0, step.chunk)))
+          if (held != row)
+            fail(ErrorCode::internal, "plan: node '{}' rows [{},{}) reads row {} of '{}', which is not there",
+                 node.name, step.row_begin, step.row_end, row, graph_.value(id).name);
     }
   }
 
@@ -111,7 +144,7 @@ class Replay {
     const auto found = rings_.find(out);
     if (found != rings_.end())
       for (std::int64_t row = step.row_begin; row < step.row_end; ++row)
-        slot(found->second, band, row, std::max(0, step.chunk)) = row;
+        std::ranges::fill(cells(found->second, band, row, std::max(0, step.chunk)), row);
     done_[{band, step.node}] = std::max<std::int64_t>(done_[{band, step.node}], step.row_end);
   }
 
@@ -151,9 +184,24 @@ void check_coverage(const Graph& graph, const std::vector<RowNode>& rows, const 
   }
 }
 
+/// A whole value that lies in another's rows has as many of them, and its channels are some of theirs.
+void check_hosts(const Plan& plan, const Graph& graph) {
+  for (std::size_t i = 0; i < plan.storage.size(); ++i) {
+    const Storage& storage = plan.storage[i];
+    if (storage.host == kAbsent) continue;
+    const RowShape shape = row_shape(graph.values[i].type.static_shape()),
+                   host = row_shape(graph.value(storage.host).type.static_shape());
+    const bool same_rows = shape.images == host.images && shape.rows == host.rows && shape.width == host.width;
+    if (!same_rows || storage.channel < 0 || storage.channel + shape.channels > host.channels)
+      fail(ErrorCode::internal, "plan: '{}' does not fit into '{}'", graph.values[i].name,
+           graph.value(storage.host).name);
+  }
+}
+
 }  // namespace
 
 void verify(const Plan& plan, const Graph& graph) {
+  check_hosts(plan, graph);
   const std::vector<RowNode> rows = row_nodes(graph, plan.choices);
   std::vector<bool> planned(graph.nodes.size(), false);
   for (const SegmentPlan& segment : plan.segments) {

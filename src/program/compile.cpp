@@ -30,6 +30,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
     case Family::to_channels_first: return lower_to_channels_first(context);
     case Family::concat: return lower_concat(context);
     case Family::slice: return lower_slice(context);
+    case Family::gather: return lower_gather(context);
     case Family::pad: return lower_pad(context);
     case Family::depth_to_space: return lower_depth_to_space(context);
     case Family::space_to_depth: return lower_space_to_depth(context);
@@ -58,7 +59,14 @@ std::vector<ChunkInfo> chunk_infos(const Graph& graph, const Plan& plan) {
 class Compiler {
  public:
   Compiler(const Graph& graph, const Plan& plan, kernels::Isa isa, WeightStore& weights)
-      : graph_(graph), plan_(plan), isa_(isa), weights_(weights), program_(std::make_shared<Program>()) {}
+      : graph_(graph),
+        plan_(plan),
+        isa_(isa),
+        weights_(weights),
+        program_(std::make_shared<Program>()),
+        is_viewed_(graph.values.size()) {
+    for (const ValueId id : graph.outputs) is_viewed_[static_cast<std::size_t>(id)] = true;
+  }
 
   std::shared_ptr<const Program> run() {
     program_->threads = plan_.threads;
@@ -91,6 +99,7 @@ class Compiler {
     const auto chunks = chunk_infos(graph_, plan_);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
+      std::vector<bool> taken(node.inputs.size());
       const LowerContext context{graph_,
                                  node,
                                  plan_.choices[i].family,
@@ -101,16 +110,21 @@ class Compiler {
                                  program_->owned,
                                  program_->weights_bytes,
                                  program_->islands,
+                                 taken,
                                  plan_.choices[i].reason};
       program_->ops.push_back(lower(context));
+      for (std::size_t input = 0; input < taken.size(); ++input)
+        if (node.inputs[input] != kAbsent && !taken[input])
+          is_viewed_[static_cast<std::size_t>(node.inputs[input])] = true;
       program_->op_names.push_back(node.name);
       program_->op_kinds.push_back(name_of(node.op));
     }
   }
 
-  std::int32_t constant_base(const std::shared_ptr<const Tensor>& constant) {
-    program_->owned.push_back(constant);
-    program_->constants.push_back(static_cast<const std::byte*>(constant->data()));
+  std::int32_t constant_base(const Constant& constant) {
+    auto tensor = constant.tensor();
+    program_->constants.push_back(static_cast<const std::byte*>(tensor->data()));
+    program_->owned.push_back(std::move(tensor));
     return static_cast<std::int32_t>(program_->base_count()) - 1;
   }
 
@@ -119,7 +133,8 @@ class Compiler {
     const Value& value = graph_.value(id);
     const Storage& storage = plan_.storage[static_cast<std::size_t>(id)];
     if (value.type.is_static()) {
-      const RowShape shape = row_shape(value.type.static_shape());
+      const Value& frame = storage.host == kAbsent ? value : graph_.value(storage.host);
+      const RowShape shape = row_shape(frame.type.static_shape());
       view.pixel_stride = shape.channels;
       view.row_stride = shape.row_elements();
       view.image_stride = shape.rows * view.row_stride;
@@ -133,8 +148,11 @@ class Compiler {
       case Place::output:
         view.base = Program::kFirstInput + static_cast<std::int32_t>(graph_.inputs.size()) + storage.index;
         break;
-      case Place::constant: view.base = constant_base(graph_.value(storage.root).constant); break;
+      case Place::constant:
+        if (is_viewed_[static_cast<std::size_t>(id)]) view.base = constant_base(*graph_.value(storage.root).constant);
+        break;
     }
+    view.offset += storage.channel * static_cast<std::int64_t>(sizeof(float));
     return view;
   }
 
@@ -188,6 +206,13 @@ class Compiler {
       view.next_offset = base + ring.thread_stride;
       view.row_stride = ring.row_bytes / static_cast<std::int64_t>(sizeof(float));
       view.image_stride = 0;
+      if (ring.host != kAbsent) {
+        const Ring& host = *std::find_if(segment.rings.begin(), segment.rings.end(),
+                                         [&](const Ring& other) { return other.value == ring.host; });
+        view.offset = host.offset + thread * host.thread_stride + host.head_rows * host.row_bytes +
+                      ring.channel * static_cast<std::int64_t>(sizeof(float));
+        view.pixel_stride = graph_.value(ring.host).type.static_shape().back();
+      }
       if (ring.chunk_count > 1) {
         view.chunk_stride = ring.bytes_a_thread() / ring.chunk_count;
         view.pixel_stride = chunk_channels(segment, *producer);
@@ -259,6 +284,7 @@ class Compiler {
   kernels::Isa isa_;
   WeightStore& weights_;
   std::shared_ptr<Program> program_;
+  std::vector<bool> is_viewed_;  ///< by value: someone reads its view
 };
 
 }  // namespace

@@ -5,17 +5,26 @@ namespace colonnade {
 
 const float* LowerContext::constant(std::size_t index) const {
   if (!has_input(index) || !input(index).constant) return nullptr;
-  owned.push_back(input(index).constant);
-  return input(index).constant->values<float>().data();
+  taken[index] = true;
+  auto tensor = input(index).constant->tensor();
+  const float* floats = tensor->values<float>().data();
+  owned.push_back(std::move(tensor));
+  return floats;
 }
 
 const float* LowerContext::packed(std::size_t index, const std::string& format,
-                                  const std::function<AlignedBuffer(const Tensor&)>& pack) const {
+                                  const std::function<AlignedBuffer(const Constant&)>& pack) const {
+  taken[index] = true;
   auto buffer = weights.get(input(index).constant, format, pack);
   weights_bytes += static_cast<std::int64_t>(buffer->bytes());
   const float* floats = buffer->floats();
   owned.push_back(std::move(buffer));
   return floats;
+}
+
+const float* LowerContext::packed(std::size_t index, const std::string& format,
+                                  const std::function<AlignedBuffer(const Tensor&)>& pack) const {
+  return packed(index, format, [&](const Constant& constant) { return pack(*constant.tensor()); });
 }
 
 kernels::UnaryOp unary_op(const Unary& unary, const float* slope) {

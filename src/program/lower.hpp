@@ -37,6 +37,8 @@ struct LowerContext {
   std::vector<std::shared_ptr<const void>>& owned;  ///< keeps what the RowOp points into
   std::int64_t& weights_bytes;
   std::vector<Island>& islands;
+  std::vector<bool>&
+      taken;  ///< by input: a constant that the RowOp holds in its own form, so that its view is not read
   const std::string& reason;  ///< why the node is an island, if it is
 
   const Value& input(std::size_t index) const { return graph.value(node.inputs[index]); }
@@ -46,6 +48,9 @@ struct LowerContext {
   /// Floats of a constant input, kept alive; null when absent.
   const float* constant(std::size_t index) const;
   /// Packed weights of a constant input, shared between plans.
+  const float* packed(std::size_t index, const std::string& format,
+                      const std::function<AlignedBuffer(const Constant&)>& pack) const;
+  /// For formats that need all elements at once.
   const float* packed(std::size_t index, const std::string& format,
                       const std::function<AlignedBuffer(const Tensor&)>& pack) const;
 };
@@ -77,6 +82,7 @@ std::unique_ptr<RowOp> lower_to_channels_last(const LowerContext& context);
 std::unique_ptr<RowOp> lower_to_channels_first(const LowerContext& context);
 std::unique_ptr<RowOp> lower_concat(const LowerContext& context);
 std::unique_ptr<RowOp> lower_slice(const LowerContext& context);
+std::unique_ptr<RowOp> lower_gather(const LowerContext& context);
 std::unique_ptr<RowOp> lower_pad(const LowerContext& context);
 std::unique_ptr<RowOp> lower_depth_to_space(const LowerContext& context);
 std::unique_ptr<RowOp> lower_space_to_depth(const LowerContext& context);

@@ -72,7 +72,7 @@ struct Maker {
   const Shape& shape(std::size_t index) const { return input(index).type.static_shape(); }
   const Shape& output() const { return graph.value(node.outputs[0]).type.static_shape(); }
   Primitive::Operand operand(int argument, std::size_t index, MemoryDesc desc) const {
-    return {argument, index, std::move(desc), input(index).constant};
+    return {argument, index, std::move(desc), input(index).constant ? input(index).constant->tensor() : nullptr};
   }
 
   template <class Primitive_, class Desc>

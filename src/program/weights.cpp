@@ -3,9 +3,9 @@
 
 namespace colonnade {
 
-std::shared_ptr<const AlignedBuffer> WeightStore::get(const std::shared_ptr<const Tensor>& constant,
+std::shared_ptr<const AlignedBuffer> WeightStore::get(const std::shared_ptr<const Constant>& constant,
                                                       const std::string& format,
-                                                      const std::function<AlignedBuffer(const Tensor&)>& pack) {
+                                                      const std::function<AlignedBuffer(const Constant&)>& pack) {
   const std::scoped_lock lock(mutex_);
   Entry& entry = entries_[{constant.get(), format}];
   if (entry.constant.lock() == constant)

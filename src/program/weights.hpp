@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/aligned_buffer.hpp"
+#include "graph/constant.hpp"
 
 namespace colonnade {
 
@@ -16,16 +17,16 @@ namespace colonnade {
 class WeightStore {
  public:
   /// The packed form of `constant`; `pack` makes it when no program has it.
-  std::shared_ptr<const AlignedBuffer> get(const std::shared_ptr<const Tensor>& constant, const std::string& format,
-                                           const std::function<AlignedBuffer(const Tensor&)>& pack);
+  std::shared_ptr<const AlignedBuffer> get(const std::shared_ptr<const Constant>& constant, const std::string& format,
+                                           const std::function<AlignedBuffer(const Constant&)>& pack);
 
  private:
   struct Entry {
-    std::weak_ptr<const Tensor> constant;
+    std::weak_ptr<const Constant> constant;
     std::weak_ptr<const AlignedBuffer> packed;
   };
   std::mutex mutex_;
-  std::map<std::pair<const Tensor*, std::string>, Entry> entries_;
+  std::map<std::pair<const Constant*, std::string>, Entry> entries_;
 };
 
 }  // namespace colonnade

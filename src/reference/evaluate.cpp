@@ -16,7 +16,8 @@ std::vector<ValueType> output_types(const Node& node, std::span<const Tensor* co
   Node alone{node.op, {}, {}, node.name, node.origin};
   for (const Tensor* input : inputs) {
     const std::shared_ptr<const Tensor> borrowed(std::shared_ptr<const Tensor>{}, input);
-    alone.inputs.push_back(input == nullptr ? kAbsent : graph.add_constant("", borrowed));
+    alone.inputs.push_back(input == nullptr ? kAbsent
+                                            : graph.add_constant("", std::make_shared<const Constant>(borrowed)));
   }
   for (const ValueId output : node.outputs) {
     alone.outputs.push_back(output == kAbsent ? kAbsent : graph.add_value(""));
@@ -57,7 +58,8 @@ void check_input(const Value& value, const TensorView& view) {
 /// Tensors of a running graph: constants and outputs of nodes, each kept until its last reader is done.
 class Values {
  public:
-  explicit Values(const Graph& graph) : graph_(graph), owned_(graph.values.size()), readers_(graph.values.size(), 0) {
+  explicit Values(const Graph& graph)
+      : graph_(graph), owned_(graph.values.size()), constants_(graph.values.size()), readers_(graph.values.size(), 0) {
     for (const Node& node : graph.nodes) {
       for (const ValueId id : node.inputs) count(id);
     }
@@ -67,13 +69,17 @@ class Values {
   void set(ValueId id, Tensor tensor) {
     if (id != kAbsent && readers_[at(id)] > 0) owned_[at(id)] = std::move(tensor);
   }
-  const Tensor* get(ValueId id) const {
+  const Tensor* get(ValueId id) {
     if (id == kAbsent) return nullptr;
     const auto& constant = graph_.value(id).constant;
-    return constant ? constant.get() : &owned_[at(id)];
+    if (!constant) return &owned_[at(id)];
+    if (!constants_[at(id)]) constants_[at(id)] = constant->tensor();
+    return constants_[at(id)].get();
   }
   void release(ValueId id) {
-    if (id != kAbsent && --readers_[at(id)] == 0) owned_[at(id)] = Tensor();
+    if (id == kAbsent) return;
+    constants_[at(id)].reset();
+    if (--readers_[at(id)] == 0) owned_[at(id)] = Tensor();
   }
   Tensor take(ValueId id) {
     const bool last = --readers_[at(id)] == 0;
@@ -88,6 +94,7 @@ class Values {
 
   const Graph& graph_;
   std::vector<Tensor> owned_;
+  std::vector<std::shared_ptr<const Tensor>> constants_;  ///< while a node reads them
   std::vector<std::int64_t> readers_;
 };
 

@@ -22,8 +22,7 @@ struct WinogradCase {
         conv(sizes, seed),
         packed(kernels::winograd::packed_floats(tile, sizes.channels_in, sizes.channels_out)),
         workspace(kernels::winograd::workspace_floats(tile, sizes.channels_in, sizes.channels_out)) {
-    kernels::winograd::pack(tile, conv.weights.data(), sizes.channels_in, sizes.channels_out, 0, sizes.channels_out,
-                            packed.data());
+    kernels::winograd::pack(tile, conv.weights.data(), sizes.channels_in, 0, sizes.channels_out, packed.data());
   }
 
   Args args(Rows& out) {
@@ -249,7 +248,7 @@ TEST(Winograd, SameBitsInRangesOfChannels) {
     Rows parts = c.conv.make_out(48);
     for (const std::size_t begin : {0u, 64u, 80u}) {
       const std::size_t end = begin == 0 ? 64 : begin == 64 ? 80 : kOut;
-      kernels::winograd::pack(kernel.tile, c.conv.weights.data() + begin * 21 * 9, 21, kOut, begin, end - begin,
+      kernels::winograd::pack(kernel.tile, c.conv.weights.data() + begin * 21 * 9, 21, begin, end - begin,
                               c.packed.data());
       Args args = c.args(parts);
       for (float*& row : c.out_table) {

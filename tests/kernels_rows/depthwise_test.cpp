@@ -162,6 +162,8 @@ TEST(Depthwise, Epilogues) {
     for (const bool after : {false, true}) {
       run_case({6, 11, 37, 3, 3, 1, 1, 1, true, after, activation, true, 3});
       run_case({6, 11, 24, 3, 3, 2, 1, 1, false, after, activation, false, 5});
+      run_case({6, 11, 37, 1, 1, 1, 1, 0, true, after, activation, true, 3});
+      run_case({6, 11, 150, 1, 1, 1, 1, 0, false, after, activation, false, 0});
     }
   }
 }
@@ -184,7 +186,7 @@ void expect_equal_bits(Problem& a, Problem& b, const char* what) {
 
 TEST(Depthwise, BitsDoNotDependOnSplits) {
   for (const Case& c : {Case{9, 17, 83, 3, 3, 1, 1, 1}, Case{9, 17, 83, 5, 5, 1, 1, 2}, Case{9, 17, 83, 3, 3, 2, 1, 1},
-                        Case{9, 17, 83, 3, 3, 1, 2, 2}}) {
+                        Case{9, 17, 83, 3, 3, 1, 2, 2}, Case{9, 17, 83, 1, 1, 1, 1, 0}}) {
     for (const auto& kernel : runnable(depthwise::table())) {
       Problem whole(c, 5);
       kernel.run(whole.args());

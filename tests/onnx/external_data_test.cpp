@@ -73,6 +73,24 @@ TEST_F(ExternalDataTest, FindsTheFolderOfARelativePath) {
   fs::current_path(before);
 }
 
+TEST_F(ExternalDataTest, ReadsMoreFilesThanItKeepsOpen) {
+  constexpr int kFiles = 300;
+  constexpr std::int64_t kCount = 5000;
+  ModelBuilder model;
+  Names names;
+  for (int i = 0; i < kFiles; ++i) {
+    names.push_back(fmt::format("w{}", i));
+    write(model_ / names.back(), std::vector<float>(static_cast<std::size_t>(kCount), 1));
+    model.constant(external_tensor(names.back(), {kCount}, {{"location", names.back()}}));
+  }
+  model.node("Sum", names, {"y"}).output("y");
+  std::ofstream(model_ / "net.onnx", std::ios::binary) << model.bytes();
+  const Graph graph = import_file((model_ / "net.onnx").string());
+  const auto open = std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  EXPECT_LT(open, 150);
+  EXPECT_EQ(reference::evaluate(graph, {}).front().values<float>()[4999], static_cast<float>(kFiles));
+}
+
 TEST_F(ExternalDataTest, RefusesPathsThatLeaveTheFolder) {
   refuse({{"location", "../outside/secret.bin"}});
   refuse({{"location", "sub/../../outside/secret.bin"}});

@@ -9,7 +9,7 @@ std::shared_ptr<const Tensor> only_constant(const onnx::TensorProto& proto) {
   ModelBuilder model;
   model.constant(proto).output(proto.name(), 0);
   const Graph graph = model.import_graph();
-  return graph.value(graph.outputs.at(0)).constant;
+  return graph.value(graph.outputs.at(0)).constant->tensor();
 }
 
 template <class T>

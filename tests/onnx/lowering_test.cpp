@@ -274,7 +274,9 @@ TEST(Lowering, ConstantsInEveryForm) {
   model.node("Constant", {}, {"g"}, {attribute("value_string", "s")});
   model.node("Constant", {}, {"h"}, {attribute("value_strings", Names{"t", "u"})});
   const Graph graph = model.import_graph();
-  const auto value = [&](std::size_t index) -> const Tensor& { return *graph.value(graph.outputs[index]).constant; };
+  const auto value = [&](std::size_t index) -> const Tensor& {
+    return *graph.value(graph.outputs[index]).constant->tensor();
+  };
   expect_floats(value(0), {}, {2.5f});
   expect_floats(value(1), {2}, {1, 2});
   expect_ints(value(2), {}, {3});

@@ -54,6 +54,7 @@ const GoldenCase kCases[] = {
     {"inverted_residual_180x320", [] { return inverted_residual(180, 320); }},
     {"residual_stage", [] { return residual_stage(); }},
     {"residual_stage_batch4", [] { return residual_stage(4); }},
+    {"dense_block", dense_block},
     {"encoder_decoder", encoder_decoder},
     {"strided_pyramid", strided_pyramid},
     {"pooling", pooling_net},

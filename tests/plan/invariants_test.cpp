@@ -116,6 +116,36 @@ TEST(Plan, ComputesRowsOfAnOutputThatNoOtherOperatorReads) {
   }
 }
 
+TEST(Hosts, PartsOfAConcatLieInIt) {
+  const Graph graph = dense_block();
+  for (const Schedule schedule : {Schedule::columns, Schedule::layers})
+    for (const int threads : {1, 2}) {
+      const Plan plan = plan_of(graph, schedule, threads);
+      int copied = 0;
+      for (const Node& node : graph.nodes) {
+        if (!std::holds_alternative<Concat>(node.op)) continue;
+        for (const ValueId id : node.inputs) {
+          const Storage& storage = plan.storage[static_cast<std::size_t>(id)];
+          bool placed = storage.host != kAbsent;
+          for (const SegmentPlan& segment : plan.segments)
+            for (const Ring& ring : segment.rings) placed |= ring.value == id && ring.host != kAbsent;
+          copied += placed || std::count(graph.inputs.begin(), graph.inputs.end(), id) > 0 ? 0 : 1;
+        }
+      }
+      EXPECT_EQ(copied, 0) << to_text(plan, graph);
+    }
+}
+
+TEST(Hosts, SkipConnectionsAreCopied) {
+  const Graph graph = encoder_decoder();
+  const Plan plan = plan_of(graph, Schedule::layers, 1);
+  for (const Node& node : graph.nodes) {
+    if (!std::holds_alternative<Concat>(node.op)) continue;
+    EXPECT_EQ(plan.storage[static_cast<std::size_t>(node.inputs[0])].host, node.outputs[0]) << to_text(plan, graph);
+    EXPECT_EQ(plan.storage[static_cast<std::size_t>(node.inputs[1])].host, kAbsent) << to_text(plan, graph);
+  }
+}
+
 TEST(Plan, IsAPureFunction) {
   const Graph graph = encoder_decoder();
   const Plan once = plan_of(graph, Schedule::automatic, 2), again = plan_of(graph, Schedule::automatic, 2);

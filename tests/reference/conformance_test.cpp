@@ -103,7 +103,7 @@ std::vector<Tensor> evaluate(Graph graph, const std::vector<Tensor>& inputs) {
       kept.push_back(graph.inputs[i]);
       continue;
     }
-    graph.value(graph.inputs[i]).constant = std::make_shared<const Tensor>(inputs[i]);
+    graph.value(graph.inputs[i]).constant = std::make_shared<const Constant>(inputs[i]);
     graph.value(graph.inputs[i]).type = {DType::string, inputs[i].shape()};
   }
   graph.inputs = kept;

@@ -35,6 +35,16 @@ inline Graph residual_stage(std::int64_t images = 1) {
   return net.finish(x);
 }
 
+inline Graph dense_block() {
+  Network net("dense block");
+  ValueId x = net.input({1, 56, 56, 64});
+  for (int layer = 0; layer < 4; ++layer) {
+    const ValueId squeezed = net.conv(net.relu(x), 128, {.kernel = 1, .activation = UnaryKind::relu});
+    x = net.concat(x, net.conv(squeezed, 32));
+  }
+  return net.finish(net.conv(net.relu(x), 96, {.kernel = 1}));
+}
+
 inline Graph encoder_decoder() {
   Network net("encoder-decoder");
   const ValueId x = net.input({1, 256, 320, 3});

@@ -102,7 +102,20 @@ class Network {
   ValueId channels(ValueId x, std::int64_t begin, std::int64_t end) {
     return node(Slice{}, {x, graph_.add_ints("c", {begin}), graph_.add_ints("c", {end}), graph_.add_ints("c", {3})});
   }
-  ValueId pad(ValueId x, const Ints& pads) { return node(Pad{}, {x, graph_.add_ints("c", pads)}); }
+  ValueId pad(ValueId x, const Ints& pads, PadMode mode = PadMode::constant) {
+    return node(Pad{mode}, {x, graph_.add_ints("c", pads)});
+  }
+  ValueId gather(ValueId x, const Ints& channels) { return node(Gather{3}, {x, graph_.add_ints("c", channels)}); }
+  /// Channels of x times computed ones (shape [C]) plus computed ones, as a depthwise 1x1 convolution.
+  ValueId scale(ValueId x, ValueId scales, ValueId shifts) {
+    const std::int64_t count = shape(x).back();
+    Conv conv;
+    conv.kernel = conv.strides = conv.dilations = {1, 1};
+    conv.pads = {0, 0, 0, 0};
+    conv.groups = count;
+    const ValueId weight = node(Reshape{}, {scales, graph_.add_ints("c", {count, 1, 1, 1})});
+    return node(conv, {x, weight, node(Reshape{}, {shifts, graph_.add_ints("c", {count})})});
+  }
   ValueId global_mean(ValueId x) { return node(Reduce{}, {x, graph_.add_ints("c", {1, 2})}); }
 
   void output(ValueId id) { graph_.outputs.push_back(id); }

@@ -68,7 +68,7 @@ class RandomNetwork {
   void add_layer() {
     const ValueId x = any();
     const Shape shape = net_.shape(x);
-    switch (pick(18)) {
+    switch (pick(22)) {
       case 0:
       case 1:
       case 2: return keep(net_.conv(x, width(), {.kernel = 3, .activation = activation()}));
@@ -89,10 +89,47 @@ class RandomNetwork {
       case 12: return keep(net_.concat(x, partner(x)));
       case 13: return add_resize(x);
       case 14: return add_slice(x);
-      case 15: return keep(net_.pad(x, {0, pick(3), pick(3), 0, 0, pick(3), pick(3), 0}));
+      case 15: return keep(net_.pad(x, {0, pick(3), pick(3), 0, 0, pick(3), pick(3), 0}, pad_mode(shape)));
       case 16: return keep(inverted_residual(net_, x, 128 + 32 * pick(2)));
+      case 17: return add_gather(x);
+      case 18: return add_split(x);
+      case 19: return add_dense(x);
+      case 20:
+        if (shape[0] == 1) return keep(net_.scale(x, gate(x), gate(partner(x))));
+        [[fallthrough]];
       default: return add_whole(x);
     }
+  }
+
+  ValueId gate(ValueId x) { return net_.unary(net_.global_mean(x), UnaryKind::sigmoid); }
+  PadMode pad_mode(const Shape& shape) {
+    return shape[1] > 2 && shape[2] > 2 ? one_of({PadMode::constant, PadMode::reflect, PadMode::edge})
+                                        : PadMode::constant;
+  }
+  /// A channel shuffle, or any order of any channels.
+  void add_gather(ValueId x) {
+    const std::int64_t channels = net_.shape(x).back(), groups = one_of<std::int64_t>({2, 4});
+    Ints order;
+    for (std::int64_t c = 0; c < channels; ++c)
+      order.push_back(channels % groups == 0 ? c % groups * (channels / groups) + c / groups : pick(channels));
+    keep(net_.gather(x, order));
+  }
+  /// Halves of the channels go their own ways and meet again.
+  void add_split(ValueId x) {
+    const std::int64_t channels = net_.shape(x).back();
+    if (channels < 2) return add_slice(x);
+    const ValueId low = net_.channels(x, 0, channels / 2), high = net_.channels(x, channels / 2, channels);
+    const ValueId worked = net_.conv(high, channels / 2, {.kernel = one_of<std::int64_t>({1, 3})});
+    keep(one_in(2) ? net_.concat(low, worked) : net_.concat(net_.concat(low, high), worked));
+  }
+  /// A dense block: each layer reads all that came before.
+  void add_dense(ValueId x) {
+    for (std::int64_t layers = 1 + pick(3); layers > 0; --layers) {
+      const ValueId fresh = net_.conv(net_.unary(x, activation()), one_of<std::int64_t>({3, 8}),
+                                      {.kernel = one_of<std::int64_t>({1, 3})});
+      x = net_.concat(x, fresh);
+    }
+    keep(x);
   }
 
   void add_resize(ValueId x) {
@@ -109,7 +146,7 @@ class RandomNetwork {
   void add_whole(ValueId x) {
     const std::int64_t channels = net_.shape(x).back();
     switch (pick(3)) {
-      case 0: return keep(net_.node(Binary{BinaryKind::mul}, {x, net_.unary(net_.global_mean(x), UnaryKind::sigmoid)}));
+      case 0: return keep(net_.node(Binary{BinaryKind::mul}, {x, gate(x)}));
       case 1: return keep(net_.node(Softmax{}, {x}));
       default:
         return keep(net_.node(LayerNorm{1e-2f, -1, false}, {x, net_.weights({channels}), net_.weights({channels})}));

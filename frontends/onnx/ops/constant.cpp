@@ -14,7 +14,6 @@ Tensor strings_tensor(std::vector<std::string> values, Shape shape) {
 Tensor constant_tensor(Lowering& low) {
   const OnnxNode& node = low.node();
   const std::string where = node.label() + ": attribute 'value'";
-  if (const auto* tensor = find_tensor(node, "value")) return tensor_from(*tensor, where, low.external());
   if (const auto* sparse = find_sparse_tensor(node, "sparse_value")) return tensor_from(*sparse, where, low.external());
   if (const auto value = find_float(node, "value_float")) return floats_tensor({&*value, 1}, {});
   if (const auto values = find_floats(node, "value_floats")) {
@@ -29,7 +28,11 @@ Tensor constant_tensor(Lowering& low) {
   low.invalid("has no value");
 }
 
-Values lower_constant(Lowering& low) { return {low.constant(constant_tensor(low))}; }
+Values lower_constant(Lowering& low) {
+  const auto* proto = find_tensor(low.node(), "value");
+  if (!proto) return {low.constant(constant_tensor(low))};
+  return {low.constant(constant_from(*proto, low.node().label() + ": attribute 'value'", low.external()))};
+}
 
 Values lower_constant_of_shape(Lowering& low) {
   const auto* proto = find_tensor(low.node(), "value");

@@ -64,9 +64,9 @@ Values lower_is_inf(Lowering& low) {
 /// A bound as float where that is exact: given, absent (infinite) or unknown until run time.
 std::optional<float> constant_bound(const Lowering& low, ValueId bound, float absent) {
   if (bound == kAbsent) return absent;
-  const Tensor* tensor = low.constant_of(bound);
-  if (!tensor || tensor->dtype() != DType::f32 || tensor->size() != 1) return std::nullopt;
-  return tensor->values<float>()[0];
+  const auto constant = low.constant_of(bound);
+  if (!constant || constant->dtype() != DType::f32 || constant->size() != 1) return std::nullopt;
+  return constant->tensor()->values<float>()[0];
 }
 
 Values lower_clip(Lowering& low) {

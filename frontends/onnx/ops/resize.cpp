@@ -51,8 +51,9 @@ void check_scales(const Lowering& low, std::span<const float> scales) {
 
 /// The scales where they are known before run time.
 std::optional<std::vector<float>> known_scales(const Lowering& low, ValueId scales) {
-  const Tensor* tensor = low.constant_of(scales);
-  if (!tensor) return std::nullopt;
+  const auto constant = low.constant_of(scales);
+  if (!constant) return std::nullopt;
+  const auto tensor = constant->tensor();
   if (tensor->dtype() != DType::f32) low.invalid("expected float32 scales, found {}", name_of(tensor->dtype()));
   std::vector<float> values(tensor->values<float>().begin(), tensor->values<float>().end());
   check_scales(low, values);

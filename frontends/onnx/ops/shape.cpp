@@ -50,11 +50,11 @@ Values lower_shape(Lowering& low) {
 bool trains(const Lowering& low) {
   const ValueId mode = low.optional_input(2);
   if (mode == kAbsent) return false;
-  const Tensor* tensor = low.constant_of(mode);
-  if (!tensor || tensor->dtype() != DType::boolean || tensor->size() != 1) {
+  const auto constant = low.constant_of(mode);
+  if (!constant || constant->dtype() != DType::boolean || constant->size() != 1) {
     low.unsupported("training_mode must be a constant");
   }
-  return tensor->values<std::uint8_t>()[0] != 0;
+  return constant->tensor()->values<std::uint8_t>()[0] != 0;
 }
 
 /// Inference: everything passes. The mask, where asked for, is all ones.

@@ -14,21 +14,51 @@ using kernels::gemm::ConvArgs;
 constexpr std::int64_t kPanel = static_cast<std::int64_t>(kernels::gemm::kPanel);
 
 /// Weights [out, in / groups, kernel...] packed group by group.
-AlignedBuffer pack_conv(const Tensor& weight, std::int64_t groups) {
+AlignedBuffer pack_conv(const Constant& weight, std::int64_t groups) {
   const Shape& shape = weight.shape();
-  const std::size_t taps = static_cast<std::size_t>(shape[2] * shape[3]), channels = static_cast<std::size_t>(shape[1]);
-  const auto n = static_cast<std::size_t>(shape[0] / groups);
-  const std::size_t floats = kernels::gemm::packed_floats(taps * channels, n);
-  AlignedBuffer packed(floats * static_cast<std::size_t>(groups) * sizeof(float));
-  std::vector<float> rows(taps * channels * n);
-  for (std::size_t g = 0; g < static_cast<std::size_t>(groups); ++g) {
-    const float* source = weight.values<float>().data() + g * n * channels * taps;
-    for (std::size_t o = 0; o < n; ++o)
-      for (std::size_t c = 0; c < channels; ++c)
-        for (std::size_t t = 0; t < taps; ++t) rows[(t * channels + c) * n + o] = source[(o * channels + c) * taps + t];
-    kernels::gemm::pack(rows.data(), static_cast<std::ptrdiff_t>(n), 1, taps * channels, n,
-                        packed.floats() + g * floats);
-  }
+  const std::int64_t taps = shape[2] * shape[3], channels = shape[1], n = shape[0] / groups, row = channels * taps;
+  const auto floats = static_cast<std::int64_t>(
+      kernels::gemm::packed_floats(static_cast<std::size_t>(row), static_cast<std::size_t>(n)));
+  AlignedBuffer packed(static_cast<std::size_t>(floats * groups) * sizeof(float));
+  weight.for_each_rows(groups == 1 ? kPanel : n, [&](std::span<const float> elements, std::int64_t first) {
+    const std::int64_t end = first + static_cast<std::int64_t>(elements.size()) / row;
+    for (std::int64_t o = first, width = 0; o < end; o += width) {
+      width = std::min(kPanel, n - o % n);
+      float* panel = packed.floats() + o / n * floats + o % n * row;
+      for (std::int64_t t = 0; t < taps; ++t)
+        kernels::gemm::pack(elements.data() + (o - first) * row + t, taps, row, static_cast<std::size_t>(channels),
+                            static_cast<std::size_t>(width), panel + t * channels * kPanel);
+    }
+  });
+  return packed;
+}
+
+/// A matrix [in, out], or [out, in] when transposed.
+AlignedBuffer pack_matrix(const Constant& weight, bool transposed) {
+  const std::int64_t k = weight.shape()[transposed ? 1 : 0], n = weight.shape()[transposed ? 0 : 1];
+  AlignedBuffer packed(kernels::gemm::packed_floats(static_cast<std::size_t>(k), static_cast<std::size_t>(n)) *
+                       sizeof(float));
+  weight.for_each_rows(transposed ? kPanel : 1, [&](std::span<const float> elements, std::int64_t first) {
+    if (transposed)
+      return kernels::gemm::pack(elements.data(), 1, k, static_cast<std::size_t>(k),
+                                 elements.size() / static_cast<std::size_t>(k), packed.floats() + first * k);
+    for (std::int64_t o = 0; o < n; o += kPanel)
+      kernels::gemm::pack(elements.data() + o, n, 1, elements.size() / static_cast<std::size_t>(n),
+                          static_cast<std::size_t>(std::min(kPanel, n - o)), packed.floats() + o * k + first * kPanel);
+  });
+  return packed;
+}
+
+/// Filters [channels, 1, kernel...] as [tap][channel].
+AlignedBuffer pack_depthwise(const Constant& weight) {
+  const std::int64_t channels = weight.shape()[0], taps = weight.shape()[2] * weight.shape()[3];
+  AlignedBuffer packed(static_cast<std::size_t>(channels * taps) * sizeof(float));
+  weight.for_each_rows(1, [&](std::span<const float> elements, std::int64_t first) {
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      packed.floats()[at % taps * channels + first + at / taps] = elements[i];
+    }
+  });
   return packed;
 }
 
@@ -44,7 +74,7 @@ class ConvOp final : public RowOp {
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
     weights_ = context.packed(1, "conv/" + std::to_string(groups_),
-                              [&](const Tensor& weight) { return pack_conv(weight, groups_); });
+                              [&](const Constant& weight) { return pack_conv(weight, groups_); });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -59,14 +89,8 @@ class ConvOp final : public RowOp {
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
     const bool transpose = matmul.transpose_b;
-    weights_ = context.packed(1, transpose ? "matmul/t" : "matmul", [&](const Tensor& weight) {
-      const auto k = static_cast<std::size_t>(weight.shape()[transpose ? 1 : 0]),
-                 n = static_cast<std::size_t>(weight.shape()[transpose ? 0 : 1]);
-      AlignedBuffer packed(kernels::gemm::packed_floats(k, n) * sizeof(float));
-      kernels::gemm::pack(weight.values<float>().data(), transpose ? 1 : static_cast<std::ptrdiff_t>(n),
-                          transpose ? static_cast<std::ptrdiff_t>(k) : 1, k, n, packed.floats());
-      return packed;
-    });
+    weights_ = context.packed(1, transpose ? "matmul/t" : "matmul",
+                              [&](const Constant& weight) { return pack_matrix(weight, transpose); });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, matmul.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -126,7 +150,7 @@ class ConvOp final : public RowOp {
     args.channels_out = static_cast<std::size_t>(out_shape_.channels / groups_);
     args.in_pixel_stride = step.views[in_].pixel_stride;
     args.out_pixel_stride = step.views[out_].pixel_stride;
-    args.residual_pixel_stride = out_shape_.channels;
+    args.residual_pixel_stride = residual_ == kAbsent ? 0 : step.views[residual_].pixel_stride;
     args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
     args.weights = weights_;
     args.bias = bias_;
@@ -210,15 +234,9 @@ class DepthwiseOp final : public RowOp {
         out_(context.node.outputs[0]),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
-    weights_ = context.packed(1, "depthwise", [](const Tensor& weight) {
-      const auto channels = static_cast<std::size_t>(weight.shape()[0]),
-                 taps = static_cast<std::size_t>(weight.shape()[2] * weight.shape()[3]);
-      AlignedBuffer packed(channels * taps * sizeof(float));
-      const auto values = weight.values<float>();
-      for (std::size_t c = 0; c < channels; ++c)
-        for (std::size_t t = 0; t < taps; ++t) packed.floats()[t * channels + c] = values[c * taps + t];
-      return packed;
-    });
+    if (!context.input(1).constant) computed_weights_ = context.node.inputs[1];
+    if (context.has_input(2) && !context.input(2).constant) computed_bias_ = context.node.inputs[2];
+    if (computed_weights_ == kAbsent) weights_ = context.packed(1, "depthwise", pack_depthwise);
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -252,10 +270,11 @@ class DepthwiseOp final : public RowOp {
     args.channels = static_cast<std::size_t>(step.chunk < 0 ? out_shape_.channels : chunks_.size(step.chunk));
     args.in_pixel_stride = step.views[in_].pixel_stride;
     args.out_pixel_stride = step.views[out_].pixel_stride;
-    args.residual_pixel_stride = out_shape_.channels;
-    args.weights = weights_ + offset;
+    args.residual_pixel_stride = residual ? residual.pixel_stride() : 0;
+    args.weights = (computed_weights_ == kAbsent ? weights_ : whole(step, computed_weights_)) + offset;
     args.weight_stride = out_shape_.channels;
-    args.bias = bias_ ? bias_ + offset : nullptr;
+    const float* bias = computed_bias_ == kAbsent ? bias_ : whole(step, computed_bias_);
+    args.bias = bias ? bias + offset : nullptr;
     args.epilogue = epilogue_;
     kernel_.run(args);
   }
@@ -270,6 +289,7 @@ class DepthwiseOp final : public RowOp {
   Window window_;
   ChunkInfo chunks_;
   ValueId in_, out_, residual_ = kAbsent;
+  ValueId computed_weights_ = kAbsent, computed_bias_ = kAbsent;  ///< of 1x1 windows
   RowShape in_shape_, out_shape_;
   const float* weights_ = nullptr;
   const float* bias_ = nullptr;

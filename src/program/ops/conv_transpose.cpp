@@ -10,6 +10,8 @@
 namespace colonnade {
 namespace {
 
+constexpr std::int64_t kPanel = static_cast<std::int64_t>(kernels::gemm::kPanel);
+
 /// One axis of one phase: `taps` kernel taps; output `first + m * stride` reads inputs m + shift ... m + shift + taps
 /// - 1.
 struct Phase {
@@ -29,27 +31,30 @@ Phase phase_of(std::int64_t phase, std::int64_t kernel, std::int64_t stride, std
 AlignedBuffer pack_phases(const Tensor& weight, std::int64_t groups, std::int64_t stride_h, std::int64_t stride_w) {
   const Shape& shape = weight.shape();
   const std::int64_t channels = shape[0] / groups, n = shape[1], kh = shape[2], kw = shape[3];
-  const auto values = weight.values<float>();
-  std::vector<float> all;
+  const auto taps_of = [&](std::int64_t py, std::int64_t px) {
+    return phase_of(py, kh, stride_h, 0).taps * phase_of(px, kw, stride_w, 0).taps;
+  };
+  const auto floats_of = [&](std::int64_t taps) {
+    return kernels::gemm::packed_floats(static_cast<std::size_t>(taps * channels), static_cast<std::size_t>(n));
+  };
+  std::size_t floats = 0;
+  for (std::int64_t py = 0; py < stride_h; ++py)
+    for (std::int64_t px = 0; px < stride_w; ++px)
+      floats += static_cast<std::size_t>(groups) * floats_of(taps_of(py, px));
+  AlignedBuffer packed(floats * sizeof(float));
+  float* next = packed.floats();
   for (std::int64_t py = 0; py < stride_h; ++py)
     for (std::int64_t px = 0; px < stride_w; ++px)
       for (std::int64_t g = 0; g < groups; ++g) {
         const std::int64_t taps_y = phase_of(py, kh, stride_h, 0).taps, taps_x = phase_of(px, kw, stride_w, 0).taps;
-        const std::size_t k = static_cast<std::size_t>(taps_y * taps_x * channels);
-        std::vector<float> rows(k * static_cast<std::size_t>(n));
-        float* next = rows.data();
-        for (std::int64_t ty = taps_y - 1; ty >= 0; --ty)
-          for (std::int64_t tx = taps_x - 1; tx >= 0; --tx)
-            for (std::int64_t c = 0; c < channels; ++c)
-              for (std::int64_t o = 0; o < n; ++o)
-                *next++ = values[static_cast<std::size_t>(
-                    (((g * channels + c) * n + o) * kh + py + ty * stride_h) * kw + px + tx * stride_w)];
-        const std::size_t begin = all.size();
-        all.resize(begin + kernels::gemm::packed_floats(k, static_cast<std::size_t>(n)));
-        if (k > 0) kernels::gemm::pack(rows.data(), n, 1, k, static_cast<std::size_t>(n), all.data() + begin);
+        const float* filters = weight.values<float>().data() + g * channels * n * kh * kw;
+        for (std::int64_t o = 0; o < n; o += kPanel)
+          for (std::int64_t ty = taps_y - 1; ty >= 0; --ty)
+            for (std::int64_t tx = taps_x - 1; tx >= 0; --tx, next += channels * kPanel)
+              kernels::gemm::pack(filters + (o * kh + py + ty * stride_h) * kw + px + tx * stride_w, n * kh * kw,
+                                  kh * kw, static_cast<std::size_t>(channels),
+                                  static_cast<std::size_t>(std::min(kPanel, n - o)), next);
       }
-  AlignedBuffer packed(all.size() * sizeof(float));
-  std::copy(all.begin(), all.end(), packed.floats());
   return packed;
 }
 
@@ -121,11 +126,11 @@ class ConvTransposeOp final : public RowOp {
       for (std::int64_t t = 0; t < taps_y; ++t) {
         const std::int64_t y = (r - rows.first) / stride_h_ + rows.shift + t;
         const bool outside = empty || y < 0 || y >= in_shape_.rows;
-        in_rows[count * taps_y + t] = outside ? nullptr : in(y) + group * channels_in() + skipped * in_shape_.channels;
+        in_rows[count * taps_y + t] = outside ? nullptr : in(y) + group * channels_in() + skipped * in.pixel_stride();
       }
-      const std::int64_t first = columns.first * out_shape_.channels + group * channels_out();
-      out_rows[count] = out(r) + first;
-      if (residual) residual_rows[count] = residual(r) + first;
+      const std::int64_t first_channel = group * channels_out();
+      out_rows[count] = out(r) + columns.first * out.pixel_stride() + first_channel;
+      if (residual) residual_rows[count] = residual(r) + columns.first * residual.pixel_stride() + first_channel;
     }
     if (count == 0 || columns.first >= out_shape_.width || skipped > in_shape_.width) return;
     kernels::gemm::ConvArgs args;
@@ -140,8 +145,9 @@ class ConvTransposeOp final : public RowOp {
     args.pad_left = static_cast<std::size_t>(empty ? 0 : std::max<std::int64_t>(0, -columns.shift));
     args.channels_in = static_cast<std::size_t>(channels_in());
     args.channels_out = static_cast<std::size_t>(channels_out());
-    args.in_pixel_stride = in_shape_.channels;
-    args.out_pixel_stride = args.residual_pixel_stride = out_shape_.channels * stride_w_;
+    args.in_pixel_stride = in.pixel_stride();
+    args.out_pixel_stride = out.pixel_stride() * stride_w_;
+    args.residual_pixel_stride = residual ? residual.pixel_stride() * stride_w_ : 0;
     args.weights = weights;
     args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
     args.bias = bias_ ? bias_ + group * channels_out() : nullptr;

@@ -82,8 +82,10 @@ struct OperandRows {
     const float* base = constant ? constant : whole(step, value);
     return base + step.image * image_stride + r * row_stride + column * pixel_stride;
   }
-  /// Floats from the end of one row to the next when rows run on in memory.
-  std::int64_t row_advance(std::int64_t width) const { return pixel_stride * width; }
+  /// Floats from a pixel to the next.
+  std::ptrdiff_t stride(const StepContext& step) const {
+    return by_rows && pixel_stride != 0 ? step.views[value].pixel_stride : pixel_stride;
+  }
 };
 
 OperandRows operand_rows(const LowerContext& context, std::size_t index) {
@@ -122,19 +124,19 @@ class BinaryRowOp final : public RowOp {
     kernels::elementwise::BinaryArgs args;
     args.op = op_;
     args.channels = static_cast<std::size_t>(shape_.channels);
-    args.a_pixel_stride = a_.pixel_stride;
+    args.a_pixel_stride = a_.stride(step);
     args.a_channel_stride = a_.channel_stride;
-    args.b_pixel_stride = b_.pixel_stride;
+    args.b_pixel_stride = b_.stride(step);
     args.b_channel_stride = b_.channel_stride;
-    args.out_pixel_stride = shape_.channels;
+    args.out_pixel_stride = out.pixel_stride();
     const std::int64_t width = out.width(), column = out.column_begin();
     for (std::int64_t r = step.row_begin; r < step.row_end;) {
       const float* a = a_.row(step, r, column);
       const float* b = b_.row(step, r, column);
       std::int64_t end = r + 1;
-      while (end < step.row_end && out(end) == out(end - 1) + width * shape_.channels &&
-             a_.row(step, end, column) == a + (end - r) * a_.row_advance(width) &&
-             b_.row(step, end, column) == b + (end - r) * b_.row_advance(width))
+      while (end < step.row_end && out(end) == out(end - 1) + width * args.out_pixel_stride &&
+             a_.row(step, end, column) == a + (end - r) * width * args.a_pixel_stride &&
+             b_.row(step, end, column) == b + (end - r) * width * args.b_pixel_stride)
         ++end;
       args.pixels = static_cast<std::size_t>((end - r) * width);
       args.a = a;

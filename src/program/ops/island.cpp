@@ -38,7 +38,8 @@ class ReferenceOp final : public RowOp {
   explicit ReferenceOp(const LowerContext& context) : node_(context.node) {
     for (const ValueId id : node_.inputs) {
       types_.push_back(id == kAbsent ? ValueType{} : context.graph.value(id).type);
-      constants_.push_back(id == kAbsent ? nullptr : context.graph.value(id).constant);
+      const bool constant = id != kAbsent && context.graph.value(id).constant;
+      constants_.push_back(constant ? context.graph.value(id).constant->tensor() : nullptr);
     }
     for (const ValueId id : node_.outputs)
       outputs_.push_back(id == kAbsent ? ValueType{} : context.graph.value(id).type);
@@ -93,6 +94,8 @@ void check_plannable(const LowerContext& context) {
 
 std::unique_ptr<RowOp> lower_island(const LowerContext& context) {
   check_plannable(context);
+  for (std::size_t i = 0; i < context.node.inputs.size(); ++i)
+    if (context.has_input(i) && context.input(i).constant) context.taken[i] = true;
   std::unique_ptr<OneDnnPrimitive> primitive;
   if (context.node.inputs.size() <= OneDnnOp::kMaxOperands && context.node.outputs.size() <= OneDnnOp::kMaxOperands)
     primitive = make_onednn_primitive(context.graph, context.node);

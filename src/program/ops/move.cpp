@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/checked.hpp"
+#include "graph/parameters.hpp"
 #include "program/lower.hpp"
 #include "program/ops/rows.hpp"
 
@@ -32,10 +33,10 @@ class LayoutOp final : public RowOp {
       float* plane_row = planes + r * shape_.width + columns.column_begin;
       const auto width = static_cast<std::size_t>(columns.width), channels = static_cast<std::size_t>(shape_.channels);
       if (to_last_)
-        kernel_.planes_to_pixels({width, channels, plane_row, plane_stride, rows(r), shape_.channels});
+        kernel_.planes_to_pixels({width, channels, plane_row, plane_stride, rows(r), rows.pixel_stride()});
       else
         kernel_.pixels_to_planes(
-            {width, channels, rows.at(r, columns.column_begin), shape_.channels, plane_row, plane_stride});
+            {width, channels, rows.at(r, columns.column_begin), rows.pixel_stride(), plane_row, plane_stride});
     }
   }
 
@@ -73,20 +74,18 @@ class SwapAxesOp final : public RowOp {
   ValueId in_, out_;
 };
 
-/// Concatenation along the channels or the width.
+/// Concatenation along the channels or the width. Parts that lie in the output's rows already are left alone.
 class ConcatOp final : public RowOp {
  public:
   ConcatOp(const LowerContext& context, const Concat& concat)
-      : kernel_(kernels::move::select(context.isa)),
-        out_(context.node.outputs[0]),
-        shape_(row_shape(context.output_shape())) {
+      : kernel_(kernels::move::select(context.isa)), out_(context.node.outputs[0]) {
     const auto rank = static_cast<std::int64_t>(context.output_shape().size());
     along_channels_ = normalize_axis(concat.axis, rank, context.node) == rank - 1;
-    std::int64_t offset = 0;
+    std::int64_t begin = 0;
     for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
       const RowShape part = row_shape(context.input_shape(i));
-      parts_.push_back({context.node.inputs[i], context.constant(i), part, offset});
-      offset += along_channels_ ? part.channels : part.width * part.channels;
+      parts_.push_back({context.node.inputs[i], context.constant(i), part, begin});
+      begin += along_channels_ ? part.channels : part.width;
     }
   }
 
@@ -94,13 +93,16 @@ class ConcatOp final : public RowOp {
     const Rows out(step, out_, 0);
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
       for (const Part& part : parts_) {
-        const float* in = part.constant
-                              ? part.constant + (step.image * part.shape.rows + r) * part.shape.row_elements() +
-                                    out.column_begin() * part.shape.channels
-                              : Rows(step, part.value, 0).at(r, along_channels_ ? out.column_begin() : 0);
+        const std::int64_t column = along_channels_ ? out.column_begin() : 0;
+        const Rows rows(step, part.constant ? kAbsent : part.value, 0);
+        const float* in = rows ? rows.at(r, column)
+                               : part.constant + (step.image * part.shape.rows + r) * part.shape.row_elements() +
+                                     column * part.shape.channels;
+        float* to = out(r) + (along_channels_ ? part.begin : part.begin * out.pixel_stride());
+        if (in == to) continue;
         kernel_.copy({static_cast<std::size_t>(along_channels_ ? out.width() : part.shape.width),
-                      static_cast<std::size_t>(part.shape.channels), in, out(r) + part.offset, part.shape.channels,
-                      shape_.channels});
+                      static_cast<std::size_t>(part.shape.channels), in, to,
+                      rows ? rows.pixel_stride() : part.shape.channels, out.pixel_stride()});
       }
   }
 
@@ -111,11 +113,10 @@ class ConcatOp final : public RowOp {
     ValueId value;
     const float* constant;
     RowShape shape;
-    std::int64_t offset;
+    std::int64_t begin;  ///< its first channel or column
   };
   const kernels::move::Kernel& kernel_;
   ValueId out_;
-  RowShape shape_;
   bool along_channels_ = true;
   std::vector<Part> parts_;
 };
@@ -156,60 +157,27 @@ class ConcatOuterOp final : public RowOp {
   std::vector<Part> parts_;
 };
 
+/// A slice that lies in its input's rows is left alone.
 class SliceOp final : public RowOp {
  public:
   explicit SliceOp(const LowerContext& context)
       : kernel_(kernels::move::select(context.isa)),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),
-        in_shape_(row_shape(context.input_shape(0))),
         shape_(row_shape(context.output_shape())) {
     const auto axes = *slice_axes_of(context.graph, context.node);
-    const bool image = axes.size() == 4;
-    rows_ = axes[image ? 1 : 0];
-    width_ = image ? axes[2] : SliceAxis{0, 1, 1};
+    rows_ = axes[axes.size() > 2 ? 1 : 0];
+    width_ = axes.size() == 4 ? axes[2] : SliceAxis{0, 1, 1};
     channels_ = axes.back();
   }
 
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0);
-    for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
-      kernel_.copy({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels),
-                    in(rows_.start + r * rows_.step) + width_.start * in_shape_.channels + channels_.start, out(r),
-                    in_shape_.channels * width_.step, shape_.channels});
-  }
-
-  std::string_view kernel() const override { return kernel_.name; }
-
- private:
-  const kernels::move::Kernel& kernel_;
-  ValueId in_, out_;
-  RowShape in_shape_, shape_;
-  SliceAxis rows_, width_, channels_;
-};
-
-/// Constant padding of rows, width and channels.
-class PadOp final : public RowOp {
- public:
-  explicit PadOp(const LowerContext& context)
-      : kernel_(kernels::move::select(context.isa)),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
-        in_shape_(row_shape(context.input_shape(0))),
-        shape_(row_shape(context.output_shape())),
-        pads_(*pad_axes_of(context.graph, context.node)) {
-    if (const auto value = constant_floats(context.graph, context.node, 2)) value_ = value->front();
-  }
-
-  void run(const StepContext& step) const override {
-    const Rows in(step, in_, 0), out(step, out_, 0);
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
-      const std::int64_t y = r - pads_[1].begin;
-      kernel_.fill({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels), out(r),
-                    shape_.channels, value_});
-      if (y < 0 || y >= in_shape_.rows) continue;
-      kernel_.copy({static_cast<std::size_t>(in_shape_.width), static_cast<std::size_t>(in_shape_.channels), in(y),
-                    out(r) + pads_[2].begin * shape_.channels + pads_[3].begin, in_shape_.channels, shape_.channels});
+      const float* from = in.at(rows_.start + r * rows_.step, width_.start) + channels_.start;
+      if (from == out(r)) continue;
+      kernel_.copy({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels), from, out(r),
+                    in.pixel_stride() * width_.step, out.pixel_stride()});
     }
   }
 
@@ -218,8 +186,101 @@ class PadOp final : public RowOp {
  private:
   const kernels::move::Kernel& kernel_;
   ValueId in_, out_;
+  RowShape shape_;
+  SliceAxis rows_, width_, channels_;
+};
+
+/// Constant channels of each pixel in another order. A block of channels read the other way round is a transposition.
+class GatherOp final : public RowOp {
+ public:
+  explicit GatherOp(const LowerContext& context)
+      : kernel_(kernels::move::select(context.isa)),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        channels_(*constant_ints(context.graph, context.node, 1)) {
+    const std::int64_t count = context.input_shape(0).back();
+    for (std::int64_t& c : channels_) c = c < 0 ? c + count : c;
+    if (channels_.size() < 2 || channels_.front() != 0 || count != static_cast<std::int64_t>(channels_.size())) return;
+    block_ = channels_[1];
+    if (block_ < 1 || count % block_ != 0) block_ = 0;
+    for (std::int64_t c = 0; block_ > 0 && c < count; ++c)
+      if (channels_[static_cast<std::size_t>(c)] != c % (count / block_) * block_ + c / (count / block_)) block_ = 0;
+  }
+
+  void run(const StepContext& step) const override {
+    const Rows in(step, in_, 0), out(step, out_, 0);
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
+      const float* from = in.at(r, out.column_begin());
+      float* to = out(r);
+      for (std::int64_t x = 0; x < out.width(); ++x, from += in.pixel_stride(), to += out.pixel_stride()) {
+        if (block_ > 0) {
+          const auto blocks = static_cast<std::ptrdiff_t>(channels_.size()) / block_;
+          kernel_.planes_to_pixels(
+              {static_cast<std::size_t>(block_), static_cast<std::size_t>(blocks), from, block_, to, blocks});
+          continue;
+        }
+        for (std::size_t c = 0; c < channels_.size(); ++c) to[c] = from[channels_[c]];
+      }
+    }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::move::Kernel& kernel_;
+  ValueId in_, out_;
+  Ints channels_;
+  std::int64_t block_ = 0;  ///< channels of a block of the transposition, 0: some other order
+};
+
+/// Padding of rows, width and, with a constant, channels.
+class PadOp final : public RowOp {
+ public:
+  explicit PadOp(const LowerContext& context)
+      : kernel_(kernels::move::select(context.isa)),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
+        shape_(row_shape(context.output_shape())),
+        pads_(*pad_axes_of(context.graph, context.node)),
+        mode_(std::get<Pad>(context.node.op).mode) {
+    if (const auto value = constant_floats(context.graph, context.node, 2)) value_ = value->front();
+  }
+
+  void run(const StepContext& step) const override {
+    const Rows in(step, in_, 0), out(step, out_, 0);
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
+      const std::int64_t y = padded_source(mode_, r - pads_[1].begin, in_shape_.rows);
+      if (mode_ == PadMode::constant)
+        kernel_.fill({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels), out(r),
+                      out.pixel_stride(), value_});
+      if (y < 0) continue;
+      copy_pixels(in(y), in, pads_[2].begin, in_shape_.width, out(r), out);
+      if (mode_ == PadMode::constant) continue;
+      for (std::int64_t x = 0; x < shape_.width; ++x) {
+        if (x == pads_[2].begin) x += in_shape_.width;
+        if (x == shape_.width) break;
+        const std::int64_t source = padded_source(mode_, x - pads_[2].begin, in_shape_.width);
+        copy_pixels(in(y) + source * in.pixel_stride(), in, x, 1, out(r), out);
+      }
+    }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  /// `count` pixels from `from` to output columns from `column` on.
+  void copy_pixels(const float* from, const Rows& in, std::int64_t column, std::int64_t count, float* row,
+                   const Rows& out) const {
+    kernel_.copy({static_cast<std::size_t>(count), static_cast<std::size_t>(in_shape_.channels), from,
+                  row + column * out.pixel_stride() + pads_[3].begin, in.pixel_stride(), out.pixel_stride()});
+  }
+
+  const kernels::move::Kernel& kernel_;
+  ValueId in_, out_;
   RowShape in_shape_, shape_;
   std::vector<Interval> pads_;
+  PadMode mode_;
   float value_ = 0;
 };
 
@@ -238,8 +299,8 @@ class DepthToSpaceOp final : public RowOp {
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
       for (std::int64_t bx = 0; bx < block_; ++bx)
         kernel_.copy({static_cast<std::size_t>(in_shape_.width), static_cast<std::size_t>(shape_.channels),
-                      in(r / block_) + (r % block_ * block_ + bx) * shape_.channels, out(r) + bx * shape_.channels,
-                      in_shape_.channels, block_ * shape_.channels});
+                      in(r / block_) + (r % block_ * block_ + bx) * shape_.channels, out(r) + bx * out.pixel_stride(),
+                      in.pixel_stride(), block_ * out.pixel_stride()});
   }
 
   std::string_view kernel() const override { return kernel_.name; }
@@ -267,8 +328,8 @@ class SpaceToDepthOp final : public RowOp {
       for (std::int64_t by = 0; by < block_; ++by)
         for (std::int64_t bx = 0; bx < block_; ++bx)
           kernel_.copy({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(in_shape_.channels),
-                        in(r * block_ + by) + bx * in_shape_.channels, out(r) + (by * block_ + bx) * in_shape_.channels,
-                        block_ * in_shape_.channels, shape_.channels});
+                        in(r * block_ + by) + bx * in.pixel_stride(), out(r) + (by * block_ + bx) * in_shape_.channels,
+                        block_ * in.pixel_stride(), out.pixel_stride()});
   }
 
   std::string_view kernel() const override { return kernel_.name; }
@@ -296,6 +357,7 @@ std::unique_ptr<RowOp> lower_concat_outer(const LowerContext& context) {
   return std::make_unique<ConcatOuterOp>(context, std::get<Concat>(context.node.op));
 }
 std::unique_ptr<RowOp> lower_slice(const LowerContext& context) { return std::make_unique<SliceOp>(context); }
+std::unique_ptr<RowOp> lower_gather(const LowerContext& context) { return std::make_unique<GatherOp>(context); }
 std::unique_ptr<RowOp> lower_pad(const LowerContext& context) { return std::make_unique<PadOp>(context); }
 std::unique_ptr<RowOp> lower_depth_to_space(const LowerContext& context) {
   return std::make_unique<DepthToSpaceOp>(context, std::get<DepthToSpace>(context.node.op).block);

@@ -28,7 +28,8 @@ class PixelOp final : public RowOp {
     const Rows in(step, in_, 0), out(step, out_, 0);
     Args args = prototype_;
     args.channels = static_cast<std::size_t>(shape_.channels);
-    args.in_pixel_stride = args.out_pixel_stride = shape_.channels;
+    args.in_pixel_stride = in.pixel_stride();
+    args.out_pixel_stride = out.pixel_stride();
     args.pixels = static_cast<std::size_t>(out.width());
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
       args.in = in.at(r, out.column_begin());
@@ -71,7 +72,7 @@ class ReduceWidthOp final : public RowOp {
     args.op = op_;
     args.pixels = static_cast<std::size_t>(shape_.width);
     args.channels = static_cast<std::size_t>(shape_.channels);
-    args.in_pixel_stride = shape_.channels;
+    args.in_pixel_stride = in.pixel_stride();
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
       args.in = in(r);
       args.out = out(r);

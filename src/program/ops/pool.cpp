@@ -50,7 +50,7 @@ class PoolOp final : public RowOp {
       out_rows[r] = out(step.row_begin + r);
       for (std::int64_t k = 0; k < taps; ++k) {
         const std::int64_t y = (step.row_begin + r) * pool_.strides[0] - pads_[0] + k * pool_.dilations[0];
-        in_rows[r * taps + k] = y < 0 || y >= in_shape_.rows ? nullptr : in(y) + row_window.skip * in_shape_.channels;
+        in_rows[r * taps + k] = y < 0 || y >= in_shape_.rows ? nullptr : in(y) + row_window.skip * in.pixel_stride();
       }
     }
     kernels::pool::Args args;
@@ -66,7 +66,8 @@ class PoolOp final : public RowOp {
     args.dilation_w = static_cast<std::size_t>(pool_.dilations[1]);
     args.pad_left = static_cast<std::size_t>(row_window.pad_left);
     args.channels = static_cast<std::size_t>(out_shape_.channels);
-    args.in_pixel_stride = args.out_pixel_stride = out_shape_.channels;
+    args.in_pixel_stride = in.pixel_stride();
+    args.out_pixel_stride = out.pixel_stride();
     args.row_counts = row_counts_.data() + step.row_begin;
     args.column_counts = column_counts_.data() + out.column_begin();
     kernel_.run(args);

@@ -31,7 +31,7 @@ class ResizeOp final : public RowOp {
       kernel_.resize({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels),
                       static_cast<std::size_t>(rows_.taps), static_cast<std::size_t>(taps_x_), step.pointers,
                       row_weights_.data() + r * rows_.taps, columns_.data(), column_weights_.data(), out(r),
-                      shape_.channels, shape_.channels});
+                      in.pixel_stride(), out.pixel_stride()});
     }
   }
 

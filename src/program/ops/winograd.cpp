@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/checked.hpp"
+#include "kernels/gemm/gemm.hpp"
 #include "program/lower.hpp"
 #include "program/ops/rows.hpp"
 #include "program/ops/window.hpp"
@@ -13,14 +14,21 @@ namespace colonnade {
 namespace {
 
 /// Weights [out, in / groups, 3, 3] transformed and packed group by group.
-AlignedBuffer pack_groups(std::size_t tile, const Tensor& weight, std::size_t groups) {
+AlignedBuffer pack_groups(std::size_t tile, const Constant& weight, std::size_t groups) {
   const std::size_t n = static_cast<std::size_t>(weight.shape()[0]) / groups;
   const auto k = static_cast<std::size_t>(weight.shape()[1]);
-  const std::size_t floats = kernels::winograd::packed_floats(tile, k, n);
+  const std::size_t floats = kernels::winograd::packed_floats(tile, k, n), row = 9 * k;
   AlignedBuffer packed(groups * floats * sizeof(float));
-  for (std::size_t g = 0; g < groups; ++g)
-    kernels::winograd::pack(tile, weight.values<float>().data() + g * n * k * 9, k, n, 0, n,
-                            packed.floats() + g * floats);
+  const auto multiple = static_cast<std::int64_t>(groups == 1 ? kernels::gemm::kPanel : n);
+  weight.for_each_rows(multiple, [&](std::span<const float> elements, std::int64_t first) {
+    const auto begin = static_cast<std::size_t>(first);
+    const std::size_t end = begin + elements.size() / row;
+    for (std::size_t o = begin, count = 0; o < end; o += count) {
+      count = std::min(end - o, n - o % n);
+      kernels::winograd::pack(tile, elements.data() + (o - begin) * row, k, o % n, count,
+                              packed.floats() + o / n * floats);
+    }
+  });
   return packed;
 }
 
@@ -37,7 +45,7 @@ class WinogradOp final : public RowOp {
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
     weights_ = context.packed(1, fmt::format("winograd/{}/{}", tile_, groups_),
-                              [this](const Tensor& weight) { return pack_groups(kernel_.tile, weight, groups_); });
+                              [this](const Constant& weight) { return pack_groups(kernel_.tile, weight, groups_); });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -75,7 +83,7 @@ class WinogradOp final : public RowOp {
         static_cast<std::size_t>(step.chunk < 0 ? out_shape_.channels : chunks_.size(step.chunk)) / groups_;
     args.in_pixel_stride = in.pixel_stride();
     args.out_pixel_stride = out.pixel_stride();
-    args.residual_pixel_stride = out_shape_.channels;
+    args.residual_pixel_stride = residual ? residual.pixel_stride() : 0;
     args.weights =
         weights_ + kernels::winograd::packed_floats(kernel_.tile, args.channels_in, static_cast<std::size_t>(begin));
     args.bias = bias_ ? bias_ + begin : nullptr;

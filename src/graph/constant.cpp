@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/constant.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/aligned_buffer.hpp"
+#include "base/error.hpp"
+
+namespace colonnade {
+namespace {
+
+/// What `for_each_rows` makes at a time, when rows are small enough.
+constexpr std::int64_t kBlockBytes = 256 * 1024;
+
+std::span<std::byte> bytes_of(Tensor& tensor) { return {static_cast<std::byte*>(tensor.data()), tensor.byte_size()}; }
+
+}  // namespace
+
+Constant::Constant(Tensor tensor) : Constant(std::make_shared<const Tensor>(std::move(tensor))) {}
+
+Constant::Constant(std::shared_ptr<const Tensor> tensor)
+    : dtype_(tensor->dtype()), shape_(tensor->shape()), size_(tensor->size()), kept_(std::move(tensor)) {}
+
+Constant::Constant(DType dtype, Shape shape, Make make, bool is_normal)
+    : dtype_(dtype),
+      shape_(std::move(shape)),
+      size_(element_count(shape_)),
+      is_normal_(is_normal),
+      make_(std::move(make)) {
+  if (byte_size() <= kSmallBytes) kept_ = tensor();
+}
+
+std::shared_ptr<const Tensor> Constant::tensor() const {
+  if (kept_) return kept_;
+  const std::scoped_lock lock(mutex_);
+  if (auto held = held_.lock()) return held;
+  auto made = std::make_shared<Tensor>(dtype_, shape_);
+  if (size_ > 0) make_(0, bytes_of(*made));
+  held_ = made;
+  return made;
+}
+
+void Constant::read(std::int64_t first, std::span<std::byte> target) const {
+  if (target.empty()) return;
+  if (!kept_) return make_(first, target);
+  std::memcpy(target.data(),
+              static_cast<const std::byte*>(kept_->data()) + static_cast<std::size_t>(first) * size_of(dtype_),
+              target.size());
+}
+
+void Constant::for_each_rows(
+    std::int64_t multiple,
+    const std::function<void(std::span<const float> elements, std::int64_t first_row)>& visit) const {
+  if (dtype_ != DType::f32 || shape_.empty()) fail(ErrorCode::internal, "rows of a constant that has none");
+  if (size_ == 0) return;
+  if (kept_) return visit(kept_->values<float>(), 0);
+  const std::int64_t rows = shape_[0], row = size_ / rows;
+  const std::int64_t blocks = std::max<std::int64_t>(1, kBlockBytes / (row * multiple * 4));
+  const std::int64_t step = std::min(rows, blocks * multiple);
+  const AlignedBuffer buffer(static_cast<std::size_t>(step * row) * sizeof(float));
+  for (std::int64_t first = 0; first < rows; first += step) {
+    const auto count = static_cast<std::size_t>(std::min(step, rows - first) * row);
+    make_(first * row, {buffer.data(), count * sizeof(float)});
+    visit({buffer.floats(), count}, first);
+  }
+}
+
+std::shared_ptr<const Constant> reshaped(std::shared_ptr<const Constant> constant, Shape shape) {
+  if (element_count(shape) != constant->size()) {
+    fail(ErrorCode::invalid_argument, "cannot reshape a constant of {} elements to {} elements", constant->size(),
+         element_count(shape));
+  }
+  if (constant->dtype() == DType::string)
+    return std::make_shared<const Constant>(Tensor(*constant->tensor()).reshaped(std::move(shape)));
+  const DType dtype = constant->dtype();
+  const bool is_normal = constant->is_normal();
+  return std::make_shared<const Constant>(
+      dtype, std::move(shape),
+      [constant = std::move(constant)](std::int64_t first, std::span<std::byte> target) {
+        constant->read(first, target);
+      },
+      is_normal);
+}
+
+}  // namespace colonnade

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements that a graph knows. Small ones lie in memory. Large ones are a recipe: they are read from a file, or
+// computed from other constants, whenever someone asks, and stay in memory only while someone holds them. So a model's
+// weights are in memory once, packed, however many passes rewrote them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "colonnade/colonnade.hpp"
+
+namespace colonnade {
+
+/// Immutable and shared; safe to use from several threads.
+class Constant {
+ public:
+  /// Writes the elements from `first` on, as many as `target` has room for; `target` is aligned for them. The same
+  /// elements every time. Throws Error{io} when a file no longer answers.
+  using Make = std::function<void(std::int64_t first, std::span<std::byte> target)>;
+  /// Up to here elements are made at once and kept.
+  static constexpr std::size_t kSmallBytes = 16384;
+
+  explicit Constant(Tensor tensor);
+  explicit Constant(std::shared_ptr<const Tensor> tensor);
+  /// `is_normal`: known to hold no denormal float.
+  Constant(DType dtype, Shape shape, Make make, bool is_normal = false);
+
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  std::int64_t size() const { return size_; }
+  std::size_t byte_size() const { return static_cast<std::size_t>(size_) * size_of(dtype_); }
+  bool is_kept() const { return kept_ != nullptr; }
+  bool is_normal() const { return is_normal_; }
+
+  /// All elements. Made now unless kept or held by someone.
+  std::shared_ptr<const Tensor> tensor() const;
+  /// Copies the elements from `first` on; `target` is aligned for them. Not for strings.
+  void read(std::int64_t first, std::span<std::byte> target) const;
+  /// Calls `visit` with all rows of the outermost axis in order, a block of them at a time that fits a cache: the
+  /// elements and the first row's number. Blocks start at multiples of `multiple` rows.
+  void for_each_rows(std::int64_t multiple,
+                     const std::function<void(std::span<const float> elements, std::int64_t first_row)>& visit) const;
+
+ private:
+  DType dtype_;
+  Shape shape_;
+  std::int64_t size_;
+  bool is_normal_ = false;
+  std::shared_ptr<const Tensor> kept_;
+  Make make_;
+  mutable std::mutex mutex_;
+  mutable std::weak_ptr<const Tensor> held_;
+};
+
+/// The same elements under another shape of equal element count.
+std::shared_ptr<const Constant> reshaped(std::shared_ptr<const Constant> constant, Shape shape);
+
+}  // namespace colonnade

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels in another order: shuffles and column-row-depth blocks become a Gather of channels, and a Gather of what a
+// contraction computes becomes a contraction with its weights in that order.
+#include <algorithm>
+
+#include "passes/contraction.hpp"
+#include "passes/match.hpp"
+#include "passes/pass_list.hpp"
+#include "passes/permutation.hpp"
+
+namespace colonnade::rewrite {
+namespace {
+
+/// Channel indices of a [first, second] block of channels read as [second, first].
+Ints swapped_block(std::int64_t first, std::int64_t second) {
+  Ints indices;
+  for (std::int64_t s = 0; s < second; ++s)
+    for (std::int64_t f = 0; f < first; ++f) indices.push_back(f * second + s);
+  return indices;
+}
+
+ValueId add_gather(Editor& editor, ValueId input, std::int64_t axis, const Ints& indices, const Node& like) {
+  return editor.add(Gather{axis}, {input, editor.add_ints(like.name + "_channels", indices)}, like);
+}
+
+/// Reshape [.., C, ..] to [.., g, C / g, ..], Transpose of the two, Reshape back.
+bool shuffle_to_gather(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  if (!std::holds_alternative<Reshape>(node.op) || !has_rank(editor, node.outputs[0])) return false;
+  const auto* transpose = editor.produced_by<Transpose>(node.inputs[0]);
+  if (transpose == nullptr || !editor.read_once(node.inputs[0])) return false;
+  const ValueId blocks = editor.node(editor.producer(node.inputs[0])).inputs[0];
+  if (editor.produced_by<Reshape>(blocks) == nullptr || !has_rank(editor, blocks)) return false;
+  const ValueId source = editor.node(editor.producer(blocks)).inputs[0];
+  if (!same_static_type(editor, source, node.outputs[0]) || !editor.value(blocks).type.is_static()) return false;
+  const Ints perm = perm_of(*transpose, rank_of(editor, blocks));
+  std::size_t axis = 0;
+  while (axis < perm.size() && perm[axis] == static_cast<std::int64_t>(axis)) ++axis;
+  if (axis + 1 >= perm.size()) return false;
+  Ints swap = identity_perm(perm.size());
+  std::swap(swap[axis], swap[axis + 1]);
+  const Shape& whole = *editor.value(source).type.shape;
+  const Shape& parts = *editor.value(blocks).type.shape;
+  if (perm != swap || axis >= whole.size() || whole[axis] != parts[axis] * parts[axis + 1]) return false;
+  if (!std::equal(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(axis), whole.begin())) return false;
+  const Ints indices = swapped_block(parts[axis], parts[axis + 1]);
+  editor.replace(node.outputs[0], add_gather(editor, source, static_cast<std::int64_t>(axis), indices, node));
+  return true;
+}
+
+/// Column-row-depth order is depth-column-row order of other channels.
+bool crd_to_gather(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  const auto* op = std::get_if<DepthToSpace>(&node.op);
+  if (op == nullptr || !op->crd || !has_rank(editor, node.inputs[0])) return false;
+  const DepthToSpace moved{op->block, false, op->axis};
+  const auto axis = static_cast<std::size_t>(normalize_axis(op->axis, 4, node));
+  const std::int64_t channels = (*editor.value(node.inputs[0]).type.shape)[axis], area = op->block * op->block;
+  if (channels < 0) return false;
+  if (channels == area) {
+    editor.set_op(index, moved);
+    return true;
+  }
+  const ValueId gathered =
+      add_gather(editor, node.inputs[0], static_cast<std::int64_t>(axis), swapped_block(channels / area, area), node);
+  editor.replace(node.outputs[0], editor.add(moved, {gathered}, node));
+  return true;
+}
+
+Tensor selected(const Tensor& tensor, std::size_t axis, const Ints& indices) {
+  Shape shape = tensor.shape();
+  const auto outer = static_cast<std::size_t>(element_count(std::span(shape).first(axis)));
+  const auto size = static_cast<std::size_t>(shape[axis]);
+  const auto inner = static_cast<std::size_t>(element_count(std::span(shape).subspan(axis + 1)));
+  shape[axis] = static_cast<std::int64_t>(indices.size());
+  Tensor result(tensor.dtype(), shape);
+  const float* from = tensor.values<float>().data();
+  float* to = result.values<float>().data();
+  for (std::size_t o = 0; o < outer; ++o)
+    for (const std::int64_t i : indices)
+      to = std::copy_n(from + (o * size + static_cast<std::size_t>(i)) * inner, inner, to);
+  return result;
+}
+
+/// Axis of the weights that counts output channels; nothing when channels come in groups.
+std::optional<std::size_t> output_axis(const Operator& op, std::size_t weight_rank) {
+  if (const auto* conv = std::get_if<Conv>(&op))
+    return conv->groups == 1 ? std::optional<std::size_t>(0) : std::nullopt;
+  if (const auto* conv = std::get_if<ConvTranspose>(&op))
+    return conv->groups == 1 ? std::optional<std::size_t>(1) : std::nullopt;
+  if (weight_rank != 2) return std::nullopt;
+  return std::get<MatMul>(op).transpose_b ? 0 : 1;
+}
+
+bool fold_into_weights(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  const auto* gather = std::get_if<Gather>(&node.op);
+  if (gather == nullptr || !has_rank(editor, node.inputs[0]) || !editor.read_once(node.inputs[0])) return false;
+  const auto rank = static_cast<std::int64_t>(rank_of(editor, node.inputs[0]));
+  const int contraction = editor.producer(node.inputs[0]);
+  if (contraction < 0 || normalize_axis(gather->axis, rank, node) != rank - 1) return false;
+  const FusedEpilogue* epilogue = epilogue_of(editor.node(contraction).op);
+  if (epilogue == nullptr || epilogue->residual) return false;
+  auto indices = constant_ints(editor.graph(), node, 1);
+  if (!indices || editor.value(node.inputs[1]).type.shape->size() != 1) return false;
+  const std::int64_t channels = editor.value(node.inputs[0]).type.shape->back();
+  if (channels < 0) return false;
+  for (std::int64_t& i : *indices) i = i < 0 ? i + channels : i;
+  std::vector<ValueId> inputs = editor.node(contraction).inputs;
+  for (std::size_t i = 1; i < inputs.size(); ++i)
+    if (inputs[i] != kAbsent && (!editor.is_constant(inputs[i]) || editor.value(inputs[i]).type.dtype != DType::f32))
+      return false;
+  const auto axis = output_axis(editor.node(contraction).op, rank_of(editor, inputs[1]));
+  if (!axis) return false;
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    if (inputs[i] == kAbsent) continue;
+    const Value& value = editor.value(inputs[i]);
+    const std::size_t along = i == 1 ? *axis : 0;
+    if (along >= value.type.shape->size() || (*value.type.shape)[along] != channels) return false;
+  }
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    if (inputs[i] == kAbsent) continue;
+    const std::string name = editor.value(inputs[i]).name;
+    inputs[i] =
+        editor.add_constant(name, selected(*editor.value(inputs[i]).constant->tensor(), i == 1 ? *axis : 0, *indices));
+  }
+  editor.set_inputs(contraction, std::move(inputs));
+  editor.set_type(node.inputs[0], editor.value(node.outputs[0]).type);
+  editor.replace(node.outputs[0], node.inputs[0]);
+  return true;
+}
+
+}  // namespace
+
+bool gather_channels(Graph& graph) {
+  Editor editor(graph);
+  const int count = editor.node_count();
+  for (int index = 0; index < count; ++index)
+    for (const auto rule : {shuffle_to_gather, crd_to_gather, fold_into_weights})
+      if (!editor.alive(index) || rule(editor, index)) break;
+  return editor.finish();
+}
+
+}  // namespace colonnade::rewrite

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/hosts.hpp"
+
+#include <algorithm>
+
+namespace colonnade {
+namespace {
+
+/// Values whose writer and readers all take rows with strides as they come.
+std::vector<bool> find_movable(const Graph& graph, const std::vector<KernelChoice>& choices,
+                               const std::vector<RowNode>& rows) {
+  std::vector<bool> movable(graph.values.size(), false);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    if (choices[i].by_rows() && choices[i].family != Family::to_channels_first)
+      movable[static_cast<std::size_t>(graph.nodes[i].outputs[0])] = true;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    for (std::size_t k = 0; k < graph.nodes[i].inputs.size(); ++k) {
+      const ValueId id = graph.nodes[i].inputs[k];
+      if (id != kAbsent && (!choices[i].by_rows() || rows[i].inputs[k].whole()))
+        movable[static_cast<std::size_t>(id)] = false;
+    }
+  for (const ValueId id : graph.outputs) movable[static_cast<std::size_t>(id)] = false;
+  return movable;
+}
+
+bool along_channels(const Graph& graph, const Node& node) {
+  const auto rank = static_cast<std::int64_t>(graph.value(node.outputs[0]).type.static_shape().size());
+  return normalize_axis(std::get<Concat>(node.op).axis, rank, node) == rank - 1;
+}
+
+/// The first channel of a Slice that cuts nothing but channels.
+std::optional<std::int64_t> sliced_channel(const Graph& graph, const Node& node) {
+  const Shape& shape = graph.value(node.inputs[0]).type.static_shape();
+  const auto axes = *slice_axes_of(graph, node);
+  for (std::size_t axis = 0; axis + 1 < axes.size(); ++axis)
+    if (axes[axis].start != 0 || axes[axis].step != 1 || axes[axis].count != shape[axis]) return std::nullopt;
+  return axes.back().start;
+}
+
+/// Pixels of each node's output.
+std::vector<std::int64_t> pixels_of(const Graph& graph) {
+  std::vector<std::int64_t> pixels;
+  for (const Node& node : graph.nodes) {
+    const ValueId out = node.outputs[0];
+    const bool known = out != kAbsent && graph.value(out).type.is_static();
+    const RowShape shape = known ? row_shape(graph.value(out).type.static_shape()) : RowShape{};
+    pixels.push_back(shape.images * shape.rows * shape.width);
+  }
+  return pixels;
+}
+
+/// Between the node that makes the value and `join` the graph works on smaller pictures: a skip connection, which is
+/// better copied late than kept in rows with room for what comes.
+bool skips(const std::vector<std::int64_t>& pixels, std::size_t maker, std::size_t join) {
+  for (std::size_t i = maker + 1; i < join; ++i)
+    if (pixels[i] < pixels[maker]) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<Host> find_hosts(const Graph& graph, const std::vector<KernelChoice>& choices,
+                             const std::vector<RowNode>& rows) {
+  const std::vector<bool> movable = find_movable(graph, choices, rows);
+  std::vector<Host> hosts(graph.values.size());
+  const std::vector<std::int64_t> pixels = pixels_of(graph);
+  std::vector<std::size_t> maker(graph.values.size(), 0);
+  const auto place = [&](ValueId id, ValueId host, std::int64_t channel) {
+    if (movable[static_cast<std::size_t>(id)] && hosts[static_cast<std::size_t>(id)].value == kAbsent)
+      hosts[static_cast<std::size_t>(id)] = {host, channel};
+  };
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    for (const ValueId id : node.outputs)
+      if (id != kAbsent) maker[static_cast<std::size_t>(id)] = i;
+    if (choices[i].family == Family::slice && !graph.value(node.inputs[0]).constant) {
+      if (const auto channel = sliced_channel(graph, node)) place(node.outputs[0], node.inputs[0], *channel);
+    } else if (choices[i].family == Family::concat && along_channels(graph, node)) {
+      std::int64_t channel = 0;
+      for (const ValueId id : node.inputs) {
+        if (!skips(pixels, maker[static_cast<std::size_t>(id)], i)) place(id, node.outputs[0], channel);
+        channel += graph.value(id).type.static_shape().back();
+      }
+    }
+  }
+  return hosts;
+}
+
+}  // namespace colonnade

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/constant.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace colonnade {
+namespace {
+
+/// 0, 1, 2, ... made on demand; `calls` counts.
+std::shared_ptr<const Constant> counting(const Shape& shape, std::shared_ptr<int> calls) {
+  return std::make_shared<const Constant>(DType::f32, shape, [calls](std::int64_t first, std::span<std::byte> target) {
+    ++*calls;
+    const std::span values(reinterpret_cast<float*>(target.data()), target.size() / sizeof(float));
+    std::iota(values.begin(), values.end(), static_cast<float>(first));
+  });
+}
+
+TEST(Constant, SmallOnesAreMadeOnceLargeOnesOnDemand) {
+  const auto calls = std::make_shared<int>(0);
+  const auto small = counting({16, 16}, calls);
+  EXPECT_TRUE(small->is_kept());
+  EXPECT_EQ(small->tensor()->values<float>()[255], 255.0f);
+  EXPECT_EQ(*calls, 1);
+  const auto large = counting({100, 100}, calls);
+  EXPECT_EQ(*calls, 1);
+  {
+    const auto held = large->tensor();
+    EXPECT_EQ(held, large->tensor());
+    EXPECT_EQ(held->values<float>()[9999], 9999.0f);
+    EXPECT_EQ(*calls, 2);
+  }
+  EXPECT_EQ(large->tensor()->shape(), (Shape{100, 100}));
+  EXPECT_EQ(*calls, 3);
+}
+
+TEST(Constant, RowsComeInOrderInBlocks) {
+  const auto calls = std::make_shared<int>(0);
+  for (const bool kept : {false, true}) {
+    auto constant = counting({1000, 300}, calls);
+    if (kept) constant = std::make_shared<const Constant>(constant->tensor());
+    std::int64_t next = 0;
+    constant->for_each_rows(16, [&](std::span<const float> elements, std::int64_t first) {
+      ASSERT_EQ(first, next);
+      ASSERT_EQ(first % 16, 0);
+      ASSERT_EQ(elements.size() % 300, 0u);
+      for (std::size_t i = 0; i < elements.size(); ++i)
+        ASSERT_EQ(elements[i], static_cast<float>(first * 300) + static_cast<float>(i));
+      next += static_cast<std::int64_t>(elements.size()) / 300;
+    });
+    EXPECT_EQ(next, 1000);
+  }
+}
+
+TEST(Constant, ReshapedKeepsElementsAndRefusesOtherCounts) {
+  const auto calls = std::make_shared<int>(0);
+  const auto flat = reshaped(counting({100, 100}, calls), {10000});
+  EXPECT_EQ(*calls, 0);
+  float some[2] = {};
+  flat->read(5000, std::as_writable_bytes(std::span(some)));
+  EXPECT_EQ(some[1], 5001.0f);
+  EXPECT_THROW(reshaped(flat, {3}), Error);
+  Tensor words(DType::string, {2, 1});
+  words.strings() = {"a", "b"};
+  EXPECT_EQ(reshaped(std::make_shared<const Constant>(std::move(words)), {2})->tensor()->strings()[1], "b");
+}
+
+}  // namespace
+}  // namespace colonnade

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes that move channels about: shuffles, blocks, slices and concatenations, and per-channel scales.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "passes/graphs.hpp"
+#include "passes/passes.hpp"
+
+namespace colonnade::test {
+namespace {
+
+/// All passes; the results stay the same.
+Graph optimized(const Graph& graph) {
+  Graph result = graph;
+  PassOptions options;
+  options.verify = true;
+  optimize(result, options);
+  expect_same_results(graph, result, 5, 1e-4);
+  return result;
+}
+
+/// Parts of the Concat with the most.
+std::size_t widest_concat(const Graph& graph) {
+  std::size_t parts = 0;
+  for (const Node& node : graph.nodes)
+    if (std::holds_alternative<Concat>(node.op)) parts = std::max(parts, node.inputs.size());
+  return parts;
+}
+
+ValueId shuffle(Builder& b, ValueId x, std::int64_t groups) {
+  const Shape shape = b.shape(x);
+  const ValueId blocks =
+      b.node("blocks", Reshape{}, {x, b.ints("split", {shape[0], groups, shape[1] / groups, shape[2], shape[3]})});
+  return b.node("shuffled", Reshape{}, {b.transpose("swapped", blocks, {0, 2, 1, 3, 4}), b.ints("join", shape)});
+}
+
+TEST(GatherChannels, ShufflesAreGathers) {
+  Builder b;
+  const ValueId x = b.conv("conv", b.input("x", {1, 4, 6, 5}), 12, 3);
+  const ValueId y = b.binary("sum", BinaryKind::add, shuffle(b, x, 3), x);
+  b.output(y);
+  const Graph graph = optimized(b.graph);
+  EXPECT_EQ(count_of<Gather>(graph), 1);
+  EXPECT_EQ(count_of<Reshape>(graph), 0);
+}
+
+TEST(GatherChannels, ContractionsComputeTheOrderAskedFor) {
+  Builder b;
+  const ValueId x = b.unary("relu", UnaryKind::relu, b.conv("conv", b.input("x", {1, 4, 6, 5}), 12, 3));
+  b.output(b.conv("next", shuffle(b, x, 2), 4, 1));
+  const Graph graph = optimized(b.graph);
+  EXPECT_EQ(count_of<Gather>(graph), 0);
+  EXPECT_EQ(count_of<Conv>(graph), 2);
+}
+
+TEST(GatherChannels, ColumnRowDepthBlocks) {
+  Builder b;
+  const ValueId slope = b.weights("slope", {12, 1, 1});
+  const ValueId x = b.binary("prelu", BinaryKind::prelu, b.conv("conv", b.input("x", {1, 4, 6, 5}), 12, 3), slope);
+  b.output(b.node("blocks", DepthToSpace{2, true, 1}, {x}));
+  const Graph graph = optimized(b.graph);
+  EXPECT_EQ(count_of<Gather>(graph), 0);
+  EXPECT_EQ(count_of<DepthToSpace>(graph), 1);
+}
+
+TEST(GatherChannels, OrdersThatNoContractionTakesStay) {
+  Builder b;
+  b.output(b.node("blocks", DepthToSpace{2, true, 1}, {b.input("x", {1, 12, 3, 5})}));
+  const Graph graph = optimized(b.graph);
+  EXPECT_EQ(count_of<Gather>(graph), 1);
+}
+
+TEST(JoinConcats, NeighbouringSlicesAreOnePart) {
+  Builder b;
+  const ValueId x = b.conv("conv", b.input("x", {1, 4, 6, 5}), 12, 3);
+  const auto part = [&](const char* name, std::int64_t begin, std::int64_t end) {
+    return b.node(name, Slice{}, {x, b.ints("start", {begin}), b.ints("end", {end}), b.ints("axis", {1})});
+  };
+  const ValueId low = part("low", 0, 5), high = part("high", 5, 12);
+  const ValueId worked = b.conv("worked", high, 7, 3);
+  b.output(b.conv("next", b.node("concat", Concat{1}, {low, high, worked}), 3, 1));
+  const Graph graph = optimized(b.graph);
+  EXPECT_EQ(count_of<Slice>(graph), 1);
+  EXPECT_EQ(widest_concat(graph), 2u);
+}
+
+TEST(JoinConcats, SlicesOutOfOrderStay) {
+  Builder b;
+  const ValueId x = b.conv("conv", b.input("x", {1, 4, 6, 5}), 12, 3);
+  const auto part = [&](const char* name, std::int64_t begin, std::int64_t end) {
+    return b.node(name, Slice{}, {x, b.ints("start", {begin}), b.ints("end", {end}), b.ints("axis", {1})});
+  };
+  b.output(b.node("concat", Concat{1}, {part("high", 6, 12), part("low", 0, 6)}));
+  EXPECT_EQ(count_of<Slice>(optimized(b.graph)), 2);
+}
+
+TEST(JoinConcats, DenseBlocksShareWhatTheyJoined) {
+  Builder b;
+  std::vector<ValueId> parts{b.conv("first", b.input("x", {1, 4, 6, 5}), 8, 3)};
+  for (int layer = 0; layer < 4; ++layer) {
+    const std::string name = "layer" + std::to_string(layer);
+    const ValueId all = parts.size() == 1 ? parts[0] : b.node(name + "_concat", Concat{1}, parts);
+    parts.push_back(b.conv(name, b.unary(name + "_relu", UnaryKind::relu, all), 3, 3));
+  }
+  b.output(b.node("concat", Concat{1}, parts));
+  const Graph graph = optimized(b.graph);
+  EXPECT_EQ(count_of<Concat>(graph), 4);
+  EXPECT_EQ(widest_concat(graph), 2u);
+}
+
+TEST(FoldBatchNorm, WithAnActivationBehindItIsADepthwiseConvolution) {
+  Builder b;
+  const ValueId x = b.unary("before", UnaryKind::relu, b.conv("conv", b.input("x", {1, 4, 6, 5}), 8, 3));
+  const ValueId y = b.unary("relu", UnaryKind::relu, b.batch_norm("norm", x));
+  b.output(b.conv("next", y, 4, 1));
+  EXPECT_EQ(operators_of(optimized(b.graph)), "Transpose Conv Conv Conv Transpose");
+}
+
+TEST(SplitReductions, InstanceNormScalesByStatisticsOfRows) {
+  Builder b;
+  const ValueId x = b.conv("conv", b.input("x", {1, 4, 6, 5}), 8, 3);
+  const ValueId norm = b.node("norm", InstanceNorm{1e-5f, 1}, {x, b.weights("scale", {8}), b.weights("shift", {8})});
+  b.output(b.conv("next", b.unary("relu", UnaryKind::relu, norm), 4, 1));
+  const Graph graph = optimized(b.graph);
+  EXPECT_EQ(count_of<InstanceNorm>(graph), 0);
+  EXPECT_EQ(count_of<Conv>(graph), 3);
+  EXPECT_EQ(operators_of(graph).find("Relu"), std::string::npos);
+}
+
+TEST(ChannelsLast, ResizesBeforeItTransposes) {
+  Builder b;
+  const ValueId x = b.conv("conv", b.input("x", {1, 4, 6, 5}), 8, 3);
+  Resize resize;
+  resize.mode = ResizeMode::linear;
+  b.output(b.node("resize", resize, {x, kAbsent, b.floats("scales", {4}, {1, 1, 3, 3})}));
+  EXPECT_EQ(operators_of(optimized(b.graph)), "Transpose Conv Resize Transpose");
+}
+
+}  // namespace
+}  // namespace colonnade::test
