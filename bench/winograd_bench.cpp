@@ -12,7 +12,6 @@ namespace {
 
 using kernels::winograd::Args;
 using kernels::winograd::Kernel;
-using kernels::winograd::kTile;
 
 struct Shape {
   std::size_t height;
@@ -23,7 +22,9 @@ struct Shape {
 
 constexpr Shape kShapes[] = {{224, 224, 16, 16}, {112, 112, 32, 32}, {56, 56, 64, 64},   {224, 224, 64, 64},
                              {56, 56, 128, 128}, {28, 28, 128, 128}, {28, 28, 256, 256}, {14, 14, 256, 256},
-                             {7, 7, 512, 512},   {56, 56, 48, 48},   {4, 224, 64, 64}};
+                             {28, 28, 512, 512}, {14, 14, 512, 512}, {7, 7, 512, 512},   {56, 56, 48, 48},
+                             {4, 224, 64, 64},   {8, 960, 16, 16},   {160, 160, 16, 16}, {80, 80, 32, 32},
+                             {40, 40, 64, 64},   {20, 20, 128, 128}, {720, 64, 32, 16},  {64, 64, 256, 128}};
 
 std::string name_of(const Kernel& kernel, const Shape& s) {
   return std::string(kernel.name) + "/" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
@@ -33,14 +34,14 @@ std::string name_of(const Kernel& kernel, const Shape& s) {
 void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s) {
   const Image in(s.height, s.width, s.channels_in);
   const Image out(s.height, s.width, s.channels_out);
-  const Floats weights(kernels::winograd::packed_floats(s.channels_in, s.channels_out));
+  const Floats weights(kernels::winograd::packed_floats(kernel.tile, s.channels_in, s.channels_out));
   const Floats bias(s.channels_out);
-  const Floats workspace(kernels::winograd::workspace_floats(s.channels_in, s.channels_out));
+  const Floats workspace(kernels::winograd::workspace_floats(kernel.tile, s.channels_in, s.channels_out));
   Args args;
-  args.tile_rows = (s.height + kTile - 1) / kTile;
+  args.tile_rows = (s.height + kernel.tile - 1) / kernel.tile;
   std::vector<const float*> in_rows;
   std::vector<float*> out_rows;
-  for (std::size_t i = 0; i < args.tile_rows * kTile + 2; ++i) {
+  for (std::size_t i = 0; i < args.tile_rows * kernel.tile + 2; ++i) {
     in_rows.push_back(in.row(static_cast<std::ptrdiff_t>(i) - 1));
     out_rows.push_back(out.row(static_cast<std::ptrdiff_t>(i)));
   }

@@ -4,6 +4,7 @@
 
 namespace colonnade::kernels::winograd {
 
-void convolve_avx512(const Args& args) noexcept { convolve(args); }
+void convolve_2x2_avx512(const Args& args) noexcept { convolve<TwoByTwo>(args); }
+void convolve_4x4_avx512(const Args& args) noexcept { convolve<FourByFour>(args); }
 
 }  // namespace colonnade::kernels::winograd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of tiles: input transform, 36 matrix products, output transform.
+// Blocks of tiles: input transform, then for each block of output channels the matrix products and output transform.
 #pragma once
 
 #include "kernels/gemm/microkernel.hpp"
@@ -8,15 +8,20 @@
 namespace colonnade::kernels::winograd {
 namespace {
 
-/// out[R][V * kLanes] = in[R][k] * weights, all rows whole.
+/// out[R][V * kLanes] = in[R][k] * weights for several matrices, all rows whole. May write over its input when that has
+/// no fewer columns.
 struct Product {
+  std::size_t matrices;
   const float* in;
   std::ptrdiff_t in_stride;
+  std::size_t in_plane;
   const float* weights;
   std::size_t panel_stride;
+  std::size_t weights_plane;
   std::size_t k;
   float* out;
   std::ptrdiff_t out_stride;
+  std::size_t out_plane;
 };
 
 struct ProductTile {
@@ -24,113 +29,161 @@ struct ProductTile {
 
   template <std::size_t R, std::size_t V>
   static void run(const Product& p) noexcept {
-    Sums<R, V> sums;
-    clear(sums);
-    multiply<0, R>(sums, p.in, p.in_stride, p.weights, p.panel_stride, p.k);
-    store_sums(sums, p.out, p.out_stride);
+    for (std::size_t m = 0; m < p.matrices; ++m) {
+      Sums<R, V> sums;
+      clear(sums);
+      multiply<0, R>(sums, p.in + m * p.in_plane, p.in_stride, p.weights + m * p.weights_plane, p.panel_stride, p.k);
+      store_sums(sums, p.out + m * p.out_plane, p.out_stride);
+    }
   }
 };
 
 inline constexpr auto kProducts = tile_tables<ProductTile>(std::make_index_sequence<kTilePanels>());
 
-/// Where tile `index` of the call lies.
-struct Place {
-  std::size_t tile_row;
-  std::size_t x;
-};
-
-inline std::size_t tiles_across(const Args& a) { return (a.width_out + kTile - 1) / kTile; }
-inline Place place_of(const Args& a, std::size_t index) {
-  return {index / tiles_across(a), index % tiles_across(a) * kTile};
-}
-
-struct Workspace {
-  float* inputs;
-  Planes input_planes;
-  float* sums;
-  Planes sum_planes;
-};
-
-inline void transform_inputs(const Args& a, std::size_t first, std::size_t count, const Workspace& w) {
-  InputTile tile{};
-  tile.pixel_stride = a.in_pixel_stride;
-  tile.channels = a.channels_in;
-  for (std::size_t t = 0; t < count; ++t) {
-    const Place place = place_of(a, first + t);
-    const auto left = static_cast<std::ptrdiff_t>(place.x) - static_cast<std::ptrdiff_t>(a.pad_left);
-    const std::size_t limit = a.width_in + a.pad_left;
-    tile.first_column = place.x < a.pad_left ? a.pad_left - place.x : 0;
-    tile.last_column = limit <= place.x ? 0 : limit - place.x < kInputTile ? limit - place.x : kInputTile;
-    for (std::size_t i = 0; i < kInputTile; ++i) {
-      const float* row = a.in_rows[place.tile_row * kTile + i];
-      tile.rows[i] = row == nullptr ? nullptr : row + left * a.in_pixel_stride;
-    }
-    float* to = w.inputs + t * w.input_planes.stride;
-    if (tile.whole())
-      transform_input_tile<true>(tile, to, w.input_planes.plane);
-    else
-      transform_input_tile<false>(tile, to, w.input_planes.plane);
-  }
-}
-
-/// The product of one of the 36 matrices for `count` tiles and one block of panels.
-inline void multiply_block(Product product, std::size_t count, std::size_t panels) {
+inline void multiply_rows(const Product& product, std::size_t rows, std::size_t panels) {
   const TileTable<ProductTile>& table = kProducts.of[panels - 1];
   const std::size_t most = most_rows(kTileRows[panels - 1], product.in_stride);
-  for (std::size_t tiles = (count + most - 1) / most; tiles > 0; --tiles) {
-    const std::size_t rows = (count + tiles - 1) / tiles;
-    table.of[rows - 1](product);
-    product.in += static_cast<std::ptrdiff_t>(rows) * product.in_stride;
-    product.out += static_cast<std::ptrdiff_t>(rows) * product.out_stride;
-    count -= rows;
-  }
-}
-
-inline void multiply_matrices(const Args& a, std::size_t count, const Workspace& w) {
-  const std::size_t panels = (a.channels_out + kPanelFloats - 1) / kPanelFloats;
-  const float* weights = a.weights;
-  for (std::size_t matrix = 0; matrix < kMatrices; ++matrix) {
-    for (std::size_t panel = 0; panel < panels;) {
-      const std::size_t left = panels - panel;
-      const std::size_t blocks = (left + kTilePanels - 1) / kTilePanels;
-      const std::size_t taken = (left + blocks - 1) / blocks;
-      multiply_block(
-          {w.inputs + matrix * w.input_planes.plane, static_cast<std::ptrdiff_t>(w.input_planes.stride), weights,
-           a.channels_in * kPanelFloats, a.channels_in, w.sums + matrix * w.sum_planes.plane + panel * kPanelFloats,
-           static_cast<std::ptrdiff_t>(w.sum_planes.stride)},
-          count, taken);
-      weights += taken * a.channels_in * kPanelFloats;
-      panel += taken;
+  if (rows <= most) return table.of[rows - 1](product);
+  Product part = product;
+  part.matrices = 1;
+  for (std::size_t m = 0; m < product.matrices; ++m) {
+    part.in = product.in + m * product.in_plane;
+    part.out = product.out + m * product.out_plane;
+    part.weights = product.weights + m * product.weights_plane;
+    std::size_t left = rows;
+    for (std::size_t tiles = (rows + most - 1) / most; tiles > 0; --tiles) {
+      const std::size_t taken = (left + tiles - 1) / tiles;
+      table.of[taken - 1](part);
+      part.in += static_cast<std::ptrdiff_t>(taken) * part.in_stride;
+      part.out += static_cast<std::ptrdiff_t>(taken) * part.out_stride;
+      left -= taken;
     }
   }
 }
 
-inline void set_rows(const Args& a, const Place& place, OutputTile& tile) {
-  const auto x = static_cast<std::ptrdiff_t>(place.x);
-  for (std::size_t i = 0; i < kTile; ++i) {
-    const std::size_t row = place.tile_row * kTile + i;
-    float* out = a.out_rows[row];
-    tile.rows[i] = out == nullptr ? nullptr : out + x * a.out_pixel_stride;
-    tile.residual[i] =
-        out == nullptr || a.residual_rows == nullptr ? nullptr : a.residual_rows[row] + x * a.residual_pixel_stride;
+/// Goes from tile to tile of a call, row by row.
+template <class F>
+class Walk {
+ public:
+  explicit Walk(const Args& args) : args_(&args) {}
+  std::size_t row() const { return row_; }
+  std::size_t x() const { return x_; }
+  void next() {
+    x_ += F::kTile;
+    if (x_ < args_->width_out) return;
+    x_ = 0;
+    row_ += F::kTile;
   }
-  tile.columns = a.width_out - place.x < kTile ? a.width_out - place.x : kTile;
+
+ private:
+  const Args* args_;
+  std::size_t row_ = 0;
+  std::size_t x_ = 0;
+};
+
+/// Copies a tile that lies partly outside the input to `copy`, with zeros there, and makes `tile` point to it.
+template <class F>
+inline void copy_tile(const Args& a, const Walk<F>& at, float* copy, InputTile<F>& tile) {
+  const std::size_t stride = round_to_lines(a.channels_in);
+  for (std::size_t i = 0; i < F::kInputTile; ++i) {
+    const float* row = a.in_rows[at.row() + i];
+    float* to = copy + i * F::kInputTile * stride;
+    tile.rows[i] = to;
+    for (std::size_t j = 0; j < F::kInputTile; ++j, to += stride) {
+      const std::size_t x = at.x() + j;
+      const bool inside = row != nullptr && x >= a.pad_left && x - a.pad_left < a.width_in;
+      const float* from = inside ? row + static_cast<std::ptrdiff_t>(x - a.pad_left) * a.in_pixel_stride : nullptr;
+      std::size_t c = 0;
+      for (; c + Vec::kLanes <= a.channels_in; c += Vec::kLanes) store(to + c, inside ? load(from + c) : zero());
+      if (c < a.channels_in) store(to + c, inside ? load_first(from + c, a.channels_in - c) : zero());
+    }
+  }
+  tile.pixel_stride = static_cast<std::ptrdiff_t>(stride);
 }
 
-inline void write_outputs(const Args& a, std::size_t first, std::size_t count, const Workspace& w) {
-  OutputTile tile{};
+/// Transforms `count` tiles and returns where the next block starts.
+template <class F>
+inline Walk<F> transform_inputs(const Args& a, Walk<F> at, std::size_t count, const Layout& layout) {
+  InputTile<F> tile{};
+  tile.channels = a.channels_in;
+  for (std::size_t t = 0; t < count; ++t, at.next()) {
+    const auto left = static_cast<std::ptrdiff_t>(at.x()) - static_cast<std::ptrdiff_t>(a.pad_left);
+    bool whole = left >= 0 && at.x() + F::kInputTile <= a.width_in + a.pad_left;
+    for (std::size_t i = 0; i < F::kInputTile; ++i) {
+      const float* row = a.in_rows[at.row() + i];
+      whole = whole && row != nullptr;
+      tile.rows[i] = whole ? row + left * a.in_pixel_stride : nullptr;
+    }
+    tile.pixel_stride = a.in_pixel_stride;
+    if (!whole) copy_tile(a, at, a.workspace, tile);
+    transform_input_tile(tile, a.workspace + layout.inputs_at + t * layout.inputs.stride, layout.inputs.plane);
+  }
+  return at;
+}
+
+/// Channels [begin, begin + channels) of the output, and where the products of the block's first tile lie.
+struct OutputBlock {
+  std::size_t begin;
+  std::size_t channels;
+  const float* sums;
+  Planes planes;
+};
+
+template <class F>
+inline void set_rows(const Args& a, const Walk<F>& at, std::size_t channel, OutputTile<F>& tile) {
+  const auto x = static_cast<std::ptrdiff_t>(at.x());
+  const auto c = static_cast<std::ptrdiff_t>(channel);
+  for (std::size_t i = 0; i < F::kTile; ++i) {
+    float* out = a.out_rows[at.row() + i];
+    tile.rows[i] = out == nullptr ? nullptr : out + (x * a.out_pixel_stride + c);
+    tile.residual[i] = out == nullptr || a.residual_rows == nullptr
+                           ? nullptr
+                           : a.residual_rows[at.row() + i] + (x * a.residual_pixel_stride + c);
+  }
+  tile.columns = a.width_out - at.x() < F::kTile ? a.width_out - at.x() : F::kTile;
+}
+
+template <class F>
+inline void write_outputs(const Args& a, Walk<F> at, std::size_t count, const OutputBlock& block) {
+  OutputTile<F> tile{};
   tile.out_stride = a.out_pixel_stride;
   tile.residual_stride = a.residual_pixel_stride;
-  tile.channels = a.channels_out;
-  tile.bias = a.bias;
+  tile.channels = block.channels;
+  tile.bias = a.bias == nullptr ? nullptr : a.bias + block.begin;
   tile.residual_after = a.epilogue.residual_after;
-  tile.slope = a.epilogue.activation.slope;
+  tile.slope = a.epilogue.activation.slope == nullptr ? nullptr : a.epilogue.activation.slope + block.begin;
   with_fused_unary(a.epilogue.activation, [&](const auto& function) {
-    for (std::size_t t = 0; t < count; ++t) {
-      set_rows(a, place_of(a, first + t), tile);
-      write_output_tile(tile, function, w.sums + t * w.sum_planes.stride, w.sum_planes.plane);
+    for (std::size_t t = 0; t < count; ++t, at.next()) {
+      set_rows(a, at, block.begin, tile);
+      write_output_tile(tile, function, block.sums + t * block.planes.stride, block.planes.plane);
     }
   });
+}
+
+/// Multiplies and writes `count` transformed tiles, a block of output channels at a time. A single block writes its
+/// products over the inputs, which keeps few channels in the first-level cache.
+template <class F>
+inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, const Layout& layout) {
+  constexpr std::size_t kMatrices = matrices_of(F::kTile);
+  const std::size_t matrix = a.channels_in * kPanelFloats;
+  const std::size_t panels = (a.channels_out + kPanelFloats - 1) / kPanelFloats;
+  const bool over = panels <= kTilePanels && a.channels_out <= layout.inputs.stride;
+  float* inputs = a.workspace + layout.inputs_at;
+  float* sums = over ? inputs : a.workspace + layout.sums_at;
+  const Planes planes = over ? layout.inputs : layout.sums;
+  for (std::size_t panel = 0; panel < panels;) {
+    const std::size_t left = panels - panel;
+    const std::size_t blocks = (left + kTilePanels - 1) / kTilePanels;
+    const std::size_t taken = (left + blocks - 1) / blocks;
+    const std::size_t begin = panel * kPanelFloats;
+    multiply_rows({kMatrices, inputs, static_cast<std::ptrdiff_t>(layout.inputs.stride), layout.inputs.plane,
+                   a.weights + panel * kMatrices * matrix, kMatrices * matrix, matrix, a.channels_in, sums,
+                   static_cast<std::ptrdiff_t>(planes.stride), planes.plane},
+                  count, taken);
+    const std::size_t end = begin + taken * kPanelFloats;
+    write_outputs(a, at, count, {begin, (end < a.channels_out ? end : a.channels_out) - begin, sums, planes});
+    panel += taken;
+  }
 }
 
 /// Tiles of the next block, of those left: blocks of nearly equal size, in whole register tiles.
@@ -138,23 +191,20 @@ inline std::size_t next_block(std::size_t left, std::size_t most) {
   constexpr std::size_t kStep = 6;
   const std::size_t blocks = (left + most - 1) / most;
   const std::size_t even = ((left + blocks - 1) / blocks + kStep - 1) / kStep * kStep;
-  return even < left ? even : left;
+  const std::size_t taken = even < most ? even : most;
+  return taken < left ? taken : left;
 }
 
+template <class F>
 inline void convolve(const Args& a) {
-  const std::size_t most = block_tiles(a.channels_in, a.channels_out);
-  Workspace w{};
-  w.input_planes = planes_of(a.channels_in, most);
-  w.sum_planes = planes_of(a.channels_out, most);
-  w.inputs = a.workspace;
-  w.sums = a.workspace + kMatrices * w.input_planes.plane;
-  const std::size_t tiles = a.tile_rows * tiles_across(a);
-  for (std::size_t first = 0; first < tiles;) {
-    const std::size_t count = next_block(tiles - first, most);
-    transform_inputs(a, first, count, w);
-    multiply_matrices(a, count, w);
-    write_outputs(a, first, count, w);
-    first += count;
+  const Layout layout = layout_of(F::kTile, a.channels_in, a.channels_out);
+  std::size_t left = a.tile_rows * ((a.width_out + F::kTile - 1) / F::kTile);
+  for (Walk<F> at(a); left > 0;) {
+    const std::size_t count = next_block(left, layout.tiles);
+    const Walk<F> next = transform_inputs(a, at, count, layout);
+    finish_tiles(a, at, count, layout);
+    at = next;
+    left -= count;
   }
 }
 

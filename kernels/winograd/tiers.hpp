@@ -1,36 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry point of each ISA file, and how they cut the work.
+// The entry points of each ISA file, and how they cut the work.
 #pragma once
 
 #include "kernels/winograd/winograd.hpp"
 
 namespace colonnade::kernels::winograd {
 
-void convolve_baseline(const Args& args) noexcept;
-void convolve_avx2(const Args& args) noexcept;
-void convolve_avx512(const Args& args) noexcept;
+void convolve_2x2_baseline(const Args& args) noexcept;
+void convolve_2x2_avx2(const Args& args) noexcept;
+void convolve_2x2_avx512(const Args& args) noexcept;
+void convolve_4x4_baseline(const Args& args) noexcept;
+void convolve_4x4_avx2(const Args& args) noexcept;
+void convolve_4x4_avx512(const Args& args) noexcept;
 
-inline constexpr std::size_t kMatrices = kInputTile * kInputTile;
+inline constexpr std::size_t kLine = 16;         // floats of a cache line
+inline constexpr std::size_t kBlockFloats = 64;  // most output channels that are multiplied and transformed together
+inline constexpr std::size_t kFewestTiles = 12;
+inline constexpr std::size_t kMostTiles = 24;
 
-/// Transformed tiles in the workspace: `tiles` rows of `stride` floats for each of the 36 matrices, `plane` apart. The
-/// odd number of cache lines from one matrix to the next keeps the 36 stores of a tile in different cache sets.
+constexpr std::size_t round_to_lines(std::size_t channels) { return (channels + kLine - 1) / kLine * kLine; }
+
+/// Transformed tiles in the workspace: `tiles` rows of `stride` floats for each matrix, `plane` apart. The odd number
+/// of cache lines from one matrix to the next keeps the stores of a tile in different cache sets.
 struct Planes {
   std::size_t stride;
   std::size_t plane;
 };
 
 constexpr Planes planes_of(std::size_t channels, std::size_t tiles) {
-  constexpr std::size_t kLine = 16;
-  std::size_t lines = (channels + kLine - 1) / kLine;
+  std::size_t lines = round_to_lines(channels) / kLine;
   if (lines % 64 == 0) ++lines;
   return {lines * kLine, (lines * tiles | 1) * kLine};
 }
 
-/// Tiles that pass together, so that their transformed inputs and outputs stay in the second-level cache.
-constexpr std::size_t block_tiles(std::size_t channels_in, std::size_t channels_out) {
-  constexpr std::size_t kBudgetFloats = 384 * 1024 / sizeof(float);
-  const std::size_t fitting = kBudgetFloats / (kMatrices * (channels_in + channels_out));
-  return fitting >= 24 ? 24 : fitting >= 18 ? 18 : 12;
+/// Tiles that pass together: what they take in the workspace stays in the second-level cache. The more, the less often
+/// the weights pass.
+constexpr std::size_t block_tiles(std::size_t tile, std::size_t channels_in, std::size_t channels_out) {
+  constexpr std::size_t kBudgetFloats = 768 * 1024 / sizeof(float);
+  const std::size_t out = channels_out < kBlockFloats ? channels_out : kBlockFloats;
+  const std::size_t fitting = kBudgetFloats / (matrices_of(tile) * (channels_in + out));
+  return fitting > kMostTiles ? kMostTiles : fitting < kFewestTiles ? kFewestTiles : fitting;
+}
+
+/// The workspace: an input tile whose pixels lie partly outside, the transformed inputs, the products of a block.
+struct Layout {
+  std::size_t tiles;
+  Planes inputs;
+  Planes sums;
+  std::size_t matrices;
+
+  std::size_t inputs_at;
+  std::size_t sums_at;
+  std::size_t floats() const { return sums_at + matrices * sums.plane; }
+};
+
+constexpr Layout layout_of(std::size_t tile, std::size_t channels_in, std::size_t channels_out) {
+  const std::size_t tiles = block_tiles(tile, channels_in, channels_out), matrices = matrices_of(tile);
+  const Planes inputs = planes_of(channels_in, tiles);
+  const Planes sums = planes_of(channels_out < kBlockFloats ? channels_out : kBlockFloats, tiles);
+  const std::size_t inputs_at = matrices * round_to_lines(channels_in);
+  return {tiles, inputs, sums, matrices, inputs_at, inputs_at + matrices * inputs.plane};
 }
 
 }  // namespace colonnade::kernels::winograd

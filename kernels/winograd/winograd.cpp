@@ -10,18 +10,22 @@ namespace {
 
 constinit const Kernel kTable[] = {
 #if defined(__x86_64__)
-    {"winograd_f32_4x4_avx512", Isa::avx512, convolve_avx512},
-    {"winograd_f32_4x4_avx2", Isa::avx2, convolve_avx2},
+    {"winograd_f32_4x4_avx512", Isa::avx512, 4, convolve_4x4_avx512},
+    {"winograd_f32_2x2_avx512", Isa::avx512, 2, convolve_2x2_avx512},
+    {"winograd_f32_4x4_avx2", Isa::avx2, 4, convolve_4x4_avx2},
+    {"winograd_f32_2x2_avx2", Isa::avx2, 2, convolve_2x2_avx2},
 #endif
-    {"winograd_f32_4x4_baseline", Isa::baseline, convolve_baseline},
+    {"winograd_f32_4x4_baseline", Isa::baseline, 4, convolve_4x4_baseline},
+    {"winograd_f32_2x2_baseline", Isa::baseline, 2, convolve_2x2_baseline},
 };
 
-constexpr std::size_t kPanel = 16;
 constexpr std::size_t kTaps = 3;
+constexpr std::size_t kMostInputs = 6;
 constexpr double kRoot2 = 1.4142135623730950488;
+using FilterTransform = double[kTaps];
 
-// Row i evaluates a filter at point i: 0, 1 / sqrt 2, -1 / sqrt 2, sqrt 2, -sqrt 2, infinity, scaled.
-constexpr double kFilterTransform[kInputTile][kTaps] = {
+// Row i evaluates a filter at point i, scaled: 0, 1 / sqrt 2, -1 / sqrt 2, sqrt 2, -sqrt 2, infinity.
+constexpr FilterTransform kFourByFour[] = {
     {1, 0, 0},
     {-2.0 / 3, -kRoot2 / 3, -1.0 / 3},
     {-2.0 / 3, kRoot2 / 3, -1.0 / 3},
@@ -29,23 +33,26 @@ constexpr double kFilterTransform[kInputTile][kTaps] = {
     {1.0 / 6, -kRoot2 / 6, 1.0 / 3},
     {0, 0, 1},
 };
+// The points 0, 1, -1, infinity.
+constexpr FilterTransform kTwoByTwo[] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
 
-using Lanes = double[kPanel];
+using Lanes = double[kLine];
 
 /// result[i][j] = G filter G^T, of a panel of filters side by side.
-void transform_filters(const Lanes (&filter)[kTaps][kTaps], Lanes (&result)[kInputTile][kInputTile]) {
-  Lanes half[kInputTile][kTaps] = {};
-  for (std::size_t i = 0; i < kInputTile; ++i)
+void transform_filters(std::size_t tile, const Lanes (&filter)[kTaps][kTaps],
+                       Lanes (&result)[kMostInputs][kMostInputs]) {
+  const FilterTransform* transform = tile == 4 ? kFourByFour : kTwoByTwo;
+  const std::size_t side = tile + 2;
+  Lanes half[kMostInputs][kTaps] = {};
+  for (std::size_t i = 0; i < side; ++i)
     for (std::size_t j = 0; j < kTaps; ++j)
       for (std::size_t t = 0; t < kTaps; ++t)
-        for (std::size_t lane = 0; lane < kPanel; ++lane)
-          half[i][j][lane] += kFilterTransform[i][t] * filter[t][j][lane];
-  for (std::size_t i = 0; i < kInputTile; ++i)
-    for (std::size_t j = 0; j < kInputTile; ++j) {
-      for (std::size_t lane = 0; lane < kPanel; ++lane) result[i][j][lane] = 0;
+        for (std::size_t lane = 0; lane < kLine; ++lane) half[i][j][lane] += transform[i][t] * filter[t][j][lane];
+  for (std::size_t i = 0; i < side; ++i)
+    for (std::size_t j = 0; j < side; ++j) {
+      for (std::size_t lane = 0; lane < kLine; ++lane) result[i][j][lane] = 0;
       for (std::size_t t = 0; t < kTaps; ++t)
-        for (std::size_t lane = 0; lane < kPanel; ++lane)
-          result[i][j][lane] += half[i][t][lane] * kFilterTransform[j][t];
+        for (std::size_t lane = 0; lane < kLine; ++lane) result[i][j][lane] += half[i][t][lane] * transform[j][t];
     }
 }
 
@@ -53,41 +60,54 @@ void transform_filters(const Lanes (&filter)[kTaps][kTaps], Lanes (&result)[kInp
 
 std::span<const Kernel> table() noexcept { return kTable; }
 
-const Kernel& select(Isa isa) noexcept {
+const Kernel& select(Isa isa, std::size_t tile) noexcept {
   const Kernel* kernel = kTable;
-  while (kernel->isa > isa) ++kernel;
+  while (kernel->isa > isa || kernel->tile != tile) ++kernel;
   return *kernel;
 }
 
-std::size_t packed_floats(std::size_t channels_in, std::size_t channels_out) noexcept {
-  return kMatrices * channels_in * ((channels_out + kPanel - 1) / kPanel * kPanel);
+std::size_t packed_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept {
+  return matrices_of(tile) * channels_in * round_to_lines(channels_out);
 }
 
-void pack(const float* weights, std::size_t channels_in, std::size_t channels_out, std::size_t first, std::size_t count,
+void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
           float* packed) noexcept {
-  const std::size_t padded = (channels_out + kPanel - 1) / kPanel * kPanel;
-  for (std::size_t panel = first; panel < first + count; panel += kPanel) {
-    const std::size_t lanes = std::min(kPanel, first + count - panel);
+  const std::size_t matrices = matrices_of(tile), side = tile + 2;
+  for (std::size_t panel = first; panel < first + count; panel += kLine) {
+    const std::size_t lanes = std::min(kLine, first + count - panel);
     for (std::size_t ci = 0; ci < channels_in; ++ci) {
-      Lanes filter[kTaps][kTaps] = {}, u[kInputTile][kInputTile];
+      Lanes filter[kTaps][kTaps] = {}, u[kMostInputs][kMostInputs];
       for (std::size_t lane = 0; lane < lanes; ++lane) {
         const float* from = weights + ((panel - first + lane) * channels_in + ci) * kTaps * kTaps;
         for (std::size_t tap = 0; tap < kTaps * kTaps; ++tap)
           filter[tap / kTaps][tap % kTaps][lane] = static_cast<double>(from[tap]);
       }
-      transform_filters(filter, u);
-      float* to = packed + panel * channels_in + ci * kPanel;
-      for (std::size_t matrix = 0; matrix < kMatrices; ++matrix, to += channels_in * padded)
-        std::transform(u[matrix / kInputTile][matrix % kInputTile],
-                       u[matrix / kInputTile][matrix % kInputTile] + kPanel, to,
+      transform_filters(tile, filter, u);
+      float* to = packed + panel * matrices * channels_in + ci * kLine;
+      for (std::size_t m = 0; m < matrices; ++m, to += channels_in * kLine)
+        std::transform(u[m / side][m % side], u[m / side][m % side] + kLine, to,
                        [](double x) { return static_cast<float>(x); });
     }
   }
 }
 
-std::size_t workspace_floats(std::size_t channels_in, std::size_t channels_out) noexcept {
-  const std::size_t tiles = block_tiles(channels_in, channels_out);
-  return kMatrices * (planes_of(channels_in, tiles).plane + planes_of(channels_out, tiles).plane);
+Work work(std::size_t tile, std::size_t rows, std::size_t width, std::size_t channels_in,
+          std::size_t channels_out) noexcept {
+  // Operations on a tile of one channel, as transform.hpp writes them; outputs with bias and activation.
+  const double input_operations = tile == 4 ? 12 * 14 : 8 * 4;
+  const double output_operations = tile == 4 ? 10 * 12 + 2 * 16 : 6 * 4 + 2 * 4;
+  const std::size_t tiles = ((rows + tile - 1) / tile) * ((width + tile - 1) / tile);
+  const std::size_t most = block_tiles(tile, channels_in, channels_out);
+  const auto inputs = static_cast<double>(round_to_lines(channels_in));
+  const auto outputs = static_cast<double>(round_to_lines(channels_out));
+  const auto count = static_cast<double>(tiles);
+  const auto weights = static_cast<double>(packed_floats(tile, channels_in, channels_out));
+  return {2 * count * weights, 2 * count * (input_operations * inputs + output_operations * outputs),
+          weights * static_cast<double>((tiles + most - 1) / most)};
+}
+
+std::size_t workspace_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept {
+  return layout_of(tile, channels_in, channels_out).floats();
 }
 
 }  // namespace colonnade::kernels::winograd

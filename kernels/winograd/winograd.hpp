@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 3x3 convolution, stride 1, dilation 1, by Winograd's minimal filtering F(4x4, 3x3) (Lavin and Gray, "Fast Algorithms
-// for Convolutional Neural Networks", 2015) with the points 0, +-sqrt 2, +-1/sqrt 2, infinity (Barabasz et al., "Error
-// Analysis and Improving the Accuracy of Winograd Convolution", 2018). fp32, channels-last.
+// 3x3 convolution, stride 1, dilation 1, by Winograd's minimal filtering F(4x4, 3x3) or F(2x2, 3x3) (Lavin and Gray,
+// "Fast Algorithms for Convolutional Neural Networks", 2015) with the points 0, +-sqrt 2, +-1/sqrt 2, infinity
+// (Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution", 2018). fp32, channels-last.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,35 @@
 
 namespace colonnade::kernels::winograd {
 
-inline constexpr std::size_t kTile = 4;       ///< output rows and columns of one tile
-inline constexpr std::size_t kInputTile = 6;  ///< input rows and columns of one tile
+/// Output rows and columns of a tile: 4 needs the fewest multiplications, 2 the fewest weights and padded tiles.
+inline constexpr std::size_t kTiles[] = {4, 2};
 
-/// Floats of transformed weights: 36 matrices of channels_in x channels_out, each packed as gemm::pack does.
-std::size_t packed_floats(std::size_t channels_in, std::size_t channels_out) noexcept;
-/// Transforms `count` filters [channels_in][3][3] in double precision and packs them as output channels from `first`, a
-/// multiple of a panel, on. All but the last call of a convolution bring whole panels.
-void pack(const float* weights, std::size_t channels_in, std::size_t channels_out, std::size_t first, std::size_t count,
+/// Products of a tile: the square of its input rows.
+constexpr std::size_t matrices_of(std::size_t tile) { return (tile + 2) * (tile + 2); }
+
+/// Floats of transformed weights: for each panel of gemm::kPanel output channels a matrix [channels_in][kPanel] for
+/// each product. A block of panels is so read from front to back.
+std::size_t packed_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept;
+/// Transforms and packs output channels [first, first + count), given as [count][channels_in][3][3], in double
+/// precision. Ranges start at multiples of gemm::kPanel.
+void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
           float* packed) noexcept;
 
-/// A number of tile rows: 4 output rows each, over the whole width.
+/// What a convolution of one image takes: a pure function of the shapes, for whoever weighs one tile against another.
+struct Work {
+  double multiply_flop = 0;   ///< of the matrix products, with the tiles and panels that stick out
+  double transform_flop = 0;  ///< two for each operation on a lane, so that both kinds have the same peak
+  double weights_read = 0;    ///< floats: all weights pass once for each block of tiles
+};
+Work work(std::size_t tile, std::size_t rows, std::size_t width, std::size_t channels_in,
+          std::size_t channels_out) noexcept;
+
+/// A number of tile rows: `tile` output rows each, over the whole width.
 ///
-/// in_rows[4 * tile_row + i], i in [0, 6), is the input row at (first output row of the tile row) - pad_top + i; null
-/// stands for zeros. There are 4 * tile_rows + 2 of them. Input pixel x - pad_left + j of the row feeds tile column j;
-/// pixels outside [0, width) are zero. Output rows are out_rows[4 * tile_row + i], i in [0, 4); null ones are not
-/// written (below the last row). residual_rows likewise (null table: none).
+/// in_rows[tile * tile_row + i], i in [0, tile + 2), is the input row at (first output row of the tile row) - pad_top +
+/// i; null stands for zeros. There are tile * tile_rows + 2 of them. Input pixel x - pad_left + j of the row feeds tile
+/// column j; pixels outside [0, width) are zero. Output rows are out_rows[tile * tile_row + i], i in [0, tile); null
+/// ones are not written (below the last row). residual_rows likewise (null table: none).
 /// `workspace` has workspace_floats(...) floats, 64-byte aligned. Every tile gives the same bits whichever tile rows
 /// share a call.
 struct Args {
@@ -43,24 +56,25 @@ struct Args {
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;
   std::ptrdiff_t residual_pixel_stride = 0;
-  const float* weights = nullptr;
-  const float* bias = nullptr;  ///< channels_out values, or null
+  const float* weights = nullptr;  ///< packed, from the first output channel of the call on
+  const float* bias = nullptr;     ///< channels_out values, or null
   Epilogue epilogue;
   float* workspace = nullptr;
 };
 
 /// Floats of workspace that a call with these channels needs, whatever the width and the number of tile rows.
-std::size_t workspace_floats(std::size_t channels_in, std::size_t channels_out) noexcept;
+std::size_t workspace_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept;
 
 using Fn = void (*)(const Args&) noexcept;
 
 struct Kernel {
   const char* name;
   Isa isa;
+  std::size_t tile;
   Fn run;
 };
 
 std::span<const Kernel> table() noexcept;
-const Kernel& select(Isa isa) noexcept;
+const Kernel& select(Isa isa, std::size_t tile) noexcept;
 
 }  // namespace colonnade::kernels::winograd

@@ -17,8 +17,7 @@ constexpr double kUsableL2 = 0.5;
 constexpr double kUsableL3 = 0.4;
 constexpr double kIslandPerElement = 25;  // an island's element costs this many of `function`
 constexpr std::int64_t kFewChannels = 8;  // a sum over fewer runs through taps, not channels
-constexpr auto kWinogradTile = static_cast<std::int64_t>(kernels::winograd::kTile);
-constexpr std::int64_t kLanes = 16;  // output channels come in panels of so many
+constexpr std::int64_t kLanes = 16;       // output channels come in panels of so many
 
 double elements_of(const Graph& graph, ValueId id) {
   return static_cast<double>(element_count(graph.value(id).type.static_shape()));
@@ -76,21 +75,30 @@ double epilogue_seconds(const Graph& graph, const Node& node, const Rates& rates
   return rates.seconds(Work::function, elements_of(graph, node.outputs[0]), 1);
 }
 
-double seconds_of(const Graph& graph, const Node& node, Family family, const Rates& rates) {
+std::size_t groups_of(const Node& node) { return static_cast<std::size_t>(std::get<Conv>(node.op).groups); }
+
+/// The rate is that of 4x4 tiles, which take 36 products for 16 outputs.
+double winograd_seconds(const Graph& graph, const Node& node, std::int64_t tile, const Rates& rates) {
+  const auto groups = static_cast<std::int64_t>(groups_of(node));
+  const Shape& shape = graph.value(node.outputs[0]).type.static_shape();
+  const auto in = static_cast<double>(graph.value(node.inputs[0]).type.static_shape()[3] / groups);
+  const auto out = static_cast<double>(round_up(shape[3] / groups, kLanes));
+  const double sticking_out = padded(shape[1], tile) * padded(shape[2], tile) * padded(shape[3] / groups, kLanes);
+  const auto matrices = static_cast<double>(kernels::winograd::matrices_of(static_cast<std::size_t>(tile)));
+  const double products = matrices / static_cast<double>(tile * tile) / (36.0 / 16);
+  return rates.seconds(Work::winograd, flop_of(graph, node) * sticking_out * products, 2 * in * out / (in + out));
+}
+
+double seconds_of(const Graph& graph, const Node& node, const KernelChoice& choice, const Rates& rates) {
+  const Family family = choice.family;
+  const std::int64_t tile = choice.row_granularity;
   const auto elements = [&](Work kind, double units) { return rates.seconds(kind, units, 1); };
   switch (family) {
     case Family::view: return 0;
     case Family::conv:
     case Family::matmul:
     case Family::conv_transpose: return contraction_seconds(graph, node, rates);
-    case Family::winograd: {
-      const auto in = static_cast<double>(graph.value(node.inputs[0]).type.static_shape()[3]);
-      const std::int64_t channels = graph.value(node.outputs[0]).type.static_shape()[3];
-      const auto out = static_cast<double>(round_up(channels, kLanes));
-      const Shape& shape = graph.value(node.outputs[0]).type.static_shape();
-      const double tiles = padded(shape[1], kWinogradTile) * padded(shape[2], kWinogradTile) * padded(channels, kLanes);
-      return rates.seconds(Work::winograd, flop_of(graph, node) * tiles, 2 * in * out / (in + out));
-    }
+    case Family::winograd: return winograd_seconds(graph, node, tile, rates);
     case Family::depthwise: {
       const Conv& conv = std::get<Conv>(node.op);
       return rates.seconds(Work::depthwise, flop_of(graph, node), static_cast<double>(conv.kernel[0] * conv.kernel[1]));
@@ -129,12 +137,15 @@ double seconds_of(const Graph& graph, const Node& node, Family family, const Rat
   }
 }
 
-std::int64_t weights_bytes_of(const Graph& graph, const Node& node, Family family) {
+std::int64_t weights_bytes_of(const Graph& graph, const Node& node, const KernelChoice& choice) {
+  const Family family = choice.family;
   const auto floats = [](std::size_t count) { return static_cast<std::int64_t>(count * sizeof(float)); };
   if (family == Family::winograd) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-    return floats(
-        kernels::winograd::packed_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
+    return floats(groups_of(node) *
+                  kernels::winograd::packed_floats(static_cast<std::size_t>(choice.row_granularity),
+                                                   static_cast<std::size_t>(weight[1]),
+                                                   static_cast<std::size_t>(weight[0]) / groups_of(node)));
   }
   if (family == Family::kn2row) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
@@ -146,12 +157,14 @@ std::int64_t weights_bytes_of(const Graph& graph, const Node& node, Family famil
   return 0;
 }
 
-std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, Family family) {
+std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, const KernelChoice& choice) {
+  const Family family = choice.family;
   if (family == Family::winograd) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
     return static_cast<std::int64_t>(
-        sizeof(float) *
-        kernels::winograd::workspace_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
+        sizeof(float) * kernels::winograd::workspace_floats(static_cast<std::size_t>(choice.row_granularity),
+                                                            static_cast<std::size_t>(weight[1]),
+                                                            static_cast<std::size_t>(weight[0]) / groups_of(node)));
   }
   const auto shape = [&](std::size_t input) -> const Shape& {
     return graph.value(node.inputs[input]).type.static_shape();
@@ -197,11 +210,10 @@ std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoi
   std::vector<NodeWork> work(graph.nodes.size());
   for (std::size_t i = 0; i < work.size(); ++i) {
     const Node& node = graph.nodes[i];
-    const Family family = choices[i].family;
     const bool known = node.outputs[0] != kAbsent && graph.value(node.outputs[0]).type.is_static();
     work[i] = {known ? flop_of(graph, node) : 0,
-               known ? seconds_of(graph, node, family, rates) + epilogue_seconds(graph, node, rates) : 0,
-               weights_bytes_of(graph, node, family), scratch_bytes_of(graph, node, family)};
+               known ? seconds_of(graph, node, choices[i], rates) + epilogue_seconds(graph, node, rates) : 0,
+               weights_bytes_of(graph, node, choices[i]), scratch_bytes_of(graph, node, choices[i])};
   }
   return work;
 }

@@ -7,15 +7,20 @@
 
 #include "base/checked.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/winograd/winograd.hpp"
 #include "plan/typed_choice.hpp"
 
 namespace colonnade {
 namespace {
 
-constexpr std::int64_t kWinogradTile = 4;
-constexpr std::int64_t kWinogradMinInputs = 16;
-constexpr std::int64_t kWinogradMinOutputs = 2;
-constexpr std::int64_t kWinogradMinTiles = 9;
+// What Winograd is weighed by: the shares of the arithmetic peak that matrix products and transforms reach, the
+// floating point operations that take as long as one weight out of reach of the second-level cache, and what it must
+// gain.
+constexpr double kMultiplyShare = 0.85;
+constexpr double kTransformShare = 0.4;
+constexpr double kFarWeightFlop = 32;
+constexpr double kNearWeights = 1024 * 1024 / sizeof(float);
+constexpr double kWinogradGain = 1.25;
 constexpr std::int64_t kKn2rowMinInputs = 8;
 constexpr std::int64_t kPanel = static_cast<std::int64_t>(kernels::gemm::kPanel);
 
@@ -100,15 +105,34 @@ KernelChoice choose(const Binary& op, const Context& context) {
   return rows(Family::binary);
 }
 
-bool is_winograd(const Conv& conv, const Context& context) {
+double far_weights(double packed, double read) { return packed > kNearWeights ? kFarWeightFlop * read : 0; }
+
+/// The tile by which a 3x3 convolution is done soonest; 0: the direct sum.
+std::int64_t winograd_tile(const Conv& conv, const Context& context) {
   const auto all = [](const Ints& values, std::int64_t x) {
     return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; });
   };
-  if (context.math == Math::exact || conv.groups != 1) return false;
-  if (!all(conv.kernel, 3) || !all(conv.strides, 1) || !all(conv.dilations, 1)) return false;
+  if (context.math == Math::exact) return 0;
+  if (!all(conv.kernel, 3) || !all(conv.strides, 1) || !all(conv.dilations, 1)) return 0;
   const Shape& out = context.output_shape();
-  const std::int64_t tiles = ceil_div(out[1], kWinogradTile) * ceil_div(out[2], kWinogradTile);
-  return tiles >= kWinogradMinTiles && context.shape(0)[3] >= kWinogradMinInputs && out[3] >= kWinogradMinOutputs;
+  const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
+  const std::size_t height = size(out[1]), width = size(out[2]), inputs = size(context.shape(0)[3] / conv.groups),
+                    outputs = size(out[3] / conv.groups);
+  const auto direct_weights = static_cast<double>(kernels::gemm::packed_floats(9 * inputs, outputs));
+  const double direct = 2 * static_cast<double>(height * width) * direct_weights / kMultiplyShare +
+                        far_weights(direct_weights, direct_weights);
+  double best = direct / kWinogradGain;
+  std::size_t chosen = 0;
+  for (const std::size_t tile : kernels::winograd::kTiles) {
+    const kernels::winograd::Work work = kernels::winograd::work(tile, height, width, inputs, outputs);
+    const auto packed = static_cast<double>(kernels::winograd::packed_floats(tile, inputs, outputs));
+    const double cost = work.multiply_flop / kMultiplyShare + work.transform_flop / kTransformShare +
+                        far_weights(packed, work.weights_read);
+    if (cost >= best) continue;
+    best = cost;
+    chosen = tile;
+  }
+  return static_cast<std::int64_t>(chosen);
 }
 
 /// Few output channels would leave most lanes of a panel idle: other taps of the kernel's row fill them. Against
@@ -127,9 +151,9 @@ KernelChoice choose(const Conv& conv, const Context& context) {
   const bool scales = depthwise && conv.kernel == Ints{1, 1};  // its weights need no packing
   if (!scales && (!context.constant(1) || !context.constant_or_absent(2))) return island("weights are not constant");
   if (depthwise && (conv.groups > 1 || scales)) return rows(Family::depthwise);
-  const bool winograd = is_winograd(conv, context);
-  if (is_kn2row(conv, context, winograd)) return rows(Family::kn2row);
-  return winograd ? rows(Family::winograd, kWinogradTile) : rows(Family::conv);
+  const std::int64_t tile = winograd_tile(conv, context);
+  if (is_kn2row(conv, context, tile > 0)) return rows(Family::kn2row);
+  return tile > 0 ? rows(Family::winograd, tile) : rows(Family::conv);
 }
 
 KernelChoice choose(const ConvTranspose& conv, const Context& context) {

@@ -50,7 +50,7 @@ std::string_view name_of(Family family);
 struct KernelChoice {
   Family family = Family::island;
   std::string reason;                ///< why it is an island
-  std::int64_t row_granularity = 1;  ///< rows start at multiples of this
+  std::int64_t row_granularity = 1;  ///< rows start at multiples of this; the tile of Winograd
 
   /// Works row by row: may share a segment with other nodes.
   bool by_rows() const { return family > Family::view && family < Family::reduce; }

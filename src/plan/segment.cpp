@@ -382,7 +382,8 @@ std::optional<ChunkGroup> channel_shares(const PlanContext& context, std::int32_
   const auto i = static_cast<std::size_t>(node);
   const Node& candidate = context.graph.nodes[i];
   const Family family = context.choices[i].family;
-  if (threads < 2 || (family == Family::conv ? std::get<Conv>(candidate.op).groups != 1 : family != Family::matmul))
+  if (threads < 2 || ((family == Family::conv || family == Family::winograd) ? std::get<Conv>(candidate.op).groups != 1
+                                                                             : family != Family::matmul))
     return std::nullopt;
   const std::int64_t channels = context.graph.value(candidate.outputs[0]).type.static_shape().back();
   const std::int64_t panels = ceil_div(channels, kPanel);

@@ -108,6 +108,7 @@ class Compiler {
       const LowerContext context{graph_,
                                  node,
                                  plan_.choices[i].family,
+                                 plan_.choices[i].row_granularity,
                                  chunks[i],
                                  isa_,
                                  weights_,

@@ -30,6 +30,7 @@ struct LowerContext {
   const Graph& graph;
   const Node& node;
   Family family;
+  std::int64_t row_granularity;
   ChunkInfo chunks;
   kernels::Isa isa;
   WeightStore& weights;

@@ -15,26 +15,25 @@ namespace {
 
 using kernels::winograd::Args;
 using kernels::winograd::Kernel;
-using kernels::winograd::kTile;
 
 struct WinogradCase {
-  WinogradCase(const ConvSizes& sizes, std::uint64_t seed)
-      : conv(sizes, seed),
-        packed(kernels::winograd::packed_floats(sizes.channels_in, sizes.channels_out)),
-        workspace(kernels::winograd::workspace_floats(sizes.channels_in, sizes.channels_out)) {
-    kernels::winograd::pack(conv.weights.data(), sizes.channels_in, sizes.channels_out, 0, sizes.channels_out,
-                            packed.data());
+  WinogradCase(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed)
+      : tile(kernel.tile),
+        conv(sizes, seed),
+        packed(kernels::winograd::packed_floats(tile, sizes.channels_in, sizes.channels_out)),
+        workspace(kernels::winograd::workspace_floats(tile, sizes.channels_in, sizes.channels_out)) {
+    kernels::winograd::pack(tile, conv.weights.data(), sizes.channels_in, 0, sizes.channels_out, packed.data());
   }
 
   Args args(Rows& out) {
     const ConvSizes& s = conv.sizes;
-    const std::size_t tile_rows = (s.height_out() + kTile - 1) / kTile;
+    const std::size_t tile_rows = (s.height_out() + tile - 1) / tile;
     in_table.clear();
     out_table.clear();
-    for (std::size_t i = 0; i < tile_rows * kTile + 2; ++i) {
+    for (std::size_t i = 0; i < tile_rows * tile + 2; ++i) {
       in_table.push_back(i >= s.pad && i - s.pad < s.height_in ? conv.in[i - s.pad].data() : nullptr);
     }
-    for (std::size_t i = 0; i < tile_rows * kTile; ++i) {
+    for (std::size_t i = 0; i < tile_rows * tile; ++i) {
       out_table.push_back(i < s.height_out() ? out[i].data() : nullptr);
     }
     Args a;
@@ -55,6 +54,7 @@ struct WinogradCase {
     return a;
   }
 
+  std::size_t tile;
   ConvCase conv;
   GuardedFloats packed;
   GuardedFloats workspace;
@@ -80,7 +80,7 @@ double tolerance(std::size_t channels_in) {
 }
 
 void check(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed) {
-  WinogradCase c(sizes, seed);
+  WinogradCase c(kernel, sizes, seed);
   Rows out = c.conv.make_out(seed + 2);
   const Rows before = c.conv.make_out(seed + 2);
   kernel.run(c.args(out));
@@ -131,7 +131,7 @@ TEST(Winograd, ManyChannelsAndManyBlocks) {
 TEST(Winograd, SameBitsHoweverTileRowsAreSplit) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
     for (const std::size_t width : {3u, 29u, 56u, 131u}) {
-      WinogradCase c(sizes_3x3(19, width, 20, 70), 7);
+      WinogradCase c(kernel, sizes_3x3(19, width, 20, 70), 7);
       Rows whole = c.conv.make_out(8);
       kernel.run(c.args(whole));
       Rows parts = c.conv.make_out(8);
@@ -139,8 +139,8 @@ TEST(Winograd, SameBitsHoweverTileRowsAreSplit) {
       for (std::size_t row = 0; row < args.tile_rows; ++row) {
         Args part = args;
         part.tile_rows = 1;
-        part.in_rows += row * kTile;
-        part.out_rows += row * kTile;
+        part.in_rows += row * kernel.tile;
+        part.out_rows += row * kernel.tile;
         kernel.run(part);
       }
       for (std::size_t y = 0; y < whole.size(); ++y) {
@@ -152,7 +152,7 @@ TEST(Winograd, SameBitsHoweverTileRowsAreSplit) {
 
 TEST(Winograd, SameBitsInStripsOfWholeTiles) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
-    WinogradCase c(sizes_3x3(6, 30, 17, 33), 17);
+    WinogradCase c(kernel, sizes_3x3(6, 30, 17, 33), 17);
     Rows whole = c.conv.make_out(18);
     kernel.run(c.args(whole));
     Rows parts = c.conv.make_out(18);
@@ -179,13 +179,13 @@ TEST(Winograd, SameBitsInStripsOfWholeTiles) {
 /// act(sum + residual) and act(sum) + residual, from the sums of a run without them; `in_place`: out is the residual.
 void check_epilogue(const Kernel& kernel, std::size_t channels_out, const kernels::UnaryOp& op, bool after,
                     bool in_place) {
-  WinogradCase c(sizes_3x3(6, 11, 9, channels_out), 27);
+  WinogradCase c(kernel, sizes_3x3(6, 11, 9, channels_out), 27);
   Rows sums = c.conv.make_out(28);
   kernel.run(c.args(sums));
   const Rows added = c.conv.make_out(29);
   Rows out = c.conv.make_out(29);
   Args args = c.args(out);
-  std::vector<const float*> residual(args.tile_rows * kTile, nullptr);
+  std::vector<const float*> residual(args.tile_rows * kernel.tile, nullptr);
   for (std::size_t y = 0; y < out.size(); ++y) residual[y] = in_place ? out[y].data() : added[y].data();
   args.residual_rows = residual.data();
   args.epilogue = {op, after};
@@ -222,7 +222,7 @@ TEST(Winograd, EveryActivationAndResidual) {
 
 TEST(Winograd, NoBias) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
-    WinogradCase c(sizes_3x3(4, 6, 4, 18), 37);
+    WinogradCase c(kernel, sizes_3x3(4, 6, 4, 18), 37);
     Rows with = c.conv.make_out(38);
     kernel.run(c.args(with));
     std::fill(c.conv.bias.span().begin(), c.conv.bias.span().end(), 0.0f);
@@ -237,10 +237,55 @@ TEST(Winograd, NoBias) {
   });
 }
 
+/// A range of output channels by itself, and weights packed range by range.
+TEST(Winograd, SameBitsInRangesOfChannels) {
+  for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
+    constexpr std::size_t kOut = 150;
+    WinogradCase c(kernel, sizes_3x3(9, 22, 21, kOut), 47);
+    Rows whole = c.conv.make_out(48);
+    kernel.run(c.args(whole));
+    const std::vector<float> packed(c.packed.data(), c.packed.data() + c.packed.size());
+    Rows parts = c.conv.make_out(48);
+    for (const std::size_t begin : {0u, 64u, 80u}) {
+      const std::size_t end = begin == 0 ? 64 : begin == 64 ? 80 : kOut;
+      kernels::winograd::pack(kernel.tile, c.conv.weights.data() + begin * 21 * 9, 21, begin, end - begin,
+                              c.packed.data());
+      Args args = c.args(parts);
+      for (float*& row : c.out_table) {
+        if (row != nullptr) row += begin;
+      }
+      args.channels_out = end - begin;
+      args.weights += kernels::winograd::packed_floats(kernel.tile, 21, begin);
+      args.bias += begin;
+      kernel.run(args);
+    }
+    ASSERT_EQ(std::memcmp(packed.data(), c.packed.data(), packed.size() * sizeof(float)), 0) << kernel.name;
+    for (std::size_t y = 0; y < whole.size(); ++y) {
+      ASSERT_EQ(std::memcmp(whole[y].data(), parts[y].data(), whole[y].size() * sizeof(float)), 0) << kernel.name;
+    }
+  });
+}
+
+TEST(Winograd, WorkCountsTilesThatStickOut) {
+  for (const std::size_t tile : kernels::winograd::kTiles) {
+    const auto exact = kernels::winograd::work(tile, 8, 12, 16, 32),
+               ragged = kernels::winograd::work(tile, 7, 11, 9, 20);
+    EXPECT_EQ(exact.multiply_flop, 2.0 * 16 * 32 * static_cast<double>(96 / (tile * tile) * (tile + 2) * (tile + 2)));
+    EXPECT_EQ(ragged.multiply_flop, exact.multiply_flop / 16 * 9);
+    EXPECT_EQ(ragged.transform_flop, exact.transform_flop);
+    EXPECT_EQ(kernels::winograd::work(tile, 2, 2, 16, 32).weights_read,
+              static_cast<double>(kernels::winograd::packed_floats(tile, 16, 32)));
+  }
+}
+
 TEST(Winograd, TableIsBestFirstAndSelectFindsEveryTier) {
   const auto table = kernels::winograd::table();
-  for (std::size_t i = 1; i < table.size(); ++i) EXPECT_GT(table[i - 1].isa, table[i].isa);
-  for (const kernels::Isa isa : kernels::kAllIsas) EXPECT_LE(kernels::winograd::select(isa).isa, isa);
+  for (std::size_t i = 1; i < table.size(); ++i) EXPECT_GE(table[i - 1].isa, table[i].isa);
+  for (const kernels::Isa isa : kernels::kAllIsas)
+    for (const std::size_t tile : kernels::winograd::kTiles) {
+      EXPECT_LE(kernels::winograd::select(isa, tile).isa, isa);
+      EXPECT_EQ(kernels::winograd::select(isa, tile).tile, tile);
+    }
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct convolution, Winograd, depthwise, transposed convolution and matrix product by rows.
+// Direct convolution, depthwise, transposed convolution and matrix product by rows.
 #include "base/checked.hpp"
 #include "kernels/depthwise/depthwise.hpp"
 #include "kernels/gemm/gemm.hpp"
-#include "kernels/winograd/winograd.hpp"
 #include "program/lower.hpp"
 #include "program/ops/rows.hpp"
 #include "program/ops/window.hpp"
@@ -46,17 +45,6 @@ AlignedBuffer pack_matrix(const Constant& weight, bool transposed) {
     for (std::int64_t o = 0; o < n; o += kPanel)
       kernels::gemm::pack(elements.data() + o, n, 1, elements.size() / static_cast<std::size_t>(n),
                           static_cast<std::size_t>(std::min(kPanel, n - o)), packed.floats() + o * k + first * kPanel);
-  });
-  return packed;
-}
-
-/// Filters [out, in, 3, 3].
-AlignedBuffer pack_winograd(const Constant& weight) {
-  const auto n = static_cast<std::size_t>(weight.shape()[0]), k = static_cast<std::size_t>(weight.shape()[1]);
-  AlignedBuffer packed(kernels::winograd::packed_floats(k, n) * sizeof(float));
-  weight.for_each_rows(kPanel, [&](std::span<const float> elements, std::int64_t first) {
-    kernels::winograd::pack(elements.data(), k, n, static_cast<std::size_t>(first), elements.size() / (9 * k),
-                            packed.floats());
   });
   return packed;
 }
@@ -236,73 +224,6 @@ class ConvOp final : public RowOp {
   kernels::Epilogue epilogue_;
 };
 
-class WinogradOp final : public RowOp {
- public:
-  WinogradOp(const LowerContext& context, const Conv& conv)
-      : kernel_(kernels::winograd::select(context.isa)),
-        window_(window_of(context, conv)),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
-        in_shape_(row_shape(context.input_shape(0))),
-        out_shape_(row_shape(context.output_shape())) {
-    weights_ = context.packed(1, "winograd", pack_winograd);
-    bias_ = context.constant(2);
-    const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
-    epilogue_ = lowered.epilogue;
-    residual_ = lowered.residual;
-  }
-
-  void run(const StepContext& step) const override {
-    constexpr std::int64_t kTile = kernels::winograd::kTile;
-    const std::int64_t tile_rows = ceil_div(step.row_end - step.row_begin, kTile);
-    const float** in_rows = step.pointers;
-    const float** out_rows = in_rows + tile_rows * kTile + 2;
-    const float** residual_rows = out_rows + tile_rows * kTile;
-    const Rows in(step, in_, 0), out(step, out_, 0), residual(step, residual_, 0);
-    const RowWindow row_window(in, out, 1, window_.pad_left);
-    for (std::int64_t i = 0; i < tile_rows * kTile + 2; ++i) {
-      const std::int64_t y = step.row_begin - window_.pad_top + i;
-      const bool wanted = i < step.row_end - step.row_begin + 2;
-      in_rows[i] = y < 0 || y >= in_shape_.rows || !wanted ? nullptr : in(y) + row_window.skip * in.pixel_stride();
-    }
-    for (std::int64_t i = 0; i < tile_rows * kTile; ++i) {
-      const std::int64_t r = step.row_begin + i;
-      out_rows[i] = r < step.row_end ? out(r) : nullptr;
-      residual_rows[i] = residual && r < step.row_end ? residual.at(r, out.column_begin()) : nullptr;
-    }
-    kernels::winograd::Args args;
-    args.tile_rows = static_cast<std::size_t>(tile_rows);
-    args.in_rows = in_rows;
-    args.out_rows = const_cast<float**>(out_rows);
-    args.residual_rows = residual ? residual_rows : nullptr;
-    args.width_in = static_cast<std::size_t>(row_window.width_in);
-    args.width_out = static_cast<std::size_t>(row_window.width_out);
-    args.pad_left = static_cast<std::size_t>(row_window.pad_left);
-    args.channels_in = static_cast<std::size_t>(in_shape_.channels);
-    args.channels_out = static_cast<std::size_t>(out_shape_.channels);
-    args.in_pixel_stride = in.pixel_stride();
-    args.out_pixel_stride = out.pixel_stride();
-    args.residual_pixel_stride = residual ? residual.pixel_stride() : 0;
-    args.weights = weights_;
-    args.bias = bias_;
-    args.epilogue = epilogue_;
-    args.workspace = step.scratch;
-    kernel_.run(args);
-  }
-
-  std::size_t pointer_count(std::int64_t rows) const override { return static_cast<std::size_t>(3 * (rows + 4) + 2); }
-  std::string_view kernel() const override { return kernel_.name; }
-
- private:
-  const kernels::winograd::Kernel& kernel_;
-  Window window_;
-  ValueId in_, out_, residual_ = kAbsent;
-  RowShape in_shape_, out_shape_;
-  const float* weights_ = nullptr;
-  const float* bias_ = nullptr;
-  kernels::Epilogue epilogue_;
-};
-
 class DepthwiseOp final : public RowOp {
  public:
   DepthwiseOp(const LowerContext& context, const Conv& conv)
@@ -382,9 +303,6 @@ std::unique_ptr<RowOp> lower_conv(const LowerContext& context) {
 }
 std::unique_ptr<RowOp> lower_matmul(const LowerContext& context) {
   return std::make_unique<ConvOp>(context, std::get<MatMul>(context.node.op));
-}
-std::unique_ptr<RowOp> lower_winograd(const LowerContext& context) {
-  return std::make_unique<WinogradOp>(context, std::get<Conv>(context.node.op));
 }
 std::unique_ptr<RowOp> lower_depthwise(const LowerContext& context) {
   return std::make_unique<DepthwiseOp>(context, std::get<Conv>(context.node.op));

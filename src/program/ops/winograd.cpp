@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// 3x3 convolution by Winograd's minimal filtering.
+#include "kernels/winograd/winograd.hpp"
+
+#include <fmt/format.h>
+
+#include "base/checked.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "program/lower.hpp"
+#include "program/ops/rows.hpp"
+#include "program/ops/window.hpp"
+
+namespace colonnade {
+namespace {
+
+/// Weights [out, in / groups, 3, 3] transformed and packed group by group.
+AlignedBuffer pack_groups(std::size_t tile, const Constant& weight, std::size_t groups) {
+  const std::size_t n = static_cast<std::size_t>(weight.shape()[0]) / groups;
+  const auto k = static_cast<std::size_t>(weight.shape()[1]);
+  const std::size_t floats = kernels::winograd::packed_floats(tile, k, n), row = 9 * k;
+  AlignedBuffer packed(groups * floats * sizeof(float));
+  const auto multiple = static_cast<std::int64_t>(groups == 1 ? kernels::gemm::kPanel : n);
+  weight.for_each_rows(multiple, [&](std::span<const float> elements, std::int64_t first) {
+    const auto begin = static_cast<std::size_t>(first);
+    const std::size_t end = begin + elements.size() / row;
+    for (std::size_t o = begin, count = 0; o < end; o += count) {
+      count = std::min(end - o, n - o % n);
+      kernels::winograd::pack(tile, elements.data() + (o - begin) * row, k, o % n, count,
+                              packed.floats() + o / n * floats);
+    }
+  });
+  return packed;
+}
+
+class WinogradOp final : public RowOp {
+ public:
+  WinogradOp(const LowerContext& context, const Conv& conv)
+      : tile_(context.row_granularity),
+        kernel_(kernels::winograd::select(context.isa, static_cast<std::size_t>(tile_))),
+        window_(window_of(context, conv)),
+        groups_(static_cast<std::size_t>(conv.groups)),
+        chunks_(context.chunks),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
+        out_shape_(row_shape(context.output_shape())) {
+    weights_ = context.packed(1, fmt::format("winograd/{}/{}", tile_, groups_),
+                              [this](const Constant& weight) { return pack_groups(kernel_.tile, weight, groups_); });
+    bias_ = context.constant(2);
+    const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
+    epilogue_ = lowered.epilogue;
+    residual_ = lowered.residual;
+  }
+
+  void run(const StepContext& step) const override {
+    const std::int64_t tile_rows = ceil_div(step.row_end - step.row_begin, tile_);
+    const std::int64_t begin = step.chunk < 0 ? 0 : chunks_.begin(step.chunk);
+    const float** in_rows = step.pointers;
+    const float** out_rows = in_rows + tile_rows * tile_ + 2;
+    const float** residual_rows = out_rows + tile_rows * tile_;
+    const Rows in(step, in_, 0), out(step, out_, 0), residual(step, residual_, 0);
+    const RowWindow row_window(in, out, 1, window_.pad_left);
+    for (std::int64_t i = 0; i < tile_rows * tile_ + 2; ++i) {
+      const std::int64_t y = step.row_begin - window_.pad_top + i;
+      const bool wanted = i < step.row_end - step.row_begin + 2;
+      in_rows[i] = y < 0 || y >= in_shape_.rows || !wanted ? nullptr : in(y) + row_window.skip * in.pixel_stride();
+    }
+    for (std::int64_t i = 0; i < tile_rows * tile_; ++i) {
+      const std::int64_t r = step.row_begin + i;
+      out_rows[i] = r < step.row_end ? out(r) + begin : nullptr;
+      residual_rows[i] = residual && r < step.row_end ? residual.at(r, out.column_begin()) + begin : nullptr;
+    }
+    kernels::winograd::Args args;
+    args.tile_rows = static_cast<std::size_t>(tile_rows);
+    args.in_rows = in_rows;
+    args.out_rows = const_cast<float**>(out_rows);
+    args.residual_rows = residual ? residual_rows : nullptr;
+    args.width_in = static_cast<std::size_t>(row_window.width_in);
+    args.width_out = static_cast<std::size_t>(row_window.width_out);
+    args.pad_left = static_cast<std::size_t>(row_window.pad_left);
+    args.channels_in = static_cast<std::size_t>(in_shape_.channels) / groups_;
+    args.channels_out =
+        static_cast<std::size_t>(step.chunk < 0 ? out_shape_.channels : chunks_.size(step.chunk)) / groups_;
+    args.in_pixel_stride = in.pixel_stride();
+    args.out_pixel_stride = out.pixel_stride();
+    args.residual_pixel_stride = residual ? residual.pixel_stride() : 0;
+    args.weights =
+        weights_ + kernels::winograd::packed_floats(kernel_.tile, args.channels_in, static_cast<std::size_t>(begin));
+    args.bias = bias_ ? bias_ + begin : nullptr;
+    args.epilogue = epilogue_;
+    if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
+    args.workspace = step.scratch;
+    run_groups(args, tile_rows * tile_, in_rows, out_rows, residual_rows);
+  }
+
+  std::size_t pointer_count(std::int64_t rows) const override {
+    return static_cast<std::size_t>(3 * (rows + tile_) + 2);
+  }
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  void run_groups(kernels::winograd::Args& args, std::int64_t rows, const float** in_rows, const float** out_rows,
+                  const float** residual_rows) const {
+    for (std::size_t g = 0; g < groups_; ++g) {
+      kernel_.run(args);
+      if (g + 1 == groups_) return;
+      for (std::int64_t i = 0; i < rows + 2; ++i)
+        if (in_rows[i]) in_rows[i] += args.channels_in;
+      for (std::int64_t i = 0; i < rows; ++i)
+        if (out_rows[i]) out_rows[i] += args.channels_out;
+      for (std::int64_t i = 0; args.residual_rows && i < rows; ++i)
+        if (residual_rows[i]) residual_rows[i] += args.channels_out;
+      args.weights += kernels::winograd::packed_floats(kernel_.tile, args.channels_in, args.channels_out);
+      if (args.bias) args.bias += args.channels_out;
+      if (args.epilogue.activation.slope) args.epilogue.activation.slope += args.channels_out;
+    }
+  }
+
+  std::int64_t tile_;
+  const kernels::winograd::Kernel& kernel_;
+  Window window_;
+  std::size_t groups_;
+  ChunkInfo chunks_;
+  ValueId in_, out_, residual_ = kAbsent;
+  RowShape in_shape_, out_shape_;
+  const float* weights_ = nullptr;
+  const float* bias_ = nullptr;
+  kernels::Epilogue epilogue_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowOp> lower_winograd(const LowerContext& context) {
+  return std::make_unique<WinogradOp>(context, std::get<Conv>(context.node.op));
+}
+
+}  // namespace colonnade
