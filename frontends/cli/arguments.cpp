@@ -241,7 +241,7 @@ void add_arguments(CLI::App& app, CheckOptions& options) {
 
 void add_arguments(CLI::App& app, MachineOptions& options) {
   app.add_flag("--json", options.json, "Print one JSON object");
-  app.add_flag("--no-measure", options.no_measure, "Skip the measurement of peaks and bandwidths");
+  app.add_flag("--no-measure", options.no_measure, "Show the rates that plans use now instead of measuring");
 }
 
 }  // namespace colonnade::cli

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -42,6 +43,16 @@ Json timed_segments(const BenchResult& result) {
          {"predicted_ms", number_in(segment, "predicted_ms")}});
   }
   return segments;
+}
+
+/// Difference between predicted and measured time of the segments, over the measured time of all.
+double prediction_error(const BenchResult& result) {
+  double off = 0, total = 0;
+  for (const Json& item : timed_segments(result)) {
+    off += std::abs(number_in(item, "predicted_ms") - number_in(item, "ms"));
+    total += number_in(item, "ms");
+  }
+  return ratio(off, total);
 }
 
 /// Operators of the profile, slowest first, with the flop and shape that the description knows.
@@ -103,7 +114,9 @@ std::string segment_text(const BenchResult& result) {
                           fmt::format("{:.1f} %", 100 * number_in(item, "share")),
                           fmt::format("{:.1f}", number_in(item, "gflops")), human_ms(number_in(item, "predicted_ms")),
                           shortened(text_in(item, "first"), 40)});
-  return table.rows.size() > 1 ? "\n" + table.text("") : "";
+  if (table.rows.size() == 1) return "";
+  return "\n" + table.text("") +
+         fmt::format("prediction off by {:.0f} % of the time\n", 100 * prediction_error(result));
 }
 
 std::string operator_text(const BenchResult& result) {
@@ -192,6 +205,7 @@ Json to_json(const BenchResult& result) {
           {"peak_gflops", finite(result.peak_gflops)},
           {"percent_of_peak", finite(result.percent_of_peak())},
           {"segments", timed_segments(result)},
+          {"prediction_error", finite(prediction_error(result))},
           {"islands", array_in(result.description, "islands")},
           {"operators", timed_operators(result)}};
 }
@@ -208,6 +222,9 @@ std::string to_text(const BenchResult& result, bool quiet) {
   out += fmt::format(
       "memory       weights {}, arena {}, peak above idle {}\n", human_bytes(static_cast<double>(result.weights_bytes)),
       human_bytes(static_cast<double>(result.arena_bytes)), human_bytes(static_cast<double>(above_idle)));
+  const Json rates = result.machine.value("rates", Json::object());
+  if (text_in(rates, "source", "defaults") == "defaults")
+    out += "rates        expected, not measured: `colonnade machine` measures this machine once\n";
   out += latency_text(result);
   out += fmt::format("arithmetic   {}flop a run, {:.1f} GFLOP/s, {:.1f} % of the FMA peak ({:.0f} GFLOP/s)\n",
                      human_count(result.flop()), result.gflops(), result.percent_of_peak(), result.peak_gflops);

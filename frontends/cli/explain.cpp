@@ -50,10 +50,11 @@ std::string segment_heading(const Json& segment) {
   if (segment.contains("columns")) line += ", " + columns_in(segment);
   if (number_in(segment, "strips") > 1) line += fmt::format(", {} strips", text_in(segment, "strips"));
   if (segment.contains("rows_per_step")) line += fmt::format(", {} rows a step", text_in(segment, "rows_per_step"));
-  line += fmt::format("\n  {}flop, predicted {}; rings {}, weights {}; reads {}, writes {}\n",
+  line += fmt::format("\n  {}flop, predicted {} (arithmetic {}); rings {}, weights {}; reads {}, writes {}\n",
                       human_count(number_in(segment, "flop")), human_ms(number_in(segment, "predicted_ms")),
-                      bytes_text(segment, "ring_bytes"), bytes_text(segment, "weights_bytes"),
-                      bytes_text(segment, "read_bytes"), bytes_text(segment, "written_bytes"));
+                      human_ms(number_in(segment, "arithmetic_ms")), bytes_text(segment, "ring_bytes"),
+                      bytes_text(segment, "weights_bytes"), bytes_text(segment, "read_bytes"),
+                      bytes_text(segment, "written_bytes"));
   line += levels_text(segment);
   const std::string reason = text_in(segment, "ends_because");
   return reason.empty() ? line : line + fmt::format("  ends because {}\n", reason);
@@ -87,6 +88,7 @@ std::string plan_text(const Json& plan, const std::string& model) {
                      text_in(plan, "isa", "unknown isa"));
   out += fmt::format("totals       {}flop, weights {}, arena {}\n", human_count(number_in(plan, "flop")),
                      bytes_text(plan, "weights_bytes"), bytes_text(plan, "arena_bytes"));
+  out += fmt::format("rates        {}\n", text_in(plan.value("rates", Json::object()), "source", "defaults"));
   for (const Json& segment : array_in(plan, "segments")) out += segment_text(segment);
   return out + island_text(array_in(plan, "islands"));
 }

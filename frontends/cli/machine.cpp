@@ -18,36 +18,36 @@ std::string cache_text(const Json& machine) {
   return text.empty() ? "unknown" : text;
 }
 
-/// Members whose names are numbers of threads, in their order.
-std::vector<std::pair<std::string, double>> by_threads(const Json& object) {
-  std::vector<std::pair<std::string, double>> values;
-  if (!object.is_object()) return values;
-  for (const auto& [key, value] : object.items())
-    if (!key.empty() && key.find_first_not_of("0123456789") == std::string::npos && value.is_number())
-      values.emplace_back(key, value.get<double>());
-  return values;
-}
-
-std::string measured_text(const Json& machine) {
-  const Json peak = machine.is_object() && machine.contains("peak_gflops") ? machine["peak_gflops"] : Json();
+std::string rates_text(const Json& machine) {
+  const Json rates = machine.value("rates", Json::object());
   Table table;
-  table.right = {1, 2, 3, 4};
-  table.rows.push_back({"measured", "working set"});
-  for (const auto& [threads, value] : by_threads(peak))
-    table.rows[0].push_back(fmt::format("{} thread{}", threads, threads == "1" ? "" : "s"));
-  const auto row = [&](const std::string& name, const std::string& set, const Json& values, const char* unit) {
-    table.rows.push_back({name, set});
-    for (const auto& [threads, value] : by_threads(values))
-      table.rows.back().push_back(fmt::format("{:.1f} {}", value, unit));
+  table.right = {1, 2};
+  const std::string source = text_in(rates, "source", "defaults");
+  const bool measured = source != "defaults";
+  table.rows.push_back({measured ? "measured" : "expected", "one thread", "all threads"});
+  const auto row = [&](const char* name, const char* one, const char* all, const char* unit) {
+    table.rows.push_back({name, fmt::format("{:.1f} {}", number_in(rates, one), unit),
+                          *all == 0 ? "" : fmt::format("{:.1f} {}", number_in(rates, all), unit)});
   };
-  if (peak.is_object()) row("fp32 FMA", "", peak, "GFLOP/s");
-  for (const Json& level : array_in(machine, "read_gbs")) {
-    const std::string name = text_in(level, "level");
-    const bool numbered = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
-    row(fmt::format("read {}{}", numbered ? "L" : "", name), human_bytes(number_in(level, "working_set_bytes")), level,
-        "GB/s");
-  }
-  return table.rows.size() > 1 ? "\n" + table.text("") : "";
+  row("fp32 FMA", "fma_gflops", "", "GFLOP/s");
+  row("read L2", "l2_gbs", "", "GB/s");
+  row("read L3", "l3_gbs", "l3_total_gbs", "GB/s");
+  row("read DRAM", "dram_gbs", "dram_total_gbs", "GB/s");
+  table.rows.push_back({"barrier", "", fmt::format("{:.2f} us", number_in(rates, "barrier_us"))});
+  table.rows.push_back({"wake threads", "", fmt::format("{:.2f} us", number_in(rates, "team_us"))});
+  table.rows.push_back({"step", fmt::format("{:.3f} us", number_in(rates, "step_us")), ""});
+  Table work;
+  work.right = {1, 2};
+  work.rows.push_back({"kernel", "depth", "G/s"});
+  const Json kinds = rates.value("work", Json::object());
+  for (const auto& [kind, points] : kinds.items())
+    for (const Json& point : points)
+      work.rows.push_back(
+          {kind, fmt::format("{:g}", point[0].get<double>()), fmt::format("{:.1f}", point[1].get<double>())});
+  std::string text = "\n" + table.text("") + "\n" + work.text("");
+  const std::string error = text_in(rates, "error");
+  if (!error.empty()) return text + "\nnot kept: " + error + "\n";
+  return text + (measured ? "\nkept in " + source + "\n" : "\nnot measured: `colonnade machine` does\n");
 }
 
 std::string machine_text(const Json& machine) {
@@ -63,7 +63,7 @@ std::string machine_text(const Json& machine) {
       {"caches", cache_text(machine)},
       {"memory", number_in(machine, "memory_bytes") > 0 ? human_bytes(number_in(machine, "memory_bytes")) : "unknown"},
   };
-  return table.text("") + measured_text(machine);
+  return table.text("") + rates_text(machine);
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ int run(int argc, char** argv) {
   add("run", "Run a model on files and write its outputs", run_options);
   add("explain", "Show how a model is cut into segments and columns", explain);
   add("check", "Compare the engine with the reference evaluation or with given outputs", check);
-  add("machine", "Describe this machine and measure its peaks", machine);
+  add("machine", "Describe this machine, measure its rates and keep them for plans made from then on", machine);
   app.add_subcommand("version", "Print the version")->callback([&] {
     command = [&](std::string& out) { return out = version_line + "\n", kGood; };
   });

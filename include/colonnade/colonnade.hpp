@@ -259,8 +259,10 @@ class COLONNADE_API Session {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The machine as JSON: topology, ISA, caches, NUMA, quota, default threads; with `measure`, also the measured FMA
-/// peak (GFLOP/s) and read bandwidth (GB/s) per cache level for 1 and for all threads (takes about a second).
+/// The machine as JSON: topology, ISA, caches, NUMA, quota, default threads, and the rates by which plans are made
+/// (`rates`; its `source` is "defaults" or the file they were read from). With `measure` they are measured first, which
+/// takes a second or two, and kept in that file for all models loaded from then on: COLONNADE_RATES, else one under
+/// XDG_CACHE_HOME or ~/.cache; `rates.error` says why when it cannot be written.
 COLONNADE_API std::string describe_machine(bool measure);
 
 /// Measured fp32 FMA peak in GFLOP/s of `threads` threads under the given tier ("" = active one).

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/impl.hpp"
+#include "api/measure_rates.hpp"
 #include "base/checked.hpp"
 #include "frontends/onnx/onnx.hpp"
 
@@ -87,7 +88,8 @@ json segment_json(const Prepared& prepared, std::size_t index) {
           {"level_bytes", levels_json(segment)},
           {"strips", std::max<std::size_t>(1, segment.strips.size())},
           {"scratch_bytes", segment.scratch_bytes},
-          {"predicted_ms", segment.predicted_us / 1e3}};
+          {"predicted_ms", segment.predicted_us / 1e3},
+          {"arithmetic_ms", segment.arithmetic_us / 1e3}};
 }
 
 json values_json(const Graph& graph, const std::vector<ValueId>& ids) {
@@ -99,6 +101,25 @@ json values_json(const Graph& graph, const std::vector<ValueId>& ids) {
                     {"shape", value.type.shape.value_or(Shape{})}});
   }
   return list;
+}
+
+/// What the planner believes of the machine's speed, and where it has that from.
+json rates_json(const Rates& rates) {
+  json work = json::object();
+  for (std::size_t kind = 0; kind < kWorkKinds; ++kind)
+    for (const WorkRate& rate : rates.work[kind])
+      work[std::string(name_of(static_cast<Work>(kind)))].push_back({rate.depth, rate.giga_units});
+  return {{"source", rates.source},
+          {"fma_gflops", rates.fma_gflops},
+          {"l2_gbs", rates.l2_gbs},
+          {"l3_gbs", rates.l3_gbs},
+          {"dram_gbs", rates.dram_gbs},
+          {"l3_total_gbs", rates.l3_total_gbs},
+          {"dram_total_gbs", rates.dram_total_gbs},
+          {"barrier_us", rates.barrier_us},
+          {"team_us", rates.team_us},
+          {"step_us", rates.step_us},
+          {"work", work}};
 }
 
 }  // namespace
@@ -118,6 +139,7 @@ std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
               {"schedule", name_of(model.options.schedule)},
               {"math", model.options.math == Math::fast ? "fast" : "exact"},
               {"isa", kernels::name_of(model.topology.isa)},
+              {"rates", rates_json(model.topology.rates)},
               {"inputs", values_json(prepared.graph, prepared.graph.inputs)},
               {"outputs", values_json(prepared.graph, prepared.graph.outputs)},
               {"flop", prepared.program->flop},
@@ -129,7 +151,18 @@ std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
 }
 
 std::string describe_machine(bool measure) {
-  const Topology topology = detect_topology();
+  Topology topology = detect_topology();
+  json rates_error;
+  if (measure) {
+    topology.rates = measure_rates(topology);
+    try {
+      const std::string path = rates_path(topology);
+      write_rates(path, machine_key(topology), topology.rates);
+      topology.rates.source = path;
+    } catch (const Error& error) {
+      rates_error = error.what();
+    }
+  }
   json cores = json::array(), caches = json::array();
   for (const Core& core : topology.cores)
     cores.push_back({{"os_processor", core.os_processor},
@@ -147,23 +180,8 @@ std::string describe_machine(bool measure) {
                   {"cpu_quota", topology.cpu_quota},
                   {"caches", caches},
                   {"memory_bytes", topology.memory_bytes}};
-  if (!measure) return machine.dump();
-  std::vector<int> counts{1};
-  if (topology.default_threads() > 1) counts.push_back(topology.default_threads());
-  for (const int threads : counts)
-    machine["peak_gflops"][std::to_string(threads)] = measure_fma_gflops(topology.isa, threads);
-  machine["read_gbs"] = json::array();
-  for (const CacheLevel& cache : topology.caches) {
-    const std::int64_t bytes = cache.bytes / 2 / (cache.level >= 3 ? 4 : 1);
-    json level = {{"level", "L" + std::to_string(cache.level)}, {"working_set_bytes", bytes}};
-    for (const int threads : counts) level[std::to_string(threads)] = measure_read_gbs(bytes, threads);
-    machine["read_gbs"].push_back(level);
-  }
-  const std::int64_t dram_bytes = std::max<std::int64_t>(
-      std::int64_t{256} << 20, std::min<std::int64_t>(std::int64_t{1} << 30, 4 * topology.cache_bytes(3)));
-  json dram = {{"level", "DRAM"}, {"working_set_bytes", dram_bytes}};
-  for (const int threads : counts) dram[std::to_string(threads)] = measure_read_gbs(dram_bytes, threads);
-  machine["read_gbs"].push_back(dram);
+  machine["rates"] = rates_json(topology.rates);
+  if (!rates_error.is_null()) machine["rates"]["error"] = rates_error;
   return machine.dump();
 }
 

@@ -29,8 +29,7 @@ Model make_model(std::string name, Graph graph, const Options& options) {
   auto impl = std::make_shared<Model::Impl>();
   impl->name = std::move(name);
   impl->options = options;
-  impl->topology = detect_topology();
-  impl->topology.isa = select_isa(options.isa);
+  impl->topology = detect_topology(options.isa);
   impl->threads = options.threads > 0 ? options.threads : impl->topology.default_threads();
   impl->imported = std::move(graph);
   infer_types(impl->imported);

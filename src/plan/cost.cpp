@@ -11,37 +11,121 @@
 namespace colonnade {
 namespace {
 
-constexpr double kMicro = 1e6;
 constexpr double kGiga = 1e9;
 // Shares of a cache that a working set can count on.
 constexpr double kUsableL2 = 0.5;
 constexpr double kUsableL3 = 0.4;
-// Shares of memory time that the kernels do not hide behind arithmetic.
-constexpr double kOverlap = 0.5;
-constexpr double kWholeOverlap = 0.7;
-constexpr double kWeightOverlap = 0.3;
+constexpr double kIslandPerElement = 25;  // an island's element costs this many of `function`
+constexpr std::int64_t kFewChannels = 8;  // a sum over fewer runs through taps, not channels
+constexpr auto kWinogradTile = static_cast<std::int64_t>(kernels::winograd::kTile);
+constexpr std::int64_t kLanes = 16;  // output channels come in panels of so many
 
-double efficiency_of(const Graph& graph, const Node& node, Family family) {
+double elements_of(const Graph& graph, ValueId id) {
+  return static_cast<double>(element_count(graph.value(id).type.static_shape()));
+}
+
+/// Elements of the larger of the first input and the first output.
+double larger_side(const Graph& graph, const Node& node) {
+  const double out = elements_of(graph, node.outputs[0]);
+  const ValueId in = node.input(0);
+  return in == kAbsent || graph.value(in).constant ? out : std::max(out, elements_of(graph, in));
+}
+
+/// Whether a function costs more than a few instructions an element.
+bool is_function(UnaryKind kind) {
+  switch (kind) {
+    case UnaryKind::sigmoid:
+    case UnaryKind::silu:
+    case UnaryKind::tanh:
+    case UnaryKind::gelu_erf:
+    case UnaryKind::gelu_tanh:
+    case UnaryKind::elu:
+    case UnaryKind::selu:
+    case UnaryKind::softplus:
+    case UnaryKind::mish:
+    case UnaryKind::exp:
+    case UnaryKind::log:
+    case UnaryKind::erf: return true;
+    default: return false;
+  }
+}
+
+/// What is computed over what is needed, when `count` things come `grain` at a time.
+double padded(std::int64_t count, std::int64_t grain) {
+  return static_cast<double>(round_up(count, grain)) / static_cast<double>(count);
+}
+
+double contraction_seconds(const Graph& graph, const Node& node, const Rates& rates) {
+  const Shape& out = graph.value(node.outputs[0]).type.static_shape();
+  const double flop = flop_of(graph, node);
+  const double depth = flop / 2 / elements_of(graph, node.outputs[0]);
+  const Conv* conv = std::get_if<Conv>(&node.op);
+  const std::int64_t groups = conv == nullptr ? 1 : conv->groups;
+  const std::int64_t in = graph.value(node.inputs[0]).type.static_shape().back() / groups;
+  const Work kind = in < kFewChannels ? Work::image : Work::contraction;
+  return rates.seconds(kind, flop * padded(out.back() / groups, kLanes), depth);
+}
+
+/// The activation that a contraction applies to its sums, where that is more than a few instructions.
+double epilogue_seconds(const Graph& graph, const Node& node, const Rates& rates) {
+  const FusedEpilogue* epilogue = nullptr;
+  if (const Conv* conv = std::get_if<Conv>(&node.op)) epilogue = &conv->epilogue;
+  if (const MatMul* matmul = std::get_if<MatMul>(&node.op)) epilogue = &matmul->epilogue;
+  if (const ConvTranspose* conv = std::get_if<ConvTranspose>(&node.op)) epilogue = &conv->epilogue;
+  if (epilogue == nullptr || !is_function(epilogue->activation.kind)) return 0;
+  return rates.seconds(Work::function, elements_of(graph, node.outputs[0]), 1);
+}
+
+double seconds_of(const Graph& graph, const Node& node, Family family, const Rates& rates) {
+  const auto elements = [&](Work kind, double units) { return rates.seconds(kind, units, 1); };
   switch (family) {
+    case Family::view: return 0;
     case Family::conv:
     case Family::matmul:
-    case Family::conv_transpose: return 0.85;
+    case Family::conv_transpose: return contraction_seconds(graph, node, rates);
     case Family::winograd: {
-      const std::int64_t channels = graph.value(node.inputs[0]).type.static_shape()[3];
-      return channels >= 48 ? 2.3 : channels >= 24 ? 1.8 : 1.4;
+      const auto in = static_cast<double>(graph.value(node.inputs[0]).type.static_shape()[3]);
+      const std::int64_t channels = graph.value(node.outputs[0]).type.static_shape()[3];
+      const auto out = static_cast<double>(round_up(channels, kLanes));
+      const Shape& shape = graph.value(node.outputs[0]).type.static_shape();
+      const double tiles = padded(shape[1], kWinogradTile) * padded(shape[2], kWinogradTile) * padded(channels, kLanes);
+      return rates.seconds(Work::winograd, flop_of(graph, node) * tiles, 2 * in * out / (in + out));
     }
-    case Family::kn2row: {  // shares of useful lanes
+    case Family::depthwise: {
+      const Conv& conv = std::get<Conv>(node.op);
+      return rates.seconds(Work::depthwise, flop_of(graph, node), static_cast<double>(conv.kernel[0] * conv.kernel[1]));
+    }
+    case Family::pool: {
+      const Pool& pool = std::get<Pool>(node.op);
+      return rates.seconds(Work::pool, flop_of(graph, node), static_cast<double>(pool.kernel[0] * pool.kernel[1]));
+    }
+    case Family::kn2row: {
       const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-      return 0.85 * static_cast<double>(weight[0] * weight[3]) /
-             static_cast<double>(kn2row_products(weight[3], weight[0]));
+      const double products =
+          static_cast<double>(kn2row_products(weight[3], weight[0])) / static_cast<double>(weight[3] * weight[0]);
+      return rates.seconds(Work::contraction, flop_of(graph, node) * products,
+                           static_cast<double>(weight[1] * weight[2]));
     }
-    case Family::depthwise: return 0.4;
-    case Family::pool: return 0.2;
     case Family::unary:
+      return elements(is_function(std::get<Unary>(node.op).kind) ? Work::function : Work::arithmetic,
+                      larger_side(graph, node));
+    case Family::binary:
+      return elements(std::get<Binary>(node.op).kind == BinaryKind::pow ? Work::function : Work::arithmetic,
+                      larger_side(graph, node));
     case Family::softmax:
-    case Family::lrn: return 0.3;
-    case Family::island: return 0.005;
-    default: return 0.15;
+    case Family::layer_norm:
+    case Family::lrn:
+    case Family::instance_norm: return elements(Work::normalise, larger_side(graph, node));
+    case Family::reduce:
+    case Family::reduce_width: return elements(Work::reduce, larger_side(graph, node));
+    case Family::resize: return elements(Work::resize, larger_side(graph, node));
+    case Family::to_channels_last:
+    case Family::to_channels_first:
+    case Family::swap_axes: return elements(Work::transpose, sizeof(float) * larger_side(graph, node));
+    case Family::island:
+      return elements(Work::function, kIslandPerElement * larger_side(graph, node)) +
+             rates.seconds(Work::contraction, flop_of(graph, node), kLanes);
+    default: return elements(Work::copy, sizeof(float) * larger_side(graph, node));
   }
 }
 
@@ -69,6 +153,22 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, Family famil
         sizeof(float) *
         kernels::winograd::workspace_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
   }
+  const auto shape = [&](std::size_t input) -> const Shape& {
+    return graph.value(node.inputs[input]).type.static_shape();
+  };
+  const auto floats = [](std::int64_t count) { return count * static_cast<std::int64_t>(sizeof(float)); };
+  if (family == Family::product) {
+    const std::int64_t columns = graph.value(node.outputs[0]).type.static_shape().back();
+    return floats(static_cast<std::int64_t>(
+        kernels::gemm::packed_floats(static_cast<std::size_t>(shape(0).back()), static_cast<std::size_t>(columns))));
+  }
+  if (family == Family::recurrent) return floats(recurrent_form_of(graph, node)->scratch_floats());
+  if (family == Family::trees) {
+    const auto& trees = std::get<TreeEnsemble>(node.op);  // scores in double, a leaf a tree, the sample twice
+    const std::int64_t scores = std::max<std::int64_t>(2, trees.target_count);
+    return floats(2 * scores + static_cast<std::int64_t>(trees.roots.size()) + 2 * shape(0).back());
+  }
+  if (family == Family::grid_sample) return floats(shape(0)[1] * (shape(0)[2] * shape(0)[3] + kSampleBlock));
   if (family == Family::kn2row) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
     const std::int64_t width = graph.value(node.inputs[0]).type.static_shape()[2];
@@ -80,15 +180,28 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, Family famil
   return 0;
 }
 
+/// Seconds more than from L2 that a byte takes from this level when `threads` threads read.
+double extra_seconds(const Topology& topology, MemoryLevel level, int threads) {
+  if (level == MemoryLevel::l2) return 0;
+  const Rates& rates = topology.rates;
+  const bool l3 = level == MemoryLevel::l3;
+  const double total = l3 ? rates.l3_total_gbs : rates.dram_total_gbs;
+  double rate = l3 ? rates.l3_gbs : rates.dram_gbs;
+  if (total > 0) rate = std::min(rate, std::max(total, rate) / threads);
+  return std::max(0.0, 1 / (kGiga * rate) - 1 / (kGiga * rates.l2_gbs));
+}
+
 }  // namespace
 
-std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoice>& choices) {
+std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoice>& choices, const Rates& rates) {
   std::vector<NodeWork> work(graph.nodes.size());
   for (std::size_t i = 0; i < work.size(); ++i) {
     const Node& node = graph.nodes[i];
     const Family family = choices[i].family;
-    work[i] = {flop_of(graph, node), efficiency_of(graph, node, family), weights_bytes_of(graph, node, family),
-               scratch_bytes_of(graph, node, family)};
+    const bool known = node.outputs[0] != kAbsent && graph.value(node.outputs[0]).type.is_static();
+    work[i] = {known ? flop_of(graph, node) : 0,
+               known ? seconds_of(graph, node, family, rates) + epilogue_seconds(graph, node, rates) : 0,
+               weights_bytes_of(graph, node, family), scratch_bytes_of(graph, node, family)};
   }
   return work;
 }
@@ -99,45 +212,18 @@ MemoryLevel memory_level(const Topology& topology, std::int64_t bytes, int threa
   return static_cast<double>(bytes) * threads <= l3 ? MemoryLevel::l3 : MemoryLevel::dram;
 }
 
-double read_rate(const Topology& topology, std::int64_t bytes, int threads) {
-  switch (memory_level(topology, bytes, threads)) {
-    case MemoryLevel::l2: return topology.rates.l2_gbs;
-    case MemoryLevel::l3: return topology.rates.l3_gbs;
-    case MemoryLevel::dram: return topology.rates.dram_gbs;
-  }
-  return topology.rates.dram_gbs;
-}
+CacheReach::CacheReach(const Topology& topology, int threads)
+    : l2_bytes_(kUsableL2 * static_cast<double>(topology.cache_bytes(2))),
+      l3_bytes_(kUsableL3 * static_cast<double>(topology.cache_bytes(3)) / threads),
+      l3_seconds_(extra_seconds(topology, MemoryLevel::l3, threads)),
+      dram_seconds_(extra_seconds(topology, MemoryLevel::dram, threads)) {}
 
-SegmentTime::SegmentTime(const Topology& topology, int threads, std::int64_t resident_bytes)
-    : topology_(topology), threads_(threads), far_rate_(kGiga * read_rate(topology, resident_bytes, threads)) {}
-
-void SegmentTime::add(const NodeWork& work, const NodeTraffic& traffic) {
-  compute_seconds_ += traffic.recomputed * work.flop / (kGiga * work.efficiency * topology_.rates.fma_gflops);
-  const auto share = [&](std::int64_t bytes) { return traffic.recomputed * static_cast<double>(bytes); };
-  const std::int64_t moved = traffic.written_bytes + traffic.inner_bytes + traffic.outer_bytes;
-  const std::int64_t near_bytes =
-      moved / std::max<std::int64_t>(1, traffic.rows) * traffic.rows_per_step / (traffic.chunks * traffic.strips) +
-      work.weights_bytes / traffic.chunks;
-  const double near_rate = kGiga * read_rate(topology_, near_bytes, threads_);
-  const double kept = traffic.live_rows > 0
-                          ? static_cast<double>(std::max<std::int64_t>(0, traffic.live_rows - traffic.rows_per_step)) /
-                                static_cast<double>(traffic.rows_per_step)
-                          : 0;
-  const double ring = share(traffic.live_rows > 0 ? traffic.written_bytes : 0);
-  traffic_seconds_ +=
-      kOverlap * ((ring + share(traffic.inner_bytes)) / near_rate + ring * std::min(1.0, kept) / far_rate_);
-  const std::int64_t whole = traffic.outer_bytes + (traffic.live_rows > 0 ? 0 : traffic.written_bytes);
-  const double whole_rate = kGiga * read_rate(topology_, whole / threads_, threads_);
-  traffic_seconds_ +=
-      kWholeOverlap * (share(whole) + share(traffic.live_rows > 0 ? 0 : traffic.written_bytes)) / whole_rate;
-  walk_seconds_ += kWeightOverlap * static_cast<double>(work.weights_bytes) / far_rate_;
-}
-
-double SegmentTime::microseconds(std::int64_t walks, std::int64_t nodes) const {
-  const double overhead =
-      static_cast<double>(walks * nodes) * topology_.rates.step_us + (threads_ > 1 ? topology_.rates.barrier_us : 0);
-  return kMicro * ((compute_seconds_ + traffic_seconds_) / threads_ + walk_seconds_ * static_cast<double>(walks)) +
-         overhead;
+double CacheReach::seconds_beyond_l2(std::int64_t bytes) const {
+  const auto all = static_cast<double>(bytes);
+  if (all <= l2_bytes_) return 0;
+  const double in_l3 = std::min(all, std::max(l3_bytes_, l2_bytes_)) - l2_bytes_;
+  const double in_dram = std::max(0.0, all - std::max(l3_bytes_, l2_bytes_));
+  return (in_l3 * l3_seconds_ + in_dram * dram_seconds_) / all;
 }
 
 }  // namespace colonnade

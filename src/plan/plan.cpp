@@ -7,13 +7,11 @@
 #include "base/checked.hpp"
 #include "plan/arena.hpp"
 #include "plan/segment.hpp"
-#include "plan/strips.hpp"
 
 namespace colonnade {
 namespace {
 
-constexpr std::int64_t kPanel = 16;
-constexpr double kMicrosecondsWorthSharing = 4;
+constexpr double kMostWorthOneThreadUs = 1000;  // more is worth a team without asking
 
 SegmentPlan::Kind kind_of(const PlanContext& context, const std::vector<std::int32_t>& nodes) {
   const Family family = context.choices[static_cast<std::size_t>(nodes.front())].family;
@@ -39,54 +37,19 @@ void plan_units(const PlanContext& context, SegmentPlan& segment, int threads) {
   }
 }
 
-/// Divides the output channels of one contraction among threads: worth it when its weights outweigh its rows.
-bool plan_channels(const PlanContext& context, SegmentPlan& segment, int threads) {
-  if (segment.nodes.size() != 1 || threads < 2) return false;
-  const auto i = static_cast<std::size_t>(segment.nodes.front());
-  const Node& node = context.graph.nodes[i];
-  const Family family = context.choices[i].family;
-  if (family == Family::conv ? std::get<Conv>(node.op).groups != 1 : family != Family::matmul) return false;
-  const std::int64_t channels = context.graph.value(node.outputs[0]).type.static_shape().back();
-  const std::int64_t panels = ceil_div(channels, kPanel);
-  const std::int64_t input_bytes = bytes_of(context.graph.value(node.inputs[0]));
-  const bool few_rows = context.rows[i].rows < 2 * threads;
-  if (panels < threads || (!few_rows && context.work[i].weights_bytes < 4 * input_bytes)) return false;
-  const ChunkGroup group{{0}, channels, ceil_div(panels, threads) * kPanel};
+/// Divides the output channels of one contraction among threads.
+void plan_channels(const PlanContext& context, SegmentPlan& segment, const ChunkGroup& shares) {
   segment.sharing = Sharing::channels;
-  segment.chunk_groups = {ChunkGroup{{segment.nodes.front()}, channels, group.chunk_channels}};
-  segment.rows_per_step = context.rows[i].rows;
-  for (std::int32_t chunk = 0; chunk < group.count(); ++chunk) {
+  segment.chunk_groups = {shares};
+  const std::int32_t node = segment.nodes.front();
+  segment.rows_per_step = context.rows[static_cast<std::size_t>(node)].rows;
+  for (std::int32_t chunk = 0; chunk < shares.count(); ++chunk) {
     Step step;
-    step.node = segment.nodes.front();
-    step.row_end = static_cast<std::int32_t>(context.rows[i].rows);
+    step.node = node;
+    step.row_end = static_cast<std::int32_t>(segment.rows_per_step);
     step.chunk = chunk;
     segment.steps.push_back({step});
     segment.bands.push_back({0, step.row_end});
-  }
-  return true;
-}
-
-/// The number of strips and the step that are predicted fastest, when the full width does not fit.
-void choose_strips(const PlanContext& context, SegmentPlan& segment, const LocalSegment& local,
-                   std::int64_t& rows_per_step, double predicted_us) {
-  constexpr std::int64_t kMaxStrips = 8;
-  constexpr double kMinGain = 0.97;
-  double best = predicted_us * kMinGain;
-  for (std::int64_t count = std::max<std::int64_t>(2, context.min_strips);
-       count <= kMaxStrips && segment.nodes.size() > 1; count *= 2) {
-    auto strips = cut_strips(context, local, count);
-    if (!strips) return;
-    const double recomputed = recomputed_share(context, local, *strips);
-    const bool forced = context.min_strips > 1 && segment.strips.empty();
-    if (forced) segment.strips = *strips;
-    for (const std::int64_t step :
-         step_candidates(context, context.rows[static_cast<std::size_t>(segment.nodes.back())].rows)) {
-      const double cost = segment_cost(context, local, step, count, recomputed);
-      if (cost >= best) continue;
-      best = segment.predicted_us = cost;
-      rows_per_step = step;
-      segment.strips = *strips;
-    }
   }
 }
 
@@ -179,15 +142,17 @@ ScheduleResult schedule_rows(const PlanContext& context, const SegmentPlan& segm
   return schedule;
 }
 
-void plan_rows(const PlanContext& context, SegmentPlan& segment, std::int64_t rows_per_step, double predicted_us) {
-  int threads = predicted_us * context.threads < kMicrosecondsWorthSharing ? 1 : context.threads;
-  const bool share_images = threads > 1 && segment.images >= threads;
-  if (!share_images && plan_channels(context, segment, threads)) return;
+void plan_rows(const PlanContext& context, SegmentPlan& segment, const SegmentChoice& choice) {
+  if (choice.channels)
+    return plan_channels(context, segment, *channel_shares(context, choice.nodes.front(), choice.threads));
+  const bool share_images = choice.threads > 1 && segment.images >= choice.threads;
   LocalSegment local = local_segment(context, segment.nodes, segment.nodes.size() > 1);
-  choose_strips(context, segment, local, rows_per_step, predicted_us);
-  ScheduleResult schedule = schedule_rows(context, segment, local, share_images ? 1 : threads, rows_per_step);
+  if (choice.strips > 1)
+    if (auto strips = cut_strips(context.windows, local, choice.strips)) segment.strips = std::move(*strips);
+  ScheduleResult schedule =
+      schedule_rows(context, segment, local, share_images ? 1 : choice.threads, choice.rows_per_step);
   segment.sharing = share_images ? Sharing::images : schedule.bands.size() > 1 ? Sharing::bands : Sharing::single;
-  segment.rows_per_step = rows_per_step;
+  segment.rows_per_step = choice.rows_per_step;
   segment.steps = std::move(schedule.steps);
   segment.bands = std::move(schedule.bands);
   for (ChunkGroup group : local.chunk_groups) {
@@ -229,6 +194,7 @@ SegmentPlan plan_segment(const PlanContext& context, const SegmentChoice& choice
   segment.nodes = choice.nodes;
   segment.ends_because = choice.ends_because;
   segment.predicted_us = choice.predicted_us;
+  segment.arithmetic_us = choice.arithmetic_us;
   segment.images = context.rows[static_cast<std::size_t>(choice.nodes.front())].images;
   if (segment.kind == SegmentPlan::Kind::island) {
     Step step;
@@ -237,9 +203,9 @@ SegmentPlan plan_segment(const PlanContext& context, const SegmentChoice& choice
     segment.steps.push_back({step});
   } else if (segment.kind != SegmentPlan::Kind::view) {
     if (context.choices[static_cast<std::size_t>(choice.nodes.front())].by_rows())
-      plan_rows(context, segment, choice.rows_per_step, choice.predicted_us);
+      plan_rows(context, segment, choice);
     else
-      plan_units(context, segment, context.threads);
+      plan_units(context, segment, choice.threads);
   }
   count_traffic(context, segment);
   return segment;
@@ -348,12 +314,29 @@ void place_values(const PlanContext& context, Plan& plan) {
   }
 }
 
-Plan plan_with(const PlanContext& context) {
+double microseconds(const std::vector<SegmentChoice>& choices) {
+  double sum = 0;
+  for (const SegmentChoice& choice : choices) sum += choice.predicted_us;
+  return sum;
+}
+
+Plan plan_with(PlanContext& context) {
+  std::vector<SegmentChoice> choices = choose_segments(context);
+  const double together = microseconds(choices) + context.topology.rates.team_us;
+  if (context.threads > 1 && together < kMostWorthOneThreadUs) {
+    PlanContext single = context;
+    set_threads(single, 1);
+    std::vector<SegmentChoice> alone = choose_segments(single);
+    if (microseconds(alone) <= together) {
+      set_threads(context, 1);
+      choices = std::move(alone);
+    }
+  }
   Plan plan;
   plan.options = context.options;
   plan.threads = context.threads;
   plan.choices = context.choices;
-  for (const SegmentChoice& choice : choose_segments(context)) {
+  for (const SegmentChoice& choice : choices) {
     plan.segments.push_back(plan_segment(context, choice));
     plan.flop += plan.segments.back().flop;
   }
@@ -372,7 +355,7 @@ Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& 
     for (const std::int64_t strips : {0, 1, 2, 4, 8}) {  // 0: full width, steps as fast as they can be
       PlanContext frugal = context;
       frugal.options.schedule = Schedule::columns;
-      frugal.threads = threads;
+      set_threads(frugal, threads);
       frugal.small_steps = strips > 0;
       frugal.min_strips = std::max<std::int64_t>(1, strips);
       Plan candidate = plan_with(frugal);

@@ -97,6 +97,7 @@ struct SegmentPlan {
   std::int64_t scratch_bytes = 0;
   std::string ends_because;
   double predicted_us = 0;
+  double arithmetic_us = 0;  ///< of it, were all operands in L2
   double flop = 0;
   std::int64_t ring_bytes = 0;  ///< of one thread
   std::int64_t weights_bytes = 0;

@@ -2,7 +2,6 @@
 #include "plan/schedule.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/checked.hpp"
 
@@ -220,9 +219,8 @@ std::vector<std::int32_t> sinks_of(const LocalSegment& segment) {
   return sinks;
 }
 
-/// Walks rows [begins, ends) to the end, or `max_steps` steps.
-void walk_down(Walk& walk, const LocalSegment& segment, const Rows& ends, std::int64_t rows_per_step,
-               std::int64_t max_steps) {
+/// Walks rows [begins, ends) to the end.
+void walk_down(Walk& walk, const LocalSegment& segment, const Rows& ends, std::int64_t rows_per_step) {
   const auto sinks = sinks_of(segment);
   std::int64_t largest = 0;
   for (const std::int32_t sink : sinks) {
@@ -230,7 +228,7 @@ void walk_down(Walk& walk, const LocalSegment& segment, const Rows& ends, std::i
     largest = std::max(largest, ends[i] - walk.begin(i));
   }
   const std::int64_t steps = std::max<std::int64_t>(1, ceil_div(largest, rows_per_step));
-  for (std::int64_t step = 1; step <= std::min(steps, max_steps); ++step)
+  for (std::int64_t step = 1; step <= steps; ++step)
     for (const std::int32_t sink : sinks) {
       const auto i = static_cast<std::size_t>(sink);
       const std::int64_t span = ends[i] - walk.begin(i);
@@ -282,7 +280,7 @@ std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::in
   result.head_rows.assign(count, 0);
   for (std::size_t band = 0; band < static_cast<std::size_t>(bands); ++band) {
     Walk walk(segment, starts[band], starts[band + 1], heads[band], rows_per_step);
-    walk_down(walk, segment, starts[band + 1], rows_per_step, std::numeric_limits<std::int64_t>::max());
+    walk_down(walk, segment, starts[band + 1], rows_per_step);
     finish_whole(walk, segment, starts[band + 1]);
     result.steps.push_back(walk.take_steps());
     result.bands.push_back({starts[band].back(), starts[band + 1].back()});
@@ -297,19 +295,6 @@ std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::in
     if (segment.nodes[i].host >= 0)
       result.ring_rows[i] = result.ring_rows[static_cast<std::size_t>(segment.nodes[i].host)];
   return result;
-}
-
-std::vector<std::int64_t> estimate_ring_rows(const LocalSegment& segment, std::int64_t rows_per_step) {
-  constexpr std::int64_t kSteps = 4;
-  const Rows starts = band_starts(segment, 0.5);
-  Rows ends(segment.nodes.size()), heads(segment.nodes.size(), 0), begins = starts;
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    ends[i] = segment.nodes[i].rows;
-    if (begins[i] >= ends[i]) begins.assign(begins.size(), 0);
-  }
-  Walk walk(segment, begins, ends, heads, rows_per_step);
-  walk_down(walk, segment, ends, rows_per_step, kSteps);
-  return walk.live();
 }
 
 }  // namespace colonnade

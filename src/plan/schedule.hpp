@@ -26,9 +26,6 @@ struct LocalNode {
   bool whole = false;      ///< its output is kept as a whole tensor
   std::int32_t host = -1;  ///< node in whose ring its output lies
   std::int32_t chunk_group = -1;
-  std::int64_t inner_bytes = 0;   ///< read from nodes of the segment, all rows
-  std::int64_t outer_bytes = 0;   ///< read from whole tensors made elsewhere
-  std::int64_t placed_bytes = 0;  ///< of its output, which lie there already
   std::vector<LocalInput> inputs;
   std::vector<std::int32_t> consumers;
 };
@@ -51,8 +48,5 @@ struct ScheduleResult {
 /// the upper band needs only the first rows of the lower. Nothing when a band would be too small for that.
 std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::int64_t bands,
                                             std::int64_t rows_per_step);
-
-/// Ring rows that `rows_per_step` needs, from the first few steps of a band in the middle: cheap, for the cost model.
-std::vector<std::int64_t> estimate_ring_rows(const LocalSegment& segment, std::int64_t rows_per_step);
 
 }  // namespace colonnade

@@ -7,12 +7,18 @@
 
 #include "base/checked.hpp"
 #include "plan/chunks.hpp"
+#include "plan/estimate.hpp"
 
 namespace colonnade {
 namespace {
 
-constexpr std::size_t kMaxSegmentNodes = 40;
-constexpr double kMinGain = 0.97;  // columns must be predicted this much faster than layers
+constexpr double kMicro = 1e6;
+constexpr std::int64_t kPanel = 16;
+constexpr std::int64_t kSteps[] = {1, 2, 4, 8, 16, 32, 0};  // rows; 0: all
+constexpr std::int64_t kStrips[] = {1, 2, 4, 8};
+// A candidate this much slower than its layers is not extended.
+constexpr double kHopeless = 1.3;
+constexpr double kHopelessUs = 20;
 
 /// Topological order that goes on with row-wise nodes while any is ready, then takes the oldest other node.
 std::vector<std::int32_t> row_first_order(const PlanContext& context) {
@@ -67,35 +73,201 @@ std::string refusal(const PlanContext& context, const std::vector<std::int32_t>&
 
 struct Candidate {
   double cost = std::numeric_limits<double>::infinity();
+  double arithmetic_us = 0;
   std::int64_t rows_per_step = 0;
+  std::int64_t strips = 1;
+  int threads = 1;
+  bool channels = false;
+  double memory_price_us = 0;
 };
 
-Candidate best_step(const PlanContext& context, const std::vector<std::int32_t>& nodes) {
-  const LocalSegment segment = local_segment(context, nodes, true);
-  std::int64_t rows = 1;
-  for (const LocalNode& node : segment.nodes)
-    if (node.consumers.empty()) rows = std::max(rows, node.rows);
-  Candidate best;
-  for (const std::int64_t step : step_candidates(context, rows)) {
-    if (nodes.size() > 1 && step > 1 && 2 * step > rows) continue;  // rings as large as the tensors
-    const double cost = segment_cost(context, segment, step);
-    if (cost < best.cost) best = {cost, step};
+Candidate candidate_of(const SegmentEstimate& estimate, std::int64_t step, std::int64_t strips, int threads) {
+  Candidate candidate{estimate.microseconds(1), estimate.arithmetic_us(1), step > 0 ? step : estimate.sink_rows(),
+                      strips};
+  const double together = threads > 1 && estimate.splits(threads) ? estimate.microseconds(threads) : candidate.cost;
+  if (together < candidate.cost) {
+    candidate.cost = together;
+    candidate.arithmetic_us = estimate.arithmetic_us(threads);
+    candidate.threads = threads;
   }
-  return best;
+  candidate.memory_price_us = estimate.memory_price_us(candidate.threads);
+  return candidate;
 }
 
-double alone_cost(const PlanContext& context, std::int32_t node) {
-  const NodeWork& work = context.work[static_cast<std::size_t>(node)];
-  return 1e-3 * work.flop / (work.efficiency * context.topology.rates.fma_gflops) + context.topology.rates.barrier_us;
+/// A contraction whose threads take output channels: each reads all rows and its share of the weights.
+Candidate by_channels(const PlanContext& context, std::int32_t node) {
+  const auto i = static_cast<std::size_t>(node);
+  Candidate candidate;
+  const auto shares = channel_shares(context, node, context.threads);
+  if (!shares || context.rows[i].images >= context.threads) return candidate;
+  const NodeWork& work = context.work[i];
+  const double share = static_cast<double>(shares->chunk_channels) / static_cast<double>(shares->channels);
+  const std::int64_t written = context.rows[i].row_bytes * context.rows[i].rows;
+  const double compute = work.seconds * share;
+  const double rows = static_cast<double>(context.read_bytes[i]) + share * 2 * static_cast<double>(written);
+  candidate.cost = context.topology.rates.barrier_us + context.topology.rates.step_us +
+                   kMicro * (compute + share * context.cold_seconds(i) +
+                             rows * context.reach.seconds_beyond_l2(context.read_bytes[i] + written));
+  candidate.arithmetic_us = kMicro * compute;
+  candidate.rows_per_step = context.rows[i].rows;
+  candidate.threads = context.threads;
+  candidate.channels = true;
+  return candidate;
+}
+
+/// A node that does not run by rows.
+Candidate whole_node(const PlanContext& context, std::int32_t node) {
+  const auto i = static_cast<std::size_t>(node);
+  const Family family = context.choices[i].family;
+  Candidate candidate{0};
+  if (family == Family::view) return candidate;
+  const int parts = family == Family::island
+                        ? 1
+                        : static_cast<int>(std::clamp<std::int64_t>(context.rows[i].rows, 1, context.threads));
+  candidate.cost = context.topology.rates.step_us + kMicro * context.work[i].seconds;
+  const double together =
+      context.topology.rates.barrier_us + context.topology.rates.step_us + kMicro * context.work[i].seconds / parts;
+  if (parts > 1 && together < candidate.cost) candidate.cost = together, candidate.threads = parts;
+  return candidate;
+}
+
+/// Whether the node at position `begin` may join the segment that goes on to `end`.
+bool may_join(const PlanContext& context, std::size_t begin, std::size_t end) {
+  const auto node = static_cast<std::size_t>(context.order[begin]);
+  if (!context.choices[node].by_rows()) return false;
+  if (context.rows[node].images != context.rows[static_cast<std::size_t>(context.order[begin + 1])].images)
+    return false;
+  if (context.first_use[node] >= end) return true;
+  if (context.choices[node].family == Family::to_channels_first) return false;
+  return std::none_of(context.readers[node].begin(), context.readers[node].end(), [&](const Reader& reader) {
+    return context.position[static_cast<std::size_t>(reader.node)] < end && context.map(reader).whole();
+  });
+}
+
+/// Segments that end at one position, growing towards the inputs: one estimate for each step and number of strips.
+class Growth {
+ public:
+  explicit Growth(const PlanContext& context) : context_(context) {
+    for (const std::int64_t strips : kStrips) {
+      if (strips > 1 && strips < context.min_strips) continue;
+      for (const std::int64_t step : kSteps)
+        if (!context.small_steps || step == 1) runs_.push_back({strips, step, SegmentEstimate(context, strips)});
+    }
+  }
+
+  void start(std::size_t end) {
+    length_ = 0;
+    layers_us_ = 0;
+    for (Run& run : runs_) {
+      run.estimate.start(end, run.step);
+      run.alive = true;
+    }
+  }
+
+  /// Takes the next node in; its best candidate alone, which the sum of layers is made of, is `alone_us`.
+  Candidate add(double alone_us) {
+    ++length_;
+    layers_us_ += alone_us;
+    Candidate best, best_in_strips;
+    for (Run& run : runs_) {
+      if (!run.alive) continue;
+      run.alive = run.estimate.add();
+      if (!run.alive || (length_ == 1 && run.strips > 1)) continue;
+      const std::int64_t rows = run.estimate.sink_rows();
+      if (run.step > 1 && run.step >= rows) continue;  // the same as all rows
+      if (length_ > 1 && run.step != 1 && (run.step == 0 || 2 * run.step > rows))
+        continue;  // rings as large as the tensors
+      const Candidate candidate = candidate_of(run.estimate, run.step, run.strips, context_.threads);
+      if (context_.options.schedule == Schedule::automatic && candidate.cost > kHopeless * layers_us_ + kHopelessUs &&
+          length_ > 1)
+        run.alive = false;
+      Candidate& slot = run.strips >= context_.min_strips && run.strips > 1 ? best_in_strips : best;
+      if (candidate.cost < slot.cost) slot = candidate;
+    }
+    const bool strips_first = context_.min_strips > 1 && best_in_strips.cost < std::numeric_limits<double>::infinity();
+    return strips_first || best_in_strips.cost < best.cost ? best_in_strips : best;
+  }
+
+  bool alive() const {
+    return std::any_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.alive; });
+  }
+
+ private:
+  struct Run {
+    std::int64_t strips = 1, step = 1;
+    SegmentEstimate estimate;
+    bool alive = true;
+  };
+  const PlanContext& context_;
+  std::vector<Run> runs_;
+  std::size_t length_ = 0;
+  double layers_us_ = 0;
+};
+
+/// Readers, positions and what else follows from the order. What lies where it is read or written already (hosts)
+/// costs nothing to read, to write or to copy.
+void follow_edges(PlanContext& context) {
+  const Graph& graph = context.graph;
+  const std::size_t count = graph.nodes.size();
+  context.position.assign(count, 0);
+  for (std::size_t at = 0; at < count; ++at) context.position[static_cast<std::size_t>(context.order[at])] = at;
+  context.readers.assign(count, {});
+  context.read_bytes.assign(count, 0);
+  context.placed_bytes.assign(count, 0);
+  context.first_use.assign(count, count);
+  context.last_use.assign(count, 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Node& node = graph.nodes[i];
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const ValueId id = node.inputs[k];
+      if (id == kAbsent || graph.value(id).constant) continue;
+      const bool part = context.hosts[static_cast<std::size_t>(id)].value == node.outputs[0];
+      const bool slice = context.hosts[static_cast<std::size_t>(node.outputs[0])].value == id;
+      if (part || slice) context.placed_bytes[i] += bytes_of(graph.value(slice ? node.outputs[0] : id));
+      const std::int64_t bytes = part || slice ? 0 : bytes_of(graph.value(id));
+      context.read_bytes[i] += bytes;
+      const std::int32_t producer = context.producer[static_cast<std::size_t>(id)];
+      if (producer < 0) continue;
+      const auto p = static_cast<std::size_t>(producer);
+      context.readers[p].push_back({static_cast<std::int32_t>(i), static_cast<std::int32_t>(k), bytes});
+      context.first_use[p] = std::min(context.first_use[p], context.position[i]);
+      context.last_use[p] = std::max(context.last_use[p], context.position[i]);
+    }
+    if (context.placed_bytes[i] > 0) {
+      const auto all = static_cast<double>(bytes_of(graph.value(node.outputs[0])));
+      context.work[i].seconds *= 1 - static_cast<double>(context.placed_bytes[i]) / all;
+    }
+    for (const ValueId out : node.outputs)
+      if (out != kAbsent && (context.is_output[static_cast<std::size_t>(out)] ||
+                             context.consumers[static_cast<std::size_t>(out)].empty()))
+        context.last_use[i] = count;
+  }
+}
+
+/// Chunk groups of the whole graph, as if it were one segment.
+void find_all_chunks(PlanContext& context) {
+  std::vector<std::int32_t> row_nodes;
+  for (const std::int32_t node : context.order)
+    if (context.choices[static_cast<std::size_t>(node)].by_rows()) row_nodes.push_back(node);
+  LocalSegment all = local_segment(context, row_nodes, true);
+  context.chunk_group.assign(context.graph.nodes.size(), -1);
+  for (ChunkGroup& group : all.chunk_groups) {
+    for (std::int32_t& member : group.nodes) {
+      member = all.nodes[static_cast<std::size_t>(member)].node;
+      context.chunk_group[static_cast<std::size_t>(member)] = static_cast<std::int32_t>(context.chunk_groups.size());
+    }
+    context.chunk_groups.push_back(std::move(group));
+  }
 }
 
 }  // namespace
 
 PlanContext make_context(const Graph& graph, const Topology& topology, const PlanOptions& options) {
-  PlanContext context{graph, topology, options, std::max(1, options.threads), {}, {}, {}, {}, {}, {}, {}};
+  PlanContext context{graph, topology, options};
   for (const Node& node : graph.nodes) context.choices.push_back(choose_kernel(graph, node, options.math));
   context.rows = row_nodes(graph, context.choices);
-  context.work = node_work(graph, context.choices);
+  context.work = node_work(graph, context.choices, topology.rates);
+  context.windows = column_windows(graph, context.choices);
   context.hosts = find_hosts(graph, context.choices, context.rows);
   context.producer.assign(graph.values.size(), -1);
   context.is_output.assign(graph.values.size(), false);
@@ -104,16 +276,19 @@ PlanContext make_context(const Graph& graph, const Topology& topology, const Pla
     for (const ValueId out : graph.nodes[i].outputs)
       if (out != kAbsent) context.producer[static_cast<std::size_t>(out)] = static_cast<std::int32_t>(i);
   for (const ValueId out : graph.outputs) context.is_output[static_cast<std::size_t>(out)] = true;
+  context.order = row_first_order(context);
+  follow_edges(context);
+  find_all_chunks(context);
+  set_threads(context, std::max(1, options.threads));
   return context;
 }
 
-std::vector<std::int64_t> step_candidates(const PlanContext& context, std::int64_t rows) {
-  if (context.small_steps) return {1};
-  std::vector<std::int64_t> steps;
-  for (const std::int64_t step : {1, 2, 4, 8, 16, 32})
-    if (step < rows) steps.push_back(step);
-  steps.push_back(rows);
-  return steps;
+void set_threads(PlanContext& context, int threads) {
+  context.threads = threads;
+  context.reach = CacheReach(context.topology, threads);
+  std::int64_t weights = 0;
+  for (const NodeWork& work : context.work) weights += work.weights_bytes;
+  context.cold_weights = context.reach.seconds_beyond_l2(weights);
 }
 
 namespace {
@@ -125,7 +300,6 @@ class Placing {
   Placing(const PlanContext& context, const std::vector<std::int32_t>& local, LocalSegment& segment)
       : context_(context), local_(local), segment_(segment), settled_(segment.nodes.size(), false) {
     for (std::size_t i = 0; i < segment_.nodes.size(); ++i) settle(i);
-    for (LocalNode& node : segment_.nodes) count(node);
   }
 
  private:
@@ -155,22 +329,6 @@ class Placing {
                       : segment_.nodes[static_cast<std::size_t>(at)].host;
   }
 
-  void count(LocalNode& node) const {
-    const Node& graph_node = context_.graph.nodes[static_cast<std::size_t>(node.node)];
-    for (const ValueId id : graph_node.inputs) {
-      if (id == kAbsent || context_.graph.value(id).constant) continue;
-      const ValueId out = output(node);
-      const bool part = context_.hosts[static_cast<std::size_t>(id)].value == out,
-                 slice = context_.hosts[static_cast<std::size_t>(out)].value == id;
-      const bool placed = (part || slice) && whole(id) == whole(out);
-      const std::int64_t bytes = bytes_of(context_.graph.value(placed && slice ? out : id));
-      if (placed)
-        node.placed_bytes += bytes;
-      else
-        (maker(id) >= 0 ? node.inner_bytes : node.outer_bytes) += bytes;
-    }
-  }
-
   ValueId output(const LocalNode& node) const {
     return context_.graph.nodes[static_cast<std::size_t>(node.node)].outputs[0];
   }
@@ -195,12 +353,13 @@ LocalSegment local_segment(const PlanContext& context, const std::vector<std::in
     entry.node = index;
     entry.rows = context.rows[i].rows;
     entry.granularity = context.rows[i].granularity;
-    entry.weight = context.work[i].flop / context.work[i].efficiency + 1;
+    entry.weight = context.work[i].seconds + 1e-9;
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const ValueId id = node.inputs[k];
       if (id == kAbsent || context.graph.value(id).constant) continue;
       const std::int32_t producer = context.producer[static_cast<std::size_t>(id)];
-      if (producer < 0 || local[static_cast<std::size_t>(producer)] < 0) continue;
+      const bool inside = producer >= 0 && local[static_cast<std::size_t>(producer)] >= 0;
+      if (!inside) continue;
       entry.inputs.push_back({local[static_cast<std::size_t>(producer)], &context.rows[i].inputs[k]});
     }
     const auto out = static_cast<std::size_t>(node.outputs[0]);
@@ -219,85 +378,67 @@ LocalSegment local_segment(const PlanContext& context, const std::vector<std::in
   return segment;
 }
 
-double segment_cost(const PlanContext& context, const LocalSegment& segment, std::int64_t rows_per_step,
-                    std::int64_t strips, double recomputed) {
-  const auto live = estimate_ring_rows(segment, rows_per_step);
-  std::int64_t sink_rows = 1, resident = 0;
-  for (std::size_t i = 0; i < segment.nodes.size(); ++i) {
-    const LocalNode& node = segment.nodes[i];
-    const auto n = static_cast<std::size_t>(node.node);
-    if (node.consumers.empty()) sink_rows = std::max(sink_rows, node.rows);
-    if (!node.whole && node.host < 0) resident += live[i] * context.rows[n].row_bytes / strips;
-    resident += context.work[n].weights_bytes;
-  }
-  SegmentTime time(context.topology, context.threads, resident);
-  std::int64_t images = 1;
-  for (std::size_t i = 0; i < segment.nodes.size(); ++i) {
-    const LocalNode& node = segment.nodes[i];
-    const auto n = static_cast<std::size_t>(node.node);
-    images = context.rows[n].images;
-    NodeTraffic traffic;
-    traffic.rows = node.rows;
-    traffic.rows_per_step =
-        std::min(node.rows, round_up(ceil_div(node.rows * rows_per_step, sink_rows), node.granularity));
-    traffic.live_rows = node.whole ? 0 : live[i];
-    traffic.strips = strips;
-    traffic.recomputed = recomputed;
-    traffic.chunks =
-        node.chunk_group < 0 ? 1 : segment.chunk_groups[static_cast<std::size_t>(node.chunk_group)].count();
-    traffic.written_bytes = images * node.rows * context.rows[n].row_bytes - node.placed_bytes;
-    traffic.inner_bytes = node.inner_bytes;
-    traffic.outer_bytes = node.outer_bytes;
-    time.add(context.work[n], traffic);
-  }
-  const std::int64_t walks = images * strips * ceil_div(sink_rows, rows_per_step);
-  return time.microseconds(ceil_div(walks, context.threads), static_cast<std::int64_t>(segment.nodes.size()));
+std::optional<ChunkGroup> channel_shares(const PlanContext& context, std::int32_t node, int threads) {
+  const auto i = static_cast<std::size_t>(node);
+  const Node& candidate = context.graph.nodes[i];
+  const Family family = context.choices[i].family;
+  if (threads < 2 || (family == Family::conv ? std::get<Conv>(candidate.op).groups != 1 : family != Family::matmul))
+    return std::nullopt;
+  const std::int64_t channels = context.graph.value(candidate.outputs[0]).type.static_shape().back();
+  const std::int64_t panels = ceil_div(channels, kPanel);
+  if (panels < threads) return std::nullopt;
+  return ChunkGroup{{node}, channels, ceil_div(panels, threads) * kPanel};
 }
 
 std::vector<SegmentChoice> choose_segments(const PlanContext& context) {
-  const std::vector<std::int32_t> order = row_first_order(context);
-  const std::size_t count = order.size();
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  std::vector<double> best(count + 1, kInfinity);
+  const std::size_t count = context.order.size();
+  std::vector<double> best(count + 1, std::numeric_limits<double>::infinity());
   std::vector<std::size_t> from(count + 1, 0);
   std::vector<Candidate> choice(count + 1);
-  std::vector<std::string> reason(count + 1);
+  std::vector<double> alone_us(count, 0);
+  Growth growth(context);
   best[0] = 0;
-  for (std::size_t begin = 0; begin < count; ++begin) {
-    std::vector<std::int32_t> members{order[begin]};
-    const bool by_rows = context.choices[static_cast<std::size_t>(order[begin])].by_rows();
-    for (std::size_t end = begin + 1; end <= count; ++end) {
-      const bool alone = end == begin + 1;
-      Candidate candidate = by_rows ? best_step(context, members) : Candidate{alone_cost(context, order[begin]), 0};
-      double cost = candidate.cost;
+  for (std::size_t end = 1; end <= count; ++end) {
+    const std::int32_t last = context.order[end - 1];
+    const bool by_rows = context.choices[static_cast<std::size_t>(last)].by_rows();
+    if (by_rows) growth.start(end);
+    for (std::size_t begin = end; begin-- > 0;) {
+      const bool alone = begin + 1 == end;
+      if (!alone &&
+          !(by_rows && growth.alive() && context.options.schedule != Schedule::layers && may_join(context, begin, end)))
+        break;
+      Candidate candidate = by_rows ? growth.add(alone_us[begin]) : whole_node(context, last);
+      if (alone && by_rows) {
+        const Candidate channels = by_channels(context, last);
+        if (channels.cost < candidate.cost) candidate = channels;
+      }
+      if (alone) alone_us[begin] = candidate.cost;
+      double cost = candidate.cost + candidate.memory_price_us;
       if (context.options.schedule == Schedule::columns && by_rows) cost = 1 + 1e-6 * cost;
-      if (context.options.schedule == Schedule::automatic && !alone) cost /= kMinGain;
       if (best[begin] + cost < best[end]) {
         best[end] = best[begin] + cost;
         from[end] = begin;
         choice[end] = candidate;
       }
-      if (end == count || !by_rows) break;
-      if (context.options.schedule == Schedule::layers || members.size() == kMaxSegmentNodes) break;
-      if (!refusal(context, members, order[end]).empty()) break;
-      members.push_back(order[end]);
     }
   }
   std::vector<SegmentChoice> segments;
   for (std::size_t end = count; end > 0; end = from[end]) {
     SegmentChoice segment;
-    segment.nodes.assign(order.begin() + static_cast<std::ptrdiff_t>(from[end]),
-                         order.begin() + static_cast<std::ptrdiff_t>(end));
+    segment.nodes.assign(context.order.begin() + static_cast<std::ptrdiff_t>(from[end]),
+                         context.order.begin() + static_cast<std::ptrdiff_t>(end));
     segment.rows_per_step = choice[end].rows_per_step;
+    segment.strips = choice[end].strips;
+    segment.threads = choice[end].threads;
+    segment.channels = choice[end].channels;
     segment.predicted_us = choice[end].cost;
+    segment.arithmetic_us = choice[end].arithmetic_us;
     if (end == count)
       segment.ends_because = "the graph ends";
-    else if (const std::string why = refusal(context, segment.nodes, order[end]); !why.empty())
+    else if (const std::string why = refusal(context, segment.nodes, context.order[end]); !why.empty())
       segment.ends_because = why;
     else if (context.options.schedule == Schedule::layers)
       segment.ends_because = "one operator after another was asked for";
-    else if (segment.nodes.size() >= kMaxSegmentNodes)
-      segment.ends_because = "longest segment";
     else
       segment.ends_because = "a cut here is predicted faster";
     segments.push_back(std::move(segment));

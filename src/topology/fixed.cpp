@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.hpp"
+#include "topology/probe.hpp"
 #include "topology/topology.hpp"
 
 namespace colonnade {
@@ -18,6 +19,15 @@ std::vector<Core> cores_in_nodes(int count, int nodes, int smt_siblings) {
   return cores;
 }
 
+/// The rates of a machine on paper: kernels reach their usual share of its peak.
+Rates fixed_rates(Rates rates, int cores) {
+  rates.l3_total_gbs = rates.l3_gbs * cores;
+  rates.dram_total_gbs = rates.dram_gbs * cores;
+  rates.work = default_work(rates.fma_gflops, rates.l2_gbs);
+  rates.source = "fixed";
+  return rates;
+}
+
 Topology zen4_2() {
   Topology topology;
   topology.cpu_model = "zen4-2";
@@ -25,7 +35,8 @@ Topology zen4_2() {
   topology.cores = cores_in_nodes(2, 1, 1);
   topology.caches = {{1, 32 * kKiB, 1}, {2, 1 * kMiB, 1}, {3, 32 * kMiB, 2}};
   topology.memory_bytes = 8 * kGiB;
-  topology.rates = {.fma_gflops = 113, .l2_gbs = 110, .l3_gbs = 90, .dram_gbs = 26, .barrier_us = 0.26};
+  topology.rates = fixed_rates({.fma_gflops = 113, .l2_gbs = 110, .l3_gbs = 90, .dram_gbs = 26, .barrier_us = 0.26},
+                               static_cast<int>(topology.cores.size()));
   return topology;
 }
 
@@ -36,7 +47,8 @@ Topology emerald_2() {
   topology.cores = cores_in_nodes(2, 1, 1);
   topology.caches = {{1, 48 * kKiB, 1}, {2, 2 * kMiB, 1}, {3, 260 * kMiB, 2}};
   topology.memory_bytes = 8 * kGiB;
-  topology.rates = {.fma_gflops = 175, .l2_gbs = 143, .l3_gbs = 28, .dram_gbs = 16, .barrier_us = 0.3};
+  topology.rates = fixed_rates({.fma_gflops = 175, .l2_gbs = 143, .l3_gbs = 28, .dram_gbs = 16, .barrier_us = 0.3},
+                               static_cast<int>(topology.cores.size()));
   return topology;
 }
 
@@ -47,7 +59,8 @@ Topology tiny_1() {
   topology.cores = cores_in_nodes(1, 1, 1);
   topology.caches = {{1, 32 * kKiB, 1}, {2, 256 * kKiB, 1}};
   topology.memory_bytes = 1 * kGiB;
-  topology.rates = {.fma_gflops = 50, .l2_gbs = 60, .l3_gbs = 8, .dram_gbs = 8, .barrier_us = 0.2};
+  topology.rates = fixed_rates({.fma_gflops = 50, .l2_gbs = 60, .l3_gbs = 8, .dram_gbs = 8, .barrier_us = 0.2},
+                               static_cast<int>(topology.cores.size()));
   return topology;
 }
 
@@ -59,7 +72,8 @@ Topology server_16() {
   topology.caches = {{1, 48 * kKiB, 1}, {2, 2 * kMiB, 1}, {3, 32 * kMiB, 8}};
   topology.numa_nodes = 2;
   topology.memory_bytes = 128 * kGiB;
-  topology.rates = {.fma_gflops = 140, .l2_gbs = 120, .l3_gbs = 30, .dram_gbs = 4, .barrier_us = 1.0};
+  topology.rates = fixed_rates({.fma_gflops = 140, .l2_gbs = 120, .l3_gbs = 30, .dram_gbs = 4, .barrier_us = 1.0},
+                               static_cast<int>(topology.cores.size()));
   return topology;
 }
 

@@ -14,7 +14,7 @@
 namespace colonnade {
 namespace {
 
-constexpr int kRuns = 7;
+constexpr int kRuns = 5;
 constexpr int kMostThreads = 1024;
 constexpr double kRunSeconds = 0.01;
 

@@ -35,6 +35,9 @@ std::vector<CacheLevel> complete_caches(std::vector<CacheLevel> known, std::int6
 /// Rates to expect of a core, from its tier, its caches and the number of cores beside it.
 Rates default_rates(const Topology& topology);
 
+/// Kernel speeds to expect of a core with this FMA peak and L2 bandwidth.
+std::array<std::vector<WorkRate>, kWorkKinds> default_work(double fma_gflops, double l2_gbs);
+
 /// The tier that `value` names; throws Error{invalid_argument} that names `source` and the host's tiers otherwise.
 kernels::Isa parse_tier(const std::string& value, const char* source, kernels::Isa host);
 

@@ -99,7 +99,10 @@ Rates default_rates(const Topology& topology) {
   Topology with_dram = topology;
   with_dram.rates = rates;
   rates.l3_gbs = std::min(expected_l3_gbs(with_dram), rates.l2_gbs);
+  rates.l3_total_gbs = rates.l3_gbs * cores;
+  rates.dram_total_gbs = rates.dram_gbs * cores;
   rates.barrier_us = 0.15 * (1 + std::log2(cores));
+  rates.work = default_work(rates.fma_gflops, rates.l2_gbs);
   return rates;
 }
 
@@ -123,9 +126,9 @@ kernels::Isa select_isa(const std::string& requested) {
   return host;
 }
 
-Topology detect_topology() {
+Topology detect_topology(const std::string& isa) {
   Topology topology;
-  topology.isa = select_isa("");
+  topology.isa = select_isa(isa);
   HardwareProbe probe = probe_hardware(allowed_processors());
   topology.cpu_model = probe.cpu_model.empty() ? "unknown" : probe.cpu_model;
   topology.cores = std::move(probe.cores);
@@ -138,7 +141,8 @@ Topology detect_topology() {
   topology.numa_nodes = distinct(topology.cores, &Core::numa_node);
   topology.cpu_quota = cgroup_cpu_quota("/sys/fs/cgroup", read_text("/proc/self/cgroup"));
   topology.memory_bytes = physical_memory_bytes();
-  topology.rates = default_rates(topology);
+  const std::optional<Rates> measured = read_rates(rates_path(topology), machine_key(topology));
+  topology.rates = measured ? *measured : default_rates(topology);
   return topology;
 }
 

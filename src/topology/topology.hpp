@@ -2,7 +2,9 @@
 // The machine as a value: what the planner and the runtime need to know of it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,15 +13,49 @@
 
 namespace colonnade {
 
-/// Rates one core reaches; the planner's idea of speed. GFLOP/s and GB/s of one thread, microseconds.
+/// Kinds of kernel work that have a measured speed each. A unit of the first five is a floating-point operation (of
+/// the direct form), of `copy` a byte written, of the others an element of the larger of input and output.
+enum class Work : std::uint8_t {
+  contraction,  ///< depth: terms of a sum (input channels x taps)
+  image,        ///< a contraction of few input channels; depth likewise
+  winograd,     ///< depth: harmonic mean of input and output channels
+  depthwise,    ///< depth: taps
+  pool,         ///< depth: taps
+  copy,         ///< concat, slice, pad, space and depth
+  transpose,    ///< between channels-first and channels-last, bytes likewise
+  arithmetic,   ///< operators of a few instructions
+  function,     ///< exponentials and the like
+  normalise,    ///< softmax and norms
+  reduce,
+  resize,
+};
+inline constexpr std::size_t kWorkKinds = 12;
+std::string_view name_of(Work work);
+
+/// Giga units a second that one thread reaches at a depth, its operands in L2.
+struct WorkRate {
+  double depth = 1;
+  double giga_units = 1;
+  bool operator==(const WorkRate&) const = default;
+};
+
+/// What the planner knows of the machine's speed: of one thread alone unless it says total.
 struct Rates {
   double fma_gflops = 100;
   double l2_gbs = 100;
   double l3_gbs = 50;
   double dram_gbs = 16;
+  double l3_total_gbs = 0;  ///< of all threads together; 0: threads do not slow each other down
+  double dram_total_gbs = 0;
   double barrier_us = 0.4;
-  double step_us = 0.03;  ///< fixed cost of one instruction
+  double team_us = 30;                                   ///< to wake the threads for a run
+  double step_us = 0.03;                                 ///< fixed cost of one instruction
+  std::array<std::vector<WorkRate>, kWorkKinds> work{};  ///< by kind, rising depth
+  std::string source = "defaults";                       ///< "defaults", "fixed" or the file they were read from
   bool operator==(const Rates&) const = default;
+
+  /// Seconds that `units` of work take at a depth; between measured depths the time falls with 1 / depth.
+  double seconds(Work kind, double units, double depth) const;
 };
 
 struct CacheLevel {
@@ -55,10 +91,10 @@ struct Topology {
   std::int64_t cache_bytes(int level) const;
 };
 
-/// The machine this process runs on: hwloc, affinity mask, cgroup v1 and v2 quota, ISA (COLONNADE_ISA honoured; an
-/// unknown or absent tier throws Error{invalid_argument}). Falls back to one core with common cache sizes where sysfs
-/// is missing.
-Topology detect_topology();
+/// The machine this process runs on: hwloc, affinity mask, cgroup v1 and v2 quota, the tier that select_isa(isa) gives,
+/// the rates of its rates file when there is one, else default_rates. Falls back to one core with common cache sizes
+/// where sysfs is missing.
+Topology detect_topology(const std::string& isa = {});
 
 /// The tier that Options::isa, then COLONNADE_ISA, then the host ask for.
 kernels::Isa select_isa(const std::string& requested);
@@ -74,6 +110,16 @@ Topology fixed_topology(std::string_view name);
 /// Measures fp32 FMA peak (GFLOP/s) of `threads` threads under a tier, and read bandwidth (GB/s) over a working set.
 double measure_fma_gflops(kernels::Isa isa, int threads);
 double measure_read_gbs(std::int64_t working_set_bytes, int threads);
+
+/// Where the measured rates of a machine are kept: COLONNADE_RATES, else a file in colonnade/ under XDG_CACHE_HOME or
+/// ~/.cache that is named after machine_key; empty when none of these is set.
+std::string rates_path(const Topology& topology);
+/// What measured rates hold for: CPU model, tier, processors, caches and the version of the file.
+std::string machine_key(const Topology& topology);
+/// Rates kept for `key`; nothing when the file is absent, damaged or another machine's.
+std::optional<Rates> read_rates(const std::string& path, const std::string& key);
+/// Replaces the file as a whole. Throws Error{io} when that cannot be done.
+void write_rates(const std::string& path, const std::string& key, const Rates& rates);
 
 std::string to_text(const Topology& topology);
 

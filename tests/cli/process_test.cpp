@@ -277,7 +277,27 @@ TEST(Machine, JsonAndTable) {
   const Json json = Json::parse(expect_good({"machine", "--json", "--no-measure"}).out);
   EXPECT_TRUE(json["isa"].is_string());
   EXPECT_GE(json["default_threads"].get<int>(), 1);
-  EXPECT_NE(expect_good({"machine"}).out.find("GFLOP/s"), std::string::npos);
+  EXPECT_TRUE(json["rates"].is_object());
+}
+
+TEST(Machine, KeepsWhatItMeasures) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("cache/rates.json");
+  setenv("COLONNADE_RATES", file.c_str(), 1);
+  const auto warned = [&] {
+    return expect_good({"bench", "embedded:digits", "--iterations", "2"}).out.find("colonnade machine") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(warned());
+  const std::string text = expect_good({"machine"}).out;
+  EXPECT_NE(text.find("GFLOP/s"), std::string::npos);
+  EXPECT_NE(text.find("kept in " + file), std::string::npos);
+  EXPECT_EQ(Json::parse(expect_good({"machine", "--json", "--no-measure"}).out)["rates"]["source"], file);
+  EXPECT_EQ(Json::parse(expect_good({"explain", "embedded:digits", "--json"}).out)["rates"]["source"], file);
+  EXPECT_FALSE(warned());
+  setenv("COLONNADE_RATES", folder.file("cache/rates.json/none.json").c_str(), 1);
+  EXPECT_NE(expect_good({"machine"}).out.find("not kept: "), std::string::npos);
+  unsetenv("COLONNADE_RATES");
 }
 
 class CheckEmbedded : public testing::TestWithParam<const char*> {};

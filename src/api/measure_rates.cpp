@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/measure_rates.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <thread>
+
+#include "base/aligned_buffer.hpp"
+#include "plan/plan.hpp"
+#include "program/compile.hpp"
+#include "runtime/executor.hpp"
+
+namespace colonnade {
+namespace {
+
+constexpr int kRounds = 2;
+constexpr int kPasses = 3;  // over all probes, so that a busy moment spoils none
+constexpr double kRoundSeconds = 0.002;
+constexpr double kMicro = 1e6;
+// Probes of kernels: small enough for L2, rows long enough that a call costs nothing.
+constexpr std::int64_t kRows = 12, kWidth = 48;
+
+/// One small graph. Constants are equal numbers: the time of our kernels does not depend on them.
+class Probe {
+ public:
+  Probe() { graph_.name = "probe"; }
+
+  ValueId input(Shape shape) {
+    const ValueId id = graph_.add_value("x", {DType::f32, std::move(shape)});
+    graph_.inputs.push_back(id);
+    return id;
+  }
+  ValueId constant(Shape shape) {
+    Tensor tensor(DType::f32, std::move(shape));
+    for (float& x : tensor.values<float>()) x = 0.01f;
+    return graph_.add_constant("w", std::move(tensor));
+  }
+  ValueId node(Operator op, std::vector<ValueId> inputs) {
+    Node node{std::move(op), std::move(inputs), {kAbsent}, "probe", "Probe"};
+    const ValueType type = infer_types(graph_, node).front();
+    node.outputs.front() = graph_.add_value("y", type);
+    graph_.nodes.push_back(std::move(node));
+    return graph_.nodes.back().outputs.front();
+  }
+  ValueId conv(ValueId x, std::int64_t channels, std::int64_t kernel, bool depthwise) {
+    const std::int64_t in = depthwise ? 1 : graph_.value(x).type.static_shape().back(), pad = kernel / 2;
+    Conv op{{kernel, kernel},       {1, 1}, {1, 1}, {pad, pad, pad, pad}, depthwise ? channels : 1,
+            AutoPad::explicit_pads, {}};
+    op.epilogue.activation.kind = UnaryKind::relu;
+    return node(op, {x, constant({channels, in, kernel, kernel}), constant({channels})});
+  }
+  ValueId ints(const Ints& values) { return graph_.add_ints("c", values); }
+  Graph finish(ValueId result) {
+    graph_.outputs.push_back(result);
+    return std::move(graph_);
+  }
+
+ private:
+  Graph graph_;
+};
+
+/// Fewest seconds of a run, hot.
+double seconds_of(const Graph& graph, const Topology& topology, int threads) {
+  WeightStore weights;
+  const Plan plan = make_plan(graph, topology, {.schedule = Schedule::layers, .threads = threads});
+  Executor executor(compile(graph, plan, topology.isa, weights));
+  std::vector<Tensor> inputs, outputs;
+  std::vector<const void*> sources;
+  std::vector<void*> results;
+  for (const ValueId id : graph.inputs) inputs.emplace_back(DType::f32, graph.value(id).type.static_shape());
+  for (const ValueId id : graph.outputs) outputs.emplace_back(DType::f32, graph.value(id).type.static_shape());
+  for (const Tensor& input : inputs) sources.push_back(input.data());
+  for (Tensor& output : outputs) results.push_back(output.data());
+  const auto seconds_for = [&](std::int64_t runs) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::int64_t i = 0; i < runs; ++i) executor.run(sources, results);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  std::int64_t runs = 1;
+  while (seconds_for(runs) < kRoundSeconds) runs *= 2;
+  double fewest = std::numeric_limits<double>::max();
+  for (int i = 0; i < kRounds; ++i) fewest = std::min(fewest, seconds_for(runs) / static_cast<double>(runs));
+  return fewest;
+}
+
+/// A chain of `count` operators that have next to nothing to do.
+Graph chain(int count) {
+  Probe probe;
+  ValueId x = probe.input({1, 1, 1, 16});
+  for (int i = 0; i < count; ++i) x = probe.node(Unary{UnaryKind::abs}, {x});
+  return probe.finish(x);
+}
+
+/// Seconds of a parallel region whose threads meet `barriers` times, `pause` after the one before: the fewest, as
+/// others may hold a processor.
+double team_seconds(int threads, int barriers, std::chrono::milliseconds pause) {
+  constexpr int kTeams = 8;
+  Barrier barrier(threads);
+  double fewest = std::numeric_limits<double>::max();
+  for (int team = 0; team < kTeams; ++team) {
+    std::this_thread::sleep_for(pause);
+    const auto begin = std::chrono::steady_clock::now();
+#pragma omp parallel num_threads(threads)
+    for (int i = 0; i < barriers; ++i) barrier.wait();
+    fewest = std::min(fewest, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return fewest;
+}
+
+struct WorkProbe {
+  Work work;
+  double depth;
+  Graph graph;
+  double units = 0;
+};
+
+WorkProbe conv_probe(std::int64_t in, std::int64_t out, std::int64_t kernel, Work work) {
+  Probe probe;
+  const bool depthwise = work == Work::depthwise;
+  const ValueId x = probe.input({1, kRows, kWidth, in});
+  WorkProbe result{work, 0, probe.finish(probe.conv(x, out, kernel, depthwise))};
+  result.units = flop_of(result.graph, result.graph.nodes.front());
+  result.depth = work == Work::winograd ? 2.0 * static_cast<double>(in * out) / static_cast<double>(in + out)
+                                        : static_cast<double>(kernel * kernel * (depthwise ? 1 : in));
+  return result;
+}
+
+WorkProbe node_probe(Work work, Operator op, int operands, std::vector<std::int64_t> ints = {}) {
+  Probe probe;
+  std::vector<ValueId> inputs;
+  for (int i = 0; i < operands; ++i) inputs.push_back(probe.input({1, kRows, kWidth, 32}));
+  if (!ints.empty()) inputs.push_back(probe.ints(ints));
+  const double depth = work == Work::pool ? 9 : 1;
+  const ValueId result = probe.node(std::move(op), inputs);
+  WorkProbe made{work, depth, probe.finish(result)};
+  const auto elements = [&](ValueId id) {
+    return static_cast<double>(element_count(made.graph.value(id).type.static_shape()));
+  };
+  made.units = std::max(elements(made.graph.inputs.front()), elements(made.graph.outputs.front()));
+  if (work == Work::pool) made.units = flop_of(made.graph, made.graph.nodes.front());
+  if (work == Work::copy || work == Work::transpose) made.units = elements(made.graph.outputs.front()) * sizeof(float);
+  return made;
+}
+
+std::vector<WorkProbe> work_probes() {
+  std::vector<WorkProbe> probes;
+  for (const std::int64_t in : {16, 32, 64, 160}) probes.push_back(conv_probe(in, 64, 1, Work::contraction));
+  for (const std::int64_t kernel : {3, 7}) probes.push_back(conv_probe(3, 32, kernel, Work::image));
+  for (const std::int64_t channels : {16, 32, 64}) probes.push_back(conv_probe(channels, channels, 3, Work::winograd));
+  for (const std::int64_t kernel : {3, 5, 7}) probes.push_back(conv_probe(64, 64, kernel, Work::depthwise));
+  const Ints two{2, 2}, three{3, 3}, one{1, 1}, pads{1, 1, 1, 1};
+  probes.push_back(
+      node_probe(Work::pool, Pool{PoolKind::max, three, one, one, pads, AutoPad::explicit_pads, false, false, 2}, 1));
+  probes.push_back(node_probe(Work::copy, Concat{3}, 2));
+  probes.push_back(node_probe(Work::transpose, Transpose{{0, 3, 1, 2}}, 1));
+  probes.push_back(node_probe(Work::arithmetic, Binary{BinaryKind::add}, 2));
+  probes.push_back(node_probe(Work::function, Unary{UnaryKind::silu}, 1));
+  probes.push_back(node_probe(Work::normalise, Softmax{}, 1));
+  probes.push_back(node_probe(Work::reduce, Reduce{}, 1, {2}));
+  Probe resized;
+  Resize resize;
+  resize.mode = ResizeMode::linear;
+  const ValueId small = resized.input({1, kRows, kWidth, 32});
+  const ValueId sizes = resized.ints({1, 2 * kRows, 2 * kWidth, 32});
+  WorkProbe last{Work::resize, 1, resized.finish(resized.node(resize, {small, kAbsent, kAbsent, sizes}))};
+  last.units = static_cast<double>(4 * kRows * kWidth * 32);
+  probes.push_back(std::move(last));
+  return probes;
+}
+
+}  // namespace
+
+Rates measure_rates(const Topology& topology) {
+  const int threads = topology.default_threads();
+  Rates rates = topology.rates;
+  rates.source = "measured";
+  rates.fma_gflops = measure_fma_gflops(topology.isa, 1);
+  // Half of L2; twice of it, which is L3's; twice of L3 for all threads together.
+  const std::int64_t l2 = topology.cache_bytes(2);
+  std::int64_t l3 = 0;
+  for (const CacheLevel& cache : topology.caches)
+    if (cache.level == 3) l3 = cache.bytes;
+  constexpr std::int64_t kLeastDram = std::int64_t{64} << 20, kMostDram = std::int64_t{512} << 20;
+  const std::int64_t dram = std::clamp(2 * l3, kLeastDram, kMostDram);
+  const auto ordered = [](double value, double nearer) { return std::min(value, nearer); };
+  rates.l2_gbs = measure_read_gbs(l2 / 2, 1);
+  rates.dram_gbs = ordered(measure_read_gbs(dram, 1), rates.l2_gbs);
+  rates.dram_total_gbs = threads > 1 ? measure_read_gbs(dram / threads, threads) : rates.dram_gbs;
+  rates.l3_gbs = rates.dram_gbs;
+  rates.l3_total_gbs = rates.dram_total_gbs;
+  if (l3 >= 2 * l2 * threads) {
+    const std::int64_t set = std::min(4 * l2, l3 / (2 * threads));
+    rates.l3_gbs = ordered(measure_read_gbs(set, 1), rates.l2_gbs);
+    rates.l3_total_gbs = threads > 1 ? measure_read_gbs(set, threads) : rates.l3_gbs;
+  }
+
+  constexpr int kLong = 40, kShort = 8;
+  constexpr double kLeastUs = 0.005;  // of a clock that says nothing
+  constexpr double kMostUs = 100;     // of a machine that is busy with something else
+  const double more_steps = seconds_of(chain(kLong), topology, 1) - seconds_of(chain(kShort), topology, 1);
+  rates.step_us = std::max(kLeastUs, kMicro * more_steps / (kLong - kShort));
+  if (threads > 1) {
+    constexpr std::chrono::milliseconds kAsleep(20), kAwake(0);
+    rates.team_us = std::clamp(kMicro * team_seconds(threads, 0, kAsleep), kLeastUs, kMostUs);
+    const double barriers = team_seconds(threads, 8 * kLong, kAwake) - team_seconds(threads, kLong, kAwake);
+    rates.barrier_us = std::max(kLeastUs, kMicro * barriers / (7 * kLong));
+  }
+
+  for (std::vector<WorkRate>& points : rates.work) points.clear();
+  const std::vector<WorkProbe> probes = work_probes();
+  std::vector<double> seconds(probes.size(), std::numeric_limits<double>::max());
+  for (int pass = 0; pass < kPasses; ++pass)
+    for (std::size_t i = 0; i < probes.size(); ++i)
+      seconds[i] = std::min(seconds[i], seconds_of(probes[i].graph, topology, 1));
+  for (std::size_t i = 0; i < probes.size(); ++i)
+    rates.work[static_cast<std::size_t>(probes[i].work)].push_back(
+        {probes[i].depth, 1e-9 * probes[i].units / std::max(seconds[i] - rates.step_us / kMicro, seconds[i] / 2)});
+  return rates;
+}
+
+}  // namespace colonnade

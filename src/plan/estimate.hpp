@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicted time of a segment that grows towards the graph's inputs, a node at a time, for one step and strip count.
+#pragma once
+
+#include "plan/segment.hpp"
+
+namespace colonnade {
+
+/// Arithmetic at each kernel's rate, plus for each byte what it takes longer than from L2: what the step before or
+/// after touches is as far as one node's step is large; what comes back a step later (the rows above a window, the
+/// weights) as far as all that the segment keeps; whole tensors as far as they are large. Rows that are alive are found
+/// by asking in the middle of the segment, against the flow, what a step needs: an edge an update, no walk.
+class SegmentEstimate {
+ public:
+  SegmentEstimate(const PlanContext& context, std::int64_t strips);
+
+  /// Starts anew with segments that end before position `end` of the order. 0 rows a step: all in one step.
+  void start(std::size_t end, std::int64_t rows_per_step);
+  /// Takes the node at the next lower position in. False: it cannot run in so many strips.
+  bool add();
+
+  /// Of all threads together, or of one thread alone, with what a start of the threads' work costs.
+  double microseconds(int threads) const;
+  double arithmetic_us(int threads) const;
+  /// What the memory of its whole tensors is worth: decides between segments that are about as fast.
+  double memory_price_us(int threads) const { return 1e6 * price_ / threads; }
+  /// Whether bands for so many threads are higher than their skew.
+  bool splits(int threads) const;
+  std::int64_t sink_rows() const { return sink_rows_; }
+  std::size_t begin() const { return begin_; }
+
+ private:
+  /// What is known of a node of the segment, by position.
+  struct State {
+    std::int64_t before = 0, after = 0;  ///< rows computed before and after the step in the middle
+    Interval columns;                    ///< of the strip in the middle
+    double recomputed = 1;               ///< columns computed over columns there are
+    double visits = 0;                   ///< times its kernel is called
+    std::int64_t whole_bytes = 0;        ///< read from and written to whole tensors
+    double seconds = 0;                  ///< of arithmetic
+    double near_seconds = 0;             ///< beyond L2, of what it touches in rings
+    double chunk_seconds = 0;            ///< the same, chunk by chunk
+    double priced_seconds = 0;           ///< what it adds to memory_
+    bool whole = false;
+  };
+
+  void take_rows(State& state, std::size_t node, std::int64_t& lowest);
+  bool take_columns(State& state, std::size_t node);
+  void take_traffic(State& state, std::size_t node, std::int64_t live_rows);
+  void feed_consumers(std::size_t node);
+  void price(State& state);
+  double beyond(std::int64_t bytes) const;
+
+  const PlanContext& context_;
+  const std::int64_t strips_;
+  std::int64_t rows_per_step_ = 0;
+  std::size_t end_ = 0, begin_ = 0;
+  std::int64_t sink_rows_ = 0;
+  std::int64_t images_ = 1;
+  std::vector<State> states_;
+  double compute_ = 0;     ///< seconds of one thread
+  double unbalanced_ = 0;  ///< seconds of one thread, as if the busiest thread's share was everyone's
+  double memory_ = 0;      ///< seconds beyond L2 that do not depend on what the segment keeps
+  double cold_ = 0;        ///< seconds to read the weights once
+  double far_bytes_ = 0;   ///< read a step later, by all threads
+  double price_ = 0;       ///< seconds that memory is worth
+  double visits_ = 0;
+  double skew_ = 0;  ///< how far the inputs are ahead of the sinks, as a share of all rows
+  std::int64_t resident_bytes_ = 0;
+};
+
+}  // namespace colonnade

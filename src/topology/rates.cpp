@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "topology/probe.hpp"
+
+namespace colonnade {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kFileVersion = 1;
+
+struct Field {
+  const char* name;
+  double Rates::*member;
+};
+constexpr Field kFields[] = {
+    {"fma_gflops", &Rates::fma_gflops},
+    {"l2_gbs", &Rates::l2_gbs},
+    {"l3_gbs", &Rates::l3_gbs},
+    {"dram_gbs", &Rates::dram_gbs},
+    {"l3_total_gbs", &Rates::l3_total_gbs},
+    {"dram_total_gbs", &Rates::dram_total_gbs},
+    {"barrier_us", &Rates::barrier_us},
+    {"team_us", &Rates::team_us},
+    {"step_us", &Rates::step_us},
+};
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+/// FNV-1a: the same name in every build.
+std::uint64_t hash_of(const std::string& text) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
+bool is_rate(const json& value) {
+  return value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() > 0;
+}
+
+/// False when a member is missing or no rate.
+bool parse(const json& file, Rates& rates) {
+  for (const Field& field : kFields) {
+    if (!file.contains(field.name) || !is_rate(file[field.name])) return false;
+    rates.*field.member = file[field.name].get<double>();
+  }
+  if (!file.contains("work") || !file["work"].is_object()) return false;
+  for (std::size_t kind = 0; kind < kWorkKinds; ++kind) {
+    const auto points = file["work"].find(name_of(static_cast<Work>(kind)));
+    if (points == file["work"].end() || !points->is_array() || points->empty()) return false;
+    for (const json& point : *points) {
+      if (!point.is_array() || point.size() != 2 || !is_rate(point[0]) || !is_rate(point[1])) return false;
+      const WorkRate rate{point[0].get<double>(), point[1].get<double>()};
+      if (!rates.work[kind].empty() && rates.work[kind].back().depth >= rate.depth) return false;
+      rates.work[kind].push_back(rate);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string_view name_of(Work work) {
+  constexpr std::string_view kNames[kWorkKinds] = {"contraction", "image",     "winograd",  "depthwise",
+                                                   "pool",        "copy",      "transpose", "arithmetic",
+                                                   "function",    "normalise", "reduce",    "resize"};
+  return kNames[static_cast<std::size_t>(work)];
+}
+
+double Rates::seconds(Work kind, double units, double depth) const {
+  const std::vector<WorkRate>& points = work[static_cast<std::size_t>(kind)];
+  if (points.empty()) return 0;
+  const auto above = std::find_if(points.begin(), points.end(), [&](const WorkRate& p) { return p.depth >= depth; });
+  const auto time = [](const WorkRate& point) { return 1e-9 / point.giga_units; };
+  if (above == points.end()) return units * time(points.back());
+  if (above == points.begin()) return units * time(*above) * std::max(1.0, above->depth / depth);
+  const WorkRate& below = *(above - 1);
+  const double share = (1 / below.depth - 1 / depth) / (1 / below.depth - 1 / above->depth);
+  return units * (time(below) + share * (time(*above) - time(below)));
+}
+
+std::array<std::vector<WorkRate>, kWorkKinds> default_work(double fma_gflops, double l2_gbs) {
+  const double elements = l2_gbs / 12;  // two reads and a write
+  std::array<std::vector<WorkRate>, kWorkKinds> work;
+  const auto set = [&](Work kind, std::vector<WorkRate> rates) {
+    work[static_cast<std::size_t>(kind)] = std::move(rates);
+  };
+  set(Work::contraction, {{16, 0.55 * fma_gflops}, {64, 0.8 * fma_gflops}, {576, 0.9 * fma_gflops}});
+  set(Work::image, {{27, 0.6 * fma_gflops}, {147, 0.7 * fma_gflops}});
+  set(Work::winograd,
+      {{16, 1.4 * fma_gflops}, {32, 1.9 * fma_gflops}, {64, 2.4 * fma_gflops}, {256, 2.9 * fma_gflops}});
+  set(Work::depthwise, {{9, 0.4 * fma_gflops}, {25, 0.5 * fma_gflops}, {49, 0.55 * fma_gflops}});
+  set(Work::pool, {{9, 0.2 * fma_gflops}});
+  set(Work::copy, {{1, 0.3 * l2_gbs}});
+  set(Work::transpose, {{1, 0.15 * l2_gbs}});
+  set(Work::arithmetic, {{1, 0.8 * elements}});
+  set(Work::function, {{1, fma_gflops / 60}});
+  set(Work::normalise, {{1, fma_gflops / 80}});
+  set(Work::reduce, {{1, 2 * elements}});
+  set(Work::resize, {{1, 0.4 * elements}});
+  return work;
+}
+
+std::string machine_key(const Topology& topology) {
+  std::string key = fmt::format("colonnade-rates/{}; {}; {}; {} processors", kFileVersion, topology.cpu_model,
+                                kernels::name_of(topology.isa), sysconf(_SC_NPROCESSORS_ONLN));
+  for (const CacheLevel& cache : topology.caches)
+    if (cache.level < 3) key += fmt::format("; L{} {}", cache.level, cache.bytes);
+  return key;
+}
+
+std::string rates_path(const Topology& topology) {
+  if (std::string path = environment("COLONNADE_RATES"); !path.empty()) return path;
+  std::string folder = environment("XDG_CACHE_HOME");
+  if (folder.empty()) {
+    const std::string home = environment("HOME");
+    if (home.empty()) return {};
+    folder = home + "/.cache";
+  }
+  return fmt::format("{}/colonnade/machine-{:016x}.json", folder, hash_of(machine_key(topology)));
+}
+
+std::optional<Rates> read_rates(const std::string& path, const std::string& key) {
+  if (path.empty()) return std::nullopt;
+  std::ifstream stream(path);
+  if (!stream) return std::nullopt;
+  const json file = json::parse(stream, nullptr, false);
+  if (!file.is_object() || file.value("key", json()) != key) return std::nullopt;
+  Rates rates;
+  if (!parse(file, rates)) return std::nullopt;
+  rates.source = path;
+  return rates;
+}
+
+void write_rates(const std::string& path, const std::string& key, const Rates& rates) {
+  json file = {{"key", key}};
+  for (const Field& field : kFields) file[field.name] = rates.*field.member;
+  for (std::size_t kind = 0; kind < kWorkKinds; ++kind) {
+    json& points = file["work"][std::string(name_of(static_cast<Work>(kind)))] = json::array();
+    for (const WorkRate& rate : rates.work[kind]) points.push_back({rate.depth, rate.giga_units});
+  }
+  std::error_code error;
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  if (!parent.empty()) std::filesystem::create_directories(parent, error);
+  const std::string draft = fmt::format("{}.{}", path, getpid());
+  std::ofstream stream(draft);
+  stream << file.dump(1) << '\n';
+  stream.close();
+  if (stream) std::filesystem::rename(draft, path, error);
+  if (!stream || error) {
+    std::error_code ignored;
+    std::filesystem::remove(draft, ignored);
+    fail(ErrorCode::io, "cannot write the rates file '{}'", path);
+  }
+}
+
+}  // namespace colonnade
