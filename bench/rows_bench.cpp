@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every row of the tables of the row kernels: depthwise, pool, elementwise, norm, move. GFLOP/s count multiply and add
-// as two; GB/s count each input and output byte once. Buffers are aligned to 64 bytes and touched before the first run.
+// as two, taps in the padding included; GB/s count each input and output byte once. Buffers are aligned to 64 bytes and
+// touched before the first run.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/peak.hpp"
 #include "kernels/depthwise/depthwise.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/move.hpp"
@@ -33,9 +35,6 @@ struct Floats {
 
 std::ptrdiff_t step(std::size_t stride) { return static_cast<std::ptrdiff_t>(stride); }
 
-void count_flops(benchmark::State& state, double flops) {
-  state.counters["GFLOP/s"] = benchmark::Counter(flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
-}
 void count_bytes(benchmark::State& state, double bytes) {
   state.counters["GB/s"] = benchmark::Counter(bytes * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -59,11 +58,12 @@ struct Windows {
 
 struct Image {
   std::size_t height, width, channels, kernel, stride;
+  Unary activation = Unary::relu;
   std::size_t pad() const { return kernel / 2; }
   std::size_t out(std::size_t size) const { return (size + 2 * pad() - kernel) / stride + 1; }
   std::string name() const {
     return std::to_string(height) + "x" + std::to_string(width) + "x" + std::to_string(channels) + "/k" +
-           std::to_string(kernel) + "s" + std::to_string(stride);
+           std::to_string(kernel) + "s" + std::to_string(stride) + (activation == Unary::silu ? "/silu" : "");
   }
 };
 
@@ -84,9 +84,11 @@ void run_depthwise(benchmark::State& state, const depthwise::Kernel& kernel, con
   a.in_pixel_stride = a.out_pixel_stride = a.weight_stride = step(i.channels);
   a.weights = weights.data();
   a.bias = bias.data();
-  a.epilogue.activation.kind = Unary::relu;
-  for (auto _ : state) kernel.run(a);
-  count_flops(state, 2.0 * static_cast<double>(outputs * i.kernel * i.kernel));
+  a.epilogue.activation.kind = i.activation;
+  a.epilogue.activation.b = 6;
+  bench::report_flops(state, kernel.isa, 2.0 * static_cast<double>(outputs * i.kernel * i.kernel),
+                      [&] { kernel.run(a); });
+  count_bytes(state, 4.0 * static_cast<double>(i.height * i.width * i.channels + outputs));
 }
 
 void run_pool(benchmark::State& state, const pool::Kernel& kernel, const Image& i, pool::Kind kind) {
@@ -191,9 +193,30 @@ void add(const std::string& name, const Kernel& kernel, Run run) {
 }
 
 void add_depthwise() {
-  const Image images[] = {{1, 32, 64, 3, 1},   {14, 14, 64, 3, 1},   {14, 14, 576, 3, 1}, {28, 28, 192, 3, 1},
-                          {56, 56, 144, 3, 1}, {112, 112, 32, 3, 1}, {7, 7, 960, 3, 1},   {28, 28, 192, 3, 2},
-                          {28, 28, 96, 5, 1},  {28, 28, 96, 5, 2},   {14, 14, 480, 5, 1}, {28, 28, 96, 7, 1}};
+  const Image images[] = {{1, 32, 64, 3, 1},
+                          {14, 14, 64, 3, 1},
+                          {14, 14, 576, 3, 1},
+                          {28, 28, 192, 3, 1},
+                          {56, 56, 144, 3, 1},
+                          {112, 112, 32, 3, 1},
+                          {7, 7, 960, 3, 1},
+                          {28, 28, 192, 3, 2},
+                          {28, 28, 96, 5, 1},
+                          {28, 28, 96, 5, 2},
+                          {14, 14, 480, 5, 1},
+                          {28, 28, 96, 7, 1},
+                          {56, 56, 144, 3, 2},
+                          {14, 14, 384, 3, 1},
+                          {14, 14, 672, 5, 2},
+                          {7, 7, 960, 5, 1},
+                          {56, 56, 96, 7, 1},
+                          {14, 14, 384, 7, 1},
+                          {7, 7, 768, 7, 1},
+                          {28, 28, 58, 3, 1},
+                          {14, 14, 116, 3, 1},
+                          {28, 28, 120, 5, 1},
+                          {14, 14, 480, 5, 1, Unary::silu},
+                          {56, 56, 144, 3, 2, Unary::silu}};
   for (const auto& kernel : depthwise::table()) {
     for (const Image& image : images) {
       add("depthwise/" + image.name(), kernel, [=](benchmark::State& s) { run_depthwise(s, kernel, image); });

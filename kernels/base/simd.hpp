@@ -43,6 +43,11 @@ inline Vec operator*(Vec a, Vec b) { return {_mm512_mul_ps(a.v, b.v)}; }
 inline Vec operator/(Vec a, Vec b) { return {_mm512_div_ps(a.v, b.v)}; }
 inline Vec fma(Vec a, Vec b, Vec c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }    // a * b + c
 inline Vec fnma(Vec a, Vec b, Vec c) { return {_mm512_fnmadd_ps(a.v, b.v, c.v)}; }  // c - a * b
+/// 1 / x for x in [1, 2^126], within one unit in the last place.
+inline Vec reciprocal(Vec x) {
+  const Vec guess = {_mm512_rcp14_ps(x.v)};
+  return fma(guess, fnma(x, guess, broadcast(1.0f)), guess);
+}
 // min and max return b when either operand is NaN.
 inline Vec min(Vec a, Vec b) { return {_mm512_min_ps(a.v, b.v)}; }
 inline Vec max(Vec a, Vec b) { return {_mm512_max_ps(a.v, b.v)}; }
@@ -61,6 +66,10 @@ inline Vec copy_sign(Vec magnitude, Vec sign) {
 }
 /// x * 2^n for integral n; handles overflow and gradual underflow.
 inline Vec scale2(Vec x, Vec n) { return {_mm512_scalef_ps(x.v, n.v)}; }
+/// The lowest eight bits of x as the exponent of a power of two.
+inline Vec low_bits_to_exponent(Vec x) {
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(x.v), 23))};
+}
 /// Splits positive x into mantissa in [1, 2) and exponent.
 inline Vec mantissa(Vec x) { return {_mm512_getmant_ps(x.v, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src)}; }
 inline Vec exponent(Vec x) { return {_mm512_getexp_ps(x.v)}; }
@@ -92,6 +101,7 @@ inline Vec operator*(Vec a, Vec b) { return {_mm256_mul_ps(a.v, b.v)}; }
 inline Vec operator/(Vec a, Vec b) { return {_mm256_div_ps(a.v, b.v)}; }
 inline Vec fma(Vec a, Vec b, Vec c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
 inline Vec fnma(Vec a, Vec b, Vec c) { return {_mm256_fnmadd_ps(a.v, b.v, c.v)}; }
+inline Vec reciprocal(Vec x) { return broadcast(1.0f) / x; }
 inline Vec min(Vec a, Vec b) { return {_mm256_min_ps(a.v, b.v)}; }
 inline Vec max(Vec a, Vec b) { return {_mm256_max_ps(a.v, b.v)}; }
 inline Vec sqrt(Vec a) { return {_mm256_sqrt_ps(a.v)}; }
@@ -113,6 +123,9 @@ inline Vec scale2(Vec x, Vec n) {  // two halves, so that n in [-252, 254] neith
   const __m256i whole = _mm256_cvtps_epi32(n.v);
   const __m256i half = _mm256_srai_epi32(whole, 1);
   return x * power2(half) * power2(_mm256_sub_epi32(whole, half));
+}
+inline Vec low_bits_to_exponent(Vec x) {
+  return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(x.v), 23))};
 }
 inline Vec mantissa(Vec x) {
   const __m256i bits = _mm256_and_si256(_mm256_castps_si256(x.v), _mm256_set1_epi32(0x007fffff));
@@ -166,6 +179,7 @@ inline Vec operator*(Vec a, Vec b) { return {a.v * b.v}; }
 inline Vec operator/(Vec a, Vec b) { return {a.v / b.v}; }
 inline Vec fma(Vec a, Vec b, Vec c) { return {a.v * b.v + c.v}; }
 inline Vec fnma(Vec a, Vec b, Vec c) { return {c.v - a.v * b.v}; }
+inline Vec reciprocal(Vec x) { return broadcast(1.0f) / x; }
 inline Vec select(Mask m, Vec if_set, Vec if_clear) {
   return {(Float4)((m & (Int4)if_set.v) | (~m & (Int4)if_clear.v))};
 }
@@ -199,6 +213,7 @@ inline Vec scale2(Vec x, Vec n) {
   const Int4 half = whole >> 1;
   return x * Vec{(Float4)((half + 127) << 23)} * Vec{(Float4)((whole - half + 127) << 23)};
 }
+inline Vec low_bits_to_exponent(Vec x) { return {(Float4)((Int4)x.v << 23)}; }
 inline Vec mantissa(Vec x) { return {(Float4)(((Int4)x.v & 0x007fffff) | 0x3f800000)}; }
 inline Vec exponent(Vec x) { return {__builtin_convertvector(((Int4)x.v >> 23) - 127, Float4)}; }
 inline float sum_lanes(Vec x) { return (x.v[0] + x.v[2]) + (x.v[1] + x.v[3]); }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementary functions of a Vec, within 4 units in the last place over all floats: infinities, NaN and subnormals
-// included. The functions built on an exponential keep their relative accuracy where they vanish, with two wider
-// bounds: gelu_erf is within 7 units, gelu_tanh loses 3 |u| units for an argument u = 2 sqrt(2 / pi) (x + 0.044715 x^3)
-// of its exponential.
+// included. Three have wider bounds where they vanish: sigmoid is off by up to 2^-125 and x * sigmoid(x) by 2^-118,
+// gelu_erf by 2^-22 |x|; gelu_tanh loses 3 |u| units for an argument u = 2 sqrt(2 / pi) (x + 0.044715 x^3) of its
+// exponential.
 // As simd.hpp, everything lives in an anonymous namespace and is compiled once per tier.
 #pragma once
 
@@ -109,7 +109,7 @@ inline Vec log1p_unit(Vec e) {
 inline Vec tanh(Vec x) {
   const Vec twice = abs(x) + abs(x);
   const Vec e = expm1(min(broadcast(20.0f), twice));
-  return copy_sign(e / (e + broadcast(2.0f)), x);
+  return copy_sign(e * reciprocal(e + broadcast(2.0f)), x);
 }
 
 inline Vec erf(Vec x) {
@@ -127,44 +127,38 @@ inline Vec erf(Vec x) {
   return copy_sign(select(less(z, one), near, one - scale2(rest.value, rest.n)), x);
 }
 
-inline Vec sigmoid(Vec x) {
-  const Vec one = broadcast(1.0f);
-  const Vec e = exp(zero() - abs(x));
-  return select(less(x, zero()), e, one) / (one + e);
+/// sigmoid(x) for |x| <= 87: 1 / (1 + 2^n exp(-r)) with x = r - n ln 2. The magic number rounds, and leaves the
+/// exponent's bits of 2^n in the lowest place.
+inline Vec sigmoid_inside(Vec x) {
+  const Vec magic = broadcast(12582912.0f + 127.0f);
+  const Vec shifted = fma(x, broadcast(-1.442695041f), magic);
+  const Vec n = shifted - magic;
+  const Vec r = fma(n, broadcast(-2.12194440e-4f), fma(n, broadcast(0.693359375f), x));
+  const Vec power =
+      polynomial(r, -8.289842222e-03f, 4.190027290e-02f, -1.666765641e-01f, 4.999913228e-01f, -9.999996981e-01f, 1.0f);
+  return reciprocal(fma(power, low_bits_to_exponent(shifted), broadcast(1.0f)));
 }
 
-/// x * sigmoid(u), where u has the sign of x. Exact limits: 0 at minus infinity.
-inline Vec gated(Vec x, Vec u) {
-  const Vec lowest = broadcast(-126.0f);
-  const Scaled e = scaled(reduce_exp(max(lowest, zero() - abs(u))));
-  const Vec numerator = select(less(x, zero()), scale2(max(lowest, x) * e.value, e.n), x);
-  return numerator / (broadcast(1.0f) + scale2(e.value, e.n));
+inline Vec sigmoid(Vec x) { return sigmoid_inside(min(broadcast(87.0f), max(broadcast(-87.0f), x))); }
+
+/// x * sigmoid(u), where u has the sign of x.
+inline Vec gated(Vec x, Vec u) { return max(broadcast(-87.0f), x) * sigmoid(u); }
+
+inline Vec silu(Vec x) {
+  const Vec above = max(broadcast(-87.0f), x);
+  return above * sigmoid_inside(min(broadcast(87.0f), above));
 }
 
-/// x / 2 * (1 + erf(x / sqrt 2)) = x * erfc(|x| / sqrt 2) / 2 for negative x. With t = 1 / (1 + z / 2),
-/// erfc(z) = t P(t) exp(-z^2); the square is taken in two parts, since its rounding error would be an error of the
-/// exponent. Near zero the sum does not cancel and is taken as it is.
+/// x * Phi(x), where Phi(x) - 1/2 is x times a rational function of x^2 that meets its limits at 5.4.
 inline Vec gelu_erf(Vec x) {
-  const Vec limit = broadcast(15.0f);
-  const Vec z = min(limit, abs(x));
-  const Vec magic = broadcast(49152.0f);
-  const Vec high = (z + magic) - magic;
-  const Vec low = z - high;
-  const Vec minus_half = broadcast(-0.5f);
-  const Scaled e = scaled(reduce_exp(high * high * minus_half, (z + high) * low * minus_half));
-  const Vec one = broadcast(1.0f);
-  const Vec t = one / fma(z, broadcast(0.353553391f), one);
-  const Vec p = polynomial(t, 3.649237379e-02f, -1.953299940e-01f, 3.925735056e-01f, -3.062627316e-01f,
-                           -6.112594157e-03f, 2.541971020e-02f, 5.909086019e-02f, 1.844231486e-01f, 2.453842759e-01f,
-                           2.822320461e-01f, 2.820893824e-01f);
-  const Vec half_erfc = (t * broadcast(0.5f)) * (p * e.value);
-  const Vec negative = scale2(max(zero() - limit, x) * half_erfc, e.n);
-  const Vec far = select(less(x, zero()), negative, x * (one - scale2(half_erfc, e.n)));
-  const Vec phi = fma(x,
-                      polynomial(x * x, 4.521913866e-07f, -8.947694369e-06f, 1.148409792e-04f, -1.186958863e-03f,
-                                 9.973446839e-03f, -6.649036705e-02f, 3.989422917e-01f),
-                      broadcast(0.5f));
-  return select(less(z, broadcast(1.0f)), x * phi, far);
+  const Vec above = max(broadcast(-5.4f), x);
+  const Vec z = min(broadcast(5.4f), above);
+  const Vec s = z * z;
+  const Vec p = polynomial(s, 2.338664253e-08f, 6.360017705e-06f, 1.643223144e-04f, 4.650854793e-03f, 3.337229605e-02f,
+                           3.989422454e-01f);
+  const Vec q =
+      polynomial(s, 1.216588134e-06f, 7.240034996e-05f, 1.858985005e-03f, 2.837872470e-02f, 2.503180298e-01f, 1.0f);
+  return above * fma(z * p, reciprocal(q), broadcast(0.5f));
 }
 
 inline Vec gelu_tanh(Vec x) { return gated(x, x * fma(x * x, broadcast(7.135481282e-02f), broadcast(1.595769122f))); }
@@ -177,7 +171,7 @@ inline Vec mish(Vec x) {
   const Vec clamped = max(broadcast(-126.0f), x);
   const Scaled r = scaled(reduce_exp(min(broadcast(20.0f), clamped)));
   const Vec e = scale2(r.value, r.n);
-  const Vec factor = (e + two) / fma(e, e + two, two);
+  const Vec factor = (e + two) * reciprocal(fma(e, e + two, two));
   return select(less(x, zero()), scale2(clamped * r.value, r.n) * factor, x * (e * factor));
 }
 
@@ -228,7 +222,7 @@ struct HardSwish : Plain {
 };
 struct Silu : Plain {
   using Plain::Plain;
-  Vec operator()(Vec x) const { return gated(x, x); }
+  Vec operator()(Vec x) const { return silu(x); }
 };
 struct Tanh : Plain {
   using Plain::Plain;
@@ -356,6 +350,27 @@ inline Vec call_first(const F& f, Vec x, const float* slope, std::size_t n) {
     return f(x, load_first(slope, n));
   else
     return f(x);
+}
+
+/// out[i] = f(in[i]) for as many whole vectors as `count` floats hold; slope as for call. Four at a time, since most
+/// functions are one long chain of operations. `in` may be `out`.
+template <class F>
+inline void map_vectors(const F& f, const float* in, float* out, std::size_t count, const float* slope) {
+  constexpr std::size_t kStep = Vec::kLanes;
+  std::size_t i = 0;
+  for (; i + 4 * kStep <= count; i += 4 * kStep) {
+    const float* const s = F::kSlope ? slope + i : nullptr;
+    const Vec y0 = call(f, load(in + i), s);
+    const Vec y1 = call(f, load(in + i + kStep), F::kSlope ? s + kStep : nullptr);
+    const Vec y2 = call(f, load(in + i + 2 * kStep), F::kSlope ? s + 2 * kStep : nullptr);
+    const Vec y3 = call(f, load(in + i + 3 * kStep), F::kSlope ? s + 3 * kStep : nullptr);
+    store(out + i, y0);
+    store(out + i + kStep, y1);
+    store(out + i + 2 * kStep, y2);
+    store(out + i + 3 * kStep, y3);
+  }
+#pragma GCC unroll 1
+  for (; i + kStep <= count; i += kStep) store(out + i, call(f, load(in + i), F::kSlope ? slope + i : nullptr));
 }
 
 /// op of one vector, not inlined: one copy of all functions a file. slope: kLanes slopes, read by prelu only.

@@ -56,26 +56,38 @@ inline const float* residual_row(const Args& a, std::size_t row) {
   }
 }
 
-/// Bounds of the sums when no more than a clip is left to do: identity and relu are clips too.
-struct Plain {
+/// The part of the epilogue that a tile does to its sums: identity, relu and clip are clips of these bounds, other
+/// activations follow in finish_tile.
+struct Bounds {
   bool enough;
   float low;
   float high;
 };
 
-inline Plain plain_epilogue(const Args& a, std::size_t row) {
-  const Unary kind = a.epilogue.activation.kind;
+inline Bounds bounds_of(const UnaryOp& op) {
   const float inf = __builtin_inff();
-  const bool clip = kind == Unary::clip, relu = kind == Unary::relu;
-  const bool enough = residual_row(a, row) == nullptr && (clip || relu || kind == Unary::identity);
-  return {enough, clip ? a.epilogue.activation.a : relu ? 0.0f : -inf, clip ? a.epilogue.activation.b : inf};
+  switch (op.kind) {
+    case Unary::identity: return {true, -inf, inf};
+    case Unary::relu: return {true, 0, inf};
+    case Unary::clip: return {true, op.a, op.b};
+    default: return {false, -inf, inf};
+  }
+}
+
+/// The activation of `pixels` pixels of whole vectors of channels, in place, while they are in the first-level cache.
+[[gnu::noinline]] inline void finish_tile(const UnaryOp& op, float* out, std::ptrdiff_t stride, int pixels,
+                                          std::size_t begin, std::size_t end) {
+  with_unary(op, [&](const auto& function) {
+    const float* slope = op.slope ? op.slope + begin : nullptr;
+    for (int t = 0; t < pixels; ++t, out += stride) map_vectors(function, out + begin, out + begin, end - begin, slope);
+  });
 }
 
 template <int T>
 COLONNADE_TILE inline __attribute__((always_inline)) void store_tile(const Vec* sums, float* out, std::ptrdiff_t stride,
-                                                                     const Plain& plain) {
-  const Vec low = broadcast(plain.low);
-  const Vec high = broadcast(plain.high);
+                                                                     const Bounds& bounds) {
+  const Vec low = broadcast(bounds.low);
+  const Vec high = broadcast(bounds.high);
 #pragma GCC unroll 8
   for (int t = 0; t < T; ++t) store(out + t * stride, min(high, max(low, sums[t])));
 }
@@ -159,7 +171,7 @@ COLONNADE_TILE void tile(const Args& a, const Place& at) {
   }
   const float* const weights = a.weights;
   const float* const bias = a.bias;
-  const Plain plain = plain_epilogue(a, at.row);
+  const Bounds bounds = bounds_of(a.epilogue.activation);
   const auto row_at = [&](int y, std::size_t c) { return Checked && rows[y] == nullptr ? nullptr : rows[y] + c; };
   for (std::size_t c = at.begin; c < at.end; c += Vec::kLanes) {
     Vec sums[R][T];
@@ -188,13 +200,10 @@ COLONNADE_TILE void tile(const Args& a, const Place& at) {
                                              columns);
     }
 #pragma GCC unroll 2
-    for (int r = 0; r < R; ++r) {
-      if (plain.enough)
-        store_tile<T>(sums[r], out[r] + c, out_stride, plain);
-      else
-        store_any<T>(a, at, at.row + static_cast<std::size_t>(r), c, sums[r], Vec::kLanes);
-    }
+    for (int r = 0; r < R; ++r) store_tile<T>(sums[r], out[r] + c, out_stride, bounds);
   }
+  if (bounds.enough) return;
+  for (int r = 0; r < R; ++r) finish_tile(a.epilogue.activation, out[r], out_stride, T, at.begin, at.end);
 }
 
 template <bool Tail>
@@ -295,7 +304,7 @@ inline Loops loops_of_size(std::size_t stride) {
 }
 
 inline Loops loops_for(const Args& a) {
-  if (a.dilation_w != 1 || a.kernel_h != a.kernel_w) return {run_any<false>, nullptr};
+  if (a.residual_rows != nullptr || a.dilation_w != 1 || a.kernel_h != a.kernel_w) return {run_any<false>, nullptr};
   switch (a.kernel_w) {
     case 3: return loops_of_size<3>(a.stride_w);
     case 5: return loops_of_size<5>(a.stride_w);
@@ -316,8 +325,7 @@ inline bool shares_rows(const Args& a, std::size_t row) {
 
 /// A 1x1 window that stays inside the image and needs no more than a clip behind it.
 inline bool only_scales(const Args& a) {
-  const Unary kind = a.epilogue.activation.kind;
-  if (kind != Unary::identity && kind != Unary::relu && kind != Unary::clip) return false;
+  if (!bounds_of(a.epilogue.activation).enough) return false;
   if (a.kernel_h != 1 || a.kernel_w != 1 || a.stride_w != 1 || a.pad_left != 0 || a.width_out > a.width_in)
     return false;
   for (std::size_t row = 0; row < a.rows; ++row) {
@@ -329,10 +337,9 @@ inline bool only_scales(const Args& a) {
 /// Whole vectors of channels, pixel after pixel: bound by memory, so in its order.
 template <bool Residual>
 COLONNADE_TILE void run_scale(const Args& a, std::size_t row, std::size_t whole) {
-  const Unary kind = a.epilogue.activation.kind;
-  const float inf = __builtin_inff();
-  const Vec low = broadcast(kind == Unary::clip ? a.epilogue.activation.a : kind == Unary::relu ? 0.0f : -inf);
-  const Vec high = broadcast(kind == Unary::clip ? a.epilogue.activation.b : inf);
+  const Bounds bounds = bounds_of(a.epilogue.activation);
+  const Vec low = broadcast(bounds.low);
+  const Vec high = broadcast(bounds.high);
   const bool after = a.epilogue.residual_after;
   const float* in = a.in_rows[row];
   const float* residual = residual_row(a, row);
@@ -363,6 +370,8 @@ inline void run_generic(const Args& a) noexcept {
     }
     return;
   }
+  // The last channels run as a vector that overlaps the one before. Not with a residual: it may be the output.
+  const bool overlap = whole > 0 && whole < a.channels && a.residual_rows == nullptr;
   for (std::size_t row = 0; row < a.rows;) {
     const bool pair = loops.two != nullptr && shares_rows(a, row);
     const RowsFn run = pair ? loops.two : loops.one;
@@ -370,7 +379,10 @@ inline void run_generic(const Args& a) noexcept {
       run(a, {row, 0, c, c + kChannelBlock < whole ? c + kChannelBlock : whole});
     }
     const std::size_t rows = pair ? 2 : 1;
-    for (std::size_t r = row; r < row + rows && whole < a.channels; ++r) run_any<true>(a, {r, 0, whole, a.channels});
+    if (overlap) run(a, {row, 0, a.channels - Vec::kLanes, a.channels});
+    for (std::size_t r = row; r < row + rows && whole < a.channels && !overlap; ++r) {
+      run_any<true>(a, {r, 0, whole, a.channels});
+    }
     row += rows;
   }
 }

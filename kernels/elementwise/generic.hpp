@@ -17,9 +17,8 @@ inline void unary_pixels(const UnaryArgs& a, const F& f) {
   const float* slope = a.op.slope;
   const std::size_t channels = a.channels;
   for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride) {
-    std::size_t c = 0;
-#pragma GCC unroll 2
-    for (; c + kLanes <= channels; c += kLanes) store(out + c, call(f, load(in + c), F::kSlope ? slope + c : nullptr));
+    map_vectors(f, in, out, channels, slope);
+    const std::size_t c = channels / kLanes * kLanes;
     if (c == channels) continue;
     const std::size_t n = channels - c;
     store_first(out + c, call_first(f, load_first(in + c, n), F::kSlope ? slope + c : nullptr, n), n);

@@ -14,7 +14,7 @@ namespace {
 /// Each of `taps_h` input rows (null: skipped) contributes `row_floats` products a pixel, read from `input_offset` on
 /// in pieces of `piece_floats` with `piece_gap` floats between them. The first `skip_first` of them leave out the
 /// tile's first pixel, the last `skip_last` its last one. `weights` points to the first of them in the tile's first
-/// panel.
+/// panel; `next_weights` floats on lie those of a panel that is read later.
 struct Tile {
   const float* const* input_rows;
   std::size_t taps_h;
@@ -28,6 +28,7 @@ struct Tile {
   const float* weights;
   std::size_t weights_row;
   std::size_t panel_stride;
+  std::ptrdiff_t next_weights;
   const float* bias;
   const float* residual;
   float* out;
@@ -65,23 +66,30 @@ inline const float* slope_at(const UnaryOp& op, std::size_t channel) {
 
 /// Residual and activation of one tile from its sums in scratch, `tile.lanes` of `width` floats a pixel.
 [[gnu::noinline]] inline void finish_scratch(const Tile& tile, std::size_t rows, std::size_t width) {
-  const float* sums = tile.scratch;
-  const std::size_t lanes = tile.lanes;
-  const bool after = tile.epilogue->residual_after;
-  with_unary(tile.epilogue->activation, [&](const auto& function) {
+  const UnaryOp& op = tile.epilogue->activation;
+  const std::size_t whole = tile.lanes / Vec::kLanes * Vec::kLanes;
+  const std::size_t rest = tile.lanes - whole;
+  const bool before = tile.residual != nullptr && !tile.epilogue->residual_after;
+  const bool after = tile.residual != nullptr && tile.epilogue->residual_after;
+  with_unary(op, [&](const auto& function) {
     for (std::size_t r = 0; r < rows; ++r) {
-      float* out = tile.out + static_cast<std::ptrdiff_t>(r) * tile.out_stride;
+      const float* sums = tile.scratch + r * width;
       const float* residual =
-          tile.residual == nullptr ? nullptr : tile.residual + static_cast<std::ptrdiff_t>(r) * tile.residual_stride;
-      for (std::size_t i = 0; i < lanes; i += Vec::kLanes) {
-        Vec x = load(sums + r * width + i);
-        const Vec add = residual == nullptr ? zero() : load_some(residual, i, lanes);
-        if (residual != nullptr && !after) x = x + add;
-        const float* slope = slope_at(tile.epilogue->activation, i);
-        x = lanes - i >= Vec::kLanes ? call(function, x, slope) : call_first(function, x, slope, lanes - i);
-        if (residual != nullptr && after) x = x + add;
-        store_some(out, x, i, lanes);
+          tile.residual + static_cast<std::ptrdiff_t>(r) * (before || after ? tile.residual_stride : 0);
+      float* out = tile.out + static_cast<std::ptrdiff_t>(r) * tile.out_stride;
+      for (std::size_t i = 0; i < whole; i += Vec::kLanes) {
+        Vec x = load(sums + i);
+        if (before) x = x + load(residual + i);
+        x = call(function, x, slope_at(op, i));
+        if (after) x = x + load(residual + i);
+        store(out + i, x);
       }
+      if (rest == 0) continue;
+      Vec x = load(sums + whole);
+      if (before) x = x + load_first(residual + whole, rest);
+      x = call_first(function, x, slope_at(op, whole), rest);
+      if (after) x = x + load_first(residual + whole, rest);
+      store_first(out + whole, x, rest);
     }
   });
 }
@@ -218,8 +226,10 @@ struct ConvTile {
     Sums<R, V> sums;
     start(sums, tile);
     if (is_product(tile)) {
-      multiply<0, R>(sums, tile.input_rows[0] + tile.input_offset, tile.input_stride, tile.weights, tile.panel_stride,
-                     tile.row_floats);
+      const float* input = tile.input_rows[0] + tile.input_offset;
+      const bool follow = tile.input_stride == static_cast<std::ptrdiff_t>(tile.row_floats);
+      multiply<0, R, true>(sums, input, tile.input_stride, tile.weights, tile.panel_stride, tile.row_floats,
+                           {follow ? input + R * tile.row_floats : input, tile.next_weights});
     } else {
       multiply_taps(sums, tile);
     }

@@ -32,7 +32,9 @@ void pack(const float* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride,
 /// out_rows[row] and residual_rows[row] (null: no residual) are the rows written and added.
 /// `accumulate`: sums start from the values in out_rows instead of the bias (the second and later channel chunks).
 /// Output may equal residual element for element; otherwise nothing may overlap. No alignment is required; nothing is
-/// read or written outside the rows given. Groups: call once a group with offset pointers.
+/// read or written outside the rows given.
+/// Group g of `groups` reads channels_in channels of each pixel from g * channels_in on and makes channels_out ones
+/// from g * channels_out on; weights of the groups follow each other, packed_floats(k, channels_out) apart.
 struct ConvArgs {
   std::size_t rows = 1;
   const float* const* in_rows = nullptr;
@@ -45,16 +47,17 @@ struct ConvArgs {
   std::size_t stride_w = 1;
   std::size_t dilation_w = 1;
   std::size_t pad_left = 0;
-  std::size_t channels_in = 0;
-  std::size_t channels_out = 0;
+  std::size_t channels_in = 0;   ///< of one group
+  std::size_t channels_out = 0;  ///< of one group
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;
   std::ptrdiff_t residual_pixel_stride = 0;
   const float* weights = nullptr;  ///< packed by pack(), k = (ky * kernel_w + kx) * channels_in + channel
   std::size_t panel_stride = 0;    ///< floats from one panel of weights to the next
-  const float* bias = nullptr;     ///< channels_out values, or null for zero
+  const float* bias = nullptr;     ///< groups * channels_out values, or null for zero
   bool accumulate = false;
   Epilogue epilogue;
+  std::size_t groups = 1;
 };
 
 using ConvFn = void (*)(const ConvArgs&) noexcept;

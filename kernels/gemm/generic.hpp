@@ -11,8 +11,9 @@ namespace {
 
 static_assert(kPanel == kPanelFloats);
 
-/// Weights of one block of panels, in floats, that should leave room in a second-level cache of 1 MiB.
-inline constexpr std::size_t kBlockFloats = 768 * 1024 / sizeof(float);
+/// Floats of a second-level cache of 1 MiB, and the weights of one block of panels that leave room in it.
+inline constexpr std::size_t kCacheFloats = 1024 * 1024 / sizeof(float);
+inline constexpr std::size_t kBlockFloats = kCacheFloats / 4 * 3;
 
 /// Pixels [x, x + pixels) of an output row that read the taps [begin, end), except that the first pixel starts at tap
 /// first_begin and the last one ends at tap last_end.
@@ -108,8 +109,19 @@ inline std::size_t find_runs(const ConvArgs& a, std::size_t x, Runs& runs) {
   return x;
 }
 
+/// Panels that a tile covers: their place among the channels, and those that they read.
+struct Block {
+  const ConvTile::Fn* tiles;
+  std::size_t most_rows;
+  std::size_t panels;
+  std::size_t panels_after;
+  std::size_t input_channel;
+  std::size_t first_channel;
+  const float* weights;
+};
+
 /// The taps of pixels [x, x + rows) of a run, as a walk of the tile.
-inline void set_walk(const ConvArgs& a, const Run& run, std::size_t x, std::size_t rows, const float* weights,
+inline void set_walk(const ConvArgs& a, const Run& run, std::size_t x, std::size_t rows, const Block& block,
                      Tile& tile) {
   const bool has_first = x == run.x;
   const bool has_last = x + rows == run.x + run.pixels;
@@ -120,33 +132,36 @@ inline void set_walk(const ConvArgs& a, const Run& run, std::size_t x, std::size
   tile.row_floats = (end - begin) * a.channels_in;
   tile.skip_first = rows > 1 && has_first ? (run.first_begin - begin) * a.channels_in : 0;
   tile.skip_last = rows > 1 && has_last ? (end - run.last_end) * a.channels_in : 0;
-  tile.weights = weights + begin * a.channels_in * kPanel;
+  tile.weights = block.weights + begin * a.channels_in * kPanel;
   const auto pixel =
       static_cast<std::ptrdiff_t>(x * a.stride_w + begin * a.dilation_w) - static_cast<std::ptrdiff_t>(a.pad_left);
-  tile.input_offset = pixel * a.in_pixel_stride;
+  tile.input_offset = pixel * a.in_pixel_stride + static_cast<std::ptrdiff_t>(block.input_channel);
 }
 
-struct Block {
-  const ConvTile::Fn* tiles;
-  std::size_t most_rows;
-  std::size_t first_channel;
-  const float* weights;
-};
+/// The panel, counted from the block's first, whose weights tile number `tile` of a block fetches: the first tiles
+/// those of the next block, one each, so that they arrive while the block multiplies; the others none that is not
+/// there.
+inline std::size_t next_panel(const ConvArgs& a, const Block& block, std::size_t tile) {
+  if (2 * block.panels * a.panel_stride > kCacheFloats) return 0;
+  return tile < block.panels && tile < block.panels_after ? block.panels + tile : 0;
+}
 
-inline void conv_run(const ConvArgs& a, const Block& block, const Run& run, std::size_t row, Tile& tile) {
+inline void conv_run(const ConvArgs& a, const Block& block, const Run& run, std::size_t row, Tile& tile,
+                     std::size_t& tiles_run) {
   const std::size_t tiles = ceil_div(run.pixels, block.most_rows);
   const std::size_t even = run.pixels / tiles;
   const std::size_t larger = run.pixels - even * tiles;
   std::size_t x = run.x;
   for (std::size_t i = 0; i < tiles; ++i) {
     const std::size_t rows = even + (i < larger ? 1 : 0);
-    set_walk(a, run, x, rows, block.weights, tile);
+    set_walk(a, run, x, rows, block, tile);
     const auto pixel = static_cast<std::ptrdiff_t>(x);
     const auto channel = static_cast<std::ptrdiff_t>(block.first_channel);
     tile.out = a.out_rows[row] + (pixel * a.out_pixel_stride + channel);
     if (a.residual_rows != nullptr) {
       tile.residual = a.residual_rows[row] + (pixel * a.residual_pixel_stride + channel);
     }
+    tile.next_weights = static_cast<std::ptrdiff_t>(next_panel(a, block, tiles_run++) * a.panel_stride);
     block.tiles[rows - 1](tile);
     x += rows;
   }
@@ -178,21 +193,28 @@ inline void conv_rows(const ConvArgs& a, const Runs& runs, const Block& block, s
   tile.scratch = scratch;
   tile.lanes = lanes;
   tile.bias = a.bias == nullptr ? nullptr : a.bias + block.first_channel;
+  std::size_t tiles_run = 0;
   for (std::size_t row = 0; row < a.rows; ++row) {
     tile.input_rows = a.in_rows + row * a.kernel_h;
-    for (std::size_t i = 0; i < runs.count; ++i) conv_run(a, block, runs.of[i], row, tile);
+    for (std::size_t i = 0; i < runs.count; ++i) conv_run(a, block, runs.of[i], row, tile, tiles_run);
   }
 }
 
-/// Panels of the next block, of those left.
+/// Panels of the next block, of those left: such that a panel costs fewest loads. A step of a tile loads a vector of
+/// weights a panel and a value a pixel, which all its panels share.
 inline std::size_t block_panels(const ConvArgs& a, std::size_t left) {
   if (a.width_out <= kWideRows && left >= kWidePanels) return kWidePanels;
   const std::size_t panel_floats = a.kernel_h * a.kernel_w * a.channels_in * kPanel;
-  const std::size_t most = kTilePanels > 2 && panel_floats * kTilePanels > kBlockFloats ? 2 : kTilePanels;
-  return ceil_div(left, ceil_div(left, most));
+  std::size_t best = 1;
+  for (std::size_t panels = 2; panels <= kTilePanels && panels <= left; ++panels) {
+    if (panels > 2 && panel_floats * panels > kBlockFloats) break;
+    const auto loads = [&](std::size_t n) { return a.width_out + ceil_div(a.width_out, kTileRows[n - 1]) * n; };
+    if (loads(panels) * best <= loads(best) * panels) best = panels;
+  }
+  return ceil_div(left, ceil_div(left, best));
 }
 
-inline void conv_window(const ConvArgs& a, const Runs& runs) {
+inline void conv_group(const ConvArgs& a, const Runs& runs, std::size_t group, const float* weights) {
   const std::size_t panels = ceil_div(a.channels_out, kPanel);
   for (std::size_t panel = 0; panel < panels;) {
     const std::size_t taken = block_panels(a, panels - panel);
@@ -201,18 +223,24 @@ inline void conv_window(const ConvArgs& a, const Runs& runs) {
     const std::size_t lanes = a.channels_out - first < taken * kPanel ? a.channels_out - first : taken * kPanel;
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(a.stride_w) * a.in_pixel_stride;
     const Block block{wide ? kWideTiles.of : kTiles.of[taken - 1].of,
-                      wide ? kWideRows : most_rows(kTileRows[taken - 1], stride), first,
-                      a.weights + panel * a.panel_stride};
+                      wide ? kWideRows : most_rows(kTileRows[taken - 1], stride),
+                      taken,
+                      panels - panel - taken,
+                      group * a.channels_in,
+                      group * a.channels_out + first,
+                      weights + panel * a.panel_stride};
     conv_rows(a, runs, block, lanes);
     panel += taken;
   }
 }
 
 inline void conv(const ConvArgs& a) {
+  const std::size_t group_floats = packed_floats(a.kernel_h * a.kernel_w * a.channels_in, a.channels_out);
   Runs runs;
   for (std::size_t x = 0; x < a.width_out;) {
     x = find_runs(a, x, runs);
-    conv_window(a, runs);
+    const float* weights = a.weights;
+    for (std::size_t group = 0; group < a.groups; ++group, weights += group_floats) conv_group(a, runs, group, weights);
   }
 }
 

@@ -130,17 +130,38 @@ template <std::size_t First, std::size_t Last, std::size_t R, std::size_t V>
   }
 }
 
+/// What a tile brings into the caches while it multiplies: R * count floats from `pixels` on, since pixels that are
+/// read in step escape the hardware's prefetcher, and as many weights as it reads of one panel, `weights` floats on.
+struct Ahead {
+  const float* pixels;
+  std::ptrdiff_t weights;
+};
+
+/// Taller tiles have no register left for the address of the weights.
+inline constexpr std::size_t kAddressedRows = 6;
+
+template <std::size_t R>
+[[gnu::always_inline]] inline void prefetch(const Ahead& ahead, std::size_t step, const float* weights) {
+  const float* pixels = ahead.pixels + step * R;
+  __builtin_prefetch(pixels);
+  if constexpr (R > 16) __builtin_prefetch(pixels + R / 2);
+  if constexpr (R <= kAddressedRows) __builtin_prefetch(weights + ahead.weights, 0, 2);
+}
+
 /// Adds `count` products to the pixels in [First, Last).
-template <std::size_t First, std::size_t Last, std::size_t R, std::size_t V>
+template <std::size_t First, std::size_t Last, bool kAhead = false, std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void multiply(Sums<R, V>& sums, const float* input, std::ptrdiff_t stride,
-                                            const float* weights, std::size_t panel_stride, std::size_t count) {
+                                            const float* weights, std::size_t panel_stride, std::size_t count,
+                                            Ahead ahead = {}) {
   constexpr std::size_t kUnroll = V == 1 ? kNarrowUnroll : 1;
   Pixels<R> pixels(input, stride);
   for (; count >= kUnroll; count -= kUnroll) {
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < kUnroll; ++i) {
+      if constexpr (kAhead) prefetch<R>(ahead, i, weights + i * kPanelFloats);
       multiply_step<First, Last>(sums, pixels, i, weights + i * kPanelFloats, panel_stride);
     }
+    if constexpr (kAhead) ahead.pixels += kUnroll * R;
     weights += kUnroll * kPanelFloats;
     pixels.advance(kUnroll);
   }

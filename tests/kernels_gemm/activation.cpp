@@ -50,6 +50,7 @@ double activation_tolerance(const UnaryOp& op, double x) {
   const double relative = 0x1p-20 * std::fabs(activate(op, x, 0));
   switch (op.kind) {
     case Unary::prelu: return 0x1p-23 * std::fabs(x);
+    case Unary::gelu_erf: return relative + 0x1p-22 * std::fabs(x);
     case Unary::hard_sigmoid:
     case Unary::hard_swish:
     case Unary::affine: return relative + 0x1p-22 * (std::fabs(x) + 1);

@@ -150,7 +150,7 @@ TEST(ConvSplit, AccumulatedInputChannels) {
   });
 }
 
-TEST(ConvSplit, GroupsByOffsetPointers) {
+TEST(ConvSplit, GroupsTogetherAndByOffsetPointers) {
   for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
     const ConvSizes group{.height_in = 2,
                           .width_in = 12,
@@ -181,6 +181,22 @@ TEST(ConvSplit, GroupsByOffsetPointers) {
         ASSERT_EQ(out[1][g * 20 + i], expected[1][i]) << kernel.name << " group " << g;
       }
     }
+    const auto twice = [](const GuardedFloats& x) {
+      std::vector<float> both(x.data(), x.data() + x.size());
+      both.insert(both.end(), x.data(), x.data() + x.size());
+      return both;
+    };
+    const std::vector<float> weights = twice(c.packed), bias = twice(c.bias);
+    Rows together = make_rows(group.height_out(), group.width_out(), 40, 40, 65);
+    ConvArgs args = c.args(together);
+    for (const float*& row : c.in_table) {
+      if (row != nullptr) row = (row == c.in[0].data() ? in[0] : in[1]).data();
+    }
+    args.groups = 2;
+    args.weights = weights.data();
+    args.bias = bias.data();
+    kernel.run(args);
+    ASSERT_NO_FATAL_FAILURE(expect_same_bits(out, together, kernel.name));
   });
 }
 

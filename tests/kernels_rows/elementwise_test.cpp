@@ -64,8 +64,8 @@ Tolerance tolerance(const UnaryOp& op, double x) {
     case Unary::hard_sigmoid:
     case Unary::affine: return {1, 2 * rounding * (std::fabs(op.a * x) + std::fabs(op.b))};
     case Unary::hard_swish: return {2, std::fabs(x) < 4 ? 2 * rounding * std::fabs(x) : 0};
-    case Unary::sigmoid:
-    case Unary::silu:
+    case Unary::sigmoid: return {4, 0x1p-125};
+    case Unary::silu: return {4, 0x1p-118};
     case Unary::tanh:
     case Unary::elu:
     case Unary::selu:
@@ -74,8 +74,9 @@ Tolerance tolerance(const UnaryOp& op, double x) {
     case Unary::exp:
     case Unary::log:
     case Unary::erf: return {4};
-    case Unary::gelu_erf: return {7};
-    case Unary::gelu_tanh: return {4 + std::min(300.0, 3 * std::fabs(kTwoSqrtTwoOverPi * (x + 0.044715 * x * x * x)))};
+    case Unary::gelu_erf: return {4, 0x1p-22 * std::min(8.0, std::fabs(x))};
+    case Unary::gelu_tanh:
+      return {4 + std::min(300.0, 3 * std::fabs(kTwoSqrtTwoOverPi * (x + 0.044715 * x * x * x))), 0x1p-118};
     case Unary::softsign: return {2};
     default: return {0.501};
   }

@@ -117,7 +117,7 @@ class ConvOp final : public RowOp {
     args.in_rows = in_rows;
     args.out_rows = const_cast<float**>(out_rows);
     args.residual_rows = residual ? residual_rows : nullptr;
-    run_groups(args, rows, in_rows, out_rows, residual_rows);
+    kernel_.run(args);
   }
 
   std::size_t pointer_count(std::int64_t rows) const override {
@@ -146,6 +146,7 @@ class ConvOp final : public RowOp {
     args.kernel_w = static_cast<std::size_t>(window_.kernel_w);
     args.stride_w = static_cast<std::size_t>(window_.stride_w);
     args.dilation_w = static_cast<std::size_t>(window_.dilation_w);
+    args.groups = static_cast<std::size_t>(groups_);
     args.channels_in = static_cast<std::size_t>(in_shape_.channels / groups_);
     args.channels_out = static_cast<std::size_t>(out_shape_.channels / groups_);
     args.in_pixel_stride = step.views[in_].pixel_stride;
@@ -172,21 +173,6 @@ class ConvOp final : public RowOp {
     args.channels_in = static_cast<std::size_t>(size);
     args.accumulate = chunk > 0;
     if (!chunks_.is_last(chunk)) args.epilogue = {};
-  }
-
-  void run_groups(ConvArgs& args, std::int64_t rows, const float** in_rows, const float** out_rows,
-                  const float** residual_rows) const {
-    for (std::int64_t g = 0; g < groups_; ++g) {
-      kernel_.run(args);
-      if (g + 1 == groups_) return;
-      for (std::int64_t r = 0; r < rows * window_.kernel_h; ++r)
-        if (in_rows[r]) in_rows[r] += args.channels_in;
-      for (std::int64_t r = 0; r < rows; ++r) out_rows[r] += args.channels_out;
-      for (std::int64_t r = 0; args.residual_rows && r < rows; ++r) residual_rows[r] += args.channels_out;
-      args.weights += kernels::gemm::packed_floats(args.kernel_h * args.kernel_w * args.channels_in, args.channels_out);
-      if (args.bias) args.bias += args.channels_out;
-      if (args.epilogue.activation.slope) args.epilogue.activation.slope += args.channels_out;
-    }
   }
 
   /// A matrix product: rows that follow each other in memory run as one wide row.

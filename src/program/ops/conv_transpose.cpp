@@ -91,10 +91,10 @@ class ConvTransposeOp final : public RowOp {
       const Phase rows = phase_of(py, kernel_h_, stride_h_, pad_top_);
       for (std::int64_t px = 0; px < stride_w_; ++px) {
         const Phase columns = phase_of(px, kernel_w_, stride_w_, pad_left_);
-        const std::size_t floats =
-            kernels::gemm::packed_floats(static_cast<std::size_t>(rows.taps * columns.taps * channels_in()),
-                                         static_cast<std::size_t>(channels_out()));
-        for (std::int64_t g = 0; g < groups_; ++g, weights += floats) run_phase(step, rows, columns, g, weights);
+        run_phase(step, rows, columns, weights);
+        weights += static_cast<std::size_t>(groups_) *
+                   kernels::gemm::packed_floats(static_cast<std::size_t>(rows.taps * columns.taps * channels_in()),
+                                                static_cast<std::size_t>(channels_out()));
       }
     }
   }
@@ -108,8 +108,7 @@ class ConvTransposeOp final : public RowOp {
   std::int64_t channels_in() const { return in_shape_.channels / groups_; }
   std::int64_t channels_out() const { return out_shape_.channels / groups_; }
 
-  void run_phase(const StepContext& step, const Phase& rows, const Phase& columns, std::int64_t group,
-                 const float* weights) const {
+  void run_phase(const StepContext& step, const Phase& rows, const Phase& columns, const float* weights) const {
     const bool empty = rows.taps == 0 || columns.taps == 0;
     const std::int64_t taps_y = empty ? 1 : rows.taps, skipped = empty ? 0 : std::max<std::int64_t>(0, columns.shift);
     const Rows in(step, in_, 0), out(step, out_, 0), residual(step, residual_, 0);
@@ -126,11 +125,10 @@ class ConvTransposeOp final : public RowOp {
       for (std::int64_t t = 0; t < taps_y; ++t) {
         const std::int64_t y = (r - rows.first) / stride_h_ + rows.shift + t;
         const bool outside = empty || y < 0 || y >= in_shape_.rows;
-        in_rows[count * taps_y + t] = outside ? nullptr : in(y) + group * channels_in() + skipped * in.pixel_stride();
+        in_rows[count * taps_y + t] = outside ? nullptr : in(y) + skipped * in.pixel_stride();
       }
-      const std::int64_t first_channel = group * channels_out();
-      out_rows[count] = out(r) + columns.first * out.pixel_stride() + first_channel;
-      if (residual) residual_rows[count] = residual(r) + columns.first * residual.pixel_stride() + first_channel;
+      out_rows[count] = out(r) + columns.first * out.pixel_stride();
+      if (residual) residual_rows[count] = residual(r) + columns.first * residual.pixel_stride();
     }
     if (count == 0 || columns.first >= out_shape_.width || skipped > in_shape_.width) return;
     kernels::gemm::ConvArgs args;
@@ -143,6 +141,7 @@ class ConvTransposeOp final : public RowOp {
     args.kernel_h = static_cast<std::size_t>(taps_y);
     args.kernel_w = static_cast<std::size_t>(empty ? 1 : columns.taps);
     args.pad_left = static_cast<std::size_t>(empty ? 0 : std::max<std::int64_t>(0, -columns.shift));
+    args.groups = static_cast<std::size_t>(groups_);
     args.channels_in = static_cast<std::size_t>(channels_in());
     args.channels_out = static_cast<std::size_t>(channels_out());
     args.in_pixel_stride = in.pixel_stride();
@@ -150,9 +149,8 @@ class ConvTransposeOp final : public RowOp {
     args.residual_pixel_stride = residual ? residual.pixel_stride() * stride_w_ : 0;
     args.weights = weights;
     args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
-    args.bias = bias_ ? bias_ + group * channels_out() : nullptr;
+    args.bias = bias_;
     args.epilogue = epilogue_;
-    if (args.epilogue.activation.slope) args.epilogue.activation.slope += group * channels_out();
     kernel_.run(args);
   }
 
