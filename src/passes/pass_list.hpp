@@ -16,6 +16,7 @@ bool recognise(Graph& graph);
 bool channels_last(Graph& graph);
 bool fold_batch_norm(Graph& graph);
 bool fuse_epilogue(Graph& graph);
+bool subpixel(Graph& graph);
 bool split_reductions(Graph& graph);
 bool flush_denormals(Graph& graph);
 bool drop_dead(Graph& graph);

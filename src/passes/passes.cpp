@@ -26,6 +26,8 @@ constexpr Pass kPasses[] = {
     {"fold_batch_norm", rewrite::fold_batch_norm,
      "Folds per-channel scales and shifts into contractions and each other, else makes them depthwise convolutions."},
     {"fuse_epilogue", rewrite::fuse_epilogue, "Lets contractions apply activations and add residuals to their sums."},
+    {"subpixel", rewrite::subpixel,
+     "Turns transposed convolutions with few outputs into dense ones whose channels become pixels."},
     {"split_reductions", rewrite::split_reductions,
      "Reduces (and normalises images) over width, then over rows, so that the first works by rows."},
     {"flush_denormals", rewrite::flush_denormals,

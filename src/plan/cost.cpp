@@ -153,6 +153,22 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, Family famil
         sizeof(float) *
         kernels::winograd::workspace_floats(static_cast<std::size_t>(weight[1]), static_cast<std::size_t>(weight[0])));
   }
+  const auto shape = [&](std::size_t input) -> const Shape& {
+    return graph.value(node.inputs[input]).type.static_shape();
+  };
+  const auto floats = [](std::int64_t count) { return count * static_cast<std::int64_t>(sizeof(float)); };
+  if (family == Family::product) {
+    const std::int64_t columns = graph.value(node.outputs[0]).type.static_shape().back();
+    return floats(static_cast<std::int64_t>(
+        kernels::gemm::packed_floats(static_cast<std::size_t>(shape(0).back()), static_cast<std::size_t>(columns))));
+  }
+  if (family == Family::recurrent) return floats(recurrent_form_of(graph, node)->scratch_floats());
+  if (family == Family::trees) {
+    const auto& trees = std::get<TreeEnsemble>(node.op);  // scores in double, a leaf a tree, the sample twice
+    const std::int64_t scores = std::max<std::int64_t>(2, trees.target_count);
+    return floats(2 * scores + static_cast<std::int64_t>(trees.roots.size()) + 2 * shape(0).back());
+  }
+  if (family == Family::grid_sample) return floats(shape(0)[1] * (shape(0)[2] * shape(0)[3] + kSampleBlock));
   if (family == Family::kn2row) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
     const std::int64_t width = graph.value(node.inputs[0]).type.static_shape()[2];

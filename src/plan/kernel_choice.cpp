@@ -2,10 +2,12 @@
 #include "plan/kernel_choice.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/checked.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "plan/typed_choice.hpp"
 
 namespace colonnade {
 namespace {
@@ -137,9 +139,16 @@ KernelChoice choose(const ConvTranspose& conv, const Context& context) {
   return rows(Family::conv_transpose);
 }
 
+KernelChoice choose_product(const MatMul& op, const Context& context) {
+  if (context.input(1)->type.dtype != DType::f32) return island("type has no kernel");
+  if (op.transpose_a || context.shape(0).size() < 2 || context.shape(1).size() < 2)
+    return island("transposed or one-dimensional operand");
+  return context.shape(0).back() > 0 ? rows(Family::product) : island("empty tensor");
+}
+
 KernelChoice choose(const MatMul& op, const Context& context) {
-  if (!context.constant(1) || context.shape(1).size() != 2) return island("both operands are computed");
   if (!context.constant_or_absent(2)) return island("bias is not constant");
+  if (!context.constant(1) || context.shape(1).size() != 2) return choose_product(op, context);
   if (op.transpose_a || context.shape(0).size() < 2) return island("transposed or one-dimensional left operand");
   return rows(Family::matmul);
 }
@@ -255,6 +264,23 @@ KernelChoice choose(const Gather& op, const Context& context) {
                                                                 : island("gathers other than constant channels");
 }
 
+KernelChoice choose(const Recurrent&, const Context& context) {
+  return recurrent_form_of(context.graph, context.node) ? rows(Family::recurrent) : island("no kernel for this cell");
+}
+
+KernelChoice choose(const TreeEnsemble& op, const Context& context) {
+  const Shape& in = context.shape(0);
+  const auto uses = [&](const TreeEnsemble::TreeNode& node) { return node.feature < in.back(); };
+  const bool fits = in.size() == 2 && std::all_of(op.nodes.begin(), op.nodes.end(), uses);
+  return fits && tree_depths(op) ? rows(Family::trees) : island("no kernel for these trees");
+}
+
+KernelChoice choose(const GridSample&, const Context& context) {
+  const bool image =
+      context.shape(0).size() == 4 && element_count(context.shape(0)) > 0 && context.input(1)->type.dtype == DType::f32;
+  return image ? rows(Family::grid_sample) : island("only two spatial axes have a kernel");
+}
+
 template <class Op>
 KernelChoice choose(const Op&, const Context&) {
   return island("no kernel for this operator");
@@ -265,12 +291,39 @@ bool is_float_tensor(const Value& value) { return value.type.dtype == DType::f32
 }  // namespace
 
 std::string_view name_of(Family family) {
-  constexpr std::string_view kNames[] = {
-      "island",         "view",          "conv",         "winograd",    "kn2row",           "depthwise",
-      "conv_transpose", "matmul",        "pool",         "unary",       "binary",           "softmax",
-      "layer_norm",     "lrn",           "reduce_width", "resize",      "to_channels_last", "to_channels_first",
-      "concat",         "slice",         "gather",       "pad",         "depth_to_space",   "space_to_depth",
-      "reduce",         "instance_norm", "swap_axes",    "concat_outer"};
+  constexpr std::string_view kNames[] = {"island",
+                                         "view",
+                                         "conv",
+                                         "winograd",
+                                         "kn2row",
+                                         "depthwise",
+                                         "conv_transpose",
+                                         "matmul",
+                                         "pool",
+                                         "unary",
+                                         "binary",
+                                         "softmax",
+                                         "layer_norm",
+                                         "lrn",
+                                         "reduce_width",
+                                         "resize",
+                                         "to_channels_last",
+                                         "to_channels_first",
+                                         "concat",
+                                         "slice",
+                                         "gather",
+                                         "pad",
+                                         "depth_to_space",
+                                         "space_to_depth",
+                                         "reduce",
+                                         "instance_norm",
+                                         "swap_axes",
+                                         "concat_outer",
+                                         "typed",
+                                         "product",
+                                         "recurrent",
+                                         "trees",
+                                         "grid_sample"};
   return kNames[static_cast<std::size_t>(family)];
 }
 
@@ -355,6 +408,81 @@ std::optional<std::vector<SliceAxis>> slice_axes_of(const Graph& graph, const No
   return result;
 }
 
+namespace {
+
+/// Sigmoid and Tanh where ONNX puts them when nothing is said.
+bool has_default_activations(const Recurrent& op) {
+  const std::size_t period = op.kind == RecurrentKind::lstm ? 3 : 2;
+  for (std::size_t i = 0; i < op.activations.size(); ++i)
+    if (op.activations[i] != (i % period == 0 ? "Sigmoid" : "Tanh")) return false;
+  return true;
+}
+
+}  // namespace
+
+std::optional<RecurrentForm> recurrent_form_of(const Graph& graph, const Node& node) {
+  const auto& op = std::get<Recurrent>(node.op);
+  const auto given = [&](std::size_t index) { return node.input(index) != kAbsent; };
+  const auto constant = [&](std::size_t index) { return !given(index) || graph.value(node.inputs[index]).constant; };
+  if (op.kind == RecurrentKind::rnn || !has_default_activations(op) || op.clip != 0 || op.input_forget)
+    return std::nullopt;
+  if (!given(1) || !given(2) || !constant(1) || !constant(2) || !constant(3) || given(4) || given(7))
+    return std::nullopt;
+  const bool gru = op.kind == RecurrentKind::gru;
+  if (gru && !op.linear_before_reset && op.hidden_size % 8 != 0)
+    return std::nullopt;  // its products end within a panel
+  const Shape& x = graph.value(node.inputs[0]).type.static_shape();
+  const Shape& w = graph.value(node.inputs[1]).type.static_shape();
+  const Shape& r = graph.value(node.inputs[2]).type.static_shape();
+  const RecurrentForm form{
+      op.direction == Direction::bidirectional ? 2 : 1, gru ? 3 : 4, x[0], x[1], x[2], op.hidden_size};
+  const std::int64_t columns = form.gates * form.hidden;
+  if (w != Shape{form.directions, columns, form.depth} || r != Shape{form.directions, columns, form.hidden})
+    return std::nullopt;
+  const auto holds = [&](std::size_t index, std::int64_t count) {
+    return !given(index) || element_count(graph.value(node.inputs[index]).type.static_shape()) == count;
+  };
+  const std::int64_t state = form.directions * form.batch * form.hidden;
+  if (form.batch * form.steps * form.depth * form.hidden == 0) return std::nullopt;
+  if (!holds(3, form.directions * 2 * columns) || !holds(5, state) || !holds(6, state)) return std::nullopt;
+  return form;
+}
+
+std::optional<std::vector<std::int32_t>> tree_depths(const TreeEnsemble& trees) {
+  using Mode = TreeEnsemble::Mode;
+  const auto count = static_cast<std::int32_t>(trees.nodes.size());
+  const auto inside = [count](std::int32_t index) { return index >= 0 && index < count; };
+  const auto& weights = trees.leaf_weights;
+  for (const TreeEnsemble::TreeNode& node : trees.nodes) {
+    if (node.mode == Mode::leaf) {
+      const bool valid = node.first_weight >= 0 && node.first_weight <= node.last_weight &&
+                         static_cast<std::size_t>(node.last_weight) <= weights.size();
+      if (!valid) return std::nullopt;
+    } else if (node.mode == Mode::eq || node.mode == Mode::neq || node.feature < 0 || !std::isfinite(node.value) ||
+               !inside(node.if_true) || !inside(node.if_false)) {
+      return std::nullopt;
+    }
+  }
+  std::vector<std::int32_t> depths, level, next;
+  for (const std::int32_t root : trees.roots) {
+    if (!inside(root)) return std::nullopt;
+    std::int32_t depth = 0;
+    std::size_t visited = 0;
+    for (level = {root}; !level.empty(); level.swap(next)) {
+      next.clear();
+      for (const std::int32_t index : level) {
+        const TreeEnsemble::TreeNode& node = trees.nodes[static_cast<std::size_t>(index)];
+        if (node.mode != Mode::leaf) next.insert(next.end(), {node.if_true, node.if_false});
+      }
+      visited += level.size();
+      if (visited > trees.nodes.size()) return std::nullopt;  // nodes are shared, or a cycle
+      if (!next.empty()) ++depth;
+    }
+    depths.push_back(depth);
+  }
+  return depths;
+}
+
 std::optional<std::vector<Interval>> pad_axes_of(const Graph& graph, const Node& node) {
   const auto rank = static_cast<std::int64_t>(graph.value(node.inputs[0]).type.static_shape().size());
   const auto pads = constant_ints(graph, node, 1);
@@ -369,21 +497,39 @@ std::optional<std::vector<Interval>> pad_axes_of(const Graph& graph, const Node&
   return result;
 }
 
-KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math) {
+namespace {
+
+KernelChoice choose_rows(const Graph& graph, const Node& node, Math math) {
   const Context context{graph, node, math};
   if (std::holds_alternative<Reshape>(node.op) || std::holds_alternative<Flatten>(node.op) ||
       std::holds_alternative<Squeeze>(node.op) || std::holds_alternative<Unsqueeze>(node.op))
     return rows(Family::view);
-  for (const ValueId id : node.outputs)
-    if (id != kAbsent && !is_float_tensor(graph.value(id))) return island("type has no kernel");
+  const auto* trees = std::get_if<TreeEnsemble>(&node.op);
+  for (const ValueId id : node.outputs) {
+    if (id == kAbsent || is_float_tensor(graph.value(id))) continue;
+    const bool label = trees && trees->classifier && graph.value(id).type.dtype == DType::i64;
+    if (!label) return island("type has no kernel");
+  }
   if (node.inputs.empty() || node.inputs[0] == kAbsent) return island("no kernel for this operator");
   if (!is_float_tensor(graph.value(node.inputs[0]))) return island("type has no kernel");
   if (const Value* second = context.input(1); std::holds_alternative<Binary>(node.op) && !is_float_tensor(*second))
     return island("type has no kernel");
-  if (element_count(context.output_shape()) == 0) return island("empty tensor");
   for (const ValueId id : node.inputs)
     if (id != kAbsent && !graph.value(id).type.is_static()) return island("shape is unknown");
+  const auto empty = [&](ValueId id) {
+    return id != kAbsent && element_count(graph.value(id).type.static_shape()) == 0;
+  };
+  if (std::any_of(node.outputs.begin(), node.outputs.end(), empty)) return island("empty tensor");
+  if (node.outputs[0] == kAbsent && !std::holds_alternative<Recurrent>(node.op))
+    return island("the first output is left out");
   return std::visit([&](const auto& op) { return choose(op, context); }, node.op);
+}
+
+}  // namespace
+
+KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math) {
+  KernelChoice choice = choose_rows(graph, node, math);
+  return choice.family == Family::island && has_typed_kernel(graph, node) ? rows(Family::typed) : choice;
 }
 
 }  // namespace colonnade

@@ -39,6 +39,11 @@ enum class Family : std::uint8_t {
   instance_norm,
   swap_axes,
   concat_outer,  ///< whole tensors, by kernels of ours
+  typed,         ///< whole tensors of any type, by loops over strides
+  product,       ///< both matrices are computed
+  recurrent,
+  trees,
+  grid_sample,
 };
 std::string_view name_of(Family family);
 
@@ -82,6 +87,21 @@ struct SliceAxis {
   std::int64_t start = 0, step = 1, count = 0;
 };
 std::optional<std::vector<SliceAxis>> slice_axes_of(const Graph& graph, const Node& node);
+
+/// Rows of a computed product that are one unit of work, and positions that GridSample takes at a time.
+inline constexpr std::int64_t kProductRows = 128;
+inline constexpr std::int64_t kSampleBlock = 64;
+
+/// Sizes of a Recurrent that has a kernel: the default activations, constant weights, full sequences.
+struct RecurrentForm {
+  std::int64_t directions = 1, gates = 1, steps = 1, batch = 1, depth = 1, hidden = 1;
+  /// Workspace of a direction: sums of all steps, recurrent sums, state and cell.
+  std::int64_t scratch_floats() const { return batch * ((steps + 1) * gates * hidden + 2 * hidden); }
+};
+std::optional<RecurrentForm> recurrent_form_of(const Graph& graph, const Node& node);
+
+/// Depth of each tree; nothing when an ensemble has nodes that are no thresholds, or is malformed.
+std::optional<std::vector<std::int32_t>> tree_depths(const TreeEnsemble& trees);
 
 /// Begin and end padding of each axis of a Pad with constant pads.
 std::optional<std::vector<Interval>> pad_axes_of(const Graph& graph, const Node& node);

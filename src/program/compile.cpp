@@ -38,6 +38,11 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
     case Family::instance_norm: return lower_instance_norm(context);
     case Family::swap_axes: return lower_swap_axes(context);
     case Family::concat_outer: return lower_concat_outer(context);
+    case Family::typed: return lower_typed(context);
+    case Family::product: return lower_product(context);
+    case Family::recurrent: return lower_recurrent(context);
+    case Family::trees: return lower_trees(context);
+    case Family::grid_sample: return lower_grid_sample(context);
   }
   return nullptr;
 }

@@ -89,6 +89,11 @@ std::unique_ptr<RowOp> lower_reduce(const LowerContext& context);
 std::unique_ptr<RowOp> lower_instance_norm(const LowerContext& context);
 std::unique_ptr<RowOp> lower_swap_axes(const LowerContext& context);
 std::unique_ptr<RowOp> lower_concat_outer(const LowerContext& context);
+std::unique_ptr<RowOp> lower_typed(const LowerContext& context);
+std::unique_ptr<RowOp> lower_product(const LowerContext& context);
+std::unique_ptr<RowOp> lower_recurrent(const LowerContext& context);
+std::unique_ptr<RowOp> lower_trees(const LowerContext& context);
+std::unique_ptr<RowOp> lower_grid_sample(const LowerContext& context);
 /// By oneDNN where it has the primitive, else by the reference; recorded in context.islands.
 std::unique_ptr<RowOp> lower_island(const LowerContext& context);
 

@@ -3,6 +3,7 @@
 // folder and the oracle of the tests. Sums of products accumulate in double.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -13,6 +14,11 @@ namespace colonnade::reference {
 /// Evaluates one node on its inputs (null for absent ones). Throws Error{unsupported} for a type no rule covers and
 /// Error{invalid_input} for data that the operator forbids (an index out of range), naming the node.
 std::vector<Tensor> evaluate(const Node& node, std::span<const Tensor* const> inputs);
+
+/// What an ensemble answers for a sample whose trees end in the given leaves: one a tree, indices into `nodes`. `room`
+/// has tree_room(trees) elements; the scores are its first ones.
+std::span<double> tree_scores(const TreeEnsemble& trees, std::span<const std::int32_t> leaves, std::span<double> room);
+inline std::int64_t tree_room(const TreeEnsemble& trees) { return std::max<std::int64_t>(2, trees.target_count); }
 
 /// Evaluates the whole graph. Inputs in graph order. Values are freed after their last use.
 std::vector<Tensor> evaluate(const Graph& graph, std::span<const TensorView> inputs);

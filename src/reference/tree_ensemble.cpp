@@ -5,6 +5,7 @@
 
 #include "reference/elements.hpp"
 #include "reference/families.hpp"
+#include "reference/reference.hpp"
 
 namespace colonnade::reference {
 namespace {
@@ -32,8 +33,8 @@ const Ensemble::TreeNode& node_at(const Ensemble& op, std::int32_t index, const 
   return op.nodes[static_cast<std::size_t>(index)];
 }
 
-std::span<const Ensemble::Weight> leaf_of(const Ensemble& op, std::int32_t root, std::span<const double> x,
-                                          const Call& call) {
+std::int32_t leaf_of(const Ensemble& op, std::int32_t root, std::span<const double> x, const Call& call) {
+  std::int32_t index = root;
   const Ensemble::TreeNode* node = &node_at(op, root, call);
   for (std::size_t depth = 0; node->mode != Ensemble::Mode::leaf; ++depth) {
     if (depth > op.nodes.size()) call.invalid("a tree has a cycle");
@@ -41,38 +42,43 @@ std::span<const Ensemble::Weight> leaf_of(const Ensemble& op, std::int32_t root,
       call.invalid("feature {} of {}", node->feature, x.size());
     }
     const bool taken = goes_true(*node, x[static_cast<std::size_t>(node->feature)]);
-    node = &node_at(op, taken ? node->if_true : node->if_false, call);
+    index = taken ? node->if_true : node->if_false;
+    node = &node_at(op, index, call);
   }
+  return index;
+}
+
+std::span<const Ensemble::Weight> weights_of(const Ensemble& op, std::int32_t leaf) {
+  const Ensemble::TreeNode* node = &op.nodes[static_cast<std::size_t>(leaf)];
   const auto first = static_cast<std::size_t>(node->first_weight), last = static_cast<std::size_t>(node->last_weight);
-  if (first > last || last > op.leaf_weights.size()) call.invalid("a leaf's weights lie outside the ensemble");
+  if (first > last || last > op.leaf_weights.size())
+    fail(ErrorCode::invalid_input, "a leaf's weights lie outside the tree ensemble");
   return std::span(op.leaf_weights).subspan(first, last - first);
 }
 
 /// The aggregate of one sample's leaves, base values added last.
-std::vector<double> scores_of(const Ensemble& op, std::span<const double> x, const Call& call) {
-  const auto targets = static_cast<std::size_t>(op.target_count);
-  std::vector<double> scores(targets, 0);
-  std::vector<bool> seen(targets, false);
-  for (const std::int32_t root : op.roots) {
-    for (const Ensemble::Weight& weight : leaf_of(op, root, x, call)) {
+void aggregate(const Ensemble& op, std::span<const std::int32_t> leaves, std::span<double> scores) {
+  const bool sums = op.aggregate == Ensemble::Aggregate::sum || op.aggregate == Ensemble::Aggregate::average;
+  std::fill(scores.begin(), scores.end(), sums ? 0 : std::nan(""));  // nan: nothing seen
+  for (const std::int32_t leaf : leaves) {
+    for (const Ensemble::Weight& weight : weights_of(op, leaf)) {
       const auto target = static_cast<std::size_t>(weight.target);
-      if (target >= targets) call.invalid("target {} of {}", weight.target, targets);
+      if (target >= scores.size()) fail(ErrorCode::invalid_input, "tree target {} of {}", weight.target, scores.size());
       const double value = static_cast<double>(weight.value);
       double& score = scores[target];
       switch (op.aggregate) {
         case Ensemble::Aggregate::sum:
         case Ensemble::Aggregate::average: score += value; break;
-        case Ensemble::Aggregate::min: score = seen[target] ? std::min(score, value) : value; break;
-        case Ensemble::Aggregate::max: score = seen[target] ? std::max(score, value) : value; break;
+        case Ensemble::Aggregate::min: score = std::isnan(score) ? value : std::min(score, value); break;
+        case Ensemble::Aggregate::max: score = std::isnan(score) ? value : std::max(score, value); break;
       }
-      seen[target] = true;
     }
   }
-  for (std::size_t t = 0; t < targets; ++t) {
+  for (std::size_t t = 0; t < scores.size(); ++t) {
+    if (std::isnan(scores[t]) && !sums) scores[t] = 0;
     if (op.aggregate == Ensemble::Aggregate::average) scores[t] /= static_cast<double>(op.roots.size());
     if (!op.base_values.empty()) scores[t] += static_cast<double>(op.base_values[op.base_values.size() == 1 ? 0 : t]);
   }
-  return scores;
 }
 
 double logistic(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
@@ -109,11 +115,12 @@ void transform(Ensemble::Post post, std::span<double> scores) {
 }
 
 /// The score of the one class that has weights stands for two: itself and its opposite.
-std::vector<double> binary_scores(const Ensemble& op, const std::vector<double>& scores) {
+void make_binary(const Ensemble& op, std::span<double> scores) {
   const std::size_t named = op.leaf_weights.empty() ? 0 : static_cast<std::size_t>(op.leaf_weights.front().target);
   const double score = scores[named];
   const bool complements = op.post == Ensemble::Post::none || op.post == Ensemble::Post::probit;
-  return {complements ? 1 - score : -score, score};
+  scores[0] = complements ? 1 - score : -score;
+  scores[1] = score;
 }
 
 void store_label(const Ensemble& op, std::size_t best, Tensor& labels, std::int64_t row, const Call& call) {
@@ -138,6 +145,17 @@ std::vector<double> samples_of(const Tensor& x) {
 
 }  // namespace
 
+std::span<double> tree_scores(const TreeEnsemble& op, std::span<const std::int32_t> leaves, std::span<double> room) {
+  std::span<double> scores = room.first(static_cast<std::size_t>(op.target_count));
+  aggregate(op, leaves, scores);
+  if (op.classifier && op.binary_case) {
+    scores = room.first(2);
+    make_binary(op, scores);
+  }
+  transform(op.post, scores);
+  return scores;
+}
+
 Tensors apply(const TreeEnsemble& op, const Call& call) {
   const Tensor& x = call.input(0);
   const std::size_t rank = x.shape().size();
@@ -147,12 +165,13 @@ Tensors apply(const TreeEnsemble& op, const Call& call) {
   if (op.classifier) outputs.emplace_back(call.dtype(0), Shape{samples});
   const bool binary = op.classifier && op.binary_case;
   outputs.emplace_back(call.dtype(op.classifier ? 1 : 0), Shape{samples, binary ? 2 : op.target_count});
+  std::vector<std::int32_t> leaves(op.roots.size());
+  std::vector<double> room(static_cast<std::size_t>(tree_room(op)));
   for (std::int64_t n = 0; n < samples; ++n) {
     const auto row =
         std::span(values).subspan(static_cast<std::size_t>(n * features), static_cast<std::size_t>(features));
-    std::vector<double> scores = scores_of(op, row, call);
-    if (binary) scores = binary_scores(op, scores);
-    transform(op.post, scores);
+    for (std::size_t tree = 0; tree < leaves.size(); ++tree) leaves[tree] = leaf_of(op, op.roots[tree], row, call);
+    const std::span<const double> scores = tree_scores(op, leaves, room);
     const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
     if (op.classifier) store_label(op, best, outputs[0], n, call);
     store(scores.data(), static_cast<std::int64_t>(scores.size()), outputs.back(),

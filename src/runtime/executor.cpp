@@ -3,6 +3,9 @@
 
 #include <omp.h>
 #include <sched.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -20,6 +23,13 @@ inline void pause() {
 #endif
 }
 
+/// Threads that have work in any segment: a network too small to share starts no team.
+int team_of(const Program& program) {
+  int team = 1;
+  for (const ProgramSegment& segment : program.segments) team = std::max(team, segment.participants);
+  return team;
+}
+
 /// Spins until `ready()`; gives the processor away after a while.
 template <class Ready>
 void spin_until(Ready ready) {
@@ -30,6 +40,20 @@ void spin_until(Ready ready) {
       sched_yield();
   }
 }
+
+/// Subnormal numbers count as zero while this lives: they cost a hundred times a number's time, and are none of the
+/// answer. Kernels of all tiers and threads see the same mode.
+class FlushSubnormals {
+ public:
+#if defined(__x86_64__)
+  FlushSubnormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | kFlushToZero | kSubnormalsAreZero); }
+  ~FlushSubnormals() { _mm_setcsr(saved_); }
+
+ private:
+  static constexpr unsigned kFlushToZero = 0x8000, kSubnormalsAreZero = 0x0040;
+  unsigned saved_;
+#endif
+};
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -51,7 +75,8 @@ void Barrier::wait() {
 Executor::Executor(std::shared_ptr<const Program> program)
     : program_(std::move(program)),
       arena_(static_cast<std::size_t>(program_->arena_bytes)),
-      barrier_(program_->threads) {
+      team_(team_of(*program_)),
+      barrier_(team_) {
   const auto threads = static_cast<std::size_t>(program_->threads);
   bases_.assign(program_->base_count(), nullptr);
   bases_[Program::kArena] = arena_.data();
@@ -76,10 +101,10 @@ void Executor::run(std::span<const void* const> inputs, std::span<void* const> o
     bases_[Program::kFirstInput + i] = static_cast<std::byte*>(const_cast<void*>(inputs[i]));
   for (std::size_t i = 0; i < outputs.size(); ++i) bases_[first_output + i] = static_cast<std::byte*>(outputs[i]);
   failed_.store(false, std::memory_order_relaxed);
-  if (program_->threads == 1) {
+  if (team_ == 1) {
     run_thread(0);
   } else {
-#pragma omp parallel num_threads(program_->threads)
+#pragma omp parallel num_threads(team_)
     run_thread(omp_get_thread_num());
   }
   if (profiling_) ++profiled_runs_;
@@ -90,11 +115,12 @@ void Executor::run(std::span<const void* const> inputs, std::span<void* const> o
 }
 
 void Executor::run_thread(int thread) {
+  const FlushSubnormals mode;
   const auto& segments = program_->segments;
   for (std::size_t i = 0; i < segments.size(); ++i) {
     if (!failed_.load(std::memory_order_relaxed)) run_segment(i, thread);
     const bool alone = segments[i].participants == 1 && (i + 1 == segments.size() || segments[i + 1].participants == 1);
-    if (program_->threads > 1 && !alone) barrier_.wait();
+    if (team_ > 1 && !alone) barrier_.wait();
   }
 }
 
@@ -102,7 +128,7 @@ void Executor::run_segment(std::size_t index, int thread) {
   const ProgramSegment& segment = program_->segments[index];
   const auto strips = std::max<std::int64_t>(1, static_cast<std::int64_t>(segment.strip_views.size()));
   if (segment.share_images) {
-    for (std::int64_t image = thread; image < segment.images; image += program_->threads)
+    for (std::int64_t image = thread; image < segment.images; image += team_)
       for (std::int64_t strip = 0; strip < strips; ++strip)
         run_list(index, segment.threads.front(), image * strips + strip, thread);
     return;

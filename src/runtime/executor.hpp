@@ -78,6 +78,7 @@ class Executor {
   std::vector<std::byte*> bases_;
   std::vector<std::vector<const float*>> pointers_;  ///< a thread
   std::unique_ptr<Progress[]> progress_;
+  int team_;
   Barrier barrier_;
   std::uint64_t run_count_ = 0;
   std::atomic<bool> failed_{false};

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/typed/generic.hpp"
+
+namespace colonnade::kernels::typed {
+
+extern const Kernel kAvx512;
+constinit const Kernel kAvx512 = {"avx512",    Isa::avx512, find_unary, find_binary, find_cast,
+                                  find_select, find_copy,   find_arg,   find_product};
+
+}  // namespace colonnade::kernels::typed

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/typed/typed.hpp"
+
+namespace colonnade::kernels::typed {
+
+extern const Kernel kBaseline;
+#if defined(__x86_64__)
+extern const Kernel kAvx2;
+extern const Kernel kAvx512;
+#endif
+
+std::span<const Kernel> table() noexcept {
+  static const Kernel rows[] = {
+#if defined(__x86_64__)
+    kAvx512,
+    kAvx2,
+#endif
+    kBaseline,
+  };
+  return rows;
+}
+
+const Kernel& select(Isa isa) noexcept {
+  for (const Kernel& kernel : table()) {
+    if (kernel.isa <= isa) return kernel;
+  }
+  return table().back();
+}
+
+}  // namespace colonnade::kernels::typed

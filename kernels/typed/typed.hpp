@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of elements of any type: arithmetic, comparison, logic, casts, selection, copies; positions of extremes; small
+// matrix products. What graphs do with indices, masks and thresholds; exact where the reference is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/base/isa.hpp"
+
+namespace colonnade::kernels::typed {
+
+enum class Type : unsigned char { f32, f64, i8, u8, i32, i64, boolean };
+
+enum class Unary : unsigned char { logical_not, is_nan, neg, abs };
+
+enum class Binary : unsigned char {
+  add,
+  sub,
+  mul,
+  min,
+  max,
+  squared_difference,
+  div /* floating point only */,
+  equal,
+  less,
+  less_or_equal,
+  greater,
+  greater_or_equal,
+  logical_and,
+  logical_or,
+  logical_xor
+};
+
+/// out[i] = f(in[0][i * step[0]], ...) for `count` elements; steps count elements, 0 repeats one. Integers wrap around.
+struct RowArgs {
+  const void* in[3] = {};
+  std::ptrdiff_t step[3] = {};
+  void* out = nullptr;
+  std::size_t count = 0;
+};
+using RowFn = void (*)(const RowArgs&) noexcept;
+
+/// out[o][i] = position of the extreme of in[o][0..size)[i]: the first, or the last of equal ones; NaN is an extreme.
+struct ArgArgs {
+  const void* in = nullptr;
+  std::int64_t* out = nullptr;
+  std::size_t outer = 1;
+  std::size_t size = 1;
+  std::size_t inner = 1;
+  bool max = true;
+  bool last = false;
+};
+using ArgFn = void (*)(const ArgArgs&) noexcept;
+
+/// out[m][n] = sum over k of a[m][k] * b[k][n], dense, in order of k; integers are summed in 64 bits and wrap around.
+struct ProductArgs {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* out = nullptr;
+  std::size_t m = 1;
+  std::size_t k = 1;
+  std::size_t n = 1;
+};
+using ProductFn = void (*)(const ProductArgs&) noexcept;
+
+/// Functions by type; null where there is none. The same ones are null on every tier.
+struct Kernel {
+  const char* name;
+  Isa isa;
+  RowFn (*unary)(Unary, Type) noexcept;         ///< logical_not and is_nan give booleans
+  RowFn (*binary)(Binary, Type) noexcept;       ///< comparisons and logic give booleans
+  RowFn (*cast)(Type from, Type to) noexcept;   ///< floating point to integer truncates and saturates, NaN gives 0
+  RowFn (*select)(std::size_t bytes) noexcept;  ///< inputs: condition (boolean), then, else; elements of `bytes`
+  RowFn (*copy)(std::size_t bytes) noexcept;    ///< elements of `bytes`
+  ArgFn (*arg)(Type) noexcept;
+  ProductFn (*product)(Type in, Type out) noexcept;
+};
+
+std::span<const Kernel> table() noexcept;
+const Kernel& select(Isa isa) noexcept;
+
+}  // namespace colonnade::kernels::typed

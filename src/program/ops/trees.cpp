@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tree ensembles: several trees walk down at once, without branches; leaves point at themselves.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "plan/kernel_choice.hpp"
+#include "program/lower.hpp"
+#include "program/ops/rows.hpp"
+#include "reference/reference.hpp"
+
+namespace colonnade {
+namespace {
+
+/// Goes to next[x[feature] <= threshold].
+struct FlatNode {
+  float threshold = 0;
+  std::int32_t feature = 0;
+  std::array<std::int32_t, 2> next{};
+};
+
+/// Units are samples.
+class TreesOp final : public RowOp {
+ public:
+  TreesOp(const LowerContext& context, const TreeEnsemble& trees)
+      : in_(context.node.inputs[0]),
+        labels_(trees.classifier ? context.node.outputs[0] : kAbsent),
+        scores_(context.node.outputs[trees.classifier ? 1 : 0]),
+        trees_(trees),
+        depths_(*tree_depths(trees)),
+        features_(context.input_shape(0).back()) {
+    const auto tracks = [](const TreeEnsemble::TreeNode& node) { return node.missing_tracks_true; };
+    tracks_missing_ = std::any_of(trees.nodes.begin(), trees.nodes.end(), tracks);
+    for (std::size_t i = 0; i < trees.nodes.size(); ++i) nodes_.push_back(flat(trees.nodes[i], i));
+  }
+
+  void run(const StepContext& step) const override {
+    const std::span room(reinterpret_cast<double*>(step.scratch),
+                         static_cast<std::size_t>(reference::tree_room(trees_)));
+    const std::span leaves(reinterpret_cast<std::int32_t*>(room.data() + room.size()), trees_.roots.size());
+    float* sample = step.scratch + 2 * room.size() + leaves.size();
+    for (std::int64_t n = step.row_begin; n < step.row_end; ++n) {
+      const float* x = whole(step, in_) + n * features_;
+      find_leaves(tracks_missing_ ? with_missing(x, sample) : x, leaves.data());
+      const std::span<const double> scores = reference::tree_scores(trees_, leaves, room);
+      const auto count = static_cast<std::int64_t>(scores.size());
+      if (scores_ != kAbsent)
+        std::transform(scores.begin(), scores.end(), whole(step, scores_) + n * count,
+                       [](double score) { return static_cast<float>(score); });
+      if (labels_ == kAbsent) continue;
+      const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+      const bool named = trees_.labels.size() > 1 && best < trees_.labels.size();
+      reinterpret_cast<std::int64_t*>(whole(step, labels_))[n] =
+          named ? trees_.labels[best] : static_cast<std::int64_t>(best);
+    }
+  }
+
+  std::string_view kernel() const override { return "trees"; }
+
+ private:
+  static constexpr std::size_t kTogether = 8;
+
+  /// The largest number less than x; subnormal ones are zero.
+  static float below(float x) {
+    const float next = std::nextafter(x, -std::numeric_limits<float>::infinity());
+    return next < 0 && next > -std::numeric_limits<float>::min() ? -std::numeric_limits<float>::min() : next;
+  }
+
+  FlatNode flat(const TreeEnsemble::TreeNode& node, std::size_t index) const {
+    const auto self = static_cast<std::int32_t>(index);
+    if (node.mode == TreeEnsemble::Mode::leaf) return {0, 0, {self, self}};
+    FlatNode result{node.value, node.feature, {node.if_false, node.if_true}};
+    const bool strict = node.mode == TreeEnsemble::Mode::lt || node.mode == TreeEnsemble::Mode::gte;
+    if (strict) result.threshold = below(node.value);
+    bool missing_passes = node.missing_tracks_true;
+    if (node.mode == TreeEnsemble::Mode::gte || node.mode == TreeEnsemble::Mode::gt) {
+      std::swap(result.next[0], result.next[1]);
+      missing_passes = !missing_passes;
+    }
+    if (tracks_missing_ && missing_passes) result.feature += static_cast<std::int32_t>(features_);
+    return result;
+  }
+
+  /// The sample, then the sample with what is missing below every threshold.
+  const float* with_missing(const float* x, float* both) const {
+    for (std::int64_t i = 0; i < features_; ++i) {
+      both[i] = x[i];
+      both[features_ + i] = std::isnan(x[i]) ? -std::numeric_limits<float>::infinity() : x[i];
+    }
+    return both;
+  }
+
+  void find_leaves(const float* x, std::int32_t* leaves) const {
+    for (std::size_t first = 0; first < trees_.roots.size(); first += kTogether) {
+      const std::size_t count = std::min(kTogether, trees_.roots.size() - first);
+      std::array<std::int32_t, kTogether> at{};
+      std::int32_t depth = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        at[i] = trees_.roots[first + i];
+        depth = std::max(depth, depths_[first + i]);
+      }
+      for (std::size_t i = count; i < kTogether; ++i) at[i] = at[0];
+      for (; depth > 0; --depth)
+        for (std::int32_t& node : at) {
+          const FlatNode& here = nodes_[static_cast<std::size_t>(node)];
+          node = here.next[x[here.feature] <= here.threshold ? 1 : 0];
+        }
+      std::copy_n(at.begin(), count, leaves + first);
+    }
+  }
+
+  ValueId in_, labels_, scores_;
+  TreeEnsemble trees_;
+  std::vector<std::int32_t> depths_;
+  std::int64_t features_;
+  bool tracks_missing_ = false;
+  std::vector<FlatNode> nodes_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowOp> lower_trees(const LowerContext& context) {
+  return std::make_unique<TreesOp>(context, std::get<TreeEnsemble>(context.node.op));
+}
+
+}  // namespace colonnade

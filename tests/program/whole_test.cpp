@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators on whole tensors, one at a time: every tier, schedule and number of threads gives the same bits within a
+// tier, and the reference's values.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "plan/kernel_choice.hpp"
+#include "reference/elements.hpp"
+#include "reference/reference.hpp"
+#include "support/execute.hpp"
+
+namespace colonnade::test {
+namespace {
+
+struct Input {
+  DType dtype = DType::f32;
+  Shape shape;
+  std::optional<Tensor> constant;
+};
+
+Tensor random_tensor(DType dtype, const Shape& shape, unsigned seed, double low = -3, double high = 3) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<double> uniform(low, high);
+  std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
+  for (double& x : values) x = dtype == DType::boolean ? double(generator() % 2) : uniform(generator);
+  return reference::tensor_of(dtype, shape, values);
+}
+
+Tensor index_tensor(const Shape& shape, const Ints& values, DType dtype = DType::i64) {
+  return reference::tensor_of(dtype, shape, values);
+}
+
+Input computed(DType dtype, Shape shape) { return {dtype, std::move(shape), std::nullopt}; }
+Input constant(Tensor tensor) { return {tensor.dtype(), tensor.shape(), std::move(tensor)}; }
+Input absent() { return {DType::undefined, {}, std::nullopt}; }
+
+/// A graph of one node.
+Graph single(Operator op, const std::vector<Input>& inputs, std::size_t outputs) {
+  Graph graph;
+  Node node{std::move(op), {}, {}, "subject", "Test"};
+  for (const Input& input : inputs) {
+    if (input.dtype == DType::undefined) {
+      node.inputs.push_back(kAbsent);
+    } else if (input.constant) {
+      node.inputs.push_back(graph.add_constant("c", *input.constant));
+    } else {
+      node.inputs.push_back(graph.add_value("x", {input.dtype, input.shape}));
+      graph.inputs.push_back(node.inputs.back());
+    }
+  }
+  for (std::size_t i = 0; i < outputs; ++i) {
+    node.outputs.push_back(graph.add_value("y"));
+    graph.outputs.push_back(node.outputs.back());
+  }
+  graph.nodes.push_back(std::move(node));
+  infer_types(graph);
+  return graph;
+}
+
+std::vector<Tensor> inputs_of(const Graph& graph, unsigned seed) {
+  std::vector<Tensor> inputs;
+  for (const ValueId id : graph.inputs)
+    inputs.push_back(random_tensor(graph.value(id).type.dtype, graph.value(id).type.static_shape(), seed++));
+  return inputs;
+}
+
+void expect_close(const std::vector<Tensor>& found, const std::vector<Tensor>& expected, double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    ASSERT_EQ(found[i].dtype(), expected[i].dtype());
+    ASSERT_EQ(found[i].shape(), expected[i].shape());
+    const auto a = reference::load_all<double>(found[i]), b = reference::load_all<double>(expected[i]);
+    for (std::size_t k = 0; k < a.size(); ++k)
+      EXPECT_TRUE(a[k] == b[k] || (std::isnan(a[k]) && std::isnan(b[k])) || std::abs(a[k] - b[k]) <= tolerance)
+          << "output " << i << ", element " << k << ": " << a[k] << ", expected " << b[k];
+  }
+}
+
+/// The node runs by `family` and agrees with the reference.
+void check(const Graph& graph, Family family, const std::vector<Tensor>& inputs, double tolerance = 0) {
+  SCOPED_TRACE(to_text(graph));
+  EXPECT_EQ(name_of(choose_kernel(graph, graph.nodes[0], Math::fast).family), name_of(family));
+  const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
+  for (const kernels::Isa isa : host_isas()) {
+    SCOPED_TRACE(kernels::name_of(isa));
+    const std::vector<Tensor> one = run(graph, {Schedule::layers, Math::fast, 1, 0}, isa, inputs);
+    expect_close(one, expected, tolerance);
+    for (const Schedule schedule : {Schedule::columns, Schedule::automatic})
+      for (const int threads : {1, 2, 3})
+        EXPECT_TRUE(same_bits(run(graph, {schedule, Math::fast, threads, 0}, isa, inputs), one)) << threads;
+  }
+}
+
+void check(Operator op, const std::vector<Input>& inputs, Family family = Family::typed, double tolerance = 0,
+           std::size_t outputs = 1) {
+  const Graph graph = single(std::move(op), inputs, outputs);
+  check(graph, family, inputs_of(graph, 1), tolerance);
+}
+
+constexpr DType kNumbers[] = {DType::f32, DType::f64, DType::i8, DType::u8, DType::i32, DType::i64};
+
+TEST(Typed, Arithmetic) {
+  for (const BinaryKind kind : {BinaryKind::add, BinaryKind::sub, BinaryKind::mul, BinaryKind::min, BinaryKind::max,
+                                BinaryKind::squared_difference})
+    for (const DType dtype : kNumbers) {
+      if (dtype == DType::f32) continue;
+      check(Binary{kind}, {computed(dtype, {3, 37}), computed(dtype, {3, 37})});
+      check(Binary{kind}, {computed(dtype, {3, 1, 5}), computed(dtype, {4, 1})});
+      check(Binary{kind}, {computed(dtype, {}), computed(dtype, {7})});
+    }
+  check(Binary{BinaryKind::div}, {computed(DType::f64, {5, 5}), computed(DType::f64, {5})});
+}
+
+TEST(Typed, BroadcastsOverFoldedAxes) {
+  check(Binary{BinaryKind::add}, {computed(DType::f32, {2, 3, 1, 5, 4}), computed(DType::f32, {2, 1, 6, 5, 1})});
+}
+
+TEST(Typed, Comparisons) {
+  for (const BinaryKind kind : {BinaryKind::equal, BinaryKind::less, BinaryKind::less_or_equal, BinaryKind::greater,
+                                BinaryKind::greater_or_equal})
+    for (const DType dtype : kNumbers) {
+      check(Binary{kind}, {computed(dtype, {2, 33}), computed(dtype, {2, 33})});
+      check(Binary{kind}, {computed(dtype, {2, 33}), computed(dtype, {})});
+    }
+}
+
+TEST(Typed, Logic) {
+  for (const BinaryKind kind : {BinaryKind::logical_and, BinaryKind::logical_or, BinaryKind::logical_xor})
+    check(Binary{kind}, {computed(DType::boolean, {40}), computed(DType::boolean, {40})});
+  check(Unary{UnaryKind::logical_not}, {computed(DType::boolean, {40})});
+}
+
+TEST(Typed, FindsWhatIsNotANumber) {
+  const Graph graph = single(Unary{UnaryKind::is_nan}, {computed(DType::f32, {5})}, 1);
+  check(graph, Family::typed,
+        {reference::tensor_of(DType::f32, {5}, std::vector<double>{0, std::nan(""), 1, INFINITY, std::nan("")})});
+}
+
+TEST(Typed, Casts) {
+  for (const DType from : kNumbers)
+    for (const DType to : {DType::f32, DType::f64, DType::i8, DType::u8, DType::i32, DType::i64, DType::boolean})
+      if (from != to) check(Cast{to}, {computed(from, {50})});
+  const std::vector<double> hard{1e30, -1e30, std::nan(""), 2.9, -2.9, 300, -0.0, 2147483648.0};
+  for (const DType to : {DType::i8, DType::u8, DType::i32, DType::i64, DType::boolean}) {
+    const Graph graph = single(Cast{to}, {computed(DType::f32, {8})}, 1);
+    check(graph, Family::typed, {reference::tensor_of(DType::f32, {8}, hard)});
+  }
+}
+
+TEST(Typed, Selects) {
+  for (const DType dtype : {DType::f32, DType::i64, DType::boolean, DType::f16})
+    check(Select{}, {computed(DType::boolean, {3, 1}), computed(dtype, {5}), computed(dtype, {3, 5})});
+}
+
+TEST(Typed, Gathers) {
+  check(Gather{1}, {computed(DType::f32, {2, 5, 3}), constant(index_tensor({2, 2}, {4, -1, 0, 2}))});
+  check(Gather{0}, {computed(DType::i64, {6}), constant(index_tensor({3}, {5, -6, 2}, DType::i32))});
+  check(Gather{0}, {computed(DType::f64, {6}), constant(index_tensor({}, {3}))});
+  check(Gather{-1}, {computed(DType::i8, {2, 6}), constant(index_tensor({4}, {3, 3, 0, 1}))});
+}
+
+TEST(Typed, RefusesIndicesOutside) {
+  const Graph graph = single(Gather{0}, {computed(DType::f32, {4}), computed(DType::i64, {1})}, 1);
+  for (const std::int64_t index : {4, -5}) {
+    const std::vector<Tensor> inputs{random_tensor(DType::f32, {4}, 1), index_tensor({1}, {index})};
+    EXPECT_THROW(run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::host_isa(), inputs), Error);
+  }
+}
+
+TEST(Typed, FindsExtremes) {
+  for (const bool max : {true, false})
+    for (const bool last : {true, false})
+      for (const DType dtype : {DType::f32, DType::i32, DType::i64, DType::boolean})
+        check(ArgReduce{max, 1, true, last}, {computed(dtype, {3, 9, 2})});
+  const Graph graph = single(ArgReduce{}, {computed(DType::f32, {4})}, 1);
+  check(graph, Family::typed,
+        {reference::tensor_of(DType::f32, {4}, std::vector<double>{1, std::nan(""), 9, std::nan("")})});
+}
+
+TEST(Typed, OneHots) {
+  for (const std::int64_t axis : {-1, 0, 1}) {
+    const Input depth = constant(index_tensor({1}, {4}));
+    check(OneHot{axis}, {computed(DType::i64, {2, 3}), depth, computed(DType::f32, {2})});
+    check(OneHot{axis}, {computed(DType::i32, {2, 3}), depth, constant(index_tensor({2}, {0, 1}))});
+  }
+}
+
+TEST(Typed, MovesBoxes) {
+  const DType i64 = DType::i64, f32 = DType::f32;
+  check(Transpose{{1, 0}}, {computed(i64, {5, 7})});
+  check(Transpose{{2, 0, 3, 1}}, {computed(DType::i8, {2, 3, 4, 5})});
+  check(Transpose{{0, 2, 1, 3}}, {computed(DType::f64, {2, 64, 2, 40})});
+  check(Concat{1}, {computed(i64, {4, 1}), computed(i64, {4, 3}), computed(i64, {4, 1})});
+  check(Concat{0}, {computed(i64, {1}), computed(i64, {3})});
+  check(Split{1}, {computed(i64, {4, 6}), constant(index_tensor({2}, {1, 5}))}, Family::typed, 0, 2);
+  check(Split{0}, {computed(f32, {4, 6}), constant(index_tensor({2}, {3, 1}))}, Family::typed, 0, 2);
+  check(Expand{}, {computed(f32, {3, 1}), constant(index_tensor({3}, {2, 3, 5}))});
+  check(Tile{}, {computed(f32, {3, 2}), constant(index_tensor({2}, {2, 3}))});
+  check(Slice{}, {computed(f32, {3, 9, 5}), constant(index_tensor({2}, {-1, 1})), constant(index_tensor({2}, {0, 9})),
+                  constant(index_tensor({2}, {1, 2})), constant(index_tensor({2}, {-2, 1}))});
+}
+
+TEST(Typed, Products) {
+  for (const DType dtype : {DType::i32, DType::i64, DType::f64})
+    check(MatMul{}, {computed(dtype, {2, 3, 7}), computed(dtype, {7, 45})}, Family::typed,
+          dtype == DType::f64 ? 1e-12 : 0);
+}
+
+TEST(Typed, SoftmaxBeforeAxesOfOne) {
+  check(Softmax{1, false}, {computed(DType::f32, {2, 37, 1})}, Family::typed, 1e-6);
+}
+
+TEST(Product, ComputedMatrices) {
+  const DType f32 = DType::f32;
+  check(MatMul{}, {computed(f32, {2, 3, 150, 33}), computed(f32, {2, 3, 33, 21})}, Family::product, 2e-4);
+  check(MatMul{false, true, {}}, {computed(f32, {2, 3, 5, 33}), computed(f32, {2, 1, 21, 33})}, Family::product, 2e-4);
+  check(MatMul{}, {computed(f32, {4, 17}), computed(f32, {17, 16})}, Family::product, 2e-4);
+  check(MatMul{}, {computed(f32, {3, 4, 17}), constant(random_tensor(f32, {3, 17, 5}, 9))}, Family::product, 2e-4);
+}
+
+std::vector<Input> cell_inputs(RecurrentKind kind, std::int64_t directions, std::int64_t hidden, bool states) {
+  const std::int64_t gates = kind == RecurrentKind::gru ? 3 : 4, steps = 5, batch = 3, depth = 7;
+  const auto weights = [](const Shape& shape, unsigned seed) {
+    return constant(random_tensor(DType::f32, shape, seed, -0.4, 0.4));
+  };
+  std::vector<Input> inputs{computed(DType::f32, {steps, batch, depth}),
+                            weights({directions, gates * hidden, depth}, 11),
+                            weights({directions, gates * hidden, hidden}, 12)};
+  if (!states) return inputs;
+  inputs.push_back(weights({directions, 2 * gates * hidden}, 13));
+  inputs.push_back(absent());
+  for (int i = 0; i < (kind == RecurrentKind::lstm ? 2 : 1); ++i)
+    inputs.push_back(computed(DType::f32, {directions, batch, hidden}));
+  return inputs;
+}
+
+TEST(Recurrent, AgreesWithTheReference) {
+  for (const RecurrentKind kind : {RecurrentKind::lstm, RecurrentKind::gru})
+    for (const Direction direction : {Direction::forward, Direction::reverse, Direction::bidirectional})
+      for (const std::int64_t hidden : {8, 16, 40})
+        for (const bool linear : {true, false})
+          for (const bool states : {true, false}) {
+            colonnade::Recurrent op;
+            op.kind = kind;
+            op.direction = direction;
+            op.hidden_size = hidden;
+            op.linear_before_reset = linear;
+            const std::int64_t directions = direction == Direction::bidirectional ? 2 : 1;
+            check(op, cell_inputs(kind, directions, hidden, states), Family::recurrent, 1e-5,
+                  kind == RecurrentKind::lstm ? 3 : 2);
+          }
+}
+
+TEST(Recurrent, RaggedStates) {
+  colonnade::Recurrent op;
+  op.hidden_size = 13;
+  op.activations = {"Sigmoid", "Tanh", "Tanh"};
+  check(op, cell_inputs(RecurrentKind::lstm, 1, 13, true), Family::recurrent, 1e-5, 3);
+}
+
+TEST(Recurrent, OtherActivationsStayWithTheReference) {
+  colonnade::Recurrent op;
+  op.hidden_size = 8;
+  op.activations = {"Sigmoid", "Relu", "Tanh"};
+  check(op, cell_inputs(RecurrentKind::lstm, 1, 8, true), Family::island, 0, 3);
+}
+
+/// A balanced tree of thresholds, or a single leaf.
+void add_tree(TreeEnsemble& op, std::mt19937& random, int depth, TreeEnsemble::Mode mode) {
+  const auto grow = [&](const auto& self, int left) -> std::int32_t {
+    const auto index = static_cast<std::int32_t>(op.nodes.size());
+    op.nodes.emplace_back();
+    if (left == 0 || random() % 5 == 0) {
+      TreeEnsemble::TreeNode leaf;
+      leaf.first_weight = static_cast<std::int32_t>(op.leaf_weights.size());
+      op.leaf_weights.push_back({static_cast<std::int32_t>(random() % static_cast<unsigned>(op.target_count)),
+                                 static_cast<float>(static_cast<int>(random() % 100)) / 50 - 1});
+      leaf.last_weight = leaf.first_weight + 1;
+      op.nodes[static_cast<std::size_t>(index)] = leaf;
+      return index;
+    }
+    TreeEnsemble::TreeNode node;
+    node.feature = static_cast<std::int32_t>(random() % 6);
+    node.value = static_cast<float>(static_cast<int>(random() % 5)) - 2;
+    node.mode = mode;
+    node.missing_tracks_true = random() % 2 == 0;
+    node.if_true = self(self, left - 1);
+    node.if_false = self(self, left - 1);
+    op.nodes[static_cast<std::size_t>(index)] = node;
+    return index;
+  };
+  op.roots.push_back(grow(grow, depth));
+}
+
+Tensor samples_with_gaps(std::int64_t samples) {
+  std::mt19937 random(5);
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < samples * 6; ++i)
+    values.push_back(random() % 7 == 0 ? std::nan("") : double(random() % 9) / 2 - 2);
+  return reference::tensor_of(DType::f32, {samples, 6}, values);
+}
+
+TEST(Trees, AgreeWithTheReference) {
+  using Mode = TreeEnsemble::Mode;
+  using Post = TreeEnsemble::Post;
+  for (const Mode mode : {Mode::leq, Mode::lt, Mode::gte, Mode::gt})
+    for (const Post post : {Post::none, Post::softmax, Post::logistic}) {
+      TreeEnsemble op;
+      op.target_count = 3;
+      op.post = post;
+      op.base_values = {0.5f, -0.25f, 0};
+      std::mt19937 random(static_cast<unsigned>(mode) * 7 + static_cast<unsigned>(post));
+      for (int tree = 0; tree < 19; ++tree) add_tree(op, random, tree % 6, mode);
+      const Graph regressor = single(op, {computed(DType::f32, {9, 6})}, 1);
+      check(regressor, Family::trees, {samples_with_gaps(9)});
+      op.classifier = true;
+      op.labels = {7, 3, 5};
+      const Graph classifier = single(op, {computed(DType::f32, {9, 6})}, 2);
+      check(classifier, Family::trees, {samples_with_gaps(9)});
+    }
+}
+
+TEST(Trees, MalformedOnesStayWithTheReference) {
+  TreeEnsemble op;
+  TreeEnsemble::TreeNode loop;
+  loop.feature = 0;
+  loop.mode = TreeEnsemble::Mode::leq;
+  op.nodes = {loop};
+  op.roots = {0};
+  const Graph graph = single(op, {computed(DType::f32, {1, 6})}, 1);
+  EXPECT_EQ(choose_kernel(graph, graph.nodes[0], Math::fast).family, Family::island);
+}
+
+TEST(GridSamples, AgreeWithTheReference) {
+  using Padding = GridSample::Padding;
+  for (const ResizeMode mode : {ResizeMode::nearest, ResizeMode::linear, ResizeMode::cubic})
+    for (const Padding padding : {Padding::zeros, Padding::border, Padding::reflection})
+      for (const bool align : {true, false})
+        for (const std::int64_t channels : {1, 5, 33})
+          check(GridSample{mode, padding, align},
+                {computed(DType::f32, {2, channels, 7, 9}), computed(DType::f32, {2, 5, 17, 2})}, Family::grid_sample,
+                1e-4);
+}
+
+}  // namespace
+}  // namespace colonnade::test
