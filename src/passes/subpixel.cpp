@@ -90,13 +90,13 @@ bool rewrite_node(Editor& editor, int index) {
   shuffle.block = y->stride;
   shuffle.axis = 3;
   std::vector<ValueId> inputs{node.inputs[0],
-                              editor.add_constant(node.name + "_dense", dense_weight(*weight.constant, *y, *x))};
+                              editor.add_constant(node.name + "_dense", dense_weight(*weight.constant->tensor(), *y, *x))};
   for (std::size_t i = 2; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == kAbsent) {
       inputs.push_back(kAbsent);
       continue;
     }
-    const std::shared_ptr<const Tensor> values = editor.value(node.inputs[i]).constant;
+    const std::shared_ptr<const Tensor> values = editor.value(node.inputs[i]).constant->tensor();
     inputs.push_back(editor.add_constant(node.name + "_repeated", repeated(*values, block)));
   }
   editor.replace(node.outputs[0], editor.add(shuffle, {editor.add(conv, std::move(inputs), node)}, node));
