@@ -10,10 +10,11 @@ namespace colonnade {
 namespace {
 
 constexpr double kMicro = 1e6;
-// Arithmetic hides this share of its own time of what memory takes, but never the last share of that.
+// Of what streams through once, arithmetic hides this share of its own time, but never the last share of memory's.
 constexpr double kHiding = 0.3;
 constexpr double kLeastExposed = 0.3;
-constexpr double kExposedWeights = 0.3;  // read again; the first time nothing hides them
+constexpr double kExposedNear = 0.6;  // of a step of a ring
+constexpr double kExposedFar = 0.9;   // read a step later: too short to be fetched ahead
 // Memory is worth something in itself: a byte of a whole tensor counts as this much of a byte more.
 constexpr double kWholePrice = 0.2;
 // Share of a band that the skew of its rows may take.
@@ -154,7 +155,7 @@ void SegmentEstimate::take_traffic(State& state, std::size_t node, std::int64_t 
   }
   resident_bytes_ += work.weights_bytes;
   cold_ += context_.cold_seconds(node);
-  far_bytes_ += kExposedWeights * static_cast<double>(work.weights_bytes) * std::max(0.0, steps - threads);
+  far_bytes_ += static_cast<double>(work.weights_bytes) * std::max(0.0, steps - threads);
   state.whole_bytes = context_.read_bytes[node] + (state.whole ? 2 * written : 0);
   if (state.whole) price_ += kWholePrice * static_cast<double>(written) * beyond(written / threads);
   price(state);
@@ -164,7 +165,7 @@ void SegmentEstimate::price(State& state) {
   memory_ -= state.priced_seconds;
   const double whole =
       state.recomputed * static_cast<double>(state.whole_bytes) * beyond(state.whole_bytes / context_.threads);
-  state.priced_seconds = exposed(whole + state.near_seconds, state.seconds);
+  state.priced_seconds = exposed(whole, state.seconds) + kExposedNear * state.near_seconds;
   memory_ += state.priced_seconds;
 }
 
@@ -197,7 +198,7 @@ double SegmentEstimate::arithmetic_us(int threads) const {
 }
 
 double SegmentEstimate::microseconds(int threads) const {
-  const double far = exposed(beyond(resident_bytes_) * far_bytes_, compute_);
+  const double far = kExposedFar * beyond(resident_bytes_) * far_bytes_;
   const double rounds = static_cast<double>(images_ >= threads ? 1 : images_ * strips_);
   const double sharing = threads > 1 ? rounds * context_.topology.rates.barrier_us : 0;
   return arithmetic_us(threads) + (kMicro * (memory_ + far) + visits_ * context_.topology.rates.step_us) / threads +
