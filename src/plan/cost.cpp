@@ -184,8 +184,8 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, const Kernel
   if (family == Family::grid_sample) return floats(shape(0)[1] * (shape(0)[2] * shape(0)[3] + kSampleBlock));
   if (family == Family::kn2row) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-    const std::int64_t width = graph.value(node.inputs[0]).type.static_shape()[2];
-    return (width * kn2row_products(weight[3], weight[0]) + static_cast<std::int64_t>(kernels::shift_add::kReadPast)) *
+    const std::int64_t pixels = kKn2rowPixels + (weight[3] - 1) * std::get<Conv>(node.op).dilations[1];
+    return (pixels * kn2row_products(weight[3], weight[0]) + static_cast<std::int64_t>(kernels::shift_add::kReadPast)) *
            static_cast<std::int64_t>(sizeof(float));
   }
   if (family == Family::instance_norm)

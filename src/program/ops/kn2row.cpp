@@ -46,11 +46,9 @@ class Kn2rowOp final : public RowOp {
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0), residual(step, residual_, 0);
     const RowWindow row_window(in, out, 1, window_.pad_left);
-    const auto width_in = static_cast<std::size_t>(row_window.width_in);
     kernels::gemm::ConvArgs product;
     product.in_rows = step.pointers;
     product.out_rows = &step.scratch;
-    product.width_in = product.width_out = width_in;
     product.kernel_h = static_cast<std::size_t>(window_.kernel_h);
     product.channels_in = static_cast<std::size_t>(in_shape_.channels);
     product.channels_out = static_cast<std::size_t>(products_);
@@ -61,29 +59,40 @@ class Kn2rowOp final : public RowOp {
     kernels::shift_add::Args sum;
     sum.products = step.scratch;
     sum.product_stride = product.channels_out;
-    sum.width_in = width_in;
-    sum.width_out = static_cast<std::size_t>(row_window.width_out);
     sum.kernel_w = static_cast<std::size_t>(window_.kernel_w);
     sum.dilation_w = static_cast<std::size_t>(window_.dilation_w);
-    sum.pad_left = static_cast<std::size_t>(row_window.pad_left);
     sum.channels = static_cast<std::size_t>(out_shape_.channels);
     sum.out_pixel_stride = out.pixel_stride();
     sum.residual_pixel_stride = residual ? residual.pixel_stride() : 0;
     sum.bias = bias_;
     sum.epilogue = epilogue_;
-    for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
-      tap_rows(in, window_, row_window.skip, r, r + 1, in_shape_.rows, step.pointers);
-      multiply_.run(product);
-      sum.out = out(r);
-      sum.residual = residual ? residual.at(r, out.column_begin()) : nullptr;
-      add_.run(sum);
-    }
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
+      for (std::int64_t x = 0; x < row_window.width_out; x += kKn2rowPixels) {
+        const std::int64_t pixels = std::min(kKn2rowPixels, row_window.width_out - x);
+        const Interval read = pixels_read(x, pixels, row_window);
+        tap_rows(in, window_, row_window.skip + read.begin, r, r + 1, in_shape_.rows, step.pointers);
+        product.width_in = product.width_out = static_cast<std::size_t>(read.size());
+        multiply_.run(product);
+        sum.width_in = product.width_in;
+        sum.width_out = static_cast<std::size_t>(pixels);
+        sum.pad_left = static_cast<std::size_t>(std::max<std::int64_t>(0, read.begin + row_window.pad_left - x));
+        sum.out = out(r) + x * sum.out_pixel_stride;
+        sum.residual = residual ? residual.at(r, out.column_begin() + x) : nullptr;
+        add_.run(sum);
+      }
   }
 
   std::size_t pointer_count(std::int64_t) const override { return static_cast<std::size_t>(window_.kernel_h); }
   std::string_view kernel() const override { return add_.name; }
 
  private:
+  /// Input pixels that output pixels [x, x + pixels) read.
+  Interval pixels_read(std::int64_t x, std::int64_t pixels, const RowWindow& row_window) const {
+    const auto inside = [&](std::int64_t pixel) { return std::clamp<std::int64_t>(pixel, 0, row_window.width_in); };
+    const std::int64_t first = x - row_window.pad_left;
+    return {inside(first), inside(first + pixels + (window_.kernel_w - 1) * window_.dilation_w)};
+  }
+
   const kernels::gemm::Kernel& multiply_;
   const kernels::shift_add::Kernel& add_;
   Window window_;
