@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/winograd/winograd.hpp"
 
-#include <algorithm>
-
 #include "kernels/winograd/tiers.hpp"
 
 namespace colonnade::kernels::winograd {
@@ -74,7 +72,8 @@ void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::
           float* packed) noexcept {
   const std::size_t matrices = matrices_of(tile), side = tile + 2;
   for (std::size_t panel = first; panel < first + count; panel += kLine) {
-    const std::size_t lanes = std::min(kLine, first + count - panel);
+    const std::size_t left = first + count - panel;
+    const std::size_t lanes = left < kLine ? left : kLine;
     for (std::size_t ci = 0; ci < channels_in; ++ci) {
       Lanes filter[kTaps][kTaps] = {}, u[kMostInputs][kMostInputs];
       for (std::size_t lane = 0; lane < lanes; ++lane) {
@@ -85,8 +84,7 @@ void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::
       transform_filters(tile, filter, u);
       float* to = packed + panel * matrices * channels_in + ci * kLine;
       for (std::size_t m = 0; m < matrices; ++m, to += channels_in * kLine)
-        std::transform(u[m / side][m % side], u[m / side][m % side] + kLine, to,
-                       [](double x) { return static_cast<float>(x); });
+        for (std::size_t lane = 0; lane < kLine; ++lane) to[lane] = static_cast<float>(u[m / side][m % side][lane]);
     }
   }
 }

@@ -89,8 +89,8 @@ bool rewrite_node(Editor& editor, int index) {
   DepthToSpace shuffle;
   shuffle.block = y->stride;
   shuffle.axis = 3;
-  std::vector<ValueId> inputs{node.inputs[0],
-                              editor.add_constant(node.name + "_dense", dense_weight(*weight.constant->tensor(), *y, *x))};
+  std::vector<ValueId> inputs{
+      node.inputs[0], editor.add_constant(node.name + "_dense", dense_weight(*weight.constant->tensor(), *y, *x))};
   for (std::size_t i = 2; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == kAbsent) {
       inputs.push_back(kAbsent);

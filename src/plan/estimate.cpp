@@ -15,8 +15,9 @@ constexpr double kHiding = 0.3;
 constexpr double kLeastExposed = 0.3;
 constexpr double kExposedNear = 0.6;  // of a step of a ring
 constexpr double kExposedFar = 0.9;   // read a step later: too short to be fetched ahead
-// Memory is worth something in itself: a byte of a whole tensor counts as this much of a byte more.
-constexpr double kWholePrice = 0.2;
+// Memory is worth something in itself: a byte of a whole tensor, or of rings beyond L2, counts as this much of a byte
+// more.
+constexpr double kMemoryPrice = 2.5;
 // Share of a band that the skew of its rows may take.
 constexpr double kMostSkew = 0.5;
 
@@ -33,7 +34,7 @@ SegmentEstimate::SegmentEstimate(const PlanContext& context, std::int64_t strips
 void SegmentEstimate::start(std::size_t end, std::int64_t rows_per_step) {
   rows_per_step_ = rows_per_step;
   end_ = begin_ = end;
-  sink_rows_ = resident_bytes_ = 0;
+  sink_rows_ = ring_bytes_ = resident_bytes_ = 0;
   images_ = 1;
   compute_ = unbalanced_ = memory_ = cold_ = far_bytes_ = price_ = visits_ = skew_ = 0;
 }
@@ -151,13 +152,16 @@ void SegmentEstimate::take_traffic(State& state, std::size_t node, std::int64_t 
   if (!state.whole) {
     const std::int64_t kept = std::min(step_rows, std::max<std::int64_t>(0, live_rows - step_rows));
     far_bytes_ += all * static_cast<double>(written) * static_cast<double>(kept) / static_cast<double>(step_rows);
-    if (!context_.hosted(node)) resident_bytes_ += live_rows * rows.row_bytes / strips_;
+    if (!context_.hosted(node)) {
+      ring_bytes_ += live_rows * rows.row_bytes / strips_;
+      resident_bytes_ += live_rows * rows.row_bytes / strips_;
+    }
   }
   resident_bytes_ += work.weights_bytes;
   cold_ += context_.cold_seconds(node);
   far_bytes_ += static_cast<double>(work.weights_bytes) * std::max(0.0, steps - threads);
   state.whole_bytes = context_.read_bytes[node] + (state.whole ? 2 * written : 0);
-  if (state.whole) price_ += kWholePrice * static_cast<double>(written) * beyond(written / threads);
+  if (state.whole) price_ += kMemoryPrice * static_cast<double>(written) * beyond(written / threads);
   price(state);
 }
 
@@ -189,6 +193,10 @@ void SegmentEstimate::feed_consumers(std::size_t node) {
     price(state);
     visits_ += state.visits * static_cast<double>(group.count() - 1);
   }
+}
+
+double SegmentEstimate::memory_price_us(int threads) const {
+  return kMicro * (price_ / threads + kMemoryPrice * static_cast<double>(ring_bytes_) * beyond(ring_bytes_));
 }
 
 bool SegmentEstimate::splits(int threads) const { return images_ >= threads || skew_ * threads < kMostSkew; }

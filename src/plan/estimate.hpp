@@ -22,8 +22,8 @@ class SegmentEstimate {
   /// Of all threads together, or of one thread alone, with what a start of the threads' work costs.
   double microseconds(int threads) const;
   double arithmetic_us(int threads) const;
-  /// What the memory of its whole tensors is worth: decides between segments that are about as fast.
-  double memory_price_us(int threads) const { return 1e6 * price_ / threads; }
+  /// What its memory is worth: decides between segments that are about as fast.
+  double memory_price_us(int threads) const;
   /// Whether bands for so many threads are higher than their skew.
   bool splits(int threads) const;
   std::int64_t sink_rows() const { return sink_rows_; }
@@ -66,6 +66,7 @@ class SegmentEstimate {
   double price_ = 0;       ///< seconds that memory is worth
   double visits_ = 0;
   double skew_ = 0;  ///< how far the inputs are ahead of the sinks, as a share of all rows
+  std::int64_t ring_bytes_ = 0;
   std::int64_t resident_bytes_ = 0;
 };
 
