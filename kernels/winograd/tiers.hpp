@@ -17,6 +17,8 @@ inline constexpr std::size_t kLine = 16;         // floats of a cache line
 inline constexpr std::size_t kBlockFloats = 64;  // most output channels that are multiplied and transformed together
 inline constexpr std::size_t kFewestTiles = 12;
 inline constexpr std::size_t kMostTiles = 24;
+inline constexpr std::size_t kFarTiles = 48;
+inline constexpr std::size_t kNearWeights = 1024 * 1024 / sizeof(float);
 
 constexpr std::size_t round_to_lines(std::size_t channels) { return (channels + kLine - 1) / kLine * kLine; }
 
@@ -34,11 +36,12 @@ constexpr Planes planes_of(std::size_t channels, std::size_t tiles) {
 }
 
 /// Tiles that pass together: what they take in the workspace stays in the second-level cache. The more, the less often
-/// the weights pass.
+/// the weights pass: weights that come from further away pass for more tiles than the cache holds.
 constexpr std::size_t block_tiles(std::size_t tile, std::size_t channels_in, std::size_t channels_out) {
   constexpr std::size_t kBudgetFloats = 768 * 1024 / sizeof(float);
   const std::size_t out = channels_out < kBlockFloats ? channels_out : kBlockFloats;
   const std::size_t fitting = kBudgetFloats / (matrices_of(tile) * (channels_in + out));
+  if (matrices_of(tile) * channels_in * channels_out > kNearWeights) return kFarTiles;
   return fitting > kMostTiles ? kMostTiles : fitting < kFewestTiles ? kFewestTiles : fitting;
 }
 
