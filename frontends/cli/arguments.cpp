@@ -192,12 +192,16 @@ void add_arguments(CLI::App& app, ExplainOptions& options) {
   app.add_option("--html", options.html, "Write a self-contained page that draws the columns")
       ->type_name("FILE")
       ->group("Output");
+  app.add_flag("--measure", options.measure,
+               "Run the model on random inputs and show measured beside predicted time of each segment")
+      ->group("Output");
   app.add_flag("--json", options.json, "Print the description as one JSON object")->group("Output");
   add_shape(app, options.shape);
   add_engine(app, options.engine);
   app.footer(
       "Examples:\n"
       "  colonnade explain net.onnx\n"
+      "  colonnade explain net.onnx --measure\n"
       "  colonnade explain net.onnx --shape 1x3x1080x1920 --html columns.html\n"
       "  colonnade explain embedded:unet --stage plan");
 }

@@ -70,6 +70,7 @@ struct ExplainOptions {
   ShapeOptions shape;
   std::string stage;
   std::string html;
+  bool measure = false;
   bool json = false;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <map>
+
 #include "commands.hpp"
 #include "explain_html.hpp"
 #include "files.hpp"
@@ -14,6 +16,28 @@ Stage stage_of(const std::string& name) {
   if (name == "graph") return Stage::graph;
   if (name == "optimized") return Stage::optimized_graph;
   return name == "plan" ? Stage::plan : Stage::program;
+}
+
+constexpr int kWarmRuns = 2;
+constexpr int kProfiledRuns = 5;
+
+/// Adds to each segment of the plan its measured time, `measured_ms`, a mean over a few runs on random inputs.
+void add_measured(const Model& model, const ShapeMap& overrides, Json& plan) {
+  const std::vector<Shape> shapes = model.resolve_shapes(overrides);
+  const std::vector<Tensor> inputs = random_inputs(model, shapes, 1);
+  const std::vector<TensorView> views = views_of(inputs);
+  Session session(model);
+  for (int i = 0; i < kWarmRuns; ++i) session.run(views);
+  session.set_profiling(true);
+  for (int i = 0; i < kProfiledRuns; ++i) session.run(views);
+  std::map<double, double> ms_by_index;
+  const Json profile = parse_json(session.profile());
+  for (const Json& item : array_in(profile, "segments")) ms_by_index[number_in(item, "index")] += number_in(item, "ms");
+  for (Json& segment : plan["segments"]) segment["measured_ms"] = ms_by_index[number_in(segment, "index")];
+}
+
+std::string measured_text(const Json& segment) {
+  return segment.contains("measured_ms") ? ", measured " + human_ms(number_in(segment, "measured_ms")) : "";
 }
 
 std::string tensors_text(const char* title, const Json& tensors) {
@@ -50,11 +74,11 @@ std::string segment_heading(const Json& segment) {
   if (segment.contains("columns")) line += ", " + columns_in(segment);
   if (number_in(segment, "strips") > 1) line += fmt::format(", {} strips", text_in(segment, "strips"));
   if (segment.contains("rows_per_step")) line += fmt::format(", {} rows a step", text_in(segment, "rows_per_step"));
-  line += fmt::format("\n  {}flop, predicted {} (arithmetic {}); rings {}, weights {}; reads {}, writes {}\n",
+  line += fmt::format("\n  {}flop, predicted {} (arithmetic {}){}; rings {}, weights {}; reads {}, writes {}\n",
                       human_count(number_in(segment, "flop")), human_ms(number_in(segment, "predicted_ms")),
-                      human_ms(number_in(segment, "arithmetic_ms")), bytes_text(segment, "ring_bytes"),
-                      bytes_text(segment, "weights_bytes"), bytes_text(segment, "read_bytes"),
-                      bytes_text(segment, "written_bytes"));
+                      human_ms(number_in(segment, "arithmetic_ms")), measured_text(segment),
+                      bytes_text(segment, "ring_bytes"), bytes_text(segment, "weights_bytes"),
+                      bytes_text(segment, "read_bytes"), bytes_text(segment, "written_bytes"));
   line += levels_text(segment);
   const std::string reason = text_in(segment, "ends_because");
   return reason.empty() ? line : line + fmt::format("  ends because {}\n", reason);
@@ -103,7 +127,8 @@ int execute(const ExplainOptions& options, std::string& out) {
     if (!out.ends_with('\n')) out += '\n';
     if (options.html.empty()) return kGood;
   }
-  const Json plan = parse_json(model.describe(overrides));
+  Json plan = parse_json(model.describe(overrides));
+  if (options.measure) add_measured(model, overrides, plan);
   if (!options.html.empty()) write_file(options.html, columns_page(plan, options.engine.model));
   if (options.json)
     out += dump(plan);

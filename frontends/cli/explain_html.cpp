@@ -106,7 +106,9 @@ std::string segment_table(const Json& plan) {
   std::string out =
       "<div class=\"scroll\"><table>\n<tr><th>segment</th><th class=\"l\">kind</th><th>operators</th><th "
       "class=\"l\">columns</th>"
-      "<th>rows a step</th><th>rings</th><th>weights</th><th>read</th><th>written</th><th>flop</th><th>predicted</th>"
+      "<th>rows a "
+      "step</th><th>rings</th><th>weights</th><th>read</th><th>written</th><th>flop</th><th>predicted</"
+      "th><th>measured</th>"
       "<th class=\"l\">ends because</th></tr>\n";
   for (const Json& segment : array_in(plan, "segments")) {
     const bool columns = text_in(segment, "kind") == "columns";
@@ -116,8 +118,9 @@ std::string segment_table(const Json& plan) {
            cell(columns ? text_in(segment, "rows_per_step", "-") : "-") + cell(bytes_or_dash(segment, "ring_bytes")) +
            cell(bytes_or_dash(segment, "weights_bytes")) + cell(bytes_or_dash(segment, "read_bytes")) +
            cell(bytes_or_dash(segment, "written_bytes")) + cell(human_count(number_in(segment, "flop"))) +
-           cell(human_ms(number_in(segment, "predicted_ms"))) + cell(text_in(segment, "ends_because", "-"), "l why") +
-           "</tr>\n";
+           cell(human_ms(number_in(segment, "predicted_ms"))) +
+           cell(segment.contains("measured_ms") ? human_ms(number_in(segment, "measured_ms")) : "-") +
+           cell(text_in(segment, "ends_because", "-"), "l why") + "</tr>\n";
   }
   return out + "</table></div>\n";
 }

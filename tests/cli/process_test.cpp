@@ -255,6 +255,13 @@ TEST(Run, FoldersAndTopK) {
 }
 
 TEST(Explain, TextJsonAndStages) {
+  const std::string measured = expect_good({"explain", kDigits, "--measure"}).out;
+  EXPECT_NE(measured.find("predicted"), std::string::npos);
+  EXPECT_NE(measured.find(", measured "), std::string::npos);
+  const Json plan = Json::parse(expect_good({"explain", kDigits, "--measure", "--json"}).out);
+  double total = 0;
+  for (const Json& segment : plan["segments"]) total += segment["measured_ms"].get<double>();
+  EXPECT_GT(total, 0);
   EXPECT_NE(expect_good({"explain", kDigits}).out.find("segment 0"), std::string::npos);
   EXPECT_TRUE(describe(kDigits)["segments"].is_array());
   for (const char* stage : {"graph", "optimized", "plan", "program"})
