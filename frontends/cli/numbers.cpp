@@ -30,8 +30,7 @@ void visit_storage(DType dtype, F&& f) {
     case DType::u32: return f(static_cast<std::uint32_t*>(nullptr));
     case DType::u64: return f(static_cast<std::uint64_t*>(nullptr));
     case DType::boolean: return f(static_cast<bool*>(nullptr));
-    case DType::undefined:
-    case DType::string: return;
+    default: return;
   }
 }
 

@@ -28,7 +28,7 @@ std::string_view type_name(AttributeProto::AttributeType type) {
 
 /// Early writers left `type` out: then the field that is set tells it. An empty list is a list of whatever is asked
 /// for.
-AttributeProto::AttributeType type_of(const AttributeProto& attribute, AttributeProto::AttributeType expected) {
+AttributeProto::AttributeType type_or(const AttributeProto& attribute, AttributeProto::AttributeType expected) {
   if (attribute.type() != AttributeProto::UNDEFINED) return attribute.type();
   if (attribute.has_f()) return AttributeProto::FLOAT;
   if (attribute.has_i()) return AttributeProto::INT;
@@ -45,7 +45,7 @@ AttributeProto::AttributeType type_of(const AttributeProto& attribute, Attribute
 const AttributeProto* find(const OnnxNode& node, std::string_view name, AttributeProto::AttributeType expected) {
   const auto found = node.attributes.find(name);
   if (found == node.attributes.end()) return nullptr;
-  const auto type = type_of(*found->second, expected);
+  const auto type = type_or(*found->second, expected);
   if (type != expected) {
     fail(ErrorCode::invalid_model, "{}: attribute '{}': expected {}, found {}", node.label(), name, type_name(expected),
          type_name(type));
@@ -54,6 +54,10 @@ const AttributeProto* find(const OnnxNode& node, std::string_view name, Attribut
 }
 
 }  // namespace
+
+AttributeProto::AttributeType type_of(const AttributeProto& attribute) {
+  return type_or(attribute, AttributeProto::UNDEFINED);
+}
 
 std::string OnnxNode::label() const { return fmt::format("node '{}' ({})", printable(name), printable(op_type)); }
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "frontends/onnx/tensor.hpp"
+
 namespace colonnade::onnx_import {
 
 std::string Names::fresh(const std::string& hint) {
@@ -164,10 +166,36 @@ ValueId scalar(Lowering& low, DType dtype, double value) {
       tensor.values<std::uint8_t>()[0] = value != 0;
       return low.constant(std::move(tensor));
     }
-    case DType::string:
-    case DType::undefined: break;
+    default: break;
   }
   low.unsupported("element type {} is not supported here", name_of(dtype));
+}
+
+namespace {
+
+Attribute attribute_of(Lowering& low, const std::string& name, const onnx::AttributeProto& proto) {
+  const OnnxNode& node = low.node();
+  switch (type_of(proto)) {
+    case onnx::AttributeProto::INT: return *find_int(node, name);
+    case onnx::AttributeProto::FLOAT: return *find_float(node, name);
+    case onnx::AttributeProto::STRING: return *find_string(node, name);
+    case onnx::AttributeProto::INTS: return *find_ints(node, name);
+    case onnx::AttributeProto::FLOATS: return *find_floats(node, name);
+    case onnx::AttributeProto::STRINGS: return *find_strings(node, name);
+    case onnx::AttributeProto::TENSOR: {
+      const std::string where = fmt::format("{}: attribute '{}'", node.label(), printable(name));
+      return std::make_shared<const Tensor>(tensor_from(*find_tensor(node, name), where, low.external()));
+    }
+    default: low.invalid("attribute '{}' is of a type that the operator does not know", printable(name));
+  }
+}
+
+}  // namespace
+
+Values lower_opaque(Lowering& low, const Definition& definition) {
+  Opaque op{&definition, low.opset(), {}};
+  for (const auto& [name, proto] : low.node().attributes) op.attributes.emplace(name, attribute_of(low, name, *proto));
+  return low.emit_all(std::move(op), low.inputs(), low.output_count());
 }
 
 ValueId unary(Lowering& low, UnaryKind kind, ValueId x, float a, float b) { return low.emit(Unary{kind, a, b}, {x}); }

@@ -109,6 +109,13 @@ Tensor ints_tensor(const Ints& values);
 Tensor floats_tensor(std::span<const float> values, Shape shape);
 bool is_float(DType dtype);
 
+/// The node as an opaque operator: the lowering of rows that bring their own definition.
+Values lower_opaque(Lowering& low, const Definition& definition);
+template <const Definition& definition>
+Values opaque(Lowering& low) {
+  return lower_opaque(low, definition);
+}
+
 // Core operators by name.
 ValueId unary(Lowering& low, UnaryKind kind, ValueId x, float a = 0, float b = 0);
 ValueId binary(Lowering& low, BinaryKind kind, ValueId a, ValueId b);

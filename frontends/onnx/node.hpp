@@ -31,6 +31,9 @@ struct OnnxNode {
   std::string label() const;
 };
 
+/// What an attribute holds; UNDEFINED for an empty list of an unknown type.
+onnx::AttributeProto::AttributeType type_of(const onnx::AttributeProto& attribute);
+
 /// Attributes by name; nothing when absent. Throw Error{invalid_model} when the attribute has another type.
 std::optional<std::int64_t> find_int(const OnnxNode& node, std::string_view name);
 std::optional<float> find_float(const OnnxNode& node, std::string_view name);

@@ -8,17 +8,21 @@ namespace {
 
 using Index = std::unordered_map<std::string_view, std::vector<const Row*>>;
 
-std::span<const Row> family(std::size_t index) {
-  static constexpr std::span<const Row> (*kFamilies[])() = {
-      constant_rows, conv_rows,      elementwise_rows, gather_rows, legacy_rows, linear_rows, matmul_rows, norm_rows,
-      pool_rows,     recurrent_rows, reduce_rows,      resize_rows, shape_rows,  slice_rows,  tree_rows};
-  return index < std::size(kFamilies) ? kFamilies[index]() : std::span<const Row>();
-}
+constexpr std::span<const Row> (*kFamilies[])() = {
+    attention_rows,    constant_rows,  contrib_rows,   contrib_quantized_rows,
+    control_rows,      conv_rows,      detection_rows, elementwise_rows,
+    first_opsets_rows, gather_rows,    image_rows,     legacy_rows,
+    linear_rows,       loss_rows,      matmul_rows,    matrix_rows,
+    ml_encoders_rows,  ml_linear_rows, ml_svm_rows,    norm_rows,
+    pool_rows,         quantize_rows,  random_rows,    recurrent_rows,
+    reduce_rows,       resize_rows,    sequence_rows,  shape_rows,
+    signal_rows,       slice_rows,     text_rows,      training_rows,
+    tree_rows};
 
 Index make_index() {
   Index index;
-  for (std::size_t i = 0; !family(i).empty(); ++i) {
-    for (const Row& row : family(i)) index[row.name].push_back(&row);
+  for (const auto family : kFamilies) {
+    for (const Row& row : family()) index[row.name].push_back(&row);
   }
   return index;
 }
@@ -27,7 +31,7 @@ Index make_index() {
 
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
-  for (std::size_t i = 0; !family(i).empty(); ++i) rows.insert(rows.end(), family(i).begin(), family(i).end());
+  for (const auto family : kFamilies) rows.insert(rows.end(), family().begin(), family().end());
   return rows;
 }
 

@@ -29,21 +29,39 @@ struct Row {
   Lower lower;
 };
 
-/// The rows of one family of operators; each in ops/<family>.cpp.
+/// The rows of one family of operators; each in ops/<family>.cpp, opaque ones in opaque/<family>.cpp.
+std::span<const Row> attention_rows();
 std::span<const Row> constant_rows();
+std::span<const Row> contrib_rows();
+std::span<const Row> contrib_quantized_rows();
+std::span<const Row> control_rows();
 std::span<const Row> conv_rows();
+std::span<const Row> detection_rows();
 std::span<const Row> elementwise_rows();
+std::span<const Row> first_opsets_rows();
 std::span<const Row> gather_rows();
+std::span<const Row> image_rows();
 std::span<const Row> legacy_rows();
 std::span<const Row> linear_rows();
+std::span<const Row> loss_rows();
 std::span<const Row> matmul_rows();
+std::span<const Row> matrix_rows();
+std::span<const Row> ml_encoders_rows();
+std::span<const Row> ml_linear_rows();
+std::span<const Row> ml_svm_rows();
 std::span<const Row> norm_rows();
 std::span<const Row> pool_rows();
+std::span<const Row> quantize_rows();
+std::span<const Row> random_rows();
 std::span<const Row> recurrent_rows();
 std::span<const Row> reduce_rows();
 std::span<const Row> resize_rows();
+std::span<const Row> sequence_rows();
 std::span<const Row> shape_rows();
+std::span<const Row> signal_rows();
 std::span<const Row> slice_rows();
+std::span<const Row> text_rows();
+std::span<const Row> training_rows();
 std::span<const Row> tree_rows();
 
 /// Every row, family after family.

@@ -51,15 +51,7 @@ Storage storage_of(DType dtype) {
     case DType::u32:
     case DType::u64: return Storage::uint64s;
     case DType::string: return Storage::strings;
-    case DType::f16:
-    case DType::bf16:
-    case DType::i8:
-    case DType::i16:
-    case DType::i32:
-    case DType::u8:
-    case DType::u16:
-    case DType::boolean:
-    case DType::undefined: break;
+    default: break;
   }
   return Storage::int32s;
 }
@@ -312,6 +304,7 @@ int data_type_of(DType dtype) {
     case DType::u64: return onnx::TensorProto::UINT64;
     case DType::boolean: return onnx::TensorProto::BOOL;
     case DType::string: return onnx::TensorProto::STRING;
+    default: break;
   }
   return onnx::TensorProto::UNDEFINED;
 }

@@ -65,9 +65,22 @@ enum class DType : std::uint8_t {
   u64,
   boolean,
   string,
+  f8e4m3fn,
+  f8e4m3fnuz,
+  f8e5m2,
+  f8e5m2fnuz,
+  f8e8m0,
+  f4e2m1,
+  i4,
+  u4,
+  i2,
+  u2,
+  c64,
+  c128,
 };
 
-/// Bytes of one element; 0 for `undefined` and `string`.
+/// Bytes of one element; 0 for `undefined` and `string`. Types narrower than a byte take one byte an element, integers
+/// sign-extended, float4 in the low bits; files pack them.
 COLONNADE_API std::size_t size_of(DType dtype) noexcept;
 /// ONNX-style name: "float32", "int64", ...
 COLONNADE_API std::string_view name_of(DType dtype) noexcept;
@@ -126,7 +139,8 @@ class COLONNADE_API Tensor {
   std::vector<std::string> strings_;
 };
 
-/// Borrowed dense row-major memory of the caller; must outlive the call it is passed to.
+/// Borrowed dense row-major memory of the caller; must outlive the call it is passed to. Of a string tensor `data`
+/// points at std::string objects.
 struct TensorView {
   DType dtype = DType::undefined;
   Shape shape;
@@ -134,7 +148,10 @@ struct TensorView {
 
   TensorView() = default;
   TensorView(DType type, Shape dims, const void* memory) : dtype(type), shape(std::move(dims)), data(memory) {}
-  TensorView(const Tensor& tensor) : dtype(tensor.dtype()), shape(tensor.shape()), data(tensor.data()) {}  // NOLINT
+  TensorView(const Tensor& tensor)  // NOLINT
+      : dtype(tensor.dtype()),
+        shape(tensor.shape()),
+        data(dtype == DType::string ? static_cast<const void*>(tensor.strings().data()) : tensor.data()) {}
 };
 
 /// Borrowed writable memory of the caller.
@@ -145,16 +162,62 @@ struct MutableTensorView {
 
   MutableTensorView() = default;
   MutableTensorView(DType type, Shape dims, void* memory) : dtype(type), shape(std::move(dims)), data(memory) {}
-  MutableTensorView(Tensor& tensor) : dtype(tensor.dtype()), shape(tensor.shape()), data(tensor.data()) {}  // NOLINT
+  MutableTensorView(Tensor& tensor)  // NOLINT
+      : dtype(tensor.dtype()),
+        shape(tensor.shape()),
+        data(dtype == DType::string ? static_cast<void*>(tensor.strings().data()) : tensor.data()) {}
+};
+
+/// What a value may be besides a tensor.
+enum class Container : std::uint8_t { sequence, optional, map_of_int64, map_of_string };
+
+/// Anything that models take and give: a tensor, a sequence of data, an optional datum or a map. Immutable and cheap to
+/// copy: copies share their elements. Safe to share between threads.
+class COLONNADE_API Datum {
+ public:
+  enum class Kind : std::uint8_t { tensor, sequence, optional, map };
+
+  /// An optional datum that is absent.
+  Datum() = default;
+  Datum(Tensor tensor);                         // NOLINT
+  Datum(std::shared_ptr<const Tensor> tensor);  // NOLINT
+  /// `dtype` is the elements' type, which an empty sequence needs to know.
+  static Datum sequence(std::vector<Datum> elements, DType dtype);
+  /// An optional datum that is present.
+  static Datum optional(Datum element);
+  static Datum absent(DType dtype);
+  /// Keys int64 or string [n], values [n, ...].
+  static Datum map(Tensor keys, Tensor values);
+
+  Kind kind() const noexcept { return kind_; }
+  bool is_tensor() const noexcept { return kind_ == Kind::tensor; }
+  /// Element type of the tensors within; undefined where none is known.
+  DType dtype() const noexcept { return dtype_; }
+  /// The tensor, or the values of a map. Throws Error{invalid_argument} for other kinds.
+  const Tensor& tensor() const;
+  /// The tensor itself, moved out where nobody else holds it, else copied.
+  Tensor take_tensor() &&;
+  /// Elements of a sequence; none or the one of an optional.
+  const std::vector<Datum>& elements() const noexcept { return elements_; }
+  const Tensor& keys() const;
+
+ private:
+  Kind kind_ = Kind::optional;
+  DType dtype_ = DType::undefined;
+  bool owns_ = false;  ///< tensor_ was made here, of a Tensor that may be moved out again
+  std::shared_ptr<const Tensor> tensor_, keys_;
+  std::vector<Datum> elements_;
 };
 
 /// An input or output of a model. A dimension is -1 when the model leaves it open; `dim_names` then holds its
-/// symbol ("" where it has none).
+/// symbol ("" where it has none). Unless it is a tensor, `containers` says what the tensors are in, outermost first.
 struct TensorInfo {
   std::string name;
   DType dtype = DType::undefined;
   Shape shape;
   std::vector<std::string> dim_names;
+  std::vector<Container> containers = {};
+  bool has_rank = true;  ///< false: the model says nothing about the shape, any will do
 };
 
 /// How segments are chosen: by the cost model, columns wherever possible, or one operator after another.

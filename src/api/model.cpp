@@ -19,7 +19,8 @@ constexpr std::int64_t kDefaultImageSize = 224;
 
 TensorInfo info_of(const Graph& graph, ValueId id) {
   const Value& value = graph.value(id);
-  TensorInfo info{value.name, value.type.dtype, value.type.shape.value_or(Shape{}), value.dim_names};
+  TensorInfo info{value.name,      value.type.dtype,      value.type.shape.value_or(Shape{}),
+                  value.dim_names, value.type.containers, value.type.shape.has_value()};
   info.dim_names.resize(info.shape.size());
   return info;
 }

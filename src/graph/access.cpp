@@ -253,6 +253,10 @@ Rows access(const Einsum&, const Question&) { return std::nullopt; }
 Rows access(const Recurrent&, const Question&) { return std::nullopt; }
 Rows access(const GridSample&, const Question&) { return std::nullopt; }
 Rows access(const TreeEnsemble&, const Question&) { return std::nullopt; }
+Rows access(const If&, const Question&) { return std::nullopt; }
+Rows access(const Loop&, const Question&) { return std::nullopt; }
+Rows access(const Scan&, const Question&) { return std::nullopt; }
+Rows access(const Opaque&, const Question&) { return std::nullopt; }
 
 }  // namespace
 

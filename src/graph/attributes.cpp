@@ -325,6 +325,31 @@ void describe(Words& words, const TreeEnsemble& op) {
   words.option("aggregate", op.aggregate, TreeEnsemble::Aggregate::sum).flag("binary_case", op.binary_case);
 }
 
+void describe(Words&, const If&) {}
+void describe(Words& words, const Loop& op) { words.add("states", op.states); }
+void describe(Words& words, const Scan& op) {
+  words.add("states", op.states).add("scans", op.scans);
+  words.list("axes", op.input_axes, ",", 0).list("reversed", op.input_reversed, ",", 0);
+  words.list("output_axes", op.output_axes, ",", 0).list("output_reversed", op.output_reversed, ",", 0);
+}
+void describe(Words& words, const Opaque& op) {
+  for (const auto& [name, attribute] : op.attributes) {
+    std::visit(
+        [&, &key = name]<class T>(const T& value) {
+          if constexpr (std::is_same_v<T, std::string>) {
+            words.add(key, quoted(value));
+          } else if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, float>) {
+            words.add(key, value);
+          } else if constexpr (std::is_same_v<T, std::shared_ptr<const Tensor>>) {
+            words.add(key, fmt::format("{}[{}]", name_of(value->dtype()), fmt::join(value->shape(), ",")));
+          } else {
+            words.add(key, fmt::format("{} elements", value.size()));
+          }
+        },
+        attribute);
+  }
+}
+
 }  // namespace
 
 std::string attributes_of(const Operator& op) {

@@ -120,6 +120,13 @@ std::optional<std::vector<float>> constant_floats(const Graph& graph, const Node
   return std::nullopt;
 }
 
+std::vector<Body> bodies_of(const Operator& op) {
+  if (const auto* branch = std::get_if<If>(&op)) return {branch->then_branch, branch->else_branch};
+  if (const auto* loop = std::get_if<Loop>(&op)) return {loop->body};
+  if (const auto* scan = std::get_if<Scan>(&op)) return {scan->body};
+  return {};
+}
+
 std::vector<std::vector<std::int32_t>> consumers_of(const Graph& graph) {
   std::vector<std::vector<std::int32_t>> consumers(graph.values.size());
   for (std::size_t index = 0; index < graph.nodes.size(); ++index) {

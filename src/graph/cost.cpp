@@ -211,6 +211,11 @@ double flop(const TreeEnsemble& op, const Sizes& sizes) {
   return static_cast<double>(sizes.input_shape(0).front()) * trees * depth;
 }
 
+double flop(const If&, const Sizes&) { return 0; }
+double flop(const Loop&, const Sizes&) { return 0; }
+double flop(const Scan&, const Sizes&) { return 0; }
+double flop(const Opaque&, const Sizes& sizes) { return sizes.output(); }
+
 }  // namespace
 
 double flop_of(const Graph& graph, const Node& node) {

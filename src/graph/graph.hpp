@@ -20,11 +20,15 @@ namespace colonnade {
 using ValueId = std::int32_t;
 inline constexpr ValueId kAbsent = -1;  ///< an optional input that is not given
 
-/// Type of a value as far as it is known. No shape: the rank is unknown; a dimension of -1 is unknown.
+/// Type of a value as far as it is known. No shape: the rank is unknown; a dimension of -1 is unknown. Of a sequence,
+/// optional or map, `containers` says so, outermost first, and the rest describes the tensors within.
 struct ValueType {
   DType dtype = DType::undefined;
   std::optional<Shape> shape;
+  std::vector<Container> containers = {};
   bool operator==(const ValueType&) const = default;
+
+  bool is_tensor() const { return containers.empty(); }
 
   /// Every dimension is known.
   bool is_static() const;

@@ -8,7 +8,7 @@
 namespace colonnade {
 namespace {
 
-constexpr std::int64_t kMaxElementBytes = 8;
+constexpr std::int64_t kMaxElementBytes = 16;
 
 /// What the graph keeps of a recorded and an inferred type: inference wins, but a contradiction in dtype or rank is
 /// one.
@@ -16,8 +16,9 @@ ValueType settled(const Value& value, const Node& node, ValueType inferred) {
   const ValueType& recorded = value.type;
   const bool same_dtype =
       recorded.dtype == DType::undefined || inferred.dtype == DType::undefined || recorded.dtype == inferred.dtype;
+  const bool same_kind = recorded.containers.empty() || recorded.containers == inferred.containers;
   const bool same_rank = !recorded.shape || !inferred.shape || recorded.shape->size() == inferred.shape->size();
-  if (!same_dtype || !same_rank) {
+  if (!same_dtype || !same_rank || !same_kind) {
     fail(ErrorCode::invalid_model, "node '{}' ({}): output '{}' is declared {}, but the operator gives {}", node.name,
          name_of(node.op), value.name, to_text(recorded), to_text(inferred));
   }
@@ -32,6 +33,13 @@ void check_size(const RuleContext& context, const ValueType& type, std::string_v
     if (dim < kUnknownDim || dim > kMaxDim) context.fail("{} {} is too large", role, to_text(type));
   }
   if (type.is_static()) static_cast<void>(checked_mul(element_count(*type.shape), kMaxElementBytes));
+}
+
+/// Sequences, optionals and maps, not only tensors.
+bool takes_any_data(const Operator& op) {
+  const auto* unary = std::get_if<Unary>(&op);
+  return std::holds_alternative<Opaque>(op) || !bodies_of(op).empty() ||
+         (unary != nullptr && unary->kind == UnaryKind::identity);
 }
 
 }  // namespace
@@ -163,7 +171,13 @@ std::int64_t normalize_axis(std::int64_t axis, std::int64_t rank, const Node& no
 
 std::vector<ValueType> infer_types(const Graph& graph, const Node& node) {
   const RuleContext context(graph, node);
-  for (std::size_t input = 0; input < node.inputs.size(); ++input) check_size(context, context.type(input), "input");
+  const bool any_data = takes_any_data(node.op);
+  for (std::size_t input = 0; input < node.inputs.size(); ++input) {
+    if (!any_data && !context.type(input).is_tensor()) {
+      context.fail("{} must be a tensor, is {}", context.text(input), to_text(context.type(input)));
+    }
+    check_size(context, context.type(input), "input");
+  }
   Types types = std::visit([&](const auto& op) { return infer(op, context); }, node.op);
   if (types.size() < node.outputs.size())
     context.fail("has at most {} outputs, {} are asked for", types.size(), node.outputs.size());

@@ -49,16 +49,26 @@ constexpr std::array<std::string_view, 10> kReduceNames = {"sum", "mean", "max",
                                                            "l1",  "l2",   "log_sum", "log_sum_exp", "sum_square"};
 static_assert(kReduceNames[static_cast<std::size_t>(ReduceKind::sum_square)] == "sum_square");
 
-// In the order of the variant; Unary and Binary are named by their kind instead.
+// In the order of the variant; Unary, Binary and Opaque are named by their kind instead.
 constexpr std::array<std::string_view, std::variant_size_v<Operator>> kOperatorNames = {
-    "Unary",     "Binary",       "Select",          "Cast",         "Conv",         "ConvTranspose",
-    "MatMul",    "Pool",         "Reduce",          "ArgReduce",    "Softmax",      "Hardmax",
-    "BatchNorm", "InstanceNorm", "LayerNorm",       "Lrn",          "Resize",       "Reshape",
-    "Flatten",   "Squeeze",      "Unsqueeze",       "Transpose",    "Concat",       "Slice",
-    "Split",     "Pad",          "Expand",          "Tile",         "Gather",       "GatherElements",
-    "GatherNd",  "ScatterNd",    "ScatterElements", "DepthToSpace", "SpaceToDepth", "ShapeOf",
-    "SizeOf",    "Fill",         "Range",           "OneHot",       "TopK",         "CumSum",
-    "NonZero",   "Trilu",        "Einsum",          "Recurrent",    "GridSample",   "TreeEnsemble"};
+    "Unary",        "Binary",       "Select",
+    "Cast",         "Conv",         "ConvTranspose",
+    "MatMul",       "Pool",         "Reduce",
+    "ArgReduce",    "Softmax",      "Hardmax",
+    "BatchNorm",    "InstanceNorm", "LayerNorm",
+    "Lrn",          "Resize",       "Reshape",
+    "Flatten",      "Squeeze",      "Unsqueeze",
+    "Transpose",    "Concat",       "Slice",
+    "Split",        "Pad",          "Expand",
+    "Tile",         "Gather",       "GatherElements",
+    "GatherNd",     "ScatterNd",    "ScatterElements",
+    "DepthToSpace", "SpaceToDepth", "ShapeOf",
+    "SizeOf",       "Fill",         "Range",
+    "OneHot",       "TopK",         "CumSum",
+    "NonZero",      "Trilu",        "Einsum",
+    "Recurrent",    "GridSample",   "TreeEnsemble",
+    "If",           "Loop",         "Scan",
+    "Opaque"};
 static_assert(!kOperatorNames.back().empty());
 
 std::string pascal_case(std::string_view snake) {
@@ -80,6 +90,7 @@ std::string_view name_of(ReduceKind kind) { return kReduceNames[static_cast<std:
 std::string name_of(const Operator& op) {
   if (const auto* unary = std::get_if<Unary>(&op)) return pascal_case(name_of(unary->kind));
   if (const auto* binary = std::get_if<Binary>(&op)) return pascal_case(name_of(binary->kind));
+  if (const auto* opaque = std::get_if<Opaque>(&op)) return std::string(opaque->definition->name);
   return std::string(kOperatorNames[op.index()]);
 }
 

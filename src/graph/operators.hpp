@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,10 +13,9 @@
 #include <vector>
 
 #include "colonnade/colonnade.hpp"
+#include "graph/opaque.hpp"
 
 namespace colonnade {
-
-using Ints = std::vector<std::int64_t>;
 
 enum class UnaryKind : std::uint8_t {
   identity,
@@ -438,12 +438,41 @@ struct TreeEnsemble {
   bool operator==(const TreeEnsemble&) const = default;
 };
 
+/// A graph within a node. Constants that it uses of the graphs around it are its own; whatever else it captures is an
+/// input of it, after the ones its operator gives it.
+using Body = std::shared_ptr<const struct Graph>;
+
+/// inputs condition (one boolean), then what the branches capture: the inputs of both bodies. Outputs: theirs.
+struct If {
+  Body then_branch, else_branch;
+  bool operator==(const If&) const = default;
+};
+/// inputs trip count or absent, condition or absent, `states` states, then captures. Body inputs: iteration number
+/// (int64), condition, states, captures; outputs: condition, states, then one slice of each scan output.
+/// Outputs: the final states, then the stacked slices.
+struct Loop {
+  Body body;
+  std::int64_t states = 0;
+  bool operator==(const Loop&) const = default;
+};
+/// inputs `states` states, `scans` tensors to walk along, then captures. Body inputs: states, a slice of each tensor,
+/// captures; outputs: states, then slices to stack. Axes and directions (1: reversed) by tensor; none: 0.
+struct Scan {
+  Body body;
+  std::int64_t states = 0, scans = 0;
+  Ints input_axes, input_reversed, output_axes, output_reversed;
+  bool operator==(const Scan&) const = default;
+};
+
 using Operator =
     std::variant<Unary, Binary, Select, Cast, Conv, ConvTranspose, MatMul, Pool, Reduce, ArgReduce, Softmax, Hardmax,
                  BatchNorm, InstanceNorm, LayerNorm, Lrn, Resize, Reshape, Flatten, Squeeze, Unsqueeze, Transpose,
                  Concat, Slice, Split, Pad, Expand, Tile, Gather, GatherElements, GatherNd, ScatterNd, ScatterElements,
                  DepthToSpace, SpaceToDepth, ShapeOf, SizeOf, Fill, Range, OneHot, TopK, CumSum, NonZero, Trilu, Einsum,
-                 Recurrent, GridSample, TreeEnsemble>;
+                 Recurrent, GridSample, TreeEnsemble, If, Loop, Scan, Opaque>;
+
+/// The graphs within an operator.
+std::vector<Body> bodies_of(const Operator& op);
 
 /// "Conv", "Relu", "Add", ...: the operator's name in printed graphs; Unary and Binary are named by their kind.
 std::string name_of(const Operator& op);

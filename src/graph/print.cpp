@@ -29,9 +29,10 @@ std::string_view short_name(DType dtype) {
     case DType::u32: return "u32";
     case DType::u64: return "u64";
     case DType::boolean: return "bool";
-    case DType::string: return "string";
+    case DType::c64: return "c64";
+    case DType::c128: return "c128";
+    default: return name_of(dtype);
   }
-  return "?";
 }
 
 bool plain(char c) {
@@ -81,6 +82,16 @@ std::string line_of(const Graph& graph, const Node& node) {
                      quoted(node.name));
 }
 
+std::string indented(const std::string& text) {
+  std::string result;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin) + 1;
+    result += "  " + text.substr(begin, end - begin);
+    begin = end;
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string quoted(const std::string& text) {
@@ -99,6 +110,12 @@ std::string quoted(const std::string& text) {
 }
 
 std::string to_text(const ValueType& type) {
+  if (!type.is_tensor()) {
+    constexpr std::string_view kNames[] = {"seq", "optional", "map(int64)", "map(string)"};
+    ValueType inner = type;
+    inner.containers.erase(inner.containers.begin());
+    return fmt::format("{}({})", kNames[static_cast<std::size_t>(type.containers.front())], to_text(inner));
+  }
   if (!type.shape) return fmt::format("{}[*]", short_name(type.dtype));
   std::string dims;
   for (const std::int64_t dim : *type.shape) {
@@ -118,7 +135,10 @@ std::string to_text(const Graph& graph) {
     if (!value.constant) continue;
     text += fmt::format("constant {}{}\n", typed(graph, static_cast<ValueId>(id)), elements_of(*value.constant));
   }
-  for (const Node& node : graph.nodes) text += line_of(graph, node);
+  for (const Node& node : graph.nodes) {
+    text += line_of(graph, node);
+    for (const Body& body : bodies_of(node.op)) text += indented(to_text(*body));
+  }
   for (const ValueId id : graph.outputs) text += fmt::format("output {}\n", reference_to(graph, id));
   return text;
 }

@@ -129,5 +129,9 @@ Types infer(const Einsum&, const RuleContext&);
 Types infer(const Recurrent&, const RuleContext&);
 Types infer(const GridSample&, const RuleContext&);
 Types infer(const TreeEnsemble&, const RuleContext&);
+Types infer(const If&, const RuleContext&);
+Types infer(const Loop&, const RuleContext&);
+Types infer(const Scan&, const RuleContext&);
+Types infer(const Opaque&, const RuleContext&);
 
 }  // namespace colonnade

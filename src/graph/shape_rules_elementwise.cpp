@@ -34,6 +34,7 @@ DType result_dtype(BinaryKind kind, const RuleContext& ctx) {
 
 Types infer(const Unary& op, const RuleContext& ctx) {
   ctx.inputs(1, 1);
+  if (op.kind == UnaryKind::identity) return {ctx.type(0)};
   if (op.kind == UnaryKind::logical_not) ctx.dtype_is(0, DType::boolean);
   const bool truth = op.kind == UnaryKind::logical_not || op.kind == UnaryKind::is_nan;
   return {{truth ? DType::boolean : ctx.dtype(0), ctx.shape(0)}};

@@ -90,6 +90,7 @@ void check_node(const Graph& graph, const Node& node, std::vector<bool>& defined
     define(graph, id, defined, user);
   }
   check_types(graph, node);
+  for (const Body& body : bodies_of(node.op)) verify(*body);
 }
 
 }  // namespace

@@ -20,6 +20,12 @@ bool all_inputs_constant(const Editor& editor, const Node& node) {
   return std::all_of(node.inputs.begin(), node.inputs.end(), constant);
 }
 
+/// Gives the same tensors every time, in a time that its inputs bound.
+bool is_pure(const Operator& op) {
+  const auto* opaque = std::get_if<Opaque>(&op);
+  return bodies_of(op).empty() && (opaque == nullptr || !opaque->definition->random);
+}
+
 bool takes_weights(const Operator& op) {
   return std::holds_alternative<Conv>(op) || std::holds_alternative<ConvTranspose>(op) ||
          std::holds_alternative<MatMul>(op) || std::holds_alternative<Recurrent>(op) ||
@@ -59,6 +65,7 @@ bool worth_storing(const Editor& editor, const Node& node) {
   for (const ValueId id : node.outputs) {
     if (id == kAbsent) continue;
     const Value& value = editor.value(id);
+    if (!value.type.is_tensor()) return false;
     if (!value.type.is_static()) return std::holds_alternative<NonZero>(node.op);
     const double exact = static_cast<double>(size_of(value.type.dtype)) * [&] {
       double count = 1;
@@ -132,7 +139,7 @@ bool fold_constants(Graph& graph) {
     if (!editor.alive(index) || is_output_identity(editor, editor.node(index))) continue;
     refine_types(editor, index);
     if (all_inputs_constant(editor, editor.node(index))) {
-      if (worth_storing(editor, editor.node(index))) fold(editor, index);
+      if (is_pure(editor.node(index).op) && worth_storing(editor, editor.node(index))) fold(editor, index);
     } else {
       fold_known_ints(editor, index);
     }

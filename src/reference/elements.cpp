@@ -87,8 +87,7 @@ void visit_number(DType dtype, F&& f) {
     case DType::u32: return f(Tag<std::uint32_t>{});
     case DType::u64: return f(Tag<std::uint64_t>{});
     case DType::boolean: return f(Tag<Boolean>{});
-    case DType::string:
-    case DType::undefined: break;
+    default: break;
   }
   fail(ErrorCode::unsupported, "no arithmetic on {} elements", name_of(dtype));
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "reference/elements.hpp"
 #include "reference/families.hpp"
@@ -10,14 +12,19 @@
 namespace colonnade::reference {
 namespace {
 
-// The shape rule works on graphs: one of this node alone, whose inputs are constants that nobody owns here.
-std::vector<ValueType> output_types(const Node& node, std::span<const Tensor* const> inputs) {
+// The shape rule works on graphs: one of this node alone, whose tensors are constants that nobody owns here.
+std::vector<ValueType> output_types(const Node& node, std::span<const Datum* const> inputs) {
   Graph graph;
   Node alone{node.op, {}, {}, node.name, node.origin};
-  for (const Tensor* input : inputs) {
-    const std::shared_ptr<const Tensor> borrowed(std::shared_ptr<const Tensor>{}, input);
-    alone.inputs.push_back(input == nullptr ? kAbsent
-                                            : graph.add_constant("", std::make_shared<const Constant>(borrowed)));
+  for (const Datum* input : inputs) {
+    if (input == nullptr) {
+      alone.inputs.push_back(kAbsent);
+    } else if (input->is_tensor()) {
+      const std::shared_ptr<const Tensor> borrowed(std::shared_ptr<const Tensor>{}, &input->tensor());
+      alone.inputs.push_back(graph.add_constant("", std::make_shared<const Constant>(borrowed)));
+    } else {
+      alone.inputs.push_back(graph.add_value("", type_of(*input)));
+    }
   }
   for (const ValueId output : node.outputs) {
     alone.outputs.push_back(output == kAbsent ? kAbsent : graph.add_value(""));
@@ -25,65 +32,77 @@ std::vector<ValueType> output_types(const Node& node, std::span<const Tensor* co
   return infer_types(graph, alone);
 }
 
-void check_outputs(const Call& call, const Tensors& outputs) {
+void check_outputs(const Call& call, const Data& outputs) {
   for (std::size_t i = 0; i < outputs.size() && i < call.types.size(); ++i) {
     const ValueType& type = call.types[i];
-    if (!call.wants(i)) continue;
-    if (outputs[i].dtype() != type.dtype || (type.is_static() && outputs[i].shape() != *type.shape)) {
+    if (!call.wants(i) || !type.is_tensor()) continue;
+    const Tensor& output = outputs[i].tensor();
+    if (output.dtype() != type.dtype || (type.is_static() && output.shape() != *type.shape)) {
       fail(ErrorCode::internal, "{}: output {} is {}[{}], its shape rule says {}", call.where(), i,
-           name_of(outputs[i].dtype()), fmt::join(outputs[i].shape(), ","), to_text(type));
+           name_of(output.dtype()), fmt::join(output.shape(), ","), to_text(type));
     }
   }
 }
 
+Data data_of(Tensors tensors) {
+  return {std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end())};
+}
+Data data_of(Data data) { return data; }
+
 Tensor copy_of(const TensorView& view) {
   Tensor tensor(view.dtype, view.shape);
-  if (tensor.byte_size() > 0) std::memcpy(tensor.data(), view.data, tensor.byte_size());
+  if (view.dtype == DType::string) {
+    const auto* strings = static_cast<const std::string*>(view.data);
+    std::copy_n(strings, tensor.size(), tensor.strings().begin());
+  } else if (tensor.byte_size() > 0) {
+    std::memcpy(tensor.data(), view.data, tensor.byte_size());
+  }
   return tensor;
 }
 
 void check_input(const Value& value, const TensorView& view) {
-  if (view.dtype != value.type.dtype) {
+  if (view.dtype != value.type.dtype || !value.type.is_tensor()) {
     fail(ErrorCode::invalid_argument, "input '{}' is {}, expected {}", value.name, name_of(view.dtype),
-         name_of(value.type.dtype));
-  }
-  if (view.dtype == DType::string) {
-    fail(ErrorCode::unsupported, "input '{}' is a string tensor, which a view cannot carry", value.name);
+         to_text(value.type));
   }
   if (view.data == nullptr && element_count(view.shape) != 0) {
     fail(ErrorCode::invalid_argument, "input '{}' has no data", value.name);
   }
 }
 
-/// Tensors of a running graph: constants and outputs of nodes, each kept until its last reader is done.
+/// Data of a running graph: constants and outputs of nodes, each kept until its last reader is done.
 class Values {
  public:
   explicit Values(const Graph& graph)
-      : graph_(graph), owned_(graph.values.size()), constants_(graph.values.size()), readers_(graph.values.size(), 0) {
+      : graph_(graph), held_(graph.values.size()), is_held_(graph.values.size()), readers_(graph.values.size(), 0) {
     for (const Node& node : graph.nodes) {
       for (const ValueId id : node.inputs) count(id);
     }
     for (const ValueId id : graph.outputs) count(id);
   }
 
-  void set(ValueId id, Tensor tensor) {
-    if (id != kAbsent && readers_[at(id)] > 0) owned_[at(id)] = std::move(tensor);
+  void set(ValueId id, Datum datum) {
+    if (id == kAbsent || readers_[at(id)] == 0) return;
+    held_[at(id)] = std::move(datum);
+    is_held_[at(id)] = true;
   }
-  const Tensor* get(ValueId id) {
+  const Datum* get(ValueId id) {
     if (id == kAbsent) return nullptr;
     const auto& constant = graph_.value(id).constant;
-    if (!constant) return &owned_[at(id)];
-    if (!constants_[at(id)]) constants_[at(id)] = constant->tensor();
-    return constants_[at(id)].get();
+    if (constant && !is_held_[at(id)]) set(id, constant->tensor());
+    return &held_[at(id)];
   }
   void release(ValueId id) {
     if (id == kAbsent) return;
-    constants_[at(id)].reset();
-    if (--readers_[at(id)] == 0) owned_[at(id)] = Tensor();
+    // a constant is made again when it is read again: none of them stays in memory
+    if (--readers_[at(id)] > 0 && !graph_.value(id).constant) return;
+    held_[at(id)] = Datum();
+    is_held_[at(id)] = false;
   }
-  Tensor take(ValueId id) {
-    const bool last = --readers_[at(id)] == 0;
-    return last && !graph_.value(id).constant ? std::move(owned_[at(id)]) : *get(id);
+  Datum take(ValueId id) {
+    Datum datum = *get(id);
+    release(id);
+    return datum;
   }
 
  private:
@@ -93,8 +112,8 @@ class Values {
   }
 
   const Graph& graph_;
-  std::vector<Tensor> owned_;
-  std::vector<std::shared_ptr<const Tensor>> constants_;  ///< while a node reads them
+  std::vector<Datum> held_;
+  std::vector<bool> is_held_;
   std::vector<std::int64_t> readers_;
 };
 
@@ -108,6 +127,19 @@ std::vector<Shape> shapes_of(std::span<const TensorView> inputs) {
 
 std::string Call::where() const { return fmt::format("node '{}' ({})", node.name, name_of(node.op)); }
 
+const Datum& Call::datum(std::size_t index) const {
+  const Datum* datum = optional_datum(index);
+  if (datum == nullptr) invalid("input {} is missing", index);
+  return *datum;
+}
+
+const Tensor* Call::optional(std::size_t index) const {
+  const Datum* datum = optional_datum(index);
+  if (datum == nullptr) return nullptr;
+  if (!datum->is_tensor()) invalid("input {} is {}, expected a tensor", index, to_text(type_of(*datum)));
+  return &datum->tensor();
+}
+
 const Tensor& Call::input(std::size_t index) const {
   const Tensor* tensor = optional(index);
   if (tensor == nullptr) invalid("input {} is missing", index);
@@ -119,11 +151,72 @@ Ints Call::ints(std::size_t index) const {
   return tensor == nullptr ? Ints{} : load_all<std::int64_t>(*tensor);
 }
 
-std::vector<Tensor> evaluate(const Node& node, std::span<const Tensor* const> inputs) {
-  const Call call{node, inputs, output_types(node, inputs)};
-  Tensors outputs = std::visit([&](const auto& op) { return apply(op, call); }, node.op);
-  check_outputs(call, outputs);
+Data apply(const Opaque& op, const Call& call) { return op.definition->evaluate(op, call); }
+
+ValueType type_of(const Datum& datum) {
+  switch (datum.kind()) {
+    case Datum::Kind::tensor: return {datum.dtype(), datum.tensor().shape()};
+    case Datum::Kind::map:
+      return {datum.dtype(),
+              {},
+              {datum.keys().dtype() == DType::string ? Container::map_of_string : Container::map_of_int64}};
+    default: break;
+  }
+  ValueType type{datum.dtype(), {}};
+  if (!datum.elements().empty()) type = type_of(datum.elements().front());
+  type.shape.reset();
+  const bool sequence = datum.kind() == Datum::Kind::sequence;
+  type.containers.insert(type.containers.begin(), sequence ? Container::sequence : Container::optional);
+  return type;
+}
+
+Data evaluate(const Node& node, std::span<const Datum* const> inputs, const RunBody& run_body) {
+  static const RunBody kByReference = [](const Body& body, std::span<const Datum* const> data) {
+    return evaluate(*body, data);
+  };
+  const auto* unary = std::get_if<Unary>(&node.op);
+  if (unary != nullptr && unary->kind == UnaryKind::identity && !inputs.empty()) return {*inputs[0]};
+  const Call call{node, inputs, output_types(node, inputs), run_body ? run_body : kByReference};
+  Data outputs = std::visit([&](const auto& op) { return data_of(apply(op, call)); }, node.op);
   outputs.resize(node.outputs.size());
+  check_outputs(call, outputs);
+  return outputs;
+}
+
+std::vector<Tensor> evaluate(const Node& node, std::span<const Tensor* const> inputs) {
+  std::vector<Datum> data;
+  for (const Tensor* input : inputs) {
+    data.push_back(input == nullptr ? Datum()
+                                    : Datum(std::shared_ptr<const Tensor>(std::shared_ptr<const Tensor>{}, input)));
+  }
+  std::vector<const Datum*> operands;
+  for (std::size_t i = 0; i < inputs.size(); ++i) operands.push_back(inputs[i] == nullptr ? nullptr : &data[i]);
+  Data results = evaluate(node, operands);
+  Tensors outputs;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    outputs.push_back(node.outputs[i] == kAbsent ? Tensor() : std::move(results[i]).take_tensor());
+  }
+  return outputs;
+}
+
+Data evaluate(const Graph& graph, std::span<const Datum* const> inputs) {
+  if (inputs.size() != graph.inputs.size()) {
+    fail(ErrorCode::invalid_argument, "graph '{}' has {} inputs, {} are given", graph.name, graph.inputs.size(),
+         inputs.size());
+  }
+  Values values(graph);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] != nullptr) values.set(graph.inputs[i], *inputs[i]);
+  }
+  for (const Node& node : graph.nodes) {
+    std::vector<const Datum*> operands;
+    for (const ValueId id : node.inputs) operands.push_back(values.get(id));
+    Data results = evaluate(node, operands);
+    for (std::size_t i = 0; i < results.size(); ++i) values.set(node.outputs[i], std::move(results[i]));
+    for (const ValueId id : node.inputs) values.release(id);
+  }
+  Data outputs;
+  for (const ValueId id : graph.outputs) outputs.push_back(values.take(id));
   return outputs;
 }
 
@@ -132,20 +225,18 @@ std::vector<Tensor> evaluate(const Graph& graph, std::span<const TensorView> inp
     fail(ErrorCode::invalid_argument, "graph '{}' has {} inputs, {} are given", graph.name, graph.inputs.size(),
          inputs.size());
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) check_input(graph.value(graph.inputs[i]), inputs[i]);
-  bind_shapes(graph, shapes_of(inputs));
-
-  Values values(graph);
-  for (std::size_t i = 0; i < inputs.size(); ++i) values.set(graph.inputs[i], copy_of(inputs[i]));
-  for (const Node& node : graph.nodes) {
-    std::vector<const Tensor*> operands;
-    for (const ValueId id : node.inputs) operands.push_back(values.get(id));
-    Tensors results = evaluate(node, operands);
-    for (std::size_t i = 0; i < results.size(); ++i) values.set(node.outputs[i], std::move(results[i]));
-    for (const ValueId id : node.inputs) values.release(id);
+  Data data;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    check_input(graph.value(graph.inputs[i]), inputs[i]);
+    data.emplace_back(copy_of(inputs[i]));
   }
+  bind_shapes(graph, shapes_of(inputs));
+  std::vector<const Datum*> operands;
+  for (const Datum& datum : data) operands.push_back(&datum);
+  Data results = evaluate(graph, operands);
+  data.clear();
   Tensors outputs;
-  for (const ValueId id : graph.outputs) outputs.push_back(values.take(id));
+  for (Datum& result : results) outputs.push_back(std::move(result).take_tensor());
   return outputs;
 }
 

@@ -2,49 +2,11 @@
 // One function an operator. Each gets a call whose inputs agree with the operator's shape rule.
 #pragma once
 
-#include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "graph/graph.hpp"
+#include "reference/call.hpp"
 
 namespace colonnade::reference {
-
-using Tensors = std::vector<Tensor>;
-
-/// One application of an operator: the node, its inputs and the types that the shape rule gives its outputs.
-struct Call {
-  const Node& node;
-  std::span<const Tensor* const> inputs;
-  std::vector<ValueType> types;
-
-  /// The input, or null where it is not given.
-  const Tensor* optional(std::size_t index) const { return index < inputs.size() ? inputs[index] : nullptr; }
-  /// The input; throws Error{invalid_input} where it is not given.
-  const Tensor& input(std::size_t index) const;
-  /// The elements of an integer input, or nothing's default where it is not given.
-  Ints ints(std::size_t index) const;
-
-  const Shape& shape(std::size_t output = 0) const { return types[output].static_shape(); }
-  DType dtype(std::size_t output = 0) const { return types[output].dtype; }
-  bool wants(std::size_t output) const { return output < node.outputs.size() && node.outputs[output] != kAbsent; }
-  /// axis in [0, rank).
-  std::int64_t axis(std::int64_t axis, const Tensor& tensor) const {
-    return normalize_axis(axis, static_cast<std::int64_t>(tensor.shape().size()), node);
-  }
-  /// "node 'name' (Operator)": how messages begin.
-  std::string where() const;
-
-  template <class... Args>
-  [[noreturn]] void invalid(fmt::format_string<Args...> format, Args&&... args) const {
-    throw Error(ErrorCode::invalid_input, where() + ": " + fmt::format(format, std::forward<Args>(args)...));
-  }
-  template <class... Args>
-  [[noreturn]] void unsupported(fmt::format_string<Args...> format, Args&&... args) const {
-    throw Error(ErrorCode::unsupported, where() + ": " + fmt::format(format, std::forward<Args>(args)...));
-  }
-};
 
 Tensors apply(const Unary&, const Call&);
 Tensors apply(const Binary&, const Call&);
@@ -94,6 +56,10 @@ Tensors apply(const Einsum&, const Call&);
 Tensors apply(const Recurrent&, const Call&);
 Tensors apply(const GridSample&, const Call&);
 Tensors apply(const TreeEnsemble&, const Call&);
+Data apply(const If&, const Call&);
+Data apply(const Loop&, const Call&);
+Data apply(const Scan&, const Call&);
+Data apply(const Opaque&, const Call&);
 
 /// f(x) of a real number.
 double unary_value(const Unary& unary, double x);

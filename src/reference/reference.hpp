@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "graph/graph.hpp"
+#include "reference/call.hpp"
 
 namespace colonnade::reference {
 
@@ -15,12 +15,20 @@ namespace colonnade::reference {
 /// Error{invalid_input} for data that the operator forbids (an index out of range), naming the node.
 std::vector<Tensor> evaluate(const Node& node, std::span<const Tensor* const> inputs);
 
+/// The same for nodes that take and give any data. Bodies are run by `run_body`, else by this evaluator.
+Data evaluate(const Node& node, std::span<const Datum* const> inputs, const RunBody& run_body = {});
+
 /// What an ensemble answers for a sample whose trees end in the given leaves: one a tree, indices into `nodes`. `room`
 /// has tree_room(trees) elements; the scores are its first ones.
 std::span<double> tree_scores(const TreeEnsemble& trees, std::span<const std::int32_t> leaves, std::span<double> room);
 inline std::int64_t tree_room(const TreeEnsemble& trees) { return std::max<std::int64_t>(2, trees.target_count); }
 
 /// Evaluates the whole graph. Inputs in graph order. Values are freed after their last use.
+Data evaluate(const Graph& graph, std::span<const Datum* const> inputs);
+/// The same for tensors, whose elements are copied.
 std::vector<Tensor> evaluate(const Graph& graph, std::span<const TensorView> inputs);
+
+/// The type of a datum, and its shape when it is a tensor.
+ValueType type_of(const Datum& datum);
 
 }  // namespace colonnade::reference

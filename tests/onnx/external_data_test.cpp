@@ -39,7 +39,7 @@ class ExternalDataTest : public ::testing::Test {
 
   std::vector<float> values(const Keys& keys) {
     const Graph graph = load(keys);
-    const Tensor result = std::move(reference::evaluate(graph, {}).front());
+    const Tensor result = std::move(reference::evaluate(graph, std::span<const TensorView>{}).front());
     return {result.values<float>().begin(), result.values<float>().end()};
   }
 
@@ -88,7 +88,8 @@ TEST_F(ExternalDataTest, ReadsMoreFilesThanItKeepsOpen) {
   const Graph graph = import_file((model_ / "net.onnx").string());
   const auto open = std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
   EXPECT_LT(open, 150);
-  EXPECT_EQ(reference::evaluate(graph, {}).front().values<float>()[4999], static_cast<float>(kFiles));
+  EXPECT_EQ(reference::evaluate(graph, std::span<const TensorView>{}).front().values<float>()[4999],
+            static_cast<float>(kFiles));
 }
 
 TEST_F(ExternalDataTest, RefusesPathsThatLeaveTheFolder) {

@@ -41,7 +41,7 @@ ModelBuilder large_model() {
 }
 
 void expect_sum(const Graph& graph) {
-  const Tensor sum = std::move(reference::evaluate(graph, {}).front());
+  const Tensor sum = std::move(reference::evaluate(graph, std::span<const TensorView>{}).front());
   ASSERT_EQ(sum.shape(), Shape{kCount});
   for (std::int64_t i = 0; i < kCount; ++i)
     ASSERT_EQ(sum.values<float>()[static_cast<std::size_t>(i)], static_cast<float>(10 + 4 * i));
@@ -103,7 +103,7 @@ TEST_F(LargeDataTest, AChangedOrShortenedFileIsAnError) {
       std::filesystem::last_write_time(path_, std::filesystem::last_write_time(path_) + std::chrono::seconds(2));
     }
     try {
-      reference::evaluate(graph, {});
+      reference::evaluate(graph, std::span<const TensorView>{});
       FAIL() << "evaluated";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::io) << error.what();

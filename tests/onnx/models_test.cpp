@@ -75,10 +75,7 @@ double element(const Tensor& tensor, std::size_t index) {
     case DType::u16: return tensor.values<std::uint16_t>()[index];
     case DType::u32: return tensor.values<std::uint32_t>()[index];
     case DType::u64: return static_cast<double>(tensor.values<std::uint64_t>()[index]);
-    case DType::f16:
-    case DType::bf16:
-    case DType::string:
-    case DType::undefined: break;
+    default: break;
   }
   return 0;
 }

@@ -34,7 +34,7 @@ const std::vector<Rule>& include_table() {
       {"src/api", {"include", "src/", "frontends/onnx", "kernels/"}},
       {"kernels/winograd", {"kernels/base", "kernels/gemm"}},  // its 36 products are gemm's micro-kernel
       {"kernels", {"kernels/base"}},
-      {"frontends/onnx", {"include", "src/graph", "src/base"}},
+      {"frontends/onnx", {"include", "src/graph", "src/reference", "src/base"}},
       {"frontends/cli", {"include"}},
       {"frontends/server", {"include"}},
       {"frontends/python", {"include"}},

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the evaluation of one node sees.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace colonnade::reference {
+
+using Tensors = std::vector<Tensor>;
+using Data = std::vector<Datum>;
+
+/// Runs a body on its inputs.
+using RunBody = std::function<Data(const Body& body, std::span<const Datum* const> inputs)>;
+
+/// One application of an operator: the node, its inputs and the types that the shape rule gives its outputs.
+struct Call {
+  const Node& node;
+  std::span<const Datum* const> inputs;
+  std::vector<ValueType> types;
+  const RunBody& run_body;
+
+  /// The input, or null where it is not given.
+  const Datum* optional_datum(std::size_t index) const { return index < inputs.size() ? inputs[index] : nullptr; }
+  /// The input; throws Error{invalid_input} where it is not given.
+  const Datum& datum(std::size_t index) const;
+  /// The tensor, or null where it is not given. Throws Error{invalid_input} for other data.
+  const Tensor* optional(std::size_t index) const;
+  /// The input; throws Error{invalid_input} where it is not given.
+  const Tensor& input(std::size_t index) const;
+  /// The elements of an integer input, or nothing's default where it is not given.
+  Ints ints(std::size_t index) const;
+
+  const Shape& shape(std::size_t output = 0) const { return types[output].static_shape(); }
+  DType dtype(std::size_t output = 0) const { return types[output].dtype; }
+  bool wants(std::size_t output) const { return output < node.outputs.size() && node.outputs[output] != kAbsent; }
+  /// axis in [0, rank).
+  std::int64_t axis(std::int64_t axis, const Tensor& tensor) const {
+    return normalize_axis(axis, static_cast<std::int64_t>(tensor.shape().size()), node);
+  }
+  /// "node 'name' (Operator)": how messages begin.
+  std::string where() const;
+
+  template <class... Args>
+  [[noreturn]] void invalid(fmt::format_string<Args...> format, Args&&... args) const {
+    throw Error(ErrorCode::invalid_input, where() + ": " + fmt::format(format, std::forward<Args>(args)...));
+  }
+  template <class... Args>
+  [[noreturn]] void unsupported(fmt::format_string<Args...> format, Args&&... args) const {
+    throw Error(ErrorCode::unsupported, where() + ": " + fmt::format(format, std::forward<Args>(args)...));
+  }
+};
+
+}  // namespace colonnade::reference
