@@ -310,6 +310,7 @@ class COLONNADE_API Session {
     std::size_t weights_bytes = 0;  ///< packed weights, shared by all sessions of the model
     std::size_t arena_bytes = 0;    ///< of the current plan
     std::size_t cached_plans = 0;
+    std::size_t cached_bytes = 0;  ///< what they take, arenas included, packed weights not
     int threads = 1;
   };
   Stats stats() const;
