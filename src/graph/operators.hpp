@@ -473,6 +473,7 @@ using Operator =
 
 /// The graphs within an operator.
 std::vector<Body> bodies_of(const Operator& op);
+std::vector<Body*> bodies_in(Operator& op);
 
 /// "Conv", "Relu", "Add", ...: the operator's name in printed graphs; Unary and Binary are named by their kind.
 std::string name_of(const Operator& op);
