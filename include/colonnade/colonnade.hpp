@@ -201,6 +201,12 @@ class COLONNADE_API Datum {
   const std::vector<Datum>& elements() const noexcept { return elements_; }
   const Tensor& keys() const;
 
+  /// Parses an ONNX TensorProto, SequenceProto, OptionalProto or MapProto (the `.pb` files of ONNX test data), as the
+  /// outermost container says. Throws Error{invalid_input}.
+  static Datum from_onnx(std::span<const std::byte> bytes, std::span<const Container> containers = {});
+  /// Serialises to the same.
+  std::string to_onnx(std::string_view name) const;
+
  private:
   Kind kind_ = Kind::optional;
   DType dtype_ = DType::undefined;
