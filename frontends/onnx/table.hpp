@@ -31,6 +31,7 @@ struct Row {
 
 /// The rows of one family of operators; each in ops/<family>.cpp, opaque ones in opaque/<family>.cpp.
 std::span<const Row> attention_rows();
+std::span<const Row> cast_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> contrib_rows();
 std::span<const Row> contrib_quantized_rows();

@@ -77,10 +77,12 @@ enum class DType : std::uint8_t {
   u2,
   c64,
   c128,
+  f6e2m3,
+  f6e3m2,
 };
 
 /// Bytes of one element; 0 for `undefined` and `string`. Types narrower than a byte take one byte an element, integers
-/// sign-extended, float4 in the low bits; files pack them.
+/// sign-extended, float4 and float6 in the low bits; files pack them. Complex numbers: real part, then imaginary part.
 COLONNADE_API std::size_t size_of(DType dtype) noexcept;
 /// ONNX-style name: "float32", "int64", ...
 COLONNADE_API std::string_view name_of(DType dtype) noexcept;

@@ -69,7 +69,8 @@ bool unary_has_kernel(UnaryKind kind) {
     case UnaryKind::neg:
     case UnaryKind::square:
     case UnaryKind::floor:
-    case UnaryKind::ceil: return true;
+    case UnaryKind::ceil:
+    case UnaryKind::round: return true;
     default: return false;
   }
 }
@@ -112,7 +113,7 @@ std::int64_t winograd_tile(const Conv& conv, const Context& context) {
   const auto all = [](const Ints& values, std::int64_t x) {
     return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; });
   };
-  if (context.math == Math::exact) return 0;
+  if (context.math == Math::exact || conv.exact) return 0;
   if (!all(conv.kernel, 3) || !all(conv.strides, 1) || !all(conv.dilations, 1)) return 0;
   const Shape& out = context.output_shape();
   const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
