@@ -62,7 +62,9 @@ class Flattener {
   }
 
   std::vector<OnnxNode> run(const onnx::ModelProto& model) {
-    const Opsets opsets = opsets_of(model.opset_import());
+    Opsets opsets = opsets_of(model.opset_import());
+    // files older than imports have the first opset
+    if (opsets.empty() && model.ir_version() < 3) opsets.emplace(kOnnxDomain, 1);
     expand(model.graph().node(), Scope{.opsets = opsets, .names = {}, .prefix = "", .arguments = nullptr});
     return std::move(nodes_);
   }
