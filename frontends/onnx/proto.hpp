@@ -14,7 +14,7 @@ namespace colonnade::onnx_import {
 
 inline constexpr std::string_view kOnnxDomain = "ai.onnx";
 inline constexpr std::string_view kMlDomain = "ai.onnx.ml";
-inline constexpr std::int64_t kOldestOpset = 7;
+inline constexpr std::int64_t kOldestOpset = 1;
 inline constexpr std::int64_t kNewestOpset = 28;
 
 /// "" and "ai.onnx" are the same domain; the answer is never empty.

@@ -32,6 +32,7 @@ struct Row {
 /// The rows of one family of operators; each in ops/<family>.cpp, opaque ones in opaque/<family>.cpp.
 std::span<const Row> attention_rows();
 std::span<const Row> cast_rows();
+std::span<const Row> composed_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> contrib_rows();
 std::span<const Row> contrib_quantized_rows();
@@ -44,6 +45,7 @@ std::span<const Row> gather_rows();
 std::span<const Row> image_rows();
 std::span<const Row> legacy_rows();
 std::span<const Row> linear_rows();
+std::span<const Row> linear_attention_rows();
 std::span<const Row> loss_rows();
 std::span<const Row> matmul_rows();
 std::span<const Row> matrix_rows();

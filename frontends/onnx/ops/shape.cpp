@@ -97,7 +97,7 @@ constexpr Row kRows[] = {
     {kOnnxDomain, "Tile", 6, kNoLimit, 2, 2, 1, lower_tile},
     {kOnnxDomain, "Shape", 1, kNoLimit, 1, 1, 1, lower_shape},
     {kOnnxDomain, "Size", 1, kNoLimit, 1, 1, 1, lower_size},
-    {kOnnxDomain, "Dropout", 7, 11, 1, 1, 2, lower_dropout},
+    {kOnnxDomain, "Dropout", 1, 11, 1, 1, 2, lower_dropout},
     {kOnnxDomain, "Dropout", 12, kNoLimit, 1, 3, 2, lower_dropout},
     {kOnnxDomain, "DepthToSpace", 1, kNoLimit, 1, 1, 1, lower_depth_to_space},
     {kOnnxDomain, "SpaceToDepth", 1, kNoLimit, 1, 1, 1, lower_space_to_depth},
