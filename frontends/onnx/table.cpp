@@ -9,14 +9,14 @@ namespace {
 using Index = std::unordered_map<std::string_view, std::vector<const Row*>>;
 
 constexpr std::span<const Row> (*kFamilies[])() = {
-    attention_rows,    constant_rows,  contrib_rows,   contrib_quantized_rows,
-    control_rows,      conv_rows,      detection_rows, elementwise_rows,
-    first_opsets_rows, gather_rows,    image_rows,     legacy_rows,
-    linear_rows,       loss_rows,      matmul_rows,    matrix_rows,
-    ml_encoders_rows,  ml_linear_rows, ml_svm_rows,    norm_rows,
-    pool_rows,         quantize_rows,  random_rows,    recurrent_rows,
-    reduce_rows,       resize_rows,    sequence_rows,  shape_rows,
-    signal_rows,       slice_rows,     text_rows,      training_rows,
+    attention_rows,    constant_rows, contrib_rows,   contrib_quantized_rows,
+    control_rows,      conv_rows,     detection_rows, elementwise_rows,
+    first_opsets_rows, gather_rows,   image_rows,     legacy_rows,
+    linear_rows,       loss_rows,     matmul_rows,    matrix_rows,
+    ml_encoders_rows,  ml_svm_rows,   norm_rows,      pool_rows,
+    quantize_rows,     random_rows,   recurrent_rows, reduce_rows,
+    resize_rows,       sequence_rows, shape_rows,     signal_rows,
+    slice_rows,        text_rows,     tfidf_rows,     training_rows,
     tree_rows};
 
 Index make_index() {

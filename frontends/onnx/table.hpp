@@ -47,7 +47,6 @@ std::span<const Row> loss_rows();
 std::span<const Row> matmul_rows();
 std::span<const Row> matrix_rows();
 std::span<const Row> ml_encoders_rows();
-std::span<const Row> ml_linear_rows();
 std::span<const Row> ml_svm_rows();
 std::span<const Row> norm_rows();
 std::span<const Row> pool_rows();
@@ -61,6 +60,7 @@ std::span<const Row> shape_rows();
 std::span<const Row> signal_rows();
 std::span<const Row> slice_rows();
 std::span<const Row> text_rows();
+std::span<const Row> tfidf_rows();
 std::span<const Row> training_rows();
 std::span<const Row> tree_rows();
 
