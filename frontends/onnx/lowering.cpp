@@ -233,10 +233,25 @@ Attribute attribute_of(Lowering& low, const std::string& name, const onnx::Attri
 
 }  // namespace
 
+Attributes attributes_of(Lowering& low) {
+  Attributes attributes;
+  for (const auto& [name, proto] : low.node().attributes) attributes.emplace(name, attribute_of(low, name, *proto));
+  return attributes;
+}
+
 Values lower_opaque(Lowering& low, const Definition& definition) {
-  Opaque op{&definition, low.opset(), {}};
-  for (const auto& [name, proto] : low.node().attributes) op.attributes.emplace(name, attribute_of(low, name, *proto));
-  return low.emit_all(std::move(op), low.inputs(), low.output_count());
+  return lower_opaque(low, definition, attributes_of(low), low.inputs());
+}
+
+Values lower_opaque(Lowering& low, const Definition& definition, Attributes attributes, Values inputs) {
+  const auto made = [&] {
+    try {
+      return make_opaque(definition, low.opset(), std::move(attributes));
+    } catch (const Error& error) {
+      low.invalid("{}", error.what());
+    }
+  };
+  return low.emit_all(made(), std::move(inputs), low.output_count());
 }
 
 ValueId unary(Lowering& low, UnaryKind kind, ValueId x, float a, float b) { return low.emit(Unary{kind, a, b}, {x}); }

@@ -145,6 +145,9 @@ bool is_float(DType dtype);
 
 /// The node as an opaque operator: the lowering of rows that bring their own definition.
 Values lower_opaque(Lowering& low, const Definition& definition);
+Values lower_opaque(Lowering& low, const Definition& definition, Attributes attributes, Values inputs);
+/// The node's attributes.
+Attributes attributes_of(Lowering& low);
 template <const Definition& definition>
 Values opaque(Lowering& low) {
   return lower_opaque(low, definition);

@@ -43,7 +43,9 @@ constexpr std::span<const Row> (*kFamilies[])() = {
     shape_rows,
     signal_rows,
     slice_rows,
+    sliding_rows,
     text_rows,
+    tfidf_rows,
     training_rows,
     tree_rows,
     // clang-format on

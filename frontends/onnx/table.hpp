@@ -63,7 +63,9 @@ std::span<const Row> sequence_rows();
 std::span<const Row> shape_rows();
 std::span<const Row> signal_rows();
 std::span<const Row> slice_rows();
+std::span<const Row> sliding_rows();
 std::span<const Row> text_rows();
+std::span<const Row> tfidf_rows();
 std::span<const Row> training_rows();
 std::span<const Row> tree_rows();
 

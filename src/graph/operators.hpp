@@ -419,7 +419,7 @@ struct TreeEnsemble {
   enum class Aggregate : std::uint8_t { sum, average, min, max };
   struct TreeNode {
     std::int32_t feature = -1;
-    float value = 0;
+    double value = 0;
     Mode mode = Mode::leaf;
     bool missing_tracks_true = false;
     std::int32_t if_true = 0, if_false = 0;
@@ -428,16 +428,16 @@ struct TreeEnsemble {
   };
   struct Weight {
     std::int32_t target = 0;
-    float value = 0;
+    double value = 0;
     bool operator==(const Weight&) const = default;
   };
   bool classifier = false;
   std::vector<TreeNode> nodes;
   std::vector<std::int32_t> roots;
   std::vector<Weight> leaf_weights;
-  std::vector<float> base_values;
-  Ints labels;  // classifier: int64 labels, one a class
-  std::vector<std::string> string_labels;
+  std::vector<double> base_values;
+  DType scores = DType::f32;      // their type
+  Ints labels;                    // classifier: int64 labels, one a class
   std::int64_t target_count = 1;  // classes or targets
   Post post = Post::none;
   Aggregate aggregate = Aggregate::sum;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/checked.hpp"
@@ -296,7 +297,8 @@ KernelChoice choose(const Recurrent&, const Context& context) {
 KernelChoice choose(const TreeEnsemble& op, const Context& context) {
   const Shape& in = context.shape(0);
   const auto uses = [&](const TreeEnsemble::TreeNode& node) { return node.feature < in.back(); };
-  const bool fits = in.size() == 2 && std::all_of(op.nodes.begin(), op.nodes.end(), uses);
+  const bool single = context.input(0)->type.dtype == DType::f32 && op.scores == DType::f32;
+  const bool fits = single && in.size() == 2 && std::all_of(op.nodes.begin(), op.nodes.end(), uses);
   return fits && tree_depths(op) ? rows(Family::trees) : island("no kernel for these trees");
 }
 
@@ -483,8 +485,9 @@ std::optional<std::vector<std::int32_t>> tree_depths(const TreeEnsemble& trees) 
       const bool valid = node.first_weight >= 0 && node.first_weight <= node.last_weight &&
                          static_cast<std::size_t>(node.last_weight) <= weights.size();
       if (!valid) return std::nullopt;
-    } else if (node.mode == Mode::eq || node.mode == Mode::neq || node.feature < 0 || !std::isfinite(node.value) ||
-               !inside(node.if_true) || !inside(node.if_false)) {
+    } else if (node.mode == Mode::eq || node.mode == Mode::neq || node.feature < 0 ||
+               !(std::abs(node.value) <= std::numeric_limits<float>::max()) || !inside(node.if_true) ||
+               !inside(node.if_false)) {
       return std::nullopt;
     }
   }
