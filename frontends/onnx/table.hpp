@@ -33,6 +33,12 @@ struct Row {
 std::span<const Row> attention_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> contrib_rows();
+std::span<const Row> contrib_attention_rows();
+std::span<const Row> contrib_heads_rows();
+std::span<const Row> contrib_integer_product_rows();
+std::span<const Row> contrib_norm_rows();
+std::span<const Row> contrib_opaque_rows();
+std::span<const Row> contrib_product_rows();
 std::span<const Row> contrib_quantized_rows();
 std::span<const Row> control_rows();
 std::span<const Row> conv_rows();

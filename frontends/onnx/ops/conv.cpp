@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "frontends/onnx/ops/shared.hpp"
 #include "frontends/onnx/ops/window.hpp"
 
 namespace colonnade::onnx_import {
@@ -28,9 +29,9 @@ Ints kernel_of(const Lowering& low, ValueId weight) {
 }
 
 /// The input's rank, which the kernel determines.
-std::int64_t checked_rank(const Lowering& low, const Ints& kernel) {
+std::int64_t checked_rank(const Lowering& low, ValueId x, const Ints& kernel) {
   const auto rank = static_cast<std::int64_t>(kernel.size()) + 2;
-  const auto& shape = low.shape(low.input(0));
+  const auto& shape = low.shape(x);
   if (shape && static_cast<std::int64_t>(shape->size()) != rank) {
     low.invalid("expected an input of rank {} for its kernel, found rank {}", rank, shape->size());
   }
@@ -45,16 +46,18 @@ std::int64_t read_groups(const Lowering& low, std::int64_t divided) {
   return groups;
 }
 
-Values window_inputs(Lowering& low, ValueId weight, std::int64_t rank) {
-  Values inputs = {to_window_layout(low, low.input(0), rank), rank == 3 ? unsqueeze(low, weight, {2}) : weight};
+Values window_inputs(Lowering& low, ValueId x, ValueId weight, std::int64_t rank) {
+  Values inputs = {to_window_layout(low, x, rank), rank == 3 ? unsqueeze(low, weight, {2}) : weight};
   if (low.optional_input(2) != kAbsent) inputs.push_back(low.input(2));
   return inputs;
 }
 
-Values lower_conv(Lowering& low) {
+}  // namespace
+
+ValueId convolve(Lowering& low, ValueId x) {
   const ValueId weight = low.input(1);
   Window window = read_window(low, kernel_of(low, weight));
-  const std::int64_t rank = checked_rank(low, window.kernel);
+  const std::int64_t rank = checked_rank(low, x, window.kernel);
   const std::int64_t groups = read_groups(low, low.dim(weight, 0));
   lift(window);
   Conv conv{.kernel = window.kernel,
@@ -64,9 +67,13 @@ Values lower_conv(Lowering& low) {
             .groups = groups,
             .auto_pad = window.auto_pad,
             .epilogue = {}};
-  const ValueId y = low.emit(std::move(conv), window_inputs(low, weight, rank));
-  return {from_window_layout(low, y, rank)};
+  const ValueId y = low.emit(std::move(conv), window_inputs(low, x, weight, rank));
+  return from_window_layout(low, y, rank);
 }
+
+namespace {
+
+Values lower_conv(Lowering& low) { return {convolve(low, low.input(0))}; }
 
 /// Spatial part of the attribute, which some writers give with batch and channels.
 Ints read_output_shape(const Lowering& low, std::size_t spatial) {
@@ -80,7 +87,7 @@ Values lower_conv_transpose(Lowering& low) {
   const ValueId weight = low.input(1);
   Window window = read_window(low, kernel_of(low, weight));
   const std::size_t spatial = window.kernel.size();
-  const std::int64_t rank = checked_rank(low, window.kernel);
+  const std::int64_t rank = checked_rank(low, low.input(0), window.kernel);
   const std::int64_t groups = read_groups(low, low.dim(weight, 0));
   Ints output_padding = find_ints(low.node(), "output_padding").value_or(Ints(spatial, 0));
   check_ints(low, "output_padding", output_padding, spatial, 0);
@@ -99,7 +106,7 @@ Values lower_conv_transpose(Lowering& low) {
                      .groups = groups,
                      .auto_pad = window.auto_pad,
                      .epilogue = {}};
-  const ValueId y = low.emit(std::move(conv), window_inputs(low, weight, rank));
+  const ValueId y = low.emit(std::move(conv), window_inputs(low, low.input(0), weight, rank));
   return {from_window_layout(low, y, rank)};
 }
 
