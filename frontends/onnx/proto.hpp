@@ -14,6 +14,7 @@ namespace colonnade::onnx_import {
 
 inline constexpr std::string_view kOnnxDomain = "ai.onnx";
 inline constexpr std::string_view kMlDomain = "ai.onnx.ml";
+inline constexpr std::string_view kMicrosoftDomain = "com.microsoft";
 inline constexpr std::int64_t kOldestOpset = 1;
 inline constexpr std::int64_t kNewestOpset = 28;
 
