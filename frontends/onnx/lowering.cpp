@@ -55,7 +55,7 @@ Ints Lowering::required_ints(std::string_view name) const {
 
 std::int64_t Lowering::rank(ValueId id) const {
   const auto& known = shape(id);
-  if (!known) unsupported("the rank of '{}' is not known", printable(graph_.value(id).name));
+  if (!known) unsupported("the rank of '{}' is not known", printable(graph().value(id).name));
   return static_cast<std::int64_t>(known->size());
 }
 
@@ -72,15 +72,30 @@ bool Lowering::is_empty(ValueId id) const {
   return known && known->size() == 1 && known->front() == 0;
 }
 
+const OnnxGraph& Lowering::required_graph(std::string_view name) const {
+  const auto graph = node_.graphs.find(name);
+  if (graph == node_.graphs.end()) invalid("attribute '{}' is required, a graph", name);
+  return *graph->second;
+}
+
+Graph Lowering::body(std::string_view name, const std::vector<ValueType>& inputs) {
+  const OnnxGraph& source = required_graph(name);
+  if (source.inputs.size() != inputs.size()) {
+    invalid("attribute '{}': expected a graph of {} inputs, found {}", name, inputs.size(), source.inputs.size());
+  }
+  return target_.import_body(source, inputs);
+}
+
 Values Lowering::emit_all(Operator op, Values inputs, std::size_t outputs) {
+  Graph& graph = target_.graph;
   Node node{std::move(op), std::move(inputs), Values(outputs, kAbsent), printable(node_.name), node_.op_type};
   if (node_.domain != kOnnxDomain) node.origin = fmt::format("{}::{}", printable(node_.domain), node_.op_type);
   const std::string hint = fmt::format("{}/{}", printable(node_.name), name_of(node.op));
-  for (auto& output : node.outputs) output = push_value(graph_, names_.fresh(hint), {});
-  const std::vector<ValueType> types = infer_types(graph_, node);
-  for (std::size_t i = 0; i < outputs && i < types.size(); ++i) graph_.value(node.outputs[i]).type = types[i];
+  for (auto& output : node.outputs) output = push_value(graph, target_.names.fresh(hint), {});
+  const std::vector<ValueType> types = infer_types(graph, node);
+  for (std::size_t i = 0; i < outputs && i < types.size(); ++i) graph.value(node.outputs[i]).type = types[i];
   Values results = node.outputs;
-  graph_.nodes.push_back(std::move(node));
+  graph.nodes.push_back(std::move(node));
   return results;
 }
 
@@ -88,7 +103,8 @@ ValueId Lowering::constant(Tensor tensor) { return constant(std::make_shared<con
 
 ValueId Lowering::constant(std::shared_ptr<const Constant> constant) {
   ValueType type{constant->dtype(), constant->shape()};
-  return push_value(graph_, names_.fresh(printable(node_.name) + "/constant"), std::move(type), std::move(constant));
+  std::string name = target_.names.fresh(printable(node_.name) + "/constant");
+  return push_value(target_.graph, std::move(name), std::move(type), std::move(constant));
 }
 
 Tensor ints_tensor(const Ints& values) {

@@ -448,7 +448,7 @@ struct If {
   bool operator==(const If&) const = default;
 };
 /// inputs trip count or absent, condition or absent, `states` states, then captures. Body inputs: iteration number
-/// (int64), condition, states, captures; outputs: condition, states, then one slice of each scan output.
+/// (int64) and condition of one element, states, captures; outputs: condition, states, then one slice of each scan output.
 /// Outputs: the final states, then the stacked slices.
 struct Loop {
   Body body;
@@ -473,6 +473,7 @@ using Operator =
 
 /// The graphs within an operator.
 std::vector<Body> bodies_of(const Operator& op);
+std::vector<Body*> bodies_in(Operator& op);
 
 /// "Conv", "Relu", "Add", ...: the operator's name in printed graphs; Unary and Binary are named by their kind.
 std::string name_of(const Operator& op);
