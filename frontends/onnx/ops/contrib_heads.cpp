@@ -143,7 +143,8 @@ ValueId fill_cache(Lowering& low, ValueId past, ValueId x, const Counts& counts)
   const ValueId source = select(low, is_past, rows, binary(low, BinaryKind::add, capacity, new_row));
   const ValueId both = low.emit(Concat{1}, {by_position(past), by_position(x)});
   const ValueId gathered = low.emit(GatherNd{.batch_dims = 1}, {both, unsqueeze(low, source, {2})});
-  const ValueId is_used = unsqueeze(low, binary(low, BinaryKind::less, rows, counts.ends), {1, 3});
+  const ValueId end = binary(low, BinaryKind::add, counts.past, counts.queries);
+  const ValueId is_used = unsqueeze(low, binary(low, BinaryKind::less, rows, end), {1, 3});
   return select(low, is_used, by_position(gathered), scalar(low, low.dtype(x), 0));
 }
 
@@ -151,17 +152,16 @@ ValueId fill_cache(Lowering& low, ValueId past, ValueId x, const Counts& counts)
 ValueId window_addition(Lowering& low, DType dtype, const Counts& counts) {
   const ValueId keys = numbers_from(low, ints(low, {0}), counts.total);
   const std::int64_t window = low.int_or("local_window_size", -1);
-  ValueId allowed = kAbsent;
+  ValueId allowed = binary(low, BinaryKind::less, keys, unsqueeze(low, counts.ends, {2}));
+  const auto restrict = [&](ValueId also) { allowed = binary(low, BinaryKind::logical_and, allowed, also); };
   if (low.flag("causal", true)) {
     const ValueId steps = unsqueeze(low, numbers_from(low, ints(low, {0}), counts.queries), {0});
     const ValueId own = unsqueeze(low, binary(low, BinaryKind::add, counts.past, steps), {2});
-    allowed = binary(low, BinaryKind::less_or_equal, keys, own);
+    restrict(binary(low, BinaryKind::less_or_equal, keys, own));
     if (window >= 0) {
       const ValueId first = binary(low, BinaryKind::sub, own, static_cast<double>(window));
-      allowed = binary(low, BinaryKind::logical_and, allowed, binary(low, BinaryKind::greater, keys, first));
+      restrict(binary(low, BinaryKind::greater, keys, first));
     }
-  } else {
-    allowed = binary(low, BinaryKind::less, keys, unsqueeze(low, counts.ends, {2}));
   }
   return unsqueeze(low, select(low, allowed, scalar(low, dtype, 0), scalar(low, dtype, lowest_finite(dtype))), {1});
 }
