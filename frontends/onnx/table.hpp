@@ -31,6 +31,8 @@ struct Row {
 
 /// The rows of one family of operators; each in ops/<family>.cpp, opaque ones in opaque/<family>.cpp.
 std::span<const Row> attention_rows();
+std::span<const Row> cast_rows();
+std::span<const Row> composed_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> contrib_rows();
 std::span<const Row> contrib_attention_rows();
@@ -49,6 +51,7 @@ std::span<const Row> gather_rows();
 std::span<const Row> image_rows();
 std::span<const Row> legacy_rows();
 std::span<const Row> linear_rows();
+std::span<const Row> linear_attention_rows();
 std::span<const Row> loss_rows();
 std::span<const Row> matmul_rows();
 std::span<const Row> matrix_rows();
@@ -66,7 +69,9 @@ std::span<const Row> sequence_rows();
 std::span<const Row> shape_rows();
 std::span<const Row> signal_rows();
 std::span<const Row> slice_rows();
+std::span<const Row> sliding_rows();
 std::span<const Row> text_rows();
+std::span<const Row> tfidf_rows();
 std::span<const Row> training_rows();
 std::span<const Row> tree_rows();
 

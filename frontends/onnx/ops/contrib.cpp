@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "frontends/onnx/ops/shared.hpp"
+#include "frontends/onnx/ops/window.hpp"
 
 namespace colonnade::onnx_import {
 
@@ -150,12 +151,13 @@ Activation conv_activation(const Lowering& low) {
 }
 
 Values lower_fused_conv(Lowering& low) {
-  return {activate(low, add_input(low, convolve(low, low.input(0)), 3), conv_activation(low))};
+  return {activate(low, add_input(low, convolve(low, {low.input(0), low.input(1), low.optional_input(2)}), 3),
+                   conv_activation(low))};
 }
 
 Values lower_nhwc_conv(Lowering& low) {
   const std::int64_t rank = low.rank(low.input(1));
-  const ValueId y = convolve(low, to_channels_first(low, low.input(0), rank));
+  const ValueId y = convolve(low, {to_channels_first(low, low.input(0), rank), low.input(1), low.optional_input(2)});
   return {activate(low, add_input(low, to_channels_last(low, y, rank), 3), conv_activation(low))};
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/onnx/ops/shared.hpp"
 #include "frontends/onnx/ops/window.hpp"
 
 namespace colonnade::onnx_import {
@@ -46,34 +45,16 @@ std::int64_t read_groups(const Lowering& low, std::int64_t divided) {
   return groups;
 }
 
-Values window_inputs(Lowering& low, ValueId x, ValueId weight, std::int64_t rank) {
-  Values inputs = {to_window_layout(low, x, rank), rank == 3 ? unsqueeze(low, weight, {2}) : weight};
-  if (low.optional_input(2) != kAbsent) inputs.push_back(low.input(2));
+Values window_inputs(Lowering& low, const ConvOperands& operands, std::int64_t rank) {
+  const ValueId weight = rank == 3 ? unsqueeze(low, operands.weight, {2}) : operands.weight;
+  Values inputs = {to_window_layout(low, operands.x, rank), weight};
+  if (operands.bias != kAbsent) inputs.push_back(operands.bias);
   return inputs;
 }
 
-}  // namespace
+ConvOperands read_operands(const Lowering& low) { return {low.input(0), low.input(1), low.optional_input(2)}; }
 
-ValueId convolve(Lowering& low, ValueId x) {
-  const ValueId weight = low.input(1);
-  Window window = read_window(low, kernel_of(low, weight));
-  const std::int64_t rank = checked_rank(low, x, window.kernel);
-  const std::int64_t groups = read_groups(low, low.dim(weight, 0));
-  lift(window);
-  Conv conv{.kernel = window.kernel,
-            .strides = window.strides,
-            .dilations = window.dilations,
-            .pads = window.pads,
-            .groups = groups,
-            .auto_pad = window.auto_pad,
-            .epilogue = {}};
-  const ValueId y = low.emit(std::move(conv), window_inputs(low, x, weight, rank));
-  return from_window_layout(low, y, rank);
-}
-
-namespace {
-
-Values lower_conv(Lowering& low) { return {convolve(low, low.input(0))}; }
+Values lower_conv(Lowering& low) { return {convolve(low, read_operands(low))}; }
 
 /// Spatial part of the attribute, which some writers give with batch and channels.
 Ints read_output_shape(const Lowering& low, std::size_t spatial) {
@@ -84,11 +65,11 @@ Ints read_output_shape(const Lowering& low, std::size_t spatial) {
 }
 
 Values lower_conv_transpose(Lowering& low) {
-  const ValueId weight = low.input(1);
-  Window window = read_window(low, kernel_of(low, weight));
+  const ConvOperands operands = read_operands(low);
+  Window window = read_window(low, kernel_of(low, operands.weight));
   const std::size_t spatial = window.kernel.size();
-  const std::int64_t rank = checked_rank(low, low.input(0), window.kernel);
-  const std::int64_t groups = read_groups(low, low.dim(weight, 0));
+  const std::int64_t rank = checked_rank(low, operands.x, window.kernel);
+  const std::int64_t groups = read_groups(low, low.dim(operands.weight, 0));
   Ints output_padding = find_ints(low.node(), "output_padding").value_or(Ints(spatial, 0));
   check_ints(low, "output_padding", output_padding, spatial, 0);
   Ints output_shape = read_output_shape(low, spatial);
@@ -106,7 +87,7 @@ Values lower_conv_transpose(Lowering& low) {
                      .groups = groups,
                      .auto_pad = window.auto_pad,
                      .epilogue = {}};
-  const ValueId y = low.emit(std::move(conv), window_inputs(low, low.input(0), weight, rank));
+  const ValueId y = low.emit(std::move(conv), window_inputs(low, operands, rank));
   return {from_window_layout(low, y, rank)};
 }
 
@@ -116,6 +97,23 @@ constexpr Row kRows[] = {
 };
 
 }  // namespace
+
+ValueId convolve(Lowering& low, const ConvOperands& operands) {
+  Window window = read_window(low, kernel_of(low, operands.weight));
+  const std::int64_t rank = checked_rank(low, operands.x, window.kernel);
+  const std::int64_t groups = read_groups(low, low.dim(operands.weight, 0));
+  lift(window);
+  Conv conv{.kernel = window.kernel,
+            .strides = window.strides,
+            .dilations = window.dilations,
+            .pads = window.pads,
+            .groups = groups,
+            .auto_pad = window.auto_pad,
+            .exact = operands.exact,
+            .epilogue = {}};
+  const ValueId y = low.emit(std::move(conv), window_inputs(low, operands, rank));
+  return from_window_layout(low, y, rank);
+}
 
 std::span<const Row> conv_rows() { return kRows; }
 

@@ -54,7 +54,7 @@ Values lower_einsum(Lowering& low) {
 
 constexpr Row kRows[] = {
     {kOnnxDomain, "MatMul", 1, kNoLimit, 2, 2, 1, lower_matmul},
-    {kOnnxDomain, "Gemm", 7, 10, 3, 3, 1, lower_gemm},
+    {kOnnxDomain, "Gemm", 1, 10, 3, 3, 1, lower_gemm},
     {kOnnxDomain, "Gemm", 11, kNoLimit, 2, 3, 1, lower_gemm},
     {kOnnxDomain, "Einsum", 12, kNoLimit, 1, kNoLimit, 1, lower_einsum},
 };

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "frontends/onnx/ops/shared.hpp"
 #include "frontends/onnx/ops/window.hpp"
 
@@ -17,6 +19,13 @@ ValueId column_major_indices(Lowering& low, ValueId x, ValueId indices) {
   const ValueId column = binary(low, BinaryKind::mod, position, static_cast<double>(width));
   const ValueId start = binary(low, BinaryKind::mul, column, static_cast<double>(height));
   return binary(low, BinaryKind::add, base, binary(low, BinaryKind::add, start, row));
+}
+
+/// The exponent of a norm, which the first opset gives as a float.
+double read_power(const Lowering& low) {
+  const double p = low.opset() < 2 ? low.float_or("p", 2) : static_cast<double>(low.int_or("p", 2));
+  if (!(p >= 1) || p > 1024) low.invalid("attribute 'p': {} is out of range", p);
+  return p;
 }
 
 }  // namespace
@@ -38,8 +47,12 @@ Values pool(Lowering& low, PoolKind kind, ValueId x) {
                    .auto_pad = window.auto_pad,
                    .ceil_mode = low.flag("ceil_mode"),
                    .count_include_pad = low.flag("count_include_pad"),
-                   .p = low.int_or("p", 2)};
-  if (window_pool.p < 1) low.invalid("attribute 'p': {} is not positive", window_pool.p);
+                   .p = 2};
+  if (kind == PoolKind::lp) {
+    const double p = read_power(low);
+    if (p != std::floor(p)) low.unsupported("attribute 'p': {} is no whole number", p);
+    window_pool.p = static_cast<std::int64_t>(p);
+  }
   const std::size_t outputs = low.wants_output(1) ? 2 : 1;
   Values results = low.emit_all(std::move(window_pool), {to_window_layout(low, x, rank)}, outputs);
   for (auto& result : results) result = from_window_layout(low, result, rank);
@@ -66,21 +79,20 @@ Values lower_global_pool(Lowering& low) {
 }
 
 Values lower_global_lp_pool(Lowering& low) {
-  const std::int64_t p = low.int_or("p", 2);
+  const double p = read_power(low);
   const Ints axes = spatial_axes(low);
-  if (p < 1) low.invalid("attribute 'p': {} is not positive", p);
-  if (p <= 2) return {reduce(low, p == 1 ? ReduceKind::l1 : ReduceKind::l2, low.input(0), axes)};
-  const ValueId powers = binary(low, BinaryKind::pow, unary(low, UnaryKind::abs, low.input(0)), static_cast<double>(p));
-  return {binary(low, BinaryKind::pow, reduce(low, ReduceKind::sum, powers, axes), 1 / static_cast<double>(p))};
+  if (p == 1 || p == 2) return {reduce(low, p == 1 ? ReduceKind::l1 : ReduceKind::l2, low.input(0), axes)};
+  const ValueId powers = binary(low, BinaryKind::pow, unary(low, UnaryKind::abs, low.input(0)), p);
+  return {binary(low, BinaryKind::pow, reduce(low, ReduceKind::sum, powers, axes), 1 / p)};
 }
 
 constexpr Row kRows[] = {
     {kOnnxDomain, "MaxPool", 1, kNoLimit, 1, 1, 2, lower_pool<PoolKind::max>},
     {kOnnxDomain, "AveragePool", 1, kNoLimit, 1, 1, 1, lower_pool<PoolKind::average>},
-    {kOnnxDomain, "LpPool", 2, kNoLimit, 1, 1, 1, lower_pool<PoolKind::lp>},
+    {kOnnxDomain, "LpPool", 1, kNoLimit, 1, 1, 1, lower_pool<PoolKind::lp>},
     {kOnnxDomain, "GlobalAveragePool", 1, kNoLimit, 1, 1, 1, lower_global_pool<ReduceKind::mean>},
     {kOnnxDomain, "GlobalMaxPool", 1, kNoLimit, 1, 1, 1, lower_global_pool<ReduceKind::max>},
-    {kOnnxDomain, "GlobalLpPool", 2, kNoLimit, 1, 1, 1, lower_global_lp_pool},
+    {kOnnxDomain, "GlobalLpPool", 1, kNoLimit, 1, 1, 1, lower_global_lp_pool},
 };
 
 }  // namespace

@@ -6,7 +6,8 @@ namespace {
 
 Direction direction_of(const Lowering& low) {
   const std::string text = low.string_or("direction", "forward");
-  if (text == "forward") return Direction::forward;
+  // the first GRU spells its default so
+  if (text == "forward" || text == "foward") return Direction::forward;
   if (text == "reverse") return Direction::reverse;
   if (text == "bidirectional") return Direction::bidirectional;
   low.invalid("attribute 'direction': '{}' does not exist", printable(text));
@@ -73,9 +74,9 @@ Values lower_recurrent(Lowering& low) {
 }
 
 constexpr Row kRows[] = {
-    {kOnnxDomain, "LSTM", 7, kNoLimit, 3, 8, 3, lower_recurrent<RecurrentKind::lstm>},
-    {kOnnxDomain, "GRU", 7, kNoLimit, 3, 6, 2, lower_recurrent<RecurrentKind::gru>},
-    {kOnnxDomain, "RNN", 7, kNoLimit, 3, 6, 2, lower_recurrent<RecurrentKind::rnn>},
+    {kOnnxDomain, "LSTM", 1, kNoLimit, 3, 8, 3, lower_recurrent<RecurrentKind::lstm>},
+    {kOnnxDomain, "GRU", 1, kNoLimit, 3, 6, 2, lower_recurrent<RecurrentKind::gru>},
+    {kOnnxDomain, "RNN", 1, kNoLimit, 3, 6, 2, lower_recurrent<RecurrentKind::rnn>},
 };
 
 }  // namespace

@@ -7,8 +7,6 @@
 
 namespace colonnade::onnx_import {
 
-/// Conv of x [N, C, spatial...] with the node's weight (input 1) and bias (input 2).
-ValueId convolve(Lowering& low, ValueId x);
 /// MaxPool, AveragePool or LpPool of x [N, C, spatial...]; a second output where the node wants one.
 Values pool(Lowering& low, PoolKind kind, ValueId x);
 /// Gemm of inputs 0, 1 and 2.
