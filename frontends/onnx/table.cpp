@@ -77,10 +77,13 @@ const Row* find_row(const OnnxNode& node) {
   static const Index index = make_index();
   const auto rows = index.find(node.op_type);
   if (rows == index.end()) return nullptr;
+  const Row* first = nullptr;
   for (const Row* row : rows->second) {
-    if (row->domain == node.domain && row->since <= node.opset && node.opset <= row->until) return row;
+    if (row->domain != node.domain) continue;
+    if (row->since <= node.opset && node.opset <= row->until) return row;
+    if (!first || row->since < first->since) first = row;
   }
-  return nullptr;
+  return first && first->since > node.opset ? first : nullptr;
 }
 
 }  // namespace colonnade::onnx_import

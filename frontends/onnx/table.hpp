@@ -78,7 +78,8 @@ std::span<const Row> tree_rows();
 /// Every row, family after family.
 std::vector<Row> all_rows();
 
-/// The row for the node's domain, operator and opset; null when there is none.
+/// The row for the node's domain, operator and opset; null when there is none. Writers put operators into files whose
+/// opset does not have them yet: such a one stands for its first version.
 const Row* find_row(const OnnxNode& node);
 
 }  // namespace colonnade::onnx_import

@@ -173,18 +173,15 @@ ValueId packed_part(Lowering& low, ValueId x, std::int64_t index) {
   return transpose(low, low.emit(Gather{3}, {x, int_scalar(low, index)}), {0, 2, 1, 3});
 }
 
-/// The three parts of a bias for columns of the given sizes; the last one is what is left.
+/// The parts of a bias: two of `hidden` elements (a vector of one int64), and what is left.
 struct Bias {
   ValueId query = kAbsent, key = kAbsent, value = kAbsent;
 };
-Bias split_bias(Lowering& low, ValueId bias, std::int64_t hidden) {
+Bias split_bias(Lowering& low, ValueId bias, ValueId hidden) {
   if (bias == kAbsent) return {};
-  if (hidden < 0) hidden = low.dim(bias, 0) >= 0 ? low.dim(bias, 0) / 3 : -1;
-  if (hidden < 0) low.unsupported("the size of the bias is not known");
-  const auto part = [&](std::int64_t begin, std::int64_t end) {
-    return slice_of(low, bias, 0, ints(low, {begin}), ints(low, {end}));
-  };
-  return {part(0, hidden), part(hidden, 2 * hidden), part(2 * hidden, std::int64_t{1} << 40)};
+  const ValueId twice = binary(low, BinaryKind::add, hidden, hidden);
+  return {slice_of(low, bias, 0, ints(low, {0}), hidden), slice_of(low, bias, 0, hidden, twice),
+          slice_of(low, bias, 0, twice, extent(low, bias, 0))};
 }
 
 /// x [B, S, N H] with its bias as heads; what has heads already is taken as it is.
@@ -203,13 +200,14 @@ Heads read_multi_head(Lowering& low, ValueId bias_input, std::int64_t heads) {
     return {split_heads(low, query, heads), packed_part(low, key, 0), packed_part(low, key, 1)};
   }
   if (low.rank(query) != 3) low.invalid("expected a query of rank 3 or 5, found rank {}", low.rank(query));
-  const Bias bias = split_bias(low, bias_input, key == kAbsent ? -1 : low.dim(query, 2));
   if (key != kAbsent) {
+    const Bias bias = split_bias(low, bias_input, extent(low, query, 2));
     return {biased_heads(low, query, bias.query, heads), biased_heads(low, low.input(1), bias.key, heads),
             biased_heads(low, low.input(2), bias.value, heads)};
   }
   if (value != kAbsent) low.invalid("has values, but no keys");
   const Values parts = low.emit_all(Split{.axis = 2}, {query}, 3);
+  const Bias bias = split_bias(low, bias_input, extent(low, parts[0], 2));
   return {biased_heads(low, parts[0], bias.query, heads), biased_heads(low, parts[1], bias.key, heads),
           biased_heads(low, parts[2], bias.value, heads)};
 }

@@ -143,27 +143,27 @@ ValueId fill_cache(Lowering& low, ValueId past, ValueId x, const Counts& counts)
   const ValueId source = select(low, is_past, rows, binary(low, BinaryKind::add, capacity, new_row));
   const ValueId both = low.emit(Concat{1}, {by_position(past), by_position(x)});
   const ValueId gathered = low.emit(GatherNd{.batch_dims = 1}, {both, unsqueeze(low, source, {2})});
-  const ValueId is_used = unsqueeze(low, binary(low, BinaryKind::less, rows, counts.ends), {1, 3});
+  const ValueId end = binary(low, BinaryKind::add, counts.past, counts.queries);
+  const ValueId is_used = unsqueeze(low, binary(low, BinaryKind::less, rows, end), {1, 3});
   return select(low, is_used, by_position(gathered), scalar(low, low.dtype(x), 0));
 }
 
-/// [B, 1, S, T]: 0 where a query may look, else the lowest number.
-ValueId window_addition(Lowering& low, DType dtype, const Counts& counts) {
+/// [B, 1, S, T]: where a query may look.
+ValueId visible(Lowering& low, const Counts& counts) {
   const ValueId keys = numbers_from(low, ints(low, {0}), counts.total);
   const std::int64_t window = low.int_or("local_window_size", -1);
-  ValueId allowed = kAbsent;
+  ValueId allowed = binary(low, BinaryKind::less, keys, unsqueeze(low, counts.ends, {2}));
+  const auto restrict = [&](ValueId also) { allowed = binary(low, BinaryKind::logical_and, allowed, also); };
   if (low.flag("causal", true)) {
     const ValueId steps = unsqueeze(low, numbers_from(low, ints(low, {0}), counts.queries), {0});
     const ValueId own = unsqueeze(low, binary(low, BinaryKind::add, counts.past, steps), {2});
-    allowed = binary(low, BinaryKind::less_or_equal, keys, own);
+    restrict(binary(low, BinaryKind::less_or_equal, keys, own));
     if (window >= 0) {
       const ValueId first = binary(low, BinaryKind::sub, own, static_cast<double>(window));
-      allowed = binary(low, BinaryKind::logical_and, allowed, binary(low, BinaryKind::greater, keys, first));
+      restrict(binary(low, BinaryKind::greater, keys, first));
     }
-  } else {
-    allowed = binary(low, BinaryKind::less, keys, unsqueeze(low, counts.ends, {2}));
   }
-  return unsqueeze(low, select(low, allowed, scalar(low, dtype, 0), scalar(low, dtype, lowest_finite(dtype))), {1});
+  return unsqueeze(low, allowed, {1});
 }
 
 /// A share of every head's softmax that goes nowhere: its score a head, zero where only smooth_softmax asks for it.
@@ -253,11 +253,16 @@ Values lower_group_query_attention(Lowering& low) {
     scores = binary(low, BinaryKind::mul, share, cap);
   }
   if (low.optional_input(10) != kAbsent) scores = binary(low, BinaryKind::add, scores, low.input(10));
-  const ValueId masked = binary(low, BinaryKind::add, scores, window_addition(low, low.dtype(scores), counts));
-  const ValueId shares = softmax_with_sink(low, masked);
+  const ValueId is_visible = visible(low, counts);
+  const auto where_visible = [&](double otherwise) {
+    return select(low, is_visible, scores, scalar(low, low.dtype(scores), otherwise));
+  };
+  const ValueId shares = softmax_with_sink(low, where_visible(lowest_finite(low.dtype(scores))));
   const ValueId mixed = low.emit(MatMul{}, {regrouped(shares, key_heads, rows, size), in_use(present_value)});
   const ValueId output = merge_heads(low, regrouped(mixed, heads, counts.queries, size));
-  return {output, present_key, present_value, low.int_or("qk_output", 0) == 1 ? masked : shares};
+  Values outputs = {output, present_key, present_value};
+  if (low.wants_output(3)) outputs.push_back(low.int_or("qk_output", 0) == 1 ? where_visible(0) : shares);
+  return outputs;
 }
 
 constexpr Row kRows[] = {
