@@ -10,6 +10,7 @@ bool widen_f16(Graph& graph);
 bool fold_constants(Graph& graph);
 bool eliminate_common(Graph& graph);
 bool static_forms(Graph& graph);
+bool stay_in_float(Graph& graph);
 bool gather_channels(Graph& graph);
 bool join_concats(Graph& graph);
 bool recognise(Graph& graph);
