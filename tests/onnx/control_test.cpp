@@ -115,6 +115,25 @@ TEST(If, ShapesThatDifferStayOpen) {
   EXPECT_EQ(graph.value(graph.outputs[0]).type.shape, Shape{-1});
 }
 
+/// x of rank 2 or 3 as a matrix: the branch for the other rank contradicts it.
+ModelBuilder rank_model(const Shape& shape) {
+  ModelBuilder two(0), three(0), model;
+  two.node("Transpose", {"x"}, {"t"}, {attribute("perm", Ints{1, 0})}).output("t");
+  three.node("Transpose", {"x"}, {"t"}, {attribute("perm", Ints{2, 1, 0})}).output("t");
+  model.input("x", shape).output("y").constant(int_tensor("two", {}, {2}));
+  model.node("Shape", {"x"}, {"dims"}).node("Size", {"dims"}, {"rank"}).node("Equal", {"rank", "two"}, {"c"});
+  model.node("If", {"c"}, {"y"}, {attribute("then_branch", graph_of(two)), attribute("else_branch", graph_of(three))});
+  return model;
+}
+
+TEST(If, BranchesForOtherRanksAreNotImported) {
+  expect_floats(evaluate(rank_model({1, 2}), {counting({1, 2})})[0], {2, 1}, {0, 1});
+  expect_floats(evaluate(rank_model({-1, 2, 1}), {counting({1, 2, 1})})[0], {1, 2, 1}, {0, 1});
+  ModelBuilder model = rank_model({-1, 2});
+  model.proto.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  EXPECT_EQ(model.import_graph().value(model.import_graph().outputs[0]).type.shape, (Shape{2, -1}));
+}
+
 TEST(If, NestedGraphsCaptureThroughTwoLevels) {
   ModelBuilder inner_then(0), inner_else(0), then_branch(0), else_branch(0);
   inner_then.node("Add", {"x", "t"}, {"it"}).output("it");
