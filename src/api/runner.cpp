@@ -2,6 +2,7 @@
 #include "api/runner.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "reference/reference.hpp"
 
@@ -54,10 +55,14 @@ std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, s
   return entry;
 }
 
+std::size_t Runner::cached_bytes() const {
+  return std::accumulate(entries_.begin(), entries_.end(), std::size_t{0},
+                         [](std::size_t sum, const auto& entry) { return sum + entry->bytes(); });
+}
+
 /// Drops plans, the longest unused first, until the rest keep to the limit. The newest one stays.
 void Runner::evict() {
-  std::size_t total = 0;
-  for (const auto& entry : entries_) total += entry->bytes();
+  std::size_t total = cached_bytes();
   while (entries_.size() > 1 && total > model_->options.plan_cache_bytes) {
     total -= entries_.back()->bytes();
     entries_.pop_back();

@@ -42,6 +42,7 @@ class Runner {
   void run(Entry& entry, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
 
   std::size_t cached_plans() const { return entries_.size(); }
+  std::size_t cached_bytes() const;
   void set_profiling(bool on);
 
  private:

@@ -179,8 +179,12 @@ std::vector<Datum> Session::run_data(std::span<const Datum> inputs) {
 Session::Stats Session::stats() const {
   const Entry& entry = impl_->current();
   const Program& program = *entry.prepared->program;
-  return {entry.prepared->milliseconds, static_cast<std::size_t>(program.weights_bytes),
-          static_cast<std::size_t>(program.arena_bytes), impl_->runner.cached_plans(), program.threads};
+  return {entry.prepared->milliseconds,
+          static_cast<std::size_t>(program.weights_bytes),
+          static_cast<std::size_t>(program.arena_bytes),
+          impl_->runner.cached_plans(),
+          impl_->runner.cached_bytes(),
+          program.threads};
 }
 
 void Session::set_profiling(bool on) { impl_->runner.set_profiling(on); }
