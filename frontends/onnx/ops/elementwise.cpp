@@ -144,13 +144,6 @@ Values lower_prelu(Lowering& low) {
 
 Values lower_where(Lowering& low) { return {select(low, low.input(0), low.input(1), low.input(2))}; }
 
-Values lower_cast(Lowering& low) {
-  const DType to = dtype_of(low.required_int("to"), low.node().label() + ": attribute 'to'");
-  return {low.emit(Cast{to}, {low.input(0)})};
-}
-
-Values lower_cast_like(Lowering& low) { return {low.emit(Cast{low.dtype(low.input(1))}, {low.input(0)})}; }
-
 Values lower_identity(Lowering& low) { return {unary(low, UnaryKind::identity, low.input(0))}; }
 
 constexpr Row unary_row(std::string_view name, int since, Lower lower) {
@@ -207,7 +200,6 @@ constexpr Row kRows[] = {
     unary_row("Tan", 7, lower_unary<UnaryKind::tan>),
     unary_row("Tanh", 1, lower_unary<UnaryKind::tanh>),
     unary_row("ThresholdedRelu", 1, lower_thresholded_relu),
-    unary_row("Cast", 6, lower_cast),
     {kOnnxDomain, "Clip", 1, 10, 1, 1, 1, lower_clip_attributes},
     {kOnnxDomain, "Clip", 11, kNoLimit, 1, 3, 1, lower_clip},
     binary_row("Add", 7, lower_binary<BinaryKind::add>),
@@ -216,7 +208,6 @@ constexpr Row kRows[] = {
     binary_row("BitwiseAnd", 18, lower_binary<BinaryKind::bitwise_and>),
     binary_row("BitwiseOr", 18, lower_binary<BinaryKind::bitwise_or>),
     binary_row("BitwiseXor", 18, lower_binary<BinaryKind::bitwise_xor>),
-    binary_row("CastLike", 15, lower_cast_like),
     binary_row("Div", 7, lower_binary<BinaryKind::div>),
     binary_row("Equal", 7, lower_binary<BinaryKind::equal>),
     binary_row("Greater", 7, lower_binary<BinaryKind::greater>),

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "frontends/onnx/ops/shared.hpp"
 #include "frontends/onnx/ops/window.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
 
 /// Indices of a two-dimensional pool count columns first.
-ValueId column_major_indices(Lowering& low, ValueId indices) {
-  const std::int64_t height = low.dim(low.input(0), 2), width = low.dim(low.input(0), 3);
-  if (low.rank(low.input(0)) != 4 || height < 1 || width < 1) {
+ValueId column_major_indices(Lowering& low, ValueId x, ValueId indices) {
+  const std::int64_t height = low.dim(x, 2), width = low.dim(x, 3);
+  if (low.rank(x) != 4 || height < 1 || width < 1) {
     low.unsupported("storage_order 1 with indices needs a 4-D input of known size");
   }
   const ValueId position = binary(low, BinaryKind::mod, indices, static_cast<double>(height * width));
@@ -27,40 +28,43 @@ double read_power(const Lowering& low) {
   return p;
 }
 
-Values lower_window_pool(Lowering& low, PoolKind kind) {
+}  // namespace
+
+Values pool(Lowering& low, PoolKind kind, ValueId x) {
   const auto kernel = read_kernel(low);
   if (!kernel || kernel->empty()) low.invalid("attribute 'kernel_shape' is required");
   const auto rank = static_cast<std::int64_t>(kernel->size()) + 2;
-  const ValueId x = low.input(0);
   if (low.shape(x) && low.rank(x) != rank) {
     low.invalid("expected an input of rank {} for its kernel, found rank {}", rank, low.rank(x));
   }
   Window window = read_window(low, *kernel);
   lift(window);
-  Pool pool{.kind = kind,
-            .kernel = window.kernel,
-            .strides = window.strides,
-            .dilations = window.dilations,
-            .pads = window.pads,
-            .auto_pad = window.auto_pad,
-            .ceil_mode = low.flag("ceil_mode"),
-            .count_include_pad = low.flag("count_include_pad"),
-            .p = 2};
+  Pool window_pool{.kind = kind,
+                   .kernel = window.kernel,
+                   .strides = window.strides,
+                   .dilations = window.dilations,
+                   .pads = window.pads,
+                   .auto_pad = window.auto_pad,
+                   .ceil_mode = low.flag("ceil_mode"),
+                   .count_include_pad = low.flag("count_include_pad"),
+                   .p = 2};
   if (kind == PoolKind::lp) {
     const double p = read_power(low);
     if (p != std::floor(p)) low.unsupported("attribute 'p': {} is no whole number", p);
-    pool.p = static_cast<std::int64_t>(p);
+    window_pool.p = static_cast<std::int64_t>(p);
   }
   const std::size_t outputs = low.wants_output(1) ? 2 : 1;
-  Values results = low.emit_all(std::move(pool), {to_window_layout(low, x, rank)}, outputs);
+  Values results = low.emit_all(std::move(window_pool), {to_window_layout(low, x, rank)}, outputs);
   for (auto& result : results) result = from_window_layout(low, result, rank);
-  if (outputs == 2 && low.flag("storage_order")) results[1] = column_major_indices(low, results[1]);
+  if (outputs == 2 && low.flag("storage_order")) results[1] = column_major_indices(low, x, results[1]);
   return results;
 }
 
+namespace {
+
 template <PoolKind kind>
 Values lower_pool(Lowering& low) {
-  return lower_window_pool(low, kind);
+  return pool(low, kind, low.input(0));
 }
 
 Ints spatial_axes(const Lowering& low) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/ops/shared.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -14,8 +14,8 @@ Direction direction_of(const Lowering& low) {
 }
 
 /// From r [directions, gates * hidden, hidden] and the attribute, which must agree.
-std::int64_t hidden_size_of(const Lowering& low) {
-  const std::int64_t from_weight = low.dim(low.input(2), 2);
+std::int64_t hidden_size_of(const Lowering& low, ValueId r) {
+  const std::int64_t from_weight = low.dim(r, 2);
   const std::int64_t size = low.int_or("hidden_size", from_weight);
   if (size < 1 || (from_weight >= 0 && from_weight != size)) {
     low.invalid("attribute 'hidden_size': expected {} as the weights have, found {}", from_weight, size);
@@ -31,10 +31,10 @@ void check_activations(const Lowering& low, const Recurrent& op) {
   }
 }
 
-Recurrent read_attributes(const Lowering& low, RecurrentKind kind) {
+Recurrent read_attributes(const Lowering& low, RecurrentKind kind, ValueId r) {
   Recurrent op{.kind = kind,
                .direction = direction_of(low),
-               .hidden_size = hidden_size_of(low),
+               .hidden_size = hidden_size_of(low, r),
                .activations = find_strings(low.node(), "activations").value_or(std::vector<std::string>()),
                .activation_alpha = find_floats(low.node(), "activation_alpha").value_or(std::vector<float>()),
                .activation_beta = find_floats(low.node(), "activation_beta").value_or(std::vector<float>()),
@@ -46,14 +46,13 @@ Recurrent read_attributes(const Lowering& low, RecurrentKind kind) {
   return op;
 }
 
+}  // namespace
+
 /// Layout 1 keeps the batch outermost: x [B, S, I], states [B, D, H], y [B, S, D, H].
-template <RecurrentKind kind>
-Values lower_recurrent(Lowering& low) {
-  Recurrent op = read_attributes(low, kind);
+Values recur(Lowering& low, RecurrentKind kind, Values inputs) {
+  Recurrent op = read_attributes(low, kind, inputs[2]);
   const std::int64_t layout = low.int_or("layout", 0);
   if (layout != 0 && layout != 1) low.invalid("attribute 'layout': expected 0 or 1, found {}", layout);
-  Values inputs = {low.input(0), low.input(1), low.input(2)};
-  inputs.insert(inputs.end(), low.inputs().begin() + 3, low.inputs().end());
   const auto swap = [&](std::size_t index) {
     if (index < inputs.size() && inputs[index] != kAbsent) inputs[index] = transpose(low, inputs[index], {1, 0, 2});
   };
@@ -64,6 +63,14 @@ Values lower_recurrent(Lowering& low) {
   outputs[0] = transpose(low, outputs[0], {2, 0, 1, 3});
   for (std::size_t i = 1; i < outputs.size(); ++i) outputs[i] = transpose(low, outputs[i], {1, 0, 2});
   return outputs;
+}
+
+namespace {
+
+template <RecurrentKind kind>
+Values lower_recurrent(Lowering& low) {
+  for (std::size_t i = 0; i < 3; ++i) low.input(i);
+  return recur(low, kind, low.inputs());
 }
 
 constexpr Row kRows[] = {

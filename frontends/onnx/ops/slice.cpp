@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/ops/shared.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -64,14 +64,18 @@ Values lower_split_input(Lowering& low) {
   return split(low, sizes);
 }
 
-Pad pad_of(const Lowering& low) {
+}  // namespace
+
+PadMode pad_mode(const Lowering& low) {
   const std::string mode = low.string_or("mode", "constant");
-  if (mode == "constant") return {PadMode::constant};
-  if (mode == "reflect") return {PadMode::reflect};
-  if (mode == "edge") return {PadMode::edge};
-  if (mode == "wrap") return {PadMode::wrap};
+  if (mode == "constant") return PadMode::constant;
+  if (mode == "reflect") return PadMode::reflect;
+  if (mode == "edge") return PadMode::edge;
+  if (mode == "wrap") return PadMode::wrap;
   low.invalid("attribute 'mode': '{}' does not exist", printable(mode));
 }
+
+namespace {
 
 Values lower_pad_attributes(Lowering& low) {
   const Ints pads = low.required_ints(low.opset() < 2 ? "paddings" : "pads");
@@ -80,13 +84,13 @@ Values lower_pad_attributes(Lowering& low) {
     low.invalid("attribute 'pads': expected {} values, found {}", 2 * low.rank(x), pads.size());
   }
   const ValueId value = scalar(low, low.dtype(x), low.float_or("value", 0));
-  return {low.emit(pad_of(low), {x, ints(low, pads), value})};
+  return {low.emit(Pad{pad_mode(low)}, {x, ints(low, pads), value})};
 }
 
 Values lower_pad(Lowering& low) {
   Values inputs = low.inputs();
   low.input(0), low.input(1);
-  return {low.emit(pad_of(low), std::move(inputs))};
+  return {low.emit(Pad{pad_mode(low)}, std::move(inputs))};
 }
 
 constexpr Row kRows[] = {
