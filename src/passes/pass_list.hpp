@@ -8,6 +8,8 @@ namespace colonnade::rewrite {
 
 bool widen_f16(Graph& graph);
 bool fold_constants(Graph& graph);
+bool inline_branches(Graph& graph);
+bool settle_captures(Graph& graph);
 bool eliminate_common(Graph& graph);
 bool static_forms(Graph& graph);
 bool stay_in_float(Graph& graph);

@@ -205,10 +205,12 @@ std::vector<Case> graph_cases() {
       damaged("unknown_operator", kUnsupported, [](auto& m) { conv_node(m).set_op_type("Conv\nolution"); }),
       damaged("no_operator", kInvalid, [](auto& m) { conv_node(m).set_op_type(""); }),
       damaged("unknown_domain", kUnsupported, [](auto& m) { conv_node(m).set_domain("com.example"); }),
-      damaged("sequence_input", kUnsupported,
+      damaged("sequence_input", kInvalid,
               [](auto& m) {
                 m.proto.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type()->mutable_elem_type();
               }),
+      damaged("sparse_input", kUnsupported,
+              [](auto& m) { m.proto.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sparse_tensor_type(); }),
       damaged("untyped_input", kInvalid, [](auto& m) { m.proto.mutable_graph()->mutable_input(0)->clear_type(); }),
       damaged("negative_input_dim", kInvalid,
               [](auto& m) {
@@ -381,9 +383,9 @@ std::vector<Case> attribute_cases() {
       node_case("constant_without_value", kInvalid, "Constant", {}),
       node_case("unpermitted_einsum", kInvalid, "Einsum", {"x"}, {attribute("equation", "ij,jk->ik")}),
       node_case("broken_einsum", kInvalid, "Einsum", {"x"}, {attribute("equation", "i->->j")}),
-      node_case("if_operator", kUnsupported, "If", {"x"}),
-      node_case("loop_operator", kUnsupported, "Loop", {"x"}),
-      node_case("scan_operator", kUnsupported, "Scan", {"x"}),
+      node_case("if_without_graph", kInvalid, "If", {"x"}),
+      node_case("loop_without_graph", kInvalid, "Loop", {"x"}),
+      node_case("scan_without_graph", kInvalid, "Scan", {"x"}),
       node_case("lstm_direction", kInvalid, "LSTM", {"x", "x", "x"}, {attribute("direction", "up")}),
       node_case("no_kernel", kInvalid, "MaxPool", {"x"}),
       node_case("kernel_rank", kInvalid, "MaxPool", {"x"}, {attribute("kernel_shape", Ints{2, 2})}),
