@@ -12,6 +12,7 @@ bool inline_branches(Graph& graph);
 bool settle_captures(Graph& graph);
 bool eliminate_common(Graph& graph);
 bool static_forms(Graph& graph);
+bool stay_in_float(Graph& graph);
 bool gather_channels(Graph& graph);
 bool join_concats(Graph& graph);
 bool recognise(Graph& graph);

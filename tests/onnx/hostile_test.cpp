@@ -237,9 +237,10 @@ std::vector<Case> tensor_cases() {
   return {
       damaged("unknown_element_type", kInvalid, [](auto& m) { weight(m).set_data_type(77); }),
       damaged("undefined_element_type", kInvalid, [](auto& m) { weight(m).set_data_type(0); }),
-      damaged("float8", kUnsupported, [](auto& m) { weight(m).set_data_type(17); }),
-      damaged("int4", kUnsupported, [](auto& m) { weight(m).set_data_type(22); }),
-      damaged("complex", kUnsupported, [](auto& m) { weight(m).set_data_type(14); }),
+      damaged("element_type_after_the_last", kInvalid, [](auto& m) { weight(m).set_data_type(29); }),
+      damaged("float8_in_floats", kInvalid, [](auto& m) { weight(m).set_data_type(17); }),
+      damaged("int4_in_floats", kInvalid, [](auto& m) { weight(m).set_data_type(22); }),
+      damaged("complex_of_half_the_floats", kInvalid, [](auto& m) { weight(m).set_data_type(14); }),
       damaged("too_little_data", kInvalid, [](auto& m) { weight(m).mutable_float_data()->RemoveLast(); }),
       damaged("too_much_data", kInvalid, [](auto& m) { weight(m).add_float_data(1); }),
       damaged("no_data", kInvalid, [](auto& m) { weight(m).clear_float_data(); }),
