@@ -7,6 +7,15 @@ find_package(Protobuf REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
+# ImageDecoder's formats
+find_package(PNG REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(TIFF REQUIRED)
+pkg_check_modules(webp REQUIRED IMPORTED_TARGET libwebp)
+pkg_check_modules(openjpeg REQUIRED libopenjp2)
+set_source_files_properties(${PROJECT_SOURCE_DIR}/frontends/onnx/opaque/image.cpp PROPERTIES
+  COMPILE_OPTIONS "-isystem;${openjpeg_INCLUDE_DIRS}")
 find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_path(ONNX_INCLUDE_DIR onnx/onnx-ml.pb.h REQUIRED)
@@ -18,14 +27,16 @@ add_library(colonnade_private_dependencies INTERFACE)
 target_link_libraries(colonnade_private_dependencies INTERFACE OpenMP::OpenMP_CXX protobuf::libprotobuf fmt::fmt
   $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:PkgConfig::hwloc>
   $<BUILD_INTERFACE:${ONNX_PROTO_LIBRARY}> $<BUILD_INTERFACE:${DNNL_LIBRARY}>
-  $<INSTALL_INTERFACE:hwloc> $<INSTALL_INTERFACE:onnx_proto> $<INSTALL_INTERFACE:dnnl>)
+  $<BUILD_INTERFACE:PkgConfig::re2> $<BUILD_INTERFACE:PNG::PNG> $<BUILD_INTERFACE:JPEG::JPEG>
+  $<BUILD_INTERFACE:TIFF::TIFF> $<BUILD_INTERFACE:PkgConfig::webp> $<BUILD_INTERFACE:${openjpeg_LINK_LIBRARIES}>
+  $<INSTALL_INTERFACE:hwloc> $<INSTALL_INTERFACE:onnx_proto> $<INSTALL_INTERFACE:dnnl> $<INSTALL_INTERFACE:re2>
+  $<INSTALL_INTERFACE:png> $<INSTALL_INTERFACE:jpeg> $<INSTALL_INTERFACE:tiff> $<INSTALL_INTERFACE:webp>
+  $<INSTALL_INTERFACE:openjp2>)
 target_include_directories(colonnade_private_dependencies SYSTEM INTERFACE
   $<BUILD_INTERFACE:${ONNX_INCLUDE_DIR}> $<BUILD_INTERFACE:${DNNL_INCLUDE_DIR}>)
 target_compile_definitions(colonnade_private_dependencies INTERFACE $<BUILD_INTERFACE:ONNX_ML=1> $<BUILD_INTERFACE:ONNX_NAMESPACE=onnx>)
 
 find_package(CLI11 REQUIRED)
-find_package(PNG REQUIRED)
-find_package(JPEG REQUIRED)
 find_package(ZLIB REQUIRED)
 add_library(colonnade_cli_dependencies INTERFACE)
 target_link_libraries(colonnade_cli_dependencies INTERFACE CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json PNG::PNG JPEG::JPEG ZLIB::ZLIB)

@@ -22,10 +22,10 @@ std::string names_of(std::span<const TensorInfo> infos) {
   return names;
 }
 
-Shape merged(const Shape& declared, const Shape& wanted, const std::string& name) {
-  if (declared.size() == wanted.size()) return wanted;
-  throw Error(ErrorCode::invalid_argument, fmt::format("input '{}' has rank {} ({}), found shape {}", name,
-                                                       declared.size(), shape_text(declared), shape_text(wanted)));
+Shape merged(const TensorInfo& info, const Shape& wanted) {
+  if (!info.has_rank || info.shape.size() == wanted.size()) return wanted;
+  throw Error(ErrorCode::invalid_argument, fmt::format("input '{}' has rank {} ({}), found shape {}", info.name,
+                                                       info.shape.size(), shape_text(info.shape), shape_text(wanted)));
 }
 
 void set_named_shape(std::span<const TensorInfo> inputs, const std::string& text, std::vector<Shape>& shapes) {
@@ -35,14 +35,14 @@ void set_named_shape(std::span<const TensorInfo> inputs, const std::string& text
                 fmt::format("--shape '{}' names no input; the model has {}", text, names_of(inputs)));
   const std::size_t index = colon == std::string::npos ? 0 : find_name(inputs, text.substr(0, colon), "input");
   const Shape wanted = parse_shape(colon == std::string::npos ? text : text.substr(colon + 1));
-  shapes[index] = merged(inputs[index].shape, wanted, inputs[index].name);
+  shapes[index] = merged(inputs[index], wanted);
 }
 
 void set_batch(std::span<const TensorInfo> inputs, std::int64_t batch, std::vector<Shape>& shapes) {
   bool found = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (shapes[i].empty()) continue;
-    if (inputs[i].shape[0] == -1) shapes[i][0] = batch;
+    if (inputs[i].has_rank && inputs[i].shape[0] == -1) shapes[i][0] = batch;
     found = found || shapes[i][0] == batch;
   }
   if (found) return;

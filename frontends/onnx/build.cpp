@@ -8,6 +8,7 @@
 #include "frontends/onnx/lowering.hpp"
 #include "frontends/onnx/node.hpp"
 #include "frontends/onnx/tensor.hpp"
+#include "graph/shape_rules.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -20,94 +21,103 @@ void check_name(std::string_view name, std::string_view what) {
   }
 }
 
-struct DeclaredType {
-  ValueType type;
-  std::vector<std::string> dim_names;
+/// What all graphs of a model share while they are built.
+struct Import {
+  ExternalData external;
+  std::unordered_map<const void*, std::shared_ptr<const Constant>> constants = {};  ///< by their message
+  std::unordered_map<const OnnxNode*, OpenedStates> opened = {};
 };
 
-DeclaredType declared_type(const onnx::ValueInfoProto& info, std::string_view where) {
-  DeclaredType declared;
-  const auto& type = info.type();
-  if (type.value_case() == onnx::TypeProto::VALUE_NOT_SET) return declared;
-  if (!type.has_tensor_type()) {
-    fail(ErrorCode::unsupported, "{}: only tensors are supported, not sequences, maps, optionals or sparse tensors",
-         where);
-  }
-  const auto& tensor = type.tensor_type();
-  if (tensor.elem_type() != onnx::TensorProto::UNDEFINED) declared.type.dtype = dtype_of(tensor.elem_type(), where);
-  if (!tensor.has_shape()) return declared;
-  declared.type.shape.emplace();
-  for (const auto& dim : tensor.shape().dim()) {
-    const std::int64_t size = dim.has_dim_value() ? dim.dim_value() : -1;
-    if (size < -1) fail(ErrorCode::invalid_model, "{}: dimension {} is negative", where, size);
-    declared.type.shape->push_back(size);
-    declared.dim_names.push_back(size >= 0 || dim.dim_param() == "?" ? "" : dim.dim_param());
-  }
-  return declared;
+std::shared_ptr<const Constant> convert(const onnx::TensorProto& proto, Import& import) {
+  check_name(proto.name(), "initializer");
+  return constant_from(proto, fmt::format("initializer '{}'", printable(proto.name())), import.external);
 }
 
+std::shared_ptr<const Constant> convert(const onnx::SparseTensorProto& proto, Import& import) {
+  const std::string& name = proto.values().name();
+  check_name(name, "sparse initializer");
+  const std::string where = fmt::format("sparse initializer '{}'", printable(name));
+  return std::make_shared<const Constant>(tensor_from(proto, where, import.external));
+}
+
+/// A graph that is built more than once has its constants once.
+template <class Message>
+std::shared_ptr<const Constant> constant_of(const Message& proto, Import& import) {
+  auto& constant = import.constants[&proto];
+  if (!constant) constant = convert(proto, import);
+  return constant;
+}
+
+/// Builds one graph: the main one, or a body of a node.
 class Builder {
  public:
-  Builder(onnx::ModelProto& model, ExternalData external) : model_(model), external_(std::move(external)) {}
+  Builder(Import& import, const OnnxGraph& source) : import_(import), source_(source) {
+    graph_.name = printable(source.proto->name());
+    target_.import_body = [this](const OnnxGraph& body, const std::vector<ValueType>& inputs) {
+      return Builder(import_, body).run_body(inputs, *this);
+    };
+  }
 
   Graph run() {
-    graph_.name = printable(model_.graph().name());
     add_initializers();
     add_inputs();
-    std::vector<std::string> given = known_names();
-    std::vector<OnnxNode> nodes = sort_nodes(checked_nodes(), given);
-    if (model_.graph().output_size() == 0) fail(ErrorCode::invalid_model, "the graph has no outputs");
-    reserve_names(nodes);
-    read_hints();
-    const std::vector<bool> used = reachable(nodes, output_names());
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (used[i]) lower(nodes[i]);
-    }
+    check_outputs();
+    lower_nodes();
+    add_outputs();
+    return std::move(graph_);
+  }
+
+  /// The captures of the node that `outer` is lowering follow the graph's own inputs.
+  Graph run_body(const std::vector<ValueType>& inputs, const Builder& outer) {
+    const auto has_rank = [](const ValueType& type) { return type.shape || !type.is_tensor(); };
+    uses_ranks_ = std::all_of(inputs.begin(), inputs.end(), has_rank);
+    for (std::size_t i = 0; i < inputs.size(); ++i) add_body_input(i, inputs[i]);
+    for (const auto& name : outer.lowered_->captures) capture(name, outer);
+    add_initializers();
+    lower_nodes();
     add_outputs();
     return std::move(graph_);
   }
 
  private:
-  void add_constant(const std::string& name, std::shared_ptr<const Constant> constant) {
-    ValueType type{constant->dtype(), constant->shape()};
-    const ValueId id = push_value(graph_, name, std::move(type), std::move(constant));
-    if (!ids_.emplace(name, id).second) fail(ErrorCode::invalid_model, "initializer '{}' is defined twice", name);
+  void define(const std::string& name, ValueId id, std::string_view what) {
+    if (!ids_.emplace(name, id).second)
+      fail(ErrorCode::invalid_model, "{} '{}' is defined twice", what, printable(name));
   }
 
   void add_initializers() {
-    for (auto& proto : *model_.mutable_graph()->mutable_initializer()) {
-      check_name(proto.name(), "initializer");
-      add_constant(proto.name(),
-                   constant_from(proto, fmt::format("initializer '{}'", printable(proto.name())), external_));
-      const std::string name = proto.name();
-      proto.Clear();
-      proto.set_name(name);
-    }
-    for (const auto& proto : model_.graph().sparse_initializer()) {
-      const std::string& name = proto.values().name();
-      check_name(name, "sparse initializer");
-      Tensor tensor = tensor_from(proto, fmt::format("sparse initializer '{}'", printable(name)), external_);
-      add_constant(name, std::make_shared<const Constant>(std::move(tensor)));
-    }
+    const auto& proto = *source_.proto;
+    auto name = source_.initializers.begin();
+    for (const auto& initializer : proto.initializer()) add_constant(*name++, constant_of(initializer, import_));
+    for (const auto& initializer : proto.sparse_initializer()) add_constant(*name++, constant_of(initializer, import_));
+  }
+
+  void add_constant(const std::string& name, std::shared_ptr<const Constant> constant) {
+    ValueType type{constant->dtype(), constant->shape()};
+    define(name, push_value(graph_, name, std::move(type), std::move(constant)), "initializer");
   }
 
   void add_inputs() {
     std::unordered_set<std::string_view> seen;
-    for (const auto& info : model_.graph().input()) {
+    for (const auto& info : source_.proto->input()) {
       check_name(info.name(), "input");
       if (!seen.insert(info.name()).second) fail(ErrorCode::invalid_model, "input '{}' is declared twice", info.name());
       const std::string where = fmt::format("input '{}'", printable(info.name()));
-      DeclaredType declared = declared_type(info, where);
+      DeclaredType declared = declared_type(info.type(), where);
       if (const auto constant = ids_.find(info.name()); constant != ids_.end()) {
         check_initialized_input(declared.type, graph_.value(constant->second).type, where);
         continue;
       }
       if (declared.type.dtype == DType::undefined) fail(ErrorCode::invalid_model, "{}: has no element type", where);
-      const ValueId id = push_value(graph_, info.name(), std::move(declared.type));
-      graph_.value(id).dim_names = std::move(declared.dim_names);
-      ids_.emplace(info.name(), id);
-      graph_.inputs.push_back(id);
+      add_input(info.name(), std::move(declared.type));
+      graph_.values.back().dim_names = std::move(declared.dim_names);
     }
+  }
+
+  void add_input(const std::string& name, ValueType type) {
+    const ValueId id = push_value(graph_, name, std::move(type));
+    define(name, id, "input");
+    graph_.inputs.push_back(id);
   }
 
   static void check_initialized_input(const ValueType& declared, const ValueType& actual, std::string_view where) {
@@ -116,50 +126,51 @@ class Builder {
     for (std::size_t i = 0; same_shape && declared.shape && i < declared.shape->size(); ++i) {
       same_shape = (*declared.shape)[i] < 0 || (*declared.shape)[i] == (*actual.shape)[i];
     }
-    if (same_type && same_shape) return;
+    if (same_type && same_shape && declared.is_tensor()) return;
     fail(ErrorCode::invalid_model, "{}: expected {} as declared, its initializer is {}", where, to_text(declared),
          to_text(actual));
   }
 
-  std::vector<std::string> known_names() const {
-    std::vector<std::string> names;
-    for (const auto& [name, id] : ids_) names.push_back(name);
-    return names;
-  }
-
-  std::vector<OnnxNode> checked_nodes() {
-    std::vector<OnnxNode> nodes = flatten(model_, attributes_);
-    for (const auto& node : nodes) {
-      if (node.op_type.empty()) fail(ErrorCode::invalid_model, "{}: has no operator", node.label());
-      for (const auto& output : node.outputs) {
-        if (!output.empty()) check_name(output, node.label() + ": output");
-      }
+  void add_body_input(std::size_t index, ValueType type) {
+    const std::string& name = source_.inputs[index];
+    check_name(name, "input of a nested graph");
+    const std::string where = fmt::format("input '{}' of a nested graph", printable(name));
+    const auto& info = source_.proto->input(static_cast<int>(index));
+    const DType declared = declared_type(info.type(), where).type.dtype;
+    if (type.dtype == DType::undefined) type.dtype = declared;
+    if (declared != DType::undefined && type.dtype != declared) {
+      fail(ErrorCode::invalid_model, "{}: declared as {}, but it is given {}", where, name_of(declared),
+           name_of(type.dtype));
     }
-    return nodes;
+    add_input(name, std::move(type));
   }
 
-  void reserve_names(const std::vector<OnnxNode>& nodes) {
+  void capture(const std::string& name, const Builder& outer) {
+    const Value& value = outer.graph_.value(outer.ids_.at(name));
+    if (value.constant) {
+      add_constant(name, value.constant);
+    } else {
+      add_input(name, value.type);
+    }
+  }
+
+  void lower_nodes() {
     for (const auto& [name, id] : ids_) names_.reserve(name);
-    for (const auto& node : nodes) {
+    for (const auto& node : source_.nodes) {
+      check_node(node);
       for (const auto& output : node.outputs) names_.reserve(output);
     }
+    const std::vector<bool> used = reachable(source_.nodes, source_.outputs);
+    for (std::size_t i = 0; i < source_.nodes.size(); ++i) {
+      if (used[i]) lower(source_.nodes[i]);
+    }
   }
 
-  std::vector<std::string> output_names() const {
-    std::vector<std::string> names;
-    for (const auto& info : model_.graph().output()) names.push_back(info.name());
-    return names;
-  }
-
-  /// Declared ranks help where inference cannot know one; declared sizes are never trusted.
-  void read_hints() {
-    const auto read = [&](const onnx::ValueInfoProto& info) {
-      const auto& type = info.type();
-      if (type.has_tensor_type() && type.tensor_type().has_shape())
-        ranks_[info.name()] = type.tensor_type().shape().dim_size();
-    };
-    for (const auto& info : model_.graph().value_info()) read(info);
-    for (const auto& info : model_.graph().output()) read(info);
+  static void check_node(const OnnxNode& node) {
+    if (node.op_type.empty()) fail(ErrorCode::invalid_model, "{}: has no operator", node.label());
+    for (const auto& output : node.outputs) {
+      if (!output.empty()) check_name(output, node.label() + ": output");
+    }
   }
 
   const Row& checked_row(const OnnxNode& node) const {
@@ -189,11 +200,16 @@ class Builder {
 
   void lower(const OnnxNode& node) {
     const Row& row = checked_row(node);
-    Values inputs;
+    Values inputs, captures;
     for (const auto& name : node.inputs) inputs.push_back(name.empty() ? kAbsent : ids_.at(name));
     while (!inputs.empty() && inputs.back() == kAbsent) inputs.pop_back();
+    for (const auto& name : node.captures) {
+      const ValueId id = ids_.at(name);
+      if (!graph_.value(id).constant) captures.push_back(id);
+    }
+    lowered_ = &node;
     const auto first_new = static_cast<ValueId>(graph_.values.size());
-    Lowering low(graph_, names_, external_, node, std::move(inputs));
+    Lowering low(target_, node, std::move(inputs), std::move(captures));
     const Values results = row.lower(low);
     std::unordered_set<ValueId> named;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -202,55 +218,86 @@ class Builder {
       const bool is_fresh = results[i] >= first_new && named.insert(results[i]).second;
       const ValueId id = is_fresh ? results[i] : unary(low, UnaryKind::identity, results[i]);
       graph_.value(id).name = node.outputs[i];
-      apply_hint(graph_.value(id));
+      apply_rank(graph_.value(id));
       ids_.emplace(node.outputs[i], id);
     }
   }
 
-  void apply_hint(Value& value) const {
-    if (value.type.shape) return;
-    const auto hint = ranks_.find(value.name);
-    if (hint != ranks_.end()) value.type.shape = Shape(static_cast<std::size_t>(hint->second), -1);
+  void apply_rank(Value& value) const {
+    if (value.type.shape || !value.type.is_tensor() || !uses_ranks_) return;
+    const auto rank = source_.ranks.find(value.name);
+    if (rank != source_.ranks.end()) value.type.shape = Shape(static_cast<std::size_t>(rank->second), -1);
+  }
+
+  void check_outputs() const {
+    if (source_.outputs.empty()) fail(ErrorCode::invalid_model, "the graph has no outputs");
+    std::unordered_set<std::string_view> seen;
+    for (const auto& name : source_.outputs) {
+      if (!seen.insert(name).second) {
+        fail(ErrorCode::invalid_model, "output '{}': is declared twice", printable(name));
+      }
+    }
   }
 
   void add_outputs() {
-    std::unordered_set<std::string_view> seen;
-    for (const auto& info : model_.graph().output()) {
-      check_name(info.name(), "output");
-      const std::string where = fmt::format("output '{}'", printable(info.name()));
-      if (!seen.insert(info.name()).second) fail(ErrorCode::invalid_model, "{}: is declared twice", where);
-      const auto id = ids_.find(info.name());
+    for (std::size_t i = 0; i < source_.outputs.size(); ++i) {
+      const std::string& name = source_.outputs[i];
+      const auto& info = source_.proto->output(static_cast<int>(i));
+      check_name(name, "output");
+      const std::string where = fmt::format("output '{}'", printable(name));
+      const auto id = ids_.find(name);
       if (id == ids_.end()) fail(ErrorCode::invalid_model, "{}: no node produces it", where);
-      name_dims(graph_.value(id->second), declared_type(info, where), where);
+      const DeclaredType declared = declared_type(info.type(), where);
+      check_declared(graph_.value(id->second).type, declared.type, where);
+      name_dims(graph_.value(id->second), declared);
       graph_.outputs.push_back(id->second);
     }
   }
 
-  static void name_dims(Value& value, DeclaredType declared, std::string_view where) {
-    const bool both_known = declared.type.dtype != DType::undefined && value.type.dtype != DType::undefined;
-    if (both_known && declared.type.dtype != value.type.dtype) {
-      fail(ErrorCode::invalid_model, "{}: declared as {}, but its node produces {}", where,
-           name_of(declared.type.dtype), name_of(value.type.dtype));
-    }
+  static void check_declared(const ValueType& actual, const ValueType& declared, std::string_view where) {
+    if (declared.dtype == DType::undefined || actual.dtype == DType::undefined) return;
+    if (common_type(declared, actual)) return;
+    fail(ErrorCode::invalid_model, "{}: declared as {}, but its node produces {}", where, to_text(declared),
+         to_text(actual));
+  }
+
+  static void name_dims(Value& value, const DeclaredType& declared) {
     if (!value.dim_names.empty() || !value.type.shape) return;
-    const bool same_rank = declared.type.shape && declared.type.shape->size() == value.type.shape->size();
     value.dim_names.assign(value.type.shape->size(), "");
-    for (std::size_t i = 0; same_rank && i < value.dim_names.size(); ++i) {
+    if (declared.dim_names.size() != value.dim_names.size()) return;
+    for (std::size_t i = 0; i < value.dim_names.size(); ++i) {
       if ((*value.type.shape)[i] < 0) value.dim_names[i] = declared.dim_names[i];
     }
   }
 
-  onnx::ModelProto& model_;
-  ExternalData external_;
+  Import& import_;
+  const OnnxGraph& source_;
   Graph graph_;
   Names names_;
-  std::deque<onnx::AttributeProto> attributes_;
+  Target target_{graph_, names_, import_.external, {}, import_.opened};
   std::unordered_map<std::string, ValueId> ids_;
-  std::unordered_map<std::string, int> ranks_;
+  const OnnxNode* lowered_ = nullptr;
+  bool uses_ranks_ = true;  ///< declared ones; not where ranks were found to change from iteration to iteration
 };
+
+/// Initializers of the main graph lose their data as they are converted.
+void convert_initializers(onnx::GraphProto& graph, Import& import) {
+  for (auto& proto : *graph.mutable_initializer()) {
+    constant_of(proto, import);
+    const std::string name = proto.name();
+    proto.Clear();
+    proto.set_name(name);
+  }
+}
 
 }  // namespace
 
-Graph build_graph(onnx::ModelProto& model, ExternalData external) { return Builder(model, std::move(external)).run(); }
+Graph build_graph(onnx::ModelProto& model, ExternalData external) {
+  Import import{std::move(external)};
+  convert_initializers(*model.mutable_graph(), import);
+  std::deque<onnx::AttributeProto> attributes;
+  const OnnxGraph source = flatten(model, attributes);
+  return Builder(import, source).run();
+}
 
 }  // namespace colonnade::onnx_import

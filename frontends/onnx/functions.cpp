@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inlines model-local functions.
+// Inlines model-local functions and resolves names: functions and nested graphs have scopes of their own.
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "frontends/onnx/node.hpp"
@@ -13,6 +14,7 @@ namespace {
 /// Calls and nodes that functions may expand to: a few hundred bytes could ask for any number.
 constexpr std::size_t kMostInlined = 131'072;
 constexpr std::size_t kDeepestCall = 64;
+constexpr std::size_t kDeepestGraph = 32;
 
 /// Field numbers that newer schemas than the one compiled against define.
 constexpr int kNodeOverload = 8;
@@ -42,29 +44,27 @@ struct Function {
   std::map<std::string, const onnx::AttributeProto*, std::less<>> defaults;
 };
 
-using AttributeMap = std::map<std::string, const onnx::AttributeProto*, std::less<>>;
-
 /// What names and attribute references mean while one body is expanded.
 struct Scope {
   const Opsets& opsets;
-  std::map<std::string, std::string, std::less<>> names;  ///< formal parameters
+  std::map<std::string, std::string, std::less<>> names;  ///< formal parameters, or what a nested graph defines
   std::string prefix;                                     ///< of every other name
-  const AttributeMap* arguments = nullptr;                ///< null: the main graph
+  const OnnxNode* caller = nullptr;                       ///< of a function, with its attributes; null: the main graph
+  const Scope* outer = nullptr;                           ///< what a nested graph may capture of
 };
 
 class Flattener {
  public:
   Flattener(const onnx::ModelProto& model, std::deque<onnx::AttributeProto>& owned) : owned_(owned) {
     for (const auto& function : model.functions()) add_function(function);
-    for (const auto& input : model.graph().input()) names_.insert(input.name());
-    for (const auto& constant : model.graph().initializer()) names_.insert(constant.name());
-    for (const auto& node : model.graph().node()) names_.insert(node.output().begin(), node.output().end());
   }
 
-  std::vector<OnnxNode> run(const onnx::ModelProto& model) {
-    const Opsets opsets = opsets_of(model.opset_import());
-    expand(model.graph().node(), Scope{.opsets = opsets, .names = {}, .prefix = "", .arguments = nullptr});
-    return std::move(nodes_);
+  OnnxGraph run(const onnx::ModelProto& model) {
+    Opsets opsets = opsets_of(model.opset_import());
+    // files older than imports have the first opset
+    if (opsets.empty() && model.ir_version() < 3) opsets.emplace(kOnnxDomain, 1);
+    for_each_definition(model.graph(), [&](const std::string& name) { names_.insert(name); });
+    return graph_of(model.graph(), Scope{.opsets = opsets, .names = {}, .prefix = ""});
   }
 
  private:
@@ -90,27 +90,117 @@ class Flattener {
     }
   }
 
-  void expand(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& protos, const Scope& scope) {
-    for (const auto& proto : protos) {
-      OnnxNode node = resolve(proto, scope);
-      const FunctionId id{node.domain, node.op_type, unknown_string(proto, kNodeOverload)};
-      const auto function = functions_.find(id);
-      if (function == functions_.end() || find_row(node)) {
-        if (scope.arguments) spend();
-        nodes_.push_back(std::move(node));
-      } else {
-        call(node, id, function->second);
+  template <class Visit>
+  static void for_each_definition(const onnx::GraphProto& proto, const Visit& visit) {
+    for (const auto& input : proto.input()) visit(input.name());
+    for (const auto& constant : proto.initializer()) visit(constant.name());
+    for (const auto& constant : proto.sparse_initializer()) visit(constant.values().name());
+    for (const auto& node : proto.node()) std::for_each(node.output().begin(), node.output().end(), visit);
+  }
+
+  OnnxGraph graph_of(const onnx::GraphProto& proto, const Scope& scope) {
+    OnnxGraph graph;
+    graph.proto = &proto;
+    for (const auto& input : proto.input()) graph.inputs.push_back(rename(input.name(), scope));
+    for (const auto& constant : proto.initializer()) graph.initializers.push_back(rename(constant.name(), scope));
+    for (const auto& constant : proto.sparse_initializer()) {
+      graph.initializers.push_back(rename(constant.values().name(), scope));
+    }
+    for (const auto& output : proto.output()) graph.outputs.push_back(rename(output.name(), scope));
+    read_ranks(graph, proto.value_info(), scope);
+    read_ranks(graph, proto.output(), scope);
+    expand(proto.node(), scope, graph.nodes);
+    std::vector<std::string> given = graph.inputs;
+    given.insert(given.end(), graph.initializers.begin(), graph.initializers.end());
+    if (scope.outer) {
+      graph.captures = captures_of(graph);
+      given.insert(given.end(), graph.captures.begin(), graph.captures.end());
+    }
+    graph.nodes = sort_nodes(std::move(graph.nodes), given);
+    return graph;
+  }
+
+  /// Declared ranks help where inference cannot know one; declared sizes are never trusted.
+  static void read_ranks(OnnxGraph& graph, const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& infos,
+                         const Scope& scope) {
+    for (const auto& info : infos) {
+      const auto& type = info.type();
+      if (type.has_tensor_type() && type.tensor_type().has_shape()) {
+        graph.ranks[rename(info.name(), scope)] = type.tensor_type().shape().dim_size();
       }
     }
   }
 
-  void spend() {
-    if (++inlined_ > kMostInlined) {
-      fail(ErrorCode::resource_limit, "the model's functions expand to more than {} nodes", kMostInlined);
+  static std::vector<std::string> captures_of(const OnnxGraph& graph) {
+    std::unordered_set<std::string_view> defined(graph.inputs.begin(), graph.inputs.end());
+    defined.insert(graph.initializers.begin(), graph.initializers.end());
+    for (const OnnxNode& node : graph.nodes) defined.insert(node.outputs.begin(), node.outputs.end());
+    std::set<std::string> captures;
+    const auto read = [&](const std::vector<std::string>& names) {
+      for (const auto& name : names) {
+        if (!name.empty() && !defined.contains(name)) captures.insert(name);
+      }
+    };
+    for (const OnnxNode& node : graph.nodes) {
+      read(node.inputs);
+      read(node.captures);
+    }
+    read(graph.outputs);
+    return {captures.begin(), captures.end()};
+  }
+
+  /// A graph in an attribute of the node.
+  std::shared_ptr<const OnnxGraph> nested_graph(const onnx::GraphProto& proto, const OnnxNode& node,
+                                                const Scope& outer) {
+    if (depth_ >= kDeepestGraph) {
+      fail(ErrorCode::unsupported, "{}: graphs lie within each other more than {} deep", node.label(), kDeepestGraph);
+    }
+    Scope scope{outer.opsets, {}, outer.prefix, outer.caller, &outer};
+    for_each_definition(proto, [&](const std::string& name) {
+      if (scope.caller) spend(node);
+      if (name.empty() || scope.names.contains(name)) return;
+      scope.names.emplace(name, fresh_name(scope.prefix + name, node));
+    });
+    ++depth_;
+    auto graph = std::make_shared<const OnnxGraph>(graph_of(proto, scope));
+    --depth_;
+    return graph;
+  }
+
+  /// The name, or another one where it is taken: names of nested graphs may hide those around them.
+  std::string fresh_name(const std::string& name, const OnnxNode& node) {
+    if (names_.insert(name).second) return name;
+    const std::string hint = node.name + "/" + name;
+    if (names_.insert(hint).second) return hint;
+    for (int& i = next_[hint];;) {
+      std::string numbered = fmt::format("{}.{}", hint, ++i);
+      if (names_.insert(numbered).second) return numbered;
     }
   }
 
-  OnnxNode resolve(const onnx::NodeProto& proto, const Scope& scope) const {
+  void expand(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& protos, const Scope& scope,
+              std::vector<OnnxNode>& nodes) {
+    for (const auto& proto : protos) {
+      OnnxNode node = resolve(proto, scope, nodes.size());
+      const FunctionId id{node.domain, node.op_type, unknown_string(proto, kNodeOverload)};
+      const auto function = functions_.find(id);
+      if (function == functions_.end() || find_row(node)) {
+        if (scope.caller) spend(node);
+        nodes.push_back(std::move(node));
+      } else {
+        call(node, id, function->second, nodes);
+      }
+    }
+  }
+
+  void spend(const OnnxNode& node) {
+    if (++inlined_ > kMostInlined) {
+      fail(ErrorCode::resource_limit, "{}: the model's functions expand to more than {} nodes", node.label(),
+           kMostInlined);
+    }
+  }
+
+  OnnxNode resolve(const onnx::NodeProto& proto, const Scope& scope, std::size_t index) {
     OnnxNode node;
     node.op_type = proto.op_type();
     node.domain = canonical_domain(proto.domain());
@@ -118,44 +208,53 @@ class Flattener {
     node.opset = opset == scope.opsets.end() ? 0 : opset->second;
     for (const auto& input : proto.input()) node.inputs.push_back(rename(input, scope));
     for (const auto& output : proto.output()) node.outputs.push_back(rename(output, scope));
-    node.name = scope.prefix + name_of_node(proto);
+    node.name = scope.prefix + name_of_node(proto, index);
     for (const auto& attribute : proto.attribute()) add_attribute(node, attribute, scope);
+    std::set<std::string> captures;
+    for (const auto& [name, graph] : node.graphs) captures.insert(graph->captures.begin(), graph->captures.end());
+    node.captures.assign(captures.begin(), captures.end());
     return node;
   }
 
-  std::string name_of_node(const onnx::NodeProto& proto) const {
+  static std::string name_of_node(const onnx::NodeProto& proto, std::size_t index) {
     if (!proto.name().empty()) return proto.name();
     for (const auto& output : proto.output()) {
       if (!output.empty()) return output;
     }
-    return fmt::format("{}_{}", proto.op_type(), nodes_.size());
+    return fmt::format("{}_{}", proto.op_type(), index);
   }
 
   static std::string rename(const std::string& name, const Scope& scope) {
-    if (name.empty() || !scope.arguments) return name;
-    const auto formal = scope.names.find(name);
-    return formal == scope.names.end() ? scope.prefix + name : formal->second;
+    if (name.empty()) return name;
+    const auto known = scope.names.find(name);
+    if (known != scope.names.end()) return known->second;
+    return scope.outer ? rename(name, *scope.outer) : scope.prefix + name;
   }
 
-  static void add_attribute(OnnxNode& node, const onnx::AttributeProto& attribute, const Scope& scope) {
+  void add_attribute(OnnxNode& node, const onnx::AttributeProto& attribute, const Scope& scope) {
     const onnx::AttributeProto* value = &attribute;
+    std::shared_ptr<const OnnxGraph> graph;
     if (!attribute.ref_attr_name().empty()) {
-      if (!scope.arguments) {
+      if (!scope.caller) {
         fail(ErrorCode::invalid_model, "{}: attribute '{}' refers to '{}' outside of a function", node.label(),
              printable(attribute.name()), printable(attribute.ref_attr_name()));
       }
-      const auto argument = scope.arguments->find(attribute.ref_attr_name());
-      if (argument == scope.arguments->end()) return;
+      const auto argument = scope.caller->attributes.find(attribute.ref_attr_name());
+      if (argument == scope.caller->attributes.end()) return;
       value = argument->second;
+      const auto given = scope.caller->graphs.find(attribute.ref_attr_name());
+      if (given != scope.caller->graphs.end()) graph = given->second;
     }
     if (!node.attributes.emplace(attribute.name(), value).second) {
       fail(ErrorCode::invalid_model, "{}: attribute '{}' is given twice", node.label(), printable(attribute.name()));
     }
+    if (type_of(*value) != onnx::AttributeProto::GRAPH) return;
+    node.graphs.emplace(attribute.name(), graph ? graph : nested_graph(value->g(), node, scope));
   }
 
-  void call(const OnnxNode& node, const FunctionId& id, const Function& function) {
+  void call(const OnnxNode& node, const FunctionId& id, const Function& function, std::vector<OnnxNode>& nodes) {
     const auto& proto = *function.proto;
-    spend();
+    spend(node);
     if (std::find(calls_.begin(), calls_.end(), id) != calls_.end()) {
       fail(ErrorCode::invalid_model, "{}: function '{}' calls itself", node.label(), printable(id.name));
     }
@@ -167,18 +266,18 @@ class Flattener {
       fail(ErrorCode::invalid_model, "{}: {} inputs and {} outputs, but the function has {} and {}", node.label(),
            node.inputs.size(), node.outputs.size(), proto.input_size(), proto.output_size());
     }
-    AttributeMap arguments = node.attributes;
-    for (const auto& [name, value] : function.defaults) arguments.emplace(name, value);
-    Scope scope{function.opsets, {}, unique_prefix(node.name), &arguments};
+    OnnxNode caller = node;
+    for (const auto& [name, value] : function.defaults) caller.attributes.emplace(name, value);
+    Scope scope{function.opsets, {}, unique_prefix(node.name), &caller};
     bind_inputs(node, proto, scope);
     const auto copies = bind_outputs(node, proto, scope);
     for (const auto& inner : proto.node()) {
       for (const auto& output : inner.output()) names_.insert(rename(output, scope));
     }
     calls_.push_back(id);
-    expand(proto.node(), scope);
+    expand(proto.node(), scope, nodes);
     calls_.pop_back();
-    for (const auto& [from, to] : copies) nodes_.push_back(copy_node(node, from, to));
+    for (const auto& [from, to] : copies) nodes.push_back(copy_node(node, from, to));
   }
 
   /// A prefix that no name so far starts with.
@@ -232,8 +331,8 @@ class Flattener {
   std::map<FunctionId, Function> functions_;
   std::vector<FunctionId> calls_;
   std::set<std::string, std::less<>> names_;
-  std::vector<OnnxNode> nodes_;
-  std::size_t inlined_ = 0;
+  std::unordered_map<std::string, int> next_;
+  std::size_t inlined_ = 0, depth_ = 0;
 };
 
 }  // namespace
@@ -247,7 +346,7 @@ Opsets opsets_of(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdPro
   return opsets;
 }
 
-std::vector<OnnxNode> flatten(const onnx::ModelProto& model, std::deque<onnx::AttributeProto>& owned) {
+OnnxGraph flatten(const onnx::ModelProto& model, std::deque<onnx::AttributeProto>& owned) {
   return Flattener(model, owned).run(model);
 }
 

@@ -55,7 +55,7 @@ Ints Lowering::required_ints(std::string_view name) const {
 
 std::int64_t Lowering::rank(ValueId id) const {
   const auto& known = shape(id);
-  if (!known) unsupported("the rank of '{}' is not known", printable(graph_.value(id).name));
+  if (!known) unsupported("the rank of '{}' is not known", printable(graph().value(id).name));
   return static_cast<std::int64_t>(known->size());
 }
 
@@ -72,15 +72,31 @@ bool Lowering::is_empty(ValueId id) const {
   return known && known->size() == 1 && known->front() == 0;
 }
 
+const OnnxGraph& Lowering::required_graph(std::string_view name) const {
+  const auto graph = node_.graphs.find(name);
+  if (graph == node_.graphs.end()) invalid("attribute '{}' is required, a graph", name);
+  return *graph->second;
+}
+
+Graph Lowering::body(std::string_view name, const std::vector<ValueType>& inputs) {
+  const OnnxGraph& source = required_graph(name);
+  if (source.inputs.size() != inputs.size()) {
+    invalid("attribute '{}': expected a graph of {} inputs, found {}", name, inputs.size(), source.inputs.size());
+  }
+  return target_.import_body(source, inputs);
+}
+
 Values Lowering::emit_all(Operator op, Values inputs, std::size_t outputs) {
+  Graph& graph = target_.graph;
   Node node{std::move(op), std::move(inputs), Values(outputs, kAbsent), printable(node_.name), node_.op_type};
   if (node_.domain != kOnnxDomain) node.origin = fmt::format("{}::{}", printable(node_.domain), node_.op_type);
   const std::string hint = fmt::format("{}/{}", printable(node_.name), name_of(node.op));
-  for (auto& output : node.outputs) output = push_value(graph_, names_.fresh(hint), {});
-  const std::vector<ValueType> types = infer_types(graph_, node);
-  for (std::size_t i = 0; i < outputs && i < types.size(); ++i) graph_.value(node.outputs[i]).type = types[i];
+  for (auto& output : node.outputs) output = push_value(graph, target_.names.fresh(hint), {});
+  learn_ranks(graph, node);
+  const std::vector<ValueType> types = infer_types(graph, node);
+  for (std::size_t i = 0; i < outputs && i < types.size(); ++i) graph.value(node.outputs[i]).type = types[i];
   Values results = node.outputs;
-  graph_.nodes.push_back(std::move(node));
+  graph.nodes.push_back(std::move(node));
   return results;
 }
 
@@ -88,7 +104,8 @@ ValueId Lowering::constant(Tensor tensor) { return constant(std::make_shared<con
 
 ValueId Lowering::constant(std::shared_ptr<const Constant> constant) {
   ValueType type{constant->dtype(), constant->shape()};
-  return push_value(graph_, names_.fresh(printable(node_.name) + "/constant"), std::move(type), std::move(constant));
+  std::string name = target_.names.fresh(printable(node_.name) + "/constant");
+  return push_value(target_.graph, std::move(name), std::move(type), std::move(constant));
 }
 
 Tensor ints_tensor(const Ints& values) {
@@ -145,6 +162,16 @@ Tensor integer_scalar(const Lowering& low, DType dtype, double value) {
   return scalar_tensor<T>(low, dtype, value);
 }
 
+/// A scalar of fewer bits than its byte.
+Tensor narrow_scalar(const Lowering& low, DType dtype, double value) {
+  const Tensor wide = integer_scalar<std::int8_t>(low, dtype, value);
+  Tensor tensor(dtype, {});
+  const std::uint8_t element = wide.values<std::uint8_t>()[0];
+  if (element_of_bits(dtype, element) != element) low.invalid("{} cannot hold {}", name_of(dtype), value);
+  tensor.values<std::uint8_t>()[0] = element;
+  return tensor;
+}
+
 }  // namespace
 
 ValueId scalar(Lowering& low, DType dtype, double value) {
@@ -152,7 +179,19 @@ ValueId scalar(Lowering& low, DType dtype, double value) {
     case DType::f32: return low.constant(scalar_tensor<float>(low, dtype, value));
     case DType::f64: return low.constant(scalar_tensor<double>(low, dtype, value));
     case DType::f16:
-    case DType::bf16: return cast(low, scalar(low, DType::f32, value), dtype);
+    case DType::bf16:
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f8e8m0:
+    case DType::f6e2m3:
+    case DType::f6e3m2:
+    case DType::f4e2m1: return cast(low, scalar(low, DType::f32, value), dtype);
+    case DType::i4:
+    case DType::u4:
+    case DType::i2:
+    case DType::u2: return low.constant(narrow_scalar(low, dtype, value));
     case DType::i8: return low.constant(integer_scalar<std::int8_t>(low, dtype, value));
     case DType::i16: return low.constant(integer_scalar<std::int16_t>(low, dtype, value));
     case DType::i32: return low.constant(integer_scalar<std::int32_t>(low, dtype, value));
@@ -166,7 +205,10 @@ ValueId scalar(Lowering& low, DType dtype, double value) {
       tensor.values<std::uint8_t>()[0] = value != 0;
       return low.constant(std::move(tensor));
     }
-    default: break;
+    case DType::undefined:
+    case DType::string:
+    case DType::c64:
+    case DType::c128: break;
   }
   low.unsupported("element type {} is not supported here", name_of(dtype));
 }
@@ -192,10 +234,25 @@ Attribute attribute_of(Lowering& low, const std::string& name, const onnx::Attri
 
 }  // namespace
 
+Attributes attributes_of(Lowering& low) {
+  Attributes attributes;
+  for (const auto& [name, proto] : low.node().attributes) attributes.emplace(name, attribute_of(low, name, *proto));
+  return attributes;
+}
+
 Values lower_opaque(Lowering& low, const Definition& definition) {
-  Opaque op{&definition, low.opset(), {}};
-  for (const auto& [name, proto] : low.node().attributes) op.attributes.emplace(name, attribute_of(low, name, *proto));
-  return low.emit_all(std::move(op), low.inputs(), low.output_count());
+  return lower_opaque(low, definition, attributes_of(low), low.inputs());
+}
+
+Values lower_opaque(Lowering& low, const Definition& definition, Attributes attributes, Values inputs) {
+  const auto made = [&] {
+    try {
+      return make_opaque(definition, low.opset(), std::move(attributes));
+    } catch (const Error& error) {
+      low.invalid("{}", error.what());
+    }
+  };
+  return low.emit_all(made(), std::move(inputs), low.output_count());
 }
 
 ValueId unary(Lowering& low, UnaryKind kind, ValueId x, float a, float b) { return low.emit(Unary{kind, a, b}, {x}); }

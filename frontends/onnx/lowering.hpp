@@ -2,6 +2,7 @@
 // What the lowering of one ONNX node sees, and the vocabulary lowerings are written in.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "frontends/onnx/external_data.hpp"
 #include "frontends/onnx/node.hpp"
 #include "frontends/onnx/table.hpp"
+#include "frontends/onnx/type.hpp"
 #include "graph/graph.hpp"
 
 namespace colonnade::onnx_import {
@@ -28,17 +30,33 @@ class Names {
   std::unordered_map<std::string, int> next_;
 };
 
+/// The types under which the states of a loop were last imported, and how often they had to be opened before.
+struct OpenedStates {
+  int times = 0;
+  std::vector<ValueType> types;
+};
+
+/// What nodes are lowered to, and with.
+struct Target {
+  Graph& graph;
+  Names& names;
+  ExternalData& external;
+  /// A graph of the node that is being lowered, its inputs of the given types; see Lowering::body.
+  std::function<Graph(const OnnxGraph& source, const std::vector<ValueType>& inputs)> import_body;
+  std::unordered_map<const OnnxNode*, OpenedStates>& opened;
+};
+
 /// One ONNX node being lowered: checked access to its inputs and attributes, and emission of core operators, whose
 /// types are inferred at once.
 class Lowering {
  public:
-  Lowering(Graph& graph, Names& names, ExternalData& external, const OnnxNode& node, Values inputs)
-      : graph_(graph), names_(names), external_(external), node_(node), inputs_(std::move(inputs)) {}
+  Lowering(Target& target, const OnnxNode& node, Values inputs, Values captures)
+      : target_(target), node_(node), inputs_(std::move(inputs)), captures_(std::move(captures)) {}
 
   const OnnxNode& node() const { return node_; }
-  const Graph& graph() const { return graph_; }
+  const Graph& graph() const { return target_.graph; }
   std::int64_t opset() const { return node_.opset; }
-  ExternalData& external() { return external_; }
+  ExternalData& external() { return target_.external; }
 
   template <class... Args>
   [[noreturn]] void invalid(fmt::format_string<Args...> format, Args&&... args) const {
@@ -71,17 +89,35 @@ class Lowering {
   std::string required_string(std::string_view name) const;
   Ints required_ints(std::string_view name) const;
 
-  DType dtype(ValueId id) const { return graph_.value(id).type.dtype; }
-  const std::optional<Shape>& shape(ValueId id) const { return graph_.value(id).type.shape; }
+  const ValueType& type(ValueId id) const { return graph().value(id).type; }
+  DType dtype(ValueId id) const { return type(id).dtype; }
+  const std::optional<Shape>& shape(ValueId id) const { return type(id).shape; }
   /// Throws Error{unsupported} when the rank is unknown.
   std::int64_t rank(ValueId id) const;
   /// The dimension, -1 when it (or the rank) is unknown.
   std::int64_t dim(ValueId id, std::int64_t axis) const;
   std::shared_ptr<const Constant> constant_of(ValueId id) const {
-    return id == kAbsent ? nullptr : graph_.value(id).constant;
+    return id == kAbsent ? nullptr : graph().value(id).constant;
   }
   /// An input that is absent, or an empty constant that stands for an absent one.
   bool is_empty(ValueId id) const;
+
+  /// The attribute, which is a graph. Throws when it is absent.
+  const OnnxGraph& required_graph(std::string_view name) const;
+  /// The attribute as a body: what its inputs of the given types and captures() are inputs of. Throws when the
+  /// attribute is absent or its inputs differ in number.
+  Graph body(std::string_view name, const std::vector<ValueType>& inputs);
+  /// What the node's graphs capture and that is not constant: the last inputs of an operator with bodies.
+  const Values& captures() const { return captures_; }
+  OpenedStates& opened_states() { return target_.opened[&node_]; }
+  /// The same node, lowered to a graph of its own, whose inputs (a prefix of the graph's) and captures are given.
+  Lowering within(Target& target, Values inputs, Values captures) const {
+    return {target, node_, std::move(inputs), std::move(captures)};
+  }
+  /// What another graph needs for nodes to be lowered to it.
+  Target target(Graph& graph, Names& names) const {
+    return {graph, names, target_.external, target_.import_body, target_.opened};
+  }
 
   ValueId emit(Operator op, Values inputs) { return emit_all(std::move(op), std::move(inputs), 1).front(); }
   /// Outputs beyond those the ONNX node wants may still be asked for here.
@@ -90,17 +126,15 @@ class Lowering {
   ValueId constant(std::shared_ptr<const Constant> constant);
 
  private:
-  Graph& graph_;
-  Names& names_;
-  ExternalData& external_;
+  Target& target_;
   const OnnxNode& node_;
-  Values inputs_;
+  Values inputs_, captures_;
 };
 
 /// Adds a value under a name that is free by construction.
 ValueId push_value(Graph& graph, std::string name, ValueType type, std::shared_ptr<const Constant> constant = nullptr);
 
-// Constants. A scalar of a 16-bit float type is a float32 constant and a Cast.
+// Constants. A scalar of a float type of 16 bits or less is a float32 constant and a Cast.
 ValueId ints(Lowering& low, const Ints& values);
 ValueId int_scalar(Lowering& low, std::int64_t value);
 ValueId scalar(Lowering& low, DType dtype, double value);
@@ -111,6 +145,9 @@ bool is_float(DType dtype);
 
 /// The node as an opaque operator: the lowering of rows that bring their own definition.
 Values lower_opaque(Lowering& low, const Definition& definition);
+Values lower_opaque(Lowering& low, const Definition& definition, Attributes attributes, Values inputs);
+/// The node's attributes.
+Attributes attributes_of(Lowering& low);
 template <const Definition& definition>
 Values opaque(Lowering& low) {
   return lower_opaque(low, definition);

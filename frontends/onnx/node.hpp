@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ONNX node after model-local functions are inlined: names are final, attribute references resolved.
+// ONNX nodes and graphs after model-local functions are inlined: names are final, attribute references resolved.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "frontends/onnx/proto.hpp"
@@ -18,6 +20,8 @@ namespace colonnade::onnx_import {
 /// Opset by canonical domain.
 using Opsets = std::map<std::string, std::int64_t, std::less<>>;
 
+struct OnnxGraph;
+
 struct OnnxNode {
   std::string name;  ///< unique enough for messages, never empty
   std::string op_type;
@@ -26,9 +30,22 @@ struct OnnxNode {
   std::vector<std::string> inputs;   ///< "" where an optional input is not given
   std::vector<std::string> outputs;  ///< "" where nobody asks for an output
   std::map<std::string, const onnx::AttributeProto*, std::less<>> attributes;
+  std::map<std::string, std::shared_ptr<const OnnxGraph>, std::less<>> graphs;  ///< attributes that are graphs
+  std::vector<std::string> captures;  ///< names that its graphs read of the graphs around them; sorted
 
   /// "node 'conv1' (Conv)", how every message about it starts.
   std::string label() const;
+};
+
+/// The model's main graph, or one in an attribute of a node. A name means one value in the whole model.
+struct OnnxGraph {
+  const onnx::GraphProto* proto = nullptr;  ///< what the names below belong to, in its order
+  std::vector<std::string> inputs;          ///< "" where the model has an empty name
+  std::vector<std::string> initializers;    ///< dense, then sparse ones
+  std::vector<std::string> outputs;
+  std::vector<OnnxNode> nodes;                 ///< each after those that make what it reads
+  std::vector<std::string> captures;           ///< names that no node, input or initializer of it defines; sorted
+  std::unordered_map<std::string, int> ranks;  ///< that the model declares, by name
 };
 
 /// What an attribute holds; UNDEFINED for an empty list of an unknown type.
@@ -44,16 +61,18 @@ std::optional<std::vector<std::string>> find_strings(const OnnxNode& node, std::
 const onnx::TensorProto* find_tensor(const OnnxNode& node, std::string_view name);
 const onnx::SparseTensorProto* find_sparse_tensor(const OnnxNode& node, std::string_view name);
 
-/// Every node of the model's main graph, calls of model-local functions replaced by their bodies (nested ones too), in
-/// the model's order. `owned` keeps attributes that the model stores in forms this build's schema does not know.
-/// Throws Error{invalid_model} for recursion, doubled functions and attributes, and malformed calls.
-std::vector<OnnxNode> flatten(const onnx::ModelProto& model, std::deque<onnx::AttributeProto>& owned);
+/// The model's main graph, calls of model-local functions replaced by their bodies (nested ones too). `owned` keeps
+/// attributes that the model stores in forms this build's schema does not know.
+/// Throws Error{invalid_model} for recursion, doubled functions and attributes, malformed calls and names that nothing
+/// defines.
+OnnxGraph flatten(const onnx::ModelProto& model, std::deque<onnx::AttributeProto>& owned);
 
 /// Opsets a list of imports names: of a doubled domain the highest counts.
 Opsets opsets_of(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports);
 
-/// The nodes in an order in which every input is produced before it is read; the given order where it is one. `given`
-/// holds names that need no producer. Throws Error{invalid_model} for undefined inputs, doubled outputs and cycles.
+/// The nodes in an order in which whatever they and their graphs read is produced before; the given order where it is
+/// one. `given` holds names that need no producer. Throws Error{invalid_model} for undefined inputs, doubled outputs
+/// and cycles.
 std::vector<OnnxNode> sort_nodes(std::vector<OnnxNode> nodes, const std::vector<std::string>& given);
 
 /// Which nodes contribute to the named values.

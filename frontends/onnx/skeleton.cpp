@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t kLargeBytes = 16384;
 constexpr std::size_t kWindowBytes = 8192;
 constexpr int kMostVarintBytes = 10;
+constexpr int kDeepestMessage = 100;
 
 enum class Message { model, graph, function, node, attribute, tensor, other };
 
@@ -21,7 +22,7 @@ Message child_of(Message parent, std::uint64_t field) {
     case Message::graph: return field == 1 ? Message::node : field == 5 ? Message::tensor : Message::other;
     case Message::function: return field == 7 ? Message::node : Message::other;
     case Message::node: return field == 5 ? Message::attribute : Message::other;
-    case Message::attribute: return field == 5 ? Message::tensor : Message::other;
+    case Message::attribute: return field == 5 ? Message::tensor : field == 6 ? Message::graph : Message::other;
     case Message::tensor:
     case Message::other: break;
   }
@@ -61,6 +62,7 @@ class Cutter {
   /// Appends the message without large data; false when it is malformed or unusual, with garbage appended.
   bool walk(Message message, std::int64_t begin, std::int64_t end, std::string& out) {
     if (message == Message::tensor) return walk_tensor(begin, end, out);
+    if (depth_ > kDeepestMessage) return false;
     std::int64_t copied = begin;
     for (std::int64_t at = begin; at < end;) {
       const auto field = read_field(at, end);
@@ -70,7 +72,9 @@ class Cutter {
       if (field->wire != delimited || field->size() < kLargeBytes || child == Message::other) continue;
       std::string inner;
       const std::size_t ranges = skeleton_.ranges.size();
+      ++depth_;
       const bool cut = walk(child, field->payload, field->end, inner) && skeleton_.ranges.size() > ranges;
+      --depth_;
       if (!cut) {
         skeleton_.ranges.resize(ranges);
         continue;
@@ -164,6 +168,7 @@ class Cutter {
   Skeleton skeleton_;
   std::vector<std::byte> window_;
   std::int64_t window_begin_ = 0, window_end_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <queue>
@@ -31,23 +32,39 @@ Producers producers_of(const std::vector<OnnxNode>& nodes, const std::unordered_
   return producers;
 }
 
+/// Writers that patch a model append Constant nodes under names that others have: of several the last one counts.
+std::vector<OnnxNode> without_replaced_constants(std::vector<OnnxNode> nodes) {
+  std::unordered_set<std::string> names;
+  std::vector<OnnxNode> kept;
+  kept.reserve(nodes.size());
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    const bool is_constant = node->op_type == "Constant" && node->domain == kOnnxDomain && node->outputs.size() == 1;
+    if (!is_constant || names.insert(node->outputs.front()).second) kept.push_back(std::move(*node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
+}
+
 }  // namespace
 
 std::vector<OnnxNode> sort_nodes(std::vector<OnnxNode> nodes, const std::vector<std::string>& given) {
+  nodes = without_replaced_constants(std::move(nodes));
   const std::unordered_set<std::string_view> known(given.begin(), given.end());
   const Producers producers = producers_of(nodes, known);
   std::vector<std::size_t> waits_for(nodes.size(), 0);
   std::vector<std::vector<std::size_t>> readers(nodes.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    for (const auto& input : nodes[i].inputs) {
-      if (input.empty() || known.contains(input)) continue;
-      const auto producer = producers.find(input);
-      if (producer == producers.end()) {
-        fail(ErrorCode::invalid_model, "{}: input '{}' is not defined", nodes[i].label(), printable(input));
-      }
-      readers[producer->second].push_back(i);
-      ++waits_for[i];
+  const auto wait = [&](std::size_t reader, const std::string& name, std::string_view what) {
+    if (name.empty() || known.contains(name)) return;
+    const auto producer = producers.find(name);
+    if (producer == producers.end()) {
+      fail(ErrorCode::invalid_model, "{}: {} '{}' is not defined", nodes[reader].label(), what, printable(name));
     }
+    readers[producer->second].push_back(reader);
+    ++waits_for[reader];
+  };
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const auto& input : nodes[i].inputs) wait(i, input, "input");
+    for (const auto& capture : nodes[i].captures) wait(i, capture, "captured value");
   }
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -79,7 +96,9 @@ std::vector<bool> reachable(const std::vector<OnnxNode>& nodes, const std::vecto
   std::vector<bool> used(nodes.size(), false);
   for (std::size_t i = nodes.size(); i-- > 0;) {
     for (const auto& output : nodes[i].outputs) used[i] = used[i] || (!output.empty() && needed.contains(output));
-    if (used[i]) needed.insert(nodes[i].inputs.begin(), nodes[i].inputs.end());
+    if (!used[i]) continue;
+    needed.insert(nodes[i].inputs.begin(), nodes[i].inputs.end());
+    needed.insert(nodes[i].captures.begin(), nodes[i].captures.end());
   }
   return used;
 }

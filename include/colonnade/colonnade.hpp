@@ -77,10 +77,12 @@ enum class DType : std::uint8_t {
   u2,
   c64,
   c128,
+  f6e2m3,
+  f6e3m2,
 };
 
 /// Bytes of one element; 0 for `undefined` and `string`. Types narrower than a byte take one byte an element, integers
-/// sign-extended, float4 in the low bits; files pack them.
+/// sign-extended, float4 and float6 in the low bits; files pack them. Complex numbers: real part, then imaginary part.
 COLONNADE_API std::size_t size_of(DType dtype) noexcept;
 /// ONNX-style name: "float32", "int64", ...
 COLONNADE_API std::string_view name_of(DType dtype) noexcept;
@@ -201,6 +203,12 @@ class COLONNADE_API Datum {
   const std::vector<Datum>& elements() const noexcept { return elements_; }
   const Tensor& keys() const;
 
+  /// Parses an ONNX TensorProto, SequenceProto, OptionalProto or MapProto (the `.pb` files of ONNX test data), as the
+  /// outermost container says. Throws Error{invalid_input}.
+  static Datum from_onnx(std::span<const std::byte> bytes, std::span<const Container> containers = {});
+  /// Serialises to the same.
+  std::string to_onnx(std::string_view name) const;
+
  private:
   Kind kind_ = Kind::optional;
   DType dtype_ = DType::undefined;
@@ -268,11 +276,13 @@ class COLONNADE_API Model {
   std::string print(Stage stage, const ShapeMap& overrides = {}) const;
   /// Everything a tool wants to know about the plan as one JSON object: inputs, outputs, segments (operators,
   /// columns, rings, bytes per level, flop, why it ends), islands [{node, op, engine, reason}], weights_bytes,
-  /// arena_bytes, flop, threads, schedule.
+  /// arena_bytes, flop, threads, schedule, and as `later` the number of operators that wait for shapes that depend on
+  /// data.
   std::string describe(const ShapeMap& overrides = {}) const;
 
   /// Evaluates the imported graph by the slow reference implementation: the oracle.
   std::vector<Tensor> evaluate_reference(std::span<const TensorView> inputs) const;
+  std::vector<Datum> evaluate_reference(std::span<const Datum> inputs) const;
 
   struct Impl;
   explicit Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -282,7 +292,8 @@ class COLONNADE_API Model {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Runs a model. Owns plans, arenas and scratch; use one per thread, a call at a time.
+/// Runs a model. Owns plans, arenas and scratch; use one per thread, a call at a time. Where shapes depend on data,
+/// what follows is planned when they are known.
 class COLONNADE_API Session {
  public:
   explicit Session(const Model& model);
@@ -292,11 +303,13 @@ class COLONNADE_API Session {
 
   /// Plans for these shapes now, so that the next run does not.
   void prepare(const ShapeMap& overrides = {});
-  /// Shapes of the outputs for the given inputs' shapes.
+  /// Shapes of the outputs for the given inputs' shapes; -1 for dimensions that depend on data.
   std::vector<Shape> output_shapes(std::span<const Shape> input_shapes);
 
   /// Runs with inputs in the model's order; returns new tensors.
   std::vector<Tensor> run(std::span<const TensorView> inputs);
+  /// The same for any data: models whose inputs or outputs are sequences, optionals or maps.
+  std::vector<Datum> run_data(std::span<const Datum> inputs);
   /// Runs into the caller's memory, whose shapes must equal the outputs' shapes.
   void run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
 
@@ -305,6 +318,7 @@ class COLONNADE_API Session {
     std::size_t weights_bytes = 0;  ///< packed weights, shared by all sessions of the model
     std::size_t arena_bytes = 0;    ///< of the current plan
     std::size_t cached_plans = 0;
+    std::size_t cached_bytes = 0;  ///< what they take, arenas included, packed weights not
     int threads = 1;
   };
   Stats stats() const;

@@ -92,13 +92,10 @@ json segment_json(const Prepared& prepared, std::size_t index) {
           {"arithmetic_ms", segment.arithmetic_us / 1e3}};
 }
 
-json values_json(const Graph& graph, const std::vector<ValueId>& ids) {
+json values_json(std::span<const TensorInfo> infos, const std::vector<Shape>& shapes) {
   json list = json::array();
-  for (const ValueId id : ids) {
-    const Value& value = graph.value(id);
-    list.push_back({{"name", value.name},
-                    {"dtype", colonnade::name_of(value.type.dtype)},
-                    {"shape", value.type.shape.value_or(Shape{})}});
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    list.push_back({{"name", infos[i].name}, {"dtype", colonnade::name_of(infos[i].dtype)}, {"shape", shapes[i]}});
   }
   return list;
 }
@@ -126,13 +123,15 @@ json rates_json(const Rates& rates) {
 
 std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
   json segments = json::array(), islands = json::array();
+  const std::vector<Shape>& output_shapes =
+      prepared.rest ? prepared.rest->output_shapes : prepared.program->output_shapes;
   std::size_t program_index = 0;
   for (std::size_t i = 0; i < prepared.plan.segments.size(); ++i) {
     if (prepared.plan.segments[i].kind == SegmentPlan::Kind::view) continue;
     segments.push_back(segment_json(prepared, i));
     segments.back()["index"] = program_index++;
   }
-  for (const Island& island : prepared.program->islands)
+  for (const Island& island : islands_of(prepared))
     islands.push_back({{"node", island.node}, {"op", island.op}, {"engine", island.engine}, {"reason", island.reason}});
   return json{{"model", model.name},
               {"threads", prepared.program->threads},
@@ -140,13 +139,14 @@ std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
               {"math", model.options.math == Math::fast ? "fast" : "exact"},
               {"isa", kernels::name_of(model.topology.isa)},
               {"rates", rates_json(model.topology.rates)},
-              {"inputs", values_json(prepared.graph, prepared.graph.inputs)},
-              {"outputs", values_json(prepared.graph, prepared.graph.outputs)},
+              {"inputs", values_json(model.inputs, prepared.shapes)},
+              {"outputs", values_json(model.outputs, output_shapes)},
               {"flop", prepared.program->flop},
               {"weights_bytes", prepared.program->weights_bytes},
               {"arena_bytes", prepared.program->arena_bytes},
               {"segments", segments},
-              {"islands", islands}}
+              {"islands", islands},
+              {"later", prepared.rest && prepared.rest->tail ? prepared.rest->tail->nodes.size() : 0}}
       .dump();
 }
 
@@ -190,6 +190,11 @@ double measure_fma_peak(int threads, const std::string& isa) {
 }
 
 std::string_view version() noexcept { return COLONNADE_VERSION; }
+
+Datum Datum::from_onnx(std::span<const std::byte> bytes, std::span<const Container> containers) {
+  return onnx_import::parse_datum(bytes, containers);
+}
+std::string Datum::to_onnx(std::string_view name) const { return onnx_import::serialize_datum(*this, name); }
 
 Tensor Tensor::from_onnx(std::span<const std::byte> bytes) { return onnx_import::parse_tensor(bytes); }
 std::string Tensor::to_onnx(std::string_view name) const { return onnx_import::serialize_tensor(*this, name); }

@@ -4,6 +4,7 @@
 #include <list>
 #include <mutex>
 
+#include "api/split.hpp"
 #include "graph/graph.hpp"
 #include "plan/plan.hpp"
 #include "program/compile.hpp"
@@ -12,12 +13,16 @@
 
 namespace colonnade {
 
-/// Everything made for one set of input shapes.
+/// Everything made of a graph for one set of input shapes: a program for the part whose shapes follow from them, and
+/// what is done with the rest.
 struct Prepared {
-  std::vector<Shape> shapes;
-  Graph graph;  ///< optimised, shapes bound
+  std::shared_ptr<const Graph> source;
+  std::vector<Shape> shapes;  ///< empty for inputs that are no tensors
+  Graph graph;                ///< the planned part: optimised, shapes bound
   Plan plan;
   std::shared_ptr<const Program> program;
+  std::unique_ptr<const Rest> rest;  ///< null: the program does everything
+  std::size_t bytes = 0;             ///< about what this takes, without weights and arenas
   double milliseconds = 0;
 };
 
@@ -27,18 +32,25 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   Topology topology;
   int threads = 1;
   Graph imported;
-  Graph optimized;  ///< shape-independent passes done
+  std::shared_ptr<const Graph> optimized;  ///< shape-independent passes done, in bodies too
   std::vector<TensorInfo> inputs, outputs;
   mutable WeightStore weights;
 
-  /// Passes, plan and program for the given input shapes; shared with whoever holds one already.
-  std::shared_ptr<const Prepared> prepare(const std::vector<Shape>& shapes) const;
+  /// Passes, plan and program of the model for the given input shapes; shared with whoever holds one already.
+  std::shared_ptr<const Prepared> prepare(const std::vector<Shape>& shapes) const { return prepare(optimized, shapes); }
+  /// The same of any graph within the model: a body, or what was left until shapes were known.
+  std::shared_ptr<const Prepared> prepare(const std::shared_ptr<const Graph>& source,
+                                          const std::vector<Shape>& shapes) const;
 
  private:
-  std::shared_ptr<const Prepared> make(const std::vector<Shape>& shapes) const;
+  std::shared_ptr<const Prepared> make(const std::shared_ptr<const Graph>& source,
+                                       const std::vector<Shape>& shapes) const;
   mutable std::mutex mutex_;
   mutable std::list<std::weak_ptr<const Prepared>> prepared_;
 };
+
+/// Nodes that no kernel of ours runs, the planned ones first.
+std::vector<Island> islands_of(const Prepared& prepared);
 
 std::string describe_plan(const Model::Impl& model, const Prepared& prepared);
 

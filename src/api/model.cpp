@@ -25,6 +25,31 @@ TensorInfo info_of(const Graph& graph, ValueId id) {
   return info;
 }
 
+/// Optimises the graph and the graphs within it.
+void optimize_all(Graph& graph) {
+  optimize(graph);
+  for (Node& node : graph.nodes) {
+    for (Body* body : bodies_in(node.op)) {
+      Graph inner = **body;
+      optimize_all(inner);
+      *body = std::make_shared<const Graph>(std::move(inner));
+    }
+  }
+}
+
+/// About what a plan takes besides weights and arena.
+std::size_t plan_bytes(const Prepared& prepared) {
+  std::size_t bytes =
+      prepared.graph.values.size() * (sizeof(Value) + sizeof(Storage)) + prepared.graph.nodes.size() * 2 * sizeof(Node);
+  for (const ProgramSegment& segment : prepared.program->segments) {
+    for (const auto& list : segment.threads) bytes += list.size() * (sizeof(Instruction) + sizeof(Step));
+    for (const auto& threads : segment.strip_views)
+      for (const auto& views : threads) bytes += views.size() * sizeof(View);
+  }
+  for (const auto& views : prepared.program->views) bytes += views.size() * sizeof(View);
+  return bytes;
+}
+
 Model make_model(std::string name, Graph graph, const Options& options) {
   if (options.threads < 0) fail(ErrorCode::invalid_argument, "threads must not be negative, found {}", options.threads);
   auto impl = std::make_shared<Model::Impl>();
@@ -37,8 +62,9 @@ Model make_model(std::string name, Graph graph, const Options& options) {
   verify(impl->imported);
   for (const ValueId id : impl->imported.inputs) impl->inputs.push_back(info_of(impl->imported, id));
   for (const ValueId id : impl->imported.outputs) impl->outputs.push_back(info_of(impl->imported, id));
-  impl->optimized = impl->imported;
-  optimize(impl->optimized);
+  Graph optimized = impl->imported;
+  optimize_all(optimized);
+  impl->optimized = std::make_shared<const Graph>(std::move(optimized));
   return Model(std::move(impl));
 }
 
@@ -60,18 +86,22 @@ const TensorInfo& input_named(std::span<const TensorInfo> inputs, const std::str
 
 }  // namespace
 
-std::shared_ptr<const Prepared> Model::Impl::make(const std::vector<Shape>& shapes) const {
+std::shared_ptr<const Prepared> Model::Impl::make(const std::shared_ptr<const Graph>& source,
+                                                  const std::vector<Shape>& shapes) const {
   const auto begin = std::chrono::steady_clock::now();
   auto prepared = std::make_shared<Prepared>();
+  prepared->source = source;
   prepared->shapes = shapes;
-  prepared->graph = bind_shapes(optimized, shapes);
+  prepared->graph = bind_shapes(*source, shapes);
   optimize(prepared->graph);
+  prepared->rest = split(prepared->graph);
   const PlanOptions plan_options{options.schedule, options.math, threads,
                                  static_cast<std::int64_t>(options.memory_limit_bytes)};
   prepared->plan = make_plan(prepared->graph, topology, plan_options);
   prepared->program = compile(prepared->graph, prepared->plan, topology.isa, weights);
-  if (options.strict && !prepared->program->islands.empty()) {
-    const Island& island = prepared->program->islands.front();
+  prepared->bytes = plan_bytes(*prepared);
+  if (const auto islands = islands_of(*prepared); options.strict && !islands.empty()) {
+    const Island& island = islands.front();
     fail(ErrorCode::unsupported, "strict: node '{}' ({}) would run as an island ({}): {}", island.node, island.op,
          island.engine, island.reason);
   }
@@ -79,14 +109,24 @@ std::shared_ptr<const Prepared> Model::Impl::make(const std::vector<Shape>& shap
   return prepared;
 }
 
-std::shared_ptr<const Prepared> Model::Impl::prepare(const std::vector<Shape>& shapes) const {
+std::shared_ptr<const Prepared> Model::Impl::prepare(const std::shared_ptr<const Graph>& source,
+                                                     const std::vector<Shape>& shapes) const {
   const std::scoped_lock lock(mutex_);
   std::erase_if(prepared_, [](const auto& entry) { return entry.expired(); });
   for (const auto& entry : prepared_)
-    if (auto prepared = entry.lock(); prepared && prepared->shapes == shapes) return prepared;
-  auto prepared = make(shapes);
+    if (auto prepared = entry.lock(); prepared && prepared->source == source && prepared->shapes == shapes)
+      return prepared;
+  auto prepared = make(source, shapes);
   prepared_.push_back(prepared);
   return prepared;
+}
+
+std::vector<Island> islands_of(const Prepared& prepared) {
+  std::vector<Island> islands = prepared.program->islands;
+  if (!prepared.rest) return islands;
+  for (const ApartNode& apart : prepared.rest->apart)
+    islands.push_back({apart.node.name, name_of(apart.node.op), "reference", apart.reason});
+  return islands;
 }
 
 Model Model::load(const std::string& path, const Options& options) {
@@ -118,10 +158,10 @@ std::vector<Shape> Model::resolve_shapes(const ShapeMap& overrides) const {
   std::map<std::string, std::int64_t> symbols;
   for (const auto& [name, shape] : overrides) {
     const TensorInfo& info = input_named(impl_->inputs, name);
-    if (shape.size() != info.shape.size())
+    if (info.has_rank && shape.size() != info.shape.size())
       fail(ErrorCode::invalid_argument, "input '{}': expected {} dimensions [{}], found {} [{}]", name,
            info.shape.size(), fmt::join(info.shape, ","), shape.size(), fmt::join(shape, ","));
-    for (std::size_t i = 0; i < shape.size(); ++i) {
+    for (std::size_t i = 0; info.has_rank && i < shape.size(); ++i) {
       if (shape[i] < 0 || (info.shape[i] >= 0 && info.shape[i] != shape[i]))
         fail(ErrorCode::invalid_argument, "input '{}': dimension {} must be {}, found {}", name, i,
              info.shape[i] < 0 ? "at least 0" : std::to_string(info.shape[i]), shape[i]);
@@ -158,12 +198,20 @@ std::string Model::describe(const ShapeMap& overrides) const {
   return describe_plan(*impl_, *impl_->prepare(resolve_shapes(overrides)));
 }
 
-std::vector<Tensor> Model::evaluate_reference(std::span<const TensorView> inputs) const {
+std::vector<Datum> Model::evaluate_reference(std::span<const Datum> inputs) const {
+  if (inputs.size() != impl_->inputs.size())
+    fail(ErrorCode::invalid_argument, "expected {} inputs, found {}", impl_->inputs.size(), inputs.size());
   std::vector<Shape> shapes;
-  for (const TensorView& input : inputs) shapes.push_back(input.shape);
-  if (shapes.size() != impl_->inputs.size())
-    fail(ErrorCode::invalid_argument, "expected {} inputs, found {}", impl_->inputs.size(), shapes.size());
-  return reference::evaluate(bind_shapes(impl_->imported, shapes), inputs);
+  std::vector<const Datum*> data;
+  for (const Datum& input : inputs) {
+    shapes.push_back(input.is_tensor() ? input.tensor().shape() : Shape{});
+    data.push_back(&input);
+  }
+  return reference::evaluate(bind_shapes(impl_->imported, shapes), data);
+}
+
+std::vector<Tensor> Model::evaluate_reference(std::span<const TensorView> inputs) const {
+  return reference::evaluate(impl_->imported, inputs);
 }
 
 }  // namespace colonnade

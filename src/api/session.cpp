@@ -2,160 +2,192 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "api/impl.hpp"
+#include "api/runner.hpp"
+#include "reference/reference.hpp"
 
 namespace colonnade {
 namespace {
 
 constexpr double kNanosecondsPerMillisecond = 1e6;
 
-struct Entry {
-  explicit Entry(std::shared_ptr<const Prepared> plan) : prepared(std::move(plan)), executor(prepared->program) {}
+/// A tensor of its own with the view's elements.
+Tensor copy_of(const TensorView& view) {
+  Tensor tensor(view.dtype, view.shape);
+  if (view.dtype == DType::string) {
+    std::copy_n(static_cast<const std::string*>(view.data), tensor.size(), tensor.strings().begin());
+  } else if (tensor.byte_size() > 0) {
+    std::memcpy(tensor.data(), view.data, tensor.byte_size());
+  }
+  return tensor;
+}
 
-  std::shared_ptr<const Prepared> prepared;
-  Executor executor;
-  std::size_t bytes() const { return executor.bytes(); }
-};
-
-bool same_shapes(const std::vector<Shape>& shapes, std::span<const TensorView> inputs) {
-  return std::equal(shapes.begin(), shapes.end(), inputs.begin(), inputs.end(),
-                    [](const Shape& shape, const TensorView& view) { return shape == view.shape; });
+void copy_to(const Tensor& tensor, const MutableTensorView& view) {
+  if (tensor.dtype() == DType::string) {
+    std::copy(tensor.strings().begin(), tensor.strings().end(), static_cast<std::string*>(view.data));
+  } else if (tensor.byte_size() > 0) {
+    std::memcpy(view.data, tensor.data(), tensor.byte_size());
+  }
 }
 
 }  // namespace
 
-/// Plans, most recently used first.
 struct Session::Impl {
+  explicit Impl(std::shared_ptr<const Model::Impl> shared) : model(std::move(shared)), runner(model) {}
+
   std::shared_ptr<const Model::Impl> model;
-  std::list<std::unique_ptr<Entry>> entries;
-  bool profiling = false;
-  std::vector<const void*> inputs;
-  std::vector<void*> outputs;
+  Runner runner;
+  std::shared_ptr<Entry> entry;  ///< of the model itself, for the last shapes
+  std::vector<TensorView> views;
 
   Entry& current() const {
-    if (entries.empty()) fail(ErrorCode::invalid_argument, "nothing was run or prepared yet");
-    return *entries.front();
+    if (!entry) fail(ErrorCode::invalid_argument, "nothing was run or prepared yet");
+    return *entry;
   }
 
-  /// Makes the plan for `shapes` the current one.
-  Entry& use(const std::vector<Shape>& shapes) {
-    const auto found = std::find_if(entries.begin(), entries.end(),
-                                    [&](const auto& entry) { return entry->prepared->shapes == shapes; });
-    if (found != entries.end()) {
-      entries.splice(entries.begin(), entries, found);
-      return *entries.front();
-    }
-    auto prepared = model->prepare(shapes);
-    evict(static_cast<std::size_t>(prepared->program->arena_bytes));
-    entries.push_front(std::make_unique<Entry>(std::move(prepared)));
-    entries.front()->executor.set_profiling(profiling);
-    return *entries.front();
+  Entry& use(std::span<const TensorView> inputs) {
+    entry = runner.use(model->optimized, inputs);
+    return *entry;
   }
 
-  /// Drops plans, the longest unused first, until `bytes` more fit.
-  void evict(std::size_t bytes) {
-    std::size_t total = bytes;
-    for (const auto& entry : entries) total += entry->bytes();
-    while (!entries.empty() && total > model->options.plan_cache_bytes) {
-      total -= entries.back()->bytes();
-      entries.pop_back();
-    }
+  Entry& use(std::span<const Shape> shapes) {
+    views.clear();
+    for (const Shape& shape : shapes) views.emplace_back(DType::undefined, shape, nullptr);
+    return use(views);
   }
 
-  Entry& check(std::span<const TensorView> views) {
-    if (views.size() != model->inputs.size())
-      fail(ErrorCode::invalid_argument, "expected {} inputs, found {}", model->inputs.size(), views.size());
-    for (std::size_t i = 0; i < views.size(); ++i) {
-      const TensorInfo& info = model->inputs[i];
-      if (views[i].dtype != info.dtype)
-        fail(ErrorCode::invalid_input, "input '{}': expected {}, found {}", info.name, name_of(info.dtype),
-             name_of(views[i].dtype));
-      if (views[i].data == nullptr &&
-          std::find(views[i].shape.begin(), views[i].shape.end(), 0) == views[i].shape.end())
-        fail(ErrorCode::invalid_input, "input '{}': its data is null", info.name);
+  void check_count(std::size_t found) const {
+    if (found != model->inputs.size())
+      fail(ErrorCode::invalid_argument, "expected {} inputs, found {}", model->inputs.size(), found);
+  }
+
+  Entry& check(std::span<const TensorView> inputs) {
+    check_count(inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) check_input(model->inputs[i], inputs[i]);
+    return use(inputs);
+  }
+
+  static void check_input(const TensorInfo& info, const TensorView& view) {
+    if (!info.containers.empty()) {
+      if (view.data != nullptr)
+        fail(ErrorCode::invalid_input, "input '{}': expected {}, found a tensor", info.name, type_text(info));
+      return;
     }
-    if (!entries.empty() && same_shapes(entries.front()->prepared->shapes, views)) return *entries.front();
-    std::vector<Shape> shapes;
-    for (std::size_t i = 0; i < views.size(); ++i) {
-      check_shape(model->inputs[i], views[i].shape);
-      shapes.push_back(views[i].shape);
-    }
-    return use(shapes);
+    if (view.dtype != info.dtype)
+      fail(ErrorCode::invalid_input, "input '{}': expected {}, found {}", info.name, name_of(info.dtype),
+           name_of(view.dtype));
+    check_shape(info, view.shape);
+    if (view.data == nullptr && std::find(view.shape.begin(), view.shape.end(), 0) == view.shape.end())
+      fail(ErrorCode::invalid_input, "input '{}': its data is null", info.name);
+  }
+
+  static std::string type_text(const TensorInfo& info) {
+    return to_text(ValueType{info.dtype, info.has_rank ? std::optional(info.shape) : std::nullopt, info.containers});
   }
 
   static void check_shape(const TensorInfo& info, const Shape& shape) {
-    const bool fits =
-        shape.size() == info.shape.size() &&
-        std::equal(shape.begin(), shape.end(), info.shape.begin(), [](std::int64_t found, std::int64_t expected) {
-          return found >= 0 && (expected < 0 || found == expected);
-        });
+    const bool fits = !info.has_rank || (shape.size() == info.shape.size() &&
+                                         std::equal(shape.begin(), shape.end(), info.shape.begin(),
+                                                    [](std::int64_t found, std::int64_t expected) {
+                                                      return found >= 0 && (expected < 0 || found == expected);
+                                                    }));
     if (!fits)
       fail(ErrorCode::invalid_input, "input '{}': expected shape [{}], found [{}]", info.name,
            fmt::join(info.shape, ","), fmt::join(shape, ","));
   }
 
-  void run(Entry& entry, std::span<const TensorView> input_views, std::span<const MutableTensorView> output_views) {
-    inputs.clear();
-    outputs.clear();
-    for (const TensorView& view : input_views) inputs.push_back(view.data);
-    for (const MutableTensorView& view : output_views) outputs.push_back(view.data);
-    entry.executor.run(inputs, outputs);
+  /// Checks one output that the caller has memory for.
+  void check_output(std::size_t index, const MutableTensorView& view, DType dtype, const Shape& shape) const {
+    const TensorInfo& info = model->outputs[index];
+    if (view.dtype != dtype)
+      fail(ErrorCode::invalid_argument, "output '{}': expected {}, found {}", info.name, name_of(dtype),
+           name_of(view.dtype));
+    if (view.shape != shape)
+      fail(ErrorCode::invalid_argument, "output '{}': expected shape [{}], found [{}]", info.name,
+           fmt::join(shape, ","), fmt::join(view.shape, ","));
+  }
+
+  std::vector<Datum> run(std::span<const TensorView> inputs) {
+    Entry& plan = check(inputs);
+    return runner.run(plan, {inputs, [&](std::size_t i) { return Datum(copy_of(inputs[i])); }});
   }
 };
 
-Session::Session(const Model& model) : impl_(std::make_unique<Impl>()) { impl_->model = model.impl(); }
+Session::Session(const Model& model) : impl_(std::make_unique<Impl>(model.impl())) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-void Session::prepare(const ShapeMap& overrides) { impl_->use(Model(impl_->model).resolve_shapes(overrides)); }
+void Session::prepare(const ShapeMap& overrides) {
+  impl_->use(std::span<const Shape>(Model(impl_->model).resolve_shapes(overrides)));
+}
 
 std::vector<Shape> Session::output_shapes(std::span<const Shape> input_shapes) {
-  return impl_->use({input_shapes.begin(), input_shapes.end()}).prepared->program->output_shapes;
+  impl_->check_count(input_shapes.size());
+  const Prepared& prepared = *impl_->use(input_shapes).prepared;
+  if (!prepared.rest) return prepared.program->output_shapes;
+  return prepared.rest->output_shapes;
 }
 
 std::vector<Tensor> Session::run(std::span<const TensorView> inputs) {
-  Entry& entry = impl_->check(inputs);
-  const Program& program = *entry.prepared->program;
+  std::vector<Datum> data = impl_->run(inputs);
   std::vector<Tensor> outputs;
-  std::vector<MutableTensorView> views;
-  for (std::size_t i = 0; i < program.output_shapes.size(); ++i)
-    outputs.emplace_back(program.output_types[i], program.output_shapes[i]);
-  for (Tensor& output : outputs) views.emplace_back(output);
-  impl_->run(entry, inputs, views);
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    if (!data[i].is_tensor())
+      fail(ErrorCode::invalid_argument, "output '{}' is {}, which only run_data gives", impl_->model->outputs[i].name,
+           to_text(reference::type_of(data[i])));
+    outputs.push_back(std::move(data[i]).take_tensor());
+  }
   return outputs;
 }
 
 void Session::run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs) {
+  if (outputs.size() != impl_->model->outputs.size())
+    fail(ErrorCode::invalid_argument, "expected {} outputs, found {}", impl_->model->outputs.size(), outputs.size());
   Entry& entry = impl_->check(inputs);
-  const Program& program = *entry.prepared->program;
-  if (outputs.size() != program.output_shapes.size())
-    fail(ErrorCode::invalid_argument, "expected {} outputs, found {}", program.output_shapes.size(), outputs.size());
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const TensorInfo& info = impl_->model->outputs[i];
-    if (outputs[i].dtype != program.output_types[i])
-      fail(ErrorCode::invalid_argument, "output '{}': expected {}, found {}", info.name,
-           name_of(program.output_types[i]), name_of(outputs[i].dtype));
-    if (outputs[i].shape != program.output_shapes[i])
-      fail(ErrorCode::invalid_argument, "output '{}': expected shape [{}], found [{}]", info.name,
-           fmt::join(program.output_shapes[i], ","), fmt::join(outputs[i].shape, ","));
+  if (!entry.prepared->rest) {
+    const Program& program = *entry.prepared->program;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      impl_->check_output(i, outputs[i], program.output_types[i], program.output_shapes[i]);
+    return impl_->runner.run(entry, inputs, outputs);
   }
-  impl_->run(entry, inputs, outputs);
+  const std::vector<Datum> data = impl_->run(inputs);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& tensor = data[i].tensor();
+    impl_->check_output(i, outputs[i], tensor.dtype(), tensor.shape());
+    copy_to(tensor, outputs[i]);
+  }
+}
+
+std::vector<Datum> Session::run_data(std::span<const Datum> inputs) {
+  impl_->check_count(inputs.size());
+  std::vector<TensorView> views;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const TensorInfo& info = impl_->model->inputs[i];
+    views.push_back(inputs[i].is_tensor() ? TensorView(inputs[i].tensor()) : TensorView());
+    const ValueType found = reference::type_of(inputs[i]);
+    if (found.containers != info.containers)
+      fail(ErrorCode::invalid_input, "input '{}': expected {}, found {}", info.name, Impl::type_text(info),
+           to_text(found));
+  }
+  Entry& entry = impl_->check(views);
+  return impl_->runner.run(entry, {views, [&](std::size_t i) { return inputs[i]; }});
 }
 
 Session::Stats Session::stats() const {
   const Entry& entry = impl_->current();
   const Program& program = *entry.prepared->program;
-  return {entry.prepared->milliseconds, static_cast<std::size_t>(program.weights_bytes),
-          static_cast<std::size_t>(program.arena_bytes), impl_->entries.size(), program.threads};
+  return {entry.prepared->milliseconds,
+          static_cast<std::size_t>(program.weights_bytes),
+          static_cast<std::size_t>(program.arena_bytes),
+          impl_->runner.cached_plans(),
+          impl_->runner.cached_bytes(),
+          program.threads};
 }
 
-void Session::set_profiling(bool on) {
-  impl_->profiling = on;
-  for (auto& entry : impl_->entries) entry->executor.set_profiling(on);
-}
+void Session::set_profiling(bool on) { impl_->runner.set_profiling(on); }
 
 std::string Session::profile() const {
   const Executor& executor = impl_->current().executor;

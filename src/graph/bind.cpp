@@ -57,6 +57,7 @@ Graph bind_shapes(const Graph& graph, std::span<const Shape> input_shapes) {
   SymbolSizes sizes;
   for (std::size_t index = 0; index < input_shapes.size(); ++index) {
     Value& value = bound.value(bound.inputs[index]);
+    if (!value.type.is_tensor()) continue;
     check_dims(value, input_shapes[index]);
     bind_symbols(value, input_shapes[index], sizes);
     value.type.shape = input_shapes[index];

@@ -120,6 +120,13 @@ std::optional<std::vector<float>> constant_floats(const Graph& graph, const Node
   return std::nullopt;
 }
 
+std::vector<Body*> bodies_in(Operator& op) {
+  if (auto* branch = std::get_if<If>(&op)) return {&branch->then_branch, &branch->else_branch};
+  if (auto* loop = std::get_if<Loop>(&op)) return {&loop->body};
+  if (auto* scan = std::get_if<Scan>(&op)) return {&scan->body};
+  return {};
+}
+
 std::vector<Body> bodies_of(const Operator& op) {
   if (const auto* branch = std::get_if<If>(&op)) return {branch->then_branch, branch->else_branch};
   if (const auto* loop = std::get_if<Loop>(&op)) return {loop->body};

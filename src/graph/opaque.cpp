@@ -37,6 +37,12 @@ bool Opaque::operator==(const Opaque& other) const {
          !definition->random;
 }
 
+Opaque make_opaque(const Definition& definition, std::int64_t version, Attributes attributes) {
+  Opaque op{&definition, version, std::move(attributes)};
+  if (definition.prepare != nullptr) op.prepared = definition.prepare(op);
+  return op;
+}
+
 std::int64_t Opaque::int_of(std::string_view name) const { return require<std::int64_t>(*this, name); }
 std::int64_t Opaque::int_or(std::string_view name, std::int64_t fallback) const {
   return value_or(*this, name, fallback);

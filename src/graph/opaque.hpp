@@ -36,12 +36,15 @@ struct Definition {
   /// One datum an output that is wanted; others may be anything.
   std::vector<Datum> (*evaluate)(const Opaque& op, const reference::Call& call);
   bool random = false;  ///< another answer every time: never folded, never shared
+  /// What evaluation needs of the attributes, made once: tables, compiled patterns. Throws where they are no good.
+  std::shared_ptr<const void> (*prepare)(const Opaque& op) = nullptr;
 };
 
 struct Opaque {
   const Definition* definition = nullptr;
   std::int64_t version = 0;  ///< opset of its domain
   Attributes attributes;
+  std::shared_ptr<const void> prepared = nullptr;  ///< by the definition
   bool operator==(const Opaque& other) const;
 
   bool has(std::string_view name) const { return attributes.contains(name); }
@@ -57,6 +60,13 @@ struct Opaque {
   std::vector<std::string> strings_or(std::string_view name, std::vector<std::string> fallback = {}) const;
   /// Null when absent.
   std::shared_ptr<const Tensor> tensor(std::string_view name) const;
+  /// T is what the definition prepares.
+  template <class T>
+  const T& prepared_as() const {
+    return *static_cast<const T*>(prepared.get());
+  }
 };
+
+Opaque make_opaque(const Definition& definition, std::int64_t version, Attributes attributes);
 
 }  // namespace colonnade

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/narrow.hpp"
 #include "colonnade/colonnade.hpp"
 #include "graph/opaque.hpp"
 
@@ -103,9 +104,11 @@ struct Unary {
   bool operator==(const Unary&) const = default;
 };
 
-/// inputs a, b with ONNX broadcasting. prelu: a < 0 ? a * b : a.
+/// inputs a, b with ONNX broadcasting. prelu: a < 0 ? a * b : a. exact: rounded as written, never merged with other
+/// arithmetic; what it computes is rounded to integers next.
 struct Binary {
   BinaryKind kind = BinaryKind::add;
+  bool exact = false;
   bool operator==(const Binary&) const = default;
 };
 
@@ -124,19 +127,23 @@ struct FusedEpilogue {
 struct Select {
   bool operator==(const Select&) const = default;
 };
+/// `saturate` and `rounding` are those of minifloats (base/narrow.hpp).
 struct Cast {
   DType to = DType::undefined;
+  bool saturate = true;
+  PowerRounding rounding = PowerRounding::up;
   bool operator==(const Cast&) const = default;
 };
 
 /// Channels-last convolution over any number of spatial axes. inputs x [N, spatial..., C], weight [O, C / groups,
 /// kernel...], bias [O] or absent, then the epilogue's. pads: begins, then ends. Explicit pads only (auto_pad is
-/// resolved by `auto_pad` when the shape is known).
+/// resolved by `auto_pad` when the shape is known). exact: the sums are integers that float32 holds, and computed so.
 enum class AutoPad : std::uint8_t { explicit_pads, same_upper, same_lower, valid };
 struct Conv {
   Ints kernel, strides, dilations, pads;
   std::int64_t groups = 1;
   AutoPad auto_pad = AutoPad::explicit_pads;
+  bool exact = false;
   FusedEpilogue epilogue;
   bool operator==(const Conv&) const = default;
 };
@@ -412,7 +419,7 @@ struct TreeEnsemble {
   enum class Aggregate : std::uint8_t { sum, average, min, max };
   struct TreeNode {
     std::int32_t feature = -1;
-    float value = 0;
+    double value = 0;
     Mode mode = Mode::leaf;
     bool missing_tracks_true = false;
     std::int32_t if_true = 0, if_false = 0;
@@ -421,16 +428,16 @@ struct TreeEnsemble {
   };
   struct Weight {
     std::int32_t target = 0;
-    float value = 0;
+    double value = 0;
     bool operator==(const Weight&) const = default;
   };
   bool classifier = false;
   std::vector<TreeNode> nodes;
   std::vector<std::int32_t> roots;
   std::vector<Weight> leaf_weights;
-  std::vector<float> base_values;
-  Ints labels;  // classifier: int64 labels, one a class
-  std::vector<std::string> string_labels;
+  std::vector<double> base_values;
+  DType scores = DType::f32;      // their type
+  Ints labels;                    // classifier: int64 labels, one a class
   std::int64_t target_count = 1;  // classes or targets
   Post post = Post::none;
   Aggregate aggregate = Aggregate::sum;
@@ -448,8 +455,8 @@ struct If {
   bool operator==(const If&) const = default;
 };
 /// inputs trip count or absent, condition or absent, `states` states, then captures. Body inputs: iteration number
-/// (int64), condition, states, captures; outputs: condition, states, then one slice of each scan output.
-/// Outputs: the final states, then the stacked slices.
+/// (int64) and condition of one element, states, captures; outputs: condition, states, then one slice of each scan
+/// output. Outputs: the final states, then the stacked slices.
 struct Loop {
   Body body;
   std::int64_t states = 0;
@@ -473,6 +480,7 @@ using Operator =
 
 /// The graphs within an operator.
 std::vector<Body> bodies_of(const Operator& op);
+std::vector<Body*> bodies_in(Operator& op);
 
 /// "Conv", "Relu", "Add", ...: the operator's name in printed graphs; Unary and Binary are named by their kind.
 std::string name_of(const Operator& op);

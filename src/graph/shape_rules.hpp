@@ -75,6 +75,9 @@ std::int64_t product_of(std::span<const std::int64_t> dims);
 
 /// ONNX (numpy) broadcasting; throws when known dimensions contradict.
 std::optional<Shape> broadcast(const RuleContext& ctx, const std::optional<Shape>& a, const std::optional<Shape>& b);
+/// What is true of both types; nothing when they have nothing in common. An optional may be given where its element is
+/// expected and the other way round.
+std::optional<ValueType> common_type(const ValueType& a, const ValueType& b);
 /// Normalised, distinct axes.
 Ints normalized_axes(const RuleContext& ctx, const Ints& axes, std::int64_t rank);
 

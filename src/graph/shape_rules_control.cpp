@@ -8,26 +8,15 @@
 namespace colonnade {
 namespace {
 
-/// What is true of both types.
-ValueType common(ValueType a, const ValueType& b, const RuleContext& ctx, std::string_view what) {
-  if (a.dtype == DType::undefined) a.dtype = b.dtype;
-  if (b.dtype != DType::undefined && a.dtype != b.dtype) {
-    ctx.fail("{} is {} and {}", what, to_text(a), to_text(b));
-  }
-  if (a.containers != b.containers) {
-    // an optional may be given where its element is expected and the other way round
-    if (a.containers.size() < b.containers.size()) a.containers = b.containers;
-    a.shape.reset();
-    return a;
-  }
-  if (!a.shape || !b.shape || a.shape->size() != b.shape->size()) {
-    a.shape.reset();
-    return a;
-  }
-  for (std::size_t axis = 0; axis < a.shape->size(); ++axis) {
-    if ((*a.shape)[axis] != (*b.shape)[axis]) (*a.shape)[axis] = kUnknownDim;
-  }
-  return a;
+ValueType common(const ValueType& a, const ValueType& b, const RuleContext& ctx, std::string_view what) {
+  const auto type = common_type(a, b);
+  if (!type) ctx.fail("{} is {} and {}", what, to_text(a), to_text(b));
+  return *type;
+}
+
+bool is_optional_of(const ValueType& a, const ValueType& b) {
+  return a.containers.size() == b.containers.size() + 1 && a.containers.front() == Container::optional &&
+         std::equal(b.containers.begin(), b.containers.end(), a.containers.begin() + 1);
 }
 
 ValueType output_type(const Body& body, std::size_t index) { return body->value(body->outputs[index]).type; }
@@ -47,9 +36,38 @@ void check_body(const RuleContext& ctx, const Body& body, std::size_t inputs, st
   }
 }
 
+/// The branch that a constant condition takes; null otherwise.
+Body constant_branch(const If& op, const RuleContext& ctx) {
+  const auto& constant = ctx.graph().value(ctx.node().input(0)).constant;
+  if (!constant || constant->dtype() != DType::boolean || constant->size() != 1) return nullptr;
+  return constant->tensor()->values<bool>().front() ? op.then_branch : op.else_branch;
+}
+
+/// The body's input is one element of the type.
+void check_single(const RuleContext& ctx, const Body& body, std::size_t input, DType dtype) {
+  const ValueType& type = body->value(body->inputs[input]).type;
+  if (type.dtype == dtype && type.is_static() && element_count(*type.shape) == 1) return;
+  ctx.fail("input {} of its body is {}, expected one element of {}", input, to_text(type), name_of(dtype));
+}
+
 std::int64_t or_first(const Ints& values, std::size_t index) { return index < values.size() ? values[index] : 0; }
 
 }  // namespace
+
+std::optional<ValueType> common_type(const ValueType& a, const ValueType& b) {
+  if (a.containers != b.containers && !is_optional_of(a, b) && !is_optional_of(b, a)) return std::nullopt;
+  if (a.dtype != b.dtype && a.dtype != DType::undefined && b.dtype != DType::undefined) return std::nullopt;
+  ValueType type = a.containers.size() < b.containers.size() ? b : a;
+  if (type.dtype == DType::undefined) type.dtype = a.dtype == DType::undefined ? b.dtype : a.dtype;
+  if (!a.shape || !b.shape || a.shape->size() != b.shape->size()) {
+    type.shape.reset();
+    return type;
+  }
+  for (std::size_t axis = 0; axis < a.shape->size(); ++axis) {
+    if ((*a.shape)[axis] != (*b.shape)[axis]) (*type.shape)[axis] = kUnknownDim;
+  }
+  return type;
+}
 
 Types infer(const If& op, const RuleContext& ctx) {
   ctx.inputs(1, ctx.input_count());
@@ -60,8 +78,13 @@ Types infer(const If& op, const RuleContext& ctx) {
   if (op.else_branch->outputs.size() != outputs) {
     ctx.fail("its branches have {} and {} outputs", outputs, op.else_branch->outputs.size());
   }
+  const Body taken = constant_branch(op, ctx);
   Types types;
   for (std::size_t i = 0; i < outputs; ++i) {
+    if (taken) {
+      types.push_back(output_type(taken, i));
+      continue;
+    }
     types.push_back(common(output_type(op.then_branch, i), output_type(op.else_branch, i), ctx,
                            "output " + std::to_string(i) + " of its branches"));
   }
@@ -73,7 +96,10 @@ Types infer(const Loop& op, const RuleContext& ctx) {
   if (ctx.input_count() < states + 2)
     ctx.fail("has {} inputs, its {} states need {}", ctx.input_count(), states, states + 2);
   check_body(ctx, op.body, ctx.input_count(), states + 1);
+  if (ctx.has(0)) ctx.integer(0);
   if (ctx.has(1)) ctx.dtype_is(1, DType::boolean);
+  check_single(ctx, op.body, 0, DType::i64);
+  check_single(ctx, op.body, 1, DType::boolean);
   Types types;
   for (std::size_t i = 0; i < states; ++i) {
     types.push_back(common(ctx.type(i + 2), output_type(op.body, i + 1), ctx, "state " + std::to_string(i)));

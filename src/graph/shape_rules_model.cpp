@@ -217,9 +217,9 @@ Types infer(const TreeEnsemble& op, const RuleContext& ctx) {
   check_tree_indices(ctx, op);
   if (ctx.shape(0)) check_features(ctx, op, ctx.shape(0)->back());
   const std::int64_t rows = ctx.shape(0) ? ctx.shape(0)->front() : kUnknownDim;
-  const ValueType scores{DType::f32, Shape{rows, op.target_count}};
+  const ValueType scores{op.scores, Shape{rows, op.target_count}};
   if (!op.classifier) return {scores};
-  return {{op.string_labels.empty() ? DType::i64 : DType::string, Shape{rows}}, scores};
+  return {{DType::i64, Shape{rows}}, scores};
 }
 
 }  // namespace colonnade

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/checked.hpp"
@@ -69,7 +70,8 @@ bool unary_has_kernel(UnaryKind kind) {
     case UnaryKind::neg:
     case UnaryKind::square:
     case UnaryKind::floor:
-    case UnaryKind::ceil: return true;
+    case UnaryKind::ceil:
+    case UnaryKind::round: return true;
     default: return false;
   }
 }
@@ -112,7 +114,7 @@ std::int64_t winograd_tile(const Conv& conv, const Context& context) {
   const auto all = [](const Ints& values, std::int64_t x) {
     return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; });
   };
-  if (context.math == Math::exact) return 0;
+  if (context.math == Math::exact || conv.exact) return 0;
   if (!all(conv.kernel, 3) || !all(conv.strides, 1) || !all(conv.dilations, 1)) return 0;
   const Shape& out = context.output_shape();
   const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
@@ -295,7 +297,8 @@ KernelChoice choose(const Recurrent&, const Context& context) {
 KernelChoice choose(const TreeEnsemble& op, const Context& context) {
   const Shape& in = context.shape(0);
   const auto uses = [&](const TreeEnsemble::TreeNode& node) { return node.feature < in.back(); };
-  const bool fits = in.size() == 2 && std::all_of(op.nodes.begin(), op.nodes.end(), uses);
+  const bool single = context.input(0)->type.dtype == DType::f32 && op.scores == DType::f32;
+  const bool fits = single && in.size() == 2 && std::all_of(op.nodes.begin(), op.nodes.end(), uses);
   return fits && tree_depths(op) ? rows(Family::trees) : island("no kernel for these trees");
 }
 
@@ -487,8 +490,9 @@ std::optional<std::vector<std::int32_t>> tree_depths(const TreeEnsemble& trees) 
       const bool valid = node.first_weight >= 0 && node.first_weight <= node.last_weight &&
                          static_cast<std::size_t>(node.last_weight) <= weights.size();
       if (!valid) return std::nullopt;
-    } else if (node.mode == Mode::eq || node.mode == Mode::neq || node.feature < 0 || !std::isfinite(node.value) ||
-               !inside(node.if_true) || !inside(node.if_false)) {
+    } else if (node.mode == Mode::eq || node.mode == Mode::neq || node.feature < 0 ||
+               !(std::abs(node.value) <= std::numeric_limits<float>::max()) || !inside(node.if_true) ||
+               !inside(node.if_false)) {
       return std::nullopt;
     }
   }

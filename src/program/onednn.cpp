@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/onednn.hpp"
 
+#include <algorithm>
 #include <dnnl.hpp>
 #include <unordered_map>
 
@@ -163,6 +164,103 @@ std::unique_ptr<OneDnnPrimitive> make(const Reduce& op, const Maker& maker) {
   return maker.finish<dnnl::reduction>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
 }
 
+/// The scales of a Resize divide the sizes evenly: what oneDNN makes of the sizes is what they say.
+bool scales_are_exact(const Maker& maker) {
+  const auto scales = constant_floats(maker.graph, maker.node, 2);
+  if (!scales || scales->size() != maker.output().size()) return false;
+  for (std::size_t axis = 0; axis < scales->size(); ++axis)
+    if ((*scales)[axis] * static_cast<float>(maker.shape(0)[axis]) != static_cast<float>(maker.output()[axis]))
+      return false;
+  return true;
+}
+
+/// A channels-last tensor as oneDNN counts its axes: channels before the spatial ones.
+MemoryDesc channels_first(const Shape& shape) {
+  const Dims last = row_major(shape);
+  Shape dims{shape.front(), shape.back()};
+  Dims strides{last.front(), last.back()};
+  dims.insert(dims.end(), shape.begin() + 1, shape.end() - 1);
+  strides.insert(strides.end(), last.begin() + 1, last.end() - 1);
+  return {dims, Type::f32, strides};
+}
+
+/// Pads at either end of the spatial axes.
+struct Pads {
+  Dims begins, ends;
+};
+template <class Window>
+Pads pads_of(const Window& op, const Shape& in) {
+  const std::size_t spatial = in.size() - 2;
+  const Ints pads = resolve_pads(op, std::span(in).subspan(1, spatial));
+  const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(spatial);
+  return {{pads.begin(), middle}, {middle, pads.end()}};
+}
+
+/// Poolings of one or three spatial axes.
+std::unique_ptr<OneDnnPrimitive> make(const Pool& op, const Maker& maker) {
+  const Shape& in = maker.shape(0);
+  const Shape& out = maker.output();
+  const bool dilated = std::any_of(op.dilations.begin(), op.dilations.end(), [](auto d) { return d != 1; });
+  if (op.kind == PoolKind::lp || dilated || in.size() < 3 || in.size() > 5) return nullptr;
+  Pads pads = pads_of(op, in);
+  for (std::size_t axis = 0; axis < in.size() - 2; ++axis) {
+    const std::int64_t reach = (out[axis + 1] - 1) * op.strides[axis] + op.kernel[axis];
+    const std::int64_t end = reach - in[axis + 1] - pads.begins[axis];
+    // windows that reach beyond the padding count other elements than oneDNN does
+    if (end > pads.ends[axis] && op.kind == PoolKind::average && op.count_include_pad) return nullptr;
+    pads.ends[axis] = end;
+  }
+  const auto algorithm = op.kind == PoolKind::max ? dnnl::algorithm::pooling_max
+                         : op.count_include_pad   ? dnnl::algorithm::pooling_avg_include_padding
+                                                  : dnnl::algorithm::pooling_avg_exclude_padding;
+  const MemoryDesc source = channels_first(in), destination = channels_first(out);
+  constexpr auto kInference = dnnl::prop_kind::forward_inference;
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::pooling_forward::primitive_desc desc(engine(), kInference, algorithm, source, destination, op.strides,
+                                                   op.kernel, Dims(op.kernel.size(), 0), pads.begins, pads.ends);
+#else
+  const dnnl::pooling_forward::primitive_desc desc(
+      {kInference, algorithm, source, destination, op.strides, op.kernel, pads.begins, pads.ends}, engine());
+#endif
+  return maker.finish<dnnl::pooling_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
+}
+
+/// Local response normalisation with channels as the second axis.
+std::unique_ptr<OneDnnPrimitive> make(const Lrn& op, const Maker& maker) {
+  const Shape& in = maker.shape(0);
+  if (in.size() < 3 || in.size() > 5 || op.axis != 1 || op.size % 2 == 0) return nullptr;
+  const MemoryDesc tensor = dense(in);
+  constexpr auto kInference = dnnl::prop_kind::forward_inference;
+  constexpr auto kAcross = dnnl::algorithm::lrn_across_channels;
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::lrn_forward::primitive_desc desc(engine(), kInference, kAcross, tensor, tensor, op.size, op.alpha,
+                                               op.beta, op.bias);
+#else
+  const dnnl::lrn_forward::primitive_desc desc({kInference, kAcross, tensor, op.size, op.alpha, op.beta, op.bias},
+                                               engine());
+#endif
+  return maker.finish<dnnl::lrn_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
+}
+
+/// Linear resizing of up to three spatial axes, channels first, pixels at their centres.
+std::unique_ptr<OneDnnPrimitive> make(const Resize& op, const Maker& maker) {
+  const Shape& in = maker.shape(0);
+  const Shape& out = maker.output();
+  if (in.size() < 3 || in.size() > 5 || in[0] != out[0] || in[1] != out[1]) return nullptr;
+  if (op.mode != ResizeMode::linear || op.coordinates != CoordinateMode::half_pixel || op.antialias) return nullptr;
+  const bool sizes = op.aspect == AspectPolicy::stretch && maker.node.input(3) != kAbsent;
+  if (!sizes && !scales_are_exact(maker)) return nullptr;
+  const MemoryDesc source = dense(in), destination = dense(out);
+  constexpr auto kInference = dnnl::prop_kind::forward_inference;
+  constexpr auto kLinear = dnnl::algorithm::resampling_linear;
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::resampling_forward::primitive_desc desc(engine(), kInference, kLinear, source, destination);
+#else
+  const dnnl::resampling_forward::primitive_desc desc({kInference, kLinear, source, destination}, engine());
+#endif
+  return maker.finish<dnnl::resampling_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
+}
+
 /// Convolutions that the row kernels do not take: three spatial axes, or computed weights. Channels-last.
 std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
   if (op.epilogue.residual || op.epilogue.prelu_slope || op.epilogue.activation.kind != UnaryKind::identity)
@@ -171,14 +269,6 @@ std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
   const Shape& weight = maker.shape(1);
   const std::size_t spatial = in.size() - 2;
   if (spatial < 1 || spatial > 3) return nullptr;
-  const auto channels_first = [&](const Shape& shape) {
-    const Dims last = row_major(shape);
-    Shape dims{shape.front(), shape.back()};
-    Dims strides{last.front(), last.back()};
-    dims.insert(dims.end(), shape.begin() + 1, shape.end() - 1);
-    strides.insert(strides.end(), last.begin() + 1, last.end() - 1);
-    return MemoryDesc(dims, Type::f32, strides);
-  };
   Shape weight_shape = weight;
   if (op.groups > 1) {
     weight_shape[0] /= op.groups;
@@ -186,9 +276,7 @@ std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
   }
   const MemoryDesc source = channels_first(in), weights = dense(weight_shape),
                    destination = channels_first(maker.output());
-  const Ints pads = resolve_pads(op, std::span(in).subspan(1, spatial));
-  const Dims begins(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(spatial)),
-      ends(pads.begin() + static_cast<std::ptrdiff_t>(spatial), pads.end());
+  const auto [begins, ends] = pads_of(op, in);
   Dims dilations = op.dilations;
   for (auto& dilation : dilations) --dilation;
   const bool bias = maker.node.input(2) != kAbsent;

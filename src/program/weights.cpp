@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/weights.hpp"
 
+#include <algorithm>
+
 namespace colonnade {
 
 std::shared_ptr<const AlignedBuffer> WeightStore::get(const std::shared_ptr<const Constant>& constant,
@@ -10,6 +12,11 @@ std::shared_ptr<const AlignedBuffer> WeightStore::get(const std::shared_ptr<cons
   Entry& entry = entries_[{constant.get(), format}];
   if (entry.constant.lock() == constant)
     if (auto packed = entry.packed.lock()) return packed;
+  // Plans come and go with their shapes: what none of them holds is forgotten now and then.
+  if (entries_.size() > 2 * kept_) {
+    std::erase_if(entries_, [&](const auto& item) { return &item.second != &entry && item.second.packed.expired(); });
+    kept_ = std::max<std::size_t>(64, entries_.size());
+  }
   auto packed = std::make_shared<const AlignedBuffer>(pack(*constant));
   entry = {constant, packed};
   return packed;

@@ -26,6 +26,7 @@ class WeightStore {
     std::weak_ptr<const AlignedBuffer> packed;
   };
   std::mutex mutex_;
+  std::size_t kept_ = 64;  ///< entries after the last time that dead ones were dropped
   std::map<std::pair<const Constant*, std::string>, Entry> entries_;
 };
 

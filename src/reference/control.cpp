@@ -20,15 +20,12 @@ bool truth(const Call& call, const Datum& datum) {
   return datum.tensor().values<bool>().front();
 }
 
-Datum scalar(std::int64_t value) {
-  Tensor tensor(DType::i64, {});
-  tensor.values<std::int64_t>().front() = value;
-  return tensor;
-}
-
-Datum scalar(bool value) {
-  Tensor tensor(DType::boolean, {});
-  tensor.values<bool>().front() = value;
+/// One element in the shape of a body's input: a scalar or a vector.
+template <class T>
+Datum single(const Body& body, std::size_t input, T value) {
+  const ValueType& type = body->value(body->inputs[input]).type;
+  Tensor tensor(type.dtype, type.static_shape());
+  tensor.values<T>().front() = value;
   return tensor;
 }
 
@@ -119,7 +116,7 @@ Data apply(const Loop& op, const Call& call) {
   for (std::size_t i = 0; i < count; ++i) states.push_back(call.datum(i + 2));
   std::vector<Data> slices(op.body->outputs.size() - count - 1);
   for (std::int64_t i = 0; goes_on && (!has_trips || i < trips.front()); ++i) {
-    const Datum number = scalar(i), condition = scalar(goes_on);
+    const Datum number = single(op.body, 0, i), condition = single(op.body, 1, goes_on);
     Inputs inputs = {&number, &condition};
     for (const Datum& state : states) inputs.push_back(&state);
     append_captures(call, count + 2, inputs);

@@ -13,7 +13,7 @@ namespace {
 using Ensemble = TreeEnsemble;
 
 bool goes_true(const Ensemble::TreeNode& node, double x) {
-  const double value = static_cast<double>(node.value);
+  const double value = node.value;
   if (std::isnan(x)) return node.missing_tracks_true;
   switch (node.mode) {
     case Ensemble::Mode::leq: return x <= value;
@@ -64,7 +64,7 @@ void aggregate(const Ensemble& op, std::span<const std::int32_t> leaves, std::sp
     for (const Ensemble::Weight& weight : weights_of(op, leaf)) {
       const auto target = static_cast<std::size_t>(weight.target);
       if (target >= scores.size()) fail(ErrorCode::invalid_input, "tree target {} of {}", weight.target, scores.size());
-      const double value = static_cast<double>(weight.value);
+      const double value = weight.value;
       double& score = scores[target];
       switch (op.aggregate) {
         case Ensemble::Aggregate::sum:
@@ -77,7 +77,7 @@ void aggregate(const Ensemble& op, std::span<const std::int32_t> leaves, std::sp
   for (std::size_t t = 0; t < scores.size(); ++t) {
     if (std::isnan(scores[t]) && !sums) scores[t] = 0;
     if (op.aggregate == Ensemble::Aggregate::average) scores[t] /= static_cast<double>(op.roots.size());
-    if (!op.base_values.empty()) scores[t] += static_cast<double>(op.base_values[op.base_values.size() == 1 ? 0 : t]);
+    if (!op.base_values.empty()) scores[t] += op.base_values[op.base_values.size() == 1 ? 0 : t];
   }
 }
 
@@ -123,12 +123,7 @@ void make_binary(const Ensemble& op, std::span<double> scores) {
   scores[1] = score;
 }
 
-void store_label(const Ensemble& op, std::size_t best, Tensor& labels, std::int64_t row, const Call& call) {
-  if (labels.dtype() == DType::string) {
-    if (best >= op.string_labels.size()) call.unsupported("a single string label");
-    labels.strings()[static_cast<std::size_t>(row)] = op.string_labels[best];
-    return;
-  }
+void store_label(const Ensemble& op, std::size_t best, Tensor& labels, std::int64_t row) {
   const std::int64_t label =
       best < op.labels.size() && op.labels.size() > 1 ? op.labels[best] : static_cast<std::int64_t>(best);
   store(&label, 1, labels, row);
@@ -173,7 +168,7 @@ Tensors apply(const TreeEnsemble& op, const Call& call) {
     for (std::size_t tree = 0; tree < leaves.size(); ++tree) leaves[tree] = leaf_of(op, op.roots[tree], row, call);
     const std::span<const double> scores = tree_scores(op, leaves, room);
     const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
-    if (op.classifier) store_label(op, best, outputs[0], n, call);
+    if (op.classifier) store_label(op, best, outputs[0], n);
     store(scores.data(), static_cast<std::int64_t>(scores.size()), outputs.back(),
           n * static_cast<std::int64_t>(scores.size()));
   }

@@ -156,8 +156,8 @@ TEST(ShapeRules, TreeEnsemble) {
   TreeEnsemble classifier = stump();
   classifier.classifier = true;
   classifier.target_count = 3;
-  TreeEnsemble named = classifier;
-  named.string_labels = {"a", "b", "c"};
+  TreeEnsemble doubles = classifier;
+  doubles.scores = DType::f64;
   TreeEnsemble broken = stump();
   broken.nodes[0].if_true = 3;
   TreeEnsemble heavy = stump();
@@ -165,7 +165,7 @@ TEST(ShapeRules, TreeEnsemble) {
   check_rules({
       {stump(), {typed("f32[?,4]")}, "f32[?,1]"},
       {classifier, {typed("f32[7,4]")}, "i64[7] f32[7,3]", 2},
-      {named, {typed("f32[7,4]")}, "string[7] f32[7,3]", 2},
+      {doubles, {typed("f64[7,4]")}, "i64[7] f64[7,3]", 2},
       {stump(), {typed("f32[7,1]")}, "error: a tree reads feature 1, input 'x0' has 1"},
       {broken, {typed("f32[7,4]")}, "error: points outside the ensemble"},
       {heavy, {typed("f32[7,4]")}, "error: a leaf weighs target 1 of 1"},

@@ -69,6 +69,13 @@ inline onnx::AttributeProto attribute(const std::string& name, const onnx::Tenso
   *proto.mutable_t() = value;
   return proto;
 }
+inline onnx::AttributeProto attribute(const std::string& name, const onnx::GraphProto& value) {
+  onnx::AttributeProto proto;
+  proto.set_name(name);
+  proto.set_type(onnx::AttributeProto::GRAPH);
+  *proto.mutable_g() = value;
+  return proto;
+}
 /// An attribute of a function body that stands for the caller's.
 inline onnx::AttributeProto reference(const std::string& name, const std::string& caller,
                                       onnx::AttributeProto::AttributeType type) {

@@ -343,5 +343,51 @@ TEST(GridSamples, AgreeWithTheReference) {
                 1e-4);
 }
 
+/// The node is an island that oneDNN runs.
+void check_onednn(Operator op, const std::vector<Input>& inputs, double tolerance = 1e-5) {
+  const Graph graph = single(std::move(op), inputs, 1);
+  EXPECT_EQ(program_of(graph, {}, host_isas().back())->islands.at(0).engine, "onednn") << to_text(graph);
+  check(graph, Family::island, inputs_of(graph, 1), tolerance);
+}
+
+TEST(OneDnn, PoolsOneAndThreeAxes) {
+  for (const PoolKind kind : {PoolKind::max, PoolKind::average})
+    for (const bool ceil : {false, true}) {
+      Pool volume{kind, {3, 2, 3}, {2, 2, 1}, {1, 1, 1}, {1, 0, 1, 1, 0, 1}};
+      volume.ceil_mode = ceil;
+      check_onednn(volume, {computed(DType::f32, {2, 8, 9, 7, 5})});
+      Pool line{kind, {4}, {3}, {1}, {1, 1}};
+      line.ceil_mode = ceil;
+      check_onednn(line, {computed(DType::f32, {2, 12, 5})});
+    }
+  Pool padded{PoolKind::average, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}};
+  padded.count_include_pad = true;
+  check_onednn(padded, {computed(DType::f32, {1, 4, 5, 6, 3})});
+}
+
+TEST(OneDnn, NormalisesLocalResponses) {
+  check_onednn(Lrn{5, 1e-2f, 0.75f, 2, 1}, {computed(DType::f32, {2, 9, 4, 5})});
+}
+
+TEST(OneDnn, ResizesVolumes) {
+  Resize resize;
+  resize.mode = ResizeMode::linear;
+  const Tensor scales = [] {
+    Tensor tensor(DType::f32, {5});
+    const float values[] = {1, 1, 2, 3, 1.5f};
+    std::copy(std::begin(values), std::end(values), tensor.values<float>().begin());
+    return tensor;
+  }();
+  Graph graph;
+  const ValueId x = graph.add_value("x", {DType::f32, Shape{1, 3, 4, 3, 4}});
+  graph.inputs = {x};
+  const ValueId y = graph.add_value("y");
+  graph.nodes.push_back({resize, {x, kAbsent, graph.add_constant("scales", scales)}, {y}, "resize", "Resize"});
+  graph.outputs = {y};
+  infer_types(graph);
+  EXPECT_EQ(program_of(graph, {}, host_isas().back())->islands.at(0).engine, "onednn");
+  check(graph, Family::island, inputs_of(graph, 1), 1e-5);
+}
+
 }  // namespace
 }  // namespace colonnade::test

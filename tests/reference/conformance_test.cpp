@@ -66,13 +66,16 @@ std::vector<std::byte> bytes_of(const fs::path& path) {
   return {begin, begin + text.size()};
 }
 
-std::vector<Tensor> tensors_of(const fs::path& folder, const std::string& prefix) {
-  std::vector<Tensor> tensors;
-  for (int i = 0;; ++i) {
-    const fs::path path = folder / (prefix + "_" + std::to_string(i) + ".pb");
-    if (!fs::exists(path)) return tensors;
-    tensors.push_back(onnx_import::parse_tensor(bytes_of(path)));
+/// The stored data of the graph's values, in their order: as many as there are files.
+std::vector<Datum> data_of(const fs::path& folder, const std::string& prefix, const Graph& graph,
+                           const std::vector<ValueId>& ids) {
+  std::vector<Datum> data;
+  for (const ValueId id : ids) {
+    const fs::path path = folder / (prefix + "_" + std::to_string(data.size()) + ".pb");
+    if (!fs::exists(path)) break;
+    data.push_back(onnx_import::parse_datum(bytes_of(path), graph.value(id).type.containers));
   }
+  return data;
 }
 
 /// "" when the tensors agree: rtol 1e-3, atol 1e-7 + 1e-5 max|expected|.
@@ -93,21 +96,32 @@ std::string difference(const Tensor& found, const Tensor& expected) {
   return "";
 }
 
-/// Evaluates a graph; strings cannot be borrowed as views and go in as constants.
-std::vector<Tensor> evaluate(Graph graph, const std::vector<Tensor>& inputs) {
-  std::vector<TensorView> views;
-  std::vector<ValueId> kept;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].dtype() != DType::string) {
-      views.emplace_back(inputs[i]);
-      kept.push_back(graph.inputs[i]);
-      continue;
-    }
-    graph.value(graph.inputs[i]).constant = std::make_shared<const Constant>(inputs[i]);
-    graph.value(graph.inputs[i]).type = {DType::string, inputs[i].shape()};
+/// What is in an optional datum that is present.
+const Datum& unwrapped(const Datum& datum) {
+  const bool is_present = datum.kind() == Datum::Kind::optional && !datum.elements().empty();
+  return is_present ? datum.elements().front() : datum;
+}
+
+std::string difference(const Datum& found, const Datum& expected) {
+  const Datum &x = unwrapped(found), &y = unwrapped(expected);
+  if (x.kind() != y.kind()) return "another kind of data";
+  if (x.is_tensor()) return difference(x.tensor(), y.tensor());
+  if (x.kind() == Datum::Kind::map) {
+    const std::string keys = difference(x.keys(), y.keys());
+    return keys.empty() ? difference(x.tensor(), y.tensor()) : "keys: " + keys;
   }
-  graph.inputs = kept;
-  return reference::evaluate(graph, views);
+  if (x.elements().size() != y.elements().size()) return std::to_string(x.elements().size()) + " elements";
+  for (std::size_t i = 0; i < x.elements().size(); ++i) {
+    const std::string text = difference(x.elements()[i], y.elements()[i]);
+    if (!text.empty()) return "element " + std::to_string(i) + ": " + text;
+  }
+  return "";
+}
+
+std::vector<Datum> evaluate(const Graph& graph, const std::vector<Datum>& inputs) {
+  std::vector<const Datum*> operands;
+  for (const Datum& input : inputs) operands.push_back(&input);
+  return reference::evaluate(graph, operands);
 }
 
 enum class Verdict { passed, failed, unsupported };
@@ -121,10 +135,10 @@ Outcome run_case(const fs::path& folder) {
     const Graph graph = onnx_import::import_file((folder / "model.onnx").string());
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (!entry.is_directory()) continue;
-      const std::vector<Tensor> expected = tensors_of(entry.path(), "output");
-      const std::vector<Tensor> inputs = tensors_of(entry.path(), "input");
+      const std::vector<Datum> expected = data_of(entry.path(), "output", graph, graph.outputs);
+      const std::vector<Datum> inputs = data_of(entry.path(), "input", graph, graph.inputs);
       if (inputs.size() != graph.inputs.size()) return {Verdict::failed, "inputs differ in number"};
-      const std::vector<Tensor> found = evaluate(graph, inputs);
+      const std::vector<Datum> found = evaluate(graph, inputs);
       if (found.size() != expected.size()) return {Verdict::failed, "outputs differ in number"};
       for (std::size_t i = 0; i < found.size(); ++i) {
         const std::string text = difference(found[i], expected[i]);

@@ -2,18 +2,87 @@
 // ai.onnx.ml without trees: preprocessing and linear models.
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numbers>
 
-#include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/ops/ml.hpp"
 
 namespace colonnade::onnx_import {
-namespace {
 
 std::vector<float> required_floats(const Lowering& low, std::string_view name) {
-  auto values = find_floats(low.node(), name);
-  if (!values || values->empty()) low.invalid("attribute '{}' is required", name);
-  return *std::move(values);
+  auto values = floats_or_none(low, name);
+  if (values.empty()) low.invalid("attribute '{}' is required", name);
+  return values;
 }
+
+std::vector<float> floats_or_none(const Lowering& low, std::string_view name) {
+  return find_floats(low.node(), name).value_or(std::vector<float>());
+}
+
+ValueId float_samples(Lowering& low) {
+  const ValueId x = cast(low, low.input(0), DType::f32);
+  const std::int64_t rank = low.rank(x);
+  if (rank != 1 && rank != 2) low.invalid("expected samples of rank 1 or 2, found rank {}", rank);
+  return rank == 1 ? unsqueeze(low, x, {0}) : x;
+}
+
+namespace {
+
+/// Softmax over what is not zero; zeros stay.
+ValueId softmax_of_nonzero(Lowering& low, ValueId scores) {
+  const ValueId counts = binary(low, BinaryKind::greater, unary(low, UnaryKind::abs, scores), 1e-7);
+  const ValueId peak = reduce(low, ReduceKind::max, scores, {-1});
+  const ValueId raised = unary(low, UnaryKind::exp, binary(low, BinaryKind::sub, scores, peak));
+  const ValueId kept = select(low, counts, raised, scalar(low, DType::f32, 0));
+  const ValueId sum = reduce(low, ReduceKind::sum, kept, {-1});
+  return binary(low, BinaryKind::div, kept, binary(low, BinaryKind::max, sum, 1e-30));
+}
+
+/// The probit by ONNX's approximation of the inverse error function.
+ValueId probit(Lowering& low, ValueId scores) {
+  constexpr double kFactor = 0.147;
+  const ValueId x = binary(low, BinaryKind::sub, binary(low, BinaryKind::mul, scores, 2), 1);
+  const ValueId square = unary(low, UnaryKind::square, x);
+  const ValueId log = unary(low, UnaryKind::log, binary(low, BinaryKind::sub, scalar(low, DType::f32, 1), square));
+  const ValueId v =
+      binary(low, BinaryKind::add, binary(low, BinaryKind::mul, log, 0.5), 2 / (std::numbers::pi * kFactor));
+  const ValueId inner =
+      binary(low, BinaryKind::sub, unary(low, UnaryKind::square, v), binary(low, BinaryKind::div, log, kFactor));
+  const ValueId size = unary(low, UnaryKind::sqrt, binary(low, BinaryKind::sub, unary(low, UnaryKind::sqrt, inner), v));
+  return binary(low, BinaryKind::mul, binary(low, BinaryKind::mul, unary(low, UnaryKind::sign, x), size),
+                std::numbers::sqrt2);
+}
+
+}  // namespace
+
+ValueId post_transformed(Lowering& low, ValueId scores) {
+  const std::string post = low.string_or("post_transform", "NONE");
+  if (post == "NONE") return scores;
+  if (post == "LOGISTIC") return unary(low, UnaryKind::sigmoid, scores);
+  if (post == "SOFTMAX") return low.emit(Softmax{.axis = -1}, {scores});
+  if (post == "SOFTMAX_ZERO") return softmax_of_nonzero(low, scores);
+  if (post == "PROBIT") return probit(low, scores);
+  low.invalid("attribute 'post_transform': '{}' does not exist", printable(post));
+}
+
+Tensor class_labels(const Lowering& low, std::string_view integers, std::string_view strings) {
+  const Ints given = find_ints(low.node(), integers).value_or(Ints());
+  const auto names = find_strings(low.node(), strings).value_or(std::vector<std::string>());
+  if (given.empty() == names.empty()) low.invalid("expected either integer or string class labels");
+  if (names.empty()) return ints_tensor(given);
+  Tensor tensor(DType::string, {static_cast<std::int64_t>(names.size())});
+  tensor.strings() = names;
+  return tensor;
+}
+
+ValueId label_of(Lowering& low, Tensor labels, ValueId indices) {
+  return low.emit(Gather{0}, {low.constant(std::move(labels)), indices});
+}
+
+ValueId best_of(Lowering& low, ValueId scores) {
+  return low.emit(ArgReduce{.max = true, .axis = 1, .keepdims = false}, {scores});
+}
+
+namespace {
 
 /// One value a feature, or one for all.
 ValueId per_feature(Lowering& low, std::string_view name, const std::vector<float>& values) {
@@ -26,28 +95,29 @@ ValueId per_feature(Lowering& low, std::string_view name, const std::vector<floa
   return floats(low, values, {count});
 }
 
+/// Doubles are scaled as doubles: large offsets would take their digits.
 Values lower_scaler(Lowering& low) {
-  ValueId y = cast(low, low.input(0), DType::f32);
-  if (const auto offset = find_floats(low.node(), "offset"); offset && !offset->empty()) {
-    y = binary(low, BinaryKind::sub, y, per_feature(low, "offset", *offset));
+  const DType dtype = low.dtype(low.input(0)) == DType::f64 ? DType::f64 : DType::f32;
+  ValueId y = cast(low, low.input(0), dtype);
+  for (const auto& [name, kind] : {std::pair("offset", BinaryKind::sub), std::pair("scale", BinaryKind::mul)}) {
+    const auto values = floats_or_none(low, name);
+    if (!values.empty()) y = binary(low, kind, y, cast(low, per_feature(low, name, values), dtype));
   }
-  if (const auto scale = find_floats(low.node(), "scale"); scale && !scale->empty()) {
-    y = binary(low, BinaryKind::mul, y, per_feature(low, "scale", *scale));
-  }
-  return {y};
+  return {cast(low, y, DType::f32)};
 }
 
 Values impute_integers(Lowering& low, const Ints& values) {
   const ValueId x = low.input(0);
-  if (low.dtype(x) != DType::i64)
-    low.invalid("expected int64 input for 'imputed_value_int64s', found {}", name_of(low.dtype(x)));
+  const DType dtype = low.dtype(x);
+  if (dtype != DType::i64 && dtype != DType::i32)
+    low.invalid("expected integers for 'imputed_value_int64s', found {}", name_of(dtype));
   const std::int64_t features = low.shape(x) ? low.dim(x, low.rank(x) - 1) : -1;
   const auto count = static_cast<std::int64_t>(values.size());
   if (count != 1 && features >= 0 && features != count) {
     low.invalid("attribute 'imputed_value_int64s': expected {} values as features, found {}", features, count);
   }
-  const ValueId missing = binary(low, BinaryKind::equal, x, int_scalar(low, low.int_or("replaced_value_int64", 0)));
-  return {select(low, missing, ints(low, values), x)};
+  const ValueId replaced = cast(low, int_scalar(low, low.int_or("replaced_value_int64", 0)), dtype);
+  return {select(low, binary(low, BinaryKind::equal, x, replaced), cast(low, ints(low, values), dtype), x)};
 }
 
 Values lower_imputer(Lowering& low) {
@@ -69,10 +139,11 @@ ValueId feature_block(Lowering& low, ValueId x, std::int64_t width) {
   if (rank != 1 && rank != 2) low.invalid("expected inputs of rank 1 or 2, found rank {}", rank);
   ValueId block = cast(low, x, DType::f32);
   if (rank == 1) block = unsqueeze(low, block, {1});
-  const std::int64_t found = low.dim(block, 1);
-  if (found == width) return block;
-  if (found < 0) low.unsupported("the number of features of an input is not known");
-  return low.emit(Pad{}, {block, ints(low, {0, 0, 0, width - found}), scalar(low, DType::f32, 0)});
+  if (low.dim(block, 1) == width) return block;
+  const ValueId found = low.emit(ShapeOf{.start = 1, .end = 2}, {block});
+  const ValueId missing = binary(low, BinaryKind::sub, ints(low, {width}), found);
+  const ValueId pads = low.emit(Concat{0}, {ints(low, {0, 0, 0}), missing});
+  return low.emit(Pad{}, {block, pads, scalar(low, DType::f32, 0)});
 }
 
 Values lower_feature_vectorizer(Lowering& low) {
@@ -102,7 +173,9 @@ Values lower_normalizer(Lowering& low) {
 
 Values lower_binarizer(Lowering& low) {
   const ValueId x = low.input(0);
-  return {cast(low, binary(low, BinaryKind::greater, x, low.float_or("threshold", 0)), low.dtype(x))};
+  const ValueId real = is_float(low.dtype(x)) ? x : cast(low, x, DType::f64);
+  const auto threshold = static_cast<double>(low.float_or("threshold", 0));
+  return {cast(low, binary(low, BinaryKind::greater, real, threshold), low.dtype(x))};
 }
 
 Values lower_array_feature_extractor(Lowering& low) {
@@ -121,41 +194,37 @@ ValueId linear_scores(Lowering& low, std::int64_t outputs) {
   if (!intercepts.empty() && static_cast<std::int64_t>(intercepts.size()) != outputs) {
     low.invalid("attribute 'intercepts': expected {} values, found {}", outputs, intercepts.size());
   }
-  const ValueId x = cast(low, low.input(0), DType::f32);
-  Values inputs = {low.rank(x) == 1 ? unsqueeze(low, x, {0}) : x,
-                   floats(low, coefficients, {outputs, count / outputs})};
+  Values inputs = {float_samples(low), floats(low, coefficients, {outputs, count / outputs})};
   if (!intercepts.empty()) inputs.push_back(floats(low, intercepts, {outputs}));
   return low.emit(MatMul{.transpose_b = true, .epilogue = {}}, std::move(inputs));
 }
 
-ValueId post_transformed(Lowering& low, ValueId scores) {
-  const std::string post = low.string_or("post_transform", "NONE");
-  if (post == "NONE") return scores;
-  if (post == "LOGISTIC") return unary(low, UnaryKind::sigmoid, scores);
-  if (post == "SOFTMAX") return low.emit(Softmax{.axis = -1}, {scores});
-  low.unsupported("post_transform '{}' is not supported", printable(post));
+/// "0" and "1", or 0 and 1: the labels of one score whose classes have no names.
+Tensor labels_of_sign(DType dtype) {
+  if (dtype == DType::i64) return ints_tensor({0, 1});
+  Tensor labels(DType::string, {2});
+  labels.strings() = {"0", "1"};
+  return labels;
 }
 
-ValueId label_table(Lowering& low, const Ints& integers, const std::vector<std::string>& strings) {
-  if (!integers.empty()) return ints(low, integers);
-  Tensor tensor(DType::string, {static_cast<std::int64_t>(strings.size())});
-  tensor.strings() = strings;
-  return low.constant(std::move(tensor));
+/// One score stands for two classes: itself for the second one.
+Values classify_by_sign(Lowering& low, Tensor labels, ValueId score) {
+  const bool named = labels.size() == 2;
+  const ValueId second = cast(low, binary(low, BinaryKind::greater, squeeze(low, score, {1}), 0), DType::i64);
+  const ValueId label = label_of(low, named ? std::move(labels) : labels_of_sign(labels.dtype()), second);
+  if (!named) return {label, post_transformed(low, score)};
+  const ValueId both = low.emit(Concat{1}, {unary(low, UnaryKind::neg, score), score});
+  return {label, post_transformed(low, both)};
 }
 
 Values lower_linear_classifier(Lowering& low) {
-  const Ints integers = find_ints(low.node(), "classlabels_ints").value_or(Ints());
-  const auto strings = find_strings(low.node(), "classlabels_strings").value_or(std::vector<std::string>());
-  if (integers.empty() == strings.empty()) low.invalid("expected either integer or string class labels");
-  const auto classes = static_cast<std::int64_t>(std::max(integers.size(), strings.size()));
-  const auto intercepts = find_floats(low.node(), "intercepts").value_or(std::vector<float>());
-  const bool one_score = classes == 2 && intercepts.size() == 1;
-  ValueId scores = linear_scores(low, one_score ? 1 : classes);
-  if (one_score) scores = low.emit(Concat{1}, {unary(low, UnaryKind::neg, scores), scores});
-  if (classes == 1) low.unsupported("a single class is not supported");
-  scores = post_transformed(low, scores);
-  const ValueId best = low.emit(ArgReduce{.max = true, .axis = 1, .keepdims = false}, {scores});
-  return {low.emit(Gather{0}, {label_table(low, integers, strings), best}), scores};
+  Tensor labels = class_labels(low, "classlabels_ints", "classlabels_strings");
+  const auto intercepts = static_cast<std::int64_t>(floats_or_none(low, "intercepts").size());
+  const std::int64_t outputs = intercepts > 0 ? intercepts : labels.size();
+  const ValueId scores = linear_scores(low, outputs);
+  if (outputs == 1) return classify_by_sign(low, std::move(labels), scores);
+  if (labels.size() != outputs) low.invalid("expected {} class labels, found {}", outputs, labels.size());
+  return {label_of(low, std::move(labels), best_of(low, scores)), post_transformed(low, scores)};
 }
 
 Values lower_linear_regressor(Lowering& low) {

@@ -47,28 +47,6 @@ Values lower_shape(Lowering& low) {
   return {low.emit(ShapeOf{.start = low.int_or("start", 0), .end = find_int(low.node(), "end")}, {low.input(0)})};
 }
 
-bool trains(const Lowering& low) {
-  const ValueId mode = low.optional_input(2);
-  if (mode == kAbsent) return false;
-  const auto constant = low.constant_of(mode);
-  if (!constant || constant->dtype() != DType::boolean || constant->size() != 1) {
-    low.unsupported("training_mode must be a constant");
-  }
-  return constant->tensor()->values<std::uint8_t>()[0] != 0;
-}
-
-/// Inference: everything passes. The mask, where asked for, is all ones.
-Values lower_dropout(Lowering& low) {
-  const ValueId x = low.input(0);
-  if (trains(low)) low.unsupported("training mode is not supported");
-  Values outputs = {unary(low, UnaryKind::identity, x)};
-  if (low.wants_output(1)) {
-    const ValueId one = scalar(low, low.opset() < 10 ? low.dtype(x) : DType::boolean, 1);
-    outputs.push_back(low.emit(Fill{}, {shape_of(low, x), one}));
-  }
-  return outputs;
-}
-
 std::int64_t read_block(const Lowering& low) {
   const std::int64_t block = low.required_int("blocksize");
   if (block < 1 || block > (std::int64_t{1} << 20)) low.invalid("attribute 'blocksize': {} is out of range", block);
@@ -97,8 +75,6 @@ constexpr Row kRows[] = {
     {kOnnxDomain, "Tile", 6, kNoLimit, 2, 2, 1, lower_tile},
     {kOnnxDomain, "Shape", 1, kNoLimit, 1, 1, 1, lower_shape},
     {kOnnxDomain, "Size", 1, kNoLimit, 1, 1, 1, lower_size},
-    {kOnnxDomain, "Dropout", 7, 11, 1, 1, 2, lower_dropout},
-    {kOnnxDomain, "Dropout", 12, kNoLimit, 1, 3, 2, lower_dropout},
     {kOnnxDomain, "DepthToSpace", 1, kNoLimit, 1, 1, 1, lower_depth_to_space},
     {kOnnxDomain, "SpaceToDepth", 1, kNoLimit, 1, 1, 1, lower_space_to_depth},
 };

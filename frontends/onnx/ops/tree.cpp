@@ -6,8 +6,9 @@
 #include <numeric>
 #include <set>
 
-#include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/ops/ml.hpp"
 #include "frontends/onnx/tensor.hpp"
+#include "reference/elements.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -43,15 +44,21 @@ Mode mode_named(const Lowering& low, std::string_view name) {
   low.invalid("attribute 'nodes_modes': '{}' does not exist", printable(name));
 }
 
-/// An attribute given as floats or, since opset 3, as a tensor of float32 or float64.
-std::vector<float> floats_or_tensor(Lowering& low, const std::string& name) {
-  if (auto values = find_floats(low.node(), name)) return *std::move(values);
-  const auto* proto = find_tensor(low.node(), name + "_as_tensor");
-  if (!proto) return {};
-  const Tensor tensor =
-      tensor_from(*proto, low.node().label() + ": attribute '" + name + "_as_tensor'", low.external());
-  if (tensor.dtype() == DType::f32) return {tensor.values<float>().begin(), tensor.values<float>().end()};
-  low.unsupported("attribute '{}_as_tensor' of {} is not supported", name, name_of(tensor.dtype()));
+/// A tensor of real numbers; nothing where it is not given.
+std::optional<Tensor> real_tensor(Lowering& low, const std::string& name) {
+  const auto* proto = find_tensor(low.node(), name);
+  if (!proto) return std::nullopt;
+  Tensor tensor = tensor_from(*proto, low.node().label() + ": attribute '" + name + "'", low.external());
+  if (!is_float(tensor.dtype()))
+    low.invalid("attribute '{}': expected floats, found {}", name, name_of(tensor.dtype()));
+  return tensor;
+}
+
+/// An attribute given as floats or, since opset 3, as a tensor.
+std::vector<double> floats_or_tensor(Lowering& low, const std::string& name) {
+  if (const auto values = find_floats(low.node(), name)) return {values->begin(), values->end()};
+  const auto tensor = real_tensor(low, name + "_as_tensor");
+  return tensor ? reference::load_all<double>(*tensor) : std::vector<double>();
 }
 
 template <class Values>
@@ -115,7 +122,7 @@ class NodeIndex {
 /// The node attributes of opsets 1 to 4.
 struct NodeLists {
   Ints trees, nodes, features, if_true, if_false, missing;
-  std::vector<float> values;
+  std::vector<double> values;
   std::vector<std::string> modes;
 };
 
@@ -208,25 +215,30 @@ void add_trees(Lowering& low, const std::string& prefix, TreeEnsemble& trees) {
   trees.post = post_named(low, low.string_or("post_transform", "NONE"));
 }
 
-ValueId features(Lowering& low) { return cast(low, low.input(0), DType::f32); }
+/// Doubles are compared as doubles, everything else as float32.
+ValueId features(Lowering& low) {
+  const ValueId x = low.input(0);
+  return low.dtype(x) == DType::f64 ? x : cast(low, x, DType::f32);
+}
 
+/// The ensemble answers integers; labels that are strings are looked up by them.
 Values lower_classifier(Lowering& low) {
   TreeEnsemble trees;
   trees.classifier = true;
-  trees.labels = find_ints(low.node(), "classlabels_int64s").value_or(Ints());
-  trees.string_labels = find_strings(low.node(), "classlabels_strings").value_or(std::vector<std::string>());
-  if (trees.labels.empty() == trees.string_labels.empty())
-    low.invalid("expected either integer or string class labels");
-  trees.target_count = static_cast<std::int64_t>(std::max(trees.labels.size(), trees.string_labels.size()));
+  Tensor labels = class_labels(low, "classlabels_int64s", "classlabels_strings");
+  trees.target_count = labels.size();
+  if (labels.dtype() == DType::i64) trees.labels = reference::load_all<std::int64_t>(labels);
   add_trees(low, "class", trees);
-  std::set<std::int32_t> named;
-  for (const auto& weight : trees.leaf_weights) named.insert(weight.target);
-  trees.binary_case = trees.target_count == 2 && named.size() == 1;
+  std::set<std::int32_t> weighed;
+  for (const auto& weight : trees.leaf_weights) weighed.insert(weight.target);
+  trees.binary_case = trees.target_count == 2 && weighed.size() == 1;
   const std::size_t bases = trees.base_values.size();
   if (bases != 0 && !(bases == 1 && trees.binary_case)) {
     check_count(low, "base_values", trees.base_values, static_cast<std::size_t>(trees.target_count));
   }
-  return low.emit_all(std::move(trees), {features(low)}, 2);
+  Values outputs = low.emit_all(std::move(trees), {features(low)}, 2);
+  if (labels.dtype() == DType::string) outputs[0] = label_of(low, std::move(labels), outputs[0]);
+  return outputs;
 }
 
 Values lower_regressor(Lowering& low) {
@@ -241,15 +253,10 @@ Values lower_regressor(Lowering& low) {
   return {low.emit(std::move(trees), {features(low)})};
 }
 
-std::vector<float> float_tensor(Lowering& low, std::string_view name, bool is_required) {
-  const auto* proto = find_tensor(low.node(), name);
-  if (!proto && is_required) low.invalid("attribute '{}' is required", name);
-  if (!proto) return {};
-  const Tensor tensor =
-      tensor_from(*proto, fmt::format("{}: attribute '{}'", low.node().label(), name), low.external());
-  if (tensor.dtype() != DType::f32)
-    low.unsupported("attribute '{}' of {} is not supported", name, name_of(tensor.dtype()));
-  return {tensor.values<float>().begin(), tensor.values<float>().end()};
+std::vector<double> required_numbers(Lowering& low, const std::string& name) {
+  const auto tensor = real_tensor(low, name);
+  if (!tensor) low.invalid("attribute '{}' is required", name);
+  return reference::load_all<double>(*tensor);
 }
 
 std::vector<std::uint8_t> mode_tensor(Lowering& low) {
@@ -264,7 +271,7 @@ std::vector<std::uint8_t> mode_tensor(Lowering& low) {
 /// Opset 5's form: interior nodes and leaves in lists of their own.
 struct TreeTensors {
   Ints features, if_true, if_false, true_is_leaf, false_is_leaf, missing;
-  std::vector<float> splits, members;
+  std::vector<double> splits, members;
   std::vector<std::uint8_t> modes;
   std::size_t leaves = 0;
 
@@ -277,15 +284,16 @@ struct TreeTensors {
 };
 
 TreeTensors read_tensors(Lowering& low) {
-  TreeTensors read{low.required_ints("nodes_featureids"),
-                   low.required_ints("nodes_truenodeids"),
-                   low.required_ints("nodes_falsenodeids"),
-                   low.required_ints("nodes_trueleafs"),
-                   low.required_ints("nodes_falseleafs"),
-                   find_ints(low.node(), "nodes_missing_value_tracks_true").value_or(Ints()),
-                   float_tensor(low, "nodes_splits", true),
-                   float_tensor(low, "membership_values", false),
-                   mode_tensor(low)};
+  TreeTensors read{
+      low.required_ints("nodes_featureids"),
+      low.required_ints("nodes_truenodeids"),
+      low.required_ints("nodes_falsenodeids"),
+      low.required_ints("nodes_trueleafs"),
+      low.required_ints("nodes_falseleafs"),
+      find_ints(low.node(), "nodes_missing_value_tracks_true").value_or(Ints()),
+      required_numbers(low, "nodes_splits"),
+      low.has_attribute("membership_values") ? required_numbers(low, "membership_values") : std::vector<double>(),
+      mode_tensor(low)};
   const std::size_t count = read.features.size();
   if (count == 0 || count > (1u << 30)) low.invalid("has {} tree nodes", count);
   check_count(low, "nodes_truenodeids", read.if_true, count);
@@ -305,7 +313,7 @@ void add_members(const Lowering& low, const TreeTensors& read, std::size_t first
   bool is_first = true;
   for (;; ++next_member) {
     if (next_member >= read.members.size()) low.invalid("attribute 'membership_values' ends early");
-    const float member = read.members[next_member];
+    const double member = read.members[next_member];
     if (member != member) break;
     if (!is_first) {
       const auto added = static_cast<std::int32_t>(trees.nodes.size());
@@ -322,7 +330,7 @@ void add_members(const Lowering& low, const TreeTensors& read, std::size_t first
 
 void add_leaves(Lowering& low, TreeTensors& read, TreeEnsemble& trees) {
   const Ints targets = low.required_ints("leaf_targetids");
-  const auto weights = float_tensor(low, "leaf_weights", true);
+  const auto weights = required_numbers(low, "leaf_weights");
   check_count(low, "leaf_weights", weights, targets.size());
   read.leaves = targets.size();
   trees.nodes.resize(read.features.size());
@@ -369,7 +377,9 @@ Values lower_ensemble(Lowering& low) {
   add_interior(low, read, trees);
   for (const std::int64_t root : low.required_ints("tree_roots")) trees.roots.push_back(read.child(low, root, false));
   check_acyclic(low, trees);
-  return {low.emit(std::move(trees), {features(low)})};
+  const DType dtype = low.dtype(low.input(0));
+  if (dtype == DType::f64) trees.scores = DType::f64;
+  return {cast(low, low.emit(std::move(trees), {features(low)}), dtype)};
 }
 
 constexpr Row kRows[] = {

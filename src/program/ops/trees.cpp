@@ -61,18 +61,20 @@ class TreesOp final : public RowOp {
  private:
   static constexpr std::size_t kTogether = 8;
 
-  /// The largest number less than x; subnormal ones are zero.
-  static float below(float x) {
-    const float next = std::nextafter(x, -std::numeric_limits<float>::infinity());
+  /// The largest float that a sample may have which passes: at most x, or less than x. Subnormal ones are zero.
+  static float threshold_of(double x, bool strict) {
+    const auto nearest = static_cast<float>(x);
+    const bool fits = strict ? static_cast<double>(nearest) < x : static_cast<double>(nearest) <= x;
+    if (fits) return nearest;
+    const float next = std::nextafter(nearest, -std::numeric_limits<float>::infinity());
     return next < 0 && next > -std::numeric_limits<float>::min() ? -std::numeric_limits<float>::min() : next;
   }
 
   FlatNode flat(const TreeEnsemble::TreeNode& node, std::size_t index) const {
     const auto self = static_cast<std::int32_t>(index);
     if (node.mode == TreeEnsemble::Mode::leaf) return {0, 0, {self, self}};
-    FlatNode result{node.value, node.feature, {node.if_false, node.if_true}};
     const bool strict = node.mode == TreeEnsemble::Mode::lt || node.mode == TreeEnsemble::Mode::gte;
-    if (strict) result.threshold = below(node.value);
+    FlatNode result{threshold_of(node.value, strict), node.feature, {node.if_false, node.if_true}};
     bool missing_passes = node.missing_tracks_true;
     if (node.mode == TreeEnsemble::Mode::gte || node.mode == TreeEnsemble::Mode::gt) {
       std::swap(result.next[0], result.next[1]);

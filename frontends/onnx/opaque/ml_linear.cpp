@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "frontends/onnx/lowering.hpp"
-
-namespace colonnade::onnx_import {
-
-std::span<const Row> ml_linear_rows() { return {}; }
-
-}  // namespace colonnade::onnx_import

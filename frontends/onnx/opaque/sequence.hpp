@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators on sequences that others are lowered to.
+#pragma once
+
+#include "graph/graph.hpp"
+
+namespace colonnade::onnx_import {
+
+extern const Definition kSequenceAt, kSequenceInsert, kSequenceLength;
+/// An empty sequence of tensors.
+Opaque sequence_empty(DType dtype);
+
+}  // namespace colonnade::onnx_import

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/runner.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "reference/reference.hpp"
+
+namespace colonnade {
+namespace {
+
+/// Data that are no tensors have no shape of their own.
+TensorView view_of(const Datum& datum) { return datum.is_tensor() ? TensorView(datum.tensor()) : TensorView(); }
+
+bool is_for(const Prepared& prepared, const Graph* source, std::span<const TensorView> inputs) {
+  return prepared.source.get() == source &&
+         std::equal(prepared.shapes.begin(), prepared.shapes.end(), inputs.begin(), inputs.end(),
+                    [](const Shape& shape, const TensorView& view) { return shape == view.shape; });
+}
+
+std::vector<Tensor> output_tensors(const Program& program) {
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 0; i < program.output_shapes.size(); ++i)
+    outputs.emplace_back(program.output_types[i], program.output_shapes[i]);
+  return outputs;
+}
+
+std::vector<Datum> data_of(std::vector<Tensor> tensors) {
+  return {std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end())};
+}
+
+std::vector<Datum> run_program(Executor& executor, std::span<const void* const> inputs) {
+  std::vector<Tensor> outputs = output_tensors(executor.program());
+  std::vector<void*> memory;
+  for (Tensor& output : outputs) memory.push_back(output.data());
+  executor.run(inputs, memory);
+  return data_of(std::move(outputs));
+}
+
+}  // namespace
+
+std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs) {
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const auto& entry) { return is_for(*entry->prepared, source.get(), inputs); });
+  if (found != entries_.end()) {
+    entries_.splice(entries_.begin(), entries_, found);
+    return entries_.front();
+  }
+  std::vector<Shape> shapes;
+  for (const TensorView& input : inputs) shapes.push_back(input.shape);
+  auto entry = std::make_shared<Entry>(model_->prepare(source, shapes));
+  entry->executor.set_profiling(profiling_);
+  entries_.push_front(entry);
+  evict();
+  return entry;
+}
+
+std::size_t Runner::cached_bytes() const {
+  return std::accumulate(entries_.begin(), entries_.end(), std::size_t{0},
+                         [](std::size_t sum, const auto& entry) { return sum + entry->bytes(); });
+}
+
+/// Drops plans, the longest unused first, until the rest keep to the limit. The newest one stays.
+void Runner::evict() {
+  std::size_t total = cached_bytes();
+  while (entries_.size() > 1 && total > model_->options.plan_cache_bytes) {
+    total -= entries_.back()->bytes();
+    entries_.pop_back();
+  }
+}
+
+void Runner::set_profiling(bool on) {
+  profiling_ = on;
+  for (auto& entry : entries_) entry->executor.set_profiling(on);
+}
+
+void Runner::run(Entry& entry, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs) {
+  from_.clear();
+  to_.clear();
+  for (const TensorView& view : inputs) from_.push_back(view.data);
+  for (const MutableTensorView& view : outputs) to_.push_back(view.data);
+  entry.executor.run(from_, to_);
+}
+
+std::vector<Datum> Runner::run(Entry& entry, const Inputs& inputs) {
+  if (entry.prepared->rest) return run_rest(entry, inputs);
+  std::vector<const void*> memory;
+  for (const TensorView& view : inputs.views) memory.push_back(view.data);
+  return run_program(entry.executor, memory);
+}
+
+std::vector<Datum> Runner::run_data(const std::shared_ptr<const Graph>& source, std::span<const Datum* const> inputs) {
+  std::vector<TensorView> views;
+  for (const Datum* input : inputs) views.push_back(input == nullptr ? TensorView() : view_of(*input));
+  const auto entry = use(source, views);
+  return run(*entry, {views, [&](std::size_t i) { return inputs[i] == nullptr ? Datum() : *inputs[i]; }});
+}
+
+std::vector<Datum> Runner::run_rest(Entry& entry, const Inputs& inputs) {
+  const Rest& rest = *entry.prepared->rest;
+  std::vector<Datum> slots(static_cast<std::size_t>(rest.slots));
+  const auto at = [&](Slot slot) -> Datum& { return slots[static_cast<std::size_t>(slot)]; };
+  for (const auto& [slot, tensor] : rest.constants) at(slot) = Datum(tensor);
+  for (std::size_t i = 0; i < rest.inputs.size(); ++i) {
+    if (rest.is_held[i]) at(rest.inputs[i]) = inputs.datum(i);
+  }
+  std::vector<const void*> memory;
+  for (const Slot input : rest.program_inputs) memory.push_back(inputs.views[static_cast<std::size_t>(input)].data);
+  std::vector<Datum> made = run_program(entry.executor, memory);
+  for (std::size_t i = 0; i < made.size(); ++i) at(rest.program_outputs[i]) = std::move(made[i]);
+
+  const reference::RunBody run_body = [this](const Body& body, std::span<const Datum* const> data) {
+    return run_data(body, data);
+  };
+  const auto operands = [&](const std::vector<Slot>& list) {
+    std::vector<const Datum*> data;
+    for (const Slot slot : list) data.push_back(slot == kNoSlot ? nullptr : &at(slot));
+    return data;
+  };
+  for (const ApartNode& apart : rest.apart) {
+    std::vector<Datum> results = reference::evaluate(apart.node, operands(apart.inputs), run_body);
+    for (std::size_t i = 0; i < apart.outputs.size(); ++i) {
+      if (apart.outputs[i] != kNoSlot) at(apart.outputs[i]) = std::move(results[i]);
+    }
+  }
+  if (rest.tail) {
+    std::vector<Datum> results = run_data(rest.tail, operands(rest.tail_inputs));
+    for (std::size_t i = 0; i < results.size(); ++i) at(rest.tail_outputs[i]) = std::move(results[i]);
+  }
+  std::vector<Datum> outputs;
+  for (const Slot slot : rest.outputs) outputs.push_back(at(slot));
+  slots.clear();
+  return outputs;
+}
+
+}  // namespace colonnade

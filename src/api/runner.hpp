@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a model's graph and, where its shapes depend on data, whatever that makes necessary: bodies, and what was left
+// until shapes were known. Each is planned for the shapes that it meets.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "api/impl.hpp"
+
+namespace colonnade {
+
+/// A plan with the state to run it.
+struct Entry {
+  explicit Entry(std::shared_ptr<const Prepared> plan) : prepared(std::move(plan)), executor(prepared->program) {}
+
+  std::shared_ptr<const Prepared> prepared;
+  Executor executor;
+  std::size_t bytes() const { return executor.bytes() + prepared->bytes; }
+};
+
+/// Inputs of a run. Tensors are read where they are; `datum` makes one of them a datum when a node needs it as such.
+struct Inputs {
+  std::span<const TensorView> views;
+  std::function<Datum(std::size_t)> datum;
+};
+
+/// One run at a time.
+class Runner {
+ public:
+  explicit Runner(std::shared_ptr<const Model::Impl> model) : model_(std::move(model)) {}
+
+  /// The plan for these shapes, from now on the most recently used one. The least recently used ones go where the
+  /// limit asks for it.
+  std::shared_ptr<Entry> use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs);
+
+  std::vector<Datum> run(Entry& entry, const Inputs& inputs);
+  /// For entries whose program does everything: into the caller's memory.
+  void run(Entry& entry, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
+
+  std::size_t cached_plans() const { return entries_.size(); }
+  std::size_t cached_bytes() const;
+  void set_profiling(bool on);
+
+ private:
+  std::vector<Datum> run_data(const std::shared_ptr<const Graph>& source, std::span<const Datum* const> inputs);
+  std::vector<Datum> run_rest(Entry& entry, const Inputs& inputs);
+  void evict();
+
+  std::shared_ptr<const Model::Impl> model_;
+  std::list<std::shared_ptr<Entry>> entries_;  ///< most recently used first
+  bool profiling_ = false;
+  std::vector<const void*> from_;  ///< kept: a run of a program allocates nothing
+  std::vector<void*> to_;
+};
+
+}  // namespace colonnade

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/split.hpp"
+
+#include <algorithm>
+
+namespace colonnade {
+namespace {
+
+enum class When { planned, apart, later };
+
+bool is_numeric(const ValueType& type) { return type.is_tensor() && type.dtype != DType::string; }
+bool is_plannable(const ValueType& type) { return is_numeric(type) && type.is_static(); }
+
+class Splitter {
+ public:
+  explicit Splitter(const Graph& graph)
+      : graph_(graph),
+        when_(graph.nodes.size(), When::later),
+        ready_(graph.values.size()),
+        slots_(graph.values.size(), kNoSlot) {}
+
+  std::unique_ptr<const Rest> run(Graph& planned) {
+    sort_nodes();
+    if (std::all_of(when_.begin(), when_.end(), [](When when) { return when == When::planned; }) && outputs_static())
+      return nullptr;
+    auto rest = std::make_unique<Rest>();
+    for (const ValueId id : graph_.inputs) rest->inputs.push_back(slot(id));
+    planned = part(When::planned);
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
+      if (reads(planned, graph_.inputs[i])) {
+        planned.inputs.push_back(graph_.inputs[i]);
+        rest->program_inputs.push_back(static_cast<Slot>(i));
+      }
+    }
+    planned.outputs = crossing();
+    for (const ValueId id : planned.outputs) rest->program_outputs.push_back(slot(id));
+    add_apart(*rest);
+    add_tail(*rest);
+    for (const ValueId id : graph_.outputs) {
+      rest->outputs.push_back(held(id, *rest));
+      rest->output_shapes.push_back(graph_.value(id).type.shape.value_or(Shape{}));
+    }
+    rest->slots = next_;
+    for (const Slot input : rest->inputs) rest->is_held.push_back(is_read(*rest, input));
+    remove_dead(planned);
+    return rest;
+  }
+
+ private:
+  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id); }
+  bool is_constant(ValueId id) const { return graph_.value(id).constant != nullptr; }
+
+  bool outputs_static() const {
+    return std::all_of(graph_.outputs.begin(), graph_.outputs.end(),
+                       [&](ValueId id) { return is_plannable(graph_.value(id).type); });
+  }
+
+  /// What can happen to a node now. Values are ready as `planned` or `apart`; `later` means not yet.
+  When when(const Node& node, std::string* reason) const {
+    bool planned = bodies_of(node.op).empty(), dynamic = !planned, known = true;
+    if (dynamic) *reason = "control flow";
+    for (const ValueId id : node.inputs) {
+      if (id == kAbsent || is_constant(id)) continue;
+      const ValueType& type = graph_.value(id).type;
+      if (ready_[at(id)] == When::later) return When::later;
+      if (!is_numeric(type)) {
+        dynamic = true;
+        *reason = type.is_tensor() ? "strings" : "data that are no tensors";
+      }
+      planned = planned && ready_[at(id)] == When::planned && is_plannable(type);
+      known = known && type.is_static();
+    }
+    for (const ValueId id : node.outputs) {
+      if (id == kAbsent) continue;
+      const ValueType& type = graph_.value(id).type;
+      if (!is_numeric(type)) {
+        dynamic = true;
+        *reason = type.is_tensor() ? "strings" : "data that are no tensors";
+      }
+      if (known && !type.is_static() && !dynamic) {
+        dynamic = true;
+        *reason = "the shape of '" + graph_.value(id).name + "' depends on data";
+      }
+      planned = planned && is_plannable(type);
+    }
+    return planned ? When::planned : dynamic ? When::apart : When::later;
+  }
+
+  void sort_nodes() {
+    std::fill(ready_.begin(), ready_.end(), When::later);
+    for (const ValueId id : graph_.inputs) ready_[at(id)] = When::planned;
+    reasons_.resize(graph_.nodes.size());
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      when_[i] = when(graph_.nodes[i], &reasons_[i]);
+      for (const ValueId id : graph_.nodes[i].outputs) {
+        if (id != kAbsent) ready_[at(id)] = when_[i];
+      }
+    }
+  }
+
+  Graph part(When when) const {
+    Graph graph = graph_;
+    graph.nodes.clear();
+    graph.inputs.clear();
+    graph.outputs.clear();
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (when_[i] == when) graph.nodes.push_back(graph_.nodes[i]);
+    }
+    return graph;
+  }
+
+  static bool reads(const Graph& graph, ValueId id) {
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [id](const Node& node) {
+      return std::find(node.inputs.begin(), node.inputs.end(), id) != node.inputs.end();
+    });
+  }
+
+  /// Values that the planned part makes and others need, in the order of their nodes.
+  std::vector<ValueId> crossing() const {
+    std::vector<bool> needed(graph_.values.size(), false);
+    for (const ValueId id : graph_.outputs) needed[at(id)] = true;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (when_[i] == When::planned) continue;
+      for (const ValueId id : graph_.nodes[i].inputs) {
+        if (id != kAbsent) needed[at(id)] = true;
+      }
+    }
+    std::vector<ValueId> values;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (when_[i] != When::planned) continue;
+      for (const ValueId id : graph_.nodes[i].outputs) {
+        if (id != kAbsent && needed[at(id)]) values.push_back(id);
+      }
+    }
+    return values;
+  }
+
+  /// By something that takes data, not memory.
+  static bool is_read(const Rest& rest, Slot slot) {
+    const auto has = [slot](const std::vector<Slot>& slots) {
+      return std::find(slots.begin(), slots.end(), slot) != slots.end();
+    };
+    return has(rest.outputs) || has(rest.tail_inputs) ||
+           std::any_of(rest.apart.begin(), rest.apart.end(), [&](const ApartNode& apart) { return has(apart.inputs); });
+  }
+
+  Slot slot(ValueId id) {
+    Slot& slot = slots_[at(id)];
+    if (slot == kNoSlot) slot = next_++;
+    return slot;
+  }
+
+  /// The slot of a value that is there; constants are put into one.
+  Slot held(ValueId id, Rest& rest) {
+    if (id == kAbsent) return kNoSlot;
+    const bool fresh = slots_[at(id)] == kNoSlot;
+    const Slot result = slot(id);
+    if (fresh && is_constant(id)) rest.constants.emplace_back(result, graph_.value(id).constant->tensor());
+    return result;
+  }
+
+  void add_apart(Rest& rest) {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (when_[i] != When::apart) continue;
+      ApartNode apart{graph_.nodes[i], {}, {}, reasons_[i]};
+      for (const ValueId id : apart.node.inputs) apart.inputs.push_back(held(id, rest));
+      for (const ValueId id : apart.node.outputs) apart.outputs.push_back(id == kAbsent ? kNoSlot : slot(id));
+      rest.apart.push_back(std::move(apart));
+    }
+  }
+
+  void add_tail(Rest& rest) {
+    Graph tail = part(When::later);
+    if (tail.nodes.empty()) return;
+    std::vector<bool> taken(graph_.values.size(), false);
+    for (const Node& node : tail.nodes) {
+      for (const ValueId id : node.inputs) {
+        if (id == kAbsent || is_constant(id) || ready_[at(id)] == When::later || taken[at(id)]) continue;
+        taken[at(id)] = true;
+        tail.inputs.push_back(id);
+        rest.tail_inputs.push_back(slot(id));
+      }
+    }
+    for (const ValueId id : graph_.outputs) {
+      if (ready_[at(id)] != When::later || is_constant(id)) continue;
+      if (std::find(tail.outputs.begin(), tail.outputs.end(), id) != tail.outputs.end()) continue;
+      tail.outputs.push_back(id);
+      rest.tail_outputs.push_back(slot(id));
+    }
+    remove_dead(tail);
+    rest.tail = std::make_shared<const Graph>(std::move(tail));
+  }
+
+  const Graph& graph_;
+  std::vector<When> when_;            ///< by node
+  std::vector<When> ready_;           ///< by value; graph inputs are planned
+  std::vector<std::string> reasons_;  ///< by node
+  std::vector<Slot> slots_;           ///< by value
+  Slot next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<const Rest> split(Graph& graph) {
+  const Graph whole = graph;
+  return Splitter(whole).run(graph);
+}
+
+}  // namespace colonnade

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes that depend on data: what can be planned is, the rest is evaluated, and plans follow when shapes are known.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "colonnade/colonnade.hpp"
+#include "onnx/builder.hpp"
+
+namespace colonnade::test {
+namespace {
+
+using onnx_import::testing::attribute;
+using onnx_import::testing::float_tensor;
+using onnx_import::testing::int_tensor;
+using onnx_import::testing::ModelBuilder;
+
+std::vector<float> ramp(std::int64_t count, float scale) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = scale * (static_cast<float>((i * 7) % 11) - 5.0f);
+  return values;
+}
+
+/// A convolution, then the positions of its positive elements, then a convolution over what is found there.
+std::string positions_model() {
+  ModelBuilder model;
+  model.input("x", {1, 2, -1, -1});
+  model.constant(float_tensor("w", {3, 2, 3, 3}, ramp(54, 0.1f)));
+  model.constant(float_tensor("v", {4, 4, 3}, ramp(48, 0.05f)));
+  model.constant(float_tensor("zero", {}, {0}));
+  model.node("Conv", {"x", "w"}, {"c"}, {attribute("pads", Ints{1, 1, 1, 1})});
+  model.node("Greater", {"c", "zero"}, {"positive"});
+  model.node("NonZero", {"positive"}, {"at"});
+  model.node("Cast", {"at"}, {"where"}, {attribute("to", 1)});
+  model.constant(int_tensor("axes", {1}, {0}));
+  model.node("Unsqueeze", {"where", "axes"}, {"image"});
+  model.node("Conv", {"image", "v"}, {"d"}, {attribute("pads", Ints{1, 1})});
+  model.node("Relu", {"d"}, {"y"});
+  model.node("ReduceMean", {"c"}, {"mean"});
+  model.output("y").output("mean").output("at", onnx::TensorProto::INT64);
+  return model.bytes();
+}
+
+Model load(const std::string& bytes, const Options& options = {}) {
+  return Model::from_bytes(onnx_import::testing::as_bytes(bytes), options);
+}
+
+Tensor image(std::int64_t height, std::int64_t width, int seed) {
+  Tensor tensor(DType::f32, {1, 2, height, width});
+  auto values = tensor.values<float>();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::sin(static_cast<float>(i) * 0.7f + static_cast<float>(seed));
+  return tensor;
+}
+
+void expect_close(const Tensor& found, const Tensor& expected) {
+  ASSERT_EQ(found.dtype(), expected.dtype());
+  ASSERT_EQ(found.shape(), expected.shape());
+  if (found.dtype() != DType::f32) {
+    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.byte_size()), 0);
+    return;
+  }
+  for (std::size_t i = 0; i < found.values<float>().size(); ++i)
+    ASSERT_NEAR(found.values<float>()[i], expected.values<float>()[i], 1e-3f) << "element " << i;
+}
+
+TEST(Dynamic, ShapesThatDependOnDataMatchTheReference) {
+  const Model model = load(positions_model());
+  Session session(model);
+  for (int seed = 0; seed < 6; ++seed) {
+    const Tensor x = image(8 + seed % 2, 9, seed);
+    const TensorView view = x;
+    const std::vector<Tensor> found = session.run({&view, 1});
+    const std::vector<Tensor> expected = model.evaluate_reference(std::span<const TensorView>(&view, 1));
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) expect_close(found[i], expected[i]);
+    EXPECT_GT(found[0].size(), 0);
+  }
+}
+
+TEST(Dynamic, BothSidesArePlannedAndTheRestIsNamed) {
+  const Model model = load(positions_model());
+  const auto plan = nlohmann::json::parse(model.describe({{"x", {1, 2, 8, 8}}}));
+  std::vector<std::string> planned;
+  for (const auto& segment : plan["segments"])
+    for (const auto& node : segment["operators"]) planned.push_back(node["op"]);
+  EXPECT_NE(std::find(planned.begin(), planned.end(), "Conv"), planned.end());
+  bool found = false;
+  for (const auto& island : plan["islands"])
+    found = found ||
+            (island["op"] == "NonZero" && std::string(island["reason"]).find("depends on data") != std::string::npos);
+  EXPECT_TRUE(found) << plan["islands"];
+  EXPECT_GE(plan["later"].get<int>(), 2);
+}
+
+TEST(Dynamic, EveryScheduleAndNumberOfThreadsGivesTheSameBits) {
+  std::vector<Tensor> first;
+  for (const Schedule schedule : {Schedule::automatic, Schedule::columns, Schedule::layers})
+    for (const int threads : {1, 2}) {
+      Options options;
+      options.schedule = schedule;
+      options.threads = threads;
+      Session session(load(positions_model(), options));
+      const Tensor x = image(40, 33, 1);
+      const TensorView view = x;
+      std::vector<Tensor> found = session.run({&view, 1});
+      if (first.empty()) first = found;
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        ASSERT_EQ(found[i].shape(), first[i].shape());
+        EXPECT_EQ(std::memcmp(found[i].data(), first[i].data(), found[i].byte_size()), 0);
+      }
+    }
+}
+
+TEST(Dynamic, NothingFoundIsAnEmptyTensor) {
+  Session session(load(positions_model()));
+  const Tensor x(DType::f32, {1, 2, 8, 8});
+  const TensorView view = x;
+  const std::vector<Tensor> found = session.run({&view, 1});
+  EXPECT_EQ(found[2].shape(), (Shape{4, 0}));
+  EXPECT_EQ(found[0].shape(), (Shape{1, 4, 0}));
+}
+
+TEST(Dynamic, TheCallersMemoryIsFilledWhenItsShapeIsRight) {
+  const Model model = load(positions_model());
+  Session session(model);
+  const Tensor x = image(8, 8, 0);
+  const TensorView view = x;
+  std::vector<Tensor> expected = session.run({&view, 1});
+  std::vector<Tensor> memory;
+  for (const Tensor& tensor : expected) memory.emplace_back(tensor.dtype(), tensor.shape());
+  std::vector<MutableTensorView> views(memory.begin(), memory.end());
+  session.run({&view, 1}, views);
+  for (std::size_t i = 0; i < memory.size(); ++i)
+    EXPECT_EQ(std::memcmp(memory[i].data(), expected[i].data(), memory[i].byte_size()), 0);
+  const Tensor other(DType::f32, {1, 2, 8, 8});
+  const TensorView other_view = other;
+  EXPECT_THROW(session.run({&other_view, 1}, views), Error);
+  const std::vector<Shape> shapes = session.output_shapes(std::vector<Shape>{{1, 2, 8, 8}});
+  EXPECT_EQ(shapes[2], (Shape{4, -1}));
+}
+
+TEST(Dynamic, StrictRefusesIt) {
+  Options options;
+  options.strict = true;
+  Session session(load(positions_model(), options));
+  const Tensor x = image(8, 8, 0);
+  const TensorView view = x;
+  EXPECT_THROW(session.run({&view, 1}), Error);
+}
+
+TEST(Dynamic, PlansOfManyShapesKeepToTheLimit) {
+  Options options;
+  options.plan_cache_bytes = std::size_t{1} << 20;
+  Session session(load(positions_model(), options));
+  std::size_t most = 0;
+  for (int run = 0; run < 300; ++run) {
+    const Tensor x = image(8 + run % 50, 9, run);
+    const TensorView view = x;
+    session.run({&view, 1});
+    most = std::max(most, session.stats().cached_plans);
+    EXPECT_LE(session.stats().cached_bytes, options.plan_cache_bytes);
+  }
+  EXPECT_GT(most, 2u);
+  EXPECT_LT(most, 200u);
+}
+
+TEST(Dynamic, StringsGoThroughUnplanned) {
+  ModelBuilder model;
+  model.input("s", {-1}, onnx::TensorProto::STRING).input("x", {-1});
+  model.constant(int_tensor("first", {1}, {0}));
+  model.node("Gather", {"s", "first"}, {"t"}).node("Relu", {"x"}, {"y"});
+  model.output("t", onnx::TensorProto::STRING).output("y");
+  Session session(load(model.bytes()));
+  Tensor s(DType::string, {2});
+  s.strings() = {"column", "row"};
+  Tensor x(DType::f32, {3});
+  x.values<float>()[1] = -1;
+  x.values<float>()[2] = 2;
+  const std::vector<TensorView> views = {s, x};
+  const std::vector<Tensor> found = session.run(views);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].strings(), std::vector<std::string>{"column"});
+  EXPECT_EQ(found[1].values<float>()[1], 0);
+  EXPECT_EQ(found[1].values<float>()[2], 2);
+  std::vector<Datum> data = session.run_data(std::vector<Datum>{s, x});
+  EXPECT_EQ(data[0].tensor().strings(), std::vector<std::string>{"column"});
+}
+
+}  // namespace
+}  // namespace colonnade::test
