@@ -80,7 +80,8 @@ Body body_of(Lowering& low, ValueId state, const Values& scans, const Rule& rule
   std::size_t next = 4;
   if (rule.decays) token.decay = graph.inputs[next++];
   if (rule.corrects) token.beta = graph.inputs[next++];
-  Lowering inner(graph, names, low.external(), low.node(), {});
+  Target target = low.target(graph, names);
+  Lowering inner = low.within(target, {}, {});
   const ValueId before = graph.inputs[0];
   graph.outputs = step(inner, before, token);
   return std::make_shared<const Graph>(std::move(graph));
