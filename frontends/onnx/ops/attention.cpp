@@ -8,6 +8,7 @@
 namespace colonnade::onnx_import {
 namespace {
 
+constexpr std::string_view kPreviewDomain = "ai.onnx.preview";
 constexpr std::int64_t kMostHeads = std::int64_t{1} << 24;
 
 std::int64_t read_heads(const Lowering& low, std::string_view name) {
@@ -217,6 +218,60 @@ Values lower_attention(Lowering& low) {
   return {y, key, value, stages[static_cast<std::size_t>(mode)]};
 }
 
+/// The nodes of a body in the graph around it, applied to the given values.
+Values inlined(Lowering& low, const Graph& body, const Values& inputs) {
+  Values here(body.values.size(), kAbsent);
+  const auto place = [&](ValueId id) -> ValueId& { return here[static_cast<std::size_t>(id)]; };
+  for (std::size_t i = 0; i < inputs.size(); ++i) place(body.inputs[i]) = inputs[i];
+  const auto given = [&](ValueId id) {
+    if (id == kAbsent) return kAbsent;
+    if (const auto& constant = body.value(id).constant; constant && place(id) == kAbsent) {
+      place(id) = low.constant(constant);
+    }
+    return place(id);
+  };
+  for (const Node& node : body.nodes) {
+    Values arguments;
+    for (const ValueId id : node.inputs) arguments.push_back(given(id));
+    const Values results = low.emit_all(node.op, std::move(arguments), node.outputs.size());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (node.outputs[i] != kAbsent) place(node.outputs[i]) = results[i];
+    }
+  }
+  Values outputs;
+  for (const ValueId id : body.outputs) outputs.push_back(given(id));
+  return outputs;
+}
+
+/// x changed by the graph that the attribute holds, if it does.
+ValueId modified(Lowering& low, std::string_view attribute, ValueId x) {
+  if (!low.node().graphs.contains(attribute)) return x;
+  const Graph body = low.body(attribute, {low.type(x)});
+  if (body.outputs.size() != 1) {
+    low.invalid("attribute '{}': expected a graph of one output, found {}", attribute, body.outputs.size());
+  }
+  Values inputs = {x};
+  inputs.insert(inputs.end(), low.captures().begin(), low.captures().end());
+  const ValueId y = inlined(low, body, inputs).front();
+  if (low.dtype(y) != low.dtype(x)) {
+    low.invalid("attribute '{}': expected a graph that gives {}, found {}", attribute, name_of(low.dtype(x)),
+                name_of(low.dtype(y)));
+  }
+  return y;
+}
+
+Values lower_flex_attention(Lowering& low) {
+  const ValueId query = low.input(0), key = low.input(1), value = low.input(2);
+  for (const ValueId id : {query, key, value}) {
+    if (low.rank(id) != 4) low.invalid("expected inputs of rank 4, found rank {}", low.rank(id));
+  }
+  check_heads(low, query, key);
+  const DType dtype = low.dtype(query), precision = read_precision(low, dtype == DType::f64 ? dtype : DType::f32);
+  const ValueId scores = modified(low, "score_mod", cast(low, scores_of(low, query, key), precision));
+  const ValueId weights = modified(low, "prob_mod", low.emit(Softmax{.axis = 3}, {scores}));
+  return {cast(low, weighted_values(low, weights, cast(low, value, precision), query), dtype)};
+}
+
 /// A part of the last axis of x.
 ValueId slice_last(Lowering& low, ValueId x, std::int64_t begin, std::int64_t end, std::int64_t step = 1) {
   return low.emit(Slice{}, {x, ints(low, {begin}), ints(low, {end}), ints(low, {low.rank(x) - 1}), ints(low, {step})});
@@ -312,6 +367,7 @@ constexpr Row kRows[] = {
     {kOnnxDomain, "Attention", 23, 23, 3, 6, 4, lower_attention},
     {kOnnxDomain, "Attention", 24, kNoLimit, 3, 7, 4, lower_attention},
     {kOnnxDomain, "CausalConvWithState", 27, kNoLimit, 2, 4, 2, lower_causal_conv},
+    {kPreviewDomain, "FlexAttention", 1, kNoLimit, 3, 3, 1, lower_flex_attention},
     {kOnnxDomain, "RotaryEmbedding", 23, kNoLimit, 3, 4, 1, lower_rotary_embedding},
     {kOnnxDomain, "TensorScatter", 24, kNoLimit, 2, 3, 1, lower_tensor_scatter},
 };
