@@ -92,6 +92,7 @@ Values Lowering::emit_all(Operator op, Values inputs, std::size_t outputs) {
   if (node_.domain != kOnnxDomain) node.origin = fmt::format("{}::{}", printable(node_.domain), node_.op_type);
   const std::string hint = fmt::format("{}/{}", printable(node_.name), name_of(node.op));
   for (auto& output : node.outputs) output = push_value(graph, target_.names.fresh(hint), {});
+  learn_ranks(graph, node);
   const std::vector<ValueType> types = infer_types(graph, node);
   for (std::size_t i = 0; i < outputs && i < types.size(); ++i) graph.value(node.outputs[i]).type = types[i];
   Values results = node.outputs;

@@ -36,7 +36,6 @@ constexpr std::span<const Row> (*kFamilies[])() = {
     matmul_rows,
     matrix_rows,
     ml_encoders_rows,
-    ml_linear_rows,
     ml_svm_rows,
     norm_rows,
     pool_rows,

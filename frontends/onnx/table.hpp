@@ -56,7 +56,6 @@ std::span<const Row> loss_rows();
 std::span<const Row> matmul_rows();
 std::span<const Row> matrix_rows();
 std::span<const Row> ml_encoders_rows();
-std::span<const Row> ml_linear_rows();
 std::span<const Row> ml_svm_rows();
 std::span<const Row> norm_rows();
 std::span<const Row> pool_rows();

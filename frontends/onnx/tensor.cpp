@@ -74,7 +74,7 @@ std::int64_t stored_count(const onnx::TensorProto& proto, Storage storage) {
 /// Entries of its field that `count` elements take: complex numbers two each, 2- and 4-bit ones a byte for several.
 std::int64_t entries_of(DType dtype, std::int64_t count) {
   if (dtype == DType::c64 || dtype == DType::c128) return 2 * count;
-  return bits_of(dtype) < 6 ? packed_bytes(dtype, count) : count;
+  return is_packed(dtype) && bits_of(dtype) < 6 ? packed_bytes(dtype, count) : count;
 }
 
 std::int64_t stored_anywhere(const onnx::TensorProto& proto) {

@@ -455,8 +455,8 @@ struct If {
   bool operator==(const If&) const = default;
 };
 /// inputs trip count or absent, condition or absent, `states` states, then captures. Body inputs: iteration number
-/// (int64) and condition of one element, states, captures; outputs: condition, states, then one slice of each scan output.
-/// Outputs: the final states, then the stacked slices.
+/// (int64) and condition of one element, states, captures; outputs: condition, states, then one slice of each scan
+/// output. Outputs: the final states, then the stacked slices.
 struct Loop {
   Body body;
   std::int64_t states = 0;

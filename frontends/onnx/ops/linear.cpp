@@ -40,7 +40,7 @@ ValueId softmax_of_nonzero(Lowering& low, ValueId scores) {
 /// The probit by ONNX's approximation of the inverse error function.
 ValueId probit(Lowering& low, ValueId scores) {
   constexpr double kFactor = 0.147;
-  const ValueId x = binary(low, BinaryKind::sub, binary(low, BinaryKind::mul, scores, 2), 1);
+  const ValueId x = binary(low, BinaryKind::sub, binary(low, BinaryKind::mul, scores, 2.0), 1.0);
   const ValueId square = unary(low, UnaryKind::square, x);
   const ValueId log = unary(low, UnaryKind::log, binary(low, BinaryKind::sub, scalar(low, DType::f32, 1), square));
   const ValueId v =
@@ -210,7 +210,7 @@ Tensor labels_of_sign(DType dtype) {
 /// One score stands for two classes: itself for the second one.
 Values classify_by_sign(Lowering& low, Tensor labels, ValueId score) {
   const bool named = labels.size() == 2;
-  const ValueId second = cast(low, binary(low, BinaryKind::greater, squeeze(low, score, {1}), 0), DType::i64);
+  const ValueId second = cast(low, binary(low, BinaryKind::greater, squeeze(low, score, {1}), 0.0), DType::i64);
   const ValueId label = label_of(low, named ? std::move(labels) : labels_of_sign(labels.dtype()), second);
   if (!named) return {label, post_transformed(low, score)};
   const ValueId both = low.emit(Concat{1}, {unary(low, UnaryKind::neg, score), score});
