@@ -233,6 +233,12 @@ TEST(Composed, GridsFollowTheirSize) {
   expect_refused(20, "AffineGrid", {turn, integers({3}, {1, 1, 2})}, {}, "2 or 3 dimensions");
 }
 
+TEST(Composed, FactorsAndBoundsOfIntegersNeedNotBeWhole) {
+  const Tensor x = integers({1, 4}, {-3, -1, 2, 5}), one = integers({1, 1}, {2});
+  expect_ints(run(9, "Shrink", {x}, {attribute("lambd", 1.5f), attribute("bias", 1.0f)})[0], {1, 4}, {-2, 0, 1, 4});
+  expect_ints(run(13, "Gemm", {one, x}, {attribute("alpha", 0.75f)})[0], {1, 4}, {-4, -1, 3, 7});
+}
+
 TEST(Matrix, Determinants) {
   expect_floats(run(11, "Det", {floats({2, 2, 2}, {0, 2, 3, 4, 1, 2, 2, 4})})[0], {2}, {-6, 0});
   expect_floats(run(22, "Det", {Tensor(DType::f32, {0, 0})})[0], {}, {1});
