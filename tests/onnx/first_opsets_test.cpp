@@ -81,6 +81,7 @@ TEST(FirstOpsets, ComparisonsBroadcastToo) {
 TEST(FirstOpsets, SlopesBelongToChannels) {
   const Tensor x = floats({1, 2, 2}, {-1, 1, -2, -3});
   expect_floats(run(6, "PRelu", {x, floats({2}, {10, 100})})[0], {1, 2, 2}, {-10, 1, -200, -300});
+  expect_floats(run(6, "PRelu", {x, floats({2, 1}, {10, 100})})[0], {1, 2, 2}, {-10, 1, -200, -300});
   expect_floats(run(6, "PRelu", {x, floats({1}, {2})})[0], {1, 2, 2}, {-2, 1, -4, -6});
 }
 

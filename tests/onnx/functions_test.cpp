@@ -239,6 +239,12 @@ TEST(Composed, FactorsAndBoundsOfIntegersNeedNotBeWhole) {
   expect_ints(run(13, "Gemm", {one, x}, {attribute("alpha", 0.75f)})[0], {1, 4}, {-4, -1, 3, 7});
 }
 
+TEST(Composed, GridsSampleLinesAndVolumes) {
+  expect_floats(run(20, "GridSample", {floats({1, 1, 2}, {1, 3}), floats({1, 1, 1}, {0})})[0], {1, 1, 1}, {2});
+  const Tensors volume = {counting({1, 1, 2, 1, 1}), floats({1, 1, 1, 1, 3}, {0, 0, 0.5f})};
+  expect_floats(run(20, "GridSample", volume, {attribute("align_corners", 1)})[0], {1, 1, 1, 1, 1}, {0.75f});
+}
+
 TEST(Matrix, Determinants) {
   expect_floats(run(11, "Det", {floats({2, 2, 2}, {0, 2, 3, 4, 1, 2, 2, 4})})[0], {2}, {-6, 0});
   expect_floats(run(22, "Det", {Tensor(DType::f32, {0, 0})})[0], {}, {1});
