@@ -245,6 +245,14 @@ TEST(Composed, GridsSampleLinesAndVolumes) {
   expect_floats(run(20, "GridSample", volume, {attribute("align_corners", 1)})[0], {1, 1, 1, 1, 1}, {0.75f});
 }
 
+TEST(Composed, RootMeanSquaresHaveTheTypeOfTheirScale) {
+  Tensor x(DType::f64, {1, 2});
+  x.values<double>()[0] = 3;
+  x.values<double>()[1] = 4;
+  const auto y = run(23, "RMSNormalization", {x, floats({2}, {1, 2})}, {attribute("epsilon", 0.0f)});
+  expect_floats(y[0], {1, 2}, {3 / std::sqrt(12.5f), 8 / std::sqrt(12.5f)});
+}
+
 TEST(Matrix, Determinants) {
   expect_floats(run(11, "Det", {floats({2, 2, 2}, {0, 2, 3, 4, 1, 2, 2, 4})})[0], {2}, {-6, 0});
   expect_floats(run(22, "Det", {Tensor(DType::f32, {0, 0})})[0], {}, {1});
