@@ -40,9 +40,9 @@ ValueId softmax_of_nonzero(Lowering& low, ValueId scores) {
 /// The probit by ONNX's approximation of the inverse error function.
 ValueId probit(Lowering& low, ValueId scores) {
   constexpr double kFactor = 0.147;
-  const ValueId x = binary(low, BinaryKind::sub, binary(low, BinaryKind::mul, scores, 2), 1);
+  const ValueId x = binary(low, BinaryKind::sub, binary(low, BinaryKind::mul, scores, 2.0), 1.0);
   const ValueId square = unary(low, UnaryKind::square, x);
-  const ValueId log = unary(low, UnaryKind::log, binary(low, BinaryKind::sub, scalar(low, DType::f32, 1), square));
+  const ValueId log = unary(low, UnaryKind::log, binary(low, BinaryKind::sub, scalar(low, DType::f32, 1.0), square));
   const ValueId v =
       binary(low, BinaryKind::add, binary(low, BinaryKind::mul, log, 0.5), 2 / (std::numbers::pi * kFactor));
   const ValueId inner =
@@ -161,14 +161,16 @@ Values lower_feature_vectorizer(Lowering& low) {
   return {low.emit(Concat{1}, std::move(blocks))};
 }
 
+/// By the largest element, the sum of sizes or the length; what has none of it stays.
 Values lower_normalizer(Lowering& low) {
   const std::string norm = low.string_or("norm", "MAX");
   const ValueId x = cast(low, low.input(0), DType::f32);
   if (norm != "MAX" && norm != "L1" && norm != "L2")
     low.invalid("attribute 'norm': '{}' does not exist", printable(norm));
   const ReduceKind kind = norm == "MAX" ? ReduceKind::max : norm == "L1" ? ReduceKind::l1 : ReduceKind::l2;
-  const ValueId size = reduce(low, kind, norm == "MAX" ? unary(low, UnaryKind::abs, x) : x, {-1});
-  return {binary(low, BinaryKind::div, x, binary(low, BinaryKind::max, size, 1e-30))};
+  const ValueId size = reduce(low, kind, x, {-1});
+  const ValueId divisor = select(low, binary(low, BinaryKind::equal, size, 0.0), scalar(low, DType::f32, 1), size);
+  return {binary(low, BinaryKind::div, x, divisor)};
 }
 
 Values lower_binarizer(Lowering& low) {
@@ -210,7 +212,7 @@ Tensor labels_of_sign(DType dtype) {
 /// One score stands for two classes: itself for the second one.
 Values classify_by_sign(Lowering& low, Tensor labels, ValueId score) {
   const bool named = labels.size() == 2;
-  const ValueId second = cast(low, binary(low, BinaryKind::greater, squeeze(low, score, {1}), 0), DType::i64);
+  const ValueId second = cast(low, binary(low, BinaryKind::greater, squeeze(low, score, {1}), 0.0), DType::i64);
   const ValueId label = label_of(low, named ? std::move(labels) : labels_of_sign(labels.dtype()), second);
   if (!named) return {label, post_transformed(low, score)};
   const ValueId both = low.emit(Concat{1}, {unary(low, UnaryKind::neg, score), score});

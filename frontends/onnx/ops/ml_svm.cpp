@@ -55,8 +55,8 @@ ValueId radial_kernel(Lowering& low, ValueId x, std::vector<float> vectors, std:
   const ValueId both = product(low, centered, floats(low, vectors, {count, features}));
   const ValueId sums =
       binary(low, BinaryKind::add, reduce(low, ReduceKind::sum_square, centered, {-1}), floats(low, squares, {count}));
-  const ValueId distance = binary(low, BinaryKind::sub, sums, binary(low, BinaryKind::mul, both, 2));
-  const ValueId positive = binary(low, BinaryKind::max, distance, 0);
+  const ValueId distance = binary(low, BinaryKind::sub, sums, binary(low, BinaryKind::mul, both, 2.0));
+  const ValueId positive = binary(low, BinaryKind::max, distance, 0.0);
   return unary(low, UnaryKind::exp, binary(low, BinaryKind::mul, positive, -static_cast<double>(gamma)));
 }
 
@@ -100,8 +100,8 @@ Values lower_regressor(Lowering& low) {
   const ValueId sum =
       binary(low, BinaryKind::add, product(low, x, floats(low, coefficients, {1, terms})), static_cast<double>(rho[0]));
   if (!low.flag("one_class")) return {post_transformed(low, sum)};
-  return {
-      select(low, binary(low, BinaryKind::greater, sum, 0), scalar(low, DType::f32, 1), scalar(low, DType::f32, -1))};
+  return {select(low, binary(low, BinaryKind::greater, sum, 0.0), scalar(low, DType::f32, 1),
+                 scalar(low, DType::f32, -1.0))};
 }
 
 // Classifiers with support vectors decide between the classes of every pair.
@@ -164,7 +164,7 @@ ValueId most_voted(Lowering& low, const Machine& machine, ValueId decisions) {
       second[static_cast<std::size_t>(j)] += 1;
     }
   }
-  const ValueId wins = cast(low, binary(low, BinaryKind::greater, decisions, 0), DType::f32);
+  const ValueId wins = cast(low, binary(low, BinaryKind::greater, decisions, 0.0), DType::f32);
   const ValueId counted = product(low, wins, floats(low, votes, {machine.classes, machine.pairs}));
   return best_of(low, binary(low, BinaryKind::add, counted, floats(low, second, {machine.classes})));
 }
