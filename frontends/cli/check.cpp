@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 
 #include "commands.hpp"
@@ -17,30 +18,47 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Inputs and what must come out; an undefined expected tensor is not compared.
+using Given = std::vector<std::optional<Datum>>;
+
+/// Inputs and what must come out; what is not given is not compared.
 struct Case {
   std::string name;
-  std::vector<Tensor> inputs;
-  std::vector<Tensor> expected;
+  std::vector<Datum> inputs;
+  Given expected;
 };
 
-/// FOLDER/PREFIX_0.pb, _1.pb, ... as far as they go.
-std::vector<Tensor> read_numbered(const fs::path& folder, const std::string& prefix, std::size_t count) {
-  std::vector<Tensor> tensors(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const fs::path file = folder / fmt::format("{}_{}.pb", prefix, i);
-    if (fs::exists(file)) tensors[i] = std::move(read_tensors(file.string())[0].tensor);
+Datum read_datum(const fs::path& file, const TensorInfo& info) {
+  try {
+    return Datum::from_onnx(read_file(file.string()), info.containers);
+  } catch (const Error& failure) {
+    throw Error(failure.code(), fmt::format("'{}': {}", file.string(), failure.what()));
   }
-  return tensors;
 }
 
-std::vector<Tensor> read_data_side(const fs::path& folder, const std::string& side, std::span<const TensorInfo> infos) {
+/// FOLDER/PREFIX_0.pb, _1.pb, ... as far as they go.
+Given read_numbered(const fs::path& folder, const std::string& prefix, std::span<const TensorInfo> infos) {
+  Given data(infos.size());
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    const fs::path file = folder / fmt::format("{}_{}.pb", prefix, i);
+    if (fs::exists(file)) data[i] = read_datum(file, infos[i]);
+  }
+  return data;
+}
+
+Given given_of(std::vector<Tensor> tensors) {
+  Given data(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].dtype() != DType::undefined) data[i] = Datum(std::move(tensors[i]));
+  return data;
+}
+
+Given read_data_side(const fs::path& folder, const std::string& side, std::span<const TensorInfo> infos) {
   const fs::path archive = folder / (side + "s.npz");
-  if (!fs::exists(archive)) return read_numbered(folder, side, infos.size());
+  if (!fs::exists(archive)) return read_numbered(folder, side, infos);
   std::vector<Tensor> tensors(infos.size());
   for (NamedTensor& item : parse_npz(read_file(archive.string()), archive.string()))
     tensors[find_name(infos, item.name, side.c_str())] = std::move(item.tensor);
-  return tensors;
+  return given_of(std::move(tensors));
 }
 
 bool holds_data(const fs::path& folder) {
@@ -48,12 +66,14 @@ bool holds_data(const fs::path& folder) {
 }
 
 Case read_case(const fs::path& folder, const Model& model) {
-  Case one{folder.filename().string(), read_data_side(folder, "input", model.inputs()),
-           read_data_side(folder, "output", model.outputs())};
-  for (std::size_t i = 0; i < one.inputs.size(); ++i)
-    if (one.inputs[i].dtype() == DType::undefined)
+  Case one{folder.filename().string(), {}, read_data_side(folder, "output", model.outputs())};
+  Given inputs = read_data_side(folder, "input", model.inputs());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i])
       throw Error(ErrorCode::invalid_input,
                   fmt::format("'{}' has no value of input {} ('{}')", folder.string(), i, model.inputs()[i].name));
+    one.inputs.push_back(*std::move(inputs[i]));
+  }
   return one;
 }
 
@@ -77,14 +97,22 @@ std::vector<Case> read_data(const std::string& data, const Model& model) {
 std::vector<Case> collect_cases(const CheckOptions& options, const Model& model) {
   if (!options.data.empty()) return read_data(options.data, model);
   std::vector<Case> cases;
-  cases.push_back({"", gather_inputs(model, options.input, options.shape),
-                   read_assigned(model.outputs(), options.expected, "output")});
+  std::vector<Tensor> inputs = gather_inputs(model, options.input, options.shape);
+  cases.push_back({"",
+                   {std::make_move_iterator(inputs.begin()), std::make_move_iterator(inputs.end())},
+                   given_of(read_assigned(model.outputs(), options.expected, "output"))});
   return cases;
 }
 
+/// The tensors among the data, undefined ones for others.
+std::vector<Tensor> tensors_of(std::span<const Datum> data) {
+  std::vector<Tensor> tensors;
+  for (const Datum& datum : data) tensors.push_back(datum.is_tensor() ? datum.tensor() : Tensor());
+  return tensors;
+}
+
 bool expects_nothing(const Case& one) {
-  return std::all_of(one.expected.begin(), one.expected.end(),
-                     [](const Tensor& t) { return t.dtype() == DType::undefined; });
+  return std::none_of(one.expected.begin(), one.expected.end(), [](const auto& given) { return given.has_value(); });
 }
 
 std::string island_text(const Json& description) {
@@ -105,25 +133,59 @@ Tolerance chosen_tolerance(const CheckOptions& options, DType dtype) {
   return tolerance;
 }
 
-bool compare_outputs(const CheckOptions& options, const Model& model, const Case& one, std::span<const Tensor> found,
+/// Compares one output, elements of sequences and of optionals one by one; a line of the table a tensor.
+bool compare_data(const CheckOptions& options, const Datum& found, const Datum& expected, const std::string& name,
+                  Table& table) {
+  constexpr std::string_view kKinds[] = {"tensor", "sequence", "optional", "map"};
+  const auto kind_of = [&](const Datum& datum) { return kKinds[static_cast<std::size_t>(datum.kind())]; };
+  if (found.kind() != expected.kind() || found.elements().size() != expected.elements().size()) {
+    table.rows.push_back({name, std::string(kind_of(found)), "", "",
+                          fmt::format("FAIL a {} of {}, expected a {} of {}", kind_of(found), found.elements().size(),
+                                      kind_of(expected), expected.elements().size())});
+    return false;
+  }
+  bool good = true;
+  for (std::size_t i = 0; i < found.elements().size(); ++i)
+    good = compare_data(options, found.elements()[i], expected.elements()[i], fmt::format("{}[{}]", name, i), table) &&
+           good;
+  if (found.kind() == Datum::Kind::map)
+    good = compare_data(options, Datum(found.keys()), Datum(expected.keys()), name + " keys", table);
+  if (found.kind() == Datum::Kind::sequence || found.kind() == Datum::Kind::optional) {
+    if (found.elements().empty()) table.rows.push_back({name, std::string(kind_of(found)), "", "", "PASS"});
+    return good;
+  }
+  const Tensor &x = found.tensor(), &y = expected.tensor();
+  const Comparison result = compare(x, y, chosen_tolerance(options, y.dtype()));
+  table.rows.push_back(
+      {name, fmt::format("{} {}", name_of(x.dtype()), shape_text(x.shape())),
+       fmt::format("{:.3g}", result.largest_difference), fmt::format("{:.3g}", result.largest_share),
+       result.equal ? "PASS"
+                    : fmt::format("FAIL {} of {} wrong: {}", result.wrong_elements, x.size(), result.mismatch)});
+  return good && result.equal;
+}
+
+bool compare_outputs(const CheckOptions& options, const Model& model, const Case& one, std::span<const Datum> found,
                      Table& table) {
   bool good = true;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    if (one.expected[i].dtype() == DType::undefined) continue;
-    const Comparison result = compare(found[i], one.expected[i], chosen_tolerance(options, one.expected[i].dtype()));
-    good = good && result.equal;
-    const std::string name = one.name.empty() ? model.outputs()[i].name : one.name + "/" + model.outputs()[i].name;
-    table.rows.push_back({name, fmt::format("{} {}", name_of(found[i].dtype()), shape_text(found[i].shape())),
-                          fmt::format("{:.3g}", result.largest_difference), fmt::format("{:.3g}", result.largest_share),
-                          result.equal ? "PASS"
-                                       : fmt::format("FAIL {} of {} wrong: {}", result.wrong_elements, found[i].size(),
-                                                     result.mismatch)});
+    if (!one.expected[i]) continue;
+    const std::string& output = model.outputs()[i].name;
+    good =
+        compare_data(options, found[i], *one.expected[i], one.name.empty() ? output : one.name + "/" + output, table) &&
+        good;
   }
   return good;
 }
 
+bool identical_data(const Datum& a, const Datum& b) {
+  if (a.kind() != b.kind() || a.elements().size() != b.elements().size()) return false;
+  if (a.kind() == Datum::Kind::map && !identical(a.keys(), b.keys())) return false;
+  if (a.is_tensor() || a.kind() == Datum::Kind::map) return identical(a.tensor(), b.tensor());
+  return std::equal(a.elements().begin(), a.elements().end(), b.elements().begin(), identical_data);
+}
+
 /// Every schedule and thread count against the first run, bit by bit.
-bool compare_schedules(const CheckOptions& options, std::span<const TensorView> inputs, std::span<const Tensor> first,
+bool compare_schedules(const CheckOptions& options, std::span<const Datum> inputs, std::span<const Datum> first,
                        const std::string& name, int threads, Table& table) {
   bool good = true;
   for (const char* schedule : {"columns", "layers"})
@@ -132,8 +194,8 @@ bool compare_schedules(const CheckOptions& options, std::span<const TensorView> 
       engine.schedule = schedule;
       const Model model = open_model(engine, library_options(engine, count));
       Session session(model);
-      const std::vector<Tensor> found = session.run(inputs);
-      const bool equal = std::equal(found.begin(), found.end(), first.begin(), first.end(), identical);
+      const std::vector<Datum> found = session.run_data(inputs);
+      const bool equal = std::equal(found.begin(), found.end(), first.begin(), first.end(), identical_data);
       good = good && equal;
       table.rows.push_back({name.empty() ? "bits" : name + "/bits",
                             fmt::format("{}, {} thread{}", schedule, count, count == 1 ? "" : "s"), "", "",
@@ -149,7 +211,7 @@ int execute(const CheckOptions& options, std::string& out) {
   const Model model = open_model(options.engine);
   std::vector<Case> cases = collect_cases(options, model);
   const ShapeMap shapes =
-      options.data.empty() ? shape_overrides(model.inputs(), cases[0].inputs, options.shape) : ShapeMap();
+      options.data.empty() ? shape_overrides(model.inputs(), tensors_of(cases[0].inputs), options.shape) : ShapeMap();
   if (!options.quiet) out += island_text(parse_json(model.describe(shapes)));
   Session session(model);
   Table table;
@@ -159,9 +221,12 @@ int execute(const CheckOptions& options, std::string& out) {
   Progress progress("check", !options.quiet);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     progress.update(static_cast<double>(i) / static_cast<double>(cases.size()));
-    const std::vector<TensorView> inputs = views_of(cases[i].inputs);
-    const std::vector<Tensor> found = session.run(inputs);
-    if (expects_nothing(cases[i])) cases[i].expected = model.evaluate_reference(inputs);
+    const std::vector<Datum>& inputs = cases[i].inputs;
+    const std::vector<Datum> found = session.run_data(inputs);
+    if (expects_nothing(cases[i])) {
+      const std::vector<Datum> expected = model.evaluate_reference(inputs);
+      cases[i].expected.assign(expected.begin(), expected.end());
+    }
     good = compare_outputs(options, model, cases[i], found, table) && good;
     if (options.schedules)
       good = compare_schedules(options, inputs, found, cases[i].name, session.stats().threads, table) && good;

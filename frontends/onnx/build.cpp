@@ -8,6 +8,7 @@
 #include "frontends/onnx/lowering.hpp"
 #include "frontends/onnx/node.hpp"
 #include "frontends/onnx/tensor.hpp"
+#include "graph/shape_rules.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -255,7 +256,7 @@ class Builder {
 
   static void check_declared(const ValueType& actual, const ValueType& declared, std::string_view where) {
     if (declared.dtype == DType::undefined || actual.dtype == DType::undefined) return;
-    if (declared.dtype == actual.dtype && declared.containers == actual.containers) return;
+    if (common_type(declared, actual)) return;
     fail(ErrorCode::invalid_model, "{}: declared as {}, but its node produces {}", where, to_text(declared),
          to_text(actual));
   }

@@ -60,7 +60,9 @@ class Flattener {
   }
 
   OnnxGraph run(const onnx::ModelProto& model) {
-    const Opsets opsets = opsets_of(model.opset_import());
+    Opsets opsets = opsets_of(model.opset_import());
+    // files older than imports have the first opset
+    if (opsets.empty() && model.ir_version() < 3) opsets.emplace(kOnnxDomain, 1);
     for_each_definition(model.graph(), [&](const std::string& name) { names_.insert(name); });
     return graph_of(model.graph(), Scope{.opsets = opsets, .names = {}, .prefix = ""});
   }

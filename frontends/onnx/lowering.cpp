@@ -92,6 +92,7 @@ Values Lowering::emit_all(Operator op, Values inputs, std::size_t outputs) {
   if (node_.domain != kOnnxDomain) node.origin = fmt::format("{}::{}", printable(node_.domain), node_.op_type);
   const std::string hint = fmt::format("{}/{}", printable(node_.name), name_of(node.op));
   for (auto& output : node.outputs) output = push_value(graph, target_.names.fresh(hint), {});
+  learn_ranks(graph, node);
   const std::vector<ValueType> types = infer_types(graph, node);
   for (std::size_t i = 0; i < outputs && i < types.size(); ++i) graph.value(node.outputs[i]).type = types[i];
   Values results = node.outputs;
@@ -161,6 +162,16 @@ Tensor integer_scalar(const Lowering& low, DType dtype, double value) {
   return scalar_tensor<T>(low, dtype, value);
 }
 
+/// A scalar of fewer bits than its byte.
+Tensor narrow_scalar(const Lowering& low, DType dtype, double value) {
+  const Tensor wide = integer_scalar<std::int8_t>(low, dtype, value);
+  Tensor tensor(dtype, {});
+  const std::uint8_t element = wide.values<std::uint8_t>()[0];
+  if (element_of_bits(dtype, element) != element) low.invalid("{} cannot hold {}", name_of(dtype), value);
+  tensor.values<std::uint8_t>()[0] = element;
+  return tensor;
+}
+
 }  // namespace
 
 ValueId scalar(Lowering& low, DType dtype, double value) {
@@ -168,7 +179,19 @@ ValueId scalar(Lowering& low, DType dtype, double value) {
     case DType::f32: return low.constant(scalar_tensor<float>(low, dtype, value));
     case DType::f64: return low.constant(scalar_tensor<double>(low, dtype, value));
     case DType::f16:
-    case DType::bf16: return cast(low, scalar(low, DType::f32, value), dtype);
+    case DType::bf16:
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f8e8m0:
+    case DType::f6e2m3:
+    case DType::f6e3m2:
+    case DType::f4e2m1: return cast(low, scalar(low, DType::f32, value), dtype);
+    case DType::i4:
+    case DType::u4:
+    case DType::i2:
+    case DType::u2: return low.constant(narrow_scalar(low, dtype, value));
     case DType::i8: return low.constant(integer_scalar<std::int8_t>(low, dtype, value));
     case DType::i16: return low.constant(integer_scalar<std::int16_t>(low, dtype, value));
     case DType::i32: return low.constant(integer_scalar<std::int32_t>(low, dtype, value));
@@ -182,7 +205,10 @@ ValueId scalar(Lowering& low, DType dtype, double value) {
       tensor.values<std::uint8_t>()[0] = value != 0;
       return low.constant(std::move(tensor));
     }
-    default: break;
+    case DType::undefined:
+    case DType::string:
+    case DType::c64:
+    case DType::c128: break;
   }
   low.unsupported("element type {} is not supported here", name_of(dtype));
 }

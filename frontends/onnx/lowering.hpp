@@ -134,7 +134,7 @@ class Lowering {
 /// Adds a value under a name that is free by construction.
 ValueId push_value(Graph& graph, std::string name, ValueType type, std::shared_ptr<const Constant> constant = nullptr);
 
-// Constants. A scalar of a 16-bit float type is a float32 constant and a Cast.
+// Constants. A scalar of a float type of 16 bits or less is a float32 constant and a Cast.
 ValueId ints(Lowering& low, const Ints& values);
 ValueId int_scalar(Lowering& low, std::int64_t value);
 ValueId scalar(Lowering& low, DType dtype, double value);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kDeepestMessage = 100;
 constexpr int kLastKnownModelField = 64;
-constexpr std::int64_t kOldestIr = 3;
+constexpr std::int64_t kOldestIr = 1;
 constexpr std::int64_t kNewestIr = 13;
 
 /// Says what the bytes are when they are clearly something else.

@@ -14,14 +14,15 @@ namespace colonnade::onnx_import {
 
 inline constexpr std::string_view kOnnxDomain = "ai.onnx";
 inline constexpr std::string_view kMlDomain = "ai.onnx.ml";
-inline constexpr std::int64_t kOldestOpset = 7;
+inline constexpr std::string_view kMicrosoftDomain = "com.microsoft";
+inline constexpr std::int64_t kOldestOpset = 1;
 inline constexpr std::int64_t kNewestOpset = 28;
 
 /// "" and "ai.onnx" are the same domain; the answer is never empty.
 inline std::string_view canonical_domain(std::string_view domain) { return domain.empty() ? kOnnxDomain : domain; }
 
-/// Element type of a TensorProto data type number; throws Error{unsupported} for complex, 8-bit float and narrower
-/// types, Error{invalid_model} for numbers ONNX does not have. `where` starts the message.
+/// Element type of a TensorProto data type number; throws Error{invalid_model} for numbers ONNX does not have. `where`
+/// starts the message.
 DType dtype_of(std::int64_t data_type, std::string_view where);
 /// The TensorProto data type number of an element type.
 int data_type_of(DType dtype);

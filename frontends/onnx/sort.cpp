@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <queue>
@@ -31,9 +32,23 @@ Producers producers_of(const std::vector<OnnxNode>& nodes, const std::unordered_
   return producers;
 }
 
+/// Writers that patch a model append Constant nodes under names that others have: of several the last one counts.
+std::vector<OnnxNode> without_replaced_constants(std::vector<OnnxNode> nodes) {
+  std::unordered_set<std::string> names;
+  std::vector<OnnxNode> kept;
+  kept.reserve(nodes.size());
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    const bool is_constant = node->op_type == "Constant" && node->domain == kOnnxDomain && node->outputs.size() == 1;
+    if (!is_constant || names.insert(node->outputs.front()).second) kept.push_back(std::move(*node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
+}
+
 }  // namespace
 
 std::vector<OnnxNode> sort_nodes(std::vector<OnnxNode> nodes, const std::vector<std::string>& given) {
+  nodes = without_replaced_constants(std::move(nodes));
   const std::unordered_set<std::string_view> known(given.begin(), given.end());
   const Producers producers = producers_of(nodes, known);
   std::vector<std::size_t> waits_for(nodes.size(), 0);

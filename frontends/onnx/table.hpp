@@ -31,8 +31,16 @@ struct Row {
 
 /// The rows of one family of operators; each in ops/<family>.cpp, opaque ones in opaque/<family>.cpp.
 std::span<const Row> attention_rows();
+std::span<const Row> cast_rows();
+std::span<const Row> composed_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> contrib_rows();
+std::span<const Row> contrib_attention_rows();
+std::span<const Row> contrib_heads_rows();
+std::span<const Row> contrib_integer_product_rows();
+std::span<const Row> contrib_norm_rows();
+std::span<const Row> contrib_opaque_rows();
+std::span<const Row> contrib_product_rows();
 std::span<const Row> contrib_quantized_rows();
 std::span<const Row> control_rows();
 std::span<const Row> conv_rows();
@@ -43,6 +51,7 @@ std::span<const Row> gather_rows();
 std::span<const Row> image_rows();
 std::span<const Row> legacy_rows();
 std::span<const Row> linear_rows();
+std::span<const Row> linear_attention_rows();
 std::span<const Row> loss_rows();
 std::span<const Row> matmul_rows();
 std::span<const Row> matrix_rows();
@@ -59,6 +68,7 @@ std::span<const Row> sequence_rows();
 std::span<const Row> shape_rows();
 std::span<const Row> signal_rows();
 std::span<const Row> slice_rows();
+std::span<const Row> sliding_rows();
 std::span<const Row> text_rows();
 std::span<const Row> tfidf_rows();
 std::span<const Row> training_rows();
@@ -67,7 +77,8 @@ std::span<const Row> tree_rows();
 /// Every row, family after family.
 std::vector<Row> all_rows();
 
-/// The row for the node's domain, operator and opset; null when there is none.
+/// The row for the node's domain, operator and opset; null when there is none. Writers put operators into files whose
+/// opset does not have them yet: such a one stands for its first version.
 const Row* find_row(const OnnxNode& node);
 
 }  // namespace colonnade::onnx_import

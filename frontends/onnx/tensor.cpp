@@ -10,6 +10,7 @@
 
 #include "base/checked.hpp"
 #include "frontends/onnx/onnx.hpp"
+#include "frontends/onnx/packing.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -45,8 +46,10 @@ enum class Storage { floats, int32s, int64s, doubles, uint64s, strings };
 
 Storage storage_of(DType dtype) {
   switch (dtype) {
-    case DType::f32: return Storage::floats;
-    case DType::f64: return Storage::doubles;
+    case DType::f32:
+    case DType::c64: return Storage::floats;
+    case DType::f64:
+    case DType::c128: return Storage::doubles;
     case DType::i64: return Storage::int64s;
     case DType::u32:
     case DType::u64: return Storage::uint64s;
@@ -68,6 +71,12 @@ std::int64_t stored_count(const onnx::TensorProto& proto, Storage storage) {
   return 0;
 }
 
+/// Entries of its field that `count` elements take: complex numbers two each, 2- and 4-bit ones a byte for several.
+std::int64_t entries_of(DType dtype, std::int64_t count) {
+  if (dtype == DType::c64 || dtype == DType::c128) return 2 * count;
+  return is_packed(dtype) && bits_of(dtype) < 6 ? packed_bytes(dtype, count) : count;
+}
+
 std::int64_t stored_anywhere(const onnx::TensorProto& proto) {
   std::int64_t count = 0;
   for (const auto storage :
@@ -78,8 +87,7 @@ std::int64_t stored_anywhere(const onnx::TensorProto& proto) {
 }
 
 template <class To, class Field>
-void copy_field(const Field& field, Tensor& tensor, std::string_view where) {
-  const auto target = tensor.values<To>();
+void copy_field(const Field& field, const Tensor& tensor, std::span<To> target, std::string_view where) {
   for (int i = 0; i < field.size(); ++i) {
     const auto value = field.Get(i);
     const To narrow = static_cast<To>(value);
@@ -90,6 +98,19 @@ void copy_field(const Field& field, Tensor& tensor, std::string_view where) {
     target[static_cast<std::size_t>(i)] = narrow;
   }
 }
+template <class To, class Field>
+void copy_field(const Field& field, Tensor& tensor, std::string_view where) {
+  copy_field(field, tensor, tensor.values<To>(), where);
+}
+
+std::span<std::byte> bytes_of(Tensor& tensor) { return {static_cast<std::byte*>(tensor.data()), tensor.byte_size()}; }
+
+/// Entries that hold a byte of packed elements each.
+void unpack_field(const google::protobuf::RepeatedField<std::int32_t>& field, Tensor& tensor, std::string_view where) {
+  std::vector<std::uint8_t> packed(static_cast<std::size_t>(field.size()));
+  copy_field(field, tensor, std::span(packed), where);
+  unpack(tensor.dtype(), std::as_bytes(std::span(packed)), 0, bytes_of(tensor));
+}
 
 void copy_int32s(const onnx::TensorProto& proto, Tensor& tensor, std::string_view where) {
   const auto& field = proto.int32_data();
@@ -97,14 +118,16 @@ void copy_int32s(const onnx::TensorProto& proto, Tensor& tensor, std::string_vie
     case DType::i32: return copy_field<std::int32_t>(field, tensor, where);
     case DType::i16: return copy_field<std::int16_t>(field, tensor, where);
     case DType::i8: return copy_field<std::int8_t>(field, tensor, where);
-    case DType::u8: return copy_field<std::uint8_t>(field, tensor, where);
     case DType::boolean: {
       for (int i = 0; i < field.size(); ++i)
         tensor.values<std::uint8_t>()[static_cast<std::size_t>(i)] = field.Get(i) != 0;
       return;
     }
-    default: return copy_field<std::uint16_t>(field, tensor, where);
+    default: break;
   }
+  if (bits_of(tensor.dtype()) < 6) return unpack_field(field, tensor, where);
+  if (size_of(tensor.dtype()) == 1) return copy_field<std::uint8_t>(field, tensor, where);
+  copy_field<std::uint16_t>(field, tensor, where);
 }
 
 void copy_typed(const onnx::TensorProto& proto, Tensor& tensor, std::string_view where) {
@@ -127,9 +150,13 @@ void copy_typed(const onnx::TensorProto& proto, Tensor& tensor, std::string_view
   }
 }
 
-/// A byte that is neither 0 nor 1 is not a boolean any kernel may see.
-void normalise_booleans(std::span<std::byte> bytes) {
-  for (std::byte& value : bytes) value = std::byte{value != std::byte{0}};
+/// Bytes that are no element must not reach a kernel: a boolean is 0 or 1, float6 has two bits to spare.
+void normalise(DType dtype, std::span<std::byte> bytes) {
+  if (dtype == DType::boolean) {
+    for (std::byte& value : bytes) value = std::byte{value != std::byte{0}};
+  } else if (is_packed(dtype)) {
+    for (std::byte& value : bytes) value = std::byte{element_of_bits(dtype, static_cast<unsigned>(value))};
+  }
 }
 
 [[noreturn]] void fail_unused_field(DType dtype, std::string_view where) {
@@ -142,7 +169,7 @@ void normalise_booleans(std::span<std::byte> bytes) {
 
 void check_raw(DType dtype, const Shape& shape, std::int64_t count, std::int64_t found, std::string_view where) {
   if (dtype == DType::string) fail(ErrorCode::invalid_model, "{}: strings cannot be raw data", where);
-  const std::int64_t bytes = count * static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t bytes = packed_bytes(dtype, count);
   if (found != bytes) {
     fail(ErrorCode::invalid_model, "{}: expected {} bytes of raw data for {}[{}], found {}", where, bytes,
          name_of(dtype), fmt::join(shape, ","), found);
@@ -177,7 +204,7 @@ Stored external(const onnx::TensorProto& proto, DType dtype, Shape shape, std::s
   if (!proto.raw_data().empty() || stored_anywhere(proto) > 0 || range_number(proto, where)) {
     fail(ErrorCode::invalid_model, "{}: has both external and inline data", where);
   }
-  const std::int64_t bytes = count_of(shape, size_of(dtype), where) * static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t bytes = packed_bytes(dtype, count_of(shape, size_of(dtype), where));
   const ExternalLocation location = parse_location(proto, where);
   if (location.length && *location.length != bytes) {
     fail(ErrorCode::invalid_model, "{}: external data: expected {} bytes for {}[{}], found length {}", where, bytes,
@@ -200,34 +227,50 @@ Stored inline_range(const onnx::TensorProto& proto, const DataRange& range, DTyp
   const std::int64_t count = count_of(shape, size_of(dtype), where);
   if (range.is_float_data) {
     constexpr std::int64_t kFloatBytes = sizeof(float);
-    if (dtype != DType::f32) fail_unused_field(dtype, where);
-    if (range.bytes != count * kFloatBytes) fail_count(count, range.bytes / kFloatBytes, where);
+    if (storage_of(dtype) != Storage::floats) fail_unused_field(dtype, where);
+    const std::int64_t entries = entries_of(dtype, count);
+    if (range.bytes != entries * kFloatBytes) fail_count(entries, range.bytes / kFloatBytes, where);
   } else {
     check_raw(dtype, shape, count, range.bytes, where);
   }
   return {dtype, std::move(shape), data.model(), range.offset};
 }
 
+/// Eight elements begin at a byte of their own, whatever they take.
+void read_packed(const Stored& stored, std::int64_t first, std::span<std::byte> target) {
+  const std::int64_t aligned = first / 8 * 8;
+  const std::int64_t begin = packed_bytes(stored.dtype, aligned);
+  const std::int64_t end = packed_bytes(stored.dtype, first + static_cast<std::int64_t>(target.size()));
+  std::vector<std::byte> packed(static_cast<std::size_t>(end - begin));
+  stored.source.bytes->read(stored.offset + begin, packed);
+  unpack(stored.dtype, packed, first - aligned, target);
+}
+
 /// Fills `target` with the elements from `first` on.
 void read_elements(const Stored& stored, std::int64_t first, std::span<std::byte> target, const std::string& where) {
   try {
-    stored.source.bytes->read(stored.offset + first * static_cast<std::int64_t>(size_of(stored.dtype)), target);
+    if (is_packed(stored.dtype)) {
+      read_packed(stored, first, target);
+    } else {
+      stored.source.bytes->read(stored.offset + packed_bytes(stored.dtype, first), target);
+      normalise(stored.dtype, target);
+    }
   } catch (const Error& error) {
     fail(error.code(), "{}: {}", where, error.what());
   }
-  if (stored.dtype == DType::boolean) normalise_booleans(target);
 }
 
 Tensor read_tensor(const Stored& stored, const std::string& where) {
   Tensor tensor(stored.dtype, stored.shape);
-  read_elements(stored, 0, {static_cast<std::byte*>(tensor.data()), tensor.byte_size()}, where);
+  read_elements(stored, 0, bytes_of(tensor), where);
   return tensor;
 }
 
 void check_typed_count(const onnx::TensorProto& proto, DType dtype, std::int64_t count, std::string_view where) {
   const std::int64_t stored = stored_count(proto, storage_of(dtype));
   if (stored_anywhere(proto) != stored) fail_unused_field(dtype, where);
-  if (stored != count) fail_count(count, stored, where);
+  const std::int64_t expected = entries_of(dtype, count);
+  if (stored != expected) fail_count(expected, stored, where);
 }
 
 /// Elements in the message itself.
@@ -242,12 +285,14 @@ Tensor inline_tensor(const onnx::TensorProto& proto, DType dtype, Shape shape, s
     check_typed_count(proto, dtype, count, where);
   }
   Tensor tensor(dtype, std::move(shape));
-  if (is_raw) {
+  if (is_raw && is_packed(dtype)) {
+    unpack(dtype, std::as_bytes(std::span(raw)), 0, bytes_of(tensor));
+  } else if (is_raw) {
     std::memcpy(tensor.data(), raw.data(), raw.size());
   } else {
     copy_typed(proto, tensor, where);
   }
-  if (dtype == DType::boolean) normalise_booleans({static_cast<std::byte*>(tensor.data()), tensor.byte_size()});
+  normalise(dtype, bytes_of(tensor));
   return tensor;
 }
 
@@ -267,46 +312,25 @@ std::variant<Tensor, Stored> find_data(const onnx::TensorProto& proto, std::stri
   return inline_tensor(proto, dtype, std::move(shape), where);
 }
 
+/// Element types by their number in TensorProto.
+constexpr DType kDataTypes[] = {DType::undefined,  DType::f32,  DType::u8,       DType::i8,         DType::u16,
+                                DType::i16,        DType::i32,  DType::i64,      DType::string,     DType::boolean,
+                                DType::f16,        DType::f64,  DType::u32,      DType::u64,        DType::c64,
+                                DType::c128,       DType::bf16, DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2,
+                                DType::f8e5m2fnuz, DType::u4,   DType::i4,       DType::f4e2m1,     DType::f8e8m0,
+                                DType::u2,         DType::i2,   DType::f6e2m3,   DType::f6e3m2};
+
 }  // namespace
 
 DType dtype_of(std::int64_t data_type, std::string_view where) {
-  static constexpr DType kTypes[] = {DType::undefined, DType::f32, DType::u8,  DType::i8,     DType::u16,
-                                     DType::i16,       DType::i32, DType::i64, DType::string, DType::boolean,
-                                     DType::f16,       DType::f64, DType::u32, DType::u64,    DType::undefined,
-                                     DType::undefined, DType::bf16};
-  static constexpr std::string_view kUnsupported[] = {
-      "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
-      "uint4",     "int4",       "float4e2m1", "float8e8m0",   "uint2",          "int2"};
-  if (data_type >= 1 && data_type < static_cast<std::int64_t>(std::size(kTypes))) {
-    const DType dtype = kTypes[data_type];
-    if (dtype != DType::undefined) return dtype;
+  if (data_type < 1 || data_type >= static_cast<std::int64_t>(std::size(kDataTypes))) {
+    fail(ErrorCode::invalid_model, "{}: element type {} does not exist", where, data_type);
   }
-  if (data_type >= 14 && data_type < 14 + static_cast<std::int64_t>(std::size(kUnsupported))) {
-    fail(ErrorCode::unsupported, "{}: element type {} is not supported", where, kUnsupported[data_type - 14]);
-  }
-  fail(ErrorCode::invalid_model, "{}: element type {} does not exist", where, data_type);
+  return kDataTypes[data_type];
 }
 
 int data_type_of(DType dtype) {
-  switch (dtype) {
-    case DType::undefined: return onnx::TensorProto::UNDEFINED;
-    case DType::f32: return onnx::TensorProto::FLOAT;
-    case DType::f64: return onnx::TensorProto::DOUBLE;
-    case DType::f16: return onnx::TensorProto::FLOAT16;
-    case DType::bf16: return onnx::TensorProto::BFLOAT16;
-    case DType::i8: return onnx::TensorProto::INT8;
-    case DType::i16: return onnx::TensorProto::INT16;
-    case DType::i32: return onnx::TensorProto::INT32;
-    case DType::i64: return onnx::TensorProto::INT64;
-    case DType::u8: return onnx::TensorProto::UINT8;
-    case DType::u16: return onnx::TensorProto::UINT16;
-    case DType::u32: return onnx::TensorProto::UINT32;
-    case DType::u64: return onnx::TensorProto::UINT64;
-    case DType::boolean: return onnx::TensorProto::BOOL;
-    case DType::string: return onnx::TensorProto::STRING;
-    default: break;
-  }
-  return onnx::TensorProto::UNDEFINED;
+  return static_cast<int>(std::find(std::begin(kDataTypes), std::end(kDataTypes), dtype) - std::begin(kDataTypes));
 }
 
 std::string printable(std::string_view text) {
@@ -404,6 +428,18 @@ Tensor parse_tensor(std::span<const std::byte> bytes) {
   }
 }
 
+namespace {
+
+std::string raw_data_of(const Tensor& tensor) {
+  const auto* bytes = static_cast<const std::byte*>(tensor.data());
+  if (!is_packed(tensor.dtype())) return {reinterpret_cast<const char*>(bytes), tensor.byte_size()};
+  std::string packed(static_cast<std::size_t>(packed_bytes(tensor.dtype(), tensor.size())), '\0');
+  pack(tensor.dtype(), {bytes, tensor.byte_size()}, std::as_writable_bytes(std::span(packed)));
+  return packed;
+}
+
+}  // namespace
+
 std::string serialize_tensor(const Tensor& tensor, std::string_view name) {
   onnx::TensorProto proto;
   proto.set_name(std::string(name));
@@ -416,7 +452,7 @@ std::string serialize_tensor(const Tensor& tensor, std::string_view name) {
       fail(ErrorCode::unsupported, "tensor '{}': {} bytes do not fit a protobuf message", printable(name),
            tensor.byte_size());
     }
-    proto.set_raw_data(tensor.data(), tensor.byte_size());
+    proto.set_raw_data(raw_data_of(tensor));
   }
   return proto.SerializeAsString();
 }

@@ -77,10 +77,12 @@ enum class DType : std::uint8_t {
   u2,
   c64,
   c128,
+  f6e2m3,
+  f6e3m2,
 };
 
 /// Bytes of one element; 0 for `undefined` and `string`. Types narrower than a byte take one byte an element, integers
-/// sign-extended, float4 in the low bits; files pack them.
+/// sign-extended, float4 and float6 in the low bits; files pack them. Complex numbers: real part, then imaginary part.
 COLONNADE_API std::size_t size_of(DType dtype) noexcept;
 /// ONNX-style name: "float32", "int64", ...
 COLONNADE_API std::string_view name_of(DType dtype) noexcept;
@@ -200,6 +202,12 @@ class COLONNADE_API Datum {
   /// Elements of a sequence; none or the one of an optional.
   const std::vector<Datum>& elements() const noexcept { return elements_; }
   const Tensor& keys() const;
+
+  /// Parses an ONNX TensorProto, SequenceProto, OptionalProto or MapProto (the `.pb` files of ONNX test data), as the
+  /// outermost container says. Throws Error{invalid_input}.
+  static Datum from_onnx(std::span<const std::byte> bytes, std::span<const Container> containers = {});
+  /// Serialises to the same.
+  std::string to_onnx(std::string_view name) const;
 
  private:
   Kind kind_ = Kind::optional;

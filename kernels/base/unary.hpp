@@ -34,6 +34,7 @@ enum class Unary : unsigned char {
   square,
   floor,
   ceil,
+  round,   // ties to even
   affine,  // a * x + b
 };
 inline constexpr int kUnaryCount = static_cast<int>(Unary::affine) + 1;

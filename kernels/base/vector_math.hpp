@@ -296,6 +296,10 @@ struct Ceil : Plain {
   using Plain::Plain;
   Vec operator()(Vec x) const { return ceil(x); }
 };
+struct Round : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return round(x); }
+};
 struct Affine : WithParameters {
   using WithParameters::WithParameters;
   Vec operator()(Vec x) const { return fma(a, x, b); }
@@ -332,6 +336,7 @@ inline void with_unary(const UnaryOp& op, F f) {
     case Unary::square: return f(Square(op));
     case Unary::floor: return f(Floor(op));
     case Unary::ceil: return f(Ceil(op));
+    case Unary::round: return f(Round(op));
     case Unary::affine: return f(Affine(op));
   }
 }

@@ -21,6 +21,11 @@ struct Tag {
   using type = T;
 };
 
+/// An element of 16 bytes, for what only moves.
+struct Sixteen {
+  std::uint64_t halves[2];
+};
+
 /// f(Tag) of the type's elements.
 template <class F>
 inline auto with_type(Type type, F&& f) {
@@ -338,6 +343,7 @@ inline RowFn find_select(std::size_t bytes) noexcept {
     case 2: return select_row<std::uint16_t>;
     case 4: return select_row<std::uint32_t>;
     case 8: return select_row<std::uint64_t>;
+    case 16: return select_row<Sixteen>;
     default: return nullptr;
   }
 }
@@ -348,6 +354,7 @@ inline RowFn find_copy(std::size_t bytes) noexcept {
     case 2: return copy_row<std::uint16_t>;
     case 4: return copy_row<std::uint32_t>;
     case 8: return copy_row<std::uint64_t>;
+    case 16: return copy_row<Sixteen>;
     default: return nullptr;
   }
 }

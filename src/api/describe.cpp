@@ -191,6 +191,11 @@ double measure_fma_peak(int threads, const std::string& isa) {
 
 std::string_view version() noexcept { return COLONNADE_VERSION; }
 
+Datum Datum::from_onnx(std::span<const std::byte> bytes, std::span<const Container> containers) {
+  return onnx_import::parse_datum(bytes, containers);
+}
+std::string Datum::to_onnx(std::string_view name) const { return onnx_import::serialize_datum(*this, name); }
+
 Tensor Tensor::from_onnx(std::span<const std::byte> bytes) { return onnx_import::parse_tensor(bytes); }
 std::string Tensor::to_onnx(std::string_view name) const { return onnx_import::serialize_tensor(*this, name); }
 

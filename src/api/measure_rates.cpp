@@ -45,8 +45,11 @@ class Probe {
   }
   ValueId conv(ValueId x, std::int64_t channels, std::int64_t kernel, bool depthwise) {
     const std::int64_t in = depthwise ? 1 : graph_.value(x).type.static_shape().back(), pad = kernel / 2;
-    Conv op{{kernel, kernel},       {1, 1}, {1, 1}, {pad, pad, pad, pad}, depthwise ? channels : 1,
-            AutoPad::explicit_pads, {}};
+    Conv op;
+    op.kernel = {kernel, kernel};
+    op.strides = op.dilations = {1, 1};
+    op.pads = {pad, pad, pad, pad};
+    op.groups = depthwise ? channels : 1;
     op.epilogue.activation.kind = UnaryKind::relu;
     return node(op, {x, constant({channels, in, kernel, kernel}), constant({channels})});
   }

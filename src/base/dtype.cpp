@@ -19,6 +19,8 @@ std::size_t size_of(DType dtype) noexcept {
     case DType::f8e5m2fnuz:
     case DType::f8e8m0:
     case DType::f4e2m1:
+    case DType::f6e2m3:
+    case DType::f6e3m2:
     case DType::i4:
     case DType::u4:
     case DType::i2:
@@ -62,6 +64,8 @@ std::string_view name_of(DType dtype) noexcept {
     case DType::f8e5m2fnuz: return "float8e5m2fnuz";
     case DType::f8e8m0: return "float8e8m0";
     case DType::f4e2m1: return "float4e2m1";
+    case DType::f6e2m3: return "float6e2m3";
+    case DType::f6e3m2: return "float6e3m2";
     case DType::i4: return "int4";
     case DType::u4: return "uint4";
     case DType::i2: return "int2";

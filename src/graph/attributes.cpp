@@ -61,6 +61,14 @@ std::string_view text_of(NearestMode mode) {
   return "?";
 }
 
+std::string_view text_of(PowerRounding rounding) {
+  switch (rounding) {
+    case PowerRounding::up: return "up";
+    case PowerRounding::down: return "down";
+    case PowerRounding::nearest: return "nearest";
+  }
+  return "?";
+}
 std::string_view text_of(AspectPolicy policy) {
   switch (policy) {
     case AspectPolicy::stretch: return "stretch";
@@ -218,12 +226,15 @@ void describe(Words& words, const Unary& op) {
     default: break;
   }
 }
-void describe(Words&, const Binary&) {}
+void describe(Words& words, const Binary& op) { words.flag("exact", op.exact); }
 void describe(Words&, const Select&) {}
-void describe(Words& words, const Cast& op) { words.add("to", name_of(op.to)); }
+void describe(Words& words, const Cast& op) {
+  words.add("to", name_of(op.to)).option("saturate", op.saturate, true);
+  words.option("rounding", op.rounding, PowerRounding::up);
+}
 void describe(Words& words, const Conv& op) {
   window_words(words, op);
-  words.option("groups", op.groups, std::int64_t{1});
+  words.option("groups", op.groups, std::int64_t{1}).flag("exact", op.exact);
   epilogue_words(words, op.epilogue);
 }
 void describe(Words& words, const ConvTranspose& op) {

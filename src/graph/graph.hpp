@@ -86,6 +86,9 @@ std::int64_t normalize_axis(std::int64_t axis, std::int64_t rank, const Node& no
 /// node, operator, expected and found when the inputs contradict the operator. What cannot be known stays unknown.
 std::vector<ValueType> infer_types(const Graph& graph, const Node& node);
 
+/// What a node says about the ranks of its inputs: a Transpose knows that of its own. Passes rely on it.
+void learn_ranks(Graph& graph, const Node& node);
+
 /// Runs infer_types over all nodes in order and stores the results; an output whose recorded type contradicts
 /// throws. Declared shapes of graph outputs are refined, never trusted over inference.
 void infer_types(Graph& graph);

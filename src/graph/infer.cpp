@@ -186,8 +186,16 @@ std::vector<ValueType> infer_types(const Graph& graph, const Node& node) {
   return types;
 }
 
+void learn_ranks(Graph& graph, const Node& node) {
+  const auto* transpose = std::get_if<Transpose>(&node.op);
+  if (transpose == nullptr || transpose->perm.empty()) return;
+  Value& value = graph.value(node.inputs[0]);
+  if (!value.type.shape) value.type.shape = unknown_shape(static_cast<std::int64_t>(transpose->perm.size()));
+}
+
 void infer_types(Graph& graph) {
   for (const Node& node : graph.nodes) {
+    learn_ranks(graph, node);
     std::vector<ValueType> types = infer_types(graph, node);
     for (std::size_t output = 0; output < node.outputs.size(); ++output) {
       if (node.outputs[output] == kAbsent) continue;

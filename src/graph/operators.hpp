@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/narrow.hpp"
 #include "colonnade/colonnade.hpp"
 #include "graph/opaque.hpp"
 
@@ -103,9 +104,11 @@ struct Unary {
   bool operator==(const Unary&) const = default;
 };
 
-/// inputs a, b with ONNX broadcasting. prelu: a < 0 ? a * b : a.
+/// inputs a, b with ONNX broadcasting. prelu: a < 0 ? a * b : a. exact: rounded as written, never merged with other
+/// arithmetic; what it computes is rounded to integers next.
 struct Binary {
   BinaryKind kind = BinaryKind::add;
+  bool exact = false;
   bool operator==(const Binary&) const = default;
 };
 
@@ -124,19 +127,23 @@ struct FusedEpilogue {
 struct Select {
   bool operator==(const Select&) const = default;
 };
+/// `saturate` and `rounding` are those of minifloats (base/narrow.hpp).
 struct Cast {
   DType to = DType::undefined;
+  bool saturate = true;
+  PowerRounding rounding = PowerRounding::up;
   bool operator==(const Cast&) const = default;
 };
 
 /// Channels-last convolution over any number of spatial axes. inputs x [N, spatial..., C], weight [O, C / groups,
 /// kernel...], bias [O] or absent, then the epilogue's. pads: begins, then ends. Explicit pads only (auto_pad is
-/// resolved by `auto_pad` when the shape is known).
+/// resolved by `auto_pad` when the shape is known). exact: the sums are integers that float32 holds, and computed so.
 enum class AutoPad : std::uint8_t { explicit_pads, same_upper, same_lower, valid };
 struct Conv {
   Ints kernel, strides, dilations, pads;
   std::int64_t groups = 1;
   AutoPad auto_pad = AutoPad::explicit_pads;
+  bool exact = false;
   FusedEpilogue epilogue;
   bool operator==(const Conv&) const = default;
 };
@@ -448,8 +455,8 @@ struct If {
   bool operator==(const If&) const = default;
 };
 /// inputs trip count or absent, condition or absent, `states` states, then captures. Body inputs: iteration number
-/// (int64) and condition of one element, states, captures; outputs: condition, states, then one slice of each scan output.
-/// Outputs: the final states, then the stacked slices.
+/// (int64) and condition of one element, states, captures; outputs: condition, states, then one slice of each scan
+/// output. Outputs: the final states, then the stacked slices.
 struct Loop {
   Body body;
   std::int64_t states = 0;

@@ -29,10 +29,23 @@ std::string_view short_name(DType dtype) {
     case DType::u32: return "u32";
     case DType::u64: return "u64";
     case DType::boolean: return "bool";
+    case DType::string: return "string";
+    case DType::f8e4m3fn: return "f8e4m3fn";
+    case DType::f8e4m3fnuz: return "f8e4m3fnuz";
+    case DType::f8e5m2: return "f8e5m2";
+    case DType::f8e5m2fnuz: return "f8e5m2fnuz";
+    case DType::f8e8m0: return "f8e8m0";
+    case DType::f6e2m3: return "f6e2m3";
+    case DType::f6e3m2: return "f6e3m2";
+    case DType::f4e2m1: return "f4e2m1";
+    case DType::i4: return "i4";
+    case DType::u4: return "u4";
+    case DType::i2: return "i2";
+    case DType::u2: return "u2";
     case DType::c64: return "c64";
     case DType::c128: return "c128";
-    default: return name_of(dtype);
   }
+  return "?";
 }
 
 bool plain(char c) {

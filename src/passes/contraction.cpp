@@ -146,7 +146,8 @@ std::optional<Doubles> channel_constant(const Editor& editor, ValueId id, std::s
 }
 
 std::optional<ChannelAffine> affine_of(const Editor& editor, const Node& node, ValueId input) {
-  if (const auto* op = std::get_if<Binary>(&node.op)) return affine_of_binary(editor, node, op->kind, input);
+  if (const auto* op = std::get_if<Binary>(&node.op); op != nullptr && !op->exact)
+    return affine_of_binary(editor, node, op->kind, input);
   if (const auto* op = std::get_if<BatchNorm>(&node.op)) return affine_of_norm(editor, node, *op, input);
   return std::nullopt;
 }

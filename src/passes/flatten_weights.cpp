@@ -63,9 +63,10 @@ std::shared_ptr<const Constant> reordered_rows(const std::shared_ptr<const Const
 bool flatten_into_weights(Editor& editor, int index) {
   const Node node = editor.node(index);
   if (!std::holds_alternative<Reshape>(node.op) || editor.is_output(node.outputs[0])) return false;
-  const auto* transpose = editor.produced_by<Transpose>(node.inputs[0]);
+  const auto* transpose = editor.produced_by<Transpose>(node.input(0));
   if (transpose == nullptr || !has_rank(editor, node.inputs[0]) || !has_rank(editor, node.outputs[0])) return false;
   const ValueId source = editor.node(editor.producer(node.inputs[0])).inputs[0];
+  if (!has_rank(editor, source)) return false;
   const Shape shape = *editor.value(source).type.shape;
   const Ints perm = perm_of(*transpose, shape.size());
   const Shape flat = *editor.value(node.outputs[0]).type.shape;

@@ -27,7 +27,7 @@ ValueId add_gather(Editor& editor, ValueId input, std::int64_t axis, const Ints&
 bool shuffle_to_gather(Editor& editor, int index) {
   const Node node = editor.node(index);
   if (!std::holds_alternative<Reshape>(node.op) || !has_rank(editor, node.outputs[0])) return false;
-  const auto* transpose = editor.produced_by<Transpose>(node.inputs[0]);
+  const auto* transpose = editor.produced_by<Transpose>(node.input(0));
   if (transpose == nullptr || !editor.read_once(node.inputs[0])) return false;
   const ValueId blocks = editor.node(editor.producer(node.inputs[0])).inputs[0];
   if (editor.produced_by<Reshape>(blocks) == nullptr || !has_rank(editor, blocks)) return false;

@@ -22,7 +22,7 @@ bool nearly(double a, double b) { return std::abs(a - b) <= 1e-5 * std::max(std:
 
 std::optional<Operands> match_binary(const Editor& editor, ValueId id, BinaryKind kind) {
   const auto* op = editor.produced_by<Binary>(id);
-  if (op == nullptr || op->kind != kind) return std::nullopt;
+  if (op == nullptr || op->kind != kind || op->exact) return std::nullopt;
   const Node& node = editor.node(editor.producer(id));
   return Operands{node.inputs[0], node.inputs[1]};
 }

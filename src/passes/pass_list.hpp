@@ -8,8 +8,11 @@ namespace colonnade::rewrite {
 
 bool widen_f16(Graph& graph);
 bool fold_constants(Graph& graph);
+bool inline_branches(Graph& graph);
+bool settle_captures(Graph& graph);
 bool eliminate_common(Graph& graph);
 bool static_forms(Graph& graph);
+bool stay_in_float(Graph& graph);
 bool gather_channels(Graph& graph);
 bool join_concats(Graph& graph);
 bool recognise(Graph& graph);

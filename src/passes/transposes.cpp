@@ -12,7 +12,7 @@ namespace colonnade::rewrite {
 bool merge_transposes(Editor& editor, int index) {
   const Node node = editor.node(index);
   const auto* outer = std::get_if<Transpose>(&node.op);
-  const auto* inner = editor.produced_by<Transpose>(node.inputs[0]);
+  const auto* inner = editor.produced_by<Transpose>(node.input(0));
   if (outer == nullptr || inner == nullptr || !has_rank(editor, node.inputs[0])) return false;
   const std::size_t rank = rank_of(editor, node.inputs[0]);
   const ValueId source = editor.node(editor.producer(node.inputs[0])).inputs[0];

@@ -70,7 +70,8 @@ bool unary_has_kernel(UnaryKind kind) {
     case UnaryKind::neg:
     case UnaryKind::square:
     case UnaryKind::floor:
-    case UnaryKind::ceil: return true;
+    case UnaryKind::ceil:
+    case UnaryKind::round: return true;
     default: return false;
   }
 }
@@ -113,7 +114,7 @@ std::int64_t winograd_tile(const Conv& conv, const Context& context) {
   const auto all = [](const Ints& values, std::int64_t x) {
     return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; });
   };
-  if (context.math == Math::exact) return 0;
+  if (context.math == Math::exact || conv.exact) return 0;
   if (!all(conv.kernel, 3) || !all(conv.strides, 1) || !all(conv.dilations, 1)) return 0;
   const Shape& out = context.output_shape();
   const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
@@ -373,8 +374,13 @@ std::optional<Operand> operand_of(const Shape& shape, const Shape& output) {
   }
 }
 
-std::optional<AxisSwap> axis_swap_of(const Shape& input, const Ints& perm) {
+std::optional<AxisSwap> axis_swap_of(const Shape& input, const Ints& permutation) {
   const std::size_t rank = input.size();
+  Ints perm = permutation;
+  if (perm.empty()) {
+    perm.resize(rank);
+    std::iota(perm.rbegin(), perm.rend(), 0);
+  }
   std::size_t begin = 0;
   while (begin < rank && perm[begin] == static_cast<std::int64_t>(begin)) ++begin;
   std::size_t end = rank;

@@ -57,6 +57,7 @@ kernels::UnaryOp unary_op(const Unary& unary, const float* slope) {
     case UnaryKind::square: op.kind = Kind::square; break;
     case UnaryKind::floor: op.kind = Kind::floor; break;
     case UnaryKind::ceil: op.kind = Kind::ceil; break;
+    case UnaryKind::round: op.kind = Kind::round; break;
     default: fail(ErrorCode::internal, "function '{}' has no kernel", name_of(unary.kind));
   }
   if (slope) op.kind = Kind::prelu;

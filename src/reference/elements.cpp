@@ -7,19 +7,10 @@
 #include <limits>
 
 #include "base/half.hpp"
+#include "base/narrow.hpp"
 
 namespace colonnade::reference {
 namespace {
-
-struct HalfBits {
-  std::uint16_t bits;
-};
-struct BfloatBits {
-  std::uint16_t bits;
-};
-struct Boolean {
-  std::uint8_t byte;
-};
 
 // Rounding to odd keeps what the next, narrower rounding has to know, so that two roundings are one.
 float round_to_odd(double value) {
@@ -41,14 +32,44 @@ Integer saturate(double value) {
   return static_cast<Integer>(value);
 }
 
+// Elements that no C++ type holds: number() is what one stands for, of() makes one.
+struct HalfBits {
+  std::uint16_t bits;
+  float number() const { return f16_to_float(bits); }
+  static HalfBits of(double value) { return {float_to_f16(round_to_odd(value))}; }
+};
+struct BfloatBits {
+  std::uint16_t bits;
+  float number() const { return bf16_to_float(bits); }
+  static BfloatBits of(double value) { return {float_to_bf16(round_to_odd(value))}; }
+};
+template <DType dtype>
+struct MinifloatBits {
+  std::uint8_t bits;
+  double number() const { return minifloat_value(dtype, bits); }
+  static MinifloatBits of(double value) { return {minifloat_of(dtype, value)}; }
+};
+/// An integer of fewer bits than its byte.
+template <class Byte, DType dtype>
+struct NarrowInteger {
+  Byte byte;
+  Byte number() const { return byte; }
+  static NarrowInteger of(std::int64_t value) {
+    return {static_cast<Byte>(element_of_bits(dtype, static_cast<unsigned>(value)))};
+  }
+  static constexpr Byte kHighest =
+      std::is_signed_v<Byte> ? (dtype == DType::i4 ? 7 : 1) : (dtype == DType::u4 ? 15 : 3);
+  static constexpr Byte kLowest = std::is_signed_v<Byte> ? -kHighest - 1 : 0;
+};
+struct Boolean {
+  std::uint8_t byte;
+  bool number() const { return byte != 0; }
+};
+
 template <class C, class Number>
 C decode(Number value) {
-  if constexpr (std::is_same_v<Number, HalfBits>) {
-    return decode<C>(f16_to_float(value.bits));
-  } else if constexpr (std::is_same_v<Number, BfloatBits>) {
-    return decode<C>(bf16_to_float(value.bits));
-  } else if constexpr (std::is_same_v<Number, Boolean>) {
-    return static_cast<C>(value.byte != 0);
+  if constexpr (requires { value.number(); }) {
+    return decode<C>(value.number());
   } else if constexpr (std::is_floating_point_v<Number> && std::is_integral_v<C>) {
     return saturate<C>(static_cast<double>(value));
   } else {
@@ -58,12 +79,12 @@ C decode(Number value) {
 
 template <class Number, class C>
 Number encode(C value) {
-  if constexpr (std::is_same_v<Number, HalfBits>) {
-    return {float_to_f16(round_to_odd(static_cast<double>(value)))};
-  } else if constexpr (std::is_same_v<Number, BfloatBits>) {
-    return {float_to_bf16(round_to_odd(static_cast<double>(value)))};
-  } else if constexpr (std::is_same_v<Number, Boolean>) {
+  if constexpr (std::is_same_v<Number, Boolean>) {
     return {static_cast<std::uint8_t>(value != C{0})};
+  } else if constexpr (requires { Number::kHighest; }) {
+    return Number::of(encode<std::int64_t>(value));
+  } else if constexpr (requires { Number::of(0.0); }) {
+    return Number::of(static_cast<double>(value));
   } else if constexpr (std::is_integral_v<Number> && std::is_floating_point_v<C>) {
     return saturate<Number>(value);
   } else {
@@ -87,7 +108,22 @@ void visit_number(DType dtype, F&& f) {
     case DType::u32: return f(Tag<std::uint32_t>{});
     case DType::u64: return f(Tag<std::uint64_t>{});
     case DType::boolean: return f(Tag<Boolean>{});
-    default: break;
+    case DType::f8e4m3fn: return f(Tag<MinifloatBits<DType::f8e4m3fn>>{});
+    case DType::f8e4m3fnuz: return f(Tag<MinifloatBits<DType::f8e4m3fnuz>>{});
+    case DType::f8e5m2: return f(Tag<MinifloatBits<DType::f8e5m2>>{});
+    case DType::f8e5m2fnuz: return f(Tag<MinifloatBits<DType::f8e5m2fnuz>>{});
+    case DType::f8e8m0: return f(Tag<MinifloatBits<DType::f8e8m0>>{});
+    case DType::f6e2m3: return f(Tag<MinifloatBits<DType::f6e2m3>>{});
+    case DType::f6e3m2: return f(Tag<MinifloatBits<DType::f6e3m2>>{});
+    case DType::f4e2m1: return f(Tag<MinifloatBits<DType::f4e2m1>>{});
+    case DType::i4: return f(Tag<NarrowInteger<std::int8_t, DType::i4>>{});
+    case DType::u4: return f(Tag<NarrowInteger<std::uint8_t, DType::u4>>{});
+    case DType::i2: return f(Tag<NarrowInteger<std::int8_t, DType::i2>>{});
+    case DType::u2: return f(Tag<NarrowInteger<std::uint8_t, DType::u2>>{});
+    case DType::undefined:
+    case DType::string:
+    case DType::c64:
+    case DType::c128: break;
   }
   fail(ErrorCode::unsupported, "no arithmetic on {} elements", name_of(dtype));
 }
@@ -104,6 +140,8 @@ C limit_of(DType dtype, bool highest) {
   visit_number(dtype, [&]<class T>(Tag<T>) {
     if constexpr (std::is_integral_v<T>) {
       limit = limit_of<C, T>(highest);
+    } else if constexpr (requires { T::kHighest; }) {
+      limit = static_cast<C>(highest ? T::kHighest : T::kLowest);
     } else if constexpr (std::is_same_v<T, Boolean>) {
       limit = static_cast<C>(highest ? 1 : 0);
     } else if constexpr (std::is_floating_point_v<C>) {
@@ -116,14 +154,16 @@ C limit_of(DType dtype, bool highest) {
 }  // namespace
 
 bool is_real(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
+  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16 ||
+         is_minifloat(dtype);
 }
 bool is_signed(DType dtype) {
-  return dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
+  return dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64 ||
+         dtype == DType::i4 || dtype == DType::i2;
 }
 bool is_unsigned(DType dtype) {
   return dtype == DType::u8 || dtype == DType::u16 || dtype == DType::u32 || dtype == DType::u64 ||
-         dtype == DType::boolean;
+         dtype == DType::u4 || dtype == DType::u2 || dtype == DType::boolean;
 }
 
 template <class C>
@@ -173,7 +213,10 @@ std::string number_text(double value, DType dtype) {
   return {text, end};
 }
 
-bool parse_number(const std::string& text, double& value) {
+namespace {
+
+template <class C>
+bool parse(const std::string& text, C& value) {
   const std::size_t first = text.find_first_not_of(" \t\n");
   if (first == std::string::npos) return false;
   const std::size_t last = text.find_last_not_of(" \t\n") + 1;
@@ -181,5 +224,11 @@ bool parse_number(const std::string& text, double& value) {
   const auto [end, code] = std::from_chars(begin, text.data() + last, value);
   return code == std::errc{} && end == text.data() + last;
 }
+
+}  // namespace
+
+bool parse_number(const std::string& text, double& value) { return parse(text, value); }
+bool parse_number(const std::string& text, std::int64_t& value) { return parse(text, value); }
+bool parse_number(const std::string& text, std::uint64_t& value) { return parse(text, value); }
 
 }  // namespace colonnade::reference

@@ -2,6 +2,7 @@
 // Elements of any type as one of three types to compute in, and as bare storage to move.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,9 +18,9 @@ struct Tag {
   using type = T;
 };
 
-bool is_real(DType dtype);      ///< f64, f32, f16, bf16
-bool is_signed(DType dtype);    ///< i8 .. i64
-bool is_unsigned(DType dtype);  ///< u8 .. u64 and boolean
+bool is_real(DType dtype);      ///< f64, f32, f16, bf16 and what is_minifloat says
+bool is_signed(DType dtype);    ///< i2 .. i64
+bool is_unsigned(DType dtype);  ///< u2 .. u64 and boolean
 
 /// The most negative and the largest value of the type as C: infinities for the real types.
 template <class C>
@@ -33,7 +34,7 @@ template <class C>
 void load(const Tensor& tensor, std::int64_t offset, std::int64_t count, C* values);
 
 /// Writes `count` elements from `offset` on, each rounded once to nearest even; integers wrap, except that a real
-/// number saturates; a boolean is "not zero".
+/// number saturates in types of a byte or more; minifloats saturate; a boolean is "not zero".
 template <class C>
 void store(const C* values, std::int64_t count, Tensor& tensor, std::int64_t offset);
 
@@ -52,7 +53,7 @@ Tensor tensor_of(DType dtype, Shape shape, const std::vector<C>& values) {
 }
 
 /// Calls f(Tag<C>) with the type that arithmetic on `dtype` is done in: double, std::int64_t or std::uint64_t.
-/// Throws Error{unsupported} for strings; `where` begins the message.
+/// Throws Error{unsupported} for strings and complex numbers; `where` begins the message.
 template <class F>
 decltype(auto) visit_compute(DType dtype, const std::string& where, F&& f) {
   if (is_real(dtype)) return f(Tag<double>{});
@@ -69,7 +70,8 @@ decltype(auto) visit_storage(DType dtype, F&& f) {
     case 1: return f(Tag<std::uint8_t>{});
     case 2: return f(Tag<std::uint16_t>{});
     case 4: return f(Tag<std::uint32_t>{});
-    default: return f(Tag<std::uint64_t>{});
+    case 8: return f(Tag<std::uint64_t>{});
+    default: return f(Tag<std::array<std::uint64_t, 2>>{});
   }
 }
 
@@ -93,5 +95,7 @@ const T* elements(const Tensor& tensor) {
 /// A number as text and back: "0.5", "1e-05", "NaN", "INF", "-INF". parse_number returns false where it is none.
 std::string number_text(double value, DType dtype);
 bool parse_number(const std::string& text, double& value);
+bool parse_number(const std::string& text, std::int64_t& value);
+bool parse_number(const std::string& text, std::uint64_t& value);
 
 }  // namespace colonnade::reference

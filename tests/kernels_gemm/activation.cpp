@@ -41,6 +41,7 @@ double activate(const UnaryOp& op, double x, std::size_t channel) {
     case Unary::square: return x * x;
     case Unary::floor: return std::floor(x);
     case Unary::ceil: return std::ceil(x);
+    case Unary::round: return std::nearbyint(x);
     case Unary::affine: return a * x + b;
   }
   return NAN;

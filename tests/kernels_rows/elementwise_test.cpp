@@ -47,6 +47,7 @@ double exact(const UnaryOp& op, double x, float slope) {
     case Unary::square: return x * x;
     case Unary::floor: return std::floor(x);
     case Unary::ceil: return std::ceil(x);
+    case Unary::round: return std::nearbyint(x);
     case Unary::affine: return a * x + b;
   }
   return 0;

@@ -247,7 +247,7 @@ constexpr Row kRows[] = {
     {kOnnxDomain, "RandomUniformLike", 1, kNoLimit, 1, 1, 1, opaque<kUniformLike>},
     {kOnnxDomain, "Bernoulli", 15, kNoLimit, 1, 1, 1, opaque<kBernoulli>},
     {kOnnxDomain, "Multinomial", 7, kNoLimit, 1, 1, 1, opaque<kMultinomial>},
-    {kOnnxDomain, "Dropout", 7, 11, 1, 1, 2, lower_dropout},
+    {kOnnxDomain, "Dropout", 1, 11, 1, 1, 2, lower_dropout},
     {kOnnxDomain, "Dropout", 12, kNoLimit, 1, 3, 2, lower_dropout},
 };
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop, Scan and SequenceMap: nested graphs become bodies.
 #include <algorithm>
+#include <type_traits>
 
 #include "frontends/onnx/lowering.hpp"
 #include "frontends/onnx/opaque/sequence.hpp"
 #include "graph/shape_rules.hpp"
+#include "reference/reference.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -20,8 +22,89 @@ Values emit_control(Lowering& low, Operator op, Values inputs, std::size_t outpu
   return low.emit_all(std::move(op), with_captures(low, std::move(inputs)), std::max(outputs, low.output_count()));
 }
 
+Ints dims_of(const ShapeOf& op, const Shape& shape) {
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const auto clipped = [&](std::int64_t axis) {
+    return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  };
+  const std::int64_t first = clipped(op.start), last = std::max(first, clipped(op.end.value_or(rank)));
+  return {shape.begin() + first, shape.begin() + last};
+}
+
+constexpr std::int64_t kMostKnownElements = 1024;
+constexpr std::size_t kFarthestProducer = 1024;
+
+/// Operators that make arithmetic on shapes: their results are not much larger than their inputs.
+bool does_shape_arithmetic(const Operator& op) {
+  return std::visit(
+      []<class Op>(const Op&) {
+        return std::is_same_v<Op, Unary> || std::is_same_v<Op, Binary> || std::is_same_v<Op, Select> ||
+               std::is_same_v<Op, Cast> || std::is_same_v<Op, Reshape> || std::is_same_v<Op, Squeeze> ||
+               std::is_same_v<Op, Unsqueeze> || std::is_same_v<Op, Concat> || std::is_same_v<Op, Slice> ||
+               std::is_same_v<Op, Gather> || std::is_same_v<Op, Reduce>;
+      },
+      op);
+}
+
+const Node* near_producer(const Graph& graph, ValueId id) {
+  const std::size_t count = std::min(graph.nodes.size(), kFarthestProducer);
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rbegin() + static_cast<std::ptrdiff_t>(count); ++node) {
+    if (std::find(node->outputs.begin(), node->outputs.end(), id) != node->outputs.end()) return &*node;
+  }
+  return nullptr;
+}
+
+/// A small tensor that follows from constants and from shapes that are known; null where none does. Looks at `budget`
+/// nodes at most.
+std::shared_ptr<const Tensor> known_tensor(const Lowering& low, ValueId id, int& budget) {
+  if (const auto constant = low.constant_of(id)) {
+    return constant->size() <= kMostKnownElements ? constant->tensor() : nullptr;
+  }
+  const Node* node = near_producer(low.graph(), id);
+  if (node == nullptr || --budget < 0) return nullptr;
+  if (std::holds_alternative<ShapeOf>(node->op) || std::holds_alternative<SizeOf>(node->op)) {
+    const ValueType& type = low.type(node->input(0));
+    if (!type.is_static()) return nullptr;
+    const auto* dims = std::get_if<ShapeOf>(&node->op);
+    return std::make_shared<const Tensor>(dims ? ints_tensor(dims_of(*dims, *type.shape))
+                                               : ints_tensor({element_count(*type.shape)}).reshaped({}));
+  }
+  if (!does_shape_arithmetic(node->op)) return nullptr;
+  std::vector<std::shared_ptr<const Tensor>> held;
+  std::vector<const Tensor*> inputs;
+  for (const ValueId input : node->inputs) {
+    held.push_back(input == kAbsent ? nullptr : known_tensor(low, input, budget));
+    if (input != kAbsent && !held.back()) return nullptr;
+    inputs.push_back(held.back().get());
+  }
+  auto result = std::make_shared<const Tensor>(std::move(reference::evaluate(*node, inputs).front()));
+  return result->size() <= kMostKnownElements ? result : nullptr;
+}
+
+/// The branch that is always taken, where that is known now.
+std::optional<std::string_view> taken_branch(const Lowering& low) {
+  int budget = 64;
+  std::shared_ptr<const Tensor> condition;
+  try {
+    condition = known_tensor(low, low.input(0), budget);
+  } catch (const Error&) {
+    return std::nullopt;  // a run that reaches this arithmetic reports what is wrong with it
+  }
+  if (!condition || condition->dtype() != DType::boolean || condition->size() != 1) return std::nullopt;
+  return condition->values<bool>().front() ? "then_branch" : "else_branch";
+}
+
+/// The other branch is often one for other ranks, which cannot even be imported.
+Values lower_taken(Lowering& low, std::string_view name) {
+  const auto branch = std::make_shared<const Graph>(low.body(name, {}));
+  Tensor condition(DType::boolean, {});
+  condition.values<bool>().front() = name == "then_branch";
+  return emit_control(low, If{branch, branch}, {low.constant(std::move(condition))}, branch->outputs.size());
+}
+
 Values lower_if(Lowering& low) {
   const ValueId condition = low.input(0);
+  if (const auto taken = taken_branch(low)) return lower_taken(low, *taken);
   const auto branch = [&](std::string_view name) { return std::make_shared<const Graph>(low.body(name, {})); };
   If op{branch("then_branch"), branch("else_branch")};
   const std::size_t outputs = op.then_branch->outputs.size();

@@ -28,9 +28,9 @@ Ints kernel_of(const Lowering& low, ValueId weight) {
 }
 
 /// The input's rank, which the kernel determines.
-std::int64_t checked_rank(const Lowering& low, const Ints& kernel) {
+std::int64_t checked_rank(const Lowering& low, ValueId x, const Ints& kernel) {
   const auto rank = static_cast<std::int64_t>(kernel.size()) + 2;
-  const auto& shape = low.shape(low.input(0));
+  const auto& shape = low.shape(x);
   if (shape && static_cast<std::int64_t>(shape->size()) != rank) {
     low.invalid("expected an input of rank {} for its kernel, found rank {}", rank, shape->size());
   }
@@ -45,28 +45,16 @@ std::int64_t read_groups(const Lowering& low, std::int64_t divided) {
   return groups;
 }
 
-Values window_inputs(Lowering& low, ValueId weight, std::int64_t rank) {
-  Values inputs = {to_window_layout(low, low.input(0), rank), rank == 3 ? unsqueeze(low, weight, {2}) : weight};
-  if (low.optional_input(2) != kAbsent) inputs.push_back(low.input(2));
+Values window_inputs(Lowering& low, const ConvOperands& operands, std::int64_t rank) {
+  const ValueId weight = rank == 3 ? unsqueeze(low, operands.weight, {2}) : operands.weight;
+  Values inputs = {to_window_layout(low, operands.x, rank), weight};
+  if (operands.bias != kAbsent) inputs.push_back(operands.bias);
   return inputs;
 }
 
-Values lower_conv(Lowering& low) {
-  const ValueId weight = low.input(1);
-  Window window = read_window(low, kernel_of(low, weight));
-  const std::int64_t rank = checked_rank(low, window.kernel);
-  const std::int64_t groups = read_groups(low, low.dim(weight, 0));
-  lift(window);
-  Conv conv{.kernel = window.kernel,
-            .strides = window.strides,
-            .dilations = window.dilations,
-            .pads = window.pads,
-            .groups = groups,
-            .auto_pad = window.auto_pad,
-            .epilogue = {}};
-  const ValueId y = low.emit(std::move(conv), window_inputs(low, weight, rank));
-  return {from_window_layout(low, y, rank)};
-}
+ConvOperands read_operands(const Lowering& low) { return {low.input(0), low.input(1), low.optional_input(2)}; }
+
+Values lower_conv(Lowering& low) { return {convolve(low, read_operands(low))}; }
 
 /// Spatial part of the attribute, which some writers give with batch and channels.
 Ints read_output_shape(const Lowering& low, std::size_t spatial) {
@@ -77,11 +65,11 @@ Ints read_output_shape(const Lowering& low, std::size_t spatial) {
 }
 
 Values lower_conv_transpose(Lowering& low) {
-  const ValueId weight = low.input(1);
-  Window window = read_window(low, kernel_of(low, weight));
+  const ConvOperands operands = read_operands(low);
+  Window window = read_window(low, kernel_of(low, operands.weight));
   const std::size_t spatial = window.kernel.size();
-  const std::int64_t rank = checked_rank(low, window.kernel);
-  const std::int64_t groups = read_groups(low, low.dim(weight, 0));
+  const std::int64_t rank = checked_rank(low, operands.x, window.kernel);
+  const std::int64_t groups = read_groups(low, low.dim(operands.weight, 0));
   Ints output_padding = find_ints(low.node(), "output_padding").value_or(Ints(spatial, 0));
   check_ints(low, "output_padding", output_padding, spatial, 0);
   Ints output_shape = read_output_shape(low, spatial);
@@ -99,7 +87,7 @@ Values lower_conv_transpose(Lowering& low) {
                      .groups = groups,
                      .auto_pad = window.auto_pad,
                      .epilogue = {}};
-  const ValueId y = low.emit(std::move(conv), window_inputs(low, weight, rank));
+  const ValueId y = low.emit(std::move(conv), window_inputs(low, operands, rank));
   return {from_window_layout(low, y, rank)};
 }
 
@@ -109,6 +97,23 @@ constexpr Row kRows[] = {
 };
 
 }  // namespace
+
+ValueId convolve(Lowering& low, const ConvOperands& operands) {
+  Window window = read_window(low, kernel_of(low, operands.weight));
+  const std::int64_t rank = checked_rank(low, operands.x, window.kernel);
+  const std::int64_t groups = read_groups(low, low.dim(operands.weight, 0));
+  lift(window);
+  Conv conv{.kernel = window.kernel,
+            .strides = window.strides,
+            .dilations = window.dilations,
+            .pads = window.pads,
+            .groups = groups,
+            .auto_pad = window.auto_pad,
+            .exact = operands.exact,
+            .epilogue = {}};
+  const ValueId y = low.emit(std::move(conv), window_inputs(low, operands, rank));
+  return from_window_layout(low, y, rank);
+}
 
 std::span<const Row> conv_rows() { return kRows; }
 

@@ -80,9 +80,11 @@ Values lower_clip(Lowering& low) {
   return {y};
 }
 
+/// Before opset 6 a bound that is not given is none.
 Values lower_clip_attributes(Lowering& low) {
-  const float least = low.float_or("min", std::numeric_limits<float>::lowest());
-  const float most = low.float_or("max", std::numeric_limits<float>::max());
+  using Limits = std::numeric_limits<float>;
+  const float least = low.float_or("min", low.opset() < 6 ? -Limits::infinity() : Limits::lowest());
+  const float most = low.float_or("max", low.opset() < 6 ? Limits::infinity() : Limits::max());
   return {unary(low, UnaryKind::clip, low.input(0), least, most)};
 }
 
@@ -142,13 +144,6 @@ Values lower_prelu(Lowering& low) {
 
 Values lower_where(Lowering& low) { return {select(low, low.input(0), low.input(1), low.input(2))}; }
 
-Values lower_cast(Lowering& low) {
-  const DType to = dtype_of(low.required_int("to"), low.node().label() + ": attribute 'to'");
-  return {low.emit(Cast{to}, {low.input(0)})};
-}
-
-Values lower_cast_like(Lowering& low) { return {low.emit(Cast{low.dtype(low.input(1))}, {low.input(0)})}; }
-
 Values lower_identity(Lowering& low) { return {unary(low, UnaryKind::identity, low.input(0))}; }
 
 constexpr Row unary_row(std::string_view name, int since, Lower lower) {
@@ -158,11 +153,11 @@ constexpr Row binary_row(std::string_view name, int since, Lower lower) {
   return {kOnnxDomain, name, since, kNoLimit, 2, 2, 1, lower};
 }
 constexpr Row variadic_row(std::string_view name, Lower lower) {
-  return {kOnnxDomain, name, 6, kNoLimit, 1, kNoLimit, 1, lower};
+  return {kOnnxDomain, name, 8, kNoLimit, 1, kNoLimit, 1, lower};
 }
 
 constexpr Row kRows[] = {
-    unary_row("Abs", 6, lower_unary<UnaryKind::abs>),
+    unary_row("Abs", 1, lower_unary<UnaryKind::abs>),
     unary_row("Acos", 7, lower_unary<UnaryKind::acos>),
     unary_row("Acosh", 9, lower_unary<UnaryKind::acosh>),
     unary_row("Asin", 7, lower_unary<UnaryKind::asin>),
@@ -170,43 +165,42 @@ constexpr Row kRows[] = {
     unary_row("Atan", 7, lower_unary<UnaryKind::atan>),
     unary_row("Atanh", 9, lower_unary<UnaryKind::atanh>),
     unary_row("BitwiseNot", 18, lower_unary<UnaryKind::bitwise_not>),
-    unary_row("Ceil", 6, lower_unary<UnaryKind::ceil>),
+    unary_row("Ceil", 1, lower_unary<UnaryKind::ceil>),
     unary_row("Celu", 12, lower_celu),
     unary_row("Cos", 7, lower_unary<UnaryKind::cos>),
     unary_row("Cosh", 9, lower_unary<UnaryKind::cosh>),
-    unary_row("Elu", 6, lower_elu),
+    unary_row("Elu", 1, lower_elu),
     unary_row("Erf", 9, lower_unary<UnaryKind::erf>),
-    unary_row("Exp", 6, lower_unary<UnaryKind::exp>),
-    unary_row("Floor", 6, lower_unary<UnaryKind::floor>),
+    unary_row("Exp", 1, lower_unary<UnaryKind::exp>),
+    unary_row("Floor", 1, lower_unary<UnaryKind::floor>),
     unary_row("Gelu", 20, lower_gelu),
-    unary_row("HardSigmoid", 6, lower_hard_sigmoid),
+    unary_row("HardSigmoid", 1, lower_hard_sigmoid),
     unary_row("HardSwish", 14, lower_unary<UnaryKind::hard_swish>),
     unary_row("Identity", 1, lower_identity),
     unary_row("IsInf", 10, lower_is_inf),
     unary_row("IsNaN", 9, lower_unary<UnaryKind::is_nan>),
-    unary_row("LeakyRelu", 6, lower_leaky_relu),
-    unary_row("Log", 6, lower_unary<UnaryKind::log>),
+    unary_row("LeakyRelu", 1, lower_leaky_relu),
+    unary_row("Log", 1, lower_unary<UnaryKind::log>),
     unary_row("Mish", 18, lower_unary<UnaryKind::mish>),
-    unary_row("Neg", 6, lower_unary<UnaryKind::neg>),
+    unary_row("Neg", 1, lower_unary<UnaryKind::neg>),
     unary_row("Not", 1, lower_unary<UnaryKind::logical_not>),
-    unary_row("Reciprocal", 6, lower_unary<UnaryKind::reciprocal>),
-    unary_row("Relu", 6, lower_unary<UnaryKind::relu>),
+    unary_row("Reciprocal", 1, lower_unary<UnaryKind::reciprocal>),
+    unary_row("Relu", 1, lower_unary<UnaryKind::relu>),
     unary_row("Round", 11, lower_unary<UnaryKind::round>),
     unary_row("Selu", 6, lower_selu),
     unary_row("Shrink", 9, lower_shrink),
-    unary_row("Sigmoid", 6, lower_unary<UnaryKind::sigmoid>),
+    unary_row("Sigmoid", 1, lower_unary<UnaryKind::sigmoid>),
     unary_row("Sign", 9, lower_unary<UnaryKind::sign>),
     unary_row("Sin", 7, lower_unary<UnaryKind::sin>),
     unary_row("Sinh", 9, lower_unary<UnaryKind::sinh>),
     unary_row("Softplus", 1, lower_unary<UnaryKind::softplus>),
     unary_row("Softsign", 1, lower_unary<UnaryKind::softsign>),
-    unary_row("Sqrt", 6, lower_unary<UnaryKind::sqrt>),
+    unary_row("Sqrt", 1, lower_unary<UnaryKind::sqrt>),
     unary_row("Swish", 24, lower_swish),
     unary_row("Tan", 7, lower_unary<UnaryKind::tan>),
-    unary_row("Tanh", 6, lower_unary<UnaryKind::tanh>),
+    unary_row("Tanh", 1, lower_unary<UnaryKind::tanh>),
     unary_row("ThresholdedRelu", 1, lower_thresholded_relu),
-    unary_row("Cast", 6, lower_cast),
-    {kOnnxDomain, "Clip", 6, 10, 1, 1, 1, lower_clip_attributes},
+    {kOnnxDomain, "Clip", 1, 10, 1, 1, 1, lower_clip_attributes},
     {kOnnxDomain, "Clip", 11, kNoLimit, 1, 3, 1, lower_clip},
     binary_row("Add", 7, lower_binary<BinaryKind::add>),
     binary_row("And", 7, lower_binary<BinaryKind::logical_and>),
@@ -214,7 +208,6 @@ constexpr Row kRows[] = {
     binary_row("BitwiseAnd", 18, lower_binary<BinaryKind::bitwise_and>),
     binary_row("BitwiseOr", 18, lower_binary<BinaryKind::bitwise_or>),
     binary_row("BitwiseXor", 18, lower_binary<BinaryKind::bitwise_xor>),
-    binary_row("CastLike", 15, lower_cast_like),
     binary_row("Div", 7, lower_binary<BinaryKind::div>),
     binary_row("Equal", 7, lower_binary<BinaryKind::equal>),
     binary_row("Greater", 7, lower_binary<BinaryKind::greater>),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/ops/shared.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -79,7 +79,9 @@ Values lower_compress(Lowering& low) {
   return {low.emit(Gather{axis.value_or(0)}, {x, positions})};
 }
 
-Values lower_grid_sample(Lowering& low) {
+}  // namespace
+
+ValueId sample_grid(Lowering& low) {
   const std::string mode = low.string_or("mode", low.opset() < 20 ? "bilinear" : "linear");
   const std::string padding = low.string_or("padding_mode", "zeros");
   GridSample sample{.align_corners = low.flag("align_corners")};
@@ -100,8 +102,12 @@ Values lower_grid_sample(Lowering& low) {
   if (low.shape(low.input(0)) && low.rank(low.input(0)) != 4) {
     low.unsupported("expected an input of rank 4, found rank {}", low.rank(low.input(0)));
   }
-  return {low.emit(sample, {low.input(0), low.input(1)})};
+  return low.emit(sample, {low.input(0), low.input(1)});
 }
+
+namespace {
+
+Values lower_grid_sample(Lowering& low) { return {sample_grid(low)}; }
 
 constexpr Row kRows[] = {
     {kOnnxDomain, "Gather", 1, kNoLimit, 2, 2, 1, lower_gather},

@@ -58,13 +58,53 @@ Values lower_scaled_tanh(Lowering& low) {
   return {binary(low, BinaryKind::mul, unary(low, UnaryKind::tanh, inner), low.float_or("alpha", 1))};
 }
 
+/// The shape to fill: the attribute's, or the input's or the one it holds, with 'extra_shape' after it.
+ValueId filled_shape(Lowering& low) {
+  const auto shape = find_ints(low.node(), "shape");
+  const Ints extra = find_ints(low.node(), "extra_shape").value_or(Ints());
+  const ValueId x = low.optional_input(0);
+  if (x == kAbsent && !shape) low.invalid("expected an input or the attribute 'shape'");
+  if (x == kAbsent) return ints(low, *shape);
+  const ValueId given = low.flag("input_as_shape") ? cast(low, x, DType::i64) : shape_of(low, x);
+  return extra.empty() ? given : low.emit(Concat{0}, {given, ints(low, extra)});
+}
+
+Values lower_constant_fill(Lowering& low) {
+  const DType dtype = dtype_of(low.int_or("dtype", 1), low.node().label() + ": attribute 'dtype'");
+  return {low.emit(Fill{}, {filled_shape(low), cast(low, scalar(low, DType::f32, low.float_or("value", 0)), dtype)})};
+}
+
+Values lower_given_tensor_fill(Lowering& low) {
+  const auto values = find_floats(low.node(), "values");
+  if (!values) low.invalid("attribute 'values' is required");
+  const ValueId flat = floats(low, *values, {static_cast<std::int64_t>(values->size())});
+  return {low.emit(Reshape{.allow_zero = true}, {flat, filled_shape(low)})};
+}
+
+/// The last step of a gated recurrent unit: inputs hidden [1, N, D], gates [1, N, 3 D] (reset, update, output),
+/// lengths [N] and the time. A sequence that has ended keeps its state, or drops it.
+Values lower_gru_unit(Lowering& low) {
+  const ValueId hidden = low.input(0);
+  const Values gates = low.emit_all(::colonnade::Split{2}, {low.input(1)}, 3);
+  const ValueId update = unary(low, UnaryKind::sigmoid, gates[1]), output = unary(low, UnaryKind::tanh, gates[2]);
+  const ValueId kept = binary(low, BinaryKind::mul, binary(low, BinaryKind::sub, hidden, output), update);
+  const ValueId state = binary(low, BinaryKind::add, output, kept);
+  const ValueId lengths = unsqueeze(low, cast(low, low.input(2), DType::i64), {1});
+  const ValueId running = binary(low, BinaryKind::less, cast(low, low.input(3), DType::i64), lengths);
+  const ValueId ended = low.flag("drop_states") ? scalar(low, low.dtype(hidden), 0) : hidden;
+  return {select(low, running, state, ended)};
+}
+
 constexpr Row removed_row(std::string_view name, Lower lower) {
   return {kOnnxDomain, name, 1, kNoLimit, 1, 1, 1, lower};
 }
 
 constexpr Row kRows[] = {
     removed_row("Affine", lower_affine),
+    {kOnnxDomain, "ConstantFill", 1, kNoLimit, 0, 1, 1, lower_constant_fill},
     removed_row("Crop", lower_crop),
+    {kOnnxDomain, "GRUUnit", 1, kNoLimit, 4, 4, 1, lower_gru_unit},
+    {kOnnxDomain, "GivenTensorFill", 1, kNoLimit, 0, 1, 1, lower_given_tensor_fill},
     removed_row("ImageScaler", lower_image_scaler),
     removed_row("ParametricSoftplus", lower_parametric_softplus),
     removed_row("Scale", lower_scale),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/ops/shared.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -19,7 +19,9 @@ ValueId scaled(Lowering& low, ValueId x, float factor) {
   return factor == 1 ? x : binary(low, BinaryKind::mul, x, factor);
 }
 
-Values lower_gemm(Lowering& low) {
+}  // namespace
+
+ValueId gemm(Lowering& low) {
   ValueId a = low.input(0), b = low.input(1), c = low.optional_input(2);
   for (const ValueId id : {a, b}) {
     if (low.shape(id) && low.rank(id) != 2) low.invalid("expected matrices, found rank {}", low.rank(id));
@@ -32,13 +34,17 @@ Values lower_gemm(Lowering& low) {
   } else {
     b = scaled(low, b, alpha);
   }
-  if (c == kAbsent || beta == 0) return {low.emit(product, {a, b})};
+  if (c == kAbsent || beta == 0) return low.emit(product, {a, b});
   if (low.shape(c) && low.rank(c) > 2) low.invalid("expected C of rank 2 or less, found rank {}", low.rank(c));
   c = scaled(low, c, beta);
   const ValueId bias = as_bias(low, c, columns);
-  if (bias != kAbsent) return {low.emit(product, {a, b, bias})};
-  return {binary(low, BinaryKind::add, low.emit(product, {a, b}), c)};
+  if (bias != kAbsent) return low.emit(product, {a, b, bias});
+  return binary(low, BinaryKind::add, low.emit(product, {a, b}), c);
 }
+
+namespace {
+
+Values lower_gemm(Lowering& low) { return {gemm(low)}; }
 
 Values lower_einsum(Lowering& low) {
   Einsum einsum{low.required_string("equation")};
@@ -48,7 +54,7 @@ Values lower_einsum(Lowering& low) {
 
 constexpr Row kRows[] = {
     {kOnnxDomain, "MatMul", 1, kNoLimit, 2, 2, 1, lower_matmul},
-    {kOnnxDomain, "Gemm", 7, 10, 3, 3, 1, lower_gemm},
+    {kOnnxDomain, "Gemm", 1, 10, 3, 3, 1, lower_gemm},
     {kOnnxDomain, "Gemm", 11, kNoLimit, 2, 3, 1, lower_gemm},
     {kOnnxDomain, "Einsum", 12, kNoLimit, 1, kNoLimit, 1, lower_einsum},
 };

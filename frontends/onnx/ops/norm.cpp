@@ -9,7 +9,8 @@ ValueId per_channel(Lowering& low, ValueId values, std::int64_t rank) {
   return rank <= 2 ? values : unsqueeze(low, values, axes_between(1, rank - 1));
 }
 
-/// Training form: statistics of this batch, and running statistics as further outputs.
+/// Training form: statistics of this batch, and running statistics as further outputs; before opset 14 also those of
+/// the batch.
 Values train_batch_norm(Lowering& low, float epsilon) {
   const ValueId x = low.input(0);
   const std::int64_t rank = low.rank(x);
@@ -25,15 +26,36 @@ Values train_batch_norm(Lowering& low, float epsilon) {
                   binary(low, BinaryKind::mul, cast(low, now, low.dtype(before)), 1 - momentum));
   };
   const ValueId y = low.emit(BatchNorm{.epsilon = epsilon}, {x, low.input(1), low.input(2), mean, variance});
-  return {y, running(low.input(3), mean), running(low.input(4), variance)};
+  return {y, running(low.input(3), mean), running(low.input(4), variance), mean, variance};
+}
+
+/// Statistics, scale and bias of each activation, not of each channel: all have the shape of x without its batch.
+ValueId normalize_activations(Lowering& low, float epsilon) {
+  const ValueId centred = binary(low, BinaryKind::sub, low.input(0), low.input(3));
+  const ValueId deviation = unary(low, UnaryKind::sqrt, binary(low, BinaryKind::add, low.input(4), epsilon));
+  const ValueId normal = binary(low, BinaryKind::div, centred, deviation);
+  return binary(low, BinaryKind::add, binary(low, BinaryKind::mul, normal, low.input(1)), low.input(2));
+}
+
+/// Before opset 14 the number of outputs says whether statistics are taken, before opset 7 'is_test' may forbid it.
+bool trains(const Lowering& low) {
+  if (low.opset() >= 14) return low.flag("training_mode");
+  return !low.flag("is_test") &&
+         (low.wants_output(1) || low.wants_output(2) || low.wants_output(3) || low.wants_output(4));
 }
 
 Values lower_batch_norm(Lowering& low) {
   const float epsilon = low.float_or("epsilon", 1e-5f);
-  if (!low.flag("spatial", true)) low.unsupported("spatial 0 is not supported");
-  if (low.flag("training_mode")) return train_batch_norm(low, epsilon);
-  const Values inputs = {low.input(0), low.input(1), low.input(2), low.input(3), low.input(4)};
-  return {low.emit(BatchNorm{.epsilon = epsilon}, inputs)};
+  const bool per_channel = low.opset() > 8 || low.flag("spatial", true);
+  if (trains(low)) {
+    if (!per_channel) low.unsupported("training with spatial 0 is not supported");
+    return train_batch_norm(low, epsilon);
+  }
+  const ValueId mean = low.input(3), variance = low.input(4);
+  const ValueId y =
+      per_channel ? low.emit(BatchNorm{.epsilon = epsilon}, {low.input(0), low.input(1), low.input(2), mean, variance})
+                  : normalize_activations(low, epsilon);
+  return {y, mean, variance, mean, variance};
 }
 
 Values lower_instance_norm(Lowering& low) {
@@ -131,6 +153,17 @@ Values lower_mean_variance(Lowering& low) {
   return {binary(low, BinaryKind::div, centred, deviation)};
 }
 
+/// The experimental form: over all of an image with across_channels, and with the mean alone where asked.
+Values lower_first_mean_variance(Lowering& low) {
+  const ValueId x = low.input(0);
+  const Ints axes = low.flag("across_channels") ? Ints{1, 2, 3} : Ints{2, 3};
+  const ValueId centred = binary(low, BinaryKind::sub, x, reduce(low, ReduceKind::mean, x, axes));
+  if (!low.flag("normalize_variance", true)) return {centred};
+  const ValueId variance = reduce(low, ReduceKind::mean, unary(low, UnaryKind::square, centred), axes);
+  const ValueId deviation = binary(low, BinaryKind::add, unary(low, UnaryKind::sqrt, variance), 1e-9);
+  return {binary(low, BinaryKind::div, centred, deviation)};
+}
+
 template <bool is_log>
 Values lower_softmax(Lowering& low) {
   return {low.emit(Softmax{.axis = low.int_or("axis", -1), .log = is_log}, {low.input(0)})};
@@ -158,14 +191,15 @@ Values lower_flattened_softmax(Lowering& low) {
 Values lower_flattened_hardmax(Lowering& low) { return lower_flattened(low, Hardmax{.axis = -1}, 1); }
 
 constexpr Row kRows[] = {
-    {kOnnxDomain, "BatchNormalization", 7, 13, 5, 5, 5, lower_batch_norm},
+    {kOnnxDomain, "BatchNormalization", 1, 13, 5, 5, 5, lower_batch_norm},
     {kOnnxDomain, "BatchNormalization", 14, kNoLimit, 5, 5, 3, lower_batch_norm},
-    {kOnnxDomain, "InstanceNormalization", 6, kNoLimit, 3, 3, 1, lower_instance_norm},
+    {kOnnxDomain, "InstanceNormalization", 1, kNoLimit, 3, 3, 1, lower_instance_norm},
     {kOnnxDomain, "LayerNormalization", 17, kNoLimit, 2, 3, 3, lower_layer_norm},
     {kOnnxDomain, "RMSNormalization", 23, kNoLimit, 2, 2, 1, lower_rms_norm},
     {kOnnxDomain, "GroupNormalization", 18, kNoLimit, 3, 3, 1, lower_group_norm},
     {kOnnxDomain, "LRN", 1, kNoLimit, 1, 1, 1, lower_lrn},
     {kOnnxDomain, "LpNormalization", 1, kNoLimit, 1, 1, 1, lower_lp_normalization},
+    {kOnnxDomain, "MeanVarianceNormalization", 1, 8, 1, 1, 1, lower_first_mean_variance},
     {kOnnxDomain, "MeanVarianceNormalization", 9, kNoLimit, 1, 1, 1, lower_mean_variance},
     {kOnnxDomain, "Softmax", 1, 12, 1, 1, 1, lower_flattened_softmax<false>},
     {kOnnxDomain, "Softmax", 13, kNoLimit, 1, 1, 1, lower_softmax<false>},

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "frontends/onnx/ops/shared.hpp"
 #include "frontends/onnx/ops/window.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
 
 /// Indices of a two-dimensional pool count columns first.
-ValueId column_major_indices(Lowering& low, ValueId indices) {
-  const std::int64_t height = low.dim(low.input(0), 2), width = low.dim(low.input(0), 3);
-  if (low.rank(low.input(0)) != 4 || height < 1 || width < 1) {
+ValueId column_major_indices(Lowering& low, ValueId x, ValueId indices) {
+  const std::int64_t height = low.dim(x, 2), width = low.dim(x, 3);
+  if (low.rank(x) != 4 || height < 1 || width < 1) {
     low.unsupported("storage_order 1 with indices needs a 4-D input of known size");
   }
   const ValueId position = binary(low, BinaryKind::mod, indices, static_cast<double>(height * width));
@@ -18,36 +21,50 @@ ValueId column_major_indices(Lowering& low, ValueId indices) {
   return binary(low, BinaryKind::add, base, binary(low, BinaryKind::add, start, row));
 }
 
-Values lower_window_pool(Lowering& low, PoolKind kind) {
+/// The exponent of a norm, which the first opset gives as a float.
+double read_power(const Lowering& low) {
+  const double p = low.opset() < 2 ? low.float_or("p", 2) : static_cast<double>(low.int_or("p", 2));
+  if (!(p >= 1) || p > 1024) low.invalid("attribute 'p': {} is out of range", p);
+  return p;
+}
+
+}  // namespace
+
+Values pool(Lowering& low, PoolKind kind, ValueId x) {
   const auto kernel = read_kernel(low);
   if (!kernel || kernel->empty()) low.invalid("attribute 'kernel_shape' is required");
   const auto rank = static_cast<std::int64_t>(kernel->size()) + 2;
-  const ValueId x = low.input(0);
   if (low.shape(x) && low.rank(x) != rank) {
     low.invalid("expected an input of rank {} for its kernel, found rank {}", rank, low.rank(x));
   }
   Window window = read_window(low, *kernel);
   lift(window);
-  Pool pool{.kind = kind,
-            .kernel = window.kernel,
-            .strides = window.strides,
-            .dilations = window.dilations,
-            .pads = window.pads,
-            .auto_pad = window.auto_pad,
-            .ceil_mode = low.flag("ceil_mode"),
-            .count_include_pad = low.flag("count_include_pad"),
-            .p = low.int_or("p", 2)};
-  if (pool.p < 1) low.invalid("attribute 'p': {} is not positive", pool.p);
+  Pool window_pool{.kind = kind,
+                   .kernel = window.kernel,
+                   .strides = window.strides,
+                   .dilations = window.dilations,
+                   .pads = window.pads,
+                   .auto_pad = window.auto_pad,
+                   .ceil_mode = low.flag("ceil_mode"),
+                   .count_include_pad = low.flag("count_include_pad"),
+                   .p = 2};
+  if (kind == PoolKind::lp) {
+    const double p = read_power(low);
+    if (p != std::floor(p)) low.unsupported("attribute 'p': {} is no whole number", p);
+    window_pool.p = static_cast<std::int64_t>(p);
+  }
   const std::size_t outputs = low.wants_output(1) ? 2 : 1;
-  Values results = low.emit_all(std::move(pool), {to_window_layout(low, x, rank)}, outputs);
+  Values results = low.emit_all(std::move(window_pool), {to_window_layout(low, x, rank)}, outputs);
   for (auto& result : results) result = from_window_layout(low, result, rank);
-  if (outputs == 2 && low.flag("storage_order")) results[1] = column_major_indices(low, results[1]);
+  if (outputs == 2 && low.flag("storage_order")) results[1] = column_major_indices(low, x, results[1]);
   return results;
 }
 
+namespace {
+
 template <PoolKind kind>
 Values lower_pool(Lowering& low) {
-  return lower_window_pool(low, kind);
+  return pool(low, kind, low.input(0));
 }
 
 Ints spatial_axes(const Lowering& low) {
@@ -62,21 +79,20 @@ Values lower_global_pool(Lowering& low) {
 }
 
 Values lower_global_lp_pool(Lowering& low) {
-  const std::int64_t p = low.int_or("p", 2);
+  const double p = read_power(low);
   const Ints axes = spatial_axes(low);
-  if (p < 1) low.invalid("attribute 'p': {} is not positive", p);
-  if (p <= 2) return {reduce(low, p == 1 ? ReduceKind::l1 : ReduceKind::l2, low.input(0), axes)};
-  const ValueId powers = binary(low, BinaryKind::pow, unary(low, UnaryKind::abs, low.input(0)), static_cast<double>(p));
-  return {binary(low, BinaryKind::pow, reduce(low, ReduceKind::sum, powers, axes), 1 / static_cast<double>(p))};
+  if (p == 1 || p == 2) return {reduce(low, p == 1 ? ReduceKind::l1 : ReduceKind::l2, low.input(0), axes)};
+  const ValueId powers = binary(low, BinaryKind::pow, unary(low, UnaryKind::abs, low.input(0)), p);
+  return {binary(low, BinaryKind::pow, reduce(low, ReduceKind::sum, powers, axes), 1 / p)};
 }
 
 constexpr Row kRows[] = {
     {kOnnxDomain, "MaxPool", 1, kNoLimit, 1, 1, 2, lower_pool<PoolKind::max>},
     {kOnnxDomain, "AveragePool", 1, kNoLimit, 1, 1, 1, lower_pool<PoolKind::average>},
-    {kOnnxDomain, "LpPool", 2, kNoLimit, 1, 1, 1, lower_pool<PoolKind::lp>},
+    {kOnnxDomain, "LpPool", 1, kNoLimit, 1, 1, 1, lower_pool<PoolKind::lp>},
     {kOnnxDomain, "GlobalAveragePool", 1, kNoLimit, 1, 1, 1, lower_global_pool<ReduceKind::mean>},
     {kOnnxDomain, "GlobalMaxPool", 1, kNoLimit, 1, 1, 1, lower_global_pool<ReduceKind::max>},
-    {kOnnxDomain, "GlobalLpPool", 2, kNoLimit, 1, 1, 1, lower_global_lp_pool},
+    {kOnnxDomain, "GlobalLpPool", 1, kNoLimit, 1, 1, 1, lower_global_lp_pool},
 };
 
 }  // namespace

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/ops/shared.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
 
 Direction direction_of(const Lowering& low) {
   const std::string text = low.string_or("direction", "forward");
-  if (text == "forward") return Direction::forward;
+  // the first GRU spells its default so
+  if (text == "forward" || text == "foward") return Direction::forward;
   if (text == "reverse") return Direction::reverse;
   if (text == "bidirectional") return Direction::bidirectional;
   low.invalid("attribute 'direction': '{}' does not exist", printable(text));
 }
 
 /// From r [directions, gates * hidden, hidden] and the attribute, which must agree.
-std::int64_t hidden_size_of(const Lowering& low) {
-  const std::int64_t from_weight = low.dim(low.input(2), 2);
+std::int64_t hidden_size_of(const Lowering& low, ValueId r) {
+  const std::int64_t from_weight = low.dim(r, 2);
   const std::int64_t size = low.int_or("hidden_size", from_weight);
   if (size < 1 || (from_weight >= 0 && from_weight != size)) {
     low.invalid("attribute 'hidden_size': expected {} as the weights have, found {}", from_weight, size);
@@ -30,10 +31,10 @@ void check_activations(const Lowering& low, const Recurrent& op) {
   }
 }
 
-Recurrent read_attributes(const Lowering& low, RecurrentKind kind) {
+Recurrent read_attributes(const Lowering& low, RecurrentKind kind, ValueId r) {
   Recurrent op{.kind = kind,
                .direction = direction_of(low),
-               .hidden_size = hidden_size_of(low),
+               .hidden_size = hidden_size_of(low, r),
                .activations = find_strings(low.node(), "activations").value_or(std::vector<std::string>()),
                .activation_alpha = find_floats(low.node(), "activation_alpha").value_or(std::vector<float>()),
                .activation_beta = find_floats(low.node(), "activation_beta").value_or(std::vector<float>()),
@@ -45,14 +46,13 @@ Recurrent read_attributes(const Lowering& low, RecurrentKind kind) {
   return op;
 }
 
+}  // namespace
+
 /// Layout 1 keeps the batch outermost: x [B, S, I], states [B, D, H], y [B, S, D, H].
-template <RecurrentKind kind>
-Values lower_recurrent(Lowering& low) {
-  Recurrent op = read_attributes(low, kind);
+Values recur(Lowering& low, RecurrentKind kind, Values inputs) {
+  Recurrent op = read_attributes(low, kind, inputs[2]);
   const std::int64_t layout = low.int_or("layout", 0);
   if (layout != 0 && layout != 1) low.invalid("attribute 'layout': expected 0 or 1, found {}", layout);
-  Values inputs = {low.input(0), low.input(1), low.input(2)};
-  inputs.insert(inputs.end(), low.inputs().begin() + 3, low.inputs().end());
   const auto swap = [&](std::size_t index) {
     if (index < inputs.size() && inputs[index] != kAbsent) inputs[index] = transpose(low, inputs[index], {1, 0, 2});
   };
@@ -65,10 +65,18 @@ Values lower_recurrent(Lowering& low) {
   return outputs;
 }
 
+namespace {
+
+template <RecurrentKind kind>
+Values lower_recurrent(Lowering& low) {
+  for (std::size_t i = 0; i < 3; ++i) low.input(i);
+  return recur(low, kind, low.inputs());
+}
+
 constexpr Row kRows[] = {
-    {kOnnxDomain, "LSTM", 7, kNoLimit, 3, 8, 3, lower_recurrent<RecurrentKind::lstm>},
-    {kOnnxDomain, "GRU", 7, kNoLimit, 3, 6, 2, lower_recurrent<RecurrentKind::gru>},
-    {kOnnxDomain, "RNN", 7, kNoLimit, 3, 6, 2, lower_recurrent<RecurrentKind::rnn>},
+    {kOnnxDomain, "LSTM", 1, kNoLimit, 3, 8, 3, lower_recurrent<RecurrentKind::lstm>},
+    {kOnnxDomain, "GRU", 1, kNoLimit, 3, 6, 2, lower_recurrent<RecurrentKind::gru>},
+    {kOnnxDomain, "RNN", 1, kNoLimit, 3, 6, 2, lower_recurrent<RecurrentKind::rnn>},
 };
 
 }  // namespace

@@ -81,6 +81,14 @@ Values lower_upsample_attribute(Lowering& low) {
   return resize_by_scales(low, floats(low, *scales, {static_cast<std::int64_t>(scales->size())}));
 }
 
+Values lower_upsample_image(Lowering& low) {
+  const auto height = find_float(low.node(), "height_scale"), width = find_float(low.node(), "width_scale");
+  if (!height || !width) low.invalid("attributes 'height_scale' and 'width_scale' are required");
+  const std::vector<float> scales = {1, 1, *height, *width};
+  check_scales(low, scales);
+  return resize_by_scales(low, floats(low, scales, {4}));
+}
+
 Values lower_upsample(Lowering& low) { return resize_by_scales(low, low.input(1)); }
 
 Values lower_resize(Lowering& low) {
@@ -109,6 +117,7 @@ Values lower_resize(Lowering& low) {
 }
 
 constexpr Row kRows[] = {
+    {kOnnxDomain, "Upsample", 1, 6, 1, 1, 1, lower_upsample_image},
     {kOnnxDomain, "Upsample", 7, 8, 1, 1, 1, lower_upsample_attribute},
     {kOnnxDomain, "Upsample", 9, 9, 2, 2, 1, lower_upsample},
     {kOnnxDomain, "Resize", 10, 10, 2, 2, 1, lower_upsample},

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/ops/shared.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
 
 Values lower_concat(Lowering& low) {
-  std::int64_t axis = low.required_int("axis");
+  std::int64_t axis = low.opset() < 4 ? low.int_or("axis", 1) : low.required_int("axis");
   for (std::size_t i = 0; i < low.input_count(); ++i) low.input(i);
   if (low.shape(low.input(0))) axis = checked_axis(low, axis, low.rank(low.input(0)));
   return {low.emit(Concat{axis}, low.inputs())};
@@ -64,39 +64,43 @@ Values lower_split_input(Lowering& low) {
   return split(low, sizes);
 }
 
-Pad pad_of(const Lowering& low) {
+}  // namespace
+
+PadMode pad_mode(const Lowering& low) {
   const std::string mode = low.string_or("mode", "constant");
-  if (mode == "constant") return {PadMode::constant};
-  if (mode == "reflect") return {PadMode::reflect};
-  if (mode == "edge") return {PadMode::edge};
-  if (mode == "wrap") return {PadMode::wrap};
+  if (mode == "constant") return PadMode::constant;
+  if (mode == "reflect") return PadMode::reflect;
+  if (mode == "edge") return PadMode::edge;
+  if (mode == "wrap") return PadMode::wrap;
   low.invalid("attribute 'mode': '{}' does not exist", printable(mode));
 }
 
+namespace {
+
 Values lower_pad_attributes(Lowering& low) {
-  const Ints pads = low.required_ints("pads");
+  const Ints pads = low.required_ints(low.opset() < 2 ? "paddings" : "pads");
   const ValueId x = low.input(0);
   if (low.shape(x) && static_cast<std::int64_t>(pads.size()) != 2 * low.rank(x)) {
     low.invalid("attribute 'pads': expected {} values, found {}", 2 * low.rank(x), pads.size());
   }
   const ValueId value = scalar(low, low.dtype(x), low.float_or("value", 0));
-  return {low.emit(pad_of(low), {x, ints(low, pads), value})};
+  return {low.emit(Pad{pad_mode(low)}, {x, ints(low, pads), value})};
 }
 
 Values lower_pad(Lowering& low) {
   Values inputs = low.inputs();
   low.input(0), low.input(1);
-  return {low.emit(pad_of(low), std::move(inputs))};
+  return {low.emit(Pad{pad_mode(low)}, std::move(inputs))};
 }
 
 constexpr Row kRows[] = {
-    {kOnnxDomain, "Concat", 4, kNoLimit, 1, kNoLimit, 1, lower_concat},
+    {kOnnxDomain, "Concat", 1, kNoLimit, 1, kNoLimit, 1, lower_concat},
     {kOnnxDomain, "Slice", 1, 9, 1, 1, 1, lower_slice_attributes},
     {kOnnxDomain, "Slice", 10, kNoLimit, 3, 5, 1, lower_slice},
     {kOnnxDomain, "DynamicSlice", 1, 9, 3, 4, 1, lower_slice},
     {kOnnxDomain, "Split", 2, 12, 1, 1, kNoLimit, lower_split_attribute},
     {kOnnxDomain, "Split", 13, kNoLimit, 1, 2, kNoLimit, lower_split_input},
-    {kOnnxDomain, "Pad", 2, 10, 1, 1, 1, lower_pad_attributes},
+    {kOnnxDomain, "Pad", 1, 10, 1, 1, 1, lower_pad_attributes},
     {kOnnxDomain, "Pad", 11, kNoLimit, 2, 4, 1, lower_pad},
 };
 

@@ -29,4 +29,14 @@ ValueId to_window_layout(Lowering& low, ValueId x, std::int64_t rank);
 /// Undoes to_window_layout; `rank` is that of the ONNX tensor.
 ValueId from_window_layout(Lowering& low, ValueId x, std::int64_t rank);
 
+/// Operands of a convolution. exact: as of the core operator.
+struct ConvOperands {
+  ValueId x = kAbsent, weight = kAbsent;
+  ValueId bias = kAbsent;  ///< kAbsent: none
+  bool exact = false;
+};
+
+/// The convolution that the node's attributes describe, of these operands: [N, O, spatial...].
+ValueId convolve(Lowering& low, const ConvOperands& operands);
+
 }  // namespace colonnade::onnx_import

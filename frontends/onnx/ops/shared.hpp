@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowerings of ONNX operators that other operators begin with. They read the node's attributes as the ONNX operator
+// of that name has them.
+#pragma once
+
+#include "frontends/onnx/lowering.hpp"
+
+namespace colonnade::onnx_import {
+
+/// MaxPool, AveragePool or LpPool of x [N, C, spatial...]; a second output where the node wants one.
+Values pool(Lowering& low, PoolKind kind, ValueId x);
+/// Gemm of inputs 0, 1 and 2.
+ValueId gemm(Lowering& low);
+/// GridSample of inputs 0 and 1.
+ValueId sample_grid(Lowering& low);
+/// LSTM, GRU or RNN of inputs x, w, r and those behind them, absent ones included.
+Values recur(Lowering& low, RecurrentKind kind, Values inputs);
+/// Pad's attribute 'mode'.
+PadMode pad_mode(const Lowering& low);
+
+}  // namespace colonnade::onnx_import

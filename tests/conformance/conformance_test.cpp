@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX's own conformance cases through the engine and through the reference. Prints a table of what passed, failed or
+// was refused, and why.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "colonnade/colonnade.hpp"
+#include "reference/elements.hpp"
+
+namespace colonnade {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path shared_folder() {
+  const char* named = std::getenv("COLONNADE_SHARED");
+  return named != nullptr ? fs::path(named) : fs::path(COLONNADE_SOURCE_DIR) / ".." / "shared";
+}
+
+/// ONNX's test data, unpacked into a temporary folder while this lives; empty where there is no archive.
+class UnpackedCases {
+ public:
+  UnpackedCases() {
+    const fs::path archive = shared_folder() / "onnx-backend-tests.tar.xz";
+    if (!fs::exists(archive)) return;
+    std::string folder = (fs::temp_directory_path() / "colonnade_onnx_XXXXXX").string();
+    if (mkdtemp(folder.data()) == nullptr) return;
+    root_ = folder;
+    const std::string command = "tar -xJf '" + archive.string() + "' -C '" + folder + "'";
+    available_ = std::system(command.c_str()) == 0;
+  }
+  UnpackedCases(const UnpackedCases&) = delete;
+  UnpackedCases& operator=(const UnpackedCases&) = delete;
+  ~UnpackedCases() {
+    if (!root_.empty()) fs::remove_all(root_);
+  }
+
+  bool available() const { return available_; }
+  /// The folders of one suite's cases ("node", "simple", ...), sorted by name.
+  std::vector<fs::path> suite(const std::string& name) const {
+    std::vector<fs::path> cases;
+    for (const auto& entry : fs::recursive_directory_iterator(root_)) {
+      if (entry.path().filename() == "model.onnx" && entry.path().parent_path().parent_path().filename() == name) {
+        cases.push_back(entry.path().parent_path());
+      }
+    }
+    std::sort(cases.begin(), cases.end());
+    return cases;
+  }
+
+ private:
+  fs::path root_;
+  bool available_ = false;
+};
+
+std::vector<std::byte> bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+  return {begin, begin + text.size()};
+}
+
+/// The stored data of inputs or outputs, in their order: as many as there are files.
+std::vector<Datum> data_of(const fs::path& folder, const std::string& prefix, std::span<const TensorInfo> infos) {
+  std::vector<Datum> data;
+  for (const TensorInfo& info : infos) {
+    const fs::path path = folder / (prefix + "_" + std::to_string(data.size()) + ".pb");
+    if (!fs::exists(path)) break;
+    data.push_back(Datum::from_onnx(bytes_of(path), info.containers));
+  }
+  return data;
+}
+
+/// "" when the tensors agree: rtol 1e-3, atol 1e-7 + 1e-5 max|expected|.
+std::string difference(const Tensor& found, const Tensor& expected) {
+  if (found.dtype() != expected.dtype()) {
+    return std::string(name_of(found.dtype())) + " instead of " + std::string(name_of(expected.dtype()));
+  }
+  if (found.shape() != expected.shape()) return "another shape";
+  if (found.dtype() == DType::string) return found.strings() == expected.strings() ? "" : "other strings";
+  const std::vector<double> x = reference::load_all<double>(found), y = reference::load_all<double>(expected);
+  double peak = 0;
+  for (const double value : y) peak = std::isfinite(value) ? std::max(peak, std::abs(value)) : peak;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
+    if (std::abs(x[i] - y[i]) <= 1e-7 + 1e-5 * peak + 1e-3 * std::abs(y[i])) continue;
+    return "element " + std::to_string(i) + " is " + std::to_string(x[i]) + ", expected " + std::to_string(y[i]);
+  }
+  return "";
+}
+
+/// What is in an optional datum that is present.
+const Datum& unwrapped(const Datum& datum) {
+  const bool is_present = datum.kind() == Datum::Kind::optional && !datum.elements().empty();
+  return is_present ? datum.elements().front() : datum;
+}
+
+std::string difference(const Datum& found, const Datum& expected) {
+  const Datum &x = unwrapped(found), &y = unwrapped(expected);
+  if (x.kind() != y.kind()) return "another kind of data";
+  if (x.is_tensor()) return difference(x.tensor(), y.tensor());
+  if (x.kind() == Datum::Kind::map) {
+    const std::string keys = difference(x.keys(), y.keys());
+    return keys.empty() ? difference(x.tensor(), y.tensor()) : "keys: " + keys;
+  }
+  if (x.elements().size() != y.elements().size()) return std::to_string(x.elements().size()) + " elements";
+  for (std::size_t i = 0; i < x.elements().size(); ++i) {
+    const std::string text = difference(x.elements()[i], y.elements()[i]);
+    if (!text.empty()) return "element " + std::to_string(i) + ": " + text;
+  }
+  return "";
+}
+
+enum class Verdict { passed, failed, refused };
+struct Outcome {
+  Verdict verdict = Verdict::passed;
+  std::string detail;
+};
+
+/// Cases whose values are random: only types and shapes can agree.
+bool is_random(const std::string& name) {
+  constexpr std::string_view kRandom[] = {"test_bernoulli", "test_training_dropout", "test_random", "test_multinomial"};
+  return std::any_of(std::begin(kRandom), std::end(kRandom), [&](auto prefix) { return name.starts_with(prefix); });
+}
+
+std::string compare(const std::vector<Datum>& found, const std::vector<Datum>& expected, bool random) {
+  if (found.size() != expected.size()) return "outputs differ in number";
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    std::string text = difference(found[i], expected[i]);
+    if (random && found[i].is_tensor() && expected[i].is_tensor() &&
+        found[i].tensor().shape() == expected[i].tensor().shape() && found[i].dtype() == expected[i].dtype())
+      text.clear();
+    if (!text.empty()) return "output " + std::to_string(i) + ": " + text;
+  }
+  return "";
+}
+
+/// The engine's answer and the reference's.
+Outcome run_case(const fs::path& folder) {
+  try {
+    Options options;
+    options.threads = 1;
+    const Model model = Model::load((folder / "model.onnx").string(), options);
+    Session session(model);
+    int sets = 0;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (!entry.is_directory()) continue;
+      ++sets;
+      const std::vector<Datum> expected = data_of(entry.path(), "output", model.outputs());
+      const std::vector<Datum> inputs = data_of(entry.path(), "input", model.inputs());
+      if (inputs.size() != model.inputs().size()) return {Verdict::failed, "inputs differ in number"};
+      const bool random = is_random(folder.filename().string());
+      const std::string engine = compare(session.run_data(inputs), expected, random);
+      if (!engine.empty()) return {Verdict::failed, engine};
+      const std::string reference = compare(model.evaluate_reference(inputs), expected, random);
+      if (!reference.empty()) return {Verdict::failed, "reference: " + reference};
+    }
+    return sets > 0 ? Outcome{} : Outcome{Verdict::failed, "has no data"};
+  } catch (const Error& error) {
+    return {error.code() == ErrorCode::unsupported ? Verdict::refused : Verdict::failed, error.what()};
+  }
+}
+
+/// Cases that are known not to pass, with the reason: lines of "name: reason".
+std::map<std::string, std::string> known_refusals() {
+  std::map<std::string, std::string> cases;
+  std::ifstream file(fs::path(COLONNADE_SOURCE_DIR) / "tests" / "conformance" / "refused.txt");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (!line.starts_with("#") && colon != std::string::npos) cases[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return cases;
+}
+
+struct Counts {
+  int passed = 0, failed = 0, refused = 0;
+};
+
+Counts run_suite(const UnpackedCases& unpacked, const std::string& suite,
+                 const std::map<std::string, std::string>& known, std::vector<std::string>& refusals) {
+  Counts counts;
+  for (const fs::path& path : unpacked.suite(suite)) {
+    const std::string name = path.filename().string();
+    const Outcome outcome = run_case(path);
+    const bool is_known = known.contains(name);
+    if (outcome.verdict == Verdict::passed) {
+      ++counts.passed;
+      if (is_known) ADD_FAILURE() << name << " passes: it is no refusal any more";
+      continue;
+    }
+    ++(outcome.verdict == Verdict::refused ? counts.refused : counts.failed);
+    refusals.push_back(name + ": " + (is_known ? known.at(name) : outcome.detail));
+    if (!is_known) ADD_FAILURE() << name << ": " << outcome.detail;
+  }
+  return counts;
+}
+
+TEST(Conformance, OnnxCasesPassOrAreKnownRefusals) {
+  const UnpackedCases unpacked;
+  if (!unpacked.available()) GTEST_SKIP() << "ONNX's test data are not there";
+  const std::map<std::string, std::string> known = known_refusals();
+  std::vector<std::string> refusals;
+  Counts sum;
+  std::printf("%-20s %8s %8s %8s\n", "suite", "passed", "failed", "refused");
+  for (const char* suite : {"node", "simple", "pytorch-converted", "pytorch-operator"}) {
+    const Counts counts = run_suite(unpacked, suite, known, refusals);
+    std::printf("%-20s %8d %8d %8d\n", suite, counts.passed, counts.failed, counts.refused);
+    sum = {sum.passed + counts.passed, sum.failed + counts.failed, sum.refused + counts.refused};
+  }
+  std::printf("%-20s %8d %8d %8d\n", "sum", sum.passed, sum.failed, sum.refused);
+  for (const std::string& line : refusals) std::printf("  %s\n", line.c_str());
+  EXPECT_GT(sum.passed, 0);
+}
+
+}  // namespace
+}  // namespace colonnade

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same checks driven by libFuzzer, which mutates bytes by the coverage they reach.
+#include <memory>
+
+#include "fuzz/fuzz.hpp"
+
+namespace {
+
+using namespace std::string_view_literals;
+using colonnade::fuzz::Target;
+
+/// libFuzzer brings its own corpus; a target's own only has to be there.
+Target target() {
+  if (COLONNADE_FUZZ_MODE == "graph"sv) return colonnade::fuzz::graph_target();
+  if (COLONNADE_FUZZ_MODE == "tensor"sv) return colonnade::fuzz::tensor_target({});
+  return colonnade::fuzz::model_target({.models = {""}, .tensors = {}});
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Target kTarget = target();
+  kTarget.check({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
