@@ -211,8 +211,12 @@ KernelChoice choose(const InstanceNorm& op, const Context& context) {
 KernelChoice choose(const LayerNorm& op, const Context& context) {
   const bool constants = context.constant(1) && context.constant_or_absent(2);
   const bool single = context.node.outputs.size() == 1;
-  return constants && single && is_last(op.axis, context.shape(0)) ? rows(Family::layer_norm)
-                                                                   : island("normalises over several axes");
+  if (!constants || !single || !is_last(op.axis, context.shape(0))) return island("normalises over several axes");
+  for (const std::size_t input : {1, 2}) {
+    if (context.input(input) != nullptr && element_count(context.shape(input)) != context.shape(0).back())
+      return island("scale or bias are not one a channel");
+  }
+  return rows(Family::layer_norm);
 }
 
 KernelChoice choose(const Lrn& op, const Context& context) {
