@@ -110,6 +110,9 @@ Values lower_mean(Lowering& low) {
 
 Values lower_mod(Lowering& low) {
   const BinaryKind kind = low.flag("fmod") ? BinaryKind::fmod : BinaryKind::mod;
+  if (kind == BinaryKind::mod && is_float(low.dtype(low.input(0)))) {
+    low.invalid("fmod is 0, expected 1 for {}", name_of(low.dtype(low.input(0))));
+  }
   return {binary(low, kind, low.input(0), low.input(1))};
 }
 
