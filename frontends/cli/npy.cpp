@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "numbers.hpp"
+#include "text.hpp"
 #include "zip.hpp"
 
 namespace colonnade::cli {
@@ -39,7 +40,7 @@ struct Header {
 };
 
 [[noreturn]] void fail(const std::string& where, std::string_view what) {
-  throw Error(ErrorCode::invalid_input, fmt::format("'{}' is not a usable .npy file: {}", where, what));
+  throw Error(ErrorCode::invalid_input, one_line(fmt::format("'{}' is not a usable .npy file: {}", where, what)));
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -36,11 +36,37 @@ void check_body(const RuleContext& ctx, const Body& body, std::size_t inputs, st
   }
 }
 
+/// The value when it is one constant boolean.
+std::optional<bool> constant_bool(const Graph& graph, ValueId id) {
+  const auto& constant = graph.value(id).constant;
+  if (!constant || constant->dtype() != DType::boolean || constant->size() != 1) return std::nullopt;
+  return constant->tensor()->values<bool>().front();
+}
+
 /// The branch that a constant condition takes; null otherwise.
 Body constant_branch(const If& op, const RuleContext& ctx) {
-  const auto& constant = ctx.graph().value(ctx.node().input(0)).constant;
-  if (!constant || constant->dtype() != DType::boolean || constant->size() != 1) return nullptr;
-  return constant->tensor()->values<bool>().front() ? op.then_branch : op.else_branch;
+  const auto condition = constant_bool(ctx.graph(), ctx.node().input(0));
+  if (!condition) return nullptr;
+  return *condition ? op.then_branch : op.else_branch;
+}
+
+/// No iteration says that it is the last one: the condition is true, or the one before.
+bool goes_on(const Graph& body) {
+  ValueId condition = body.outputs.front();
+  for (auto node = body.nodes.rbegin(); node != body.nodes.rend(); ++node) {
+    const auto* unary = std::get_if<Unary>(&node->op);
+    const bool is_identity = unary != nullptr && unary->kind == UnaryKind::identity;
+    if (is_identity && node->outputs.front() == condition) condition = node->input(0);
+  }
+  return condition == body.inputs[1] || constant_bool(body, condition).value_or(false);
+}
+
+/// How often the body runs, where only the trip count decides and is known.
+std::int64_t iterations(const Loop& op, const RuleContext& ctx) {
+  const auto trips = ctx.ints(0);
+  const bool starts = !ctx.has(1) || constant_bool(ctx.graph(), ctx.node().input(1)).value_or(false);
+  if (!trips || trips->size() != 1 || trips->front() > kMaxDim || !starts || !goes_on(*op.body)) return kUnknownDim;
+  return std::max<std::int64_t>(trips->front(), 0);
 }
 
 /// The body's input is one element of the type.
@@ -104,8 +130,9 @@ Types infer(const Loop& op, const RuleContext& ctx) {
   for (std::size_t i = 0; i < states; ++i) {
     types.push_back(common(ctx.type(i + 2), output_type(op.body, i + 1), ctx, "state " + std::to_string(i)));
   }
+  const std::int64_t count = iterations(op, ctx);
   for (std::size_t i = states + 1; i < op.body->outputs.size(); ++i) {
-    types.push_back(stacked(output_type(op.body, i), kUnknownDim, 0, ctx));
+    types.push_back(stacked(output_type(op.body, i), count, 0, ctx));
   }
   return types;
 }

@@ -87,6 +87,17 @@ bool drop_noop(Editor& editor, int index) {
   return true;
 }
 
+/// A Transpose without permutation reverses the axes: as many as there turn out to be.
+bool name_permutation(Editor& editor, int index) {
+  const Node& node = editor.node(index);
+  const auto* op = std::get_if<Transpose>(&node.op);
+  if (op == nullptr || !op->perm.empty() || !has_rank(editor, node.inputs[0])) return false;
+  const std::size_t rank = rank_of(editor, node.inputs[0]);
+  if (rank == 0) return false;
+  editor.set_op(index, Transpose{perm_of(*op, rank)});
+  return true;
+}
+
 bool split_to_slices(Editor& editor, int index) {
   const Node node = editor.node(index);
   const auto* op = std::get_if<Split>(&node.op);
@@ -134,8 +145,8 @@ bool gather_to_slice(Editor& editor, int index) {
 }
 
 constexpr bool (*kRules[])(Editor&, int) = {
-    drop_noop,  merge_transposes, transpose_to_reshape, transpose_into_matmul,
-    to_reshape, sink_reshape,     split_to_slices,      gather_to_slice,
+    drop_noop,  name_permutation, merge_transposes, transpose_to_reshape, transpose_into_matmul,
+    to_reshape, sink_reshape,     split_to_slices,  gather_to_slice,
 };
 
 }  // namespace

@@ -374,8 +374,13 @@ std::optional<Operand> operand_of(const Shape& shape, const Shape& output) {
   }
 }
 
-std::optional<AxisSwap> axis_swap_of(const Shape& input, const Ints& perm) {
+std::optional<AxisSwap> axis_swap_of(const Shape& input, const Ints& permutation) {
   const std::size_t rank = input.size();
+  Ints perm = permutation;
+  if (perm.empty()) {
+    perm.resize(rank);
+    std::iota(perm.rbegin(), perm.rend(), 0);
+  }
   std::size_t begin = 0;
   while (begin < rank && perm[begin] == static_cast<std::int64_t>(begin)) ++begin;
   std::size_t end = rank;

@@ -344,9 +344,20 @@ Plan plan_with(PlanContext& context) {
   return plan;
 }
 
+void check_shapes(const Graph& graph) {
+  for (const Node& node : graph.nodes) {
+    for (const ValueId id : node.outputs) {
+      if (id == kAbsent || graph.value(id).type.is_static()) continue;
+      fail(ErrorCode::unsupported, "node '{}' ({}): output '{}' is {}, its shape is known only when it runs", node.name,
+           name_of(node.op), graph.value(id).name, to_text(graph.value(id).type));
+    }
+  }
+}
+
 }  // namespace
 
 Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& options) {
+  check_shapes(graph);
   PlanContext context = make_context(graph, topology, options);
   Plan plan = plan_with(context);
   if (options.memory_limit_bytes == 0 || plan.arena_bytes <= options.memory_limit_bytes) return plan;

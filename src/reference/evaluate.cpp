@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <new>
+#include <stdexcept>
 
 #include "reference/elements.hpp"
 #include "reference/families.hpp"
@@ -151,6 +153,21 @@ Ints Call::ints(std::size_t index) const {
   return tensor == nullptr ? Ints{} : load_all<std::int64_t>(*tensor);
 }
 
+namespace {
+
+/// Sizes come from untrusted models: what is too large for the memory is an error as any other.
+Data applied(const Call& call) {
+  try {
+    return std::visit([&](const auto& op) { return data_of(apply(op, call)); }, call.node.op);
+  } catch (const std::bad_alloc&) {
+    fail(ErrorCode::resource_limit, "{}: out of memory", call.where());
+  } catch (const std::length_error&) {
+    fail(ErrorCode::resource_limit, "{}: out of memory", call.where());
+  }
+}
+
+}  // namespace
+
 Data apply(const Opaque& op, const Call& call) { return op.definition->evaluate(op, call); }
 
 ValueType type_of(const Datum& datum) {
@@ -177,7 +194,7 @@ Data evaluate(const Node& node, std::span<const Datum* const> inputs, const RunB
   const auto* unary = std::get_if<Unary>(&node.op);
   if (unary != nullptr && unary->kind == UnaryKind::identity && !inputs.empty()) return {*inputs[0]};
   const Call call{node, inputs, output_types(node, inputs), run_body ? run_body : kByReference};
-  Data outputs = std::visit([&](const auto& op) { return data_of(apply(op, call)); }, node.op);
+  Data outputs = applied(call);
   outputs.resize(node.outputs.size());
   check_outputs(call, outputs);
   return outputs;

@@ -49,6 +49,7 @@ bool next_index(std::span<std::int64_t> index, std::span<const std::int64_t> sha
 }
 
 AxisView axis_view(std::span<const std::int64_t> shape, std::int64_t axis) {
+  if (shape.empty()) return {1, 1, 1};
   const auto at = static_cast<std::size_t>(axis);
   return {product(shape, 0, at), shape[at], product(shape, at + 1, shape.size())};
 }

@@ -7,7 +7,7 @@ set(fuzz_main ${CMAKE_CURRENT_LIST_DIR}/main.cpp ${CMAKE_CURRENT_LIST_DIR}/super
 set(fuzz_libfuzzer ${CMAKE_CURRENT_LIST_DIR}/libfuzzer.cpp)
 list(REMOVE_ITEM fuzz_sources ${fuzz_main} ${fuzz_libfuzzer})
 set(fuzz_cli_parts ${cli_sources})
-list(FILTER fuzz_cli_parts INCLUDE REGEX "/(npy|zip)\\.cpp$")
+list(FILTER fuzz_cli_parts INCLUDE REGEX "/(npy|numbers|text|zip)\\.cpp$")
 
 function(colonnade_add_fuzzer name)
   add_executable(${name} ${ARGN} ${fuzz_sources} ${fuzz_cli_parts})

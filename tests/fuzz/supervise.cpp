@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -42,6 +43,7 @@ double processor_seconds(clockid_t clock) {
 struct Progress {
   std::atomic<double> begin{0};  ///< processor time of the child when the case began
   std::atomic<std::uint64_t> index{0};
+  std::array<char, 1024> message{};  ///< why the child gives up; ends with a zero
 };
 
 class SharedProgress {
@@ -94,6 +96,7 @@ class Supervisor {
   std::uint64_t run_child(std::uint64_t from, std::uint64_t end) {
     progress_->index = from;
     progress_->begin = 0;
+    progress_->message.front() = 0;
     std::fflush(nullptr);
     const pid_t child = ::fork();
     if (child < 0) throw std::runtime_error("cannot fork");
@@ -118,7 +121,7 @@ class Supervisor {
       try {
         target_.check(target_.make(random));
       } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s\n", error.what());
+        std::snprintf(progress_->message.data(), progress_->message.size(), "%s", error.what());
         std::_Exit(kFailed);
       }
     }
@@ -164,11 +167,13 @@ class Supervisor {
     const std::string path =
         campaign_.failures + "/" + target_.name + "-" + std::to_string(campaign_.seed) + "-" + std::to_string(index);
     std::ofstream(path, std::ios::binary) << target_.make(random);
-    const std::string end = hangs                 ? "takes too long"
+    const std::string message = progress_->message.data();
+    const std::string end = !message.empty()      ? message
+                            : hangs               ? "takes too long"
                             : WIFSIGNALED(status) ? "dies of signal " + std::to_string(WTERMSIG(status))
                                                   : "exits with status " + std::to_string(WEXITSTATUS(status));
-    std::printf("FAILURE: fuzz %s --seed %llu --from %llu --count 1 %s; its bytes are %s\n", target_.name.c_str(),
-                number(campaign_.seed), number(index), end.c_str(), path.c_str());
+    std::printf("FAILURE: %s --seed %llu --from %llu --count 1 (%s): %s\n", target_.name.c_str(),
+                number(campaign_.seed), number(index), path.c_str(), end.c_str());
     std::fflush(stdout);
   }
 

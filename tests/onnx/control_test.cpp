@@ -170,6 +170,23 @@ TEST(Loop, StatesPassOnAndSlicesStack) {
   expect_floats(evaluate(model, {integers({}, {0}), floats({2}, {0, 5})})[1], {0, 2}, {});
 }
 
+TEST(Loop, KnownTripCountsGiveKnownShapes) {
+  const auto slices = [](bool is_stopped) {
+    ModelBuilder body = loop_body({"a"});
+    body.node("Identity", {"a"}, {"slice"}).output("a").output("slice");
+    if (is_stopped) body.proto.mutable_graph()->mutable_node(0)->set_op_type("Not");
+    ModelBuilder model = loop_model(body);
+    model.proto.mutable_graph()->mutable_input()->DeleteSubrange(0, 1);
+    model.constant(int_tensor("n", {}, {3}));
+    const Graph graph = model.import_graph();
+    expect_floats(evaluate(model, {floats({2}, {1, 2})})[1], {is_stopped ? 1 : 3, 2},
+                  is_stopped ? std::vector<float>{1, 2} : std::vector<float>{1, 2, 1, 2, 1, 2});
+    return *graph.value(graph.outputs[1]).type.shape;
+  };
+  EXPECT_EQ(slices(false), (Shape{3, 2}));
+  EXPECT_EQ(slices(true), (Shape{-1, 2}));
+}
+
 TEST(Loop, StatesMayGrow) {
   ModelBuilder body = loop_body({"a"});
   body.node("Concat", {"a", "a"}, {"b"}, {attribute("axis", 0)}).node("Identity", {"i"}, {"slice"});

@@ -54,13 +54,12 @@ class Network {
 
   ValueId conv(ValueId x, std::int64_t channels, ConvSpec spec = {}) {
     const std::int64_t in = shape(x).back() / spec.groups, pad = spec.kernel / 2 * spec.dilation;
-    Conv op{{spec.kernel, spec.kernel},
-            {spec.stride, spec.stride},
-            {spec.dilation, spec.dilation},
-            {pad, pad, pad, pad},
-            spec.groups,
-            AutoPad::explicit_pads,
-            {}};
+    Conv op;
+    op.kernel = {spec.kernel, spec.kernel};
+    op.strides = {spec.stride, spec.stride};
+    op.dilations = {spec.dilation, spec.dilation};
+    op.pads = {pad, pad, pad, pad};
+    op.groups = spec.groups;
     op.epilogue.activation.kind = spec.activation;
     const float bound = std::sqrt(3.0f / static_cast<float>(in * spec.kernel * spec.kernel));
     std::vector<ValueId> inputs{x, weights({channels, in, spec.kernel, spec.kernel}, bound), weights({channels}, 0.5f)};

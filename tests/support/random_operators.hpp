@@ -89,7 +89,7 @@ class RandomOperators {
   ValueId bounded(ValueId x) { return type(x).dtype == DType::f32 ? net_.node(Unary{UnaryKind::clip, -8, 8}, {x}) : x; }
 
   ValueId draw(ValueId x) {
-    switch (pick(26)) {
+    switch (pick(25)) {
       case 0:
       case 1: return unary(x);
       case 2:
@@ -112,9 +112,8 @@ class RandomOperators {
       case 19: return blocks(x);
       case 20: return resize(x);
       case 21: return one_in(2) ? net_.node(Flatten{pick(rank(x) + 1)}, {x}) : unsqueeze(x);
-      case 22: return from_shape(x);
-      case 23: return bounded(net_.node(CumSum{one_in(2), one_in(2)}, {x, axis_of(x)}));
-      case 24: return net_.node(Trilu{one_in(2)}, {x, ints_scalar(pick(5) - 2)});
+      case 22: return bounded(net_.node(CumSum{one_in(2), one_in(2)}, {x, axis_of(x)}));
+      case 23: return net_.node(Trilu{one_in(2)}, {x, ints_scalar(pick(5) - 2)});
       default: return transposed_conv(x);
     }
   }
@@ -291,11 +290,6 @@ class RandomOperators {
     return net_.resize2(x, exact_ ? ResizeMode::nearest : ResizeMode::linear);
   }
   ValueId unsqueeze(ValueId x) { return net_.node(Unsqueeze{}, {x, ints({pick(rank(x) + 1)})}); }
-  /// Shape arithmetic: a value in the shape of another, as computed.
-  ValueId from_shape(ValueId x) {
-    const ValueId y = any(), shape = net_.node(ShapeOf{}, {y});
-    return one_in(2) ? net_.node(Reshape{}, {x, shape}) : net_.node(Expand{}, {x, shape});
-  }
 
   Network net_;
   const bool exact_;

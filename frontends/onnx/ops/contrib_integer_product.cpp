@@ -41,7 +41,7 @@ Values lower_gemm(Lowering& low) {
   ValueId y = low.emit(MatMul{.transpose_a = low.flag("transA"), .epilogue = {}}, {centred(low, a), columns});
   if (low.optional_input(6) != kAbsent) y = binary(low, BinaryKind::add, y, cast(low, low.input(6), DType::f32));
   const ValueId scales = binary(low, BinaryKind::mul, as_scalar(low, a.scale), as_scalar(low, b.scale));
-  y = binary(low, BinaryKind::mul, y, binary(low, BinaryKind::mul, scales, low.float_or("alpha", 1)));
+  y = binary(low, BinaryKind::mul, y, binary_scalar(low, BinaryKind::mul, scales, low.float_or("alpha", 1)));
   if (low.optional_input(7) == kAbsent) return {y};
   const ValueId zero_point = low.optional_input(8);
   const DType dtype = zero_point == kAbsent ? low.dtype(a.values) : low.dtype(zero_point);
@@ -144,7 +144,8 @@ Values lower_gather_block_quantized(Lowering& low) {
     const std::int64_t block_count = low.dim(x.scale, low.rank(x.scale) - 1);
     x.values = unpack(low, x.values, bits);
     if (x.zero_point == kAbsent) {
-      x.values = binary(low, BinaryKind::sub, cast(low, x.values, DType::i32), static_cast<double>(1 << (bits - 1)));
+      x.values =
+          binary_scalar(low, BinaryKind::sub, cast(low, x.values, DType::i32), static_cast<double>(1 << (bits - 1)));
     } else if (bits < 8) {
       const std::int64_t last = low.rank(x.zero_point) - 1;
       x.zero_point = slice_of(low, unpack(low, x.zero_point, bits), last, ints(low, {0}), ints(low, {block_count}));

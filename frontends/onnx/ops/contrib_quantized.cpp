@@ -52,11 +52,11 @@ ValueId quantize(Lowering& low, ValueId x, ValueId scale, ValueId zero_point, DT
 
 Quantized quantize_by_range(Lowering& low, ValueId x) {
   const auto bound = [&](ReduceKind kind, BinaryKind with_zero) {
-    return binary(low, with_zero, low.emit(Reduce{.kind = kind, .keepdims = false}, {x}), 0.0);
+    return binary_scalar(low, with_zero, low.emit(Reduce{.kind = kind, .keepdims = false}, {x}), 0.0);
   };
   const ValueId least = bound(ReduceKind::min, BinaryKind::min), most = bound(ReduceKind::max, BinaryKind::max);
-  const ValueId range = binary(low, BinaryKind::div, binary(low, BinaryKind::sub, most, least), 255.0);
-  const ValueId is_zero = binary(low, BinaryKind::equal, range, 0.0);
+  const ValueId range = binary_scalar(low, BinaryKind::div, binary(low, BinaryKind::sub, most, least), 255.0);
+  const ValueId is_zero = binary_scalar(low, BinaryKind::equal, range, 0.0);
   const ValueId scale = select(low, is_zero, scalar(low, DType::f32, 1), range);
   const ValueId lowest = unary(low, UnaryKind::neg, binary(low, BinaryKind::div, least, scale));
   const ValueId zero_point = cast(low, unary(low, UnaryKind::round, lowest), DType::u8);
@@ -77,7 +77,8 @@ ValueId unpack(Lowering& low, ValueId bytes, std::int64_t bits) {
   const ValueId mask = scalar(low, DType::u8, (1 << bits) - 1);
   Values fields;
   for (std::int64_t shift = 0; shift < 8; shift += bits) {
-    const ValueId shifted = shift == 0 ? bytes : binary(low, BinaryKind::div, bytes, static_cast<double>(1 << shift));
+    const ValueId shifted =
+        shift == 0 ? bytes : binary_scalar(low, BinaryKind::div, bytes, static_cast<double>(1 << shift));
     fields.push_back(unsqueeze(low, binary(low, BinaryKind::bitwise_and, shifted, mask), {rank}));
   }
   Ints shape(static_cast<std::size_t>(rank), 0);

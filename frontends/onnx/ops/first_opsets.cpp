@@ -57,7 +57,7 @@ Values lower_variadic(Lowering& low) {
 
 Values lower_mean(Lowering& low) {
   const ValueId sum = lower_variadic<BinaryKind::add>(low).front();
-  return {binary(low, BinaryKind::div, sum, static_cast<double>(low.input_count()))};
+  return {binary_scalar(low, BinaryKind::div, sum, static_cast<double>(low.input_count()))};
 }
 
 /// One slope for all, or one a channel.

@@ -16,7 +16,7 @@ ValueId as_bias(Lowering& low, ValueId c, std::int64_t columns) {
 }
 
 ValueId scaled(Lowering& low, ValueId x, float factor) {
-  return factor == 1 ? x : binary(low, BinaryKind::mul, x, factor);
+  return factor == 1 ? x : binary_scalar(low, BinaryKind::mul, x, factor);
 }
 
 }  // namespace

@@ -217,8 +217,8 @@ void add_trees(Lowering& low, const std::string& prefix, TreeEnsemble& trees) {
 
 /// Doubles are compared as doubles, everything else as float32.
 ValueId features(Lowering& low) {
-  const ValueId x = low.input(0);
-  return low.dtype(x) == DType::f64 ? x : cast(low, x, DType::f32);
+  const ValueId x = low.dtype(low.input(0)) == DType::f64 ? low.input(0) : cast(low, low.input(0), DType::f32);
+  return low.shape(x) && low.rank(x) == 1 ? unsqueeze(low, x, {0}) : x;
 }
 
 /// The ensemble answers integers; labels that are strings are looked up by them.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models that colonnade-fuzz found something with, as builders: each runs, or is refused in one line.
+#include "colonnade/colonnade.hpp"
+#include "evaluate.hpp"
+
+namespace colonnade::onnx_import::testing {
+namespace {
+
+Model load(const ModelBuilder& builder) {
+  const std::string bytes = builder.bytes();
+  Options options;
+  options.threads = 1;
+  return Model::from_bytes(as_bytes(bytes), options);
+}
+
+/// The model on 0, 1, 2, ... by a session, which must agree with the reference.
+Tensor run(const ModelBuilder& builder, const Shape& shape) {
+  const Model model = load(builder);
+  const Tensor input = counting(shape);
+  const TensorView view(input);
+  const Tensor found = Session(model).run({&view, 1}).front();
+  const Tensor expected = model.evaluate_reference(std::span<const TensorView>(&view, 1)).front();
+  expect_floats(found, expected.shape(), {expected.values<float>().begin(), expected.values<float>().end()});
+  return found;
+}
+
+TEST(Regression, ATranspositionWithoutPermReversesTheAxes) {
+  for (const Shape& shape : {Shape{}, Shape{5}, Shape{2, 3}, Shape{2, 3, 4}}) {
+    ModelBuilder model;
+    model.input("x", shape).output("y").node("Transpose", {"x"}, {"y"});
+    EXPECT_EQ(run(model, shape).shape(), Shape(shape.rbegin(), shape.rend()));
+  }
+}
+
+TEST(Regression, ASoftmaxOfOneNumberIsOne) {
+  for (const char* op : {"Softmax", "LogSoftmax"}) {
+    ModelBuilder model;
+    model.input("x", {}).output("y").node(op, {"x"}, {"y"});
+    try {
+      expect_floats(run(model, {}), {}, {op == std::string("Softmax") ? 1.0f : 0.0f});
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), ErrorCode::internal) << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace colonnade::onnx_import::testing
