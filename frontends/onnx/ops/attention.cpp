@@ -246,7 +246,7 @@ Values inlined(Lowering& low, const Graph& body, const Values& inputs) {
 
 /// x changed by the graph that the attribute holds, if it does.
 ValueId modified(Lowering& low, std::string_view attribute, ValueId x) {
-  if (!low.node().graphs.contains(attribute)) return x;
+  if (!low.has_attribute(attribute)) return x;
   const Graph body = low.body(attribute, {low.type(x)});
   if (body.outputs.size() != 1) {
     low.invalid("attribute '{}': expected a graph of one output, found {}", attribute, body.outputs.size());

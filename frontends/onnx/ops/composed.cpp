@@ -65,6 +65,7 @@ Values lower_affine_grid(Lowering& low) {
   const ValueId theta = low.input(0), size = low.input(1);
   const std::int64_t length = low.dim(size, 0);
   const std::int64_t spatial = length >= 0 ? length - 2 : low.dim(theta, 1);
+  if (spatial < 0 && length < 0) low.unsupported("the number of dimensions is not known");
   if (spatial != 2 && spatial != 3) low.invalid("expected a grid of 2 or 3 dimensions, found {}", spatial);
   if (low.rank(theta) != 3) low.invalid("expected theta of rank 3, found rank {}", low.rank(theta));
   const DType dtype = low.dtype(theta);

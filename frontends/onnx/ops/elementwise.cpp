@@ -45,11 +45,13 @@ Values lower_swish(Lowering& low) {
 
 Values lower_shrink(Lowering& low) {
   const double lambda = low.float_or("lambd", 0.5f), bias = low.float_or("bias", 0);
-  const ValueId x = low.input(0);
+  const DType dtype = low.dtype(low.input(0));
+  // the bounds of integers need not be whole
+  const ValueId x = is_float(dtype) ? low.input(0) : cast(low, low.input(0), DType::f64);
   const ValueId above = binary_scalar(low, BinaryKind::greater, x, lambda);
   const ValueId below = binary_scalar(low, BinaryKind::less, x, -lambda);
   const ValueId raised = select(low, below, binary_scalar(low, BinaryKind::add, x, bias), scalar(low, low.dtype(x), 0));
-  return {select(low, above, binary_scalar(low, BinaryKind::sub, x, bias), raised)};
+  return {cast(low, select(low, above, binary_scalar(low, BinaryKind::sub, x, bias), raised), dtype)};
 }
 
 Values lower_is_inf(Lowering& low) {
@@ -108,6 +110,9 @@ Values lower_mean(Lowering& low) {
 
 Values lower_mod(Lowering& low) {
   const BinaryKind kind = low.flag("fmod") ? BinaryKind::fmod : BinaryKind::mod;
+  if (kind == BinaryKind::mod && is_float(low.dtype(low.input(0)))) {
+    low.invalid("fmod is 0, expected 1 for {}", name_of(low.dtype(low.input(0))));
+  }
   return {binary(low, kind, low.input(0), low.input(1))};
 }
 

@@ -42,7 +42,7 @@ ValueId probit(Lowering& low, ValueId scores) {
   constexpr double kFactor = 0.147;
   const ValueId x = binary_scalar(low, BinaryKind::sub, binary_scalar(low, BinaryKind::mul, scores, 2.0), 1.0);
   const ValueId square = unary(low, UnaryKind::square, x);
-  const ValueId log = unary(low, UnaryKind::log, binary(low, BinaryKind::sub, scalar(low, DType::f32, 1), square));
+  const ValueId log = unary(low, UnaryKind::log, binary(low, BinaryKind::sub, scalar(low, DType::f32, 1.0), square));
   const ValueId v = binary_scalar(low, BinaryKind::add, binary_scalar(low, BinaryKind::mul, log, 0.5),
                                   2 / (std::numbers::pi * kFactor));
   const ValueId inner =
@@ -161,14 +161,17 @@ Values lower_feature_vectorizer(Lowering& low) {
   return {low.emit(Concat{1}, std::move(blocks))};
 }
 
+/// By the largest element, the sum of sizes or the length; what has none of it stays.
 Values lower_normalizer(Lowering& low) {
   const std::string norm = low.string_or("norm", "MAX");
   const ValueId x = cast(low, low.input(0), DType::f32);
   if (norm != "MAX" && norm != "L1" && norm != "L2")
     low.invalid("attribute 'norm': '{}' does not exist", printable(norm));
   const ReduceKind kind = norm == "MAX" ? ReduceKind::max : norm == "L1" ? ReduceKind::l1 : ReduceKind::l2;
-  const ValueId size = reduce(low, kind, norm == "MAX" ? unary(low, UnaryKind::abs, x) : x, {-1});
-  return {binary(low, BinaryKind::div, x, binary_scalar(low, BinaryKind::max, size, 1e-30))};
+  const ValueId size = reduce(low, kind, x, {-1});
+  const ValueId divisor =
+      select(low, binary_scalar(low, BinaryKind::equal, size, 0.0), scalar(low, DType::f32, 1), size);
+  return {binary(low, BinaryKind::div, x, divisor)};
 }
 
 Values lower_binarizer(Lowering& low) {

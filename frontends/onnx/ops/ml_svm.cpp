@@ -101,7 +101,7 @@ Values lower_regressor(Lowering& low) {
                                     static_cast<double>(rho[0]));
   if (!low.flag("one_class")) return {post_transformed(low, sum)};
   return {select(low, binary_scalar(low, BinaryKind::greater, sum, 0.0), scalar(low, DType::f32, 1),
-                 scalar(low, DType::f32, -1))};
+                 scalar(low, DType::f32, -1.0))};
 }
 
 // Classifiers with support vectors decide between the classes of every pair.
@@ -164,7 +164,7 @@ ValueId most_voted(Lowering& low, const Machine& machine, ValueId decisions) {
       second[static_cast<std::size_t>(j)] += 1;
     }
   }
-  const ValueId wins = cast(low, binary_scalar(low, BinaryKind::greater, decisions, 0), DType::f32);
+  const ValueId wins = cast(low, binary_scalar(low, BinaryKind::greater, decisions, 0.0), DType::f32);
   const ValueId counted = product(low, wins, floats(low, votes, {machine.classes, machine.pairs}));
   return best_of(low, binary(low, BinaryKind::add, counted, floats(low, second, {machine.classes})));
 }

@@ -88,11 +88,15 @@ Values lower_layer_norm(Lowering& low) {
   return outputs;
 }
 
+/// The result has the scale's type; where it is not x's, a type that holds both computes.
 Values lower_rms_norm(Lowering& low) {
-  const ValueId x = low.input(0);
+  const ValueId x = low.input(0), scale = low.input(1);
   LayerNorm norm{.epsilon = low.float_or("epsilon", 1e-5f), .axis = low.int_or("axis", -1), .rms = true};
   if (low.shape(x)) norm.axis = checked_axis(low, norm.axis, low.rank(x));
-  return {low.emit(norm, {x, low.input(1)})};
+  const DType from = low.dtype(x), to = low.dtype(scale);
+  const DType either = from == DType::f64 || to == DType::f64 ? DType::f64 : DType::f32;
+  const DType common = from == to ? to : either;
+  return {cast(low, low.emit(norm, {cast(low, x, common), cast(low, scale, common)}), to)};
 }
 
 /// x regrouped to [N, groups, everything else], where a group is a channel of instance normalisation.

@@ -72,7 +72,7 @@ Values lower_adagrad(Lowering& low) {
 
 /// 1 - base ^ count
 ValueId remaining(Lowering& low, double base, ValueId count) {
-  return binary(low, BinaryKind::sub, scalar(low, DType::f64, 1),
+  return binary(low, BinaryKind::sub, scalar(low, DType::f64, 1.0),
                 binary(low, BinaryKind::pow, scalar(low, DType::f64, base), count));
 }
 
