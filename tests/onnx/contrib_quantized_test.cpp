@@ -132,6 +132,26 @@ TEST(ContribQuantized, GatheredRowsAreDequantised) {
   EXPECT_THROW(applied("GatherBlockQuantized", inputs, {attribute("block_size", 24)}), Error);
 }
 
+TEST(ContribQuantized, EmbeddingsAreDequantisedByTable) {
+  const auto ids = raw_tensor<std::int32_t>("ids", onnx::TensorProto::INT32, {1, 1}, {0});
+  onnx::TensorProto absent;
+  std::vector<onnx::TensorProto> inputs = {ids,
+                                           absent,
+                                           bytes("words", {1, 2}, {3, 5}),
+                                           bytes("places", {1, 2}, {1, 1}),
+                                           absent,
+                                           bytes("gamma", {2}, {2, 2}),
+                                           bytes("beta", {2}, {0, 1}),
+                                           absent};
+  for (const char* name : {"ws", "ps", "", "gs", "bs"}) {
+    inputs.push_back(*name == 0 ? absent : number(name, name[0] == 'p' ? 2 : 1));
+  }
+  for (const char* name : {"wz", "pz", "", "gz", "bz"}) {
+    inputs.push_back(*name == 0 ? absent : bytes(name, {}, {static_cast<std::uint8_t>(name[0] == 'w' ? 1 : 0)}));
+  }
+  expect_floats(applied("QEmbedLayerNormalization", inputs), {1, 1, 2}, {-2, 3});
+}
+
 TEST(ContribQuantized, RecurrentWeightsAreTransposedAndScaled) {
   ModelBuilder plain(17);
   plain.import(kMicrosoft, 1).input("x", {2, 1, 1}).output("y").output("z");
