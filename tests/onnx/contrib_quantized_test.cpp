@@ -75,6 +75,16 @@ TEST(ContribQuantized, PoolsInEitherLayout) {
       {1, 2, 1, 1}, {13, 19});
 }
 
+TEST(ContribQuantized, ConvolutionsWithChannelsLast) {
+  const auto weight = raw_tensor<std::int8_t>("w", onnx::TensorProto::INT8, {1, 2, 1, 1}, {1, 2});
+  const auto zero = raw_tensor<std::int8_t>("wz", onnx::TensorProto::INT8, {}, {0});
+  expect_bytes(applied("QLinearConv",
+                       {bytes("x", {1, 1, 1, 2}, {3, 5}), number("xs", 1), bytes("xz", {}, {1}), weight,
+                        number("ws", 0.5f), zero, number("ys", 0.5f), bytes("yz", {}, {3})},
+                       {attribute("channels_last", 1)}),
+               {1, 1, 1, 1}, {13});
+}
+
 TEST(ContribQuantized, ProductsCountFromTheirZeroPoints) {
   const auto a = bytes("a", {1, 2}, {3, 5}), b = bytes("b", {2, 2}, {1, 2, 3, 4});
   const auto az = bytes("az", {}, {1}), bz = bytes("bz", {2}, {1, 2}), bs = float_tensor("bs", {2}, {2, 4});
