@@ -42,7 +42,8 @@ Values lower_gemm(Lowering& low) {
   ValueId sums = integer_matmul(low, operand(0, "transA"), operand(3, "transB"), has_offset ? DType::i32 : DType::f32);
   if (has_offset) sums = cast(low, binary(low, BinaryKind::add, sums, low.input(6)), DType::f32);
   const ValueId scales = binary(low, BinaryKind::mul, low.input(1), low.input(4));
-  const ValueId y = binary(low, BinaryKind::mul, sums, binary(low, BinaryKind::mul, scales, low.float_or("alpha", 1)));
+  const ValueId y =
+      binary(low, BinaryKind::mul, sums, binary_scalar(low, BinaryKind::mul, scales, low.float_or("alpha", 1)));
   if (low.optional_input(7) == kAbsent) return {y};
   const ValueId zero_point = low.optional_input(8);
   const DType to = zero_point == kAbsent ? low.dtype(low.input(0)) : low.dtype(zero_point);
@@ -112,7 +113,7 @@ void unpack_quantized(Lowering& low, Quantized& x, std::int64_t bits) {
   x.value = unpack(low, x.value, bits);
   if (x.by.zero_point == kAbsent) {
     const double middle = static_cast<double>(1 << (bits - 1));
-    x.value = cast(low, binary(low, BinaryKind::sub, cast(low, x.value, DType::i16), middle), DType::i8);
+    x.value = cast(low, binary_scalar(low, BinaryKind::sub, cast(low, x.value, DType::i16), middle), DType::i8);
   } else if (bits < 8) {
     const std::int64_t last = low.rank(x.by.zero_point) - 1;
     const ValueId end = extent(low, x.by.scale, last);

@@ -25,7 +25,8 @@ ValueId unpack(Lowering& low, ValueId bytes, std::int64_t bits) {
   const ValueId mask = scalar(low, DType::u8, (1 << bits) - 1);
   Values fields;
   for (std::int64_t shift = 0; shift < 8; shift += bits) {
-    const ValueId shifted = shift == 0 ? bytes : binary(low, BinaryKind::div, bytes, static_cast<double>(1 << shift));
+    const ValueId shifted =
+        shift == 0 ? bytes : binary_scalar(low, BinaryKind::div, bytes, static_cast<double>(1 << shift));
     fields.push_back(unsqueeze(low, binary(low, BinaryKind::bitwise_and, shifted, mask), {rank}));
   }
   Ints shape(static_cast<std::size_t>(rank), 0);

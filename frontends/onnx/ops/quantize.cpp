@@ -181,7 +181,7 @@ Values quantize_by_range(Lowering& low, ValueId x) {
   };
   const ValueId least = extreme(ReduceKind::min, BinaryKind::min), most = extreme(ReduceKind::max, BinaryKind::max);
   const ValueId range = binary(low, BinaryKind::sub, most, least);
-  const ValueId scale = select(low, binary(low, BinaryKind::equal, range, 0.0), scalar(low, DType::f32, 1),
+  const ValueId scale = select(low, binary_scalar(low, BinaryKind::equal, range, 0.0), scalar(low, DType::f32, 1),
                                exact(low, BinaryKind::div, range, scalar(low, DType::f32, 255)));
   const ValueId origin = exact(low, BinaryKind::div, exact(low, BinaryKind::sub, zero, least), scale);
   const ValueId zero_point = round_to(low, origin, kAbsent, DType::u8);
