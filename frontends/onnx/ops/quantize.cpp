@@ -382,16 +382,20 @@ ValueId sum_scale(Lowering& low, ValueId a, ValueId b, ValueId y) {
   return exact(low, BinaryKind::div, product, cast(low, y, DType::f32));
 }
 
+/// Channels are last where the attribute of com.microsoft's operator says so.
 Values lower_qlinear_conv(Lowering& low) {
-  const ValueId x = low.input(0), weight = low.input(3), y_zero = low.input(7);
+  const ValueId weight = low.input(3), y_zero = low.input(7);
+  const bool channels_last = low.flag("channels_last");
+  const ValueId x = channels_last ? to_channels_first(low, low.input(0), low.rank(weight)) : low.input(0);
   const IntegerOperand left{x, by_channel(low, low.input(2), x, 1)};
   const IntegerOperand right{weight, by_channel(low, low.input(5), weight, 0)};
   const ValueId sums = integer_conv(low, left, right, low.optional_input(8), DType::f32);
   const ValueId weight_scale = by_channel(low, low.input(4), sums, 1);
   const ValueId factor =
       sum_scale(low, by_channel(low, low.input(1), x, 1), weight_scale, by_channel(low, low.input(6), sums, 1));
-  return {
-      round_to(low, exact(low, BinaryKind::mul, sums, factor), by_channel(low, y_zero, sums, 1), low.dtype(y_zero))};
+  const ValueId y =
+      round_to(low, exact(low, BinaryKind::mul, sums, factor), by_channel(low, y_zero, sums, 1), low.dtype(y_zero));
+  return {channels_last ? to_channels_last(low, y, low.rank(weight)) : y};
 }
 
 ValueId scalar_of(Lowering& low, ValueId parameter) {
@@ -422,6 +426,7 @@ constexpr Row kRows[] = {
     {kOnnxDomain, "DynamicQuantizeLinear", 11, kNoLimit, 1, 1, 3, lower_dynamic_quantize_linear},
     {kOnnxDomain, "MatMulInteger", 10, kNoLimit, 2, 4, 1, lower_matmul_integer},
     {kOnnxDomain, "QLinearConv", 10, kNoLimit, 8, 9, 1, lower_qlinear_conv},
+    {kMicrosoftDomain, "QLinearConv", 1, kNoLimit, 8, 9, 1, lower_qlinear_conv},
     {kOnnxDomain, "QLinearMatMul", 10, kNoLimit, 8, 8, 1, lower_qlinear_matmul},
     {kOnnxDomain, "QuantizeLinear", 10, kNoLimit, 2, 3, 1, lower_quantize_linear},
 };
