@@ -18,9 +18,16 @@ std::vector<Tensor> evaluate(const Node& node, std::span<const Tensor* const> in
 /// The same for nodes that take and give any data. Bodies are run by `run_body`, else by this evaluator.
 Data evaluate(const Node& node, std::span<const Datum* const> inputs, const RunBody& run_body = {});
 
-/// What an ensemble answers for a sample whose trees end in the given leaves: one a tree, indices into `nodes`. `room`
-/// has tree_room(trees) elements; the scores are its first ones.
-std::span<double> tree_scores(const TreeEnsemble& trees, std::span<const std::int32_t> leaves, std::span<double> room);
+/// What an ensemble answers for one sample.
+struct TreeAnswer {
+  std::span<double> scores;
+  std::size_t best = 0;  ///< of a classifier: the class
+};
+/// The answer for a sample whose trees end in the given leaves: one a tree, indices into `nodes`. `room` has
+/// tree_room(trees) elements; the scores are its first ones. `positive`: no leaf weighs less than nothing.
+TreeAnswer tree_answer(const TreeEnsemble& trees, bool positive, std::span<const std::int32_t> leaves,
+                       std::span<double> room);
+bool weighs_positively(const TreeEnsemble& trees);
 inline std::int64_t tree_room(const TreeEnsemble& trees) { return std::max<std::int64_t>(2, trees.target_count); }
 
 /// Evaluates the whole graph. Inputs in graph order. Values are freed after their last use.

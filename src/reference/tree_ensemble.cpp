@@ -114,13 +114,16 @@ void transform(Ensemble::Post post, std::span<double> scores) {
   }
 }
 
-/// The score of the one class that has weights stands for two: itself and its opposite.
-void make_binary(const Ensemble& op, std::span<double> scores) {
-  const std::size_t named = op.leaf_weights.empty() ? 0 : static_cast<std::size_t>(op.leaf_weights.front().target);
-  const double score = scores[named];
-  const bool complements = op.post == Ensemble::Post::none || op.post == Ensemble::Post::probit;
-  scores[0] = complements ? 1 - score : -score;
+/// The score of the one class that has weights stands for two. Weights that are never negative add up to the chance of
+/// the second class, others to a decision whose sign tells; what is done to many scores is not done to one, but for the
+/// logistic function of a decision and the probit.
+TreeAnswer binary_answer(const Ensemble& op, bool positive, std::span<double> scores) {
+  const double score = scores[op.leaf_weights.empty() ? 0 : static_cast<std::size_t>(op.leaf_weights.front().target)];
+  const bool is_probit = op.post == Ensemble::Post::probit;
+  scores[0] = positive || is_probit ? 1 - score : -score;
   scores[1] = score;
+  if (is_probit || (op.post == Ensemble::Post::logistic && !positive)) transform(op.post, scores);
+  return {scores, score > (positive ? 0.5 : 0.0) ? std::size_t{1} : std::size_t{0}};
 }
 
 void store_label(const Ensemble& op, std::size_t best, Tensor& labels, std::int64_t row) {
@@ -140,15 +143,19 @@ std::vector<double> samples_of(const Tensor& x) {
 
 }  // namespace
 
-std::span<double> tree_scores(const TreeEnsemble& op, std::span<const std::int32_t> leaves, std::span<double> room) {
-  std::span<double> scores = room.first(static_cast<std::size_t>(op.target_count));
+bool weighs_positively(const TreeEnsemble& op) {
+  return std::all_of(op.leaf_weights.begin(), op.leaf_weights.end(),
+                     [](const Ensemble::Weight& weight) { return weight.value >= 0; });
+}
+
+TreeAnswer tree_answer(const TreeEnsemble& op, bool positive, std::span<const std::int32_t> leaves,
+                       std::span<double> room) {
+  const std::span<double> scores = room.first(static_cast<std::size_t>(op.target_count));
   aggregate(op, leaves, scores);
-  if (op.classifier && op.binary_case) {
-    scores = room.first(2);
-    make_binary(op, scores);
-  }
+  if (op.classifier && op.binary_case) return binary_answer(op, positive, room.first(2));
+  const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
   transform(op.post, scores);
-  return scores;
+  return {scores, best};
 }
 
 Tensors apply(const TreeEnsemble& op, const Call& call) {
@@ -162,12 +169,12 @@ Tensors apply(const TreeEnsemble& op, const Call& call) {
   outputs.emplace_back(call.dtype(op.classifier ? 1 : 0), Shape{samples, binary ? 2 : op.target_count});
   std::vector<std::int32_t> leaves(op.roots.size());
   std::vector<double> room(static_cast<std::size_t>(tree_room(op)));
+  const bool positive = weighs_positively(op);
   for (std::int64_t n = 0; n < samples; ++n) {
     const auto row =
         std::span(values).subspan(static_cast<std::size_t>(n * features), static_cast<std::size_t>(features));
     for (std::size_t tree = 0; tree < leaves.size(); ++tree) leaves[tree] = leaf_of(op, op.roots[tree], row, call);
-    const std::span<const double> scores = tree_scores(op, leaves, room);
-    const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+    const auto [scores, best] = tree_answer(op, positive, leaves, room);
     if (op.classifier) store_label(op, best, outputs[0], n);
     store(scores.data(), static_cast<std::int64_t>(scores.size()), outputs.back(),
           n * static_cast<std::int64_t>(scores.size()));

@@ -31,6 +31,7 @@ class TreesOp final : public RowOp {
         depths_(*tree_depths(trees)),
         features_(context.input_shape(0).back()) {
     const auto tracks = [](const TreeEnsemble::TreeNode& node) { return node.missing_tracks_true; };
+    positive_ = reference::weighs_positively(trees);
     tracks_missing_ = std::any_of(trees.nodes.begin(), trees.nodes.end(), tracks);
     for (std::size_t i = 0; i < trees.nodes.size(); ++i) nodes_.push_back(flat(trees.nodes[i], i));
   }
@@ -43,13 +44,12 @@ class TreesOp final : public RowOp {
     for (std::int64_t n = step.row_begin; n < step.row_end; ++n) {
       const float* x = whole(step, in_) + n * features_;
       find_leaves(tracks_missing_ ? with_missing(x, sample) : x, leaves.data());
-      const std::span<const double> scores = reference::tree_scores(trees_, leaves, room);
+      const auto [scores, best] = reference::tree_answer(trees_, positive_, leaves, room);
       const auto count = static_cast<std::int64_t>(scores.size());
       if (scores_ != kAbsent)
         std::transform(scores.begin(), scores.end(), whole(step, scores_) + n * count,
                        [](double score) { return static_cast<float>(score); });
       if (labels_ == kAbsent) continue;
-      const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
       const bool named = trees_.labels.size() > 1 && best < trees_.labels.size();
       reinterpret_cast<std::int64_t*>(whole(step, labels_))[n] =
           named ? trees_.labels[best] : static_cast<std::int64_t>(best);
@@ -116,7 +116,7 @@ class TreesOp final : public RowOp {
   TreeEnsemble trees_;
   std::vector<std::int32_t> depths_;
   std::int64_t features_;
-  bool tracks_missing_ = false;
+  bool tracks_missing_ = false, positive_ = false;
   std::vector<FlatNode> nodes_;
 };
 
