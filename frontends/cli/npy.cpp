@@ -24,9 +24,9 @@ struct ElementType {
   DType dtype;
 };
 constexpr ElementType kElementTypes[] = {
-    {"b1", DType::boolean}, {"i1", DType::i8},  {"i2", DType::i16}, {"i4", DType::i32},
-    {"i8", DType::i64},     {"u1", DType::u8},  {"u2", DType::u16}, {"u4", DType::u32},
-    {"u8", DType::u64},     {"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64},
+    {"b1", DType::boolean}, {"i1", DType::i8},  {"i2", DType::i16}, {"i4", DType::i32},   {"i8", DType::i64},
+    {"u1", DType::u8},      {"u2", DType::u16}, {"u4", DType::u32}, {"u8", DType::u64},   {"f2", DType::f16},
+    {"f4", DType::f32},     {"f8", DType::f64}, {"c8", DType::c64}, {"c16", DType::c128},
 };
 
 /// What the Python dictionary in the header says.
@@ -91,6 +91,7 @@ void read_type(std::string_view text, Header& header, const std::string& where) 
     if (type.code != code) continue;
     header.dtype = type.dtype;
     header.element_bytes = size_of(type.dtype);
+    if (header.big_endian && header.kind == 'c') fail(where, "big-endian complex numbers are not supported");
     return;
   }
   fail(where, fmt::format("type '{}' is not supported", descriptor));
@@ -269,13 +270,14 @@ Tensor parse_npy(std::span<const std::byte> bytes, const std::string& where) {
 
 std::string format_npy(const Tensor& tensor) {
   if (tensor.dtype() == DType::string) return format_strings(tensor);
-  if (tensor.dtype() == DType::bf16) return format_npy(converted(tensor, DType::f32));
   for (const ElementType& type : kElementTypes) {
     if (type.dtype != tensor.dtype()) continue;
     std::string out = preamble(fmt::format("{}{}", size_of(type.dtype) == 1 ? '|' : '<', type.code), tensor.shape());
     if (tensor.size() > 0) out.append(static_cast<const char*>(tensor.data()), tensor.byte_size());
     return out;
   }
+  if (is_float(tensor.dtype())) return format_npy(converted(tensor, DType::f32));
+  if (is_integer(tensor.dtype())) return format_npy(converted(tensor, DType::i8));  // fewer bits than a byte
   throw Error(ErrorCode::io, fmt::format("type {} has no .npy form", name_of(tensor.dtype())));
 }
 

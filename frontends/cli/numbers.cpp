@@ -3,36 +3,22 @@
 
 #include <fmt/format.h>
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <cstring>
 #include <numbers>
 #include <string>
-#include <type_traits>
 
 namespace colonnade::cli {
 namespace {
 
-/// Calls `f` with a null pointer of the C++ type that stores the dtype; half types are stored as uint16_t.
-template <class F>
-void visit_storage(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::f32: return f(static_cast<float*>(nullptr));
-    case DType::f64: return f(static_cast<double*>(nullptr));
-    case DType::f16:
-    case DType::bf16:
-    case DType::u16: return f(static_cast<std::uint16_t*>(nullptr));
-    case DType::i8: return f(static_cast<std::int8_t*>(nullptr));
-    case DType::i16: return f(static_cast<std::int16_t*>(nullptr));
-    case DType::i32: return f(static_cast<std::int32_t*>(nullptr));
-    case DType::i64: return f(static_cast<std::int64_t*>(nullptr));
-    case DType::u8: return f(static_cast<std::uint8_t*>(nullptr));
-    case DType::u32: return f(static_cast<std::uint32_t*>(nullptr));
-    case DType::u64: return f(static_cast<std::uint64_t*>(nullptr));
-    case DType::boolean: return f(static_cast<bool*>(nullptr));
-    default: return;
-  }
+/// The bits of an integer type that is narrower than a byte; 0 for others.
+int narrow_bits(DType dtype) {
+  if (dtype == DType::i4 || dtype == DType::u4) return 4;
+  return dtype == DType::i2 || dtype == DType::u2 ? 2 : 0;
 }
+
+bool is_complex(DType dtype) { return dtype == DType::c64 || dtype == DType::c128; }
 
 /// SplitMix64: one multiply-xor chain a number, the same on every platform.
 class Random {
@@ -58,99 +44,76 @@ class Random {
 double random_value(DType dtype, bool image, Random& random) {
   if (is_float(dtype) && image) return static_cast<double>(random.next() >> 11) * 0x1p-53;
   if (is_float(dtype)) return random.normal();
-  const std::uint64_t mask = size_of(dtype) == 1 && dtype != DType::boolean ? 127 : 1;
+  const bool is_byte = size_of(dtype) == 1 && dtype != DType::boolean;
+  const std::uint64_t mask = narrow_bits(dtype) > 0 ? (1u << (narrow_bits(dtype) - 1)) - 1 : is_byte ? 127 : 1;
   return static_cast<double>((random.next() >> 32) & mask);
 }
 
-template <class T>
-T saturated(double value) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return value != 0;
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return static_cast<T>(value);
-  } else {
-    if (std::isnan(value)) return 0;
-    const double rounded = std::nearbyint(value);
-    if (rounded <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-    if (rounded >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
-    return static_cast<T>(rounded);
-  }
+/// The integer next to a number, in the range of a type that would else wrap.
+double as_integer(DType dtype, double value) {
+  const int bits = narrow_bits(dtype);
+  if (bits == 0 || std::isnan(value)) return std::nearbyint(value);
+  const bool is_signed = dtype == DType::i4 || dtype == DType::i2;
+  const double low = is_signed ? -std::ldexp(1, bits - 1) : 0;
+  return std::clamp(std::nearbyint(value), low, low + std::ldexp(1, bits) - 1);
+}
+
+template <class Part>
+std::vector<double> magnitudes(const Tensor& tensor) {
+  const auto* parts = static_cast<const Part*>(tensor.data());
+  std::vector<double> values(static_cast<std::size_t>(tensor.size()));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::hypot(static_cast<double>(parts[2 * i]), static_cast<double>(parts[2 * i + 1]));
+  return values;
 }
 
 }  // namespace
 
-float from_half(std::uint16_t bits) noexcept {
-  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
-  const std::uint32_t exponent = (bits >> 10) & 0x1fu;
-  const std::uint32_t mantissa = bits & 0x3ffu;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
-  if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
-  const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
-  return sign != 0 ? -magnitude : magnitude;
-}
-
-std::uint16_t to_half(float value) noexcept {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = (bits >> 16) & 0x8000u;
-  const std::uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);
-  if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);
-  if (magnitude < 0x38800000u) {
-    const float shifted = std::bit_cast<float>(magnitude) * 0x1p24f;
-    return static_cast<std::uint16_t>(sign | static_cast<std::uint32_t>(std::nearbyint(shifted)));
-  }
-  const std::uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
-  return static_cast<std::uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
-}
-
-float from_bfloat16(std::uint16_t bits) noexcept {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
-
-std::uint16_t to_bfloat16(float value) noexcept {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  if (std::isnan(value)) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);
-  return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-
 bool is_float(DType dtype) noexcept {
-  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
+  switch (dtype) {
+    case DType::f32:
+    case DType::f64:
+    case DType::f16:
+    case DType::bf16:
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f8e8m0:
+    case DType::f6e2m3:
+    case DType::f6e3m2:
+    case DType::f4e2m1: return true;
+    default: return false;
+  }
 }
 
-bool is_integer(DType dtype) noexcept { return size_of(dtype) != 0 && !is_float(dtype) && dtype != DType::boolean; }
+bool is_integer(DType dtype) noexcept {
+  return size_of(dtype) != 0 && !is_float(dtype) && !is_complex(dtype) && dtype != DType::boolean;
+}
 
 std::vector<double> to_doubles(const Tensor& tensor) {
-  std::vector<double> values;
-  visit_storage(tensor.dtype(), [&]<class T>(T*) {
-    values.reserve(static_cast<std::size_t>(tensor.size()));
-    for (const T value : tensor.values<T>()) {
-      if constexpr (std::is_same_v<T, std::uint16_t>) {
-        values.push_back(tensor.dtype() == DType::f16    ? static_cast<double>(from_half(value))
-                         : tensor.dtype() == DType::bf16 ? static_cast<double>(from_bfloat16(value))
-                                                         : static_cast<double>(value));
-      } else {
-        values.push_back(static_cast<double>(value));
-      }
-    }
-  });
-  return values;
+  if (size_of(tensor.dtype()) == 0) return {};
+  if (tensor.dtype() == DType::c64) return magnitudes<float>(tensor);
+  if (tensor.dtype() == DType::c128) return magnitudes<double>(tensor);
+  const Tensor numbers = tensor.converted(DType::f64);
+  return {numbers.values<double>().begin(), numbers.values<double>().end()};
 }
 
 Tensor from_doubles(DType dtype, const Shape& shape, const std::vector<double>& values) {
-  Tensor tensor(dtype, shape);
-  visit_storage(dtype, [&]<class T>(T*) {
-    const auto out = tensor.values<T>();
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      if constexpr (std::is_same_v<T, std::uint16_t>) {
-        out[i] = dtype == DType::f16    ? to_half(static_cast<float>(values[i]))
-                 : dtype == DType::bf16 ? to_bfloat16(static_cast<float>(values[i]))
-                                        : saturated<T>(values[i]);
-      } else {
-        out[i] = saturated<T>(values[i]);
-      }
+  if (is_complex(dtype)) {
+    const DType part = dtype == DType::c64 ? DType::f32 : DType::f64;
+    const Tensor real = from_doubles(part, shape, values);
+    Tensor tensor(dtype, shape);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::memcpy(static_cast<char*>(tensor.data()) + i * size_of(dtype),
+                  static_cast<const char*>(real.data()) + i * size_of(part), size_of(part));
     }
-  });
-  return tensor;
+    return tensor;
+  }
+  Tensor numbers(DType::f64, shape);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    numbers.values<double>()[i] = is_integer(dtype) ? as_integer(dtype, values[i]) : values[i];
+  return numbers.converted(dtype);
 }
 
 Tensor converted(const Tensor& tensor, DType dtype) {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "colonnade/colonnade.hpp"
+#include "text.hpp"
 
 namespace colonnade::cli {
 namespace {
@@ -32,7 +33,7 @@ class Reader {
   Reader(std::span<const std::byte> bytes, const std::string& where) : bytes_(bytes), where_(where) {}
 
   [[noreturn]] void fail(std::string_view what) const {
-    throw Error(ErrorCode::invalid_input, fmt::format("'{}' is not a usable zip archive: {}", where_, what));
+    throw Error(ErrorCode::invalid_input, one_line(fmt::format("'{}' is not a usable zip archive: {}", where_, what)));
   }
   std::span<const std::byte> slice(std::uint64_t offset, std::uint64_t count) const {
     if (offset > bytes_.size() || count > bytes_.size() - offset) fail("truncated");

@@ -259,7 +259,7 @@ ValueId unary(Lowering& low, UnaryKind kind, ValueId x, float a, float b) { retu
 
 ValueId binary(Lowering& low, BinaryKind kind, ValueId a, ValueId b) { return low.emit(Binary{kind}, {a, b}); }
 
-ValueId binary(Lowering& low, BinaryKind kind, ValueId a, double b) {
+ValueId binary_scalar(Lowering& low, BinaryKind kind, ValueId a, double b) {
   return binary(low, kind, a, scalar(low, low.dtype(a), b));
 }
 

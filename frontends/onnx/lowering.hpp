@@ -157,7 +157,7 @@ Values opaque(Lowering& low) {
 ValueId unary(Lowering& low, UnaryKind kind, ValueId x, float a = 0, float b = 0);
 ValueId binary(Lowering& low, BinaryKind kind, ValueId a, ValueId b);
 /// b is a scalar of a's type.
-ValueId binary(Lowering& low, BinaryKind kind, ValueId a, double b);
+ValueId binary_scalar(Lowering& low, BinaryKind kind, ValueId a, double b);
 ValueId select(Lowering& low, ValueId condition, ValueId x, ValueId y);
 /// The value itself when it has the type already.
 ValueId cast(Lowering& low, ValueId x, DType to);

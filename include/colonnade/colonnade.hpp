@@ -127,6 +127,9 @@ class COLONNADE_API Tensor {
 
   /// Same elements under another shape of equal element count.
   Tensor reshaped(Shape shape) &&;
+  /// The elements as another type, as ONNX's Cast converts them. Throws Error{unsupported} for complex numbers and
+  /// Error{invalid_input} for strings that are no numbers.
+  Tensor converted(DType dtype) const;
 
   /// Parses an ONNX TensorProto (the `.pb` files of ONNX test data). Throws Error{invalid_input}.
   static Tensor from_onnx(std::span<const std::byte> bytes);

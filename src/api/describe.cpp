@@ -6,6 +6,7 @@
 #include "api/measure_rates.hpp"
 #include "base/checked.hpp"
 #include "frontends/onnx/onnx.hpp"
+#include "reference/reference.hpp"
 
 namespace colonnade {
 namespace {
@@ -195,6 +196,12 @@ Datum Datum::from_onnx(std::span<const std::byte> bytes, std::span<const Contain
   return onnx_import::parse_datum(bytes, containers);
 }
 std::string Datum::to_onnx(std::string_view name) const { return onnx_import::serialize_datum(*this, name); }
+
+Tensor Tensor::converted(DType dtype) const {
+  const Node node{Cast{dtype}, {0}, {1}, "conversion", "Cast"};
+  const Tensor* const input = this;
+  return std::move(reference::evaluate(node, {&input, 1}).front());
+}
 
 Tensor Tensor::from_onnx(std::span<const std::byte> bytes) { return onnx_import::parse_tensor(bytes); }
 std::string Tensor::to_onnx(std::string_view name) const { return onnx_import::serialize_tensor(*this, name); }

@@ -42,6 +42,23 @@ bool takes_any_data(const Operator& op) {
          (unary != nullptr && unary->kind == UnaryKind::identity);
 }
 
+/// The types that the operator's own rule gives, inputs and outputs of sizes that arithmetic can bear.
+Types checked_types(const Node& node, const RuleContext& context) {
+  const bool any_data = takes_any_data(node.op);
+  for (std::size_t input = 0; input < node.inputs.size(); ++input) {
+    if (!any_data && !context.type(input).is_tensor()) {
+      context.fail("{} must be a tensor, is {}", context.text(input), to_text(context.type(input)));
+    }
+    check_size(context, context.type(input), "input");
+  }
+  Types types = std::visit([&](const auto& op) { return infer(op, context); }, node.op);
+  if (types.size() < node.outputs.size())
+    context.fail("has at most {} outputs, {} are asked for", types.size(), node.outputs.size());
+  types.resize(node.outputs.size());
+  for (const ValueType& type : types) check_size(context, type, "output");
+  return types;
+}
+
 }  // namespace
 
 const ValueType& RuleContext::type(std::size_t input) const {
@@ -171,19 +188,12 @@ std::int64_t normalize_axis(std::int64_t axis, std::int64_t rank, const Node& no
 
 std::vector<ValueType> infer_types(const Graph& graph, const Node& node) {
   const RuleContext context(graph, node);
-  const bool any_data = takes_any_data(node.op);
-  for (std::size_t input = 0; input < node.inputs.size(); ++input) {
-    if (!any_data && !context.type(input).is_tensor()) {
-      context.fail("{} must be a tensor, is {}", context.text(input), to_text(context.type(input)));
-    }
-    check_size(context, context.type(input), "input");
+  try {
+    return checked_types(node, context);
+  } catch (const Error& error) {  // sizes that overflow know no node
+    if (error.code() != ErrorCode::resource_limit) throw;
+    context.fail("{}", error.what());
   }
-  Types types = std::visit([&](const auto& op) { return infer(op, context); }, node.op);
-  if (types.size() < node.outputs.size())
-    context.fail("has at most {} outputs, {} are asked for", types.size(), node.outputs.size());
-  types.resize(node.outputs.size());
-  for (const ValueType& type : types) check_size(context, type, "output");
-  return types;
 }
 
 void learn_ranks(Graph& graph, const Node& node) {

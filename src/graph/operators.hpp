@@ -137,7 +137,8 @@ struct Cast {
 
 /// Channels-last convolution over any number of spatial axes. inputs x [N, spatial..., C], weight [O, C / groups,
 /// kernel...], bias [O] or absent, then the epilogue's. pads: begins, then ends. Explicit pads only (auto_pad is
-/// resolved by `auto_pad` when the shape is known). exact: the sums are integers that float32 holds, and computed so.
+/// resolved by `auto_pad` when the shape is known). exact: sums of products and no transforms, so that
+/// sums of integers are integers.
 enum class AutoPad : std::uint8_t { explicit_pads, same_upper, same_lower, valid };
 struct Conv {
   Ints kernel, strides, dilations, pads;

@@ -19,7 +19,29 @@ bool logical(BinaryKind kind) {
   return kind == BinaryKind::logical_and || kind == BinaryKind::logical_or || kind == BinaryKind::logical_xor;
 }
 
+bool calculates(BinaryKind kind) {
+  switch (kind) {
+    case BinaryKind::add:
+    case BinaryKind::sub:
+    case BinaryKind::mul:
+    case BinaryKind::div:
+    case BinaryKind::pow:
+    case BinaryKind::mod:
+    case BinaryKind::fmod:
+    case BinaryKind::squared_difference: return true;
+    default: return false;
+  }
+}
+
+void numbers(const RuleContext& ctx, std::size_t input, bool or_booleans) {
+  const DType dtype = ctx.dtype(input);
+  if (dtype == DType::string || (dtype == DType::boolean && !or_booleans))
+    ctx.fail("{} must be numbers, is {}", ctx.text(input), name_of(dtype));
+}
+
 DType result_dtype(BinaryKind kind, const RuleContext& ctx) {
+  if (kind != BinaryKind::equal)
+    for (const std::size_t input : {0, 1}) numbers(ctx, input, !calculates(kind));
   if (logical(kind)) {
     ctx.dtype_is(0, DType::boolean);
     ctx.dtype_is(1, DType::boolean);
@@ -36,6 +58,7 @@ Types infer(const Unary& op, const RuleContext& ctx) {
   ctx.inputs(1, 1);
   if (op.kind == UnaryKind::identity) return {ctx.type(0)};
   if (op.kind == UnaryKind::logical_not) ctx.dtype_is(0, DType::boolean);
+  numbers(ctx, 0, true);
   const bool truth = op.kind == UnaryKind::logical_not || op.kind == UnaryKind::is_nan;
   return {{truth ? DType::boolean : ctx.dtype(0), ctx.shape(0)}};
 }

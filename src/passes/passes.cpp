@@ -21,7 +21,7 @@ constexpr Pass kPasses[] = {
     {"static_forms", rewrite::static_forms,
      "Drops nodes without effect and rewrites shape changes as Reshape and Slice."},
     {"stay_in_float", rewrite::stay_in_float,
-     "Leaves out casts to small integers and back where the elements are such integers already."},
+     "Leaves out casts to small integers and back of such integers, and keeps the sums that convolve them exact."},
     {"gather_channels", rewrite::gather_channels,
      "Writes channel shuffles as Gather, and lets contractions compute their channels in the order asked for."},
     {"join_concats", rewrite::join_concats,

@@ -99,13 +99,38 @@ bool drop_shift(Editor& editor, int index) {
   return true;
 }
 
+/// Small integers times one scale.
+bool is_dequantised(const Editor& editor, ValueId id, int chain = 0) {
+  if (chain == kMaxChain || editor.producer(id) < 0) return false;
+  const Node& node = editor.node(editor.producer(id));
+  if (std::holds_alternative<Transpose>(node.op) || std::holds_alternative<Reshape>(node.op)) {
+    return is_dequantised(editor, node.inputs[0], chain + 1);
+  }
+  const auto scaled = match_scale(editor, id);
+  const auto range = scaled ? integer_range(editor, scaled->value) : std::nullopt;
+  return range && range->low >= -kExactFloat && range->high <= kExactFloat;
+}
+
+/// What follows rounds such sums to integers again: ties must stay ties, which Winograd's transforms do not see to.
+bool keep_sums(Editor& editor, int index) {
+  const Node& node = editor.node(index);
+  const auto* conv = std::get_if<Conv>(&node.op);
+  if (conv == nullptr || conv->exact || !is_dequantised(editor, node.inputs[0])) return false;
+  Conv exact = *conv;
+  exact.exact = true;
+  editor.set_op(index, std::move(exact));
+  return true;
+}
+
 }  // namespace
 
 bool stay_in_float(Graph& graph) {
   Editor editor(graph);
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index) {
-    if (editor.alive(index) && !drop_casts(editor, index)) drop_shift(editor, index);
+    for (const auto rule : {drop_casts, drop_shift, keep_sums}) {
+      if (!editor.alive(index) || rule(editor, index)) break;
+    }
   }
   return editor.finish();
 }

@@ -211,8 +211,12 @@ KernelChoice choose(const InstanceNorm& op, const Context& context) {
 KernelChoice choose(const LayerNorm& op, const Context& context) {
   const bool constants = context.constant(1) && context.constant_or_absent(2);
   const bool single = context.node.outputs.size() == 1;
-  return constants && single && is_last(op.axis, context.shape(0)) ? rows(Family::layer_norm)
-                                                                   : island("normalises over several axes");
+  if (!constants || !single || !is_last(op.axis, context.shape(0))) return island("normalises over several axes");
+  for (const std::size_t input : {1, 2}) {
+    if (context.input(input) != nullptr && element_count(context.shape(input)) != context.shape(0).back())
+      return island("scale or bias are not one a channel");
+  }
+  return rows(Family::layer_norm);
 }
 
 KernelChoice choose(const Lrn& op, const Context& context) {
@@ -558,9 +562,20 @@ KernelChoice choose_rows(const Graph& graph, const Node& node, Math math) {
   return std::visit([&](const auto& op) { return choose(op, context); }, node.op);
 }
 
+/// Nothing goes in, yet something comes out: sums of nothing, padding. Loops over rows of input never get there.
+bool makes_of_nothing(const Graph& graph, const Node& node) {
+  const auto empty = [&](ValueId id) {
+    const Shape& shape = graph.value(id).type.static_shape();
+    return std::find(shape.begin(), shape.end(), 0) != shape.end();
+  };
+  if (node.input(0) == kAbsent || !graph.value(node.input(0)).type.is_tensor() || !empty(node.input(0))) return false;
+  return !std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return id == kAbsent || empty(id); });
+}
+
 }  // namespace
 
 KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math) {
+  if (makes_of_nothing(graph, node)) return island("its input is empty");
   KernelChoice choice = choose_rows(graph, node, math);
   return choice.family == Family::island && has_typed_kernel(graph, node) ? rows(Family::typed) : choice;
 }

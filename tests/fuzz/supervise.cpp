@@ -25,7 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kMostProcessorSeconds = 10;
-constexpr double kMostSeconds = 120;  ///< of a case that waits for something
+constexpr double kMostSeconds = 600;  ///< of a case that waits for something
 constexpr double kReportSeconds = 60;
 constexpr int kFailed = 77;
 

@@ -315,6 +315,9 @@ TEST(Scan, OfOpset8HasABatchAndLengths) {
   const auto outputs = evaluate(model, {integers({2}, {3, 1}), floats({2, 1}, {0, 10}), counting({2, 3, 1})});
   expect_floats(outputs[0], {2, 1}, {3, 13});
   expect_floats(outputs[1], {2, 3, 1}, {0, 2, 6, 26, 0, 0});
+  const auto clipped = evaluate(model, {integers({2}, {9, -1}), floats({2, 1}, {0, 10}), counting({2, 3, 1})});
+  expect_floats(clipped[0], {2, 1}, {3, 10});
+  expect_floats(clipped[1], {2, 3, 1}, {0, 2, 6, 0, 0, 0});
 }
 
 /// A function whose If has branches that read its parameters and its caller's attributes.

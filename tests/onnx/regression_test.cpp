@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that colonnade-fuzz found something with, as builders: each runs, or is refused in one line.
+#include <cmath>
+
 #include "colonnade/colonnade.hpp"
 #include "evaluate.hpp"
 
@@ -42,6 +44,28 @@ TEST(Regression, ASoftmaxOfOneNumberIsOne) {
       EXPECT_NE(error.code(), ErrorCode::internal) << error.what();
     }
   }
+}
+
+TEST(Regression, SumsOfNothingAreZero) {
+  ModelBuilder model;
+  model.input("x", {3, 2, 0}).output("y").constant(float_tensor("w", {0, 5}, {}));
+  model.node("Relu", {"x"}, {"r"}).node("MatMul", {"r", "w"}, {"y"});
+  expect_floats(run(model, {3, 2, 0}), {3, 2, 5}, std::vector<float>(30, 0));
+}
+
+TEST(Regression, AScaleOfLayerNormalizationMayBroadcast) {
+  ModelBuilder model;
+  model.input("x", {2, 3}).output("y").constant(float_tensor("w", {1}, {2})).constant(float_tensor("b", {1}, {1}));
+  model.node("Relu", {"x"}, {"r"}).node("LayerNormalization", {"r", "w", "b"}, {"y"});
+  const float side = std::sqrt(6.0f);
+  expect_floats(run(model, {2, 3}), {2, 3}, {1 - side, 1, 1 + side, 1 - side, 1, 1 + side}, 1e-3f);
+}
+
+TEST(Regression, PaddingOfNothingIsPadding) {
+  ModelBuilder model;
+  model.input("x", {1, 2, 0, 3}).output("y").constant(int_tensor("pads", {8}, {0, 0, 1, 0, 0, 0, 1, 0}));
+  model.node("Relu", {"x"}, {"r"}).node("Pad", {"r", "pads"}, {"y"});
+  expect_floats(run(model, {1, 2, 0, 3}), {1, 2, 2, 3}, std::vector<float>(12, 0));
 }
 
 }  // namespace

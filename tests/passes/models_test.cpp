@@ -49,7 +49,7 @@ std::vector<Shape> shapes_for(const Graph& graph, const nlohmann::json& suggeste
   std::vector<Shape> shapes;
   for (const ValueId id : graph.inputs) {
     const Value& value = graph.value(id);
-    if (suggested.contains(value.name)) {
+    if (suggested.contains(value.name) && suggested[value.name].is_array()) {
       shapes.push_back(suggested[value.name].get<Shape>());
       continue;
     }

@@ -59,5 +59,23 @@ TEST(StayInFloat, FractionsAndWiderRangesAreCast) {
   EXPECT_EQ(after_pass({.dtype = DType::i32}), "Div Round Clip Add Cast Cast Sub Mul");
 }
 
+bool is_exact(UnaryKind kind) {
+  Builder b;
+  ValueId x = b.unary("round", kind, b.input("x", {1, 4, 8, 8}));
+  x = b.unary("clip", UnaryKind::clip, x, -128, 127);
+  x = b.binary("mul", BinaryKind::mul, x, b.scalar("scale", 0.03f));
+  b.output(b.conv("conv", x, 4, 3));
+  rewrite::stay_in_float(b.graph);
+  for (const Node& node : b.graph.nodes) {
+    if (const auto* conv = std::get_if<Conv>(&node.op)) return conv->exact;
+  }
+  return false;
+}
+
+TEST(StayInFloat, ConvolutionsOfDequantisedNumbersAreExact) {
+  EXPECT_TRUE(is_exact(UnaryKind::round));
+  EXPECT_FALSE(is_exact(UnaryKind::abs));
+}
+
 }  // namespace
 }  // namespace colonnade::test

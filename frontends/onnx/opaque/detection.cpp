@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes and selections: NonMaxSuppression, RoiAlign, MaxRoiPool, Unique, Compress.
+// Boxes and selections: NonMaxSuppression, RoiAlign, MaxRoiPool, Unique.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -422,15 +422,6 @@ Data evaluate_unique(const Opaque& op, const Call& call) {
           ints_tensor(groups.counts)};
 }
 
-// Compress
-
-Values lower_compress(Lowering& low) {
-  ValueId x = low.input(0);
-  const ValueId chosen = reshape(low, low.emit(NonZero{}, {low.input(1)}), {-1});
-  if (!low.has_attribute("axis")) return {low.emit(Gather{0}, {reshape(low, x, {-1}), chosen})};
-  return {low.emit(Gather{low.required_int("axis")}, {x, chosen})};
-}
-
 constexpr Definition kSuppression{"NonMaxSuppression", infer_suppression, evaluate_suppression};
 constexpr Definition kAlign{"RoiAlign", infer_align, evaluate_align};
 constexpr Definition kRoiPool{"MaxRoiPool", infer_roi_pool, evaluate_roi_pool};
@@ -441,7 +432,6 @@ constexpr Row kRows[] = {
     {kOnnxDomain, "RoiAlign", 10, kNoLimit, 3, 3, 1, opaque<kAlign>},
     {kOnnxDomain, "MaxRoiPool", 1, kNoLimit, 2, 2, 1, opaque<kRoiPool>},
     {kOnnxDomain, "Unique", 11, kNoLimit, 1, 1, 4, opaque<kUnique>},
-    {kOnnxDomain, "Compress", 9, kNoLimit, 2, 2, 1, lower_compress},
 };
 
 }  // namespace

@@ -181,6 +181,7 @@ Data evaluate_multinomial(const Opaque& op, const Call& call) {
 
 Types infer_dropout(const Opaque& op, const RuleContext& ctx) {
   ctx.inputs(1, 3);
+  ctx.dtype_is(2, DType::boolean);
   check_seed(op);
   const auto ratio = ctx.floats(1);
   if (ratio && ratio->size() == 1 && !(ratio->front() >= 0 && ratio->front() < 1)) {

@@ -71,7 +71,7 @@ ValueId scaled_query(Lowering& low, ValueId query) {
   const auto scale = find_float(low.node(), "scale");
   if (scale || size > 0) {
     const double factor = scale ? static_cast<double>(*scale) : 1 / std::sqrt(static_cast<double>(size));
-    return factor == 1 ? query : binary(low, BinaryKind::mul, query, factor);
+    return factor == 1 ? query : binary_scalar(low, BinaryKind::mul, query, factor);
   }
   const ValueId root = unary(low, UnaryKind::sqrt, cast(low, length_of(low, query, 3), DType::f32));
   return binary(low, BinaryKind::mul, query, cast(low, unary(low, UnaryKind::reciprocal, root), dtype));
@@ -178,7 +178,7 @@ ValueId bias_of(Lowering& low, const Meeting& meeting) {
 /// A query that may meet no key has weights of zero.
 ValueId without_barred_rows(Lowering& low, ValueId weights, ValueId bias) {
   const ValueId best = reduce(low, ReduceKind::max, bias, {-1});
-  const ValueId barred = binary(low, BinaryKind::equal, best, -std::numeric_limits<double>::infinity());
+  const ValueId barred = binary_scalar(low, BinaryKind::equal, best, -std::numeric_limits<double>::infinity());
   return select(low, barred, scalar(low, low.dtype(weights), 0), weights);
 }
 
@@ -203,7 +203,8 @@ Values lower_attention(Lowering& low) {
   const ValueId raw = scores_of(low, query, key);
   ValueId capped = raw;
   if (const float cap = low.float_or("softcap", 0); cap != 0) {
-    capped = binary(low, BinaryKind::mul, unary(low, UnaryKind::tanh, binary(low, BinaryKind::div, raw, cap)), cap);
+    capped = binary_scalar(low, BinaryKind::mul,
+                           unary(low, UnaryKind::tanh, binary_scalar(low, BinaryKind::div, raw, cap)), cap);
   }
   const ValueId biased = bias == kAbsent ? capped : binary(low, BinaryKind::add, capped, bias);
   const DType precision = read_precision(low, dtype);
@@ -245,7 +246,7 @@ Values inlined(Lowering& low, const Graph& body, const Values& inputs) {
 
 /// x changed by the graph that the attribute holds, if it does.
 ValueId modified(Lowering& low, std::string_view attribute, ValueId x) {
-  if (!low.node().graphs.contains(attribute)) return x;
+  if (!low.has_attribute(attribute)) return x;
   const Graph body = low.body(attribute, {low.type(x)});
   if (body.outputs.size() != 1) {
     low.invalid("attribute '{}': expected a graph of one output, found {}", attribute, body.outputs.size());

@@ -10,7 +10,8 @@ namespace {
 
 Values lower_swiglu(Lowering& low) {
   const ValueId gate = low.input(0);
-  const ValueId sigmoid = unary(low, UnaryKind::sigmoid, binary(low, BinaryKind::mul, gate, low.float_or("alpha", 1)));
+  const ValueId sigmoid =
+      unary(low, UnaryKind::sigmoid, binary_scalar(low, BinaryKind::mul, gate, low.float_or("alpha", 1)));
   return {binary(low, BinaryKind::mul, binary(low, BinaryKind::mul, gate, sigmoid), low.input(1))};
 }
 
@@ -32,7 +33,7 @@ Values lower_center_crop_pad(Lowering& low) {
   if (given >= 0 && given != expected) low.invalid("expected {} sizes as axes, found {}", expected, given);
   const ValueId target = cast(low, low.input(1), DType::i64), along = ints(low, axes);
   const auto half = [&](ValueId more, ValueId less) {
-    return binary(low, BinaryKind::div, binary(low, BinaryKind::sub, more, less), 2.0);
+    return binary_scalar(low, BinaryKind::div, binary(low, BinaryKind::sub, more, less), 2.0);
   };
   const ValueId sizes = sizes_of(low, x, axes), enlarged = binary(low, BinaryKind::max, sizes, target);
   const ValueId before = half(enlarged, sizes);
@@ -50,12 +51,13 @@ ValueId counted(Lowering& low, ValueId count) {
 /// `size` positions from -1 to 1: of the outermost points, or of what lies half a step within.
 ValueId grid_positions(Lowering& low, ValueId size, DType dtype, bool to_corners) {
   const ValueId count = cast(low, size, DType::f64), steps = cast(low, counted(low, size), DType::f64);
-  const ValueId last = binary(low, BinaryKind::max, binary(low, BinaryKind::sub, count, 1.0), 1.0);
-  const ValueId at = to_corners
-                         ? binary(low, BinaryKind::div, binary(low, BinaryKind::mul, steps, 2.0), last)
-                         : binary(low, BinaryKind::div,
-                                  binary(low, BinaryKind::add, binary(low, BinaryKind::mul, steps, 2.0), 1.0), count);
-  return cast(low, binary(low, BinaryKind::sub, at, 1.0), dtype);
+  const ValueId last = binary_scalar(low, BinaryKind::max, binary_scalar(low, BinaryKind::sub, count, 1.0), 1.0);
+  const ValueId at =
+      to_corners
+          ? binary(low, BinaryKind::div, binary_scalar(low, BinaryKind::mul, steps, 2.0), last)
+          : binary(low, BinaryKind::div,
+                   binary_scalar(low, BinaryKind::add, binary_scalar(low, BinaryKind::mul, steps, 2.0), 1.0), count);
+  return cast(low, binary_scalar(low, BinaryKind::sub, at, 1.0), dtype);
 }
 
 /// theta [N, d, d + 1] times each point of a grid over the spatial sizes: [N, spatial..., d], innermost axis first.
@@ -63,6 +65,7 @@ Values lower_affine_grid(Lowering& low) {
   const ValueId theta = low.input(0), size = low.input(1);
   const std::int64_t length = low.dim(size, 0);
   const std::int64_t spatial = length >= 0 ? length - 2 : low.dim(theta, 1);
+  if (spatial < 0 && length < 0) low.unsupported("the number of dimensions is not known");
   if (spatial != 2 && spatial != 3) low.invalid("expected a grid of 2 or 3 dimensions, found {}", spatial);
   if (low.rank(theta) != 3) low.invalid("expected theta of rank 3, found rank {}", low.rank(theta));
   const DType dtype = low.dtype(theta);
@@ -97,7 +100,7 @@ Values lower_reverse_sequence(Lowering& low) {
   const ValueId time = squeeze(low, low.emit(ShapeOf{.start = 1, .end = 2}, {x}), {0});
   const ValueId steps = counted(low, time);
   const ValueId lengths = unsqueeze(low, cast(low, low.input(1), DType::i64), {1});
-  const ValueId reversed = binary(low, BinaryKind::sub, binary(low, BinaryKind::sub, lengths, 1.0), steps);
+  const ValueId reversed = binary(low, BinaryKind::sub, binary_scalar(low, BinaryKind::sub, lengths, 1.0), steps);
   const ValueId source = select(low, binary(low, BinaryKind::less, steps, lengths), reversed, steps);
   const ValueId y = low.emit(GatherNd{1}, {x, unsqueeze(low, source, {2})});
   return {batch_axis == 0 ? y : transpose(low, y, swapped)};
@@ -108,16 +111,16 @@ Values lower_window(Lowering& low, double constant, double first, double second)
   const DType dtype = dtype_of(low.int_or("output_datatype", 1), low.node().label() + ": attribute 'output_datatype'");
   const DType wide = DType::f64;
   const ValueId size = reshape(low, cast(low, low.input(0), DType::i64), {}), count = cast(low, size, wide);
-  const ValueId period = low.flag("periodic", true) ? count : binary(low, BinaryKind::sub, count, 1.0);
+  const ValueId period = low.flag("periodic", true) ? count : binary_scalar(low, BinaryKind::sub, count, 1.0);
   const ValueId steps = cast(low, counted(low, size), wide);
   const ValueId step = binary(low, BinaryKind::div, scalar(low, wide, 2 * std::numbers::pi), period);
   const ValueId angles = binary(low, BinaryKind::mul, steps, step);
   const auto term = [&](ValueId angle, double factor) {
-    return binary(low, BinaryKind::mul, unary(low, UnaryKind::cos, angle), factor);
+    return binary_scalar(low, BinaryKind::mul, unary(low, UnaryKind::cos, angle), factor);
   };
   ValueId y = binary(low, BinaryKind::sub, scalar(low, wide, constant), term(angles, first));
   if (second != 0) {
-    y = binary(low, BinaryKind::add, y, term(binary(low, BinaryKind::mul, angles, 2.0), second));
+    y = binary(low, BinaryKind::add, y, term(binary_scalar(low, BinaryKind::mul, angles, 2.0), second));
   }
   return {cast(low, y, dtype)};
 }

@@ -101,12 +101,14 @@ Values lower_quick_gelu(Lowering& low) {
   const float alpha = low.float_or("alpha", 1.702f);
   const ValueId x = low.input(0);
   if (alpha == 1) return {unary(low, UnaryKind::silu, x)};
-  return {binary(low, BinaryKind::mul, x, unary(low, UnaryKind::sigmoid, binary(low, BinaryKind::mul, x, alpha)))};
+  return {
+      binary(low, BinaryKind::mul, x, unary(low, UnaryKind::sigmoid, binary_scalar(low, BinaryKind::mul, x, alpha)))};
 }
 
 Values lower_scaled_silu(Lowering& low) {
   const ValueId x = low.input(0), scale = low.optional_input(1);
-  if (scale == kAbsent) return {unary(low, UnaryKind::silu, binary(low, BinaryKind::mul, x, low.float_or("alpha", 1)))};
+  if (scale == kAbsent)
+    return {unary(low, UnaryKind::silu, binary_scalar(low, BinaryKind::mul, x, low.float_or("alpha", 1)))};
   const ValueId number = reshape(low, cast(low, scale, low.dtype(x)), {});
   return {unary(low, UnaryKind::silu, binary(low, BinaryKind::mul, x, number))};
 }
@@ -204,14 +206,14 @@ Values lower_is_all_finite(Lowering& low) {
   for (std::size_t i = 0; i < low.input_count(); ++i) {
     const ValueId x = low.input(i);
     const ValueId infinite =
-        binary(low, BinaryKind::equal, unary(low, UnaryKind::abs, x), std::numeric_limits<double>::infinity());
+        binary_scalar(low, BinaryKind::equal, unary(low, UnaryKind::abs, x), std::numeric_limits<double>::infinity());
     const ValueId nan = unary(low, UnaryKind::is_nan, x);
     const ValueId either = binary(low, BinaryKind::logical_or, infinite, nan);
     const ValueId bad = cast(low, only_nan ? nan : only_infinite ? infinite : either, DType::i32);
     const ValueId count = low.emit(Reduce{.kind = ReduceKind::sum, .keepdims = false}, {bad});
     wrong = wrong == kAbsent ? count : add(low, wrong, count);
   }
-  return {binary(low, BinaryKind::equal, wrong, 0.0)};
+  return {binary_scalar(low, BinaryKind::equal, wrong, 0.0)};
 }
 
 /// Pairs (real, imaginary) along the last axis.

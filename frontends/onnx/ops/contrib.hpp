@@ -10,9 +10,9 @@
 
 namespace colonnade::onnx_import {
 
-/// The domain has one opset, and files may leave its import out.
+/// The domain has one opset.
 constexpr Row contrib_row(std::string_view name, int min_inputs, int max_inputs, int max_outputs, Lower lower) {
-  return {kMicrosoftDomain, name, 0, kNoLimit, min_inputs, max_inputs, max_outputs, lower};
+  return {kMicrosoftDomain, name, 1, kNoLimit, min_inputs, max_inputs, max_outputs, lower};
 }
 
 /// An activation by its ONNX name, with those of its parameters (alpha, beta, gamma; min, max) that are given.

@@ -40,7 +40,7 @@ ValueId mask_addition(Lowering& low, ValueId mask, DType dtype, const Lengths& l
   const double masked = low.float_or("mask_filter_value", -10000);
   const std::int64_t rank = low.rank(mask);
   if (rank == 1) return additive(low, dtype, within_bounds(low, mask, lengths.batch, lengths.total), masked);
-  ValueId allowed = binary(low, BinaryKind::greater, mask, 0.0);
+  ValueId allowed = binary_scalar(low, BinaryKind::greater, mask, 0.0);
   if (rank == 2) {
     allowed = unsqueeze(low, allowed, {1, 2});
   } else if (rank == 3) {

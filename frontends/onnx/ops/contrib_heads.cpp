@@ -28,10 +28,10 @@ ValueId scaled_scores(Lowering& low, ValueId query, ValueId key) {
   const float scale = low.float_or("scale", 0);
   const std::int64_t size = low.dim(query, low.rank(query) - 1);
   const MatMul product{.transpose_b = true, .epilogue = {}};
-  if (scale != 0) return low.emit(product, {binary(low, BinaryKind::mul, query, scale), key});
+  if (scale != 0) return low.emit(product, {binary_scalar(low, BinaryKind::mul, query, scale), key});
   if (size > 0) {
     const double factor = 1 / std::sqrt(static_cast<double>(size));
-    return low.emit(product, {binary(low, BinaryKind::mul, query, factor), key});
+    return low.emit(product, {binary_scalar(low, BinaryKind::mul, query, factor), key});
   }
   const ValueId root =
       unary(low, UnaryKind::sqrt, cast(low, extent(low, query, low.rank(query) - 1), low.dtype(query)));
@@ -123,7 +123,7 @@ Counts count(Lowering& low, ValueId query) {
   Counts counts{};
   counts.queries = extent(low, query, 2);
   counts.total = reshape(low, cast(low, low.input(6), DType::i64), {1});
-  counts.ends = binary(low, BinaryKind::add, reshape(low, cast(low, low.input(5), DType::i64), {-1, 1}), 1.0);
+  counts.ends = binary_scalar(low, BinaryKind::add, reshape(low, cast(low, low.input(5), DType::i64), {-1, 1}), 1.0);
   counts.is_first = binary(low, BinaryKind::equal, counts.queries, counts.total);
   counts.past = select(low, counts.is_first, ints(low, {0}), binary(low, BinaryKind::sub, counts.ends, counts.queries));
   return counts;
@@ -138,7 +138,7 @@ ValueId fill_cache(Lowering& low, ValueId past, ValueId x, const Counts& counts)
   const ValueId length = binary(low, BinaryKind::max, capacity, counts.total);
   const ValueId rows = unsqueeze(low, numbers_from(low, ints(low, {0}), length), {0});
   const ValueId is_past = binary(low, BinaryKind::less, rows, counts.past);
-  const ValueId newest = binary(low, BinaryKind::sub, counts.queries, 1.0);
+  const ValueId newest = binary_scalar(low, BinaryKind::sub, counts.queries, 1.0);
   const ValueId new_row = binary(low, BinaryKind::min, binary(low, BinaryKind::sub, rows, counts.past), newest);
   const ValueId source = select(low, is_past, rows, binary(low, BinaryKind::add, capacity, new_row));
   const ValueId both = low.emit(Concat{1}, {by_position(past), by_position(x)});
@@ -159,7 +159,7 @@ ValueId visible(Lowering& low, const Counts& counts) {
     const ValueId own = unsqueeze(low, binary(low, BinaryKind::add, counts.past, steps), {2});
     restrict(binary(low, BinaryKind::less_or_equal, keys, own));
     if (window >= 0) {
-      const ValueId first = binary(low, BinaryKind::sub, own, static_cast<double>(window));
+      const ValueId first = binary_scalar(low, BinaryKind::sub, own, static_cast<double>(window));
       restrict(binary(low, BinaryKind::greater, keys, first));
     }
   }
@@ -245,12 +245,12 @@ Values lower_group_query_attention(Lowering& low) {
   const auto regrouped = [&](ValueId x, std::int64_t count, ValueId rows, ValueId columns) {
     return reshape_to(low, x, {batch, ints(low, {count}), rows, columns});
   };
-  const ValueId rows = binary(low, BinaryKind::mul, counts.queries, static_cast<double>(heads / key_heads));
+  const ValueId rows = binary_scalar(low, BinaryKind::mul, counts.queries, static_cast<double>(heads / key_heads));
   const ValueId query = regrouped(grouped.query, key_heads, rows, size);
   ValueId scores = regrouped(scaled_scores(low, query, in_use(present_key)), heads, counts.queries, size);
   if (const float cap = low.float_or("softcap", 0); cap != 0) {
-    const ValueId share = unary(low, UnaryKind::tanh, binary(low, BinaryKind::mul, scores, 1.0 / cap));
-    scores = binary(low, BinaryKind::mul, share, cap);
+    const ValueId share = unary(low, UnaryKind::tanh, binary_scalar(low, BinaryKind::mul, scores, 1.0 / cap));
+    scores = binary_scalar(low, BinaryKind::mul, share, cap);
   }
   if (low.optional_input(10) != kAbsent) scores = binary(low, BinaryKind::add, scores, low.input(10));
   const ValueId is_visible = visible(low, counts);

@@ -14,15 +14,15 @@ ValueId add_input(Lowering& low, ValueId y, std::size_t index) {
 }
 
 Values lower_matmul_integer_to_float(Lowering& low) {
-  const Quantized a{low.input(0), low.input(2), low.optional_input(4)};
-  const Quantized b{low.input(1), low.input(3), low.optional_input(5)};
+  const Quantized a{low.input(0), {low.input(2), low.optional_input(4)}};
+  const Quantized b{low.input(1), {low.input(3), low.optional_input(5)}};
   return {add_input(low, scaled_product(low, a, b), 6)};
 }
 
 Values lower_dynamic_quantize_matmul(Lowering& low) {
-  const Quantized a = quantize_by_range(low, low.input(0));
-  const Quantized b{low.input(1), low.input(2), low.optional_input(3)};
-  return {add_input(low, scaled_product(low, a, b), 4)};
+  const Values a = quantize_by_range(low, low.input(0));
+  const Quantized b{low.input(1), {low.input(2), low.optional_input(3)}};
+  return {add_input(low, scaled_product(low, {a[0], {a[1], a[2]}}, b), 4)};
 }
 
 /// Products of 16-bit numbers, as 32-bit ones.
@@ -34,18 +34,20 @@ Values lower_matmul_integer_16(Lowering& low) {
 
 /// (A B + C) times both scales and alpha: C is quantised by that very scale. Quantised again where a scale says how.
 Values lower_gemm(Lowering& low) {
-  const Quantized a = quantized_input(low, 0);
-  Quantized b = quantized_input(low, 3);
-  const bool transposes_b = low.flag("transB");
-  ValueId columns = centred(low, {transposes_b ? transpose(low, b.values, {1, 0}) : b.values, b.scale, b.zero_point});
-  ValueId y = low.emit(MatMul{.transpose_a = low.flag("transA"), .epilogue = {}}, {centred(low, a), columns});
-  if (low.optional_input(6) != kAbsent) y = binary(low, BinaryKind::add, y, cast(low, low.input(6), DType::f32));
-  const ValueId scales = binary(low, BinaryKind::mul, as_scalar(low, a.scale), as_scalar(low, b.scale));
-  y = binary(low, BinaryKind::mul, y, binary(low, BinaryKind::mul, scales, low.float_or("alpha", 1)));
+  const auto operand = [&](std::size_t first, const char* transposes) {
+    const ValueId value = low.input(first);
+    return IntegerOperand{low.flag(transposes) ? transpose(low, value, {1, 0}) : value, low.optional_input(first + 2)};
+  };
+  const bool has_offset = low.optional_input(6) != kAbsent;
+  ValueId sums = integer_matmul(low, operand(0, "transA"), operand(3, "transB"), has_offset ? DType::i32 : DType::f32);
+  if (has_offset) sums = cast(low, binary(low, BinaryKind::add, sums, low.input(6)), DType::f32);
+  const ValueId scales = binary(low, BinaryKind::mul, low.input(1), low.input(4));
+  const ValueId y =
+      binary(low, BinaryKind::mul, sums, binary_scalar(low, BinaryKind::mul, scales, low.float_or("alpha", 1)));
   if (low.optional_input(7) == kAbsent) return {y};
   const ValueId zero_point = low.optional_input(8);
-  const DType dtype = zero_point == kAbsent ? low.dtype(a.values) : low.dtype(zero_point);
-  return {quantize(low, y, low.input(7), zero_point, dtype)};
+  const DType to = zero_point == kAbsent ? low.dtype(low.input(0)) : low.dtype(zero_point);
+  return {quantize(low, y, {low.input(7), zero_point}, to)};
 }
 
 /// position / block for every position below `count`.
@@ -106,51 +108,39 @@ Values lower_matmul_n_bits(Lowering& low) {
   return {low.emit(MatMul{.transpose_b = true, .epilogue = {}}, std::move(inputs))};
 }
 
-struct Blocks {
-  std::int64_t axis, size;
-};
-
-/// (data - zero point) * scale with a scale and a zero point a block along an axis.
-ValueId dequantize_blocks(Lowering& low, const Quantized& x, const Blocks& blocks) {
-  const std::int64_t length = low.dim(x.values, blocks.axis);
-  if (length < 0 || length > (std::int64_t{1} << 24)) low.unsupported("axis {} has {} elements", blocks.axis, length);
-  const ValueId numbers = block_numbers(low, length, blocks.size);
-  const DType dtype = low.dtype(x.scale);
-  const auto each = [&](ValueId values) { return low.emit(Gather{blocks.axis}, {values, numbers}); };
-  ValueId y = cast(low, x.values, dtype);
-  if (x.zero_point != kAbsent) y = binary(low, BinaryKind::sub, y, cast(low, each(x.zero_point), dtype));
-  return binary(low, BinaryKind::mul, y, each(x.scale));
+/// Packed numbers and zero points as one byte each; numbers without zero points count from the middle of their range.
+void unpack_quantized(Lowering& low, Quantized& x, std::int64_t bits) {
+  x.value = unpack(low, x.value, bits);
+  if (x.by.zero_point == kAbsent) {
+    const double middle = static_cast<double>(1 << (bits - 1));
+    x.value = cast(low, binary_scalar(low, BinaryKind::sub, cast(low, x.value, DType::i16), middle), DType::i8);
+  } else if (bits < 8) {
+    const std::int64_t last = low.rank(x.by.zero_point) - 1;
+    const ValueId end = extent(low, x.by.scale, last);
+    x.by.zero_point = slice_of(low, unpack(low, x.by.zero_point, bits), last, ints(low, {0}), end);
+  }
 }
 
 /// Rows are gathered first and dequantised after, except along the axis of the blocks.
 Values lower_gather_block_quantized(Lowering& low) {
   const ValueId indices = low.input(1);
-  Quantized x{low.input(0), low.input(2), low.optional_input(3)};
-  const std::int64_t rank = low.rank(x.values), bits = low.int_or("bits", 4);
+  Quantized x{low.input(0), {low.input(2), low.optional_input(3)}};
+  const std::int64_t rank = low.rank(x.value), bits = low.int_or("bits", 4);
   const std::int64_t gather_axis = checked_axis(low, low.int_or("gather_axis", 0), rank);
-  Blocks blocks{checked_axis(low, low.int_or("quantize_axis", 1), rank), read_block_size(low, 128)};
-  const bool is_packed = low.dtype(x.values) == DType::u8;
-  const bool gathers_first = gather_axis != blocks.axis;
+  x.by.axis = checked_axis(low, low.int_or("quantize_axis", 1), rank);
+  x.by.block = read_block_size(low, 128);
+  const bool is_packed = low.dtype(x.value) == DType::u8, gathers_first = gather_axis != x.by.axis;
   if (is_packed && (gather_axis == rank - 1 || (bits < 8 && !gathers_first))) {
     low.invalid("packed numbers cannot be gathered along axis {}", gather_axis);
   }
   if (gathers_first) {
-    for (ValueId* part : {&x.values, &x.scale, &x.zero_point}) {
+    for (ValueId* part : {&x.value, &x.by.scale, &x.by.zero_point}) {
       if (*part != kAbsent) *part = low.emit(Gather{gather_axis}, {*part, indices});
     }
-    if (gather_axis < blocks.axis) blocks.axis += low.rank(indices) - 1;
+    if (gather_axis < x.by.axis) x.by.axis += low.rank(indices) - 1;
   }
-  if (is_packed) {
-    const std::int64_t block_count = low.dim(x.scale, low.rank(x.scale) - 1);
-    x.values = unpack(low, x.values, bits);
-    if (x.zero_point == kAbsent) {
-      x.values = binary(low, BinaryKind::sub, cast(low, x.values, DType::i32), static_cast<double>(1 << (bits - 1)));
-    } else if (bits < 8) {
-      const std::int64_t last = low.rank(x.zero_point) - 1;
-      x.zero_point = slice_of(low, unpack(low, x.zero_point, bits), last, ints(low, {0}), ints(low, {block_count}));
-    }
-  }
-  const ValueId y = dequantize_blocks(low, x, blocks);
+  if (is_packed) unpack_quantized(low, x, bits);
+  const ValueId y = dequantize(low, x.value, x.by, low.dtype(x.by.scale));
   return {gathers_first ? y : low.emit(Gather{gather_axis}, {y, indices})};
 }
 
@@ -158,13 +148,14 @@ Values lower_gather_block_quantized(Lowering& low) {
 /// operator's own quantisation of them only serves speed.
 Values lower_dynamic_quantize_lstm(Lowering& low) {
   const auto weight = [&](std::size_t index, std::size_t scale) {
-    Quantized x{low.input(index), low.input(scale), low.optional_input(scale + 1)};
-    const auto by_gate = [&](ValueId values) { return unsqueeze(low, values, Ints{1}); };
-    const auto by_direction = [&](ValueId values) { return unsqueeze(low, values, Ints{1, 2}); };
-    for (ValueId* part : {&x.scale, &x.zero_point}) {
-      if (*part != kAbsent) *part = low.rank(*part) == 1 ? by_direction(*part) : by_gate(*part);
-    }
-    return transpose(low, dequantize(low, x), {0, 2, 1});
+    const auto spread = [&](ValueId x) {
+      if (x == kAbsent) return x;
+      return unsqueeze(low, x, low.rank(x) == 1 ? Ints{1, 2} : Ints{1});
+    };
+    ValueId x = cast(low, low.input(index), DType::f32);
+    const ValueId zero_point = spread(low.optional_input(scale + 1));
+    if (zero_point != kAbsent) x = binary(low, BinaryKind::sub, x, cast(low, zero_point, DType::f32));
+    return transpose(low, binary(low, BinaryKind::mul, x, spread(low.input(scale))), {0, 2, 1});
   };
   Values inputs = {low.input(0), weight(1, 8), weight(2, 10)};
   for (std::size_t i = 3; i < 8; ++i) inputs.push_back(low.optional_input(i));

@@ -10,7 +10,8 @@ ValueId add(Lowering& low, ValueId a, ValueId b) { return binary(low, BinaryKind
 /// 1 / sqrt(mean(x^2) + epsilon) over the axes.
 ValueId inverse_root_mean_square(Lowering& low, ValueId x, const Ints& axes, float epsilon) {
   const ValueId mean = reduce(low, ReduceKind::mean, unary(low, UnaryKind::square, x), axes);
-  return unary(low, UnaryKind::reciprocal, unary(low, UnaryKind::sqrt, binary(low, BinaryKind::add, mean, epsilon)));
+  return unary(low, UnaryKind::reciprocal,
+               unary(low, UnaryKind::sqrt, binary_scalar(low, BinaryKind::add, mean, epsilon)));
 }
 
 /// Its statistics are of the type that stash_type names, float32 where it names none.
@@ -58,7 +59,7 @@ ValueId position_rows(Lowering& low, ValueId table) {
 ValueId word_counts(Lowering& low) {
   const ValueId mask = low.optional_input(7);
   if (mask == kAbsent) return low.emit(Fill{}, {extent(low, low.input(0), 0), scalar(low, DType::i32, 0)});
-  const ValueId is_word = cast(low, binary(low, BinaryKind::equal, mask, 1.0), DType::i32);
+  const ValueId is_word = cast(low, binary_scalar(low, BinaryKind::equal, mask, 1.0), DType::i32);
   return reduce(low, ReduceKind::sum, is_word, {1}, false);
 }
 

@@ -26,9 +26,9 @@ ValueId product(Lowering& low) {
   const MatMul op{.transpose_a = transposes("transA", a), .transpose_b = transposes("transB", b), .epilogue = {}};
   const float alpha = low.float_or("alpha", 1);
   if (alpha == 1) return low.emit(op, {a, b});
-  if (low.constant_of(b)) return low.emit(op, {a, binary(low, BinaryKind::mul, b, alpha)});
-  if (low.constant_of(a)) return low.emit(op, {binary(low, BinaryKind::mul, a, alpha), b});
-  return binary(low, BinaryKind::mul, low.emit(op, {a, b}), alpha);
+  if (low.constant_of(b)) return low.emit(op, {a, binary_scalar(low, BinaryKind::mul, b, alpha)});
+  if (low.constant_of(a)) return low.emit(op, {binary_scalar(low, BinaryKind::mul, a, alpha), b});
+  return binary_scalar(low, BinaryKind::mul, low.emit(op, {a, b}), alpha);
 }
 
 /// The attributes activation_alpha, _beta and _gamma, as far as they go without a gap.

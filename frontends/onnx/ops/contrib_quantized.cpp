@@ -7,66 +7,14 @@
 namespace colonnade::onnx_import {
 
 Quantized quantized_input(Lowering& low, std::size_t first) {
-  return {low.input(first), low.input(first + 1), low.optional_input(first + 2)};
+  return {low.input(first), {low.input(first + 1), low.optional_input(first + 2)}};
 }
 
-ValueId as_scalar(Lowering& low, ValueId x) {
-  const auto& shape = low.shape(x);
-  return shape && *shape == Shape{1} ? reshape(low, x, {}) : x;
-}
-
-ValueId centred(Lowering& low, const Quantized& x) {
-  const ValueId values = cast(low, x.values, DType::f32);
-  if (x.zero_point == kAbsent) return values;
-  return binary(low, BinaryKind::sub, values, cast(low, as_scalar(low, x.zero_point), DType::f32));
-}
-
-ValueId dequantize(Lowering& low, const Quantized& x) {
-  return binary(low, BinaryKind::mul, centred(low, x), cast(low, as_scalar(low, x.scale), DType::f32));
-}
-
-namespace {
-
-/// Smallest and largest number of a quantised type.
-std::pair<float, float> range_of(const Lowering& low, DType dtype) {
-  switch (dtype) {
-    case DType::u8: return {0, 255};
-    case DType::i8: return {-128, 127};
-    case DType::u16: return {0, 65535};
-    case DType::i16: return {-32768, 32767};
-    default: low.unsupported("quantised numbers of type {} are not supported", name_of(dtype));
-  }
-}
-
-}  // namespace
-
-ValueId quantize(Lowering& low, ValueId x, ValueId scale, ValueId zero_point, DType dtype) {
-  const ValueId ratio = binary(low, BinaryKind::div, x, cast(low, as_scalar(low, scale), low.dtype(x)));
-  ValueId y = cast(low, unary(low, UnaryKind::round, ratio), DType::f32);
-  if (zero_point != kAbsent) {
-    y = binary(low, BinaryKind::add, y, cast(low, as_scalar(low, zero_point), DType::f32));
-  }
-  const auto [least, most] = range_of(low, dtype);
-  return cast(low, unary(low, UnaryKind::clip, y, least, most), dtype);
-}
-
-Quantized quantize_by_range(Lowering& low, ValueId x) {
-  const auto bound = [&](ReduceKind kind, BinaryKind with_zero) {
-    return binary(low, with_zero, low.emit(Reduce{.kind = kind, .keepdims = false}, {x}), 0.0);
-  };
-  const ValueId least = bound(ReduceKind::min, BinaryKind::min), most = bound(ReduceKind::max, BinaryKind::max);
-  const ValueId range = binary(low, BinaryKind::div, binary(low, BinaryKind::sub, most, least), 255.0);
-  const ValueId is_zero = binary(low, BinaryKind::equal, range, 0.0);
-  const ValueId scale = select(low, is_zero, scalar(low, DType::f32, 1), range);
-  const ValueId lowest = unary(low, UnaryKind::neg, binary(low, BinaryKind::div, least, scale));
-  const ValueId zero_point = cast(low, unary(low, UnaryKind::round, lowest), DType::u8);
-  return {quantize(low, x, scale, zero_point, DType::u8), scale, zero_point};
-}
+ValueId dequantize(Lowering& low, const Quantized& x) { return dequantize(low, x.value, x.by, DType::f32); }
 
 ValueId scaled_product(Lowering& low, const Quantized& a, const Quantized& b) {
-  const ValueId product = low.emit(MatMul{}, {centred(low, a), centred(low, b)});
-  const ValueId scale = binary(low, BinaryKind::mul, as_scalar(low, a.scale), as_scalar(low, b.scale));
-  return binary(low, BinaryKind::mul, product, scale);
+  const ValueId sums = integer_matmul(low, {a.value, a.by.zero_point}, {b.value, b.by.zero_point}, DType::f32);
+  return binary(low, BinaryKind::mul, sums, binary(low, BinaryKind::mul, a.by.scale, b.by.scale));
 }
 
 ValueId unpack(Lowering& low, ValueId bytes, std::int64_t bits) {
@@ -77,7 +25,8 @@ ValueId unpack(Lowering& low, ValueId bytes, std::int64_t bits) {
   const ValueId mask = scalar(low, DType::u8, (1 << bits) - 1);
   Values fields;
   for (std::int64_t shift = 0; shift < 8; shift += bits) {
-    const ValueId shifted = shift == 0 ? bytes : binary(low, BinaryKind::div, bytes, static_cast<double>(1 << shift));
+    const ValueId shifted =
+        shift == 0 ? bytes : binary_scalar(low, BinaryKind::div, bytes, static_cast<double>(1 << shift));
     fields.push_back(unsqueeze(low, binary(low, BinaryKind::bitwise_and, shifted, mask), {rank}));
   }
   Ints shape(static_cast<std::size_t>(rank), 0);
@@ -87,9 +36,9 @@ ValueId unpack(Lowering& low, ValueId bytes, std::int64_t bits) {
 
 namespace {
 
-/// y in the type of the quantised input, by the scale and zero point at `first`.
+/// y as `dtype`, by the scale and zero point at `first`.
 Values requantize(Lowering& low, ValueId y, std::size_t first, DType dtype) {
-  return {quantize(low, y, low.input(first), low.optional_input(first + 1), dtype)};
+  return {quantize(low, y, {low.input(first), low.optional_input(first + 1)}, dtype)};
 }
 
 template <BinaryKind kind>
@@ -159,34 +108,20 @@ Values lower_where(Lowering& low) {
   return requantize(low, select(low, low.input(0), x, y), 7, low.dtype(low.input(1)));
 }
 
-/// Per axis where the attribute is given: scales and zero points as [C, 1, ..] behind it.
-Quantized along_axis(Lowering& low, Quantized x) {
-  const std::int64_t rank = low.shape(x.values) ? low.rank(x.values) : 0;
-  if (!low.has_attribute("axis") || !low.shape(x.scale) || low.rank(x.scale) == 0 || low.dim(x.scale, 0) == 1) return x;
-  const std::int64_t axis = checked_axis(low, low.int_or("axis", 0), rank);
-  const Ints behind = axes_between(1, rank - axis);
-  if (behind.empty()) return x;
-  x.scale = unsqueeze(low, x.scale, behind);
-  if (x.zero_point != kAbsent) x.zero_point = unsqueeze(low, x.zero_point, behind);
-  return x;
-}
-
 Values lower_quantize_linear(Lowering& low) {
-  const Quantized x = along_axis(low, quantized_input(low, 0));
-  const DType dtype = x.zero_point == kAbsent ? DType::u8 : low.dtype(x.zero_point);
-  return {quantize(low, x.values, x.scale, x.zero_point, dtype)};
+  const Quantization by{low.input(1), low.optional_input(2), low.int_or("axis", 1)};
+  return {quantize(low, low.input(0), by, by.zero_point == kAbsent ? DType::u8 : low.dtype(by.zero_point))};
 }
 
 Values lower_dequantize_linear(Lowering& low) {
-  const Quantized x = along_axis(low, quantized_input(low, 0));
-  return {cast(low, dequantize(low, x), low.dtype(x.scale))};
+  const Quantization by{low.input(1), low.optional_input(2), low.int_or("axis", 1)};
+  return {dequantize(low, low.input(0), by, low.dtype(by.scale))};
 }
 
 Values lower_mul_integer(Lowering& low) {
   const auto operand = [&](std::size_t index) {
     const ValueId values = cast(low, low.input(index), DType::i32), zero_point = low.optional_input(index + 1);
-    if (zero_point == kAbsent) return values;
-    return binary(low, BinaryKind::sub, values, cast(low, as_scalar(low, zero_point), DType::i32));
+    return zero_point == kAbsent ? values : binary(low, BinaryKind::sub, values, cast(low, zero_point, DType::i32));
   };
   return {binary(low, BinaryKind::mul, operand(0), operand(2))};
 }

@@ -285,9 +285,10 @@ Values lower_scan_entry(Lowering& low, Scan op, bool has_lengths) {
   Values inputs = low.inputs();
   if (!has_lengths) return emit_scan(low, std::move(op), std::move(inputs));
   const auto states = static_cast<std::size_t>(op.states);
-  const ValueId length = unsqueeze(low, inputs.front(), {0});
+  const ValueId given = unsqueeze(low, cast(low, inputs.front(), DType::i64), {0});
   inputs.erase(inputs.begin());
   const ValueId whole = low.emit(ShapeOf{0, 1}, {inputs[states]});
+  const ValueId length = binary(low, BinaryKind::max, binary(low, BinaryKind::min, given, whole), ints(low, {0}));
   cut_to(low, inputs, states, length);
   Values outputs = emit_scan(low, std::move(op), std::move(inputs));
   pad_to(low, outputs, states, length, whole);

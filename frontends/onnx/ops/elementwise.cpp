@@ -39,26 +39,28 @@ Values lower_swish(Lowering& low) {
   const float alpha = low.float_or("alpha", 1);
   const ValueId x = low.input(0);
   if (alpha == 1) return {unary(low, UnaryKind::silu, x)};
-  const ValueId gate = unary(low, UnaryKind::sigmoid, binary(low, BinaryKind::mul, x, alpha));
+  const ValueId gate = unary(low, UnaryKind::sigmoid, binary_scalar(low, BinaryKind::mul, x, alpha));
   return {binary(low, BinaryKind::mul, x, gate)};
 }
 
 Values lower_shrink(Lowering& low) {
   const double lambda = low.float_or("lambd", 0.5f), bias = low.float_or("bias", 0);
-  const ValueId x = low.input(0);
-  const ValueId above = binary(low, BinaryKind::greater, x, lambda);
-  const ValueId below = binary(low, BinaryKind::less, x, -lambda);
-  const ValueId raised = select(low, below, binary(low, BinaryKind::add, x, bias), scalar(low, low.dtype(x), 0));
-  return {select(low, above, binary(low, BinaryKind::sub, x, bias), raised)};
+  const DType dtype = low.dtype(low.input(0));
+  // the bounds of integers need not be whole
+  const ValueId x = is_float(dtype) ? low.input(0) : cast(low, low.input(0), DType::f64);
+  const ValueId above = binary_scalar(low, BinaryKind::greater, x, lambda);
+  const ValueId below = binary_scalar(low, BinaryKind::less, x, -lambda);
+  const ValueId raised = select(low, below, binary_scalar(low, BinaryKind::add, x, bias), scalar(low, low.dtype(x), 0));
+  return {cast(low, select(low, above, binary_scalar(low, BinaryKind::sub, x, bias), raised), dtype)};
 }
 
 Values lower_is_inf(Lowering& low) {
   const ValueId x = low.input(0);
   const double infinity = std::numeric_limits<double>::infinity();
   const bool positive = low.flag("detect_positive", true), negative = low.flag("detect_negative", true);
-  if (positive && negative) return {binary(low, BinaryKind::equal, unary(low, UnaryKind::abs, x), infinity)};
+  if (positive && negative) return {binary_scalar(low, BinaryKind::equal, unary(low, UnaryKind::abs, x), infinity)};
   if (positive || negative) return {binary(low, BinaryKind::equal, x, positive ? infinity : -infinity)};
-  return {binary(low, BinaryKind::less, unary(low, UnaryKind::abs, x), -infinity)};
+  return {binary_scalar(low, BinaryKind::less, unary(low, UnaryKind::abs, x), -infinity)};
 }
 
 /// A bound as float where that is exact: given, absent (infinite) or unknown until run time.
@@ -103,11 +105,14 @@ Values lower_variadic(Lowering& low) {
 Values lower_mean(Lowering& low) {
   const ValueId sum = lower_variadic<BinaryKind::add>(low).front();
   if (low.input_count() == 1) return {sum};
-  return {binary(low, BinaryKind::div, sum, static_cast<double>(low.input_count()))};
+  return {binary_scalar(low, BinaryKind::div, sum, static_cast<double>(low.input_count()))};
 }
 
 Values lower_mod(Lowering& low) {
   const BinaryKind kind = low.flag("fmod") ? BinaryKind::fmod : BinaryKind::mod;
+  if (kind == BinaryKind::mod && is_float(low.dtype(low.input(0)))) {
+    low.invalid("fmod is 0, expected 1 for {}", name_of(low.dtype(low.input(0))));
+  }
   return {binary(low, kind, low.input(0), low.input(1))};
 }
 

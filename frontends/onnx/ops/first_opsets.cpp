@@ -57,14 +57,13 @@ Values lower_variadic(Lowering& low) {
 
 Values lower_mean(Lowering& low) {
   const ValueId sum = lower_variadic<BinaryKind::add>(low).front();
-  return {binary(low, BinaryKind::div, sum, static_cast<double>(low.input_count()))};
+  return {binary_scalar(low, BinaryKind::div, sum, static_cast<double>(low.input_count()))};
 }
 
-/// One slope for all, or one a channel.
+/// One slope for all, or one a channel; a slope of more axes broadcasts as it does today.
 Values lower_prelu(Lowering& low) {
   const ValueId x = low.input(0);
   ValueId slope = low.input(1);
-  if (low.rank(slope) > 1) low.invalid("expected a slope of rank 1, found rank {}", low.rank(slope));
   if (low.rank(slope) == 1 && low.dim(slope, 0) != 1 && low.rank(x) > 2) {
     slope = unsqueeze(low, slope, axes_between(1, low.rank(x) - 1));
   }

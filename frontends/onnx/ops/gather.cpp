@@ -99,9 +99,6 @@ ValueId sample_grid(Lowering& low) {
   } else if (padding != "zeros") {
     low.invalid("attribute 'padding_mode': '{}' does not exist", printable(padding));
   }
-  if (low.shape(low.input(0)) && low.rank(low.input(0)) != 4) {
-    low.unsupported("expected an input of rank 4, found rank {}", low.rank(low.input(0)));
-  }
   return low.emit(sample, {low.input(0), low.input(1)});
 }
 

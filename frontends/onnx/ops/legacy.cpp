@@ -8,17 +8,19 @@ namespace colonnade::onnx_import {
 namespace {
 
 Values lower_affine(Lowering& low) {
-  const ValueId scaled = binary(low, BinaryKind::mul, low.input(0), low.float_or("alpha", 1));
-  return {binary(low, BinaryKind::add, scaled, low.float_or("beta", 0))};
+  const ValueId scaled = binary_scalar(low, BinaryKind::mul, low.input(0), low.float_or("alpha", 1));
+  return {binary_scalar(low, BinaryKind::add, scaled, low.float_or("beta", 0))};
 }
 
-Values lower_scale(Lowering& low) { return {binary(low, BinaryKind::mul, low.input(0), low.float_or("scale", 1))}; }
+Values lower_scale(Lowering& low) {
+  return {binary_scalar(low, BinaryKind::mul, low.input(0), low.float_or("scale", 1))};
+}
 
 /// x * scale, plus one bias a channel.
 Values lower_image_scaler(Lowering& low) {
   const ValueId x = low.input(0);
   const auto bias = find_floats(low.node(), "bias").value_or(std::vector<float>());
-  const ValueId scaled = binary(low, BinaryKind::mul, x, low.float_or("scale", 1));
+  const ValueId scaled = binary_scalar(low, BinaryKind::mul, x, low.float_or("scale", 1));
   if (bias.empty()) return {scaled};
   const auto channels = static_cast<std::int64_t>(bias.size());
   if (low.dim(x, 1) >= 0 && low.dim(x, 1) != channels) {
@@ -49,13 +51,13 @@ Values lower_crop(Lowering& low) {
 }
 
 Values lower_parametric_softplus(Lowering& low) {
-  const ValueId inner = binary(low, BinaryKind::mul, low.input(0), low.float_or("beta", 1));
-  return {binary(low, BinaryKind::mul, unary(low, UnaryKind::softplus, inner), low.float_or("alpha", 1))};
+  const ValueId inner = binary_scalar(low, BinaryKind::mul, low.input(0), low.float_or("beta", 1));
+  return {binary_scalar(low, BinaryKind::mul, unary(low, UnaryKind::softplus, inner), low.float_or("alpha", 1))};
 }
 
 Values lower_scaled_tanh(Lowering& low) {
-  const ValueId inner = binary(low, BinaryKind::mul, low.input(0), low.float_or("beta", 1));
-  return {binary(low, BinaryKind::mul, unary(low, UnaryKind::tanh, inner), low.float_or("alpha", 1))};
+  const ValueId inner = binary_scalar(low, BinaryKind::mul, low.input(0), low.float_or("beta", 1));
+  return {binary_scalar(low, BinaryKind::mul, unary(low, UnaryKind::tanh, inner), low.float_or("alpha", 1))};
 }
 
 /// The shape to fill: the attribute's, or the input's or the one it holds, with 'extra_shape' after it.

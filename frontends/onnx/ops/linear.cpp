@@ -29,27 +29,27 @@ namespace {
 
 /// Softmax over what is not zero; zeros stay.
 ValueId softmax_of_nonzero(Lowering& low, ValueId scores) {
-  const ValueId counts = binary(low, BinaryKind::greater, unary(low, UnaryKind::abs, scores), 1e-7);
+  const ValueId counts = binary_scalar(low, BinaryKind::greater, unary(low, UnaryKind::abs, scores), 1e-7);
   const ValueId peak = reduce(low, ReduceKind::max, scores, {-1});
   const ValueId raised = unary(low, UnaryKind::exp, binary(low, BinaryKind::sub, scores, peak));
   const ValueId kept = select(low, counts, raised, scalar(low, DType::f32, 0));
   const ValueId sum = reduce(low, ReduceKind::sum, kept, {-1});
-  return binary(low, BinaryKind::div, kept, binary(low, BinaryKind::max, sum, 1e-30));
+  return binary(low, BinaryKind::div, kept, binary_scalar(low, BinaryKind::max, sum, 1e-30));
 }
 
 /// The probit by ONNX's approximation of the inverse error function.
 ValueId probit(Lowering& low, ValueId scores) {
   constexpr double kFactor = 0.147;
-  const ValueId x = binary(low, BinaryKind::sub, binary(low, BinaryKind::mul, scores, 2.0), 1.0);
+  const ValueId x = binary_scalar(low, BinaryKind::sub, binary_scalar(low, BinaryKind::mul, scores, 2.0), 1.0);
   const ValueId square = unary(low, UnaryKind::square, x);
   const ValueId log = unary(low, UnaryKind::log, binary(low, BinaryKind::sub, scalar(low, DType::f32, 1.0), square));
-  const ValueId v =
-      binary(low, BinaryKind::add, binary(low, BinaryKind::mul, log, 0.5), 2 / (std::numbers::pi * kFactor));
+  const ValueId v = binary_scalar(low, BinaryKind::add, binary_scalar(low, BinaryKind::mul, log, 0.5),
+                                  2 / (std::numbers::pi * kFactor));
   const ValueId inner =
-      binary(low, BinaryKind::sub, unary(low, UnaryKind::square, v), binary(low, BinaryKind::div, log, kFactor));
+      binary(low, BinaryKind::sub, unary(low, UnaryKind::square, v), binary_scalar(low, BinaryKind::div, log, kFactor));
   const ValueId size = unary(low, UnaryKind::sqrt, binary(low, BinaryKind::sub, unary(low, UnaryKind::sqrt, inner), v));
-  return binary(low, BinaryKind::mul, binary(low, BinaryKind::mul, unary(low, UnaryKind::sign, x), size),
-                std::numbers::sqrt2);
+  return binary_scalar(low, BinaryKind::mul, binary(low, BinaryKind::mul, unary(low, UnaryKind::sign, x), size),
+                       std::numbers::sqrt2);
 }
 
 }  // namespace
@@ -129,7 +129,7 @@ Values lower_imputer(Lowering& low) {
   if (!is_float(dtype)) low.invalid("expected float input for 'imputed_value_floats', found {}", name_of(dtype));
   const float replaced = low.float_or("replaced_value_float", 0);
   const ValueId missing =
-      std::isnan(replaced) ? unary(low, UnaryKind::is_nan, x) : binary(low, BinaryKind::equal, x, replaced);
+      std::isnan(replaced) ? unary(low, UnaryKind::is_nan, x) : binary_scalar(low, BinaryKind::equal, x, replaced);
   return {select(low, missing, cast(low, per_feature(low, "imputed_value_floats", values), dtype), x)};
 }
 
@@ -169,7 +169,8 @@ Values lower_normalizer(Lowering& low) {
     low.invalid("attribute 'norm': '{}' does not exist", printable(norm));
   const ReduceKind kind = norm == "MAX" ? ReduceKind::max : norm == "L1" ? ReduceKind::l1 : ReduceKind::l2;
   const ValueId size = reduce(low, kind, x, {-1});
-  const ValueId divisor = select(low, binary(low, BinaryKind::equal, size, 0.0), scalar(low, DType::f32, 1), size);
+  const ValueId divisor =
+      select(low, binary_scalar(low, BinaryKind::equal, size, 0.0), scalar(low, DType::f32, 1), size);
   return {binary(low, BinaryKind::div, x, divisor)};
 }
 
@@ -177,7 +178,7 @@ Values lower_binarizer(Lowering& low) {
   const ValueId x = low.input(0);
   const ValueId real = is_float(low.dtype(x)) ? x : cast(low, x, DType::f64);
   const auto threshold = static_cast<double>(low.float_or("threshold", 0));
-  return {cast(low, binary(low, BinaryKind::greater, real, threshold), low.dtype(x))};
+  return {cast(low, binary_scalar(low, BinaryKind::greater, real, threshold), low.dtype(x))};
 }
 
 Values lower_array_feature_extractor(Lowering& low) {
@@ -213,7 +214,7 @@ Tensor labels_of_sign(DType dtype) {
 /// where the scores are transformed.
 Values classify_by_sign(Lowering& low, Tensor labels, ValueId score) {
   const bool named = labels.size() == 2;
-  const ValueId second = cast(low, binary(low, BinaryKind::greater, squeeze(low, score, {1}), 0.0), DType::i64);
+  const ValueId second = cast(low, binary_scalar(low, BinaryKind::greater, squeeze(low, score, {1}), 0.0), DType::i64);
   const ValueId label = label_of(low, named ? std::move(labels) : labels_of_sign(labels.dtype()), second);
   if (!named) return {label, post_transformed(low, score)};
   const bool plain = low.string_or("post_transform", "NONE") == "NONE";

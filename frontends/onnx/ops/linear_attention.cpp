@@ -31,11 +31,11 @@ ValueId tokens(Lowering& low, std::size_t input, const Ints& shape) {
 /// query * scale, by default over the square root of its size.
 ValueId scaled_query(Lowering& low, std::int64_t query_heads, ValueId query) {
   const float scale = low.float_or("scale", 0);
-  if (scale != 0) return binary(low, BinaryKind::mul, query, scale);
+  if (scale != 0) return binary_scalar(low, BinaryKind::mul, query, scale);
   const std::int64_t width = low.dim(low.input(0), 2);
   if (width < 0) low.unsupported("neither 'scale' nor the width of the query is known");
   const double size = static_cast<double>(width / query_heads);
-  return binary(low, BinaryKind::mul, query, 1 / std::sqrt(size));
+  return binary_scalar(low, BinaryKind::mul, query, 1 / std::sqrt(size));
 }
 
 ValueId initial_state(Lowering& low, std::int64_t heads, ValueId key, ValueId value) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "frontends/onnx/ops/shared.hpp"
 
 namespace colonnade::onnx_import {
@@ -16,18 +18,19 @@ ValueId as_bias(Lowering& low, ValueId c, std::int64_t columns) {
 }
 
 ValueId scaled(Lowering& low, ValueId x, float factor) {
-  return factor == 1 ? x : binary(low, BinaryKind::mul, x, factor);
+  return factor == 1 ? x : binary_scalar(low, BinaryKind::mul, x, factor);
 }
 
-}  // namespace
+struct GemmInputs {
+  ValueId a, b, c;  ///< c may be absent
+};
 
-ValueId gemm(Lowering& low) {
-  ValueId a = low.input(0), b = low.input(1), c = low.optional_input(2);
+ValueId gemm_of(Lowering& low, const GemmInputs& inputs, float alpha, float beta) {
+  auto [a, b, c] = inputs;
   for (const ValueId id : {a, b}) {
     if (low.shape(id) && low.rank(id) != 2) low.invalid("expected matrices, found rank {}", low.rank(id));
   }
   const MatMul product{.transpose_a = low.flag("transA"), .transpose_b = low.flag("transB"), .epilogue = {}};
-  const float alpha = low.float_or("alpha", 1), beta = low.float_or("beta", 1);
   const std::int64_t columns = low.dim(b, product.transpose_b ? 0 : 1);
   if (low.constant_of(a)) {
     a = scaled(low, a, alpha);
@@ -40,6 +43,19 @@ ValueId gemm(Lowering& low) {
   const ValueId bias = as_bias(low, c, columns);
   if (bias != kAbsent) return low.emit(product, {a, b, bias});
   return binary(low, BinaryKind::add, low.emit(product, {a, b}), c);
+}
+
+}  // namespace
+
+ValueId gemm(Lowering& low) {
+  const float alpha = low.float_or("alpha", 1), beta = low.float_or("beta", 1);
+  const DType dtype = low.dtype(low.input(0));
+  // the factors of integers need not be whole
+  const bool is_whole = alpha == std::trunc(alpha) && beta == std::trunc(beta);
+  const bool is_wide = !is_whole && dtype != DType::undefined && !is_float(dtype);
+  const auto wide = [&](ValueId x) { return is_wide && x != kAbsent ? cast(low, x, DType::f64) : x; };
+  const GemmInputs inputs{wide(low.input(0)), wide(low.input(1)), wide(low.optional_input(2))};
+  return cast(low, gemm_of(low, inputs, alpha, beta), dtype);
 }
 
 namespace {

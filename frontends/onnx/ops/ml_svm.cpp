@@ -55,9 +55,9 @@ ValueId radial_kernel(Lowering& low, ValueId x, std::vector<float> vectors, std:
   const ValueId both = product(low, centered, floats(low, vectors, {count, features}));
   const ValueId sums =
       binary(low, BinaryKind::add, reduce(low, ReduceKind::sum_square, centered, {-1}), floats(low, squares, {count}));
-  const ValueId distance = binary(low, BinaryKind::sub, sums, binary(low, BinaryKind::mul, both, 2.0));
-  const ValueId positive = binary(low, BinaryKind::max, distance, 0.0);
-  return unary(low, UnaryKind::exp, binary(low, BinaryKind::mul, positive, -static_cast<double>(gamma)));
+  const ValueId distance = binary(low, BinaryKind::sub, sums, binary_scalar(low, BinaryKind::mul, both, 2.0));
+  const ValueId positive = binary_scalar(low, BinaryKind::max, distance, 0.0);
+  return unary(low, UnaryKind::exp, binary_scalar(low, BinaryKind::mul, positive, -static_cast<double>(gamma)));
 }
 
 /// The kernel of every sample with every support vector: [samples, vectors].
@@ -70,9 +70,9 @@ ValueId kernels(Lowering& low, std::vector<float> vectors, std::int64_t count) {
   const ValueId linear = product(low, x, floats(low, vectors, {count, features}));
   if (type == "LINEAR") return linear;
   if (type != "POLY" && type != "SIGMOID") low.invalid("attribute 'kernel_type': '{}' does not exist", printable(type));
-  const ValueId scaled = binary(low, BinaryKind::mul, linear, static_cast<double>(parameters.gamma));
-  const ValueId moved = binary(low, BinaryKind::add, scaled, static_cast<double>(parameters.coef0));
-  return type == "POLY" ? binary(low, BinaryKind::pow, moved, static_cast<double>(parameters.degree))
+  const ValueId scaled = binary_scalar(low, BinaryKind::mul, linear, static_cast<double>(parameters.gamma));
+  const ValueId moved = binary_scalar(low, BinaryKind::add, scaled, static_cast<double>(parameters.coef0));
+  return type == "POLY" ? binary_scalar(low, BinaryKind::pow, moved, static_cast<double>(parameters.degree))
                         : unary(low, UnaryKind::tanh, moved);
 }
 
@@ -97,10 +97,10 @@ Values lower_regressor(Lowering& low) {
   const auto terms = static_cast<std::int64_t>(coefficients.size());
   if (count > 0) check_count(low, "coefficients", coefficients.size(), count);
   const ValueId x = count > 0 ? kernels(low, support_vectors(low, count), count) : float_samples(low);
-  const ValueId sum =
-      binary(low, BinaryKind::add, product(low, x, floats(low, coefficients, {1, terms})), static_cast<double>(rho[0]));
+  const ValueId sum = binary_scalar(low, BinaryKind::add, product(low, x, floats(low, coefficients, {1, terms})),
+                                    static_cast<double>(rho[0]));
   if (!low.flag("one_class")) return {post_transformed(low, sum)};
-  return {select(low, binary(low, BinaryKind::greater, sum, 0.0), scalar(low, DType::f32, 1),
+  return {select(low, binary_scalar(low, BinaryKind::greater, sum, 0.0), scalar(low, DType::f32, 1),
                  scalar(low, DType::f32, -1.0))};
 }
 
@@ -164,7 +164,7 @@ ValueId most_voted(Lowering& low, const Machine& machine, ValueId decisions) {
       second[static_cast<std::size_t>(j)] += 1;
     }
   }
-  const ValueId wins = cast(low, binary(low, BinaryKind::greater, decisions, 0.0), DType::f32);
+  const ValueId wins = cast(low, binary_scalar(low, BinaryKind::greater, decisions, 0.0), DType::f32);
   const ValueId counted = product(low, wins, floats(low, votes, {machine.classes, machine.pairs}));
   return best_of(low, binary(low, BinaryKind::add, counted, floats(low, second, {machine.classes})));
 }
@@ -269,7 +269,7 @@ Values lower_classifier(Lowering& low) {
       low.invalid("attribute 'coefficients': {} values for {} classes", terms, machine.classes);
     const ValueId weights = floats(low, machine.coefficients, {machine.classes, terms / machine.classes});
     const ValueId scores =
-        binary(low, BinaryKind::add, product(low, float_samples(low), weights), static_cast<double>(rho[0]));
+        binary_scalar(low, BinaryKind::add, product(low, float_samples(low), weights), static_cast<double>(rho[0]));
     return {label_of(low, std::move(labels), best_of(low, scores)), post_transformed(low, scores)};
   }
   check_count(low, "rho", rho.size(), machine.pairs);

@@ -21,9 +21,9 @@ Values train_batch_norm(Lowering& low, float epsilon) {
   const ValueId variance = reduce(low, ReduceKind::mean, unary(low, UnaryKind::square, centred), axes, false);
   const double momentum = low.float_or("momentum", 0.9f);
   const auto running = [&](ValueId before, ValueId now) {
-    const ValueId kept = binary(low, BinaryKind::mul, before, momentum);
+    const ValueId kept = binary_scalar(low, BinaryKind::mul, before, momentum);
     return binary(low, BinaryKind::add, kept,
-                  binary(low, BinaryKind::mul, cast(low, now, low.dtype(before)), 1 - momentum));
+                  binary_scalar(low, BinaryKind::mul, cast(low, now, low.dtype(before)), 1 - momentum));
   };
   const ValueId y = low.emit(BatchNorm{.epsilon = epsilon}, {x, low.input(1), low.input(2), mean, variance});
   return {y, running(low.input(3), mean), running(low.input(4), variance), mean, variance};
@@ -32,7 +32,7 @@ Values train_batch_norm(Lowering& low, float epsilon) {
 /// Statistics, scale and bias of each activation, not of each channel: all have the shape of x without its batch.
 ValueId normalize_activations(Lowering& low, float epsilon) {
   const ValueId centred = binary(low, BinaryKind::sub, low.input(0), low.input(3));
-  const ValueId deviation = unary(low, UnaryKind::sqrt, binary(low, BinaryKind::add, low.input(4), epsilon));
+  const ValueId deviation = unary(low, UnaryKind::sqrt, binary_scalar(low, BinaryKind::add, low.input(4), epsilon));
   const ValueId normal = binary(low, BinaryKind::div, centred, deviation);
   return binary(low, BinaryKind::add, binary(low, BinaryKind::mul, normal, low.input(1)), low.input(2));
 }
@@ -68,7 +68,7 @@ void add_statistics(Lowering& low, ValueId x, const Ints& axes, float epsilon, V
   const ValueId mean = reduce(low, ReduceKind::mean, x, axes);
   const ValueId deviation = unary(low, UnaryKind::square, binary(low, BinaryKind::sub, x, mean));
   const ValueId variance = reduce(low, ReduceKind::mean, deviation, axes);
-  const ValueId root = unary(low, UnaryKind::sqrt, binary(low, BinaryKind::add, variance, epsilon));
+  const ValueId root = unary(low, UnaryKind::sqrt, binary_scalar(low, BinaryKind::add, variance, epsilon));
   outputs.push_back(mean);
   outputs.push_back(unary(low, UnaryKind::reciprocal, root));
 }
@@ -88,11 +88,15 @@ Values lower_layer_norm(Lowering& low) {
   return outputs;
 }
 
+/// The result has the scale's type; where it is not x's, a type that holds both computes.
 Values lower_rms_norm(Lowering& low) {
-  const ValueId x = low.input(0);
+  const ValueId x = low.input(0), scale = low.input(1);
   LayerNorm norm{.epsilon = low.float_or("epsilon", 1e-5f), .axis = low.int_or("axis", -1), .rms = true};
   if (low.shape(x)) norm.axis = checked_axis(low, norm.axis, low.rank(x));
-  return {low.emit(norm, {x, low.input(1)})};
+  const DType from = low.dtype(x), to = low.dtype(scale);
+  const DType either = from == DType::f64 || to == DType::f64 ? DType::f64 : DType::f32;
+  const DType common = from == to ? to : either;
+  return {cast(low, low.emit(norm, {cast(low, x, common), cast(low, scale, common)}), to)};
 }
 
 /// x regrouped to [N, groups, everything else], where a group is a channel of instance normalisation.
@@ -140,7 +144,7 @@ Values lower_lp_normalization(Lowering& low) {
   if (p != 1 && p != 2) low.invalid("attribute 'p': expected 1 or 2, found {}", p);
   const ValueId x = low.input(0);
   const ValueId norm = reduce(low, p == 1 ? ReduceKind::l1 : ReduceKind::l2, x, {axis});
-  const ValueId is_zero = binary(low, BinaryKind::equal, norm, 0.0);
+  const ValueId is_zero = binary_scalar(low, BinaryKind::equal, norm, 0.0);
   return {binary(low, BinaryKind::div, x, select(low, is_zero, scalar(low, low.dtype(x), 1), norm))};
 }
 
@@ -149,7 +153,7 @@ Values lower_mean_variance(Lowering& low) {
   const ValueId x = low.input(0);
   const ValueId centred = binary(low, BinaryKind::sub, x, reduce(low, ReduceKind::mean, x, axes));
   const ValueId variance = reduce(low, ReduceKind::mean, unary(low, UnaryKind::square, centred), axes);
-  const ValueId deviation = binary(low, BinaryKind::add, unary(low, UnaryKind::sqrt, variance), 1e-9);
+  const ValueId deviation = binary_scalar(low, BinaryKind::add, unary(low, UnaryKind::sqrt, variance), 1e-9);
   return {binary(low, BinaryKind::div, centred, deviation)};
 }
 
@@ -160,7 +164,7 @@ Values lower_first_mean_variance(Lowering& low) {
   const ValueId centred = binary(low, BinaryKind::sub, x, reduce(low, ReduceKind::mean, x, axes));
   if (!low.flag("normalize_variance", true)) return {centred};
   const ValueId variance = reduce(low, ReduceKind::mean, unary(low, UnaryKind::square, centred), axes);
-  const ValueId deviation = binary(low, BinaryKind::add, unary(low, UnaryKind::sqrt, variance), 1e-9);
+  const ValueId deviation = binary_scalar(low, BinaryKind::add, unary(low, UnaryKind::sqrt, variance), 1e-9);
   return {binary(low, BinaryKind::div, centred, deviation)};
 }
 

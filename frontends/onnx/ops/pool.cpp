@@ -13,11 +13,11 @@ ValueId column_major_indices(Lowering& low, ValueId x, ValueId indices) {
   if (low.rank(x) != 4 || height < 1 || width < 1) {
     low.unsupported("storage_order 1 with indices needs a 4-D input of known size");
   }
-  const ValueId position = binary(low, BinaryKind::mod, indices, static_cast<double>(height * width));
+  const ValueId position = binary_scalar(low, BinaryKind::mod, indices, static_cast<double>(height * width));
   const ValueId base = binary(low, BinaryKind::sub, indices, position);
-  const ValueId row = binary(low, BinaryKind::div, position, static_cast<double>(width));
-  const ValueId column = binary(low, BinaryKind::mod, position, static_cast<double>(width));
-  const ValueId start = binary(low, BinaryKind::mul, column, static_cast<double>(height));
+  const ValueId row = binary_scalar(low, BinaryKind::div, position, static_cast<double>(width));
+  const ValueId column = binary_scalar(low, BinaryKind::mod, position, static_cast<double>(width));
+  const ValueId start = binary_scalar(low, BinaryKind::mul, column, static_cast<double>(height));
   return binary(low, BinaryKind::add, base, binary(low, BinaryKind::add, start, row));
 }
 
@@ -82,8 +82,8 @@ Values lower_global_lp_pool(Lowering& low) {
   const double p = read_power(low);
   const Ints axes = spatial_axes(low);
   if (p == 1 || p == 2) return {reduce(low, p == 1 ? ReduceKind::l1 : ReduceKind::l2, low.input(0), axes)};
-  const ValueId powers = binary(low, BinaryKind::pow, unary(low, UnaryKind::abs, low.input(0)), p);
-  return {binary(low, BinaryKind::pow, reduce(low, ReduceKind::sum, powers, axes), 1 / p)};
+  const ValueId powers = binary_scalar(low, BinaryKind::pow, unary(low, UnaryKind::abs, low.input(0)), p);
+  return {binary_scalar(low, BinaryKind::pow, reduce(low, ReduceKind::sum, powers, axes), 1 / p)};
 }
 
 constexpr Row kRows[] = {

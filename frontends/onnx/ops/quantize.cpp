@@ -174,6 +174,20 @@ ValueId dequantize(Lowering& low, ValueId x, const Quantization& q, DType to) {
   return cast(low, binary(low, BinaryKind::mul, y, scale), to);
 }
 
+Values quantize_by_range(Lowering& low, ValueId x) {
+  const ValueId zero = scalar(low, DType::f32, 0);
+  const auto extreme = [&](ReduceKind reduction, BinaryKind kind) {
+    return binary(low, kind, low.emit(Reduce{.kind = reduction, .keepdims = false}, {x}), zero);
+  };
+  const ValueId least = extreme(ReduceKind::min, BinaryKind::min), most = extreme(ReduceKind::max, BinaryKind::max);
+  const ValueId range = binary(low, BinaryKind::sub, most, least);
+  const ValueId scale = select(low, binary_scalar(low, BinaryKind::equal, range, 0.0), scalar(low, DType::f32, 1),
+                               exact(low, BinaryKind::div, range, scalar(low, DType::f32, 255)));
+  const ValueId origin = exact(low, BinaryKind::div, exact(low, BinaryKind::sub, zero, least), scale);
+  const ValueId zero_point = round_to(low, origin, kAbsent, DType::u8);
+  return {quantize(low, x, {scale, zero_point}, DType::u8), scale, zero_point};
+}
+
 namespace {
 
 DType attribute_type(const Lowering& low, std::string_view name) {
@@ -213,19 +227,7 @@ Values lower_dequantize_linear(Lowering& low) {
   return {dequantize(low, low.input(0), q, to)};
 }
 
-Values lower_dynamic_quantize_linear(Lowering& low) {
-  const ValueId x = low.input(0), zero = scalar(low, DType::f32, 0);
-  const auto extreme = [&](ReduceKind reduction, BinaryKind kind) {
-    return binary(low, kind, low.emit(Reduce{.kind = reduction, .keepdims = false}, {x}), zero);
-  };
-  const ValueId least = extreme(ReduceKind::min, BinaryKind::min), most = extreme(ReduceKind::max, BinaryKind::max);
-  const ValueId range = binary(low, BinaryKind::sub, most, least);
-  const ValueId scale = select(low, binary(low, BinaryKind::equal, range, 0.0), scalar(low, DType::f32, 1),
-                               exact(low, BinaryKind::div, range, scalar(low, DType::f32, 255)));
-  const ValueId origin = exact(low, BinaryKind::div, exact(low, BinaryKind::sub, zero, least), scale);
-  const ValueId zero_point = round_to(low, origin, kAbsent, DType::u8);
-  return {quantize(low, x, {scale, zero_point}, DType::u8), scale, zero_point};
-}
+Values lower_dynamic_quantize_linear(Lowering& low) { return quantize_by_range(low, low.input(0)); }
 
 // ---- products of integers -------------------------------------------------------------------------------------------
 

@@ -22,6 +22,9 @@ struct Quantization {
 ValueId quantize(Lowering& low, ValueId x, const Quantization& q, DType to, DType precision = DType::undefined,
                  bool saturate = true);
 
+/// Float32 x as uint8 by a scale and a zero point of its own range of numbers, the scale and the zero point.
+Values quantize_by_range(Lowering& low, ValueId x);
+
 /// x as float type `to`, computed in float32 or, where `to` is wider, in that.
 ValueId dequantize(Lowering& low, ValueId x, const Quantization& q, DType to);
 

@@ -11,7 +11,7 @@ constexpr std::string_view kTrainingDomain = "ai.onnx.preview.training";
 ValueId add(Lowering& low, ValueId a, ValueId b) { return binary(low, BinaryKind::add, a, b); }
 ValueId sub(Lowering& low, ValueId a, ValueId b) { return binary(low, BinaryKind::sub, a, b); }
 ValueId mul(Lowering& low, ValueId a, ValueId b) { return binary(low, BinaryKind::mul, a, b); }
-ValueId mul(Lowering& low, ValueId a, double b) { return binary(low, BinaryKind::mul, a, b); }
+ValueId mul(Lowering& low, ValueId a, double b) { return binary_scalar(low, BinaryKind::mul, a, b); }
 ValueId div(Lowering& low, ValueId a, ValueId b) { return binary(low, BinaryKind::div, a, b); }
 
 /// One tensor that is trained, with what belongs to it.
@@ -46,7 +46,7 @@ ValueId rate_as(Lowering& low, ValueId rate, const Trained& tensor) { return cas
 /// step / (sqrt(square) + epsilon)
 ValueId scaled_step(Lowering& low, ValueId step, ValueId square) {
   const double epsilon = static_cast<double>(low.float_or("epsilon", 1e-6f));
-  return div(low, step, binary(low, BinaryKind::add, unary(low, UnaryKind::sqrt, square), epsilon));
+  return div(low, step, binary_scalar(low, BinaryKind::add, unary(low, UnaryKind::sqrt, square), epsilon));
 }
 
 Values in_lists(std::initializer_list<Values> lists) {
@@ -59,7 +59,7 @@ Values lower_adagrad(Lowering& low) {
   const ValueId rate = low.input(0);
   const ValueId decay =
       mul(low, cast(low, low.input(1), low.dtype(rate)), static_cast<double>(low.float_or("decay_factor", 0)));
-  const ValueId decayed = div(low, rate, binary(low, BinaryKind::add, decay, 1.0));
+  const ValueId decayed = div(low, rate, binary_scalar(low, BinaryKind::add, decay, 1.0));
   Values xs, squares;
   for (const Trained& tensor : trained(low, 3)) {
     const ValueId gradient = regularised(low, tensor);
@@ -88,7 +88,7 @@ Values lower_adam(Lowering& low) {
   const ValueId count = cast(low, low.input(1), DType::f64), rate = cast(low, low.input(0), DType::f64);
   const ValueId corrected =
       div(low, mul(low, rate, unary(low, UnaryKind::sqrt, remaining(low, beta, count))), remaining(low, alpha, count));
-  const ValueId adjusted = select(low, binary(low, BinaryKind::greater, count, 0.0), corrected, rate);
+  const ValueId adjusted = select(low, binary_scalar(low, BinaryKind::greater, count, 0.0), corrected, rate);
   Values xs, means, squares;
   for (const Trained& tensor : trained(low, 4)) {
     const ValueId gradient = regularised(low, tensor);
@@ -110,7 +110,7 @@ Values lower_momentum(Lowering& low) {
   const double alpha = required_float(low, "alpha"), beta = required_float(low, "beta");
   const std::string mode = low.required_string("mode");
   if (mode != "standard" && mode != "nesterov") low.invalid("attribute 'mode': '{}' does not exist", printable(mode));
-  const ValueId later = binary(low, BinaryKind::greater, low.input(1), 0.0);
+  const ValueId later = binary_scalar(low, BinaryKind::greater, low.input(1), 0.0);
   Values xs, states;
   for (const Trained& tensor : trained(low, 3)) {
     const ValueId gradient = regularised(low, tensor);

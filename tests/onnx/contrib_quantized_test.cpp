@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantised operators of com.microsoft against values worked out by hand.
+#include "evaluate.hpp"
+
+namespace colonnade::onnx_import::testing {
+namespace {
+
+const std::string kMicrosoft = "com.microsoft";
+constexpr int kByte = onnx::TensorProto::UINT8;
+
+using Bytes = std::vector<std::uint8_t>;
+
+onnx::TensorProto bytes(const std::string& name, const Shape& shape, const Bytes& values) {
+  return raw_tensor(name, kByte, shape, values);
+}
+onnx::TensorProto number(const std::string& name, float value) { return float_tensor(name, {}, {value}); }
+
+/// An operator whose inputs are all constants; those named "" are absent.
+Tensor applied(const std::string& op, const std::vector<onnx::TensorProto>& inputs,
+               const std::vector<onnx::AttributeProto>& attributes = {}, int output = 0) {
+  ModelBuilder model(17);
+  model.import(kMicrosoft, 1).output("y", output);
+  Names names;
+  for (const auto& input : inputs) {
+    names.push_back(input.name());
+    if (!input.name().empty()) model.constant(input);
+  }
+  model.node(op, names, {"y"}, attributes, kMicrosoft);
+  return std::move(evaluate(model, {})[0]);
+}
+
+void expect_bytes(const Tensor& found, const Shape& shape, const Bytes& expected) {
+  ASSERT_EQ(found.dtype(), DType::u8);
+  ASSERT_EQ(found.shape(), shape);
+  EXPECT_EQ(Bytes(found.values<std::uint8_t>().begin(), found.values<std::uint8_t>().end()), expected);
+}
+
+TEST(ContribQuantized, SumsProductsAndSelections) {
+  const std::vector<onnx::TensorProto> operands = {bytes("a", {3}, {10, 20, 255}),
+                                                   number("as", 0.5f),
+                                                   bytes("az", {}, {10}),
+                                                   bytes("b", {3}, {4, 8, 255}),
+                                                   number("bs", 2),
+                                                   bytes("bz", {}, {4}),
+                                                   number("ys", 1),
+                                                   bytes("yz", {}, {3})};
+  expect_bytes(applied("QLinearAdd", operands), {3}, {3, 16, 255});
+  expect_bytes(applied("QLinearMul", operands), {3}, {3, 43, 255});
+  std::vector<onnx::TensorProto> chosen = {raw_tensor<std::uint8_t>("c", onnx::TensorProto::BOOL, {3}, {1, 0, 1})};
+  for (const std::size_t i : {0, 3}) {
+    for (std::size_t j = 0; j < 3; ++j) chosen.push_back(operands[i + j]);
+  }
+  chosen.push_back(operands[6]);
+  chosen.push_back(operands[7]);
+  expect_bytes(applied("QLinearWhere", chosen), {3}, {3, 11, 125});
+}
+
+TEST(ContribQuantized, PartsOfAConcatenationHaveScalesOfTheirOwn) {
+  expect_bytes(applied("QLinearConcat",
+                       {number("ys", 0.5f), bytes("yz", {}, {1}), bytes("a", {1, 2}, {2, 4}), number("as", 1),
+                        bytes("az", {}, {0}), bytes("b", {1, 1}, {9}), number("bs", 0.25f), bytes("bz", {}, {5})},
+                       {attribute("axis", 1)}),
+               {1, 3}, {5, 9, 3});
+}
+
+TEST(ContribQuantized, PoolsInEitherLayout) {
+  const std::vector<onnx::TensorProto> scales = {number("xs", 1), bytes("xz", {}, {0}), number("ys", 0.5f),
+                                                 bytes("yz", {}, {10})};
+  std::vector<onnx::TensorProto> inputs = {bytes("x", {1, 2, 2, 1}, {1, 2, 3, 6})};
+  inputs.insert(inputs.end(), scales.begin(), scales.end());
+  expect_bytes(applied("QLinearGlobalAveragePool", inputs, {attribute("channels_last", 1)}), {1, 1, 1, 1}, {16});
+  expect_bytes(applied("QLinearGlobalAveragePool", inputs), {1, 2, 1, 1}, {13, 19});
+  expect_bytes(
+      applied("QLinearAveragePool", inputs, {attribute("channels_last", 1), attribute("kernel_shape", Ints{1, 2})}),
+      {1, 2, 1, 1}, {13, 19});
+}
+
+TEST(ContribQuantized, ProductsCountFromTheirZeroPoints) {
+  const auto a = bytes("a", {1, 2}, {3, 5}), b = bytes("b", {2, 2}, {1, 2, 3, 4});
+  const auto az = bytes("az", {}, {1}), bz = bytes("bz", {2}, {1, 2}), bs = float_tensor("bs", {2}, {2, 4});
+  const auto bias = float_tensor("bias", {2}, {100, 200});
+  expect_floats(applied("MatMulIntegerToFloat", {a, b, number("as", 0.5f), bs, az, bz, bias}), {1, 2}, {108, 216});
+  const auto c = raw_tensor<std::int32_t>("c", onnx::TensorProto::INT32, {2}, {2, -8});
+  expect_floats(applied("QGemm", {a, number("as", 0.5f), az, b, bs, bz, c}), {1, 2}, {10, 0});
+  expect_bytes(applied("QGemm", {a, number("as", 0.5f), az, b, bs, bz, c, number("ys", 4), bytes("yz", {}, {7})}),
+               {1, 2}, {9, 7});
+  expect_floats(
+      applied("DynamicQuantizeMatMul", {float_tensor("x", {1, 2}, {0, 255}), b, number("s", 1), bytes("z", {}, {0})}),
+      {1, 2}, {765, 1020});
+}
+
+TEST(ContribQuantized, WeightsOfFewBitsAreUnpackedLowestFirst) {
+  const std::vector<float> ones(16, 1);
+  const auto x = float_tensor("x", {1, 16}, ones), scale = float_tensor("s", {2, 1}, {1, 0.5f});
+  const std::vector<onnx::AttributeProto> sizes = {attribute("K", 16), attribute("N", 2), attribute("block_size", 16)};
+  const auto with_bits = [&](int bits) {
+    auto attributes = sizes;
+    attributes.push_back(attribute("bits", bits));
+    return attributes;
+  };
+  Bytes four(16, 0x88);
+  four[0] = 0x9a;  // 10 and 9, of which 8 is taken
+  four[15] = 0x80;
+  expect_floats(applied("MatMulNBits", {x, bytes("w", {2, 1, 8}, four), scale}, with_bits(4)), {1, 2}, {3, -4});
+  Bytes two(8, 0xaa);
+  two[0] = 0xab;
+  expect_floats(applied("MatMulNBits", {x, bytes("w", {2, 1, 4}, two), scale}, with_bits(2)), {1, 2}, {1, 0});
+  Bytes eight(32, 3);
+  eight[31] = 5;
+  const auto zero_points = bytes("z", {2, 1}, {3, 3});
+  expect_floats(applied("MatMulNBits", {x, bytes("w", {2, 1, 16}, eight), scale, zero_points}, with_bits(8)), {1, 2},
+                {0, 1});
+  std::vector<float> first(16, 0);
+  first[1] = 1;
+  expect_floats(
+      applied("MatMulNBits", {float_tensor("x", {1, 16}, first), bytes("w", {2, 1, 8}, four), scale}, with_bits(4)),
+      {1, 2}, {1, 0});
+  EXPECT_THROW(applied("MatMulNBits", {x, bytes("w", {2, 1, 8}, four), scale}, with_bits(3)), Error);
+  EXPECT_THROW(applied("MatMulNBits", {x, bytes("w", {2, 1, 8}, four), scale},
+                       {attribute("K", std::int64_t{1} << 50), attribute("N", 2), attribute("block_size", 16)}),
+               Error);
+}
+
+TEST(ContribQuantized, GatheredRowsAreDequantised) {
+  Bytes table(16, 0x88);
+  table[8] = 0xf8;
+  const std::vector<onnx::TensorProto> inputs = {bytes("x", {2, 8}, table), int_tensor("i", {1}, {1}),
+                                                 float_tensor("s", {2, 1}, {1, 2})};
+  std::vector<float> expected(16, 0);
+  expected[1] = 14;
+  expect_floats(applied("GatherBlockQuantized", inputs, {attribute("block_size", 16)}), {1, 16}, expected);
+  EXPECT_THROW(applied("GatherBlockQuantized", inputs, {attribute("block_size", 24)}), Error);
+}
+
+TEST(ContribQuantized, RecurrentWeightsAreTransposedAndScaled) {
+  ModelBuilder plain(17);
+  plain.import(kMicrosoft, 1).input("x", {2, 1, 1}).output("y").output("z");
+  const Bytes weight = {1, 2, 3, 4}, recurrent = {5, 6, 7, 8};
+  plain.constant(bytes("w", {1, 1, 4}, weight)).constant(bytes("r", {1, 1, 4}, recurrent));
+  plain.constant(float_tensor("ws", {1}, {0.5f})).constant(bytes("wz", {1}, {2}));
+  plain.constant(float_tensor("rs", {1, 4}, {0.1f, 0.2f, 0.3f, 0.4f})).constant(bytes("rz", {1, 4}, {5, 5, 5, 5}));
+  plain.constant(float_tensor("wf", {1, 4, 1}, {-0.5f, 0, 0.5f, 1}));
+  plain.constant(float_tensor("rf", {1, 4, 1}, {0, 0.2f, 0.6f, 1.2f}));
+  plain.node("DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", "ws", "wz", "rs", "rz"}, {"y"},
+             {attribute("hidden_size", 1)}, kMicrosoft);
+  plain.node("LSTM", {"x", "wf", "rf"}, {"z"}, {attribute("hidden_size", 1)});
+  const auto found = evaluate(plain, {floats({2, 1, 1}, {1, -2})});
+  const auto expected = found[1].values<float>();
+  expect_floats(found[0], {2, 1, 1, 1}, std::vector<float>(expected.begin(), expected.end()));
+}
+
+}  // namespace
+}  // namespace colonnade::onnx_import::testing
