@@ -219,7 +219,7 @@ Values classify_by_sign(Lowering& low, Tensor labels, ValueId score) {
   if (!named) return {label, post_transformed(low, score)};
   const bool plain = low.string_or("post_transform", "NONE") == "NONE";
   const ValueId opposite = unary(low, UnaryKind::neg, score);
-  const ValueId first = plain ? binary(low, BinaryKind::add, opposite, 1.0) : opposite;
+  const ValueId first = plain ? binary_scalar(low, BinaryKind::add, opposite, 1) : opposite;
   return {label, post_transformed(low, low.emit(Concat{1}, {first, score}))};
 }
 
