@@ -27,9 +27,9 @@ struct Case {
   Given expected;
 };
 
-Datum read_datum(const fs::path& file, const TensorInfo& info) {
+Datum read_datum(const fs::path& file, const TensorInfo& info, std::string& name) {
   try {
-    return Datum::from_onnx(read_file(file.string()), info.containers);
+    return Datum::from_onnx(read_file(file.string()), info.containers, &name);
   } catch (const Error& failure) {
     throw Error(failure.code(), fmt::format("'{}': {}", file.string(), failure.what()));
   }
@@ -40,7 +40,14 @@ Given read_numbered(const fs::path& folder, const std::string& prefix, std::span
   Given data(infos.size());
   for (std::size_t i = 0; i < infos.size(); ++i) {
     const fs::path file = folder / fmt::format("{}_{}.pb", prefix, i);
-    if (fs::exists(file)) data[i] = read_datum(file, infos[i]);
+    if (!fs::exists(file)) continue;
+    std::string name;
+    Datum datum = read_datum(file, infos[i], name);
+    // the name in a file counts more than its number
+    const auto named =
+        std::find_if(infos.begin(), infos.end(), [&](const TensorInfo& info) { return info.name == name; });
+    const bool is_known = named != infos.end() && named->containers == infos[i].containers;
+    data[is_known ? static_cast<std::size_t>(named - infos.begin()) : i] = std::move(datum);
   }
   return data;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX test data: tensors, sequences, optional values and maps.
+#include <google/protobuf/stubs/logging.h>
 #include <onnx/onnx-data_pb.h>
 
 #include <algorithm>
@@ -214,6 +215,18 @@ Datum parse_datum(std::span<const std::byte> bytes, Containers containers) {
     if (error.code() != ErrorCode::invalid_model) throw;
     throw Error(ErrorCode::invalid_input, error.what());
   }
+}
+
+std::string datum_name(std::span<const std::byte> bytes, Containers containers) {
+  const auto name_of = [&](auto message) {
+    const google::protobuf::LogSilencer silencer;
+    const bool good = message.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()));
+    return good ? message.name() : std::string();
+  };
+  if (containers.empty()) return name_of(onnx::TensorProto());
+  if (containers.front() == Container::sequence) return name_of(onnx::SequenceProto());
+  if (containers.front() == Container::optional) return name_of(onnx::OptionalProto());
+  return name_of(onnx::MapProto());
 }
 
 std::string serialize_datum(const Datum& datum, std::string_view name) {

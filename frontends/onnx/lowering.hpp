@@ -2,8 +2,8 @@
 // What the lowering of one ONNX node sees, and the vocabulary lowerings are written in.
 #pragma once
 
-#include <functional>
 #include <concepts>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>

@@ -28,6 +28,8 @@ std::string serialize_tensor(const Tensor& tensor, std::string_view name);
 /// One TensorProto, SequenceProto, OptionalProto or MapProto (ONNX test data), as the outermost container says.
 /// Throws Error{invalid_input} for anything else.
 Datum parse_datum(std::span<const std::byte> bytes, std::span<const Container> containers);
+/// The name in it; "" where there is none.
+std::string datum_name(std::span<const std::byte> bytes, std::span<const Container> containers);
 std::string serialize_datum(const Datum& datum, std::string_view name);
 
 }  // namespace colonnade::onnx_import

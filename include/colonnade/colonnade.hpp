@@ -207,8 +207,10 @@ class COLONNADE_API Datum {
   const Tensor& keys() const;
 
   /// Parses an ONNX TensorProto, SequenceProto, OptionalProto or MapProto (the `.pb` files of ONNX test data), as the
-  /// outermost container says. Throws Error{invalid_input}.
-  static Datum from_onnx(std::span<const std::byte> bytes, std::span<const Container> containers = {});
+  /// outermost container says, and the name of the value that it holds ("" when it does not say). Throws
+  /// Error{invalid_input}.
+  static Datum from_onnx(std::span<const std::byte> bytes, std::span<const Container> containers = {},
+                         std::string* name = nullptr);
   /// Serialises to the same.
   std::string to_onnx(std::string_view name) const;
 

@@ -192,7 +192,8 @@ double measure_fma_peak(int threads, const std::string& isa) {
 
 std::string_view version() noexcept { return COLONNADE_VERSION; }
 
-Datum Datum::from_onnx(std::span<const std::byte> bytes, std::span<const Container> containers) {
+Datum Datum::from_onnx(std::span<const std::byte> bytes, std::span<const Container> containers, std::string* name) {
+  if (name != nullptr) *name = onnx_import::datum_name(bytes, containers);
   return onnx_import::parse_datum(bytes, containers);
 }
 std::string Datum::to_onnx(std::string_view name) const { return onnx_import::serialize_datum(*this, name); }
