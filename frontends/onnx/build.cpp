@@ -7,6 +7,7 @@
 
 #include "frontends/onnx/lowering.hpp"
 #include "frontends/onnx/node.hpp"
+#include "frontends/onnx/opaque/sequence.hpp"
 #include "frontends/onnx/tensor.hpp"
 #include "graph/shape_rules.hpp"
 
@@ -249,8 +250,9 @@ class Builder {
       if (id == ids_.end()) fail(ErrorCode::invalid_model, "{}: no node produces it", where);
       const DeclaredType declared = declared_type(info.type(), where);
       check_declared(graph_.value(id->second).type, declared.type, where);
-      name_dims(graph_.value(id->second), declared);
-      graph_.outputs.push_back(id->second);
+      const ValueId output = as_declared(id->second, declared.type);
+      name_dims(graph_.value(output), declared);
+      graph_.outputs.push_back(output);
     }
   }
 
@@ -259,6 +261,21 @@ class Builder {
     if (common_type(declared, actual)) return;
     fail(ErrorCode::invalid_model, "{}: declared as {}, but its node produces {}", where, to_text(declared),
          to_text(actual));
+  }
+
+  /// A loop whose state is optional at first may be declared to give what is within.
+  ValueId as_declared(ValueId id, const ValueType& declared) {
+    const ValueType& actual = graph_.value(id).type;
+    const bool is_input = std::find(graph_.inputs.begin(), graph_.inputs.end(), id) != graph_.inputs.end();
+    const bool is_wrapped = actual.containers.size() > declared.containers.size();
+    if (declared.dtype == DType::undefined || !is_wrapped || is_input) return id;
+    const std::string name = graph_.value(id).name;
+    graph_.value(id).name = names_.fresh(name + "/optional");
+    Node node{Opaque{&kOptionalGetElement, kNewestOpset, {}}, {id}, {kAbsent}, printable(name), "OptionalGetElement"};
+    ValueType type = infer_types(graph_, node).at(0);
+    node.outputs = {push_value(graph_, name, std::move(type))};
+    graph_.nodes.push_back(std::move(node));
+    return graph_.nodes.back().outputs.front();
   }
 
   static void name_dims(Value& value, const DeclaredType& declared) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -156,6 +157,8 @@ Values opaque(Lowering& low) {
 // Core operators by name.
 ValueId unary(Lowering& low, UnaryKind kind, ValueId x, float a = 0, float b = 0);
 ValueId binary(Lowering& low, BinaryKind kind, ValueId a, ValueId b);
+/// A number is no value: binary_scalar takes those.
+ValueId binary(Lowering& low, BinaryKind kind, ValueId a, std::floating_point auto b) = delete;
 /// b is a scalar of a's type.
 ValueId binary_scalar(Lowering& low, BinaryKind kind, ValueId a, double b);
 ValueId select(Lowering& low, ValueId condition, ValueId x, ValueId y);

@@ -442,7 +442,7 @@ struct TreeEnsemble {
   std::int64_t target_count = 1;  // classes or targets
   Post post = Post::none;
   Aggregate aggregate = Aggregate::sum;
-  bool binary_case = false;  // all weights name one class of two (ONNX's binary special case)
+  bool binary_case = false;  // all weights name the first class of two: one score stands for both
   bool operator==(const TreeEnsemble&) const = default;
 };
 

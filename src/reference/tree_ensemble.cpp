@@ -114,16 +114,16 @@ void transform(Ensemble::Post post, std::span<double> scores) {
   }
 }
 
-/// The score of the one class that has weights stands for two. Weights that are never negative add up to the chance of
-/// the second class, others to a decision whose sign tells; what is done to many scores is not done to one, but for the
-/// logistic function of a decision and the probit.
+/// The score of the first class stands for two when the second one has no weights. Weights that are never negative add
+/// up to a chance, others to a decision whose sign tells. The softmax of many scores is not taken of one.
 TreeAnswer binary_answer(const Ensemble& op, bool positive, std::span<double> scores) {
-  const double score = scores[op.leaf_weights.empty() ? 0 : static_cast<std::size_t>(op.leaf_weights.front().target)];
-  const bool is_probit = op.post == Ensemble::Post::probit;
-  scores[0] = positive || is_probit ? 1 - score : -score;
+  const double score = scores[0];
+  const std::size_t best = score > (positive ? 0.5 : 0.0) ? 1 : 0;
+  const bool logistic = op.post == Ensemble::Post::logistic, probit = op.post == Ensemble::Post::probit;
+  scores[0] = (positive && !logistic) || probit ? 1 - score : -score;
   scores[1] = score;
-  if (is_probit || (op.post == Ensemble::Post::logistic && !positive)) transform(op.post, scores);
-  return {scores, score > (positive ? 0.5 : 0.0) ? std::size_t{1} : std::size_t{0}};
+  if (logistic || probit) transform(op.post, scores);
+  return {scores, best};
 }
 
 void store_label(const Ensemble& op, std::size_t best, Tensor& labels, std::int64_t row) {

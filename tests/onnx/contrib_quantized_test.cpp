@@ -75,6 +75,16 @@ TEST(ContribQuantized, PoolsInEitherLayout) {
       {1, 2, 1, 1}, {13, 19});
 }
 
+TEST(ContribQuantized, ConvolutionsWithChannelsLast) {
+  const auto weight = raw_tensor<std::int8_t>("w", onnx::TensorProto::INT8, {1, 2, 1, 1}, {1, 2});
+  const auto zero = raw_tensor<std::int8_t>("wz", onnx::TensorProto::INT8, {}, {0});
+  expect_bytes(applied("QLinearConv",
+                       {bytes("x", {1, 1, 1, 2}, {3, 5}), number("xs", 1), bytes("xz", {}, {1}), weight,
+                        number("ws", 0.5f), zero, number("ys", 0.5f), bytes("yz", {}, {3})},
+                       {attribute("channels_last", 1)}),
+               {1, 1, 1, 1}, {13});
+}
+
 TEST(ContribQuantized, ProductsCountFromTheirZeroPoints) {
   const auto a = bytes("a", {1, 2}, {3, 5}), b = bytes("b", {2, 2}, {1, 2, 3, 4});
   const auto az = bytes("az", {}, {1}), bz = bytes("bz", {2}, {1, 2}), bs = float_tensor("bs", {2}, {2, 4});
@@ -130,6 +140,26 @@ TEST(ContribQuantized, GatheredRowsAreDequantised) {
   expected[1] = 14;
   expect_floats(applied("GatherBlockQuantized", inputs, {attribute("block_size", 16)}), {1, 16}, expected);
   EXPECT_THROW(applied("GatherBlockQuantized", inputs, {attribute("block_size", 24)}), Error);
+}
+
+TEST(ContribQuantized, EmbeddingsAreDequantisedByTable) {
+  const auto ids = raw_tensor<std::int32_t>("ids", onnx::TensorProto::INT32, {1, 1}, {0});
+  onnx::TensorProto absent;
+  std::vector<onnx::TensorProto> inputs = {ids,
+                                           absent,
+                                           bytes("words", {1, 2}, {3, 5}),
+                                           bytes("places", {1, 2}, {1, 1}),
+                                           absent,
+                                           bytes("gamma", {2}, {2, 2}),
+                                           bytes("beta", {2}, {0, 1}),
+                                           absent};
+  for (const char* name : {"ws", "ps", "", "gs", "bs"}) {
+    inputs.push_back(*name == 0 ? absent : number(name, name[0] == 'p' ? 2 : 1));
+  }
+  for (const char* name : {"wz", "pz", "", "gz", "bz"}) {
+    inputs.push_back(*name == 0 ? absent : bytes(name, {}, {static_cast<std::uint8_t>(name[0] == 'w' ? 1 : 0)}));
+  }
+  expect_floats(applied("QEmbedLayerNormalization", inputs), {1, 1, 2}, {-2, 3});
 }
 
 TEST(ContribQuantized, RecurrentWeightsAreTransposedAndScaled) {

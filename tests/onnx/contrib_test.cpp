@@ -200,6 +200,26 @@ TEST(Contrib, Moves) {
   EXPECT_THROW(apply("UnfoldTensor", {counting({1, 5})}, {attribute("size", 6)}), Error);
 }
 
+TEST(Contrib, CausalConvolutionCarriesItsState) {
+  const Tensor x = counting({1, 2, 3}), weight = floats({2, 1, 2}, {1, 10, 2, 20}), past = floats({1, 2, 1}, {7, 8});
+  const auto run = [&](const Tensor& input, bool has_past, std::vector<onnx::AttributeProto> attributes) {
+    ModelBuilder model = contrib_model();
+    model.input("x", input.shape()).input("w", weight.shape()).output("y").output("s");
+    if (has_past) model.input("p", past.shape());
+    model.node("CausalConvWithState", {"x", "w", "", has_past ? "p" : ""}, {"y", "s"}, attributes, kMicrosoft);
+    return evaluate(model, has_past ? std::vector<Tensor>{input, weight, past} : std::vector<Tensor>{input, weight});
+  };
+  const auto found = run(x, true, {});
+  expect_floats(found[0], {1, 2, 3}, {7, 10, 21, 76, 86, 108});
+  expect_floats(found[1], {1, 2, 1}, {2, 5});
+  const auto wide = run(x, false, {attribute("dilation", 2)});
+  expect_floats(wide[0], {1, 2, 3}, {0, 10, 20, 60, 80, 106});
+  expect_floats(wide[1], {1, 2, 2}, {1, 2, 4, 5});
+  const auto last = run(floats({1, 3, 2}, {0, 3, 1, 4, 2, 5}), false, {attribute("channels_last", 1)});
+  expect_floats(last[0], {1, 3, 2}, {0, 60, 10, 86, 21, 108});
+  expect_floats(last[1], {1, 1, 2}, {2, 5});
+}
+
 TEST(Contrib, InversesAndRefusalOfSingularMatrices) {
   expect_floats(apply("Inverse", {floats({2, 2, 2}, {0, 2, 4, 0, 1, 1, 0, 1})})[0], {2, 2, 2},
                 {0, 0.25f, 0.5f, 0, 1, -1, 0, 1});

@@ -170,6 +170,7 @@ TEST(Ml, LinearClassifierPicksLabels) {
                           attribute("intercepts", std::vector<float>{0}), attribute("classlabels_ints", Ints{3, 8})};
   y = run("LinearClassifier", one, x, 2);
   expect_ints(y[0], {2}, {8, 3});
+  expect_floats(y[1], {2, 2}, {-2, 3, 2, -1});
   const auto scored = [&](const char* post, const Tensor& input) {
     return run("LinearRegressor",
                {attribute("coefficients", std::vector<float>{1, 0, 0, 1}), attribute("targets", 2),
@@ -267,6 +268,40 @@ TEST(Ml, PreprocessingKeepsItsTypes) {
   EXPECT_EQ(imputed.dtype(), DType::i32);
   EXPECT_EQ(numbers(imputed), (std::vector<double>{0, 9}));
   EXPECT_EQ(numbers(run("Binarizer", {attribute("threshold", 2.5f)}, whole)[0]), (std::vector<double>{0, 1}));
+}
+
+/// x <= 0.5 ? first : second, both for the class named.
+Attributes stump(float first, float second, std::int64_t named, const char* post) {
+  return {attribute("nodes_treeids", Ints{0, 0, 0}),
+          attribute("nodes_nodeids", Ints{0, 1, 2}),
+          attribute("nodes_featureids", Ints{0, 0, 0}),
+          attribute("nodes_values", std::vector<float>{0.5f, 0, 0}),
+          attribute("nodes_modes", Names{"BRANCH_LEQ", "LEAF", "LEAF"}),
+          attribute("nodes_truenodeids", Ints{1, 0, 0}),
+          attribute("nodes_falsenodeids", Ints{2, 0, 0}),
+          attribute("class_treeids", Ints{0, 0}),
+          attribute("class_nodeids", Ints{1, 2}),
+          attribute("class_ids", Ints{named, named}),
+          attribute("class_weights", std::vector<float>{first, second}),
+          attribute("classlabels_strings", Names{"no", "yes"}),
+          attribute("post_transform", post)};
+}
+
+TEST(Ml, OneScoreOfTreesStandsForTwoClasses) {
+  const Tensor x = floats({2, 1}, {0, 1});
+  const std::vector<std::string> both = {"no", "yes"};
+  auto y = run("TreeEnsembleClassifier", stump(0.25f, 0.75f, 0, "SOFTMAX"), x, 2);
+  EXPECT_EQ(y[0].strings(), both);
+  expect_floats(y[1], {2, 2}, {0.75f, 0.25f, 0.25f, 0.75f});
+  y = run("TreeEnsembleClassifier", stump(-1, 2, 0, "NONE"), x, 2);
+  EXPECT_EQ(y[0].strings(), both);
+  expect_floats(y[1], {2, 2}, {1, -1, -2, 2});
+  y = run("TreeEnsembleClassifier", stump(0.25f, 0.75f, 0, "LOGISTIC"), x, 2);
+  EXPECT_EQ(y[0].strings(), both);
+  const auto chances = numbers(y[1]);
+  EXPECT_NEAR(chances[0] + chances[1], 1, 1e-6);
+  EXPECT_NEAR(chances[3], 1 / (1 + std::exp(-0.75)), 1e-6);
+  expect_floats(run("TreeEnsembleClassifier", stump(-1, 2, 1, "NONE"), x, 2)[1], {2, 2}, {0, -1, 0, 2});
 }
 
 TEST(Ml, TreesCompareDoublesAsDoubles) {

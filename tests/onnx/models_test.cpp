@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real models and ONNX's own conformance data, when the folder of shared data is there.
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "evaluate.hpp"
@@ -10,11 +8,6 @@ namespace colonnade::onnx_import::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 void import_folder(const fs::path& folder, std::size_t least) {
   std::size_t count = 0;

@@ -145,7 +145,7 @@ TEST(Opaque, Determinants) {
   expect_floats(subject.one({floats({2, 2}, {1, 2, 2, 4})}), {}, {0});
   expect_floats(subject.one({floats({2, 0, 0}, {})}), {2}, {1, 1});
   expect_floats(subject.one({floats({0, 3, 3}, {})}), {0}, {});
-  subject.refuses({floats({2, 3}, std::vector<float>(6))}, "square");
+  subject.refuses({floats({2, 3}, std::vector<float>(6))}, "rows");
 }
 
 TEST(Opaque, UnpoolingPutsValuesBack) {

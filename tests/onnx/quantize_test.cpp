@@ -44,6 +44,12 @@ std::vector<Tensor> outputs_of(const std::string& op, const std::vector<Argument
   return evaluate(model, inputs);
 }
 
+Tensor text_of_one() {
+  Tensor text(DType::string, {});
+  text.strings() = {"1"};
+  return text;
+}
+
 template <class... Arguments>
 Tensor run(const std::string& op, DType result, const Arguments&... arguments) {
   return std::move(outputs_of(op, {Argument{arguments}...}, result).front());
@@ -209,6 +215,20 @@ TEST(QuantizeLinear, BadArgumentsAreRefused) {
   EXPECT_TRUE(refused(floats({2, 2}, {1, 2, 3, 4}), {attribute("block_size", -1)}));
   EXPECT_TRUE(refused(floats({}, {1}), {attribute("output_dtype", 7)}));
   EXPECT_TRUE(refused(floats({}, {1}), {attribute("precision", 2)}));
+}
+
+TEST(QuantisedOperators, TypesThatDisagreeAreRefused) {
+  const Tensor bytes = tensor(DType::u8, {2, 2}, {1, 2, 3, 4}), one = floats({}, {1});
+  const Tensor zero = tensor(DType::i8, {}, {0}), image = tensor(DType::u8, {1, 1, 2, 2}, {1, 2, 3, 4});
+  const Tensor byte = tensor(DType::u8, {}, {0}), text = text_of_one();
+  EXPECT_THROW(run("DequantizeLinear", DType::f32, bytes, one, zero), Error);
+  EXPECT_THROW(run("DequantizeLinear", DType::f32, bytes, text), Error);
+  EXPECT_THROW(run("QuantizeLinear", DType::u8, floats({1}, {1}), text), Error);
+  EXPECT_THROW(run("QuantizeLinear", DType::u8, floats({1}, {1}), one, text), Error);
+  EXPECT_THROW(run("QuantizeLinear", DType::u8, floats({1}, {1}), byte), Error);
+  EXPECT_THROW(run("MatMulInteger", DType::i32, bytes, bytes, zero), Error);
+  EXPECT_THROW(run("MatMulInteger", DType::i32, floats({1, 1}, {1}), bytes), Error);
+  EXPECT_THROW(run("QLinearConv", DType::u8, image, one, byte, image, one, byte, one, byte, floats({1}, {1})), Error);
 }
 
 TEST(DynamicQuantizeLinear, FollowsItsDefinition) {

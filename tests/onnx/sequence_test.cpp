@@ -202,6 +202,36 @@ TEST(Optionals, PresentAndAbsent) {
   expect_failure([&] { untyped.import_graph(); }, "an input or attribute 'type' is required", ErrorCode::invalid_model);
 }
 
+/// A loop whose state is an optional sequence at first, then the sequence itself.
+TEST(Optionals, LoopsMayUnwrapTheirState) {
+  ModelBuilder body(0), some(0), none(0), model;
+  some.node("OptionalGetElement", {"state"}, {"s"});
+  none.node("SequenceEmpty", {}, {"s"});
+  any_output(some, "s");
+  any_output(none, "s");
+  body.input("i", {}, kInt64).input("go", {}, kBool);
+  body.proto.mutable_graph()->add_input()->set_name("state");
+  body.node("OptionalHasElement", {"state"}, {"has"});
+  body.node("If", {"has"}, {"now"},
+            {attribute("then_branch", some.proto.graph()), attribute("else_branch", none.proto.graph())});
+  body.node("SequenceInsert", {"now", "x"}, {"next"}).output("go", kBool);
+  any_output(body, "next");
+  model.input("n", {}, kInt64).input("x", {1});
+  auto* optional = model.proto.mutable_graph()->add_input();
+  optional->set_name("o");
+  auto* sequence_type = optional->mutable_type()->mutable_optional_type()->mutable_elem_type()->mutable_sequence_type();
+  sequence_type->mutable_elem_type()->mutable_tensor_type()->set_elem_type(kFloat);
+  model.node("Loop", {"n", "", "o"}, {"y"}, {attribute("body", body.proto.graph())});
+  any_output(model, "y");
+  *model.proto.mutable_graph()->mutable_output(0)->mutable_type()->mutable_sequence_type() = *sequence_type;
+  const Graph graph = model.import_graph();
+  EXPECT_EQ(graph.value(graph.outputs[0]).name, "y");
+  EXPECT_EQ(graph.value(graph.outputs[0]).type.containers, std::vector{Container::sequence});
+  const Datum x = floats({1}, {5});
+  EXPECT_EQ(lists_of(run(model, {integers({}, {2}), x, Datum::absent(DType::f32)})[0]), (Lists{{5}, {5}}));
+  EXPECT_EQ(lists_of(run(model, {integers({}, {0}), x, Datum::optional(sequence({{1}}))})[0]), (Lists{{1}}));
+}
+
 Datum reparsed(const Datum& datum, const std::vector<Container>& containers) {
   const std::string bytes = serialize_datum(datum, "d");
   return parse_datum(as_bytes(bytes), containers);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "plan/kernel_choice.hpp"
 #include "reference/elements.hpp"
@@ -99,6 +100,25 @@ void check(Operator op, const std::vector<Input>& inputs, Family family = Family
 }
 
 constexpr DType kNumbers[] = {DType::f32, DType::f64, DType::i8, DType::u8, DType::i32, DType::i64};
+
+TEST(Typed, ComplexNumbersMove) {
+  Tensor x(DType::c128, {4, 3});
+  std::iota(static_cast<double*>(x.data()), static_cast<double*>(x.data()) + 24, 1.0);
+  const Input left = computed(DType::c128, {4, 3});
+  const std::pair<Operator, std::vector<Input>> moves[] = {
+      {Gather{0}, {left, constant(index_tensor({3}, {3, 0, -1}))}},
+      {Transpose{{1, 0}}, {left}},
+      {Concat{1}, {left, constant(x)}},
+      {Select{}, {constant(random_tensor(DType::boolean, {4, 1}, 5)), left, constant(Tensor(DType::c128, {3}))}}};
+  for (const auto& [op, inputs] : moves) {
+    const Graph graph = single(op, inputs, 1);
+    SCOPED_TRACE(to_text(graph));
+    EXPECT_EQ(name_of(choose_kernel(graph, graph.nodes[0], Math::fast).family), name_of(Family::typed));
+    const std::vector<Tensor> expected = reference::evaluate(graph, views_of({x}));
+    for (const kernels::Isa isa : host_isas())
+      EXPECT_TRUE(same_bits(run(graph, {Schedule::automatic, Math::fast, 2, 0}, isa, {x}), expected));
+  }
+}
 
 TEST(Typed, Arithmetic) {
   for (const BinaryKind kind : {BinaryKind::add, BinaryKind::sub, BinaryKind::mul, BinaryKind::min, BinaryKind::max,

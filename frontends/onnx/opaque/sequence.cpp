@@ -324,7 +324,9 @@ Data evaluate_get_element(const Opaque&, const Call& call) {
   if (element == nullptr) call.invalid("the optional input has no element");
   return {*element};
 }
+}  // namespace
 constexpr Definition kOptionalGetElement{"OptionalGetElement", infer_get_element, evaluate_get_element};
+namespace {
 
 constexpr Row kRows[] = {
     {kOnnxDomain, "ConcatFromSequence", 11, kNoLimit, 1, 1, 1, opaque<kConcatFromSequence>},

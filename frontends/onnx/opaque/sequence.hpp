@@ -6,7 +6,7 @@
 
 namespace colonnade::onnx_import {
 
-extern const Definition kSequenceAt, kSequenceInsert, kSequenceLength;
+extern const Definition kSequenceAt, kSequenceInsert, kSequenceLength, kOptionalGetElement;
 /// An empty sequence of tensors.
 Opaque sequence_empty(DType dtype);
 

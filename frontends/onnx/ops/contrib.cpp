@@ -169,6 +169,44 @@ Values lower_nhwc_max_pool(Lowering& low) {
   return {to_channels_last(low, y, rank)};
 }
 
+/// A depthwise convolution that sees its own position and those before it; the last ones are the state. Sequences lie
+/// along axis 2, or with channels_last along axis 1.
+Values lower_causal_conv(Lowering& low) {
+  if (low.int_or("ndim", 1) != 1) low.unsupported("ndim {} is not supported", low.int_or("ndim", 1));
+  if (low.int_or("state_window", 0) != 0) low.unsupported("state_window is not supported");
+  const ValueId input = low.input(0), weight = low.input(1), state = low.optional_input(3);
+  const std::int64_t channels = low.dim(weight, 0), taps = low.dim(weight, 2), dilation = low.int_or("dilation", 1);
+  if (channels < 1 || taps < 1) low.unsupported("the shape of the weight is not known");
+  if (dilation < 1 || dilation > (1 << 20)) low.invalid("attribute 'dilation': {} is out of range", dilation);
+  const bool channels_last = low.flag("channels_last");
+  const auto by_channel = [&](ValueId x) {
+    return channels_last ? transpose(low, reshape(low, x, {0, 0, channels}), {0, 2, 1}) : x;
+  };
+  const auto by_position = [&](ValueId x) { return channels_last ? transpose(low, x, {0, 2, 1}) : x; };
+  const std::int64_t kept = (taps - 1) * dilation;
+  const ValueId x = by_channel(input), zero = scalar(low, low.dtype(x), 0);
+  const ValueId all = state != kAbsent ? low.emit(Concat{2}, {by_channel(state), x})
+                                       : low.emit(Pad{}, {x, ints(low, {0, 0, kept, 0, 0, 0}), zero});
+  Values operands = {to_window_layout(low, all, 3), unsqueeze(low, weight, {2})};
+  if (low.optional_input(2) != kAbsent) operands.push_back(low.input(2));
+  const Conv conv{.kernel = {1, taps},
+                  .strides = {1, 1},
+                  .dilations = {1, dilation},
+                  .pads = {0, 0, 0, 0},
+                  .groups = channels,
+                  .epilogue = {}};
+  ValueId y = from_window_layout(low, low.emit(conv, std::move(operands)), 3);
+  const std::string activation = low.string_or("activation", "none");
+  if (activation == "silu" || activation == "swish") {
+    y = unary(low, UnaryKind::silu, y);
+  } else if (activation != "none") {
+    low.invalid("attribute 'activation': '{}' does not exist", printable(activation));
+  }
+  const ValueId present = by_position(slice_of(low, all, 2, extent(low, x, 2), extent(low, all, 2)));
+  return {channels_last ? reshape_like(low, by_position(y), input) : y,
+          channels_last && state != kAbsent ? reshape_like(low, present, state) : present};
+}
+
 Values lower_expand_dims(Lowering& low) {
   const ValueId axis = cast(low, low.input(1), DType::i64);
   return {low.emit(Unsqueeze{}, {low.input(0), reshape(low, axis, {1})})};
@@ -258,6 +296,7 @@ constexpr Row kRows[] = {
     contrib_row("BiasGelu", 2, 2, 1, lower_biased_unary<UnaryKind::gelu_erf>),
     contrib_row("BiasSoftmax", 2, 2, 1, lower_bias_softmax),
     contrib_row("BiasSplitGelu", 2, 2, 1, lower_bias_split_gelu),
+    contrib_row("CausalConvWithState", 2, 4, 2, lower_causal_conv),
     contrib_row("ComplexMul", 2, 2, 1, lower_complex_mul<false>),
     contrib_row("ComplexMulConj", 2, 2, 1, lower_complex_mul<true>),
     contrib_row("ExpandDims", 2, 2, 1, lower_expand_dims),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft: normalisations with residuals, biases and embeddings fused.
 #include "frontends/onnx/ops/contrib.hpp"
+#include "frontends/onnx/ops/quantize.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -48,9 +49,8 @@ Values lower_skip_simplified_layer_norm(Lowering& low) {
   return normalize_sum(low, norm, kAbsent, low.optional_input(3));
 }
 
-/// Rows of the position table: those that position_ids names, else the first ones.
-ValueId position_rows(Lowering& low, ValueId table) {
-  const ValueId positions = low.optional_input(8);
+/// Rows of the position table: those at `positions`, else the first ones.
+ValueId position_rows(Lowering& low, ValueId table, ValueId positions) {
   if (positions != kAbsent) return low.emit(Gather{0}, {table, positions});
   return slice_of(low, table, 0, ints(low, {0}), extent(low, low.input(0), 1));
 }
@@ -63,15 +63,44 @@ ValueId word_counts(Lowering& low) {
   return reduce(low, ReduceKind::sum, is_word, {1}, false);
 }
 
-Values lower_embed_layer_norm(Lowering& low) {
+/// Rows of the tables by word, position and segment (kAbsent: none), scale and offset.
+struct Embeddings {
+  ValueId words, places, segments, gamma, beta;
+};
+
+/// The norm of the sum of the rows, the counts of words, and the sum.
+Values normalize_embeddings(Lowering& low, const Embeddings& rows) {
   const LayerNorm norm{.epsilon = low.float_or("epsilon", 1e-12f), .axis = -1};
-  const ValueId words = low.emit(Gather{0}, {low.input(2), low.input(0)});
-  ValueId sum = add(low, words, position_rows(low, low.input(3)));
-  if (low.optional_input(1) != kAbsent) sum = add(low, sum, low.emit(Gather{0}, {low.input(4), low.input(1)}));
-  Values outputs = {low.emit(norm, {sum, low.input(5), low.input(6)})};
-  outputs.push_back(low.wants_output(1) ? word_counts(low) : kAbsent);
-  outputs.push_back(sum);
-  return outputs;
+  ValueId sum = add(low, rows.words, rows.places);
+  if (rows.segments != kAbsent) sum = add(low, sum, rows.segments);
+  const ValueId y = low.emit(norm, {sum, rows.gamma, rows.beta});
+  return {y, low.wants_output(1) ? word_counts(low) : kAbsent, sum};
+}
+
+/// Rows of table `index` by the segments, where there are any.
+ValueId segment_rows(Lowering& low, std::size_t index) {
+  const ValueId segments = low.optional_input(1);
+  return segments == kAbsent ? kAbsent : low.emit(Gather{0}, {low.input(index), segments});
+}
+
+Values lower_embed_layer_norm(Lowering& low) {
+  return normalize_embeddings(low, {.words = low.emit(Gather{0}, {low.input(2), low.input(0)}),
+                                    .places = position_rows(low, low.input(3), low.optional_input(8)),
+                                    .segments = segment_rows(low, 4),
+                                    .gamma = low.input(5),
+                                    .beta = low.input(6)});
+}
+
+/// Rows are gathered first and dequantised after. The scale of input i is input i + 6, its zero point input i + 11.
+Values lower_quantized_embed_layer_norm(Lowering& low) {
+  const auto part = [&](std::size_t index, ValueId x) {
+    return x == kAbsent ? x : dequantize(low, x, {low.input(index + 6), low.input(index + 11)}, DType::f32);
+  };
+  return normalize_embeddings(low, {.words = part(2, low.emit(Gather{0}, {low.input(2), low.input(0)})),
+                                    .places = part(3, position_rows(low, low.input(3), kAbsent)),
+                                    .segments = part(4, segment_rows(low, 4)),
+                                    .gamma = part(5, low.input(5)),
+                                    .beta = part(6, low.input(6))});
 }
 
 std::int64_t read_groups(const Lowering& low, ValueId x, std::int64_t channel_axis) {
@@ -131,6 +160,7 @@ Values lower_skip_group_norm(Lowering& low) {
 constexpr Row kRows[] = {
     contrib_row("EmbedLayerNormalization", 7, 9, 3, lower_embed_layer_norm),
     contrib_row("GroupNorm", 3, 3, 1, lower_group_norm),
+    contrib_row("QEmbedLayerNormalization", 18, 18, 2, lower_quantized_embed_layer_norm),
     contrib_row("SimplifiedLayerNormalization", 2, 2, 2, lower_simplified_layer_norm),
     contrib_row("SkipGroupNorm", 4, 5, 2, lower_skip_group_norm),
     contrib_row("SkipLayerNormalization", 3, 5, 4, lower_skip_layer_norm),

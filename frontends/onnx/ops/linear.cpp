@@ -210,14 +210,17 @@ Tensor labels_of_sign(DType dtype) {
   return labels;
 }
 
-/// One score stands for two classes: itself for the second one.
+/// One score stands for two classes: itself for the second one, for the first one what is left of one, or its opposite
+/// where the scores are transformed.
 Values classify_by_sign(Lowering& low, Tensor labels, ValueId score) {
   const bool named = labels.size() == 2;
   const ValueId second = cast(low, binary_scalar(low, BinaryKind::greater, squeeze(low, score, {1}), 0.0), DType::i64);
   const ValueId label = label_of(low, named ? std::move(labels) : labels_of_sign(labels.dtype()), second);
   if (!named) return {label, post_transformed(low, score)};
-  const ValueId both = low.emit(Concat{1}, {unary(low, UnaryKind::neg, score), score});
-  return {label, post_transformed(low, both)};
+  const bool plain = low.string_or("post_transform", "NONE") == "NONE";
+  const ValueId opposite = unary(low, UnaryKind::neg, score);
+  const ValueId first = plain ? binary_scalar(low, BinaryKind::add, opposite, 1) : opposite;
+  return {label, post_transformed(low, low.emit(Concat{1}, {first, score}))};
 }
 
 Values lower_linear_classifier(Lowering& low) {

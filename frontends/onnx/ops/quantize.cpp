@@ -196,9 +196,21 @@ DType attribute_type(const Lowering& low, std::string_view name) {
   return dtype_of(*number, fmt::format("{}: attribute '{}'", low.node().label(), name));
 }
 
+/// The zero point is of the type of what it belongs to, as far as that is known.
+void check_zero_point(const Lowering& low, ValueId quantised, ValueId zero_point) {
+  if (zero_point == kAbsent) return;
+  const DType expected = low.dtype(quantised), found = low.dtype(zero_point);
+  if (expected == found || expected == DType::undefined || found == DType::undefined) return;
+  low.invalid("expected a zero point of {}, found {}", name_of(expected), name_of(found));
+}
+
 Quantization read_quantization(const Lowering& low) {
   const std::int64_t block = low.int_or("block_size", 0);
   if (block < 0) low.invalid("attribute 'block_size': {} is negative", block);
+  const DType scale = low.dtype(low.input(1));
+  if (!is_float(scale) && scale != DType::f8e8m0 && scale != DType::i32 && scale != DType::undefined) {
+    low.invalid("expected a scale of a float type, found {}", name_of(scale));
+  }
   return {low.input(1), low.optional_input(2), low.int_or("axis", 1), block};
 }
 
@@ -221,6 +233,7 @@ Values lower_quantize_linear(Lowering& low) {
 
 Values lower_dequantize_linear(Lowering& low) {
   const Quantization q = read_quantization(low);
+  check_zero_point(low, low.input(0), q.zero_point);
   const DType given = attribute_type(low, "output_dtype");
   const DType to = given != DType::undefined ? given : low.dtype(q.scale);
   if (!is_float(to)) low.invalid("cannot dequantise to {}", name_of(to));
@@ -293,6 +306,7 @@ ValueId centred(Lowering& low, const IntegerOperand& operand, DType type) {
 void check_bytes(const Lowering& low, const IntegerOperand& operand) {
   const DType type = low.dtype(operand.value);
   if (type != DType::i8 && type != DType::u8) low.invalid("expected 8-bit integers, found {}", name_of(type));
+  check_zero_point(low, operand.value, operand.zero_point);
 }
 
 Depth matrix_depth(const Lowering& low, ValueId b) {
@@ -326,6 +340,9 @@ ValueId integer_conv(Lowering& low, IntegerOperand x, IntegerOperand weight, Val
   const auto& shape = low.shape(weight.value);
   const bool is_known = shape && !shape->empty() && product_of(*shape) >= 0;
   const Depth form = is_known ? Depth{shape->front(), product_of(std::span(*shape).subspan(1)), 1} : Depth{1, -1, 1};
+  if (bias != kAbsent && low.dtype(bias) != DType::i32) {
+    low.invalid("expected a bias of int32, found {}", name_of(low.dtype(bias)));
+  }
   double most = largest_sum(low, weight, form) * largest(low, x);
   if (const auto constant = low.constant_of(bias)) {
     double peak = 0;
@@ -365,16 +382,20 @@ ValueId sum_scale(Lowering& low, ValueId a, ValueId b, ValueId y) {
   return exact(low, BinaryKind::div, product, cast(low, y, DType::f32));
 }
 
+/// Channels are last where the attribute of com.microsoft's operator says so.
 Values lower_qlinear_conv(Lowering& low) {
-  const ValueId x = low.input(0), weight = low.input(3), y_zero = low.input(7);
+  const ValueId weight = low.input(3), y_zero = low.input(7);
+  const bool channels_last = low.flag("channels_last");
+  const ValueId x = channels_last ? to_channels_first(low, low.input(0), low.rank(weight)) : low.input(0);
   const IntegerOperand left{x, by_channel(low, low.input(2), x, 1)};
   const IntegerOperand right{weight, by_channel(low, low.input(5), weight, 0)};
   const ValueId sums = integer_conv(low, left, right, low.optional_input(8), DType::f32);
   const ValueId weight_scale = by_channel(low, low.input(4), sums, 1);
   const ValueId factor =
       sum_scale(low, by_channel(low, low.input(1), x, 1), weight_scale, by_channel(low, low.input(6), sums, 1));
-  return {
-      round_to(low, exact(low, BinaryKind::mul, sums, factor), by_channel(low, y_zero, sums, 1), low.dtype(y_zero))};
+  const ValueId y =
+      round_to(low, exact(low, BinaryKind::mul, sums, factor), by_channel(low, y_zero, sums, 1), low.dtype(y_zero));
+  return {channels_last ? to_channels_last(low, y, low.rank(weight)) : y};
 }
 
 ValueId scalar_of(Lowering& low, ValueId parameter) {
@@ -405,6 +426,7 @@ constexpr Row kRows[] = {
     {kOnnxDomain, "DynamicQuantizeLinear", 11, kNoLimit, 1, 1, 3, lower_dynamic_quantize_linear},
     {kOnnxDomain, "MatMulInteger", 10, kNoLimit, 2, 4, 1, lower_matmul_integer},
     {kOnnxDomain, "QLinearConv", 10, kNoLimit, 8, 9, 1, lower_qlinear_conv},
+    {kMicrosoftDomain, "QLinearConv", 1, kNoLimit, 8, 9, 1, lower_qlinear_conv},
     {kOnnxDomain, "QLinearMatMul", 10, kNoLimit, 8, 8, 1, lower_qlinear_matmul},
     {kOnnxDomain, "QuantizeLinear", 10, kNoLimit, 2, 3, 1, lower_quantize_linear},
 };

@@ -231,7 +231,7 @@ Values lower_classifier(Lowering& low) {
   add_trees(low, "class", trees);
   std::set<std::int32_t> weighed;
   for (const auto& weight : trees.leaf_weights) weighed.insert(weight.target);
-  trees.binary_case = trees.target_count == 2 && weighed.size() == 1;
+  trees.binary_case = trees.target_count == 2 && weighed == std::set<std::int32_t>{0};
   const std::size_t bases = trees.base_values.size();
   if (bases != 0 && !(bases == 1 && trees.binary_case)) {
     check_count(low, "base_values", trees.base_values, static_cast<std::size_t>(trees.target_count));
