@@ -14,6 +14,20 @@ ValueType common(const ValueType& a, const ValueType& b, const RuleContext& ctx,
   return *type;
 }
 
+/// An optional datum that is absent does not tell what it might hold.
+bool is_absent(const ValueType& type) {
+  return type.dtype == DType::undefined && type.containers == std::vector{Container::optional};
+}
+
+bool is_optional(const ValueType& type) { return !type.is_tensor() && type.containers.front() == Container::optional; }
+
+/// What an absent datum and one of the type have in common.
+ValueType optional_of(ValueType type) {
+  if (!is_optional(type)) type.containers.insert(type.containers.begin(), Container::optional);
+  type.shape.reset();
+  return type;
+}
+
 bool is_optional_of(const ValueType& a, const ValueType& b) {
   return a.containers.size() == b.containers.size() + 1 && a.containers.front() == Container::optional &&
          std::equal(b.containers.begin(), b.containers.end(), a.containers.begin() + 1);
@@ -81,6 +95,8 @@ std::int64_t or_first(const Ints& values, std::size_t index) { return index < va
 }  // namespace
 
 std::optional<ValueType> common_type(const ValueType& a, const ValueType& b) {
+  if (is_absent(a)) return optional_of(b);
+  if (is_absent(b)) return optional_of(a);
   if (a.containers != b.containers && !is_optional_of(a, b) && !is_optional_of(b, a)) return std::nullopt;
   if (a.dtype != b.dtype && a.dtype != DType::undefined && b.dtype != DType::undefined) return std::nullopt;
   ValueType type = a.containers.size() < b.containers.size() ? b : a;

@@ -179,10 +179,11 @@ ValueType type_of(const Datum& datum) {
               {datum.keys().dtype() == DType::string ? Container::map_of_string : Container::map_of_int64}};
     default: break;
   }
-  ValueType type{datum.dtype(), {}};
+  const bool sequence = datum.kind() == Datum::Kind::sequence;
+  // an absent datum knows an element type, but not what holds the elements
+  ValueType type{sequence ? datum.dtype() : DType::undefined, {}};
   if (!datum.elements().empty()) type = type_of(datum.elements().front());
   type.shape.reset();
-  const bool sequence = datum.kind() == Datum::Kind::sequence;
   type.containers.insert(type.containers.begin(), sequence ? Container::sequence : Container::optional);
   return type;
 }

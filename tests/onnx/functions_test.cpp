@@ -150,7 +150,6 @@ TEST(FlexAttention, GraphsCaptureWhatIsAround) {
 TEST(LinearAttention, OpenDimensionsAndNoTokens) {
   Attributes attributes = heads(4, 2);
   attributes.push_back(attribute("update_rule", "linear"));
-  attributes.push_back(attribute("scale", 0.5f));
   const Tensors inputs = {waves({2, 3, 8}, 0), waves({2, 3, 4}, 1), waves({2, 3, 6}, 2)};
   expect_same(run(27, "LinearAttention", inputs, attributes, Dims::open, 2),
               run(27, "LinearAttention", inputs, attributes, Dims::known, 2));

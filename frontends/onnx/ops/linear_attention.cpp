@@ -28,14 +28,14 @@ ValueId tokens(Lowering& low, std::size_t input, const Ints& shape) {
   return reshape(low, cast(low, x, DType::f32), shape);
 }
 
-/// query * scale, by default over the square root of its size.
-ValueId scaled_query(Lowering& low, std::int64_t query_heads, ValueId query) {
+/// query [N, tokens, heads, group, size] * scale, by default over the square root of its size.
+ValueId scaled_query(Lowering& low, ValueId query) {
   const float scale = low.float_or("scale", 0);
   if (scale != 0) return binary_scalar(low, BinaryKind::mul, query, scale);
-  const std::int64_t width = low.dim(low.input(0), 2);
-  if (width < 0) low.unsupported("neither 'scale' nor the width of the query is known");
-  const double size = static_cast<double>(width / query_heads);
-  return binary_scalar(low, BinaryKind::mul, query, 1 / std::sqrt(size));
+  const std::int64_t known = low.dim(query, 4);
+  if (known > 0) return binary_scalar(low, BinaryKind::mul, query, 1 / std::sqrt(static_cast<double>(known)));
+  const ValueId size = cast(low, low.emit(ShapeOf{.start = 4, .end = 5}, {query}), DType::f32);
+  return binary(low, BinaryKind::div, query, unary(low, UnaryKind::sqrt, size));
 }
 
 ValueId initial_state(Lowering& low, std::int64_t heads, ValueId key, ValueId value) {
@@ -99,7 +99,7 @@ Values lower_linear_attention(Lowering& low) {
   const Rule rule = read_rule(low);
   const ValueId query = tokens(low, 0, {0, 0, heads, query_heads / heads, -1});
   const ValueId key = tokens(low, 1, {0, 0, heads, -1, 1}), value = tokens(low, 2, {0, 0, heads, 1, -1});
-  Values scans = {scaled_query(low, query_heads, query), key, value};
+  Values scans = {scaled_query(low, query), key, value};
   if (rule.decays) scans.push_back(unary(low, UnaryKind::exp, tokens(low, 4, {0, 0, heads, -1, 1})));
   if (rule.corrects) scans.push_back(tokens(low, 5, {0, 0, -1, 1, 1}));
   const ValueId state = initial_state(low, heads, key, value);
