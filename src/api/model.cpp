@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <new>
 
 #include "api/embedded.hpp"
 #include "api/impl.hpp"
@@ -116,7 +117,12 @@ std::shared_ptr<const Prepared> Model::Impl::prepare(const std::shared_ptr<const
   for (const auto& entry : prepared_)
     if (auto prepared = entry.lock(); prepared && prepared->source == source && prepared->shapes == shapes)
       return prepared;
-  auto prepared = make(source, shapes);
+  std::shared_ptr<const Prepared> prepared;
+  try {
+    prepared = make(source, shapes);
+  } catch (const std::bad_alloc&) {
+    fail(ErrorCode::resource_limit, "model '{}': out of memory while it was planned", name);
+  }
   prepared_.push_back(prepared);
   return prepared;
 }

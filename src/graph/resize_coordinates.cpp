@@ -67,6 +67,10 @@ Kernel kernel_of(const Resize& op, const ResizeAxis& axis) {
   if (op.mode == ResizeMode::nearest) return {};
   const double scale = kernel_scale(op, axis);
   const double radius = op.mode == ResizeMode::linear ? 1 : 2;
+  constexpr double kMostReach = 1 << 24;
+  if (!(radius / scale < kMostReach)) {
+    fail(ErrorCode::resource_limit, "a resize by {} reads more than {} elements at once", scale, kMostReach);
+  }
   const std::int64_t first = static_cast<std::int64_t>(std::floor(-radius / scale)) + 1;
   return {first, 2 - 2 * first, scale};
 }

@@ -109,9 +109,11 @@ void Executor::run(std::span<const void* const> inputs, std::span<void* const> o
   }
   if (profiling_) ++profiled_runs_;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-  for (const OutputCopy& copy : program_->copies)
+  for (const OutputCopy& copy : program_->copies) {
+    if (copy.bytes == 0) continue;
     std::memcpy(bases_[first_output + static_cast<std::size_t>(copy.output)],
                 bases_[static_cast<std::size_t>(copy.base)] + copy.offset, static_cast<std::size_t>(copy.bytes));
+  }
 }
 
 void Executor::run_thread(int thread) {

@@ -11,7 +11,8 @@ list(FILTER fuzz_cli_parts INCLUDE REGEX "/(npy|numbers|text|zip)\\.cpp$")
 
 function(colonnade_add_fuzzer name)
   add_executable(${name} ${ARGN} ${fuzz_sources} ${fuzz_cli_parts})
-  target_link_libraries(${name} PRIVATE colonnade_static colonnade_private_dependencies colonnade_cli_dependencies GTest::gtest
+  target_link_libraries(${name} PRIVATE colonnade_static colonnade_private_dependencies colonnade_cli_dependencies
+    GTest::gtest
     colonnade_warnings)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests
     ${PROJECT_SOURCE_DIR}/frontends/cli)

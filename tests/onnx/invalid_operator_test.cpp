@@ -238,12 +238,6 @@ std::vector<Case> compute_cases() {
       recurrent("lstm_layout", "LSTM", {attribute("hidden_size", 4), attribute("layout", 2)}),
       recurrent("gru_weights", "GRU", {attribute("hidden_size", 4)}),
       recurrent("rnn_weights", "RNN", {attribute("hidden_size", 4)}),
-      {"scaler_of_text",
-       "Scaler",
-       {"text"},
-       {attribute("scale", Floats{1}), attribute("offset", Floats{0})},
-       21,
-       "ai.onnx.ml"},
       {"unknown_domain_operator", "Conv", {"image", "w"}, {}, 21, "com.example"},
   };
 }

@@ -121,7 +121,8 @@ void add_kernels(Table& table, const Graph& graph) {
   }
   const Plan plan = make_plan(graph, fixed_topology("zen4-2"), {Schedule::columns, Math::fast, 1, 0});
   WeightStore weights;
-  for (const Island& island : compile(graph, plan, kernels::Isa::baseline, weights)->islands) {
+  const auto program = compile(graph, plan, kernels::Isa::baseline, weights);
+  for (const Island& island : program->islands) {
     const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(),
                                    [&](const Node& each) { return each.name == island.node; });
     if (Facts* facts = node == graph.nodes.end() ? nullptr : facts_of(table, *node))
