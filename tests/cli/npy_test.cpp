@@ -119,7 +119,7 @@ TEST(Npy, RefusesMalformedHeaders) {
        {"", "{}", "{'descr': '<f4', 'fortran_order': False}", "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,)}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (1,",
-        "{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<c4', 'fortran_order': False, 'shape': (1,)}",
         "{'descr': '<f3', 'fortran_order': False, 'shape': (1,)}",
         "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}",
         "{'descr': '<f4, 'fortran_order': False, 'shape': (1,)}",

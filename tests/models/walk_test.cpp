@@ -190,14 +190,14 @@ std::string npy_type(const std::string& declared) {
 }
 
 /// Options for a variant: files for integers that must mean something, shapes for the rest.
-std::string variant_options(const json& entry, const Variant& variant) {
+std::string variant_options(const json& entry, const Variant& variant, std::size_t number) {
   std::string options;
   for (const json& input : entry["inputs"]) {
     const std::string name = input[0];
     const auto shape = variant.shapes.find(name);
     const auto limit = variant.limits.find(name), constant = variant.constants.find(name);
     if (limit != variant.limits.end() || constant != variant.constants.end()) {
-      const fs::path file = temporary(name + ".npy");
+      const fs::path file = temporary(std::to_string(number) + name + ".npy");
       write_integers(file, npy_type(input[1]), shape == variant.shapes.end() ? Shapes::mapped_type() : shape->second,
                      limit == variant.limits.end() ? 0 : limit->second,
                      constant == variant.constants.end() ? 0 : constant->second);
@@ -244,7 +244,7 @@ std::vector<std::string> input_options(const json& entry, const fs::path& model,
     runs.push_back(" --input " + shell_quoted(pixels));
   }
   if (!runs.empty() && variants_of(name).front().shapes.empty()) return runs;
-  for (const Variant& variant : variants_of(name)) runs.push_back(variant_options(entry, variant));
+  for (const Variant& variant : variants_of(name)) runs.push_back(variant_options(entry, variant, runs.size()));
   return runs;
 }
 
