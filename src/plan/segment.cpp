@@ -65,6 +65,8 @@ std::string refusal(const PlanContext& context, const std::vector<std::int32_t>&
     const std::int32_t producer = context.producer[static_cast<std::size_t>(id)];
     if (producer < 0 || std::find(members.begin(), members.end(), producer) == members.end()) continue;
     if (context.rows[i].inputs[k].whole()) return "the next operator needs all rows";
+    if (context.choices[i].family == Family::to_channels_last)
+      return "its output is in another layout than the engine's";
     if (context.choices[static_cast<std::size_t>(producer)].family == Family::to_channels_first)
       return "its output leaves the engine's layout";
   }
@@ -140,7 +142,10 @@ bool may_join(const PlanContext& context, std::size_t begin, std::size_t end) {
   if (context.first_use[node] >= end) return true;
   if (context.choices[node].family == Family::to_channels_first) return false;
   return std::none_of(context.readers[node].begin(), context.readers[node].end(), [&](const Reader& reader) {
-    return context.position[static_cast<std::size_t>(reader.node)] < end && context.map(reader).whole();
+    const auto reading = static_cast<std::size_t>(reader.node);
+    // what it reads is channels first: its rows are not those of the image
+    const bool other_rows = context.choices[reading].family == Family::to_channels_last;
+    return context.position[reading] < end && (other_rows || context.map(reader).whole());
   });
 }
 

@@ -230,7 +230,7 @@ std::vector<std::string> input_options(const json& entry, const fs::path& model,
     runs.push_back(options);
   } else if (name == "autoencoder1d") {  // the file names its output otherwise than the model
     runs.push_back(
-        " --input " + shell_quoted(stored / "inputs.npz") + " --expect " +
+        " --input " + shell_quoted("input=" + (stored / "inputs.npz").string() + ":arr_0") + " --expect " +
         shell_quoted(entry["outputs"][0][0].get<std::string>() + "=" + (stored / "outputs.npz").string() + ":output"));
   } else if (fs::exists(stored)) {
     runs.push_back(" --data " + shell_quoted(stored));
