@@ -204,8 +204,13 @@ inline constexpr auto kSmaller = [](Vec a, Vec b) { return select(is_nan(a), a, 
 template <class Fold, class Across>
 inline float fold_sequence(const ReduceArgs& a, Vec start, Fold fold, Across across) {
   float lanes[kLanes];
-  store(lanes, fold_channels(
-                   a.pixels, start, [&a](std::size_t p, std::size_t n) { return get(a.in + p, n); }, fold));
+  const auto values = [&a](std::size_t p, std::size_t n) {
+    if (a.in_pixel_stride == 1) return get(a.in + p, n);
+    float gathered[kLanes] = {};
+    for (std::size_t i = 0; i < n; ++i) gathered[i] = a.in[(p + i) * a.in_pixel_stride];
+    return get(gathered, n);
+  };
+  store(lanes, fold_channels(a.pixels, start, values, fold));
   float result = lanes[0];
   for (std::size_t i = 1; i < kLanes; ++i) result = across(result, lanes[i]);
   return result;
@@ -214,7 +219,7 @@ inline float fold_sequence(const ReduceArgs& a, Vec start, Fold fold, Across acr
 template <class Fold, class Across>
 inline void reduce(const ReduceArgs& a, float start, Fold fold, Across across, float scale) {
   const Vec first = broadcast(start);
-  if (a.channels == 1 && a.in_pixel_stride == 1) {
+  if (a.channels == 1) {  // the same order of additions wherever the channel lies
     *a.out = fold_sequence(a, first, fold, across) * scale;
     return;
   }

@@ -172,6 +172,22 @@ TEST(Norm, ReduceDoesNotDependOnChannelSplits) {
   }
 }
 
+TEST(Norm, ReduceOfOneChannelDoesNotDependOnWhereItLies) {
+  for (const auto& kernel : runnable(norm::table())) {
+    for (const std::size_t pixels : {1u, 7u, 55u, 300u}) {
+      const auto values = random_floats(pixels, 9);
+      std::vector<float> spread(pixels * 3, NAN);
+      for (std::size_t p = 0; p < pixels; ++p) spread[p * 3] = values[p];
+      for (const auto op : {norm::Reduction::sum, norm::Reduction::mean, norm::Reduction::max, norm::Reduction::min}) {
+        float dense = 0, strided = 0;
+        kernel.reduce({op, pixels, 1, values.data(), &dense, 1});
+        kernel.reduce({op, pixels, 1, spread.data(), &strided, 3});
+        EXPECT_EQ(dense, strided) << kernel.name << ", " << pixels << " pixels";
+      }
+    }
+  }
+}
+
 TEST(Norm, InstanceNorm) {
   for (const auto& kernel : runnable(norm::table())) {
     for (const std::size_t channels : kChannels) {
