@@ -21,8 +21,8 @@ class Splitter {
 
   std::unique_ptr<const Rest> run(Graph& planned) {
     sort_nodes();
-    if (std::all_of(when_.begin(), when_.end(), [](When when) { return when == When::planned; }) && outputs_static())
-      return nullptr;
+    const bool all_planned = std::all_of(when_.begin(), when_.end(), [](When when) { return when == When::planned; });
+    if (all_planned && are_plannable(graph_.inputs) && are_plannable(graph_.outputs)) return nullptr;
     auto rest = std::make_unique<Rest>();
     for (const ValueId id : graph_.inputs) rest->inputs.push_back(slot(id));
     planned = part(When::planned);
@@ -50,9 +50,8 @@ class Splitter {
   static std::size_t at(ValueId id) { return static_cast<std::size_t>(id); }
   bool is_constant(ValueId id) const { return graph_.value(id).constant != nullptr; }
 
-  bool outputs_static() const {
-    return std::all_of(graph_.outputs.begin(), graph_.outputs.end(),
-                       [&](ValueId id) { return is_plannable(graph_.value(id).type); });
+  bool are_plannable(const std::vector<ValueId>& ids) const {
+    return std::all_of(ids.begin(), ids.end(), [&](ValueId id) { return is_plannable(graph_.value(id).type); });
   }
 
   /// What can happen to a node now. Values are ready as `planned` or `apart`; `later` means not yet.

@@ -36,7 +36,8 @@ struct Call {
   /// The elements of an integer input, or nothing's default where it is not given.
   Ints ints(std::size_t index) const;
 
-  const Shape& shape(std::size_t output = 0) const { return types[output].static_shape(); }
+  /// Throws Error{unsupported} where the shape rule cannot tell it from these inputs.
+  const Shape& shape(std::size_t output = 0) const;
   DType dtype(std::size_t output = 0) const { return types[output].dtype; }
   bool wants(std::size_t output) const { return output < node.outputs.size() && node.outputs[output] != kAbsent; }
   /// axis in [0, rank).

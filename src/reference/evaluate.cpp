@@ -142,6 +142,12 @@ const Tensor* Call::optional(std::size_t index) const {
   return &datum->tensor();
 }
 
+const Shape& Call::shape(std::size_t output) const {
+  if (!types[output].is_static())
+    unsupported("the shape of output {}, {}, does not follow from its inputs", output, to_text(types[output]));
+  return *types[output].shape;
+}
+
 const Tensor& Call::input(std::size_t index) const {
   const Tensor* tensor = optional(index);
   if (tensor == nullptr) invalid("input {} is missing", index);
