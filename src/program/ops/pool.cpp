@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/pool/pool.hpp"
 
+#include <algorithm>
+
+#include "base/checked.hpp"
 #include "program/lower.hpp"
 #include "program/ops/rows.hpp"
 
@@ -11,14 +14,14 @@ namespace {
 std::vector<float> tap_counts(std::int64_t outputs, std::int64_t size, std::int64_t kernel, std::int64_t stride,
                               std::int64_t dilation, std::int64_t pad_begin, std::int64_t pad_end, bool include_pad) {
   const std::int64_t low = include_pad ? -pad_begin : 0, high = include_pad ? size + pad_end : size;
+  // the first tap at or behind a position: windows of hostile models are too long to walk along
+  const auto tap_at = [&](std::int64_t distance) {
+    return std::clamp<std::int64_t>(distance <= 0 ? 0 : ceil_div(distance, dilation), 0, kernel);
+  };
   std::vector<float> counts;
   for (std::int64_t i = 0; i < outputs; ++i) {
-    std::int64_t count = 0;
-    for (std::int64_t k = 0; k < kernel; ++k) {
-      const std::int64_t position = i * stride - pad_begin + k * dilation;
-      count += position >= low && position < high;
-    }
-    counts.push_back(static_cast<float>(std::max<std::int64_t>(1, count)));
+    const std::int64_t start = i * stride - pad_begin;
+    counts.push_back(static_cast<float>(std::max<std::int64_t>(1, tap_at(high - start) - tap_at(low - start))));
   }
   return counts;
 }
