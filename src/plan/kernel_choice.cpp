@@ -572,24 +572,23 @@ bool makes_of_nothing(const Graph& graph, const Node& node) {
   return !std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return id == kAbsent || empty(id); });
 }
 
-/// Plans count rows one by one.
-bool has_too_many_rows(const Graph& graph, const Node& node) {
-  constexpr std::int64_t kMostRows = std::int64_t{1} << 22;
-  const auto too_many = [&](ValueId id) {
-    if (id == kAbsent || !graph.value(id).type.is_static()) return false;
-    const Shape& shape = graph.value(id).type.static_shape();
-    return std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size > kMostRows; }) &&
-           row_shape(shape).rows > kMostRows;
+/// Plans count rows one by one, kernels columns.
+bool is_vast(const Graph& graph, const Node& node) {
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 22, kMostColumns = std::int64_t{1} << 26;
+  const auto vast = [&](ValueId id) {
+    if (id == kAbsent || graph.value(id).constant || !graph.value(id).type.is_static()) return false;
+    const RowShape shape = row_shape(graph.value(id).type.static_shape());
+    return shape.rows > kMostRows || shape.width > kMostColumns;
   };
-  return std::any_of(node.inputs.begin(), node.inputs.end(), too_many) ||
-         std::any_of(node.outputs.begin(), node.outputs.end(), too_many);
+  return std::any_of(node.inputs.begin(), node.inputs.end(), vast) ||
+         std::any_of(node.outputs.begin(), node.outputs.end(), vast);
 }
 
 }  // namespace
 
 KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math) {
   if (makes_of_nothing(graph, node)) return island("its input is empty");
-  if (has_too_many_rows(graph, node)) return island("more rows than a plan can count");
+  if (is_vast(graph, node)) return island("more rows or columns than a plan can count");
   KernelChoice choice = choose_rows(graph, node, math);
   return choice.family == Family::island && has_typed_kernel(graph, node) ? rows(Family::typed) : choice;
 }
