@@ -5,59 +5,27 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 
 #include "colonnade/colonnade.hpp"
 #include "reference/elements.hpp"
+#include "support/onnx_cases.hpp"
 
 namespace colonnade {
 namespace {
 
 namespace fs = std::filesystem;
 
-fs::path shared_folder() {
-  const char* named = std::getenv("COLONNADE_SHARED");
-  return named != nullptr ? fs::path(named) : fs::path(COLONNADE_SOURCE_DIR) / ".." / "shared";
+/// The folders of one suite's cases ("node", "simple", ...), sorted by name.
+std::vector<fs::path> suite_of(const std::vector<fs::path>& models, const std::string& name) {
+  std::vector<fs::path> cases;
+  for (const fs::path& model : models) {
+    if (model.parent_path().parent_path().filename() == name) cases.push_back(model.parent_path());
+  }
+  return cases;
 }
-
-/// ONNX's test data, unpacked into a temporary folder while this lives; empty where there is no archive.
-class UnpackedCases {
- public:
-  UnpackedCases() {
-    const fs::path archive = shared_folder() / "onnx-backend-tests.tar.xz";
-    if (!fs::exists(archive)) return;
-    std::string folder = (fs::temp_directory_path() / "colonnade_onnx_XXXXXX").string();
-    if (mkdtemp(folder.data()) == nullptr) return;
-    root_ = folder;
-    const std::string command = "tar -xJf '" + archive.string() + "' -C '" + folder + "'";
-    available_ = std::system(command.c_str()) == 0;
-  }
-  UnpackedCases(const UnpackedCases&) = delete;
-  UnpackedCases& operator=(const UnpackedCases&) = delete;
-  ~UnpackedCases() {
-    if (!root_.empty()) fs::remove_all(root_);
-  }
-
-  bool available() const { return available_; }
-  /// The folders of one suite's cases ("node", "simple", ...), sorted by name.
-  std::vector<fs::path> suite(const std::string& name) const {
-    std::vector<fs::path> cases;
-    for (const auto& entry : fs::recursive_directory_iterator(root_)) {
-      if (entry.path().filename() == "model.onnx" && entry.path().parent_path().parent_path().filename() == name) {
-        cases.push_back(entry.path().parent_path());
-      }
-    }
-    std::sort(cases.begin(), cases.end());
-    return cases;
-  }
-
- private:
-  fs::path root_;
-  bool available_ = false;
-};
 
 std::vector<std::byte> bytes_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -182,10 +150,10 @@ struct Counts {
   int passed = 0, failed = 0, refused = 0;
 };
 
-Counts run_suite(const UnpackedCases& unpacked, const std::string& suite,
-                 const std::map<std::string, std::string>& known, std::vector<std::string>& refusals) {
+Counts run_suite(const std::vector<fs::path>& folders, const std::map<std::string, std::string>& known,
+                 std::vector<std::string>& refusals) {
   Counts counts;
-  for (const fs::path& path : unpacked.suite(suite)) {
+  for (const fs::path& path : folders) {
     const std::string name = path.filename().string();
     const Outcome outcome = run_case(path);
     const bool is_known = known.contains(name);
@@ -202,14 +170,15 @@ Counts run_suite(const UnpackedCases& unpacked, const std::string& suite,
 }
 
 TEST(Conformance, OnnxCasesPassOrAreKnownRefusals) {
-  const UnpackedCases unpacked;
+  const test::OnnxCases unpacked;
   if (!unpacked.available()) GTEST_SKIP() << "ONNX's test data are not there";
   const std::map<std::string, std::string> known = known_refusals();
+  const std::vector<fs::path> models = unpacked.models();
   std::vector<std::string> refusals;
   Counts sum;
   std::printf("%-20s %8s %8s %8s\n", "suite", "passed", "failed", "refused");
   for (const char* suite : {"node", "simple", "pytorch-converted", "pytorch-operator"}) {
-    const Counts counts = run_suite(unpacked, suite, known, refusals);
+    const Counts counts = run_suite(suite_of(models, suite), known, refusals);
     std::printf("%-20s %8d %8d %8d\n", suite, counts.passed, counts.failed, counts.refused);
     sum = {sum.passed + counts.passed, sum.failed + counts.failed, sum.refused + counts.refused};
   }
