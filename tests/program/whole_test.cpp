@@ -363,6 +363,18 @@ TEST(GridSamples, AgreeWithTheReference) {
                 1e-4);
 }
 
+TEST(Layouts, RowsOfAChannelsFirstTensorAreNotThoseOfTheImage) {
+  Graph graph;
+  const ValueId x = graph.add_value("x", {DType::f32, Shape{1, 10, 6, 2}});
+  graph.inputs = {x};
+  const ValueId clipped = graph.add_value("clipped"), y = graph.add_value("y");
+  graph.nodes.push_back({Unary{UnaryKind::clip, -8, 8}, {x}, {clipped}, "clip", "Clip"});
+  graph.nodes.push_back({Transpose{{0, 2, 3, 1}}, {clipped}, {y}, "turn", "Transpose"});
+  graph.outputs = {y};
+  infer_types(graph);
+  check(graph, Family::unary, inputs_of(graph, 1));
+}
+
 /// The node is an island that oneDNN runs.
 void check_onednn(Operator op, const std::vector<Input>& inputs, double tolerance = 1e-5) {
   const Graph graph = single(std::move(op), inputs, 1);
