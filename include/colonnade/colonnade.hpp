@@ -6,12 +6,17 @@
 //   std::vector<colonnade::Tensor> outputs = session.run(inputs);
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +40,8 @@ enum class ErrorCode {
   resource_limit,    ///< a memory limit cannot be honoured
   io,                ///< a file cannot be read or written
   internal,          ///< a bug in Colonnade
+  cancelled,         ///< the caller's stop token asked for the end of a run
+  deadline,          ///< a run did not end in time
 };
 
 /// Every failure of this library. `what()` is one line that names node, operator, tensor, expected and found
@@ -144,12 +151,15 @@ class COLONNADE_API Tensor {
   std::vector<std::string> strings_;
 };
 
-/// Borrowed dense row-major memory of the caller; must outlive the call it is passed to. Of a string tensor `data`
-/// points at std::string objects.
+/// Borrowed memory of the caller; must outlive the call it is passed to. Of a string tensor `data` points at
+/// std::string objects. Dense and row-major unless `strides` says how many elements (not bytes) lie between neighbours
+/// along each axis; they may be zero or negative, `data` then being the element of index 0. A permutation of a dense
+/// array is read where it is, anything else is copied once.
 struct TensorView {
   DType dtype = DType::undefined;
   Shape shape;
   const void* data = nullptr;
+  std::vector<std::int64_t> strides = {};
 
   TensorView() = default;
   TensorView(DType type, Shape dims, const void* memory) : dtype(type), shape(std::move(dims)), data(memory) {}
@@ -159,11 +169,12 @@ struct TensorView {
         data(dtype == DType::string ? static_cast<const void*>(tensor.strings().data()) : tensor.data()) {}
 };
 
-/// Borrowed writable memory of the caller.
+/// Borrowed writable memory of the caller, laid out as a TensorView's; no two elements may overlap.
 struct MutableTensorView {
   DType dtype = DType::undefined;
   Shape shape;
   void* data = nullptr;
+  std::vector<std::int64_t> strides = {};
 
   MutableTensorView() = default;
   MutableTensorView(DType type, Shape dims, void* memory) : dtype(type), shape(std::move(dims)), data(memory) {}
@@ -248,6 +259,21 @@ struct Options {
   std::size_t plan_cache_bytes = std::size_t{256}
                                  << 20;  ///< arenas of plans kept per session, least recently used go first
   std::string isa;                       ///< "", "baseline", "avx2" or "avx512"; "" takes COLONNADE_ISA or the best
+  /// Sizes of open dimensions by their symbol ("batch"); unknown symbols are refused.
+  std::map<std::string, std::int64_t> dimensions = {};
+  /// A file with packed weights and plans of the model: used when it fits model, machine and version, else written anew
+  /// and said so in one line of the log. "": none.
+  std::string compiled = {};
+  /// Keep one copy of the packed weights on each NUMA node instead of one in all.
+  bool weights_per_node = false;
+};
+
+/// How a run may end before it is done, by Error{cancelled}, Error{deadline} or Error{resource_limit}; the contents of
+/// outputs are then unspecified and the session may be used again. Both are honoured within one step of a column.
+struct RunOptions {
+  std::stop_token stop = {};
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  std::int64_t loop_limit = 0;  ///< iterations of all loops of the model together; 0: none
 };
 
 /// Shapes of inputs by name, for models whose dimensions are open.
@@ -265,6 +291,11 @@ class COLONNADE_API Model {
   static Model load(const std::string& path, const Options& options = {});
   /// Parses ONNX bytes; the bytes are not kept, so the weights are copied. External data is refused.
   static Model from_bytes(std::span<const std::byte> bytes, const Options& options = {});
+  /// Fills `into` with the file's bytes from `offset` on; throws when it cannot. May be called from any thread, by one
+  /// at a time, as long as the model or one of its sessions lives.
+  using Reader = std::function<void(std::uint64_t offset, std::span<std::byte> into)>;
+  /// A model of `size` bytes of which the caller reads what is needed when it is needed: encrypted or packed files.
+  static Model from_reader(Reader reader, std::uint64_t size, const Options& options = {});
   /// A model embedded in the library: "mobilenet" (the default), "digits" or "unet".
   static Model embedded(std::string_view name, const Options& options = {});
   static std::vector<std::string> embedded_names();
@@ -297,7 +328,8 @@ class COLONNADE_API Model {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Runs a model. Owns plans, arenas and scratch; use one per thread, a call at a time. Where shapes depend on data,
+/// Runs a model. Owns plans, arenas and scratch; use one per thread, a call at a time. All sessions of a process share
+/// one set of worker threads: a run takes those that are idle and does the rest itself. Where shapes depend on data,
 /// what follows is planned when they are known.
 class COLONNADE_API Session {
  public:
@@ -312,11 +344,30 @@ class COLONNADE_API Session {
   std::vector<Shape> output_shapes(std::span<const Shape> input_shapes);
 
   /// Runs with inputs in the model's order; returns new tensors.
-  std::vector<Tensor> run(std::span<const TensorView> inputs);
+  std::vector<Tensor> run(std::span<const TensorView> inputs, const RunOptions& options = {});
   /// The same for any data: models whose inputs or outputs are sequences, optionals or maps.
-  std::vector<Datum> run_data(std::span<const Datum> inputs);
+  std::vector<Datum> run_data(std::span<const Datum> inputs, const RunOptions& options = {});
   /// Runs into the caller's memory, whose shapes must equal the outputs' shapes.
-  void run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
+  void run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
+           const RunOptions& options = {});
+
+  /// Starts a run and returns at once; runs of a session follow each other in the order of their calls. The memory of
+  /// the inputs must live until the run is over; the session's destructor waits for its runs.
+  std::future<std::vector<Tensor>> run_async(std::vector<TensorView> inputs, RunOptions options = {});
+  /// The same into the caller's memory. `done` is called once, by a thread of the library, with null or with what was
+  /// thrown; it must not throw, and may start other runs but not destroy the session.
+  void run_async(std::vector<TensorView> inputs, std::vector<MutableTensorView> outputs,
+                 std::function<void(std::exception_ptr)> done, RunOptions options = {});
+
+  /// Gives back all memory that the next run can make anew: plans, arenas.
+  void shrink();
+  struct MemoryStats {
+    std::size_t weights_bytes = 0;  ///< packed weights of the model, shared by all its sessions
+    std::size_t arena_bytes = 0;    ///< of all plans that this session keeps
+    std::size_t plan_bytes = 0;     ///< what else these plans take
+    std::size_t plans = 0;
+  };
+  MemoryStats memory_stats() const;
 
   struct Stats {
     double plan_ms = 0;             ///< time spent on passes, plan and compile for the current shapes
@@ -340,6 +391,22 @@ class COLONNADE_API Session {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+enum class LogLevel { debug, info, warning, error };
+/// Called with one line at a time, by any thread, one at a time. Without a handler, warnings and errors go to stderr.
+using LogHandler = std::function<void(LogLevel level, std::string_view line)>;
+/// For the whole process; an empty handler restores the default.
+COLONNADE_API void set_log_handler(LogHandler handler);
+
+/// Where arenas, tensors and packed weights come from. `allocate` returns null when there is no memory.
+struct AllocationHooks {
+  void* (*allocate)(std::size_t bytes, std::size_t alignment, void* user) = nullptr;
+  void (*release)(void* memory, std::size_t bytes, void* user) = nullptr;
+  void* user = nullptr;
+};
+/// For the whole process; hooks with null functions restore the default. Memory is released by the hooks that
+/// allocated it, so they must stay valid.
+COLONNADE_API void set_allocation_hooks(const AllocationHooks& hooks);
 
 /// The machine as JSON: topology, ISA, caches, NUMA, quota, default threads, and the rates by which plans are made
 /// (`rates`; its `source` is "defaults" or the file they were read from). With `measure` they are measured first, which

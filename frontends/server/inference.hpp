@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request for inference and its answer, whatever the protocol.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "colonnade/colonnade.hpp"
+#include "frontends/server/status.hpp"
+
+namespace colonnade::serve {
+
+using Clock = std::chrono::steady_clock;
+using Parameter = std::variant<bool, std::int64_t, double, std::string>;
+using Parameters = std::map<std::string, Parameter>;
+
+/// A named tensor whose elements lie in memory that `owner` keeps alive: a message's body, a string, a Tensor.
+struct InputTensor {
+  std::string name;
+  TensorView view;
+  std::shared_ptr<const void> owner;
+};
+
+struct RequestedOutput {
+  std::string name;
+  std::int64_t classes = 0;  ///< not 0: the `classes` largest values as "value:index" strings instead of the tensor
+};
+
+struct InferenceRequest {
+  std::string model;
+  std::int64_t version = 0;  ///< 0: the newest that the version policy serves
+  std::string id;
+  Parameters parameters;  ///< what the client sent, priority and timeout taken out
+  std::vector<InputTensor> inputs;
+  std::vector<RequestedOutput> outputs;  ///< empty: all
+  std::uint32_t priority = 0;            ///< 1 is the highest; 0: the model's default
+  std::chrono::microseconds timeout{0};  ///< in the queue and in the run; 0: the model's default
+  std::stop_token stop;                  ///< the client has gone
+  Clock::time_point received = Clock::now();
+};
+
+struct OutputTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+struct InferenceResponse {
+  std::string model;
+  std::int64_t version = 0;
+  std::string id;
+  std::vector<OutputTensor> outputs;
+};
+
+/// An answer or why there is none.
+using InferenceResult = std::variant<InferenceResponse, Status>;
+/// Called once for every request, by any thread; must not block or throw.
+using Done = std::function<void(InferenceResult)>;
+
+}  // namespace colonnade::serve

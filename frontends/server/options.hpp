@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "colonnade/colonnade.hpp"
+
+namespace colonnade::serve {
+
+enum class ControlMode {
+  none,       ///< all models of the repository, once
+  poll,       ///< the repository is looked at again and again
+  explicit_,  ///< what `load_models` names and clients ask for
+};
+
+struct ServiceOptions {
+  std::vector<std::string> repositories;  ///< a model.onnx, a folder of .onnx files, or a Triton repository each
+  ControlMode control = ControlMode::none;
+  std::vector<std::string> load_models;  ///< "*": all
+  std::chrono::seconds poll_every{15};
+  bool strict_readiness = true;  ///< not ready while a model failed to load
+  std::size_t max_queue = 1024;  ///< requests waiting for a model, where its configuration does not say
+  std::size_t most_pending = 0;  ///< of all models together; 0: no limit
+  int streams = 0;               ///< runs at the same time; 0: one a thread of the machine for small models
+  Options model;                 ///< threads, plan cache, ... of every model
+};
+
+struct HttpOptions {
+  std::string address = "0.0.0.0";
+  int port = 8000;          ///< 0: any free one; -1: no HTTP
+  int metrics_port = 8002;  ///< -1: /metrics on the port of HTTP only
+  int threads = 0;
+  std::size_t most_body_bytes = std::size_t{64} << 20;  ///< decompressed
+  std::size_t most_chunks = 65536;
+  int deepest_json = 100;
+  std::chrono::seconds header_timeout{10}, body_timeout{60}, idle_timeout{120};
+  std::size_t most_connections = 4096;
+  std::map<std::string, std::string> restricted;   ///< endpoint category -> "header=key"
+  std::string certificate, key, client_authority;  ///< PEM files: TLS when given
+};
+
+struct GrpcOptions {
+  std::string address = "0.0.0.0";
+  int port = 8001;
+  int threads = 0;
+  std::size_t most_message_bytes = std::size_t{64} << 20;
+  std::map<std::string, std::string> restricted;
+  std::string certificate, key, client_authority;
+};
+
+}  // namespace colonnade::serve
