@@ -124,6 +124,15 @@ Graph import_file(const std::string& path) {
   });
 }
 
+Graph import_reader(Model::Reader read, std::uint64_t size) {
+  return guarded("model", [&] {
+    if (!read) fail(ErrorCode::invalid_argument, "there is no reader");
+    const auto bytes =
+        static_cast<std::int64_t>(std::min<std::uint64_t>(size, std::numeric_limits<std::int64_t>::max()));
+    return import_model({std::make_shared<const ReaderBytes>(std::move(read), bytes), true}, std::nullopt);
+  });
+}
+
 Graph import_bytes(std::span<const std::byte> bytes, bool last) {
   return guarded("model", [&] {
     return import_model({std::make_shared<const MemoryBytes>(bytes), last}, std::nullopt);

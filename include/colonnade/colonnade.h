@@ -263,7 +263,7 @@ COLONNADE_API colonnade_status* colonnade_session_output_shape(colonnade_session
                                                                size_t* rank);
 /// Runs with all inputs in the model's order. `outputs` holds one tensor an output of the model, whose shape must be
 /// the output's, or NULL for every one: then they are set to new tensors of the caller's.
-COLONNADE_API colonnade_status* colonnade_session_run(colonnade_session* session, const colonnade_tensor* const* inputs,
+COLONNADE_API colonnade_status* colonnade_session_run(colonnade_session* session, colonnade_tensor* const* inputs,
                                                       size_t input_count, colonnade_tensor** outputs,
                                                       size_t output_count, const colonnade_run_options* options);
 /// Called once by a thread of the library. `status` is NULL or lives until it returns. It may start other runs, but not
@@ -272,11 +272,10 @@ typedef void (*colonnade_done)(const colonnade_status* status, void* user);
 /// Starts a run into the caller's tensors and returns; the runs of a session follow each other in the order of their
 /// calls. The memory of all tensors must live until `done` is called, the handles need not. When this fails, `done` is
 /// not called.
-COLONNADE_API colonnade_status* colonnade_session_run_async(colonnade_session* session,
-                                                            const colonnade_tensor* const* inputs, size_t input_count,
-                                                            colonnade_tensor* const* outputs, size_t output_count,
-                                                            const colonnade_run_options* options, colonnade_done done,
-                                                            void* user);
+COLONNADE_API colonnade_status* colonnade_session_run_async(colonnade_session* session, colonnade_tensor* const* inputs,
+                                                            size_t input_count, colonnade_tensor* const* outputs,
+                                                            size_t output_count, const colonnade_run_options* options,
+                                                            colonnade_done done, void* user);
 
 /// Bytes that a session and its model hold.
 typedef struct colonnade_memory_stats {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C interface: models.
-#include <deque>
-
 #include "api/c_api.hpp"
 
 namespace colonnade {
 namespace {
 
-constexpr std::uint64_t kDefaultPlanCache = Options{}.plan_cache_bytes;
 static_assert(static_cast<int>(Schedule::columns) == COLONNADE_SCHEDULE_COLUMNS);
 static_assert(static_cast<int>(Schedule::layers) == COLONNADE_SCHEDULE_LAYERS);
 static_assert(static_cast<int>(Math::exact) == COLONNADE_MATH_EXACT);

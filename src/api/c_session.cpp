@@ -36,7 +36,7 @@ RunOptions run_options_of(const colonnade_run_options* given) {
   return options;
 }
 
-void set_views(std::span<const colonnade_tensor* const> tensors, std::vector<TensorView>& views) {
+void set_views(std::span<colonnade_tensor* const> tensors, std::vector<TensorView>& views) {
   views.resize(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const MutableTensorView& view = c::required(tensors[i], "an input").view;
@@ -122,7 +122,7 @@ colonnade_status* colonnade_session_output_shape(colonnade_session* session, con
   });
 }
 
-colonnade_status* colonnade_session_run(colonnade_session* session, const colonnade_tensor* const* inputs,
+colonnade_status* colonnade_session_run(colonnade_session* session, colonnade_tensor* const* inputs,
                                         std::size_t input_count, colonnade_tensor** outputs, std::size_t output_count,
                                         const colonnade_run_options* options) {
   return guarded([&] {
@@ -140,7 +140,7 @@ colonnade_status* colonnade_session_run(colonnade_session* session, const colonn
   });
 }
 
-colonnade_status* colonnade_session_run_async(colonnade_session* session, const colonnade_tensor* const* inputs,
+colonnade_status* colonnade_session_run_async(colonnade_session* session, colonnade_tensor* const* inputs,
                                               std::size_t input_count, colonnade_tensor* const* outputs,
                                               std::size_t output_count, const colonnade_run_options* options,
                                               colonnade_done done, void* user) {

@@ -117,6 +117,22 @@ bool may_overlap(std::span<const std::int64_t> shape, std::span<const std::int64
   return false;
 }
 
+void check_strides(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
+  if (strides.empty()) return;
+  if (strides.size() != shape.size())
+    fail(ErrorCode::invalid_argument, "expected {} strides, found {}", shape.size(), strides.size());
+  if (has_none(shape)) return;
+  constexpr std::int64_t kFurthest = std::int64_t{1} << 50;
+  std::int64_t sum = 0;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] <= 1) continue;
+    const auto distance = try_mul(strides[axis], shape[axis] - 1);
+    if (!distance || *distance > kFurthest || *distance < -kFurthest || (sum += std::abs(*distance)) > kFurthest)
+      fail(ErrorCode::invalid_argument, "stride {} of axis {} is too large for {} elements", strides[axis], axis,
+           shape[axis]);
+  }
+}
+
 std::int64_t reach_of(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
   const std::int64_t count = element_count(shape);
   if (strides.empty() || count == 0) return count;

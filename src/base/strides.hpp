@@ -31,8 +31,12 @@ bool is_dense(std::span<const std::int64_t> shape, std::span<const std::int64_t>
 /// Whether two elements may lie at the same place: false is certain.
 bool may_overlap(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);
 
+/// Throws Error{invalid_argument} when there are strides but not one an axis, or when elements lie further apart than
+/// memory is large.
+void check_strides(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);
+
 /// Elements from index 0 up to the furthest one after it, 0 when there are none; no strides: dense. Throws
-/// Error{resource_limit} when it cannot be counted.
+/// Error{resource_limit} when a dense tensor has more than can be counted. The strides are checked.
 std::int64_t reach_of(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides);
 
 /// Copies the elements of a tensor of any type, a string as a string; both sides by their strides.
