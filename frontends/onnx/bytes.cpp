@@ -51,18 +51,6 @@ void FileBytes::read(std::int64_t offset, std::span<std::byte> target) const {
   }
 }
 
-void ReaderBytes::read(std::int64_t offset, std::span<std::byte> target) const {
-  if (target.empty()) return;
-  const std::scoped_lock lock(mutex_);
-  try {
-    read_(static_cast<std::uint64_t>(offset), target);
-  } catch (const std::exception& error) {
-    fail(ErrorCode::io, "cannot read {} bytes at offset {}: {}", target.size(), offset, printable(error.what()));
-  } catch (...) {
-    fail(ErrorCode::io, "cannot read {} bytes at offset {}", target.size(), offset);
-  }
-}
-
 void MemoryBytes::read(std::int64_t offset, std::span<std::byte> target) const {
   if (!target.empty()) std::memcpy(target.data(), bytes_.data() + offset, target.size());
 }

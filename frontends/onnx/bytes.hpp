@@ -5,13 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-
-#include "colonnade/colonnade.hpp"
 
 namespace colonnade::onnx_import {
 
@@ -53,20 +49,6 @@ class FileBytes final : public Bytes {
   FileDescriptor file_;
   std::string name_;
   std::int64_t size_ = 0, changed_s_ = 0, changed_ns_ = 0;
-};
-
-/// Bytes that the embedding program reads. Its function is called by one thread at a time; what it throws becomes
-/// Error{io}.
-class ReaderBytes final : public Bytes {
- public:
-  ReaderBytes(Model::Reader read, std::int64_t size) : read_(std::move(read)), size_(size) {}
-  std::int64_t size() const override { return size_; }
-  void read(std::int64_t offset, std::span<std::byte> target) const override;
-
- private:
-  Model::Reader read_;
-  std::int64_t size_;
-  mutable std::mutex mutex_;
 };
 
 /// Memory of someone else.

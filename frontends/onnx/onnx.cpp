@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <new>
 
 #include "frontends/onnx/build.hpp"
@@ -97,6 +98,30 @@ FileDescriptor open_model(const std::string& path) {
   if (!S_ISREG(status.st_mode)) fail(ErrorCode::io, "cannot read: not a regular file");
   return file;
 }
+
+/// Bytes that the embedding program reads. Its function is called by one thread at a time; what it throws becomes
+/// Error{io}.
+class ReaderBytes final : public Bytes {
+ public:
+  ReaderBytes(Model::Reader read, std::int64_t size) : read_(std::move(read)), size_(size) {}
+  std::int64_t size() const override { return size_; }
+  void read(std::int64_t offset, std::span<std::byte> target) const override {
+    if (target.empty()) return;
+    const std::scoped_lock lock(mutex_);
+    try {
+      read_(static_cast<std::uint64_t>(offset), target);
+    } catch (const std::exception& error) {
+      fail(ErrorCode::io, "cannot read {} bytes at offset {}: {}", target.size(), offset, printable(error.what()));
+    } catch (...) {
+      fail(ErrorCode::io, "cannot read {} bytes at offset {}", target.size(), offset);
+    }
+  }
+
+ private:
+  Model::Reader read_;
+  std::int64_t size_;
+  mutable std::mutex mutex_;
+};
 
 Graph import_model(OpenBytes source, std::optional<std::string> folder) {
   const std::int64_t size = source.bytes->size();
