@@ -30,7 +30,9 @@ int status_of(ErrorCode code) {
     case ErrorCode::unsupported: return kUnsupported;
     case ErrorCode::resource_limit:
     case ErrorCode::io:
-    case ErrorCode::internal: return kFailed;
+    case ErrorCode::internal:
+    case ErrorCode::cancelled:
+    case ErrorCode::deadline: return kFailed;
   }
   return kFailed;
 }

@@ -109,9 +109,10 @@ struct Session::Impl {
            fmt::join(shape, ","), fmt::join(view.shape, ","));
   }
 
-  std::vector<Datum> run(std::span<const TensorView> inputs) {
+  std::vector<Datum> run(std::span<const TensorView> inputs, const RunOptions& options) {
     Entry& plan = check(inputs);
-    return runner.run(plan, {inputs, [&](std::size_t i) { return Datum(copy_of(inputs[i])); }});
+    RunControl control(options);
+    return runner.run(plan, {inputs, [&](std::size_t i) { return Datum(copy_of(inputs[i])); }}, control);
   }
 };
 
@@ -131,8 +132,8 @@ std::vector<Shape> Session::output_shapes(std::span<const Shape> input_shapes) {
   return prepared.rest->output_shapes;
 }
 
-std::vector<Tensor> Session::run(std::span<const TensorView> inputs, const RunOptions&) {
-  std::vector<Datum> data = impl_->run(inputs);
+std::vector<Tensor> Session::run(std::span<const TensorView> inputs, const RunOptions& options) {
+  std::vector<Datum> data = impl_->run(inputs, options);
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < data.size(); ++i) {
     if (!data[i].is_tensor())
@@ -143,7 +144,8 @@ std::vector<Tensor> Session::run(std::span<const TensorView> inputs, const RunOp
   return outputs;
 }
 
-void Session::run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs, const RunOptions&) {
+void Session::run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
+                  const RunOptions& options) {
   if (outputs.size() != impl_->model->outputs.size())
     fail(ErrorCode::invalid_argument, "expected {} outputs, found {}", impl_->model->outputs.size(), outputs.size());
   Entry& entry = impl_->check(inputs);
@@ -151,9 +153,9 @@ void Session::run(std::span<const TensorView> inputs, std::span<const MutableTen
     const Program& program = *entry.prepared->program;
     for (std::size_t i = 0; i < outputs.size(); ++i)
       impl_->check_output(i, outputs[i], program.output_types[i], program.output_shapes[i]);
-    return impl_->runner.run(entry, inputs, outputs);
+    return impl_->runner.run(entry, inputs, outputs, RunControl(options));
   }
-  const std::vector<Datum> data = impl_->run(inputs);
+  const std::vector<Datum> data = impl_->run(inputs, options);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& tensor = data[i].tensor();
     impl_->check_output(i, outputs[i], tensor.dtype(), tensor.shape());
@@ -161,7 +163,7 @@ void Session::run(std::span<const TensorView> inputs, std::span<const MutableTen
   }
 }
 
-std::vector<Datum> Session::run_data(std::span<const Datum> inputs, const RunOptions&) {
+std::vector<Datum> Session::run_data(std::span<const Datum> inputs, const RunOptions& options) {
   impl_->check_count(inputs.size());
   std::vector<TensorView> views;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -173,7 +175,8 @@ std::vector<Datum> Session::run_data(std::span<const Datum> inputs, const RunOpt
            to_text(found));
   }
   Entry& entry = impl_->check(views);
-  return impl_->runner.run(entry, {views, [&](std::size_t i) { return inputs[i]; }});
+  RunControl control(options);
+  return impl_->runner.run(entry, {views, [&](std::size_t i) { return inputs[i]; }}, control);
 }
 
 Session::Stats Session::stats() const {
@@ -185,6 +188,18 @@ Session::Stats Session::stats() const {
           impl_->runner.cached_plans(),
           impl_->runner.cached_bytes(),
           program.threads};
+}
+
+void Session::shrink() {
+  impl_->entry.reset();
+  impl_->views = {};
+  impl_->runner.shrink();
+}
+
+Session::MemoryStats Session::memory_stats() const {
+  const Runner& runner = impl_->runner;
+  const std::size_t arenas = runner.arena_bytes();
+  return {impl_->model->weights.bytes(), arenas, runner.cached_bytes() - arenas, runner.cached_plans()};
 }
 
 void Session::set_profiling(bool on) { impl_->runner.set_profiling(on); }
