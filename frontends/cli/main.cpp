@@ -32,7 +32,9 @@ int status_of(ErrorCode code) {
     case ErrorCode::cancelled:
     case ErrorCode::deadline:
     case ErrorCode::io:
-    case ErrorCode::internal: return kFailed;
+    case ErrorCode::internal:
+    case ErrorCode::cancelled:
+    case ErrorCode::deadline: return kFailed;
   }
   return kFailed;
 }
