@@ -46,9 +46,12 @@ struct InferenceRequest {
   Clock::time_point received = Clock::now();
 };
 
+/// As an InputTensor: dense elements that `owner` keeps alive. Those of a batch lie in one Tensor, which its answers
+/// share.
 struct OutputTensor {
   std::string name;
-  Tensor tensor;
+  TensorView view;
+  std::shared_ptr<const void> owner;
 };
 
 struct InferenceResponse {
@@ -56,11 +59,13 @@ struct InferenceResponse {
   std::int64_t version = 0;
   std::string id;
   std::vector<OutputTensor> outputs;
+  std::chrono::nanoseconds queued{0};    ///< from the queue's entrance to the start of the run
+  std::chrono::nanoseconds computed{0};  ///< the run, batching included
 };
 
 /// An answer or why there is none.
 using InferenceResult = std::variant<InferenceResponse, Status>;
-/// Called once for every request, by any thread; must not block or throw.
+/// Called once for every request, by any thread and perhaps before `infer` returns; must not block or throw.
 using Done = std::function<void(InferenceResult)>;
 
 }  // namespace colonnade::serve

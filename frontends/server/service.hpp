@@ -35,12 +35,13 @@ class Service {
   /// `Model::describe` of a loaded model, as JSON.
   std::string describe(const std::string& model, const std::string& version) const;
 
-  /// Loads or reloads; blocks until the model answers or has failed to load. An old version serves until then, and on
-  /// when loading fails. Parameters: `config` (JSON of a ModelConfig), `file:<version>/<name>` (content).
+  /// Loads or reloads; blocks, for seconds, until the model answers or has failed to load. An old version serves until
+  /// then, and on when loading fails. Parameters: `config` (JSON of a ModelConfig), `file:<version>/<name>` (content).
   void load(const std::string& model, const std::map<std::string, std::string>& parameters);
-  /// New requests are refused at once; those under way are answered.
+  /// New requests are refused at once; returns when those under way are answered.
   void unload(const std::string& model);
 
+  /// Checks and queues the request; returns at once. Never throws.
   void infer(InferenceRequest request, Done done);
 
   /// Prometheus text.
