@@ -2,13 +2,14 @@
 // What a server does, whatever the protocol: HTTP and gRPC only translate to and from these calls.
 #pragma once
 
+#include <grpc_service.pb.h>  // made of frontends/server/proto: messages of the Open Inference Protocol
+#include <model_config.pb.h>
+
 #include <memory>
 #include <string>
 
 #include "frontends/server/inference.hpp"
 #include "frontends/server/options.hpp"
-#include "grpc_service.pb.h"  // made of frontends/server/proto: messages of the Open Inference Protocol
-#include "model_config.pb.h"
 
 namespace colonnade::serve {
 

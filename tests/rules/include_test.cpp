@@ -35,7 +35,7 @@ const std::vector<Rule>& include_table() {
       {"kernels/winograd", {"kernels/base", "kernels/gemm"}},  // its 36 products are gemm's micro-kernel
       {"kernels", {"kernels/base"}},
       {"frontends/onnx", {"include", "src/graph", "src/reference", "src/base"}},
-      {"frontends/cli", {"include"}},
+      {"frontends/cli", {"include", "frontends/server"}},
       {"frontends/server", {"include"}},
       {"frontends/python", {"include"}},
   };
@@ -49,7 +49,11 @@ const std::vector<Rule>& library_table() {
       {"dnnl", {"src/program/"}},
       {"oneapi/", {"src/program/"}},
       {"onnx/", {"frontends/onnx/"}},
-      {"google/protobuf/", {"frontends/onnx/"}},
+      {"google/protobuf/", {"frontends/onnx/", "frontends/server/"}},
+      {"grpc", {"frontends/server/"}},
+      {"boost/", {"frontends/server/"}},
+      {"openssl/", {"frontends/server/"}},
+      {"prometheus/", {"frontends/server/"}},
       {"omp.h", {"src/runtime/", "src/topology/measure.cpp"}},
       {"CLI/", {"frontends/cli/"}},
       {"png", {"frontends/cli/", "frontends/onnx/opaque/image"}},
