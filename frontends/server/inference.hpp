@@ -39,10 +39,11 @@ struct InferenceRequest {
   std::string id;
   Parameters parameters;  ///< what the client sent, priority and timeout taken out
   std::vector<InputTensor> inputs;
-  std::vector<RequestedOutput> outputs;  ///< empty: all
-  std::uint32_t priority = 0;            ///< 1 is the highest; 0: the model's default
-  std::chrono::microseconds timeout{0};  ///< in the queue and in the run; 0: the model's default
-  std::stop_token stop;                  ///< the client has gone
+  std::vector<RequestedOutput> outputs;                   ///< empty: all
+  std::uint32_t priority = 0;                             ///< 1 is the highest; 0: the model's default
+  std::chrono::microseconds timeout{0};                   ///< in the queue and in the run; 0: the model's default
+  Clock::time_point deadline = Clock::time_point::max();  ///< when the client stops waiting, of its own accord
+  std::stop_token stop;                                   ///< the client has gone
   Clock::time_point received = Clock::now();
 };
 
