@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "frontends/image/image.hpp"
 #include "frontends/server/datatype.hpp"
 #include "frontends/server/http/elements.hpp"
 #include "frontends/server/http/json.hpp"
@@ -235,6 +236,20 @@ InferCall parse_raw_infer(const Body& body, const inference::ModelMetadataRespon
   }
   call.form.binary = true;
   return call;
+}
+
+InferCall parse_image_infer(const Body& body, const inference::ModelMetadataResponse& metadata) {
+  const auto& input = only_input(metadata);
+  const auto dtype = dtype_of(input.datatype());
+  if (!dtype || *dtype == DType::string || *dtype == DType::boolean)
+    throw Problem(400, fmt::format("input '{}' of type {} cannot take an image", input.name(), input.datatype()));
+  const Shape shape(input.shape().begin(), input.shape().end());
+  const images::Image image = images::decode_image(body.bytes(), "the body");
+  TensorInfo info;
+  info.name = input.name();
+  info.dtype = *dtype;
+  info.shape = shape;
+  return call_with(owned_input(input.name(), images::image_tensor(image, info, shape, {})));
 }
 
 }  // namespace colonnade::serve::http

@@ -65,7 +65,7 @@ struct Reader::Impl {
       problem = Problem(413, fmt::format("the body exceeds the limit of {} bytes", options.most_body_bytes));
   }
 
-  HttpOptions options;
+  const HttpOptions& options;
   beast::request_parser<beast::empty_body> parser;
   std::function<void(std::uint64_t, boost::beast::string_view, boost::system::error_code&)> chunk_header =
       [this](std::uint64_t size, boost::beast::string_view, boost::system::error_code& error) {

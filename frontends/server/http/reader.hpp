@@ -18,6 +18,7 @@ class Reader {
   static constexpr std::size_t kMostHeadBytes = 16384;
   static constexpr std::size_t kMostFields = 100;
 
+  /// `options` outlive the reader.
   explicit Reader(const HttpOptions& options);
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
