@@ -98,6 +98,7 @@ ServedModel::ServedModel(Scheduler& scheduler, std::int64_t version, inference::
       signature_(Signature::of(config_, model_)),
       statistics_(std::move(statistics)),
       line_(policy, *this),
+      instances_(policy.instances),
       keeps_order_(policy.keep_order) {
   for (Port& port : signature_.outputs)
     if (const auto found = labels.find(port.name); found != labels.end()) port.labels = std::move(found->second);
@@ -122,6 +123,17 @@ bool ServedModel::infer(InferenceRequest& request, Done& done) {
   statistics_->record_failure(refused->code, Clock::now() - received);
   done(std::move(*refused));
   return true;
+}
+
+void ServedModel::warm_up(const InferenceRequest& request, int count, int instances) {
+  InferenceRequest copy = request;
+  const JobPtr job = signature_.bind(copy);
+  std::vector<InstancePtr> warm;
+  for (int i = 0; i < instances; ++i) {
+    warm.push_back(borrow());
+    for (int run = 0; run < count; ++run) warm.back()->session.run(job->inputs);
+  }
+  for (InstancePtr& instance : warm) give_back(std::move(instance));
 }
 
 ServedModel::InstancePtr ServedModel::borrow() {

@@ -25,12 +25,13 @@ class ServedModel : public Runner {
   const Signature& signature() const { return signature_; }
   const Model& model() const { return model_; }
   Statistics& statistics() const { return *statistics_; }
+  int instances() const { return instances_; }
   std::size_t waiting() const { return scheduler_.waiting(line_); }
 
   /// Queues a request, or refuses it. False when the model was closed meanwhile: then nothing was done.
   bool infer(InferenceRequest& request, Done& done);
-  /// Runs a request at once, on an instance beside the queue; `count` times on each of `instances`. Throws Failure.
-  void warm_up(const InferenceRequest& request, int count);
+  /// Runs a request `count` times on `instances` that then wait for others; nothing is counted. Throws Failure.
+  void warm_up(const InferenceRequest& request, int count, int instances);
   /// Refuses requests from now on and returns when those it has are answered.
   void close() { scheduler_.close(line_); }
 
@@ -67,6 +68,7 @@ class ServedModel : public Runner {
 
   std::mutex idle_mutex_;
   std::vector<InstancePtr> idle_;
+  const int instances_;
   const bool keeps_order_;
   std::mutex order_mutex_;         ///< of what follows
   std::uint64_t next_ticket_ = 0;  ///< whose answer leaves next, where the order is kept
