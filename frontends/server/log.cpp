@@ -18,7 +18,7 @@ namespace colonnade::serve {
 namespace {
 
 constexpr std::size_t kMostQueued = std::size_t{8} << 20;
-constexpr std::chrono::milliseconds kFlushEvery{100};
+constexpr std::chrono::milliseconds kGatherFor{50};
 
 std::atomic<LogLevel> least_level{LogLevel::info};
 
@@ -92,6 +92,7 @@ class AccessLog {
       ++lost_;
       return;
     }
+    if (queued_.empty()) changed_.notify_one();
     Line line(queued_);
     line.add("protocol", access.protocol);
     line.add("peer", access.peer);
@@ -109,7 +110,8 @@ class AccessLog {
   void work() {
     std::unique_lock lock(mutex_);
     while (!ending_ || !queued_.empty()) {
-      changed_.wait_for(lock, kFlushEvery, [&] { return ending_; });
+      changed_.wait(lock, [&] { return ending_ || !queued_.empty(); });
+      changed_.wait_for(lock, kGatherFor, [&] { return ending_; });
       std::string lines;
       lines.swap(queued_);
       const std::int64_t lost = lost_;

@@ -241,6 +241,15 @@ std::vector<std::shared_ptr<ServedModel>> Registry::served() const {
   return served;
 }
 
+std::vector<std::int64_t> Registry::versions(const std::string& name) const {
+  const std::shared_lock lock(mutex_);
+  std::vector<std::int64_t> numbers;
+  if (const auto found = entries_.find(name); found != entries_.end())
+    for (const auto& [number, version] : found->second->versions)
+      if (version.model) numbers.push_back(number);
+  return numbers;
+}
+
 std::vector<Registry::IndexRow> Registry::index() const {
   std::vector<IndexRow> rows;
   std::set<std::string> known;

@@ -39,6 +39,8 @@ class Registry {
   /// The version, or the newest for 0. Throws Failure as Triton words it.
   std::shared_ptr<ServedModel> find(const std::string& name, std::int64_t version) const;
   std::vector<std::shared_ptr<ServedModel>> served() const;
+  /// Those of a model that are served, ascending.
+  std::vector<std::int64_t> versions(const std::string& name) const;
   std::vector<IndexRow> index() const;
 
   void load(const std::string& name, const std::map<std::string, std::string>& parameters);

@@ -68,6 +68,7 @@ std::optional<Status> Scheduler::push(Line& line, JobPtr& job) {
 }
 
 std::optional<Status> Scheduler::push_locked(Line& line, JobPtr& job, std::vector<JobPtr>& gone) {
+  if (draining_) return Status{Code::unavailable, "the server is shutting down"};
   if (line.closed_) return Status{Code::unavailable, "the model is being unloaded"};
   if (most_pending_ > 0 && pending_ >= most_pending_)
     return Status{Code::resource_exhausted, "Exceeds maximum queue size: too many requests are waiting for all models"};
@@ -90,7 +91,7 @@ void Scheduler::settle(Line& line, std::size_t before) {
       std::erase(waiting_, &line);
     }
   }
-  if (after == 0 && line.running_ == 0 && line.held_ == 0 && (line.closed_ || waits_idle_)) settled_.notify_all();
+  if (after == 0 && line.running_ == 0 && line.held_ == 0 && (line.closed_ || draining_)) settled_.notify_all();
 }
 
 bool Scheduler::may_run(const Line& line, Clock::time_point now) const {
@@ -177,7 +178,7 @@ void Scheduler::watch_clock() {
 
 void Scheduler::look_around(std::unique_lock<std::mutex>& lock) {
   const Clock::time_point now = Clock::now();
-  std::vector<std::pair<Line*, std::vector<JobPtr>>> refused;
+  Refused refused;
   std::vector<JobPtr> gone;
   Clock::time_point next = Clock::time_point::max();
   for (Line* line : std::vector<Line*>(waiting_)) {
@@ -185,7 +186,7 @@ void Scheduler::look_around(std::unique_lock<std::mutex>& lock) {
     line->queue_.expire(now, gone);
     next = std::min({next, line->queue_.ripens(now), std::max(line->queue_.ends(), now + kClockStep)});
     if (!gone.empty()) {
-      ++line->held_;
+      hold(*line, 1);
       refused.emplace_back(line, std::move(gone));
       gone.clear();
     }
@@ -198,8 +199,7 @@ void Scheduler::look_around(std::unique_lock<std::mutex>& lock) {
   for (auto& [line, jobs] : refused) refuse_all(line->runner_, jobs, now);
   lock.lock();
   for (auto& [line, jobs] : refused) {
-    --line->held_;
-    settle(*line, line->queue_.size());
+    hold(*line, -1);
   }
 }
 
@@ -209,19 +209,25 @@ void Scheduler::close(Line& line) {
   settled_.wait(lock, [&] { return line.queue_.size() == 0 && line.running_ == 0 && line.held_ == 0; });
 }
 
-bool Scheduler::wait_idle(Clock::time_point limit) {
+bool Scheduler::drain(Clock::time_point limit) {
   std::unique_lock lock(mutex_);
-  waits_idle_ = true;
-  return settled_.wait_until(lock, limit, [&] { return pending_ == 0 && running_ == 0; });
+  draining_ = true;
+  return settled_.wait_until(lock, limit, [&] { return pending_ == 0 && running_ == 0 && held_ == 0; });
+}
+
+void Scheduler::hold(Line& line, int change) {
+  line.held_ += change;
+  held_ += change;
+  settle(line, line.queue_.size());
 }
 
 void Scheduler::cancel_all(const Status& why) {
-  std::vector<std::pair<Line*, std::vector<JobPtr>>> refused;
+  Refused refused;
   {
     const std::lock_guard lock(mutex_);
     for (Line* line : std::vector<Line*>(waiting_)) {
       const std::size_t before = line->queue_.size();
-      ++line->held_;
+      hold(*line, 1);
       refused.emplace_back(line, std::vector<JobPtr>());
       line->queue_.take_all(refused.back().second);
       settle(*line, before);
@@ -232,8 +238,7 @@ void Scheduler::cancel_all(const Status& why) {
     for (JobPtr& job : jobs) line->runner_.refuse(std::move(job), why);
   const std::lock_guard lock(mutex_);
   for (auto& [line, jobs] : refused) {
-    --line->held_;
-    settle(*line, line->queue_.size());
+    hold(*line, -1);
   }
 }
 

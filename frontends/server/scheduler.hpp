@@ -50,8 +50,9 @@ class Scheduler {
   std::optional<Status> push(Line& line, JobPtr& job);
   /// Refuses jobs from now on and waits until those it has are answered.
   void close(Line& line);
-  /// Waits until no line has a job, at most until `limit`; false when jobs are left.
-  bool wait_idle(Clock::time_point limit);
+  /// Refuses jobs of all lines from now on and waits until all are answered, at most until `limit`; false when jobs are
+  /// left.
+  bool drain(Clock::time_point limit);
   /// Refuses what waits and stops what runs.
   void cancel_all(const Status& why);
 
@@ -77,6 +78,9 @@ class Scheduler {
   /// True when the clock must be woken to see `event` in time.
   bool set_clock(Clock::time_point event);
   void look_around(std::unique_lock<std::mutex>& lock);
+  using Refused = std::vector<std::pair<Line*, std::vector<JobPtr>>>;
+  /// Keep lines from being closed while their jobs are refused.
+  void hold(Line& line, int change);
   std::optional<Status> push_locked(Line& line, JobPtr& job, std::vector<JobPtr>& gone);
 
   const int streams_;
