@@ -3,6 +3,7 @@
 find_package(Boost 1.74 REQUIRED)  # headers only
 find_package(OpenSSL REQUIRED)
 find_package(ZLIB REQUIRED)
+pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson)
 find_package(prometheus-cpp CONFIG REQUIRED)
 pkg_check_modules(grpc REQUIRED IMPORTED_TARGET grpc++)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
@@ -28,9 +29,11 @@ add_library(colonnade_protocol STATIC ${protocol_sources})
 target_link_libraries(colonnade_protocol PUBLIC protobuf::libprotobuf PkgConfig::grpc)
 target_include_directories(colonnade_protocol SYSTEM PUBLIC ${COLONNADE_PROTOCOL_FOLDER})
 
+include(cmake/page.cmake)
 file(GLOB_RECURSE server_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/frontends/server/*.cpp)
-add_library(colonnade_server STATIC ${server_sources})
-target_link_libraries(colonnade_server PUBLIC colonnade_static colonnade_protocol Boost::headers OpenSSL::SSL ZLIB::ZLIB
+add_library(colonnade_server STATIC ${server_sources} ${COLONNADE_PAGE_SOURCES})
+target_link_libraries(colonnade_server PUBLIC colonnade_static colonnade_image colonnade_protocol Boost::headers OpenSSL::SSL ZLIB::ZLIB
+  PkgConfig::simdjson
   nlohmann_json::nlohmann_json fmt::fmt prometheus-cpp::core PRIVATE colonnade_warnings)
 target_include_directories(colonnade_server PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(colonnade-cli PRIVATE colonnade_server)

@@ -35,8 +35,9 @@ const std::vector<Rule>& include_table() {
       {"kernels/winograd", {"kernels/base", "kernels/gemm"}},  // its 36 products are gemm's micro-kernel
       {"kernels", {"kernels/base"}},
       {"frontends/onnx", {"include", "src/graph", "src/reference", "src/base"}},
-      {"frontends/cli", {"include", "frontends/server"}},
-      {"frontends/server", {"include"}},
+      {"frontends/image", {"include"}},
+      {"frontends/cli", {"include", "frontends/image", "frontends/server"}},
+      {"frontends/server", {"include", "frontends/image"}},
       {"frontends/python", {"include"}},
   };
   return table;
@@ -54,10 +55,12 @@ const std::vector<Rule>& library_table() {
       {"boost/", {"frontends/server/"}},
       {"openssl/", {"frontends/server/"}},
       {"prometheus/", {"frontends/server/"}},
+      {"simdjson", {"frontends/server/http/"}},
+      {"zlib", {"frontends/cli/", "frontends/server/http/"}},
       {"omp.h", {"src/runtime/", "src/topology/measure.cpp"}},
       {"CLI/", {"frontends/cli/"}},
-      {"png", {"frontends/cli/", "frontends/onnx/opaque/image"}},
-      {"jpeglib", {"frontends/cli/", "frontends/onnx/opaque/image"}},
+      {"png", {"frontends/image/", "frontends/onnx/opaque/image"}},
+      {"jpeglib", {"frontends/image/", "frontends/onnx/opaque/image"}},
       {"tiffio", {"frontends/onnx/opaque/image"}},
       {"webp/", {"frontends/onnx/opaque/image"}},
       {"openjpeg", {"frontends/onnx/opaque/image"}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "image.hpp"
+#include "frontends/image/image.hpp"
 
 #include <fmt/format.h>
 #include <jpeglib.h>
@@ -11,9 +11,7 @@
 #include <cstdio>  // jpeglib.h needs FILE declared first
 #include <cstring>
 
-#include "numbers.hpp"
-
-namespace colonnade::cli {
+namespace colonnade::images {
 namespace {
 
 constexpr std::int64_t kLargestPixelCount = std::int64_t{1} << 28;
@@ -172,6 +170,8 @@ float pick_channel(const float* rgb, std::size_t channel, const std::string& col
   return color == "bgr" ? rgb[2 - channel] : rgb[channel];
 }
 
+bool is_float(DType dtype) { return name_of(dtype).find("float") != std::string_view::npos; }
+
 }  // namespace
 
 Image decode_image(std::span<const std::byte> bytes, const std::string& where) {
@@ -217,16 +217,17 @@ Tensor image_tensor(const Image& image, const TensorInfo& info, Shape shape, con
   const std::string color = options.color == "auto" ? (channels == 1 ? "gray" : "rgb") : options.color;
   if (!is_channel_count(channels) || (channels == 1) != (color == "gray"))
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("input '{}' has {} channels, which do not fit --color {}", info.name, channels, color));
+                fmt::format("input '{}' has {} channels, which do not fit color {}", info.name, channels, color));
   if (height <= 0 || width <= 0 || height > kLargestPixelCount / width)
     throw Error(ErrorCode::invalid_input,
                 fmt::format("input '{}' of {} x {} cannot take an image", info.name, width, height));
-  check_channel_values(options.mean, channels, "--mean");
-  check_channel_values(options.std, channels, "--std");
+  check_channel_values(options.mean, channels, "mean");
+  check_channel_values(options.std, channels, "std");
 
   const double scale = options.scale >= 0 ? options.scale : (is_float(info.dtype) ? 1.0 / 255 : 1.0);
   const std::vector<float> pixels = resize_bilinear(image, static_cast<int>(width), static_cast<int>(height));
-  std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
+  Tensor numbers(DType::f64, shape);
+  const std::span<double> values = numbers.values<double>();
   const auto planes = static_cast<std::size_t>(channels);
   const std::size_t plane = pixels.size() / 3;
   const std::size_t sample = planes * plane;
@@ -235,10 +236,12 @@ Tensor image_tensor(const Image& image, const TensorInfo& info, Shape shape, con
     const std::size_t channel = channels_last ? i % planes : i / plane;
     const std::size_t pixel = channels_last ? i / planes : i % plane;
     const double value = pick_channel(&pixels[3 * pixel], channel, color) * scale;
-    values[i] = (value - channel_value(options.mean, channel, 0)) / channel_value(options.std, channel, 1);
+    const double scaled =
+        (value - channel_value(options.mean, channel, 0)) / channel_value(options.std, channel, 1);
+    values[i] = is_float(info.dtype) ? scaled : std::nearbyint(scaled);
   }
   for (std::size_t i = sample; i < values.size(); ++i) values[i] = values[i - sample];
-  return from_doubles(info.dtype, shape, values);
+  return numbers.converted(info.dtype);
 }
 
-}  // namespace colonnade::cli
+}  // namespace colonnade::images

@@ -10,7 +10,7 @@
 
 #include "colonnade/colonnade.hpp"
 
-namespace colonnade::cli {
+namespace colonnade::images {
 
 /// 8-bit RGB pixels, rows from the top.
 struct Image {
@@ -40,4 +40,4 @@ std::vector<float> resize_bilinear(const Image& image, int width, int height);
 /// shape is no image's, Error{invalid_argument} for options that do not fit it.
 Tensor image_tensor(const Image& image, const TensorInfo& info, Shape shape, const ImageOptions& options);
 
-}  // namespace colonnade::cli
+}  // namespace colonnade::images
