@@ -47,11 +47,11 @@ struct HttpOptions {
 
 struct GrpcOptions {
   std::string address = "0.0.0.0";
-  int port = 8001;
-  int threads = 0;
-  std::size_t most_message_bytes = std::size_t{64} << 20;
-  std::map<std::string, std::string> restricted;
-  std::string certificate, key, client_authority;
+  int port = 8001;                                         ///< 0: any free one; -1: no gRPC
+  std::size_t most_message_bytes = std::size_t{64} << 20;  ///< decompressed
+  int most_streams = 1024;                                 ///< calls at the same time on one connection
+  std::map<std::string, std::string> restricted;           ///< category of calls -> "header=key"
+  std::string certificate, key, client_authority;          ///< PEM files: TLS when given
 };
 
 }  // namespace colonnade::serve

@@ -97,8 +97,7 @@ InputTensor raw_input(std::string name, DType dtype, Shape shape, std::span<cons
 
 std::span<const std::byte> raw_bytes(const TensorView& tensor, std::string& scratch) {
   const auto count = static_cast<std::size_t>(element_count(tensor.shape));
-  if (tensor.dtype != DType::string)
-    return {static_cast<const std::byte*>(tensor.data), count * size_of(tensor.dtype)};
+  if (tensor.dtype != DType::string) return {static_cast<const std::byte*>(tensor.data), count * size_of(tensor.dtype)};
   const std::span<const std::string> strings(static_cast<const std::string*>(tensor.data), count);
   std::size_t size = 0;
   for (const std::string& text : strings) size += kLengthBytes + text.size();

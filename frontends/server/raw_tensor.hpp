@@ -17,8 +17,8 @@ std::size_t checked_count(std::span<const std::int64_t> shape, std::string_view 
 /// "[1,-1,3]"
 std::string shape_text(std::span<const std::int64_t> shape);
 
-/// Reads the elements where they lie if their type's alignment allows, else copies them. Throws Failure when `bytes` are
-/// not what `dtype` and `shape` ask for.
+/// Reads the elements where they lie if their type's alignment allows, else copies them. Throws Failure when `bytes`
+/// are not what `dtype` and `shape` ask for.
 InputTensor raw_input(std::string name, DType dtype, Shape shape, std::span<const std::byte> bytes,
                       std::shared_ptr<const void> owner);
 /// An input that keeps its elements itself.
