@@ -61,7 +61,7 @@ struct Response {
 };
 
 Response json_response(std::string text, int status = 200);
-/// {"error": message}
+/// {"error": message}, cut to one line of readable length.
 Response error_response(int status, std::string_view message);
 /// For the exception under way; what is not meant for clients is named in the log only.
 Response error_response_of_exception();
