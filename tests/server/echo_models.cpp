@@ -62,9 +62,8 @@ void Repository::add(const std::string& name, const std::string& model, int vers
 }
 
 void Repository::add_echo_models() {
-  for (const DType dtype :
-       {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::i16, DType::i32, DType::i64, DType::u8,
-        DType::u16, DType::u32, DType::u64, DType::boolean, DType::string})
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::i16, DType::i32,
+                            DType::i64, DType::u8, DType::u16, DType::u32, DType::u64, DType::boolean, DType::string})
     add("echo_" + std::string(serve::datatype_of(dtype)), echo_model({{"x", dtype, {-1}}}));
   add("pair", echo_model({{"a", DType::boolean, {-1}}, {"b", DType::f32, {-1, 2}}}));
 }

@@ -151,8 +151,7 @@ Response Endpoints::now(const Request& request, const Route& route) const {
     case Endpoint::model_metadata: return json_response(json_of(service_.metadata(model, version)));
     case Endpoint::model_ready: return model_readiness(route, service_.is_ready(model, version));
     case Endpoint::config: return json_response(json_of(service_.config(model, version)));
-    case Endpoint::statistics:
-      return json_response(json_of(service_.statistics(model, version), Absent::written));
+    case Endpoint::statistics: return json_response(json_of(service_.statistics(model, version), Absent::written));
     case Endpoint::index: return index(request);
     default: throw Problem(501, "not supported: " + json_text(route.path));
   }
@@ -211,19 +210,20 @@ void Endpoints::infer(Request request, const Route& route, std::stop_token stop,
   call.request.stop = std::move(stop);
   call.request.received = received;
   const std::string id = call.request.id;
-  service_.infer(std::move(call.request), [respond = std::move(respond), form = std::move(call.form),
-                                           id](InferenceResult result) {
-    respond([result = std::move(result), form, id] {
-      try {
-        if (const Status* status = std::get_if<Status>(&result)) throw Failure(status->code, status->message);
-        return infer_response(std::get<InferenceResponse>(result), form);
-      } catch (...) {
-        Response response = error_response_of_exception();
-        response.id = id;
-        return response;
-      }
-    });
-  });
+  service_.infer(std::move(call.request),
+                 [respond = std::move(respond), form = std::move(call.form), id](InferenceResult result) {
+                   respond([result = std::move(result), form, id] {
+                     try {
+                       if (const Status* status = std::get_if<Status>(&result))
+                         throw Failure(status->code, status->message);
+                       return infer_response(std::get<InferenceResponse>(result), form);
+                     } catch (...) {
+                       Response response = error_response_of_exception();
+                       response.id = id;
+                       return response;
+                     }
+                   });
+                 });
 }
 
 }  // namespace colonnade::serve::http

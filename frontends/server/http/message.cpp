@@ -37,7 +37,8 @@ constexpr std::size_t kMostMessageBytes = 1000;
 std::string one_line(std::string_view message) {
   std::string line(message.substr(0, kMostMessageBytes));
   if (line.size() < message.size()) line += " ...";
-  std::replace_if(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
   return line;
 }
 

@@ -51,11 +51,11 @@ struct Response {
   int status = 200;
   std::string type = "application/json";
   std::vector<std::pair<std::string_view, std::string>> fields;
-  std::string text;                                ///< first in the body
-  std::vector<std::span<const std::byte>> pieces;  ///< what follows it
+  std::string text;                                 ///< first in the body
+  std::vector<std::span<const std::byte>> pieces;   ///< what follows it
   std::vector<std::shared_ptr<const void>> owners;  ///< of the pieces
-  std::string error;                               ///< for the log
-  std::string id;                                  ///< of the inference, for the log
+  std::string error;                                ///< for the log
+  std::string id;                                   ///< of the inference, for the log
 
   std::size_t body_size() const;
 };
