@@ -45,6 +45,26 @@ std::string echo_model(const std::vector<Port>& inputs) {
   return model.SerializeAsString();
 }
 
+std::string product_chain(std::int64_t size, int count) {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  model.add_opset_import()->set_version(17);
+  auto& graph = *model.mutable_graph();
+  graph.set_name("products");
+  std::string last = "x";
+  for (int i = 0; i < count; ++i) {
+    auto* node = graph.add_node();
+    node->set_op_type("MatMul");
+    node->add_input(last);
+    node->add_input("x");
+    last = i + 1 == count ? "y" : "product_" + std::to_string(i);
+    node->add_output(last);
+  }
+  describe(*graph.add_input(), "x", {"x", DType::f32, {size, size}});
+  describe(*graph.add_output(), "y", {"y", DType::f32, {size, size}});
+  return model.SerializeAsString();
+}
+
 Repository::Repository() {
   std::string pattern = (std::filesystem::temp_directory_path() / "colonnade_XXXXXX").string();
   folder_ = mkdtemp(pattern.data());
@@ -62,9 +82,8 @@ void Repository::add(const std::string& name, const std::string& model, int vers
 }
 
 void Repository::add_echo_models() {
-  for (const DType dtype :
-       {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::i16, DType::i32, DType::i64, DType::u8,
-        DType::u16, DType::u32, DType::u64, DType::boolean, DType::string})
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::i16, DType::i32,
+                            DType::i64, DType::u8, DType::u16, DType::u32, DType::u64, DType::boolean, DType::string})
     add("echo_" + std::string(serve::datatype_of(dtype)), echo_model({{"x", dtype, {-1}}}));
   add("pair", echo_model({{"a", DType::boolean, {-1}}, {"b", DType::f32, {-1, 2}}}));
 }
