@@ -76,12 +76,16 @@ struct Service::Impl {
   CpuTime cpu_seen = cpu_time();
 };
 
-Service::Service(ServiceOptions options) : impl_(std::make_unique<Impl>(options)) { impl_->registry.start(); }
+Service::Service(ServiceOptions options, bool start) : impl_(std::make_unique<Impl>(options)) {
+  if (start) this->start();
+}
 
 Service::~Service() {
   drain(std::chrono::hours(1));
   impl_->registry.close();
 }
+
+void Service::start() { impl_->registry.start(); }
 
 bool Service::is_live() const { return true; }
 

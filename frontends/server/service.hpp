@@ -17,11 +17,13 @@ namespace colonnade::serve {
 /// Failures are thrown (Failure), but for `infer`, which hands them to `done`.
 class Service {
  public:
-  /// Scans the repository and starts to load; `is_ready` tells when that is done.
-  explicit Service(ServiceOptions options);
+  /// Scans the repository and starts to load, at once or when `start` is called; `is_ready` tells when that is done.
+  /// Throws Failure when a repository cannot be read.
+  explicit Service(ServiceOptions options, bool start = true);
   /// Drains first.
   ~Service();
 
+  void start();
   bool is_live() const;
   /// All models that should be loaded are, and the service is not draining.
   bool is_ready() const;
