@@ -236,8 +236,7 @@ Tensor image_tensor(const Image& image, const TensorInfo& info, Shape shape, con
     const std::size_t channel = channels_last ? i % planes : i / plane;
     const std::size_t pixel = channels_last ? i / planes : i % plane;
     const double value = pick_channel(&pixels[3 * pixel], channel, color) * scale;
-    const double scaled =
-        (value - channel_value(options.mean, channel, 0)) / channel_value(options.std, channel, 1);
+    const double scaled = (value - channel_value(options.mean, channel, 0)) / channel_value(options.std, channel, 1);
     values[i] = is_float(info.dtype) ? scaled : std::nearbyint(scaled);
   }
   for (std::size_t i = sample; i < values.size(); ++i) values[i] = values[i - sample];

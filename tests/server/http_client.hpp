@@ -9,7 +9,7 @@
 namespace colonnade::test {
 
 struct Answer {
-  int status = 0;  ///< 0: the connection ended without an answer
+  int status = 0;                             ///< 0: the connection ended without an answer
   std::map<std::string, std::string> fields;  ///< names in lower case
   std::string body;
 

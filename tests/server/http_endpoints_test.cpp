@@ -84,9 +84,7 @@ TEST_F(HttpEndpoints, StatisticsHaveEveryKey) {
   EXPECT_GE(get("/v2/models/stats").at("model_stats").size(), 15u);
 }
 
-TEST_F(HttpEndpoints, DescribesThePlan) {
-  EXPECT_TRUE(get("/v2/models/digits/describe").contains("segments"));
-}
+TEST_F(HttpEndpoints, DescribesThePlan) { EXPECT_TRUE(get("/v2/models/digits/describe").contains("segments")); }
 
 TEST_F(HttpEndpoints, IndexListsModels) {
   const Answer answer = client.ask("POST", "/v2/repository/index");
@@ -109,12 +107,20 @@ TEST_F(HttpEndpoints, MetricsOnBothPorts) {
 }
 
 TEST_F(HttpEndpoints, InferGivesBackEveryTypeThroughJson) {
-  const std::map<std::string, json> data = {
-      {"FP32", {0.1, -1e20, 3, 1e-40}},    {"FP64", {0.1, 1e300, -0.0}},     {"FP16", {0.5, -2.0}},
-      {"BF16", {0.5, -2.0}},               {"INT8", {-128, 127}},            {"INT16", {-32768, 32767}},
-      {"INT32", {-2147483648, 2147483647}}, {"UINT8", {0, 255}},              {"UINT16", {0, 65535}},
-      {"UINT32", {0, 4294967295}},         {"BOOL", {true, false}},          {"BYTES", {"", "a\"\\\n\t\u00e4\U0001F600"}},
-      {"INT64", {INT64_MIN, INT64_MAX}},   {"UINT64", {0u, UINT64_MAX}}};
+  const std::map<std::string, json> data = {{"FP32", {0.1, -1e20, 3, 1e-40}},
+                                            {"FP64", {0.1, 1e300, -0.0}},
+                                            {"FP16", {0.5, -2.0}},
+                                            {"BF16", {0.5, -2.0}},
+                                            {"INT8", {-128, 127}},
+                                            {"INT16", {-32768, 32767}},
+                                            {"INT32", {-2147483648, 2147483647}},
+                                            {"UINT8", {0, 255}},
+                                            {"UINT16", {0, 65535}},
+                                            {"UINT32", {0, 4294967295}},
+                                            {"BOOL", {true, false}},
+                                            {"BYTES", {"", "a\"\\\n\t\u00e4\U0001F600"}},
+                                            {"INT64", {INT64_MIN, INT64_MAX}},
+                                            {"UINT64", {0u, UINT64_MAX}}};
   for (const auto& [datatype, values] : data) {
     const Answer answer =
         infer("echo_" + datatype,
@@ -205,9 +211,8 @@ TEST_F(HttpEndpoints, RawBodyIsTheOnlyInput) {
 }
 
 TEST_F(HttpEndpoints, ClassificationGivesTheLargest) {
-  const json request = {
-      {"inputs", {{{"name", "x"}, {"shape", {4}}, {"datatype", "FP32"}, {"data", {0.5, 4, -1, 3}}}}},
-      {"outputs", {{{"name", "out_x"}, {"parameters", {{"classification", 2}}}}}}};
+  const json request = {{"inputs", {{{"name", "x"}, {"shape", {4}}, {"datatype", "FP32"}, {"data", {0.5, 4, -1, 3}}}}},
+                        {"outputs", {{{"name", "out_x"}, {"parameters", {{"classification", 2}}}}}}};
   const json response = json::parse(infer("echo_FP32", request).body);
   ASSERT_TRUE(response.contains("outputs")) << response;
   EXPECT_EQ(response.at("outputs")[0].at("datatype"), "BYTES");
@@ -228,8 +233,8 @@ TEST_F(HttpEndpoints, CompressionBothWays) {
     ASSERT_EQ(answer.status, 200) << answer.body;
     EXPECT_EQ(answer.fields.at("content-encoding"), name);
     const auto plain = serve::http::decompress(coding, std::as_bytes(std::span(answer.body)), 1 << 20, 0);
-    const json response = json::parse(
-        std::string_view(reinterpret_cast<const char*>(plain.bytes().data()), plain.size()));
+    const json response =
+        json::parse(std::string_view(reinterpret_cast<const char*>(plain.bytes().data()), plain.size()));
     EXPECT_EQ(response.at("outputs")[0].at("data"), request["inputs"][0]["data"]);
   }
   EXPECT_FALSE(infer("echo_FP32", request, "Accept-Encoding: gzip;q=0\r\n").fields.contains("content-encoding"));
@@ -259,8 +264,9 @@ TEST(HttpRepository, ModelsComeAndGo) {
   const Answer loaded = client.ask("POST", "/v2/repository/models/here/load");
   EXPECT_EQ(loaded.status, 200) << loaded.body;
   EXPECT_EQ(client.ask("GET", "/v2/models/here").status, 200);
-  EXPECT_EQ(client.ask("POST", "/v2/repository/models/here/unload", R"({"parameters":{"unload_dependents":true}})").status,
-            200);
+  EXPECT_EQ(
+      client.ask("POST", "/v2/repository/models/here/unload", R"({"parameters":{"unload_dependents":true}})").status,
+      200);
   EXPECT_NE(client.ask("GET", "/v2/models/here").status, 200);
 
   const std::string model = serve::http::to_base64(test::echo_model({{"y", DType::i32, {3}}}));

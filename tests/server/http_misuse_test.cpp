@@ -91,32 +91,31 @@ TEST_F(HttpMisuse, JsonOfRequests) {
   const auto refuses = [&](const std::string& body, const std::string& names) {
     return Misuse{"POST", path, body, 400, names};
   };
-  check(port(),
-        {
-            {"POST", path, with_input(good), 200, ""},
-            refuses("", "empty"),
-            refuses("{", "invalid JSON"),
-            refuses("[]", "the request: expected an object, found an array"),
-            refuses("null", "expected an object, found null"),
-            refuses("{} {}", "invalid JSON"),
-            refuses("{}", "\"inputs\" is missing"),
-            refuses(R"({"inputs":{}})", "inputs: expected an array, found an object"),
-            refuses(R"({"inputs":[1]})", "input: expected an object, found an integer"),
-            refuses(R"({"inputs":[],"inputs":[]})", "\"inputs\" appears twice"),
-            refuses(R"({"id":1,"inputs":[]})", "id: expected a string, found an integer"),
-            refuses(R"({"parameters":[],"inputs":[]})", "parameters: expected an object"),
-            refuses(R"({"parameters":{"a":[]},"inputs":[]})", "\"a\""),
-            refuses(R"({"parameters":{"a":1,"a":2},"inputs":[]})", "\"a\" appears twice"),
-            refuses(R"({"parameters":{"priority":-1},"inputs":[]})", "priority"),
-            refuses(R"({"parameters":{"priority":4294967296},"inputs":[]})", "priority"),
-            refuses(R"({"parameters":{"timeout":"1"},"inputs":[]})", "timeout"),
-            refuses(R"({"parameters":{"timeout":1.5},"inputs":[]})", "timeout"),
-            refuses(R"({"parameters":{"binary_data_output":1},"inputs":[]})", "binary_data_output"),
-            refuses(R"({"inputs":[]})", "x"),
-            refuses(std::string(101, '[') + std::string(101, ']'), "nested deeper than 100"),
-            refuses("{\"inputs\":[],\"id\":\"\xff\"}", "invalid JSON"),
-            refuses(with_input(good) + "x", "invalid JSON"),
-        });
+  check(port(), {
+                    {"POST", path, with_input(good), 200, ""},
+                    refuses("", "empty"),
+                    refuses("{", "invalid JSON"),
+                    refuses("[]", "the request: expected an object, found an array"),
+                    refuses("null", "expected an object, found null"),
+                    refuses("{} {}", "invalid JSON"),
+                    refuses("{}", "\"inputs\" is missing"),
+                    refuses(R"({"inputs":{}})", "inputs: expected an array, found an object"),
+                    refuses(R"({"inputs":[1]})", "input: expected an object, found an integer"),
+                    refuses(R"({"inputs":[],"inputs":[]})", "\"inputs\" appears twice"),
+                    refuses(R"({"id":1,"inputs":[]})", "id: expected a string, found an integer"),
+                    refuses(R"({"parameters":[],"inputs":[]})", "parameters: expected an object"),
+                    refuses(R"({"parameters":{"a":[]},"inputs":[]})", "\"a\""),
+                    refuses(R"({"parameters":{"a":1,"a":2},"inputs":[]})", "\"a\" appears twice"),
+                    refuses(R"({"parameters":{"priority":-1},"inputs":[]})", "priority"),
+                    refuses(R"({"parameters":{"priority":4294967296},"inputs":[]})", "priority"),
+                    refuses(R"({"parameters":{"timeout":"1"},"inputs":[]})", "timeout"),
+                    refuses(R"({"parameters":{"timeout":1.5},"inputs":[]})", "timeout"),
+                    refuses(R"({"parameters":{"binary_data_output":1},"inputs":[]})", "binary_data_output"),
+                    refuses(R"({"inputs":[]})", "x"),
+                    refuses(std::string(101, '[') + std::string(101, ']'), "nested deeper than 100"),
+                    refuses("{\"inputs\":[],\"id\":\"\xff\"}", "invalid JSON"),
+                    refuses(with_input(good) + "x", "invalid JSON"),
+                });
 }
 
 TEST_F(HttpMisuse, JsonOfInputs) {
@@ -157,8 +156,9 @@ TEST_F(HttpMisuse, JsonOfInputs) {
           refuses(fp32 + R"("shape":[1],"data":[1],"parameters":{"binary_data_size":4})", "both"),
           refuses(fp32 + R"("shape":[1],"parameters":{"binary_data_size":4})", "0 bytes are left"),
           refuses(fp32 + R"("shape":[1],"parameters":{"binary_data_size":-4})", "0 or more"),
-          refuses(x + R"("datatype":"FP32","shape":[1],"data":[1]},{"name":"x","datatype":"FP32","shape":[1],"data":[1])",
-                  "input \"x\" appears twice"),
+          refuses(
+              x + R"("datatype":"FP32","shape":[1],"data":[1]},{"name":"x","datatype":"FP32","shape":[1],"data":[1])",
+              "input \"x\" appears twice"),
           typed("FP32", "[1e39]", "does not fit FP32"),
           typed("FP32", "[1e999]", "out of range"),
           typed("FP32", "[NaN]", "invalid JSON"),
@@ -201,30 +201,32 @@ TEST_F(HttpMisuse, BinaryTensors) {
   const auto refuses = [&](const std::string& datatype, const std::string& shape, const std::string& data,
                            const std::string& names) {
     const std::string head = head_of(datatype, shape, data.size());
-    return Misuse{"POST", "/v2/models/echo_" + datatype + "/infer", head + data, 400, names,
-                  fmt::format("Inference-Header-Content-Length: {}\r\n", head.size())};
+    return Misuse{"POST",      "/v2/models/echo_" + datatype + "/infer",
+                  head + data, 400,
+                  names,       fmt::format("Inference-Header-Content-Length: {}\r\n", head.size())};
   };
   const std::string head = head_of("FP32", "[1]", 4), path = "/v2/models/echo_FP32/infer";
   const auto announced = [&](const std::string& length, const std::string& body, const std::string& names) {
     return Misuse{"POST", path, body, 400, names, "Inference-Header-Content-Length: " + length + "\r\n"};
   };
-  check(port(), {
-                    refuses("FP32", "[1]", "123", "expected 4 bytes for FP32 [1], found 3"),
-                    refuses("FP32", "[2]", "1234", "expected 8 bytes"),
-                    refuses("FP32", "[4611686018427387904]", "1234", "more elements than memory"),
-                    refuses("BOOL", "[1]", "\x02", "expected bytes 0 and 1, found 2"),
-                    refuses("BYTES", "[1]", std::string("\4\0\0\0abc", 7), "element 0 claims 4 bytes, but only 3"),
-                    refuses("BYTES", "[1]", "\xff\xff\xff\xff", "claims 4294967295 bytes"),
-                    refuses("BYTES", "[2]", std::string("\0\0\0\0\0", 5), "2 elements of BYTES cannot be in 5 bytes"),
-                    refuses("BYTES", "[1]", std::string("\0\0\0\0x", 5), "behind the last"),
-                    refuses("BYTES", "[1000000000]", "1234", "cannot be in 4 bytes"),
-                    announced(std::to_string(head.size()), head + "12345", "1 bytes behind the last tensor"),
-                    announced(std::to_string(head.size()), head + "123", "3 bytes are left"),
-                    announced("9999", head, "the body has"),
-                    announced("99999999999999999999", head, "Inference-Header-Content-Length"),
-                    announced("0", "12345", "expected 4 bytes for FP32 [1], found 5"),
-                    {"POST", "/v2/models/pair/infer", "1234", 400, "2 inputs", "Inference-Header-Content-Length: 0\r\n"},
-                });
+  check(port(),
+        {
+            refuses("FP32", "[1]", "123", "expected 4 bytes for FP32 [1], found 3"),
+            refuses("FP32", "[2]", "1234", "expected 8 bytes"),
+            refuses("FP32", "[4611686018427387904]", "1234", "more elements than memory"),
+            refuses("BOOL", "[1]", "\x02", "expected bytes 0 and 1, found 2"),
+            refuses("BYTES", "[1]", std::string("\4\0\0\0abc", 7), "element 0 claims 4 bytes, but only 3"),
+            refuses("BYTES", "[1]", "\xff\xff\xff\xff", "claims 4294967295 bytes"),
+            refuses("BYTES", "[2]", std::string("\0\0\0\0\0", 5), "2 elements of BYTES cannot be in 5 bytes"),
+            refuses("BYTES", "[1]", std::string("\0\0\0\0x", 5), "behind the last"),
+            refuses("BYTES", "[1000000000]", "1234", "cannot be in 4 bytes"),
+            announced(std::to_string(head.size()), head + "12345", "1 bytes behind the last tensor"),
+            announced(std::to_string(head.size()), head + "123", "3 bytes are left"),
+            announced("9999", head, "the body has"),
+            announced("99999999999999999999", head, "Inference-Header-Content-Length"),
+            announced("0", "12345", "expected 4 bytes for FP32 [1], found 5"),
+            {"POST", "/v2/models/pair/infer", "1234", 400, "2 inputs", "Inference-Header-Content-Length: 0\r\n"},
+        });
   for (const char* length : {"-1", "abc", "", "1x", "0x10"}) {
     Client client(port());
     const Answer answer =
@@ -288,7 +290,8 @@ TEST_F(HttpMisuse, RestrictedEndpointsNeedTheirKey) {
   EXPECT_EQ(client.ask("GET", "/v2/health/live").status, 200);
   EXPECT_EQ(client.ask("GET", "/v2").error(),
             "metadata endpoints are restricted: the header field x-key does not hold the key");
-  for (const auto& [category, key] : {std::pair("nothing", "a=b"), std::pair("metadata", "a"), std::pair("health", "=b")}) {
+  for (const auto& [category, key] :
+       {std::pair("nothing", "a=b"), std::pair("metadata", "a"), std::pair("health", "=b")}) {
     options.restricted = {{category, key}};
     EXPECT_THROW(serve::HttpServer(served().service, options), serve::Failure) << category;
   }

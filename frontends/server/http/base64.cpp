@@ -26,8 +26,7 @@ std::string to_base64(std::string_view bytes) {
   std::size_t size = 0;
   for (; !bytes.empty(); bytes.remove_prefix(std::min(kBlock, bytes.size()))) {
     const std::string_view block = bytes.substr(0, kBlock);
-    size += static_cast<std::size_t>(
-        EVP_EncodeBlock(room(out, size), letters(block), static_cast<int>(block.size())));
+    size += static_cast<std::size_t>(EVP_EncodeBlock(room(out, size), letters(block), static_cast<int>(block.size())));
   }
   out.resize(size);
   return out;

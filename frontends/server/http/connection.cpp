@@ -158,8 +158,8 @@ void StreamConnection<Stream>::expire() {
   asio::dispatch(stream_.get_executor(), [self = self()] {
     if (!self->is_late(Clock::now())) return;
     if (self->phase_ == Phase::head || self->phase_ == Phase::body)
-      self->refuse(error_response(408, self->phase_ == Phase::head ? "the request's head took too long"
-                                                                   : "the request's body took too long"));
+      self->refuse(error_response(
+          408, self->phase_ == Phase::head ? "the request's head took too long" : "the request's body took too long"));
     else
       self->close();
   });

@@ -92,8 +92,7 @@ void read_nested(const Json& data, Place& place, std::size_t axis, T* into) {
     const std::size_t expected = axis == 0 ? place.count : static_cast<std::size_t>(place.shape[axis]);
     return read_flat(array, place, expected, into);
   }
-  if (axis + 1 >= rank)
-    place.fail(fmt::format("arrays are nested deeper than shape {}", shape_text(place.shape)));
+  if (axis + 1 >= rank) place.fail(fmt::format("arrays are nested deeper than shape {}", shape_text(place.shape)));
   std::size_t index = 0;
   const auto size = static_cast<std::size_t>(place.shape[axis]);
   for (const Json part : array) {

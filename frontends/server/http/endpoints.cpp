@@ -2,10 +2,7 @@
 #include "frontends/server/http/endpoints.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <openssl/crypto.h>
 
-#include <algorithm>
 #include <tuple>
 
 #include "frontends/server/http/base64.hpp"
@@ -90,29 +87,19 @@ std::string allowed_methods(const Route& route) {
 }  // namespace
 
 Endpoints::Endpoints(Service& service, const HttpOptions& options, Background background)
-    : service_(service), options_(options), background_(std::move(background)) {
-  const auto categories = restrictable_categories();
-  for (const auto& [category, text] : options.restricted) {
-    if (std::find(categories.begin(), categories.end(), category) == categories.end())
-      throw Failure(Code::invalid_argument, fmt::format("no endpoints of category '{}': expected one of {}", category,
-                                                        fmt::join(categories, ", ")));
-    const std::size_t equals = text.find('=');
-    if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
-      throw Failure(Code::invalid_argument,
-                    fmt::format("restriction of '{}': expected HEADER=KEY", category));
-    keys_[category] = {text.substr(0, equals), text.substr(equals + 1)};
-  }
-}
+    : service_(service),
+      options_(options),
+      background_(std::move(background)),
+      keys_(parse_restrictions(options.restricted, restrictable_categories())) {}
 
 Route Endpoints::admit(const Request& head, std::string& allow) const {
   Route route = find_route(head.target);
   const auto key = keys_.find(route.category);
   if (key != keys_.end()) {
-    const std::string* given = head.field(key->second.field);
-    const std::string& wanted = key->second.value;
-    if (!given || given->size() != wanted.size() || CRYPTO_memcmp(given->data(), wanted.data(), wanted.size()) != 0)
+    const std::string* given = head.field(key->second.header);
+    if (!given || !key->second.is(*given))
       throw Problem(403, fmt::format("{} endpoints are restricted: the header field {} does not hold the key",
-                                     route.category, key->second.field));
+                                     route.category, key->second.header));
   }
   const bool is_allowed = route.method.empty() || head.method == route.method || head.method == "OPTIONS" ||
                           (route.method == "GET" && head.method == "HEAD");
@@ -164,8 +151,7 @@ Response Endpoints::now(const Request& request, const Route& route) const {
     case Endpoint::model_metadata: return json_response(json_of(service_.metadata(model, version)));
     case Endpoint::model_ready: return model_readiness(route, service_.is_ready(model, version));
     case Endpoint::config: return json_response(json_of(service_.config(model, version)));
-    case Endpoint::statistics:
-      return json_response(json_of(service_.statistics(model, version), Absent::written));
+    case Endpoint::statistics: return json_response(json_of(service_.statistics(model, version), Absent::written));
     case Endpoint::index: return index(request);
     default: throw Problem(501, "not supported: " + json_text(route.path));
   }
@@ -224,19 +210,20 @@ void Endpoints::infer(Request request, const Route& route, std::stop_token stop,
   call.request.stop = std::move(stop);
   call.request.received = received;
   const std::string id = call.request.id;
-  service_.infer(std::move(call.request), [respond = std::move(respond), form = std::move(call.form),
-                                           id](InferenceResult result) {
-    respond([result = std::move(result), form, id] {
-      try {
-        if (const Status* status = std::get_if<Status>(&result)) throw Failure(status->code, status->message);
-        return infer_response(std::get<InferenceResponse>(result), form);
-      } catch (...) {
-        Response response = error_response_of_exception();
-        response.id = id;
-        return response;
-      }
-    });
-  });
+  service_.infer(std::move(call.request),
+                 [respond = std::move(respond), form = std::move(call.form), id](InferenceResult result) {
+                   respond([result = std::move(result), form, id] {
+                     try {
+                       if (const Status* status = std::get_if<Status>(&result))
+                         throw Failure(status->code, status->message);
+                       return infer_response(std::get<InferenceResponse>(result), form);
+                     } catch (...) {
+                       Response response = error_response_of_exception();
+                       response.id = id;
+                       return response;
+                     }
+                   });
+                 });
 }
 
 }  // namespace colonnade::serve::http

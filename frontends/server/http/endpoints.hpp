@@ -8,6 +8,7 @@
 
 #include "frontends/server/http/message.hpp"
 #include "frontends/server/http/route.hpp"
+#include "frontends/server/restriction.hpp"
 #include "frontends/server/service.hpp"
 
 namespace colonnade::serve::http {
@@ -32,10 +33,6 @@ class Endpoints {
   void answer(Request request, const Route& route, std::stop_token stop, Respond respond) const;
 
  private:
-  struct Key {
-    std::string field, value;
-  };
-
   Response now(const Request& request, const Route& route) const;
   void infer(Request request, const Route& route, std::stop_token stop, Respond respond) const;
   void load(Request request, const Route& route, Respond respond) const;
@@ -46,7 +43,7 @@ class Endpoints {
   Service& service_;
   HttpOptions options_;
   Background background_;
-  std::map<std::string, Key, std::less<>> keys_;  ///< by category
+  std::map<std::string, RestrictionKey, std::less<>> keys_;  ///< by category
 };
 
 }  // namespace colonnade::serve::http

@@ -38,8 +38,8 @@ InferCall parse_infer(const Body& body, std::optional<std::size_t> header_bytes,
 /// first one (the batch) is 1. BYTES: the body is the one element.
 InferCall parse_raw_infer(const Body& body, const inference::ModelMetadataResponse& metadata);
 
-/// A body that is a PNG or JPEG image: scaled to the one input of the model, bilinear, to 0..1 for floats and 0..255 for
-/// integers; grey where there is one channel.
+/// A body that is a PNG or JPEG image: scaled to the one input of the model, bilinear, to 0..1 for floats and 0..255
+/// for integers; grey where there is one channel.
 InferCall parse_image_infer(const Body& body, const inference::ModelMetadataResponse& metadata);
 
 }  // namespace colonnade::serve::http

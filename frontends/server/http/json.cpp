@@ -20,7 +20,12 @@ constexpr std::size_t kLongestNumber = 32;
 /// Length of the UTF-8 sequence at the front, 0 when there is none.
 std::size_t sequence_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = lead < 0x80 ? 1 : lead < 0xc0 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf8 ? 4 : 0;
+  const std::size_t length = lead < 0x80   ? 1
+                             : lead < 0xc0 ? 0
+                             : lead < 0xe0 ? 2
+                             : lead < 0xf0 ? 3
+                             : lead < 0xf8 ? 4
+                                           : 0;
   return length != 0 && length <= text.size() && is_utf8(text.substr(0, length)) ? length : 0;
 }
 
@@ -149,8 +154,8 @@ void append_json_elements(std::string& out, const TensorView& tensor, std::strin
     case DType::f16:
     case DType::bf16: append_halves(out, tensor, name); break;
     default:
-      throw Failure(Code::unsupported, fmt::format("output '{}' of type {} has no form in this protocol", name,
-                                                   name_of(tensor.dtype)));
+      throw Failure(Code::unsupported,
+                    fmt::format("output '{}' of type {} has no form in this protocol", name, name_of(tensor.dtype)));
   }
   out += ']';
 }

@@ -29,8 +29,7 @@ Json JsonParser::parse(std::span<const std::byte> text, int deepest) {
       parser_.allocate(std::max<std::size_t>(text.size(), 65536), depth) != simdjson::SUCCESS)
     throw std::bad_alloc();
   Json root;
-  const auto error =
-      parser_.parse(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(), false).get(root);
+  const auto error = parser_.parse(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(), false).get(root);
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error == simdjson::DEPTH_ERROR) throw Problem(400, fmt::format("the JSON is nested deeper than {}", deepest));
   if (error == simdjson::NUMBER_ERROR) throw Problem(400, "invalid JSON: a number is malformed or out of range");

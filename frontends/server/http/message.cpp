@@ -31,6 +31,17 @@ Code code_of(ErrorCode code) {
   return Code::internal;
 }
 
+constexpr std::size_t kMostMessageBytes = 1000;
+
+/// Names that clients sent are part of messages, whatever they are.
+std::string one_line(std::string_view message) {
+  std::string line(message.substr(0, kMostMessageBytes));
+  if (line.size() < message.size()) line += " ...";
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return line;
+}
+
 Response hidden_error(const std::string& what) {
   Response response = error_response(500, "internal error");
   response.error = what;
@@ -85,8 +96,9 @@ Response json_response(std::string text, int status) {
 }
 
 Response error_response(int status, std::string_view message) {
-  Response response = json_response("{\"error\":" + json_text(message) + "}", status);
-  response.error = message;
+  std::string line = one_line(message);
+  Response response = json_response("{\"error\":" + json_text(line) + "}", status);
+  response.error = std::move(line);
   return response;
 }
 

@@ -51,17 +51,17 @@ struct Response {
   int status = 200;
   std::string type = "application/json";
   std::vector<std::pair<std::string_view, std::string>> fields;
-  std::string text;                                ///< first in the body
-  std::vector<std::span<const std::byte>> pieces;  ///< what follows it
+  std::string text;                                 ///< first in the body
+  std::vector<std::span<const std::byte>> pieces;   ///< what follows it
   std::vector<std::shared_ptr<const void>> owners;  ///< of the pieces
-  std::string error;                               ///< for the log
-  std::string id;                                  ///< of the inference, for the log
+  std::string error;                                ///< for the log
+  std::string id;                                   ///< of the inference, for the log
 
   std::size_t body_size() const;
 };
 
 Response json_response(std::string text, int status = 200);
-/// {"error": message}
+/// {"error": message}, cut to one line of readable length.
 Response error_response(int status, std::string_view message);
 /// For the exception under way; what is not meant for clients is named in the log only.
 Response error_response_of_exception();

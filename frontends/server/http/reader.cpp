@@ -97,8 +97,7 @@ void Reader::Impl::check_fields() {
   if (head.version() == 11 && count(beast::field::host) != 1) throw Problem(400, "expected one Host field");
   if (count(beast::field::content_length) > 1) throw Problem(400, "several Content-Length fields");
   if (count(beast::field::transfer_encoding) > 0) {
-    if (count(beast::field::content_length) > 0)
-      throw Problem(400, "Content-Length beside Transfer-Encoding");
+    if (count(beast::field::content_length) > 0) throw Problem(400, "Content-Length beside Transfer-Encoding");
     if (head.version() == 10) throw Problem(400, "Transfer-Encoding in HTTP/1.0");
     if (count(beast::field::transfer_encoding) > 1 ||
         !equal_ignoring_case(view(head[beast::field::transfer_encoding]), "chunked"))
@@ -130,7 +129,8 @@ std::size_t Reader::Impl::feed_head(std::span<const std::byte> bytes) {
   request.method = view(head.method_string());
   request.target = view(head.target());
   request.keep_alive = head.keep_alive();
-  for (const auto& field : head) request.fields.push_back({std::string(view(field.name_string())), std::string(view(field.value()))});
+  for (const auto& field : head)
+    request.fields.push_back({std::string(view(field.name_string())), std::string(view(field.value()))});
   start_body();
   return used;
 }

@@ -121,8 +121,7 @@ struct HttpServer::Impl {
 
 HttpServer::Impl::Impl(Service& service, const HttpOptions& given)
     : options(given),
-      endpoints(service, options,
-                [this](std::function<void()> work) { asio::post(background, std::move(work)); }),
+      endpoints(service, options, [this](std::function<void()> work) { asio::post(background, std::move(work)); }),
       tls(tls_context(options)) {
   if (options.port >= 0) add_listener(options.port, false);
   if (options.metrics_port >= 0) add_listener(options.metrics_port, true);
@@ -148,23 +147,24 @@ void HttpServer::Impl::add_listener(int port, bool metrics_only) {
 }
 
 void HttpServer::Impl::accept(Listener& listener) {
-  listener.acceptor.async_accept(asio::make_strand(io), [this, &listener](boost::system::error_code error,
-                                                                          tcp::socket socket) {
-    if (error == asio::error::operation_aborted || !listener.acceptor.is_open()) return;
-    if (!error) {
-      on_socket(listener, std::move(socket));
-      return accept(listener);
-    }
-    log(LogLevel::warning, "http_accept_failed", {{"reason", std::string_view(error.message())}});
-    listener.pause.expires_after(kAcceptPause);
-    listener.pause.async_wait([this, &listener](boost::system::error_code stopped) {
-      if (!stopped && listener.acceptor.is_open()) accept(listener);
-    });
-  });
+  listener.acceptor.async_accept(
+      asio::make_strand(io), [this, &listener](boost::system::error_code error, tcp::socket socket) {
+        if (error == asio::error::operation_aborted || !listener.acceptor.is_open()) return;
+        if (!error) {
+          on_socket(listener, std::move(socket));
+          return accept(listener);
+        }
+        log(LogLevel::warning, "http_accept_failed", {{"reason", std::string_view(error.message())}});
+        listener.pause.expires_after(kAcceptPause);
+        listener.pause.async_wait([this, &listener](boost::system::error_code stopped) {
+          if (!stopped && listener.acceptor.is_open()) accept(listener);
+        });
+      });
 }
 
 void HttpServer::Impl::on_socket(const Listener& listener, tcp::socket socket) {
-  if (connections.count() < options.most_connections) return make_connection(listener.listening, std::move(socket))->start();
+  if (connections.count() < options.most_connections)
+    return make_connection(listener.listening, std::move(socket))->start();
   boost::system::error_code ignored;
   socket.non_blocking(true, ignored);
   if (!listener.listening.tls) socket.write_some(asio::buffer(kTooMany), ignored);

@@ -10,8 +10,8 @@
 
 namespace colonnade::serve {
 
-/// Listens and answers from its construction on. Metrics have a port of their own, without TLS, besides their path on the
-/// other. The service outlives the server.
+/// Listens and answers from its construction on. Metrics have a port of their own, without TLS, besides their path on
+/// the other. The service outlives the server.
 class HttpServer {
  public:
   /// Throws Failure when an option is wrong, a port taken or a certificate unusable.
@@ -21,8 +21,8 @@ class HttpServer {
 
   int port() const;          ///< -1: none
   int metrics_port() const;  ///< -1: none
-  /// Accepts no connections from now on, closes those that are idle, and the others when they are answered; what is left
-  /// after `limit` is cancelled.
+  /// Accepts no connections from now on, closes those that are idle, and the others when they are answered; what is
+  /// left after `limit` is cancelled.
   void stop(std::chrono::milliseconds limit);
 
  private:

@@ -55,8 +55,7 @@ std::string finish_response(Response& response, const Accepting& accepting, bool
   if (response.status != 204)
     fmt::format_to(std::back_inserter(head), "Content-Type: {}\r\nContent-Length: {}\r\n", response.type,
                    response.body_size());
-  for (const auto& [name, value] : response.fields)
-    fmt::format_to(std::back_inserter(head), "{}: {}\r\n", name, value);
+  for (const auto& [name, value] : response.fields) fmt::format_to(std::back_inserter(head), "{}: {}\r\n", name, value);
   fmt::format_to(std::back_inserter(head), "Connection: {}\r\n\r\n", keep_alive ? "keep-alive" : "close");
   return head;
 }
