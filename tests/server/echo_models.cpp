@@ -45,6 +45,26 @@ std::string echo_model(const std::vector<Port>& inputs) {
   return model.SerializeAsString();
 }
 
+std::string product_chain(std::int64_t size, int count) {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  model.add_opset_import()->set_version(17);
+  auto& graph = *model.mutable_graph();
+  graph.set_name("products");
+  std::string last = "x";
+  for (int i = 0; i < count; ++i) {
+    auto* node = graph.add_node();
+    node->set_op_type("MatMul");
+    node->add_input(last);
+    node->add_input("x");
+    last = i + 1 == count ? "y" : "product_" + std::to_string(i);
+    node->add_output(last);
+  }
+  describe(*graph.add_input(), "x", {"x", DType::f32, {size, size}});
+  describe(*graph.add_output(), "y", {"y", DType::f32, {size, size}});
+  return model.SerializeAsString();
+}
+
 Repository::Repository() {
   std::string pattern = (std::filesystem::temp_directory_path() / "colonnade_XXXXXX").string();
   folder_ = mkdtemp(pattern.data());

@@ -19,6 +19,9 @@ struct Port {
 /// ONNX bytes: each input comes back as an output, "out_" before its name.
 std::string echo_model(const std::vector<Port>& inputs);
 
+/// ONNX bytes: "x" [size,size] multiplied by itself `count` times, so that a run takes as long as wanted.
+std::string product_chain(std::int64_t size, int count);
+
 /// A repository in a temporary folder, gone with this.
 class Repository {
  public:

@@ -161,7 +161,13 @@ std::vector<std::string_view> grpc_categories() {
 
 bool is_serving(const Service& service, const std::string& name) {
   if (name.empty() || name == "inference.GRPCInferenceService") return service.is_ready();
-  return service.is_ready(name, "");
+  if (service.is_ready(name, "")) return true;
+  try {
+    (void)service.metadata(name, "");
+  } catch (const Failure& failure) {
+    if (failure.code() == Code::not_found) throw;
+  }
+  return false;
 }
 
 }  // namespace colonnade::serve
