@@ -39,4 +39,4 @@ target_compile_definitions(colonnade_private_dependencies INTERFACE $<BUILD_INTE
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
 add_library(colonnade_cli_dependencies INTERFACE)
-target_link_libraries(colonnade_cli_dependencies INTERFACE CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json PNG::PNG JPEG::JPEG ZLIB::ZLIB)
+target_link_libraries(colonnade_cli_dependencies INTERFACE CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json ZLIB::ZLIB)
