@@ -129,13 +129,10 @@ TEST_F(ServiceTest, ClassesAreNamed) {
 }
 
 TEST_F(ServiceTest, AFullQueueRefusesAtOnce) {
-  add_slow(
-      200,
-      "instance_group { count: 1 } dynamic_batching { default_queue_policy { max_queue_size: 3 } } max_batch_size: 0");
+  add_slow(200, "instance_group { count: 1 kind: KIND_CPU }");
   serve::ServiceOptions options;
   options.streams = 1;
   options.max_queue = 3;
-  add_config("slow", "instance_group { count: 1 kind: KIND_CPU }");
   start(options);
   Inbox inbox;
   constexpr int kRequests = 12;
