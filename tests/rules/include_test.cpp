@@ -35,9 +35,10 @@ const std::vector<Rule>& include_table() {
       {"kernels/winograd", {"kernels/base", "kernels/gemm"}},  // its 36 products are gemm's micro-kernel
       {"kernels", {"kernels/base"}},
       {"frontends/onnx", {"include", "src/graph", "src/reference", "src/base"}},
-      {"frontends/cli", {"include"}},
-      {"frontends/server", {"include"}},
-      {"frontends/python", {"include"}},
+      {"frontends/picture", {"include"}},
+      {"frontends/cli", {"include", "frontends/picture"}},
+      {"frontends/server", {"include", "frontends/picture"}},
+      {"frontends/python", {"include", "frontends/picture"}},
   };
   return table;
 }
@@ -52,6 +53,8 @@ const std::vector<Rule>& library_table() {
       {"google/protobuf/", {"frontends/onnx/"}},
       {"omp.h", {"src/runtime/", "src/topology/measure.cpp"}},
       {"CLI/", {"frontends/cli/"}},
+      {"nanobind/", {"frontends/python/"}},
+      {"Python", {"frontends/python/"}},
       {"png", {"frontends/cli/", "frontends/onnx/opaque/image"}},
       {"jpeglib", {"frontends/cli/", "frontends/onnx/opaque/image"}},
       {"tiffio", {"frontends/onnx/opaque/image"}},
