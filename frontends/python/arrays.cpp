@@ -156,15 +156,9 @@ DType reinterpreted(DType found, DType wanted) {
 }
 
 /// Strides in elements, left empty where the elements lie densely; false where they lie between elements.
-template <class View>
-bool set_strides(const Py_buffer& buffer, View& view) {
+bool set_strides(const Py_buffer& buffer, TensorView& view) {
   view.strides.clear();
-  if (buffer.strides == nullptr || PyBuffer_IsContiguous(&buffer, 'C')) return true;
-  for (int i = 0; i < buffer.ndim; ++i) {
-    if (buffer.strides[i] % buffer.itemsize != 0) return false;
-    view.strides.push_back(buffer.strides[i] / buffer.itemsize);
-  }
-  return true;
+  return buffer.strides == nullptr || PyBuffer_IsContiguous(&buffer, 'C') != 0;
 }
 
 bool is_numpy(nb::handle object) {
@@ -248,7 +242,7 @@ void Loan::read_dlpack(nb::handle object, const std::string& role, TensorView& v
     } catch (const nb::python_error& error) {
       refuse(role, error.what());
     }
-    refuse(role, "the memory that " + type_name(object) + " gives cannot be read");
+    refuse(role, "the memory that " + type_of(object) + " gives cannot be read");
   }
   if (array.device_type() != nb::device::cpu::value) refuse(role, "its memory is not the CPU's");
   view.dtype = dtype_of(array.dtype());
@@ -276,7 +270,7 @@ void Loan::read_strings(nb::handle object, const std::string& role, TensorView& 
       strings_.emplace_back(PyBytes_AS_STRING(element.ptr()),
                             static_cast<std::size_t>(PyBytes_GET_SIZE(element.ptr())));
     } else {
-      refuse(role, "expected strings, found " + type_name(element));
+      refuse(role, "expected strings, found " + type_of(element));
     }
   }
   view.shape.clear();
@@ -290,7 +284,7 @@ void Loan::read(nb::handle object, DType wanted, const std::string& role, Tensor
   if (read_buffer(object, wanted, 0, view)) return;
   if (!is_numpy(object)) {
     if (nb::hasattr(object, "__dlpack__")) return read_dlpack(object, role, view);
-    refuse(role, "expected an array (numpy, buffer protocol or DLPack), found " + type_name(object));
+    refuse(role, "expected an array (numpy, buffer protocol or DLPack), found " + type_of(object));
   }
   const char kind = numpy_kind(object);
   if (kind == 'U' || kind == 'S' || kind == 'O' || kind == 'T') return read_strings(object, role, view);
@@ -313,7 +307,7 @@ void Loan::write(nb::handle object, DType wanted, const std::string& role, Mutab
   if (!read_buffer(memory, wanted, PyBUF_WRITABLE, readable))
     throw Error(ErrorCode::invalid_argument,
                 role + ": expected a writable array of the output's type, found " +
-                    (numpy ? "one of " + nb::cast<std::string>(object.attr("dtype").attr("name")) : type_name(object)));
+                    (numpy ? "one of " + nb::cast<std::string>(object.attr("dtype").attr("name")) : type_of(object)));
   owner_ = std::move(memory);
   view.dtype = readable.dtype;
   view.shape = std::move(readable.shape);

@@ -16,7 +16,7 @@ Feeds feeds_of(nb::handle feeds, nb::object& made) {
   if (PyList_Check(feeds.ptr()) || PyTuple_Check(feeds.ptr())) return {feeds, {}};
   if (!nb::hasattr(feeds, "keys"))
     throw Error(ErrorCode::invalid_argument,
-                "feeds: expected a dict by name or a list in the order of the inputs, found " + type_name(feeds));
+                "feeds: expected a dict by name or a list in the order of the inputs, found " + type_of(feeds));
   made = nb::steal(PyDict_New());
   if (PyDict_Update(made.ptr(), feeds.ptr()) != 0) throw nb::python_error();
   return {{}, made};

@@ -18,7 +18,7 @@ struct Place {
   std::string role() const { return "input '" + info.name + "'"; }
   Place inner() const { return {info, depth + 1}; }
   [[noreturn]] void expected(const char* what, nb::handle found) const {
-    throw Error(ErrorCode::invalid_input, role() + ": expected " + what + ", found " + type_name(found));
+    throw Error(ErrorCode::invalid_input, role() + ": expected " + what + ", found " + type_of(found));
   }
 };
 

@@ -68,7 +68,7 @@ Model load(nb::handle source, nb::kwargs keywords) {
   Loan loan;
   TensorView bytes;
   if (!PyObject_CheckBuffer(source.ptr()))
-    throw Error(ErrorCode::invalid_argument, "model: expected a path, bytes or a callable, found " + type_name(source));
+    throw Error(ErrorCode::invalid_argument, "model: expected a path, bytes or a callable, found " + type_of(source));
   loan.read(source, DType::u8, "model", bytes);
   if (size_of(bytes.dtype) != 1 || bytes.shape.size() != 1)
     throw Error(ErrorCode::invalid_argument, "model: expected bytes, found an array of " +

@@ -17,10 +17,10 @@ std::string to_text(nb::handle text, const char* what) {
   const char* data = PyUnicode_Check(text.ptr()) ? PyUnicode_AsUTF8AndSize(text.ptr(), &size) : nullptr;
   if (data != nullptr) return {data, static_cast<std::size_t>(size)};
   PyErr_Clear();
-  throw Error(ErrorCode::invalid_argument, std::string(what) + ": expected text, found " + type_name(text));
+  throw Error(ErrorCode::invalid_argument, std::string(what) + ": expected text, found " + type_of(text));
 }
 
-std::string type_name(nb::handle object) {
+std::string type_of(nb::handle object) {
   const nb::handle type = object.type();
   const std::string name = nb::cast<std::string>(type.attr("__qualname__"));
   const nb::object module = nb::getattr(type, "__module__", nb::none());
@@ -29,7 +29,7 @@ std::string type_name(nb::handle object) {
 }
 
 nb::object from_json(const std::string& text) {
-  static const nb::handle loads = nb::module_::import_("json").attr("loads").release();
+  static const nb::handle loads = nb::object(nb::module_::import_("json").attr("loads")).release();
   return loads(to_str(text));
 }
 
@@ -81,6 +81,9 @@ NB_MODULE(_engine, module) {
       "The machine as a dict: topology, ISA, caches, quota, default threads and the rates by which plans are made. "
       "With "
       "measure=True the rates are measured first and kept in a file.");
+  module.def(
+      "type_name", [](const std::string& name) { return to_str(name_of(dtype_named(name))); }, nb::arg("name"),
+      "The library's name of an element type that numpy or ml_dtypes may name otherwise.");
   module.def(
       "numpy_dtype", [](const std::string& name) { return numpy_dtype(dtype_named(name)); }, nb::arg("name"),
       "The numpy dtype of arrays that hold elements of this type (\"bfloat16\"). Types that numpy lacks come from "

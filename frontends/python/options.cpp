@@ -99,7 +99,7 @@ constexpr Keyword kKeywords[] = {
 std::string path_of(nb::handle path, const char* what) {
   std::filesystem::path result;
   if (!nb::try_cast(nb::borrow(path), result))
-    throw Error(ErrorCode::invalid_argument, std::string(what) + ": expected a path, found " + type_name(path));
+    throw Error(ErrorCode::invalid_argument, std::string(what) + ": expected a path, found " + type_of(path));
   return result.string();
 }
 

@@ -18,7 +18,7 @@ nb::object to_str(std::string_view text);
 /// A str as UTF-8. Throws Error{invalid_argument} that names `what` for another type.
 std::string to_text(nb::handle text, const char* what);
 /// The type of an object for messages: "numpy.ndarray", "list".
-std::string type_name(nb::handle object);
+std::string type_of(nb::handle object);
 /// JSON of the library as dicts, lists and numbers.
 nb::object from_json(const std::string& text);
 

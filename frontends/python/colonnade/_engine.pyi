@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Buffer, Callable, Iterable, Mapping, Sequence
