@@ -65,6 +65,9 @@ bool lacks(DType dtype) {
   throw Error(ErrorCode::invalid_input, role + ": " + why);
 }
 
+/// What was raised, without where.
+std::string message_of(const nb::python_error& error) { return nb::cast<std::string>(nb::str(error.value())); }
+
 /// Functions of numpy, looked up once and kept until the process ends.
 struct Numpy {
   nb::handle empty, asarray, ndarray, generic, dtype;
@@ -240,7 +243,7 @@ void Loan::read_dlpack(nb::handle object, const std::string& role, TensorView& v
     try {
       object.attr("__dlpack__")();
     } catch (const nb::python_error& error) {
-      refuse(role, error.what());
+      refuse(role, message_of(error));
     }
     refuse(role, "the memory that " + type_of(object) + " gives cannot be read");
   }
@@ -294,7 +297,11 @@ void Loan::read(nb::handle object, DType wanted, const std::string& role, Tensor
   if (row == std::end(kTypes)) refuse(role, "no tensor has elements of numpy's type " + name);
   const ArrayType& type = array_type(row->dtype);
   const nb::object array = Numpy::get().asarray(object, type.dtype, "C");
-  owner_ = type.bits.is_valid() ? array.attr("view")(type.bits) : array;
+  const bool narrow_with_sign = row->dtype == DType::i4 || row->dtype == DType::i2;
+  if (narrow_with_sign)
+    owner_ = array.attr("astype")(type.bits);  // ml_dtypes leaves the bits above the element's own at zero
+  else
+    owner_ = type.bits.is_valid() ? array.attr("view")(type.bits) : array;
   if (!read_buffer(owner_, row->dtype, 0, view)) refuse(role, "the array of type " + name + " cannot be read");
 }
 
@@ -319,7 +326,7 @@ nb::object as_array(nb::handle object, DType dtype, const std::string& role) {
   try {
     return Numpy::get().asarray(object, array_type(dtype).dtype);
   } catch (const nb::python_error& error) {
-    refuse(role, error.what());
+    refuse(role, message_of(error));
   }
 }
 

@@ -35,7 +35,9 @@ class ExecutionOrder(_Enum):
 class _Settings:
     """Attributes with types, as those of ONNX Runtime: another type is a TypeError, another name an AttributeError."""
 
-    __slots__ = ("_values", "_entries")
+    __slots__ = ("_entries", "_values")
+    _entries: dict[str, str]
+    _values: dict[str, Any]
     _defaults: dict[str, Any] = {}
 
     def __init__(self) -> None:
@@ -76,7 +78,10 @@ class SessionOptions(_Settings):
     own optimiser, arena and second thread pool is accepted and has none. Configuration entries "colonnade.threads",
     "colonnade.schedule", ... are the options of colonnade.Model; other keys are kept."""
 
-    __slots__ = ("_dimensions", "_denotations", "_providers")
+    __slots__ = ("_denotations", "_dimensions", "_providers")
+    _denotations: dict[str, int]
+    _dimensions: dict[str, int]
+    _providers: list[str]
     _defaults = {
         "enable_cpu_mem_arena": True,
         "enable_mem_pattern": True,
@@ -137,6 +142,7 @@ class RunOptions(_Settings):
     The configuration entry "memory.enable_memory_arena_shrinkage" gives the memory of plans back after the run."""
 
     __slots__ = ("_stop",)
+    _stop: _engine.StopSource
     _defaults = {
         "log_severity_level": -1,
         "log_verbosity_level": 0,

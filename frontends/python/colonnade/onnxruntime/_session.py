@@ -125,7 +125,7 @@ class InferenceSession:
             model = _engine.Model(source, **_model_options(self._options, file))
             self._session = _engine.Session(model)
         except ColonnadeError as error:
-            raise _state.translated(error) from None
+            raise _state.translated_at_load(error) from None
         self._run = self._session.run_list
         self._metadata = ModelMetadata(file)
         self._inputs = [NodeArg(info) for info in model.inputs]

@@ -72,8 +72,9 @@ def name_of_number(number: int) -> str:
         raise ValueError(f"no ONNX element type {number}") from None
 
 
-def dtype_of(element_type: Any) -> numpy.dtype:
+def dtype_of(element_type: Any) -> numpy.dtype[Any]:
     """numpy's, of a numpy type or a number of ONNX's."""
     if isinstance(element_type, int):
         return _engine.numpy_dtype(name_of_number(element_type))
-    return numpy.dtype(element_type)
+    dtype: numpy.dtype[Any] = numpy.dtype(element_type)
+    return dtype

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy
+import numpy as np
 
 from .._errors import ColonnadeError
 from . import _types
@@ -46,15 +46,15 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy(
-        cls, numpy_obj: numpy.ndarray, /, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
+        cls, numpy_obj: np.ndarray, /, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
         _check_device(device_type)
-        if not isinstance(numpy_obj, numpy.ndarray):
+        if not isinstance(numpy_obj, np.ndarray):
             raise TypeError(f"expected an array of numpy, found {type(numpy_obj).__name__}")
         return cls(numpy_obj)
 
     @classmethod
-    def ortvalue_from_numpy_with_onnx_type(cls, data: numpy.ndarray, /, onnx_element_type: int) -> OrtValue:
+    def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
         dtype = _types.dtype_of(onnx_element_type)
         if dtype.itemsize != data.dtype.itemsize:
             raise ValueError(f"elements of {data.dtype.itemsize} bytes cannot be taken for {dtype}")
@@ -71,12 +71,12 @@ class OrtValue:
         memory_info: Any = None,
     ) -> OrtValue:
         _check_device(device_type)
-        return cls(numpy.empty(tuple(shape), _types.dtype_of(element_type)))
+        return cls(np.empty(tuple(shape), _types.dtype_of(element_type)))
 
     @classmethod
     def from_dlpack(cls, data: Any, /, is_bool_tensor: bool = False) -> OrtValue:
-        array = numpy.from_dlpack(data)
-        return cls(array.view(numpy.bool_) if is_bool_tensor else array)
+        array = np.from_dlpack(data)
+        return cls(array.view(np.bool_) if is_bool_tensor else array)
 
     def __dlpack__(self, **arguments: Any) -> Any:
         return self._array().__dlpack__(**arguments)
@@ -84,8 +84,8 @@ class OrtValue:
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array().__dlpack_device__()
 
-    def _array(self) -> numpy.ndarray:
-        if not isinstance(self._value, numpy.ndarray):
+    def _array(self) -> np.ndarray:
+        if not isinstance(self._value, np.ndarray):
             raise RuntimeError("the value is no tensor")
         return self._value
 
@@ -102,10 +102,10 @@ class OrtValue:
         return list(self._array().shape)
 
     def data_type(self) -> str:
-        if isinstance(self._value, numpy.ndarray):
+        if isinstance(self._value, np.ndarray):
             return _types.tensor_type(_types.name_of(self._value))
         inner = self._value[0] if isinstance(self._value, list) and self._value else None
-        return f"seq({OrtValue(inner).data_type()})" if isinstance(inner, numpy.ndarray) else "seq()"
+        return f"seq({OrtValue(inner).data_type()})" if isinstance(inner, np.ndarray) else "seq()"
 
     def element_type(self) -> int:
         return _types.NUMBERS[_types.name_of(self._array())]
@@ -114,7 +114,7 @@ class OrtValue:
         return self._value is not None
 
     def is_tensor(self) -> bool:
-        return isinstance(self._value, numpy.ndarray)
+        return isinstance(self._value, np.ndarray)
 
     def is_sparse_tensor(self) -> bool:
         return False
@@ -125,16 +125,16 @@ class OrtValue:
     def tensor_size_in_bytes(self) -> int:
         return self._array().nbytes
 
-    def update_inplace(self, np_arr: numpy.ndarray) -> None:
+    def update_inplace(self, np_arr: np.ndarray) -> None:
         if np_arr.shape != self._array().shape or np_arr.dtype != self._array().dtype:
             raise RuntimeError(f"expected {self._array().dtype} {self._array().shape}, found {np_arr.dtype} {np_arr.shape}")
-        numpy.copyto(self._array(), np_arr)
+        np.copyto(self._array(), np_arr)
 
 
-def _array_at(address: int, element_type: Any, shape: Sequence[int]) -> numpy.ndarray:
+def _array_at(address: int, element_type: Any, shape: Sequence[int]) -> np.ndarray:
     dtype = _types.dtype_of(element_type)
-    memory = (ctypes.c_uint8 * (math.prod(shape) * dtype.itemsize)).from_address(address)
-    return numpy.frombuffer(memory, numpy.uint8).view(dtype).reshape(tuple(shape))
+    memory = memoryview((ctypes.c_uint8 * (math.prod(shape) * dtype.itemsize)).from_address(address))
+    return np.asarray(memory).view(dtype).reshape(tuple(shape))
 
 
 class IOBinding:
@@ -143,7 +143,7 @@ class IOBinding:
     def __init__(self, session: InferenceSession) -> None:
         self._session = session
         self._feeds: dict[str, Any] = {}
-        self._out: dict[str, numpy.ndarray | None] = {}  # None: a new array at each run
+        self._out: dict[str, np.ndarray | None] = {}  # None: a new array at each run
         self._results: list[Any] = []
 
     def _check(self, name: str, infos: Sequence[Any]) -> None:
@@ -195,7 +195,7 @@ class IOBinding:
         return [OrtValue(result) for result in self._results]
 
     def copy_outputs_to_cpu(self) -> list[Any]:
-        return [result.copy() if isinstance(result, numpy.ndarray) else result for result in self._results]
+        return [result.copy() if isinstance(result, np.ndarray) else result for result in self._results]
 
     def clear_binding_inputs(self) -> None:
         self._feeds.clear()

@@ -79,7 +79,7 @@ class DeviceReset(ColonnadeError):
 _CLASSES = {
     _InvalidArgument: InvalidArgument,
     InvalidInput: InvalidArgument,
-    InvalidModel: InvalidGraph,
+    InvalidModel: Fail,
     Unsupported: NotImplemented,
     ResourceLimit: RuntimeException,
     FileError: Fail,
@@ -92,3 +92,8 @@ _CLASSES = {
 def translated(error: ColonnadeError) -> ColonnadeError:
     """What ONNX Runtime would have raised, with the same message."""
     return _CLASSES.get(type(error), Fail)(str(error))
+
+
+def translated_at_load(error: ColonnadeError) -> ColonnadeError:
+    """The same, of a model that cannot be loaded: operators that there are not make its graph invalid."""
+    return InvalidGraph(str(error)) if isinstance(error, (InvalidModel, Unsupported)) else translated(error)
