@@ -146,12 +146,9 @@ class IOBinding:
         self._out: dict[str, np.ndarray | None] = {}  # None: a new array at each run
         self._results: list[Any] = []
 
-    def _check(self, name: str, infos: Sequence[Any]) -> None:
-        if all(info.name != name for info in infos):
-            raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
-
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
-        self._check(name, self._session.get_inputs())
+        if all(arg.name != name for arg in self._session.get_inputs()):
+            raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
         self._feeds[name] = arr_on_cpu
 
     def bind_input(
@@ -173,7 +170,6 @@ class IOBinding:
         buffer_ptr: int | None = None,
     ) -> None:
         _check_device(device_type)
-        self._check(name, self._session.get_outputs())
         if buffer_ptr is None:
             self._out[name] = None
         elif element_type is None or shape is None:
@@ -182,7 +178,6 @@ class IOBinding:
             self._out[name] = _array_at(buffer_ptr, element_type, shape)
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
-        self._check(name, self._session.get_outputs())
         self._out[name] = ortvalue._array()
 
     def synchronize_inputs(self) -> None:
