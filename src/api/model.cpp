@@ -10,6 +10,7 @@
 #include "api/embedded.hpp"
 #include "api/impl.hpp"
 #include "frontends/onnx/onnx.hpp"
+#include "graph/parameters.hpp"
 #include "passes/passes.hpp"
 #include "reference/reference.hpp"
 
@@ -61,6 +62,7 @@ Model make_model(std::string name, Graph graph, const Options& options) {
   impl->imported = std::move(graph);
   infer_types(impl->imported);
   verify(impl->imported);
+  check_constant_indices(impl->imported);
   for (const ValueId id : impl->imported.inputs) impl->inputs.push_back(info_of(impl->imported, id));
   for (const ValueId id : impl->imported.outputs) impl->outputs.push_back(info_of(impl->imported, id));
   Graph optimized = impl->imported;
