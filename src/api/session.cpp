@@ -131,7 +131,7 @@ std::vector<Shape> Session::output_shapes(std::span<const Shape> input_shapes) {
   return prepared.rest->output_shapes;
 }
 
-std::vector<Tensor> Session::run(std::span<const TensorView> inputs) {
+std::vector<Tensor> Session::run(std::span<const TensorView> inputs, const RunOptions&) {
   std::vector<Datum> data = impl_->run(inputs);
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < data.size(); ++i) {
@@ -143,7 +143,7 @@ std::vector<Tensor> Session::run(std::span<const TensorView> inputs) {
   return outputs;
 }
 
-void Session::run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs) {
+void Session::run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs, const RunOptions&) {
   if (outputs.size() != impl_->model->outputs.size())
     fail(ErrorCode::invalid_argument, "expected {} outputs, found {}", impl_->model->outputs.size(), outputs.size());
   Entry& entry = impl_->check(inputs);
@@ -161,7 +161,7 @@ void Session::run(std::span<const TensorView> inputs, std::span<const MutableTen
   }
 }
 
-std::vector<Datum> Session::run_data(std::span<const Datum> inputs) {
+std::vector<Datum> Session::run_data(std::span<const Datum> inputs, const RunOptions&) {
   impl_->check_count(inputs.size());
   std::vector<TensorView> views;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
