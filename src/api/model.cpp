@@ -88,18 +88,19 @@ const TensorInfo& input_named(std::span<const TensorInfo> inputs, const std::str
 }  // namespace
 
 std::shared_ptr<const Prepared> Model::Impl::make(const std::shared_ptr<const Graph>& source,
-                                                  const std::vector<Shape>& shapes) const {
+                                                  const std::vector<Shape>& shapes, int node) const {
   const auto begin = std::chrono::steady_clock::now();
   auto prepared = std::make_shared<Prepared>();
   prepared->source = source;
   prepared->shapes = shapes;
+  prepared->node = node;
   prepared->graph = bind_shapes(*source, shapes);
   optimize(prepared->graph);
   prepared->rest = split(prepared->graph);
   const PlanOptions plan_options{options.schedule, options.math, threads,
                                  static_cast<std::int64_t>(options.memory_limit_bytes)};
   prepared->plan = make_plan(prepared->graph, topology, plan_options);
-  prepared->program = compile(prepared->graph, prepared->plan, topology.isa, weights);
+  prepared->program = compile(prepared->graph, prepared->plan, topology.isa, weights.of_node(node));
   prepared->bytes = plan_bytes(*prepared);
   if (const auto islands = islands_of(*prepared); options.strict && !islands.empty()) {
     const Island& island = islands.front();
@@ -111,15 +112,16 @@ std::shared_ptr<const Prepared> Model::Impl::make(const std::shared_ptr<const Gr
 }
 
 std::shared_ptr<const Prepared> Model::Impl::prepare(const std::shared_ptr<const Graph>& source,
-                                                     const std::vector<Shape>& shapes) const {
+                                                     const std::vector<Shape>& shapes, int node) const {
   const std::scoped_lock lock(mutex_);
   std::erase_if(prepared_, [](const auto& entry) { return entry.expired(); });
   for (const auto& entry : prepared_)
-    if (auto prepared = entry.lock(); prepared && prepared->source == source && prepared->shapes == shapes)
+    if (auto prepared = entry.lock();
+        prepared && prepared->source == source && prepared->shapes == shapes && prepared->node == node)
       return prepared;
   std::shared_ptr<const Prepared> prepared;
   try {
-    prepared = make(source, shapes);
+    prepared = make(source, shapes, node);
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::resource_limit, "model '{}': out of memory while it was planned", name);
   }
