@@ -13,8 +13,8 @@ namespace {
 /// Data that are no tensors have no shape of their own.
 TensorView view_of(const Datum& datum) { return datum.is_tensor() ? TensorView(datum.tensor()) : TensorView(); }
 
-bool is_for(const Prepared& prepared, const Graph* source, std::span<const TensorView> inputs) {
-  return prepared.source.get() == source &&
+bool is_for(const Prepared& prepared, const Graph* source, std::span<const TensorView> inputs, const Layouts& layouts) {
+  return prepared.source.get() == source && prepared.layouts == layouts &&
          std::equal(prepared.shapes.begin(), prepared.shapes.end(), inputs.begin(), inputs.end(),
                     [](const Shape& shape, const TensorView& view) { return shape == view.shape; });
 }
@@ -40,16 +40,18 @@ std::vector<Datum> run_program(Executor& executor, std::span<const void* const> 
 
 }  // namespace
 
-std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs) {
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const auto& entry) { return is_for(*entry->prepared, source.get(), inputs); });
+std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs,
+                                   const Layouts& layouts) {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) {
+    return is_for(*entry->prepared, source.get(), inputs, layouts);
+  });
   if (found != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, found);
     return entries_.front();
   }
   std::vector<Shape> shapes;
   for (const TensorView& input : inputs) shapes.push_back(input.shape);
-  auto entry = std::make_shared<Entry>(model_->prepare(source, shapes, node()));
+  auto entry = std::make_shared<Entry>(model_->prepare(source, shapes, layouts, node()));
   entry->executor.set_profiling(profiling_);
   entries_.push_front(entry);
   evict();
