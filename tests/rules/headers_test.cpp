@@ -18,7 +18,7 @@ using test::SourceFile;
 std::string include_flags() {
   const std::string root = COLONNADE_SOURCE_DIR;
   return " -I" + shell_word(root + "/include") + " -I" + shell_word(root + "/src") + " -I" + shell_word(root) + " -I" +
-         shell_word(root + "/frontends/cli");
+         shell_word(root + "/frontends/cli") + " -I" + shell_word(COLONNADE_BINARY_DIR "/protocol");
 }
 
 /// Compiles a file that holds nothing but an include of the header, once for each header, some at a time.

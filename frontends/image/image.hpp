@@ -10,7 +10,7 @@
 
 #include "colonnade/colonnade.hpp"
 
-namespace colonnade::cli {
+namespace colonnade::images {
 
 /// 8-bit RGB pixels, rows from the top.
 struct Image {
@@ -28,8 +28,11 @@ struct ImageOptions {
   std::string color = "auto";   ///< "auto" (gray for one channel, else rgb), "rgb", "bgr" or "gray"
 };
 
-/// Decodes by content, whatever the name says; an alpha channel is dropped. Throws Error{invalid_input} naming `where`.
-Image decode_image(std::span<const std::byte> bytes, const std::string& where);
+inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 28;
+
+/// Decodes by content, whatever the name says; an alpha channel is dropped. Throws Error{invalid_input} naming `where`,
+/// for images of more than `most_pixels` before they take any memory.
+Image decode_image(std::span<const std::byte> bytes, const std::string& where, std::int64_t most_pixels = kMostPixels);
 
 /// Bilinear with half-pixel centres; when shrinking, the triangle widens so that every pixel counts (as Pillow does).
 /// Result: [height][width][3] in 0..255.
@@ -40,4 +43,4 @@ std::vector<float> resize_bilinear(const Image& image, int width, int height);
 /// shape is no image's, Error{invalid_argument} for options that do not fit it.
 Tensor image_tensor(const Image& image, const TensorInfo& info, Shape shape, const ImageOptions& options);
 
-}  // namespace colonnade::cli
+}  // namespace colonnade::images
