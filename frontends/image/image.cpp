@@ -14,7 +14,6 @@
 namespace colonnade::images {
 namespace {
 
-constexpr std::int64_t kLargestPixelCount = std::int64_t{1} << 28;
 /// Neither deflate nor an all-zero JPEG block packs more pixels than this into a byte.
 constexpr std::int64_t kLargestPixelsPerByte = 8 * 1032;
 
@@ -22,20 +21,31 @@ constexpr std::int64_t kLargestPixelsPerByte = 8 * 1032;
   throw Error(ErrorCode::invalid_input, fmt::format("'{}' is not a usable image: {}", where, what));
 }
 
-void check_size(std::int64_t width, std::int64_t height, std::size_t file_bytes, const std::string& where) {
+/// An image file that is looked at but not yet believed.
+struct File {
+  std::span<const std::byte> bytes;
+  const std::string& where;
+  std::int64_t most_pixels;
+};
+
+void check_size(std::int64_t width, std::int64_t height, const File& file) {
+  const auto& [bytes, where, most_pixels] = file;
   const std::int64_t pixels = width * height;
   if (width <= 0 || height <= 0) fail(where, "it is empty");
-  if (pixels > kLargestPixelCount || pixels / kLargestPixelsPerByte > static_cast<std::int64_t>(file_bytes))
-    fail(where, fmt::format("{} x {} pixels cannot be in {} bytes", width, height, file_bytes));
+  if (pixels > most_pixels)
+    fail(where, fmt::format("{} x {} pixels are more than the limit of {}", width, height, most_pixels));
+  if (pixels / kLargestPixelsPerByte > static_cast<std::int64_t>(bytes.size()))
+    fail(where, fmt::format("{} x {} pixels cannot be in {} bytes", width, height, bytes.size()));
 }
 
-Image decode_png(std::span<const std::byte> bytes, const std::string& where) {
+Image decode_png(const File& file) {
+  const auto& [bytes, where, most_pixels] = file;
   png_image header{};
   header.version = PNG_IMAGE_VERSION;
   if (!png_image_begin_read_from_memory(&header, bytes.data(), bytes.size())) fail(where, header.message);
   header.format = PNG_FORMAT_RGBA;
   try {
-    check_size(header.width, header.height, bytes.size(), where);
+    check_size(header.width, header.height, file);
   } catch (...) {
     png_image_free(&header);
     throw;
@@ -92,15 +102,15 @@ struct JpegDecoder {
   ~JpegDecoder() { jpeg_destroy_decompress(&info); }
 };
 
-Image decode_jpeg(std::span<const std::byte> bytes, const std::string& where) {
+Image decode_jpeg(const File& file) {
   JpegDecoder decoder;
-  if (!read_jpeg_header(decoder.info, decoder.errors, bytes)) fail(where, decoder.errors.message);
+  if (!read_jpeg_header(decoder.info, decoder.errors, file.bytes)) fail(file.where, decoder.errors.message);
   const std::int64_t width = decoder.info.image_width;
   const std::int64_t height = decoder.info.image_height;
-  check_size(width, height, bytes.size(), where);
+  check_size(width, height, file);
   Image image{static_cast<int>(width), static_cast<int>(height), {}};
   image.rgb.resize(static_cast<std::size_t>(3 * width * height));
-  if (!read_jpeg_rows(decoder.info, decoder.errors, image.rgb.data())) fail(where, decoder.errors.message);
+  if (!read_jpeg_rows(decoder.info, decoder.errors, image.rgb.data())) fail(file.where, decoder.errors.message);
   return image;
 }
 
@@ -174,10 +184,11 @@ bool is_float(DType dtype) { return name_of(dtype).find("float") != std::string_
 
 }  // namespace
 
-Image decode_image(std::span<const std::byte> bytes, const std::string& where) {
+Image decode_image(std::span<const std::byte> bytes, const std::string& where, std::int64_t most_pixels) {
+  const File file{bytes, where, most_pixels};
   const auto byte_at = [&](std::size_t i) { return i < bytes.size() ? std::to_integer<int>(bytes[i]) : -1; };
-  if (byte_at(0) == 0x89 && byte_at(1) == 'P' && byte_at(2) == 'N') return decode_png(bytes, where);
-  if (byte_at(0) == 0xff && byte_at(1) == 0xd8) return decode_jpeg(bytes, where);
+  if (byte_at(0) == 0x89 && byte_at(1) == 'P' && byte_at(2) == 'N') return decode_png(file);
+  if (byte_at(0) == 0xff && byte_at(1) == 0xd8) return decode_jpeg(file);
   fail(where, "neither PNG nor JPEG");
 }
 
@@ -218,7 +229,7 @@ Tensor image_tensor(const Image& image, const TensorInfo& info, Shape shape, con
   if (!is_channel_count(channels) || (channels == 1) != (color == "gray"))
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("input '{}' has {} channels, which do not fit color {}", info.name, channels, color));
-  if (height <= 0 || width <= 0 || height > kLargestPixelCount / width)
+  if (height <= 0 || width <= 0 || height > kMostPixels / width)
     throw Error(ErrorCode::invalid_input,
                 fmt::format("input '{}' of {} x {} cannot take an image", info.name, width, height));
   check_channel_values(options.mean, channels, "mean");

@@ -28,8 +28,11 @@ struct ImageOptions {
   std::string color = "auto";   ///< "auto" (gray for one channel, else rgb), "rgb", "bgr" or "gray"
 };
 
-/// Decodes by content, whatever the name says; an alpha channel is dropped. Throws Error{invalid_input} naming `where`.
-Image decode_image(std::span<const std::byte> bytes, const std::string& where);
+inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 28;
+
+/// Decodes by content, whatever the name says; an alpha channel is dropped. Throws Error{invalid_input} naming `where`,
+/// for images of more than `most_pixels` before they take any memory.
+Image decode_image(std::span<const std::byte> bytes, const std::string& where, std::int64_t most_pixels = kMostPixels);
 
 /// Bilinear with half-pixel centres; when shrinking, the triangle widens so that every pixel counts (as Pillow does).
 /// Result: [height][width][3] in 0..255.

@@ -91,8 +91,9 @@ class Scheduler {
   std::vector<Line*> waiting_;  ///< lines with jobs in their queue
   std::size_t pending_ = 0;     ///< jobs in all queues
   int running_ = 0;
+  int held_ = 0;  ///< lines of which jobs are being refused
   bool stopping_ = false;
-  bool waits_idle_ = false;               ///< somebody did, so tell
+  bool draining_ = false;
   std::chrono::nanoseconds used_now_{0};  ///< the account of the line that was served last: where newcomers start
   std::stop_source cancel_;
   std::condition_variable settled_;  ///< a line became empty

@@ -95,7 +95,8 @@ InferCall call_of(Request& request) {
   if (const std::string* coding = request.field("Content-Encoding"))
     request.body =
         decompress(coding_of(*coding), request.body.bytes(), limits().most_body_bytes, header_bytes.value_or(0));
-  if (route.path.ends_with("image")) return parse_image_infer(request.body, metadata_of(route.path));
+  if (route.path.ends_with("image"))
+    return parse_image_infer(request.body, metadata_of(route.path), limits().most_body_bytes);
   if (header_bytes == std::size_t{0}) return parse_raw_infer(request.body, metadata_of(route.path));
   InferCall call = parse_infer(request.body, header_bytes, limits().deepest_json);
   const auto json = request.body.bytes().first(header_bytes.value_or(request.body.size()));

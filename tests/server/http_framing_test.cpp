@@ -181,6 +181,43 @@ TEST_F(HttpFraming, ClientsThatLeaveDoNoHarm) {
   EXPECT_EQ(Client(port()).ask("POST", kInfer, kBody).status, 200);
 }
 
+/// Sends requests and reads no answer until nothing more fits into any buffer.
+TEST_F(HttpFraming, SlowReadersAreCutOff) {
+  serve::HttpOptions options;
+  options.body_timeout = std::chrono::seconds(1);
+  const serve::HttpServer server = other_server(options);
+  const std::string head = R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"x","shape":[1000000],)"
+                           R"("datatype":"FP32","parameters":{"binary_data_size":4000000}}]})";
+  const std::string text = request_text("POST", kInfer, head + std::string(4'000'000, '\0'),
+                                        fmt::format("Inference-Header-Content-Length: {}\r\n", head.size()));
+  Client client(server.port());
+  int sent = 0;
+  while (sent < 100 && client.send(text)) ++sent;
+  EXPECT_LT(sent, 100);
+  EXPECT_EQ(Client(server.port()).ask("GET", "/v2/health/live").status, 200);
+}
+
+TEST(HttpDisconnect, CancelsTheRequest) {
+  serve::ServiceOptions options;
+  options.repositories = {"embedded:mobilenet"};
+  options.model.threads = 1;
+  test::Served served(options);
+  const auto cancelled = [&] {
+    const std::string metrics = served.service.metrics();
+    const std::size_t at = metrics.find("reason=\"CANCELED\"");
+    return at != std::string::npos && metrics.substr(metrics.find("} ", at) + 2, 1) != "0";
+  };
+  ASSERT_FALSE(cancelled());
+  const std::string images(std::size_t{16} * 3 * 224 * 224 * 4, '\0');
+  {
+    Client client(served.port());
+    client.send(request_text("POST", "/v2/models/mobilenet/infer", images, "Inference-Header-Content-Length: 0\r\n"));
+    client.end();
+  }
+  for (int i = 0; i < 500 && !cancelled(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(cancelled()) << served.service.metrics();
+}
+
 TEST_F(HttpFraming, StopAnswersWhatHasBegun) {
   serve::HttpServer server = other_server({});
   Client idle(server.port()), busy(server.port());

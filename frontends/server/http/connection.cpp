@@ -26,6 +26,8 @@ using TlsStream = asio::ssl::stream<tcp::socket>;
 constexpr std::size_t kInputBytes = 2 * Reader::kMostHeadBytes;
 /// How long a client may take to hear that the connection is closed.
 constexpr std::chrono::seconds kLinger{2};
+/// For requests that were sent before the client could know that the server stops.
+constexpr std::chrono::milliseconds kGrace{500};
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Bytes that have come and are not yet understood.
@@ -78,7 +80,7 @@ class StreamConnection final : public Connection {
  private:
   auto self() { return std::static_pointer_cast<StreamConnection>(shared_from_this()); }
   auto& socket() { return stream_.lowest_layer(); }
-  void expect(Phase phase, std::chrono::seconds limit);
+  void expect(Phase phase, std::chrono::milliseconds limit);
   bool is_receiving() const { return phase_ == Phase::idle || phase_ == Phase::head || phase_ == Phase::body; }
 
   void read();
@@ -140,8 +142,9 @@ void StreamConnection<Stream>::start() {
 template <class Stream>
 void StreamConnection<Stream>::finish() {
   asio::dispatch(stream_.get_executor(), [self = self()] {
+    if (self->is_finishing_) return;
     self->is_finishing_ = true;
-    if (self->phase_ == Phase::idle) self->close();
+    if (self->phase_ == Phase::idle) self->expect(Phase::idle, kGrace);
   });
 }
 
@@ -166,7 +169,7 @@ void StreamConnection<Stream>::expire() {
 }
 
 template <class Stream>
-void StreamConnection<Stream>::expect(Phase phase, std::chrono::seconds limit) {
+void StreamConnection<Stream>::expect(Phase phase, std::chrono::milliseconds limit) {
   phase_ = phase;
   deadline_ = Clock::now() + limit;
 }

@@ -53,12 +53,12 @@ bool has_type(const Request& request, std::string_view type) {
 }
 
 InferCall parse_call(const Body& body, const Request& request, const Route& route, const Service& service,
-                     int deepest_json) {
+                     const HttpOptions& options) {
   if (has_type(request, "image/png") || has_type(request, "image/jpeg"))
-    return parse_image_infer(body, service.metadata(route.model, route.version));
+    return parse_image_infer(body, service.metadata(route.model, route.version), options.most_body_bytes);
   const auto header_bytes = inference_header_length(request);
   if (header_bytes == std::size_t{0}) return parse_raw_infer(body, service.metadata(route.model, route.version));
-  return parse_infer(body, header_bytes, deepest_json);
+  return parse_infer(body, header_bytes, options.deepest_json);
 }
 
 /// Parameters of a load request: strings, of which files are in base64.
@@ -204,7 +204,7 @@ void Endpoints::in_background(Respond respond, Make work) const {
 void Endpoints::infer(Request request, const Route& route, std::stop_token stop, Respond respond) const {
   const Clock::time_point received = Clock::now();
   const Body body = decoded_body(request);
-  InferCall call = parse_call(body, request, route, service_, options_.deepest_json);
+  InferCall call = parse_call(body, request, route, service_, options_);
   call.request.model = route.model;
   call.request.version = route.version.empty() ? 0 : std::stoll(route.version);
   call.request.stop = std::move(stop);

@@ -21,6 +21,9 @@ using Bytes = std::span<const std::byte>;
 /// Longer than any server runs, and far from what clocks count to.
 constexpr std::chrono::microseconds kLongestTimeout = std::chrono::hours(24 * 365);
 
+/// Red, green, blue and alpha.
+constexpr std::size_t kDecodedPixelBytes = 4;
+
 template <class T>
 std::optional<T> take(Parameters& parameters, const std::string& name, std::string_view where,
                       std::string_view expected) {
@@ -238,13 +241,15 @@ InferCall parse_raw_infer(const Body& body, const inference::ModelMetadataRespon
   return call;
 }
 
-InferCall parse_image_infer(const Body& body, const inference::ModelMetadataResponse& metadata) {
+InferCall parse_image_infer(const Body& body, const inference::ModelMetadataResponse& metadata,
+                            std::size_t most_bytes) {
   const auto& input = only_input(metadata);
   const auto dtype = dtype_of(input.datatype());
   if (!dtype || *dtype == DType::string || *dtype == DType::boolean)
     throw Problem(400, fmt::format("input '{}' of type {} cannot take an image", input.name(), input.datatype()));
   const Shape shape(input.shape().begin(), input.shape().end());
-  const images::Image image = images::decode_image(body.bytes(), "the body");
+  const images::Image image =
+      images::decode_image(body.bytes(), "the body", static_cast<std::int64_t>(most_bytes / kDecodedPixelBytes));
   TensorInfo info;
   info.name = input.name();
   info.dtype = *dtype;

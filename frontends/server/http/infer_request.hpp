@@ -40,6 +40,7 @@ InferCall parse_raw_infer(const Body& body, const inference::ModelMetadataRespon
 
 /// A body that is a PNG or JPEG image: scaled to the one input of the model, bilinear, to 0..1 for floats and 0..255
 /// for integers; grey where there is one channel.
-InferCall parse_image_infer(const Body& body, const inference::ModelMetadataResponse& metadata);
+/// `most_bytes` bounds what the pixels of the file take.
+InferCall parse_image_infer(const Body& body, const inference::ModelMetadataResponse& metadata, std::size_t most_bytes);
 
 }  // namespace colonnade::serve::http

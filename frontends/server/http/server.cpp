@@ -76,7 +76,7 @@ tcp::acceptor listen(asio::io_context& io, const std::string& address, int port)
   const auto host = asio::ip::make_address(address, error);
   if (error) fail(where, error);
   const tcp::endpoint endpoint(host, static_cast<std::uint16_t>(port));
-  tcp::acceptor acceptor(io);
+  tcp::acceptor acceptor(asio::make_strand(io));
   const auto check = [&] {
     if (error) fail(where, error);
   };
@@ -141,9 +141,10 @@ HttpServer::Impl::~Impl() {
 void HttpServer::Impl::add_listener(int port, bool metrics_only) {
   tcp::acceptor acceptor = listen(io, options.address, port);
   const int actual = acceptor.local_endpoint().port();
+  asio::steady_timer pause(acceptor.get_executor());
   const Listening listening{endpoints, options, connections, tls && !metrics_only ? &*tls : nullptr, metrics_only};
   listeners.push_back(
-      std::make_unique<Listener>(Listener{std::move(acceptor), listening, asio::steady_timer(io), actual}));
+      std::make_unique<Listener>(Listener{std::move(acceptor), listening, std::move(pause), actual}));
 }
 
 void HttpServer::Impl::accept(Listener& listener) {
@@ -191,13 +192,13 @@ void HttpServer::Impl::run() {
 }
 
 void HttpServer::Impl::stop(std::chrono::milliseconds limit) {
-  asio::post(io, [this] {
-    for (const auto& listener : listeners) {
+  for (const auto& listener : listeners) {
+    asio::post(listener->acceptor.get_executor(), [&listener = *listener] {
       boost::system::error_code ignored;
-      listener->acceptor.close(ignored);
-      listener->pause.cancel();
-    }
-  });
+      listener.acceptor.close(ignored);
+      listener.pause.cancel();
+    });
+  }
   const auto deadline = Clock::now() + limit;
   do {
     for (const auto& connection : connections.all()) connection->finish();
