@@ -19,7 +19,8 @@ class LifecycleTest : public ServiceTest {
 
   /// "READY", or "UNAVAILABLE: why"
   std::string state_of(const std::string& model, const std::string& version = "1") {
-    for (const auto& row : service().index(false).models())
+    const inference::RepositoryIndexResponse index = service().index(false);
+    for (const auto& row : index.models())
       if (row.name() == model && row.version() == version)
         return row.reason().empty() ? row.state() : row.state() + ": " + row.reason();
     return "absent";
