@@ -184,8 +184,8 @@ TEST_F(LifecycleTest, WarmUpRunsWhatTheConfigurationAsksFor) {
       "true } } }");
   repository.add("bad", lookup_model());
   add_config("bad",
-             "model_warmup { name: 'wrong' batch_size: 1 inputs { key: 'k' value { data_type: TYPE_INT64 dims: 1 "
-             "zero_data: true } } }");
+             "model_warmup { name: 'wrong' batch_size: 1 inputs { key: 'i' value { data_type: TYPE_INT64 dims: 1 "
+             "input_data_file: 'absent' } } }");
   serve::ServiceOptions options;
   options.strict_readiness = false;
   start(options);
