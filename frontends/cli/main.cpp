@@ -32,10 +32,10 @@ int status_of(ErrorCode code) {
     case ErrorCode::invalid_input: return kInvalidModelOrInput;
     case ErrorCode::unsupported: return kUnsupported;
     case ErrorCode::resource_limit:
-    case ErrorCode::cancelled:
-    case ErrorCode::deadline:
     case ErrorCode::io:
-    case ErrorCode::internal: return kFailed;
+    case ErrorCode::internal:
+    case ErrorCode::cancelled:
+    case ErrorCode::deadline: return kFailed;
   }
   return kFailed;
 }

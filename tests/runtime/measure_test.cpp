@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/measure.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,7 +9,6 @@
 
 #include "colonnade/colonnade.hpp"
 #include "kernels/peak/peak.hpp"
-#include "topology/topology.hpp"
 
 namespace colonnade {
 namespace {

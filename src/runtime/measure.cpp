@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <omp.h>
+#include "runtime/measure.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -9,7 +9,8 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "kernels/peak/peak.hpp"
-#include "topology/topology.hpp"
+#include "runtime/barrier.hpp"
+#include "runtime/workers.hpp"
 
 namespace colonnade {
 namespace {
@@ -22,22 +23,17 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Seconds that a team of `threads` needs for `work(thread)`, from a common start to the last one's end.
+/// Seconds that `threads` threads need for `work(thread)`, from a common start to the last one's end.
 template <class Work>
 double team_seconds(int threads, const Work& work) {
   double begin = 0;
-  double end = 0;
-#pragma omp parallel num_threads(threads) proc_bind(spread)
-  {
-#pragma omp barrier
-#pragma omp master
-    begin = seconds_now();
-    work(omp_get_thread_num());
-#pragma omp barrier
-#pragma omp master
-    end = seconds_now();
-  }
-  return end - begin;
+  Barrier barrier;
+  Workers::process().run(threads, [&](int mine, int team) {
+    barrier.wait(team);
+    if (mine == 0) begin = seconds_now();
+    for (int thread = mine; thread < threads; thread += team) work(thread);
+  });
+  return seconds_now() - begin;
 }
 
 /// Repetitions that keep one thread busy long enough for the clock. Found without a team, whose barriers wait for
