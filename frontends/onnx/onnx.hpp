@@ -21,6 +21,9 @@ Graph import_file(const std::string& path);
 /// graph.
 Graph import_bytes(std::span<const std::byte> bytes, bool last = false);
 
+/// The same of bytes that are read when they are needed, as long as the graph lives.
+Graph import_reader(Model::Reader read, std::uint64_t size);
+
 /// One TensorProto (ONNX test data).
 Tensor parse_tensor(std::span<const std::byte> bytes);
 std::string serialize_tensor(const Tensor& tensor, std::string_view name);

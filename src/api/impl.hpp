@@ -4,6 +4,7 @@
 #include <list>
 #include <mutex>
 
+#include "api/layouts.hpp"
 #include "api/split.hpp"
 #include "graph/graph.hpp"
 #include "plan/plan.hpp"
@@ -17,8 +18,9 @@ namespace colonnade {
 /// what is done with the rest.
 struct Prepared {
   std::shared_ptr<const Graph> source;
-  std::vector<Shape> shapes;  ///< empty for inputs that are no tensors
-  Graph graph;                ///< the planned part: optimised, shapes bound
+  std::vector<Shape> shapes;  ///< as the model sees them; empty for inputs that are no tensors
+  Layouts layouts;
+  Graph graph;  ///< the planned part: optimised, shapes bound
   Plan plan;
   std::shared_ptr<const Program> program;
   std::unique_ptr<const Rest> rest;  ///< null: the program does everything
@@ -37,14 +39,16 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   mutable WeightStore weights;
 
   /// Passes, plan and program of the model for the given input shapes; shared with whoever holds one already.
-  std::shared_ptr<const Prepared> prepare(const std::vector<Shape>& shapes) const { return prepare(optimized, shapes); }
+  std::shared_ptr<const Prepared> prepare(const std::vector<Shape>& shapes) const {
+    return prepare(optimized, shapes, {});
+  }
   /// The same of any graph within the model: a body, or what was left until shapes were known.
-  std::shared_ptr<const Prepared> prepare(const std::shared_ptr<const Graph>& source,
-                                          const std::vector<Shape>& shapes) const;
+  std::shared_ptr<const Prepared> prepare(const std::shared_ptr<const Graph>& source, const std::vector<Shape>& shapes,
+                                          const Layouts& layouts) const;
 
  private:
-  std::shared_ptr<const Prepared> make(const std::shared_ptr<const Graph>& source,
-                                       const std::vector<Shape>& shapes) const;
+  std::shared_ptr<const Prepared> make(const std::shared_ptr<const Graph>& source, const std::vector<Shape>& shapes,
+                                       const Layouts& layouts) const;
   mutable std::mutex mutex_;
   mutable std::list<std::weak_ptr<const Prepared>> prepared_;
 };

@@ -9,7 +9,9 @@
 
 #include "api/embedded.hpp"
 #include "api/impl.hpp"
+#include "base/log.hpp"
 #include "frontends/onnx/onnx.hpp"
+#include "graph/dimensions.hpp"
 #include "graph/parameters.hpp"
 #include "passes/passes.hpp"
 #include "reference/reference.hpp"
@@ -61,6 +63,7 @@ Model make_model(std::string name, Graph graph, const Options& options) {
   impl->threads = options.threads > 0 ? options.threads : impl->topology.default_threads();
   impl->imported = std::move(graph);
   infer_types(impl->imported);
+  set_dimensions(impl->imported, options.dimensions);
   verify(impl->imported);
   check_constant_indices(impl->imported);
   for (const ValueId id : impl->imported.inputs) impl->inputs.push_back(info_of(impl->imported, id));
@@ -68,6 +71,8 @@ Model make_model(std::string name, Graph graph, const Options& options) {
   Graph optimized = impl->imported;
   optimize_all(optimized);
   impl->optimized = std::make_shared<const Graph>(std::move(optimized));
+  log_line(LogLevel::info, "model '{}': loaded, {} operators, {} threads, {}", impl->name,
+           impl->optimized->nodes.size(), impl->threads, kernels::name_of(impl->topology.isa));
   return Model(std::move(impl));
 }
 
@@ -90,12 +95,14 @@ const TensorInfo& input_named(std::span<const TensorInfo> inputs, const std::str
 }  // namespace
 
 std::shared_ptr<const Prepared> Model::Impl::make(const std::shared_ptr<const Graph>& source,
-                                                  const std::vector<Shape>& shapes) const {
+                                                  const std::vector<Shape>& shapes, const Layouts& layouts) const {
   const auto begin = std::chrono::steady_clock::now();
   auto prepared = std::make_shared<Prepared>();
   prepared->source = source;
   prepared->shapes = shapes;
+  prepared->layouts = layouts;
   prepared->graph = bind_shapes(*source, shapes);
+  set_layouts(prepared->graph, layouts);
   optimize(prepared->graph);
   prepared->rest = split(prepared->graph);
   const PlanOptions plan_options{options.schedule, options.math, threads,
@@ -109,19 +116,22 @@ std::shared_ptr<const Prepared> Model::Impl::make(const std::shared_ptr<const Gr
          island.engine, island.reason);
   }
   prepared->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  log_line(LogLevel::debug, "model '{}': planned {} segments in {:.1f} ms, arena {} bytes", name,
+           prepared->program->segments.size(), prepared->milliseconds, prepared->program->arena_bytes);
   return prepared;
 }
 
 std::shared_ptr<const Prepared> Model::Impl::prepare(const std::shared_ptr<const Graph>& source,
-                                                     const std::vector<Shape>& shapes) const {
+                                                     const std::vector<Shape>& shapes, const Layouts& layouts) const {
   const std::scoped_lock lock(mutex_);
   std::erase_if(prepared_, [](const auto& entry) { return entry.expired(); });
   for (const auto& entry : prepared_)
-    if (auto prepared = entry.lock(); prepared && prepared->source == source && prepared->shapes == shapes)
+    if (auto prepared = entry.lock();
+        prepared && prepared->source == source && prepared->shapes == shapes && prepared->layouts == layouts)
       return prepared;
   std::shared_ptr<const Prepared> prepared;
   try {
-    prepared = make(source, shapes);
+    prepared = make(source, shapes, layouts);
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::resource_limit, "model '{}': out of memory while it was planned", name);
   }
@@ -143,6 +153,10 @@ Model Model::load(const std::string& path, const Options& options) {
 
 Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options) {
   return make_model("model", onnx_import::import_bytes(bytes), options);
+}
+
+Model Model::from_reader(Reader reader, std::uint64_t size, const Options& options) {
+  return make_model("model", onnx_import::import_reader(std::move(reader), size), options);
 }
 
 Model Model::embedded(std::string_view name, const Options& options) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/onednn.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <dnnl.hpp>
 #include <unordered_map>
@@ -13,6 +15,20 @@ namespace {
 using Dims = dnnl::memory::dims;
 using Type = dnnl::memory::data_type;
 using MemoryDesc = dnnl::memory::desc;
+
+/// oneDNN counts the calling thread's OpenMP threads both when it makes and when it runs a primitive. It gets one: a
+/// team of OpenMP's would compete with our workers, hang in a forked child, end the process where there are no threads
+/// left, and might add up in another order. What the caller had set is restored.
+class OneThread {
+ public:
+  OneThread() : saved_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(saved_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int saved_;
+};
 
 const dnnl::engine& engine() {
   static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
@@ -64,6 +80,7 @@ class Primitive final : public OneDnnPrimitive {
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
+    const OneThread threads;
     dnnl::stream stream(engine());
     std::unordered_map<int, dnnl::memory> arguments = constants_;
     for (const Operand& operand : operands_)
@@ -344,6 +361,7 @@ bool is_usable(const Value& value) {
 std::unique_ptr<OneDnnPrimitive> make_onednn_primitive(const Graph& graph, const Node& node) {
   if (node.outputs.size() != 1 || node.inputs.empty() || node.inputs[0] == kAbsent) return nullptr;
   if (!is_usable(graph.value(node.inputs[0])) || !is_usable(graph.value(node.outputs[0]))) return nullptr;
+  const OneThread threads;
   try {
     return std::visit([&](const auto& op) { return make(op, Maker{graph, node}); }, node.op);
   } catch (const dnnl::error&) {

@@ -22,4 +22,12 @@ std::shared_ptr<const AlignedBuffer> WeightStore::get(const std::shared_ptr<cons
   return packed;
 }
 
+std::size_t WeightStore::bytes() const {
+  const std::scoped_lock lock(mutex_);
+  std::size_t bytes = 0;
+  for (const auto& item : entries_)
+    if (const auto packed = item.second.packed.lock()) bytes += packed->bytes();
+  return bytes;
+}
+
 }  // namespace colonnade

@@ -20,12 +20,15 @@ class WeightStore {
   std::shared_ptr<const AlignedBuffer> get(const std::shared_ptr<const Constant>& constant, const std::string& format,
                                            const std::function<AlignedBuffer(const Constant&)>& pack);
 
+  /// Of all packed forms that programs hold.
+  std::size_t bytes() const;
+
  private:
   struct Entry {
     std::weak_ptr<const Constant> constant;
     std::weak_ptr<const AlignedBuffer> packed;
   };
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::size_t kept_ = 64;  ///< entries after the last time that dead ones were dropped
   std::map<std::pair<const Constant*, std::string>, Entry> entries_;
 };

@@ -219,7 +219,7 @@ TEST(Run, PictureEqualsItsPixelsAsNumbers) {
   const bool channels_last = input.shape[3] == 1 || input.shape[3] == 3;
   const auto height = static_cast<int>(input.shape[channels_last ? 1 : 2]);
   const auto width = static_cast<int>(input.shape[channels_last ? 2 : 3]);
-  cli::Image image{width, height, {}};
+  images::Image image{width, height, {}};
   std::vector<double> values;
   for (int i = 0; i < width * height; ++i) {
     const bool ink = (i % width) > width / 3 && (i % width) < width / 2;

@@ -12,6 +12,9 @@ using colonnade::fuzz::Target;
 /// libFuzzer brings its own corpus; a target's own only has to be there.
 Target target() {
   if (COLONNADE_FUZZ_MODE == "graph"sv) return colonnade::fuzz::graph_target();
+#if defined(COLONNADE_SERVER)
+  if (COLONNADE_FUZZ_MODE == "http"sv) return colonnade::fuzz::http_target();
+#endif
   if (COLONNADE_FUZZ_MODE == "tensor"sv) return colonnade::fuzz::tensor_target({});
   return colonnade::fuzz::model_target({.models = {""}, .tensors = {}});
 }
