@@ -4,10 +4,13 @@ import json
 import math
 import pathlib
 import shutil
+import struct
 import sys
 import tempfile
 import unittest
+import urllib.error
 import urllib.request
+import zlib
 
 import chromium
 import serving
@@ -25,6 +28,16 @@ def make_repository(folder):
     for name in ("digits", "unet"):
         add(name, (MODELS / f"{name}.onnx").read_bytes())
     add("relu", tiny_onnx.unary("Relu", ["n", 3]))
+
+
+def gradient_png(width, height):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + bytes(value for x in range(width) for value in (255 * x // width, 255 * y // height, 128))
+                    for y in range(height))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
 class PageTest(unittest.TestCase):
@@ -102,6 +115,21 @@ class PageTest(unittest.TestCase):
         with self.assertRaises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(request)
         self.assertEqual(refusal, json.load(refused.exception)["error"])
+
+    def test_sends_image_files(self):
+        page = self.page("unet")
+        self.assertIn("choose an image first", self.send(page))
+        picture = self.folder.parent / f"{self.folder.name}.png"
+        self.addCleanup(picture.unlink)
+        picture.write_bytes(gradient_png(40, 30))
+        document = page.call("DOM.getDocument")["root"]["nodeId"]
+        node = page.call("DOM.querySelector", nodeId=document, selector="#form input[type=file]")["nodeId"]
+        page.call("DOM.setFileInputFiles", nodeId=node, files=[str(picture)])
+        page.until("!document.querySelector('#form .preview').hidden")
+        self.assertIn("mask", self.send(page))
+        self.assertEqual(page.value("(() => { const c = document.querySelector('#answer canvas');"
+                                    "return [c.width, c.height]; })()"), [256, 256])
+        self.assertEqual(page.complaints, [])
 
     def test_plots_move(self):
         page = self.page("relu")
