@@ -18,9 +18,10 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/frontends/onnx/opaque/image.cp
   COMPILE_OPTIONS "-isystem;${openjpeg_INCLUDE_DIRS}")
 find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)
 find_library(DNNL_LIBRARY dnnl REQUIRED)
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)  # its header alone
 find_path(ONNX_INCLUDE_DIR onnx/onnx-ml.pb.h REQUIRED)
 find_library(ONNX_PROTO_LIBRARY onnx_proto REQUIRED)
-mark_as_advanced(DNNL_INCLUDE_DIR DNNL_LIBRARY ONNX_INCLUDE_DIR ONNX_PROTO_LIBRARY)
+mark_as_advanced(XXHASH_INCLUDE_DIR DNNL_INCLUDE_DIR DNNL_LIBRARY ONNX_INCLUDE_DIR ONNX_PROTO_LIBRARY)
 
 add_library(colonnade_private_dependencies INTERFACE)
 # The static library exports this target: an installed one finds plain libraries by name and needs no headers.

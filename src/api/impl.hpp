@@ -4,6 +4,7 @@
 #include <list>
 #include <mutex>
 
+#include "api/compiled.hpp"
 #include "api/split.hpp"
 #include "graph/graph.hpp"
 #include "plan/plan.hpp"
@@ -31,10 +32,14 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   Options options;
   Topology topology;
   int threads = 1;
-  Graph imported;
+  std::shared_ptr<onnx_import::Source> import_from;
   std::shared_ptr<const Graph> optimized;  ///< shape-independent passes done, in bodies too
   std::vector<TensorInfo> inputs, outputs;
   mutable WeightStore weights;
+  std::unique_ptr<Compiled> compiled;  ///< null: no file was asked for
+
+  /// The graph as it was imported: now, where a compiled file made that unnecessary before.
+  const Graph& imported() const;
 
   /// Passes, plan and program of the model for the given input shapes; shared with whoever holds one already.
   std::shared_ptr<const Prepared> prepare(const std::vector<Shape>& shapes) const { return prepare(optimized, shapes); }
@@ -43,8 +48,11 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
                                           const std::vector<Shape>& shapes) const;
 
  private:
+  Compiled::Planned plan(const Graph& graph, const std::vector<Shape>& shapes) const;
   std::shared_ptr<const Prepared> make(const std::shared_ptr<const Graph>& source,
                                        const std::vector<Shape>& shapes) const;
+  mutable std::once_flag import_once_;
+  mutable Graph imported_;
   mutable std::mutex mutex_;
   mutable std::list<std::weak_ptr<const Prepared>> prepared_;
 };

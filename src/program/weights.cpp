@@ -17,9 +17,17 @@ std::shared_ptr<const AlignedBuffer> WeightStore::get(const std::shared_ptr<cons
     std::erase_if(entries_, [&](const auto& item) { return &item.second != &entry && item.second.packed.expired(); });
     kept_ = std::max<std::size_t>(64, entries_.size());
   }
-  auto packed = std::make_shared<const AlignedBuffer>(pack(*constant));
+  auto packed = source_ ? source_(*constant, format) : nullptr;
+  if (!packed) packed = std::make_shared<const AlignedBuffer>(pack(*constant));
   entry = {constant, packed};
   return packed;
+}
+
+std::shared_ptr<const AlignedBuffer> WeightStore::find(const std::shared_ptr<const Constant>& constant,
+                                                       const std::string& format) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find({constant.get(), format});
+  return found != entries_.end() && found->second.constant.lock() == constant ? found->second.packed.lock() : nullptr;
 }
 
 }  // namespace colonnade

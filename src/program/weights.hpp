@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/aligned_buffer.hpp"
 #include "graph/constant.hpp"
@@ -19,6 +20,12 @@ class WeightStore {
   /// The packed form of `constant`; `pack` makes it when no program has it.
   std::shared_ptr<const AlignedBuffer> get(const std::shared_ptr<const Constant>& constant, const std::string& format,
                                            const std::function<AlignedBuffer(const Constant&)>& pack);
+  /// Null unless a program has it.
+  std::shared_ptr<const AlignedBuffer> find(const std::shared_ptr<const Constant>& constant, const std::string& format);
+
+  /// Asked before something is packed; null where it has nothing.
+  using Source = std::function<std::shared_ptr<const AlignedBuffer>(const Constant&, const std::string& format)>;
+  void set_source(Source source) { source_ = std::move(source); }
 
  private:
   struct Entry {
@@ -26,6 +33,7 @@ class WeightStore {
     std::weak_ptr<const AlignedBuffer> packed;
   };
   std::mutex mutex_;
+  Source source_;
   std::size_t kept_ = 64;  ///< entries after the last time that dead ones were dropped
   std::map<std::pair<const Constant*, std::string>, Entry> entries_;
 };

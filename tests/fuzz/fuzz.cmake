@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # colonnade-fuzz, and a short run of each mode as a test. COLONNADE_LIBFUZZER (clang) adds one executable a mode that
 # libFuzzer drives.
-option(COLONNADE_LIBFUZZER "Build colonnade-libfuzzer-{model,graph,tensor}; needs clang" OFF)
+option(COLONNADE_LIBFUZZER "Build colonnade-libfuzzer-{model,graph,tensor,compiled}; needs clang" OFF)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
 set(fuzz_main ${CMAKE_CURRENT_LIST_DIR}/main.cpp ${CMAKE_CURRENT_LIST_DIR}/supervise.cpp)
 set(fuzz_libfuzzer ${CMAKE_CURRENT_LIST_DIR}/libfuzzer.cpp)
@@ -20,7 +20,7 @@ endfunction()
 
 colonnade_add_fuzzer(colonnade-fuzz ${fuzz_main})
 set_target_properties(colonnade-fuzz PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-foreach(mode model graph tensor)
+foreach(mode model graph tensor compiled)
   add_test(NAME fuzz.${mode} COMMAND colonnade-fuzz ${mode} --seed 1 --count 150 --seconds 20
     --corpus ${PROJECT_SOURCE_DIR}/models --failures ${PROJECT_BINARY_DIR}/fuzz-failures)
   set_tests_properties(fuzz.${mode} PROPERTIES TIMEOUT 600)

@@ -56,6 +56,7 @@ Corpus read_corpus(const std::vector<std::string>& folders, std::size_t most_byt
 Target model_target(Corpus corpus);
 Target graph_target();
 Target tensor_target(Corpus corpus);
+Target compiled_target(const Corpus& corpus);
 
 /// Throws Failure unless the message is one line of readable length and the code is not Error{internal}.
 void check_refusal(const std::exception& refusal);

@@ -13,6 +13,7 @@ using colonnade::fuzz::Target;
 Target target() {
   if (COLONNADE_FUZZ_MODE == "graph"sv) return colonnade::fuzz::graph_target();
   if (COLONNADE_FUZZ_MODE == "tensor"sv) return colonnade::fuzz::tensor_target({});
+  if (COLONNADE_FUZZ_MODE == "compiled"sv) return colonnade::fuzz::compiled_target({});
   return colonnade::fuzz::model_target({.models = {""}, .tensors = {}});
 }
 

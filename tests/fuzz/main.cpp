@@ -29,20 +29,21 @@ std::string contents(const std::string& path) {
 Target target_named(const std::string& name, const std::vector<std::string>& folders) {
   if (name == "graph") return colonnade::fuzz::graph_target();
   auto corpus = colonnade::fuzz::read_corpus(folders, kMostCorpusBytes);
+  if (name == "compiled") return compiled_target(corpus);
   return name == "model" ? model_target(std::move(corpus)) : tensor_target(std::move(corpus));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Checks seeded cases: mutated models, random graphs, tensor files.");
+  CLI::App app("Checks seeded cases: mutated models, random graphs, tensor files, compiled files.");
   std::string mode;
   std::vector<std::string> folders, files;
   colonnade::fuzz::Campaign campaign;
   campaign.failures = "fuzz-failures";
-  app.add_option("mode", mode, "model, graph or tensor")
+  app.add_option("mode", mode, "model, graph, tensor or compiled")
       ->required()
-      ->check(CLI::IsMember({"model", "graph", "tensor"}));
+      ->check(CLI::IsMember({"model", "graph", "tensor", "compiled"}));
   app.add_option("--seed", campaign.seed, "which sequence of cases");
   app.add_option("--from", campaign.from, "index of the first case");
   app.add_option("--count", campaign.count, "number of cases");

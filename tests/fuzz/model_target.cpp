@@ -155,7 +155,7 @@ void run(const Model& model, const ShapeMap& shapes, std::size_t choice) {
   const std::vector<Shape> resolved = model.resolve_shapes(shapes);
   for (const Shape& shape : resolved)
     if (element_count(shape) > kMostRunBytes) return;
-  if (cost_of(bind_shapes(model.impl()->imported, resolved)) > kMostRunFlop) return;
+  if (cost_of(bind_shapes(model.impl()->imported(), resolved)) > kMostRunFlop) return;
   Random random(choice, 0);
   std::vector<Datum> inputs;
   for (std::size_t i = 0; i < resolved.size(); ++i)

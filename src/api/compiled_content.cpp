@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/compiled_content.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "base/aligned_buffer.hpp"
+#include "base/hash.hpp"
+
+namespace colonnade {
+namespace {
+
+constexpr std::array<char, 16> kMagic = {'C', 'o', 'l', 'o', 'n', 'n', 'a', 'd', 'e', ' ', 'p', 'l', 'a', 'n', 's', 1};
+
+struct Header {
+  std::array<char, 16> magic = kMagic;
+  std::uint64_t archive_offset = 0, archive_bytes = 0, archive_hash = 0;
+  std::uint64_t hash = 0;  ///< of what is above
+  std::uint64_t hash_above() const { return hash_of(std::as_bytes(std::span(this, 1)).first(offsetof(Header, hash))); }
+};
+static_assert(sizeof(Header) <= AlignedBuffer::kAlignment);
+
+/// The build id among the notes of a loaded object.
+std::string build_id(const dl_phdr_info& object, const ElfW(Phdr) & notes) {
+  const auto align4 = [](std::size_t bytes) { return (bytes + 3) & ~std::size_t{3}; };
+  const auto* at = reinterpret_cast<const char*>(object.dlpi_addr + notes.p_vaddr);
+  const char* const end = at + notes.p_memsz;
+  while (at + sizeof(ElfW(Nhdr)) <= end) {
+    ElfW(Nhdr) note;
+    std::memcpy(&note, at, sizeof note);
+    const char* name = at + sizeof note;
+    const char* text = name + align4(note.n_namesz);
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
+      std::string id;
+      for (std::size_t i = 0; i < note.n_descsz; ++i) id += fmt::format("{:02x}", static_cast<unsigned char>(text[i]));
+      return id;
+    }
+    at = text + align4(note.n_descsz);
+  }
+  return "";
+}
+
+/// The build id of the program or library that this function is linked into.
+std::string own_build_id() {
+  std::string id;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* result) {
+        const auto here = reinterpret_cast<ElfW(Addr)>(&own_build_id);
+        const std::span headers(object->dlpi_phdr, object->dlpi_phnum);
+        const auto holds = [&](const ElfW(Phdr) & part) {
+          const ElfW(Addr) begin = object->dlpi_addr + part.p_vaddr;
+          return part.p_type == PT_LOAD && here >= begin && here - begin < part.p_memsz;
+        };
+        if (std::none_of(headers.begin(), headers.end(), holds)) return 0;
+        auto& found = *static_cast<std::string*>(result);
+        for (const ElfW(Phdr) & part : headers) {
+          if (part.p_type == PT_NOTE && found.empty()) found = build_id(*object, part);
+        }
+        return 1;
+      },
+      &id);
+  return id;
+}
+
+std::string options_text(const Options& options) {
+  std::string text = fmt::format("schedule {}, math {}, memory limit {}", static_cast<int>(options.schedule),
+                                 static_cast<int>(options.math), options.memory_limit_bytes);
+  for (const auto& [symbol, size] : options.dimensions) text += fmt::format(", {} = {}", symbol, size);
+  return text;
+}
+
+std::uint64_t machine_hash(const Topology& topology) {
+  Topology machine = topology;
+  machine.rates.source.clear();
+  ConstantTable none;
+  Writer writer(none);
+  writer.write(machine);
+  const std::string bytes = writer.take();
+  return hash_of(std::as_bytes(std::span(bytes)));
+}
+
+}  // namespace
+
+CompiledKey compiled_key(const Options& options, const Topology& topology, int threads) {
+  const std::string id = own_build_id();
+  return {id.empty() ? "" : fmt::format("{} {}", version(), id), std::string(kernels::name_of(topology.isa)), threads,
+          options_text(options), machine_hash(topology)};
+}
+
+std::string read_archive(const onnx_import::Bytes& file) {
+  Header header;
+  const auto size = static_cast<std::uint64_t>(file.size());
+  if (size < sizeof header) fail(ErrorCode::io, "it is cut off");
+  file.read(0, std::as_writable_bytes(std::span(&header, 1)));
+  if (header.magic != kMagic) fail(ErrorCode::io, "it is no compiled file of this version");
+  if (header.hash != header.hash_above()) fail(ErrorCode::io, "it is damaged");
+  if (header.archive_offset > size || header.archive_bytes != size - header.archive_offset)
+    fail(ErrorCode::io, "it is cut off");
+  std::string bytes(static_cast<std::size_t>(header.archive_bytes), '\0');
+  file.read(static_cast<std::int64_t>(header.archive_offset), std::as_writable_bytes(std::span(bytes)));
+  if (hash_of(std::as_bytes(std::span(bytes))) != header.archive_hash) fail(ErrorCode::io, "it is damaged");
+  return bytes;
+}
+
+CompiledKey read_key(Reader& reader) { return reader.read<CompiledKey>(); }
+
+CompiledContent read_content(Reader& reader) {
+  auto content = reader.read<CompiledContent>();
+  reader.end();
+  return content;
+}
+
+CompiledWriter::CompiledWriter(std::string path) : path_(std::move(path)) {
+  struct stat status {};
+  if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+    fail(ErrorCode::io, "what is there is no regular file");
+  static std::atomic<unsigned> count{0};
+  temporary_ = fmt::format("{}.{}-{}", path_, ::getpid(), count.fetch_add(1));
+  constexpr mode_t kReadableByAll = 0666;  // less the process's mask
+  file_ = onnx_import::FileDescriptor(
+      ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kReadableByAll));
+  if (!file_.is_open()) fail(ErrorCode::io, "{}", std::strerror(errno));
+  append(std::as_bytes(std::span(&kMagic, 1)));
+}
+
+CompiledWriter::~CompiledWriter() {
+  if (file_.is_open()) ::unlink(temporary_.c_str());
+}
+
+void CompiledWriter::append(std::span<const std::byte> bytes) {
+  size_ += bytes.size();
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file_.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) fail(ErrorCode::io, "{}", std::strerror(count < 0 ? errno : ENOSPC));
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+CompiledBlob CompiledWriter::add(std::span<const std::byte> bytes) {
+  static constexpr std::array<std::byte, AlignedBuffer::kAlignment> kZeros{};
+  append(std::span(kZeros).first((kZeros.size() - size_ % kZeros.size()) % kZeros.size()));
+  CompiledBlob blob;
+  blob.offset = size_;
+  blob.bytes = bytes.size();
+  blob.hash = hash_of(bytes);
+  append(bytes);
+  return blob;
+}
+
+std::shared_ptr<const onnx_import::FileBytes> CompiledWriter::finish(const CompiledKey& key,
+                                                                     const CompiledContent& content) {
+  ConstantTable none;
+  Writer writer(none);
+  writer.write(key);
+  writer.write(content);
+  const std::string archive = writer.take();
+  add({});  // the archive begins where a blob would: behind the header
+  Header header;
+  header.archive_offset = size_;
+  header.archive_bytes = archive.size();
+  header.archive_hash = hash_of(std::as_bytes(std::span(archive)));
+  header.hash = header.hash_above();
+  append(std::as_bytes(std::span(archive)));
+  const auto bytes = std::as_bytes(std::span(&header, 1));
+  if (::pwrite(file_.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    fail(ErrorCode::io, "{}", std::strerror(errno));
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(ErrorCode::io, "{}", std::strerror(errno));
+  return std::make_shared<const onnx_import::FileBytes>(std::move(file_), path_);
+}
+
+}  // namespace colonnade

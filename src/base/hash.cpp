@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/hash.hpp"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "base/aligned_buffer.hpp"
+
+namespace colonnade {
+namespace {
+
+constexpr std::uint64_t kPieceBytes = 256 * 1024;  ///< hashed while it is in a cache
+
+}  // namespace
+
+std::uint64_t hash_of(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+std::uint64_t hash_of(std::uint64_t size,
+                      const std::function<void(std::uint64_t offset, std::span<std::byte> into)>& read) {
+  const AlignedBuffer buffer(static_cast<std::size_t>(std::min(size, kPieceBytes)));
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  for (std::uint64_t offset = 0; offset < size; offset += kPieceBytes) {
+    const std::span<std::byte> piece(buffer.data(), static_cast<std::size_t>(std::min(kPieceBytes, size - offset)));
+    read(offset, piece);
+    XXH3_64bits_update(&state, piece.data(), piece.size());
+  }
+  return XXH3_64bits_digest(&state);
+}
+
+}  // namespace colonnade
