@@ -88,6 +88,7 @@ Compiled::Compiled(const Options& options, const Topology& topology, int threads
                    std::shared_ptr<onnx_import::Source> source)
     : options_(options),
       isa_(topology.isa),
+      readers_(topology.default_threads()),
       key_(compiled_key(options, topology, threads)),
       source_(std::move(source)) {
   try {
@@ -152,16 +153,13 @@ void Compiled::make_constants() {
       constants_.add(std::make_shared<const Constant>(stored.elements));
       continue;
     }
-    std::optional<CompiledBlob> blob;
-    if (const auto found = blobs_.find({number, ""}); found != blobs_.end()) blob = found->second;
-    const auto make = [number, origin, blob, file = file_, damaged = damaged_](std::int64_t first,
-                                                                               std::span<std::byte> target) {
-      if (blob && first == 0 && target.size() == blob->bytes) {
-        try {
-          file->read(static_cast<std::int64_t>(blob->offset), target);
-          if (hash_of(target) == blob->hash) return;
-        } catch (const Error&) {  // the model has them, too
-        }
+    const CompiledArea* area = nullptr;
+    if (const auto found = blobs_.find({number, ""}); found != blobs_.end() && found->second.area < areas_.size())
+      area = &content_.areas[found->second.area];
+    const auto make = [number, origin, area = area ? *area : CompiledArea(), file = file_, damaged = damaged_](
+                          std::int64_t first, std::span<std::byte> target) {
+      if (area.bytes > 0 && first == 0 && target.size() == area.bytes) {
+        if (read_area(*file, area, target, 1)) return;
         *damaged = true;
       }
       origin->at(number)->read(first, target);
@@ -172,6 +170,7 @@ void Compiled::make_constants() {
 
 void Compiled::set_content(CompiledContent content) {
   content_ = std::move(content);
+  areas_.assign(content_.areas.size(), {});
   blobs_.clear();
   for (const CompiledBlob& blob : content_.blobs) blobs_[{blob.constant, blob.format}] = blob;
 }
@@ -189,26 +188,29 @@ std::optional<Compiled::Planned> Compiled::find(const std::vector<Shape>& shapes
 }
 
 /// Null when the file does not have it any more.
-std::shared_ptr<const AlignedBuffer> Compiled::read(const CompiledBlob& blob) const {
-  const auto size = static_cast<std::uint64_t>(file_->size());
-  if (blob.offset <= size && blob.bytes <= size - blob.offset) {
-    AlignedBuffer buffer(static_cast<std::size_t>(blob.bytes));
-    const std::span bytes(buffer.data(), buffer.bytes());
-    try {
-      file_->read(static_cast<std::int64_t>(blob.offset), bytes);
-      if (hash_of(bytes) == blob.hash) return std::make_shared<const AlignedBuffer>(std::move(buffer));
-    } catch (const Error&) {  // as good as none
-    }
+std::shared_ptr<const AlignedBuffer> Compiled::area(std::uint32_t number) const {
+  if (number >= areas_.size() || *damaged_) return nullptr;
+  if (auto block = areas_[number].lock()) return block;
+  const CompiledArea& area = content_.areas[number];
+  if (area.bytes > static_cast<std::uint64_t>(file_->size())) return nullptr;
+  auto block = std::make_shared<const AlignedBuffer>(static_cast<std::size_t>(area.bytes));
+  if (read_area(*file_, area, {block->data(), block->bytes()}, readers_)) {
+    areas_[number] = block;
+    return block;
   }
   *damaged_ = true;
   return nullptr;
 }
 
-std::shared_ptr<const AlignedBuffer> Compiled::weights(const Constant& constant, const std::string& format) const {
-  if (!file_) return nullptr;
+std::optional<PackedWeights> Compiled::weights(const Constant& constant, const std::string& format) const {
   const auto number = constants_.find(constant);
-  const auto blob = number ? blobs_.find({*number, format}) : blobs_.end();
-  return blob == blobs_.end() ? nullptr : read(blob->second);
+  const auto found = number ? blobs_.find({*number, format}) : blobs_.end();
+  if (found == blobs_.end()) return std::nullopt;
+  const CompiledBlob& blob = found->second;
+  const auto block = area(blob.area);
+  if (!block || blob.offset > block->bytes() || blob.bytes > block->bytes() - blob.offset) return std::nullopt;
+  const auto* floats = reinterpret_cast<const float*>(block->data() + blob.offset);
+  return PackedWeights{std::shared_ptr<const float>(block, floats), static_cast<std::size_t>(blob.bytes)};
 }
 
 bool Compiled::needs_writing(const std::vector<Shape>& shapes) const {
@@ -257,23 +259,44 @@ void Compiled::write(const Made& made) {
   CompiledPlan plan{made.shapes, planned.take()};
 
   CompiledWriter out(options_.compiled);
-  std::map<BlobKey, CompiledBlob> blobs;
-  const auto add = [&](const BlobKey& key, std::span<const std::byte> bytes) {
-    CompiledBlob& blob = blobs[key] = out.add(bytes);
-    std::tie(blob.constant, blob.format) = key;
-  };
-  for (const Piece& piece : pieces_of(made, plan.bytes)) add(piece.key, piece.bytes);
-  for (const auto& [key, blob] : blobs_) {
-    if (blobs.contains(key)) continue;
-    if (const auto kept = read(blob)) add(key, {kept->data(), kept->bytes()});
-  }
+  write_areas(out, pieces_of(made, plan.bytes), content);
   std::erase_if(content.plans, [&](const CompiledPlan& old) { return old.shapes == plan.shapes; });
   content.plans.push_back(std::move(plan));
   content.constants = constants();
-  content.blobs.clear();
-  for (const auto& [key, blob] : blobs) content.blobs.push_back(blob);
   file_ = out.finish(key_, content);
   set_content(std::move(content));
+}
+
+/// What the old file has, as far as it is good, then what it has not.
+void Compiled::write_areas(CompiledWriter& out, std::vector<Piece> pieces, CompiledContent& content) const {
+  content.areas.clear();
+  content.blobs.clear();
+  for (std::uint32_t old = 0; old < content_.areas.size(); ++old) {
+    auto copied = out.copy(*file_, content_.areas[old]);
+    if (!copied) continue;
+    for (const auto& [key, blob] : blobs_) {
+      if (blob.area != old) continue;
+      content.blobs.push_back(blob);
+      content.blobs.back().area = static_cast<std::uint32_t>(content.areas.size());
+      std::erase_if(pieces, [&, &known = key](const Piece& piece) { return piece.key == known; });
+    }
+    content.areas.push_back(*std::move(copied));
+  }
+  const auto add = [&](std::span<const Piece> together) {
+    std::vector<std::span<const std::byte>> parts;
+    for (const Piece& piece : together) parts.push_back(piece.bytes);
+    std::vector<std::uint64_t> offsets;
+    content.areas.push_back(out.add(parts, offsets));
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      content.blobs.push_back({together[i].key.first, together[i].key.second,
+                               static_cast<std::uint32_t>(content.areas.size()) - 1, offsets[i],
+                               together[i].bytes.size()});
+    }
+  };
+  const auto elements =
+      std::stable_partition(pieces.begin(), pieces.end(), [](const Piece& piece) { return !piece.key.second.empty(); });
+  if (elements != pieces.begin()) add({pieces.begin(), elements});
+  for (auto piece = elements; piece != pieces.end(); ++piece) add({piece, piece + 1});
 }
 
 /// Lowers the plan once more as a load would, with constants that notice when someone asks for their elements: what
@@ -295,8 +318,11 @@ std::vector<Compiled::Piece> Compiled::pieces_of(const Made& made, const std::st
   WeightStore store;
   store.set_source([&](const Constant& constant, const std::string& format) {
     const auto number = watched.find(constant);
-    auto packed = number ? made.weights.find(constants_.all()[*number], format) : nullptr;
-    if (packed && !is_small(constant)) pieces.push_back({{*number, format}, {packed->data(), packed->bytes()}, packed});
+    auto packed = number ? made.weights.find(constants_.all()[*number], format) : std::nullopt;
+    if (packed && !is_small(constant)) {
+      const auto* bytes = reinterpret_cast<const std::byte*>(packed->floats.get());
+      pieces.push_back({{*number, format}, {bytes, packed->bytes}, packed->floats});
+    }
     return packed;
   });
   Reader reader(planned, watched);

@@ -40,7 +40,7 @@ class Compiled {
   /// The plan for these shapes, if the file has it.
   std::optional<Planned> find(const std::vector<Shape>& shapes) const;
   /// Packed weights, if the file has them.
-  std::shared_ptr<const AlignedBuffer> weights(const Constant& constant, const std::string& format) const;
+  std::optional<PackedWeights> weights(const Constant& constant, const std::string& format) const;
 
   /// What was made of the model for one set of shapes.
   struct Made {
@@ -66,9 +66,10 @@ class Compiled {
   std::string misfit(const CompiledKey& found) const;
   bool is_of(const std::vector<CompiledFile>& files) const;
   void make_constants();
-  std::shared_ptr<const AlignedBuffer> read(const CompiledBlob& blob) const;
+  std::shared_ptr<const AlignedBuffer> area(std::uint32_t number) const;
   bool needs_writing(const std::vector<Shape>& shapes) const;
   void write(const Made& made);
+  void write_areas(CompiledWriter& out, std::vector<Piece> pieces, CompiledContent& content) const;
   std::vector<Piece> pieces_of(const Made& made, const std::string& planned) const;
   std::vector<CompiledFile> files() const;
   std::vector<CompiledConstant> constants() const;
@@ -76,11 +77,13 @@ class Compiled {
 
   const Options options_;
   const kernels::Isa isa_;
+  const int readers_;  ///< threads that read
   const CompiledKey key_;
   const std::shared_ptr<onnx_import::Source> source_;
   std::shared_ptr<const onnx_import::FileBytes> file_;  ///< null: none that fits
   CompiledContent content_;
-  std::map<BlobKey, CompiledBlob> blobs_;  ///< of the content
+  std::map<BlobKey, CompiledBlob> blobs_;                          ///< of the content
+  mutable std::vector<std::weak_ptr<const AlignedBuffer>> areas_;  ///< of the content, while weights in them are used
   ConstantTable constants_;
   std::shared_ptr<const Graph> optimized_;
   std::shared_ptr<std::atomic<bool>> damaged_ = std::make_shared<std::atomic<bool>>(false);

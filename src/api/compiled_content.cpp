@@ -13,6 +13,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/aligned_buffer.hpp"
@@ -22,6 +24,10 @@ namespace colonnade {
 namespace {
 
 constexpr std::array<char, 16> kMagic = {'C', 'o', 'l', 'o', 'n', 'n', 'a', 'd', 'e', ' ', 'p', 'l', 'a', 'n', 's', 1};
+
+constexpr std::uint64_t kPageBytes = 4096;
+constexpr std::uint64_t kPieceBytes = 256 * 1024;  ///< hashed while it is in a cache
+constexpr std::uint64_t kPiecesAThread = 8;        ///< less is not worth starting one
 
 struct Header {
   std::array<char, 16> magic = kMagic;
@@ -90,6 +96,26 @@ std::uint64_t machine_hash(const Topology& topology) {
   return hash_of(std::as_bytes(std::span(bytes)));
 }
 
+/// What is missing to a multiple.
+std::span<const std::byte> zeros_up_to(std::uint64_t size, std::uint64_t multiple) {
+  static constexpr std::array<std::byte, kPageBytes> kZeros{};
+  return std::span(kZeros).first(static_cast<std::size_t>((multiple - size % multiple) % multiple));
+}
+
+/// Reads the piece of an area that begins `at`; false when it is damaged.
+bool read_piece(const onnx_import::Bytes& file, const CompiledArea& area, std::uint64_t at,
+                std::span<std::byte> bytes) noexcept {
+  const auto size = static_cast<std::uint64_t>(file.size());
+  const std::uint64_t number = at / kPieceBytes;
+  if (area.offset > size || area.bytes > size - area.offset || number >= area.hashes.size()) return false;
+  try {
+    file.read(static_cast<std::int64_t>(area.offset + at), bytes);
+  } catch (const std::exception&) {
+    return false;
+  }
+  return hash_of(bytes) == area.hashes[number];
+}
+
 }  // namespace
 
 CompiledKey compiled_key(const Options& options, const Topology& topology, int threads) {
@@ -121,6 +147,30 @@ CompiledContent read_content(Reader& reader) {
   return content;
 }
 
+bool read_area(const onnx_import::Bytes& file, const CompiledArea& area, std::span<std::byte> into, int threads) {
+  if (into.size() != area.bytes) return false;
+  const std::uint64_t pieces = (area.bytes + kPieceBytes - 1) / kPieceBytes;
+  std::atomic<std::uint64_t> next{0};
+  std::atomic<bool> good{true};
+  const auto work = [&] {
+    for (std::uint64_t piece = next++; piece < pieces && good; piece = next++) {
+      const std::uint64_t at = piece * kPieceBytes;
+      const auto bytes = into.subspan(static_cast<std::size_t>(at));
+      if (!read_piece(file, area, at, bytes.first(std::min<std::size_t>(bytes.size(), kPieceBytes)))) good = false;
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    const auto most = std::min<std::uint64_t>(static_cast<std::uint64_t>(threads), pieces / kPiecesAThread);
+    try {
+      for (std::uint64_t i = 1; i < most; ++i) helpers.emplace_back(work);
+    } catch (const std::system_error&) {  // no more threads: those that are there do it all
+    }
+    work();
+  }
+  return good;
+}
+
 CompiledWriter::CompiledWriter(std::string path) : path_(std::move(path)) {
   struct stat status {};
   if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
@@ -148,15 +198,48 @@ void CompiledWriter::append(std::span<const std::byte> bytes) {
   }
 }
 
-CompiledBlob CompiledWriter::add(std::span<const std::byte> bytes) {
-  static constexpr std::array<std::byte, AlignedBuffer::kAlignment> kZeros{};
-  append(std::span(kZeros).first((kZeros.size() - size_ % kZeros.size()) % kZeros.size()));
-  CompiledBlob blob;
-  blob.offset = size_;
-  blob.bytes = bytes.size();
-  blob.hash = hash_of(bytes);
-  append(bytes);
-  return blob;
+CompiledArea CompiledWriter::add(std::span<const std::span<const std::byte>> parts,
+                                 std::vector<std::uint64_t>& offsets) {
+  append(zeros_up_to(size_, kPageBytes));
+  CompiledArea area;
+  area.offset = size_;
+  const AlignedBuffer piece(kPieceBytes);
+  std::size_t filled = 0;
+  const auto flush = [&] {
+    const std::span bytes(piece.data(), filled);
+    area.hashes.push_back(hash_of(bytes));
+    append(bytes);
+    filled = 0;
+  };
+  const auto put = [&](std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const std::size_t count = std::min<std::size_t>(bytes.size(), kPieceBytes - filled);
+      std::memcpy(piece.data() + filled, bytes.data(), count);
+      filled += count;
+      area.bytes += count;
+      bytes = bytes.subspan(count);
+      if (filled == kPieceBytes) flush();
+    }
+  };
+  for (const std::span<const std::byte> part : parts) {
+    put(zeros_up_to(area.bytes, AlignedBuffer::kAlignment));
+    offsets.push_back(area.bytes);
+    put(part);
+  }
+  if (filled > 0) flush();
+  return area;
+}
+
+std::optional<CompiledArea> CompiledWriter::copy(const onnx_import::Bytes& file, const CompiledArea& area) {
+  append(zeros_up_to(size_, kPageBytes));
+  CompiledArea copied{size_, area.bytes, area.hashes};
+  const AlignedBuffer piece(kPieceBytes);
+  for (std::uint64_t at = 0; at < area.bytes; at += kPieceBytes) {
+    const std::span bytes(piece.data(), static_cast<std::size_t>(std::min(kPieceBytes, area.bytes - at)));
+    if (!read_piece(file, area, at, bytes)) return std::nullopt;
+    append(bytes);
+  }
+  return copied;
 }
 
 std::shared_ptr<const onnx_import::FileBytes> CompiledWriter::finish(const CompiledKey& key,
@@ -166,7 +249,7 @@ std::shared_ptr<const onnx_import::FileBytes> CompiledWriter::finish(const Compi
   writer.write(key);
   writer.write(content);
   const std::string archive = writer.take();
-  add({});  // the archive begins where a blob would: behind the header
+  append(zeros_up_to(size_, kPageBytes));
   Header header;
   header.archive_offset = size_;
   header.archive_bytes = archive.size();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compiled file holds and how its bytes lie: a header, blobs (packed weights, elements of large constants), then
-// everything else as an archive.
+// What a compiled file holds and how its bytes lie: a header, areas of packed weights and of elements of large
+// constants, then everything else as an archive.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,11 +42,18 @@ struct CompiledConstant {
   std::shared_ptr<const Tensor> elements;  ///< of small ones; null: a blob, or to be made of the model
 };
 
-/// Bytes of their own, aligned in the file.
+/// A part of the file that is read as a whole: what lies in it is in memory when any of it is.
+struct CompiledArea {
+  std::uint64_t offset = 0, bytes = 0;
+  std::vector<std::uint64_t> hashes;  ///< of its pieces
+};
+
+/// Bytes within an area, aligned as buffers are.
 struct CompiledBlob {
   std::uint32_t constant = 0;
-  std::string format;  ///< of packed weights; "": the constant's elements
-  std::uint64_t offset = 0, bytes = 0, hash = 0;
+  std::string format;  ///< of packed weights; "": the constant's elements, an area of their own
+  std::uint32_t area = 0;
+  std::uint64_t offset = 0, bytes = 0;
 };
 
 struct CompiledPlan {
@@ -58,6 +67,7 @@ struct CompiledContent {
   std::vector<CompiledConstant> constants;
   std::string optimized;  ///< the graph's bytes
   std::vector<CompiledPlan> plans;
+  std::vector<CompiledArea> areas;
   std::vector<CompiledBlob> blobs;
 };
 
@@ -66,6 +76,8 @@ std::string read_archive(const onnx_import::Bytes& file);
 /// The archive's two parts. The key comes first and is read alone: the rest may be another build's.
 CompiledKey read_key(Reader& reader);
 CompiledContent read_content(Reader& reader);
+/// Reads an area by several threads where it is large; false when it is damaged.
+bool read_area(const onnx_import::Bytes& file, const CompiledArea& area, std::span<std::byte> into, int threads);
 
 /// Writes a compiled file beside `path`, then puts it in its place. What is at `path` stays if anything fails.
 class CompiledWriter {
@@ -76,8 +88,10 @@ class CompiledWriter {
   CompiledWriter& operator=(const CompiledWriter&) = delete;
   ~CompiledWriter();
 
-  /// Appends a blob; answers where it lies and its hash.
-  CompiledBlob add(std::span<const std::byte> bytes);
+  /// Appends an area of these bytes; answers it, and through `offsets` where each lies in it.
+  CompiledArea add(std::span<const std::span<const std::byte>> parts, std::vector<std::uint64_t>& offsets);
+  /// Appends an area of another file; nothing when it is damaged, and then the file is none the worse.
+  std::optional<CompiledArea> copy(const onnx_import::Bytes& file, const CompiledArea& area);
   /// Ends the file. Answers it, open for reading.
   std::shared_ptr<const onnx_import::FileBytes> finish(const CompiledKey& key, const CompiledContent& content);
 

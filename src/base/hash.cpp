@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/hash.hpp"
 
-#define XXH_INLINE_ALL
 #include <xxhash.h>
+#if defined(COLONNADE_XXHASH_DISPATCH)
+#include <xxh_x86dispatch.h>  // the same functions, by the widest vectors that the processor has
+#endif
 
 #include <algorithm>
 

@@ -5,29 +5,33 @@
 
 namespace colonnade {
 
-std::shared_ptr<const AlignedBuffer> WeightStore::get(const std::shared_ptr<const Constant>& constant,
-                                                      const std::string& format,
-                                                      const std::function<AlignedBuffer(const Constant&)>& pack) {
+PackedWeights WeightStore::get(const std::shared_ptr<const Constant>& constant, const std::string& format,
+                               const std::function<AlignedBuffer(const Constant&)>& pack) {
   const std::scoped_lock lock(mutex_);
   Entry& entry = entries_[{constant.get(), format}];
   if (entry.constant.lock() == constant)
-    if (auto packed = entry.packed.lock()) return packed;
+    if (auto packed = entry.packed.lock()) return {std::move(packed), entry.bytes};
   // Plans come and go with their shapes: what none of them holds is forgotten now and then.
   if (entries_.size() > 2 * kept_) {
     std::erase_if(entries_, [&](const auto& item) { return &item.second != &entry && item.second.packed.expired(); });
     kept_ = std::max<std::size_t>(64, entries_.size());
   }
-  auto packed = source_ ? source_(*constant, format) : nullptr;
-  if (!packed) packed = std::make_shared<const AlignedBuffer>(pack(*constant));
-  entry = {constant, packed};
-  return packed;
+  auto found = source_ ? source_(*constant, format) : std::nullopt;
+  if (!found) {
+    const auto made = std::make_shared<const AlignedBuffer>(pack(*constant));
+    found = PackedWeights{std::shared_ptr<const float>(made, made->floats()), made->bytes()};
+  }
+  entry = {constant, found->floats, found->bytes};
+  return *std::move(found);
 }
 
-std::shared_ptr<const AlignedBuffer> WeightStore::find(const std::shared_ptr<const Constant>& constant,
-                                                       const std::string& format) {
+std::optional<PackedWeights> WeightStore::find(const std::shared_ptr<const Constant>& constant,
+                                               const std::string& format) {
   const std::scoped_lock lock(mutex_);
   const auto found = entries_.find({constant.get(), format});
-  return found != entries_.end() && found->second.constant.lock() == constant ? found->second.packed.lock() : nullptr;
+  if (found == entries_.end() || found->second.constant.lock() != constant) return std::nullopt;
+  auto packed = found->second.packed.lock();
+  return packed ? std::optional(PackedWeights{std::move(packed), found->second.bytes}) : std::nullopt;
 }
 
 }  // namespace colonnade

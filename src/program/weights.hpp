@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,24 +14,31 @@
 
 namespace colonnade {
 
+/// Weights in a kernel's form. Whoever holds them keeps them in memory.
+struct PackedWeights {
+  std::shared_ptr<const float> floats;  ///< aligned to 64 bytes
+  std::size_t bytes = 0;
+};
+
 /// Packed weights by the constant they were packed from and the format. Holds them as long as a program does.
 /// Safe to use from several threads.
 class WeightStore {
  public:
   /// The packed form of `constant`; `pack` makes it when no program has it.
-  std::shared_ptr<const AlignedBuffer> get(const std::shared_ptr<const Constant>& constant, const std::string& format,
-                                           const std::function<AlignedBuffer(const Constant&)>& pack);
-  /// Null unless a program has it.
-  std::shared_ptr<const AlignedBuffer> find(const std::shared_ptr<const Constant>& constant, const std::string& format);
+  PackedWeights get(const std::shared_ptr<const Constant>& constant, const std::string& format,
+                    const std::function<AlignedBuffer(const Constant&)>& pack);
+  /// Nothing unless a program has it.
+  std::optional<PackedWeights> find(const std::shared_ptr<const Constant>& constant, const std::string& format);
 
-  /// Asked before something is packed; null where it has nothing.
-  using Source = std::function<std::shared_ptr<const AlignedBuffer>(const Constant&, const std::string& format)>;
+  /// Asked before something is packed; may have nothing.
+  using Source = std::function<std::optional<PackedWeights>(const Constant&, const std::string& format)>;
   void set_source(Source source) { source_ = std::move(source); }
 
  private:
   struct Entry {
     std::weak_ptr<const Constant> constant;
-    std::weak_ptr<const AlignedBuffer> packed;
+    std::weak_ptr<const float> packed;
+    std::size_t bytes = 0;
   };
   std::mutex mutex_;
   Source source_;
