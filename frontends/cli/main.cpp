@@ -29,6 +29,8 @@ int status_of(ErrorCode code) {
     case ErrorCode::invalid_input: return kInvalidModelOrInput;
     case ErrorCode::unsupported: return kUnsupported;
     case ErrorCode::resource_limit:
+    case ErrorCode::cancelled:
+    case ErrorCode::deadline:
     case ErrorCode::io:
     case ErrorCode::internal: return kFailed;
   }
