@@ -90,4 +90,11 @@ void Reader::read_struct(Opaque& op) {
   op = make_opaque(*definition, version, std::move(attributes));
 }
 
+template void Writer::write(const Graph&);
+template void Writer::write(const std::unique_ptr<const Rest>&);
+template void Writer::write(const Plan&);
+template Graph Reader::read<Graph>();
+template std::unique_ptr<const Rest> Reader::read<std::unique_ptr<const Rest>>();
+template Plan Reader::read<Plan>();
+
 }  // namespace colonnade

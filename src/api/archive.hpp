@@ -20,6 +20,7 @@
 #include "api/split.hpp"
 #include "base/fields.hpp"
 #include "graph/graph.hpp"
+#include "plan/plan.hpp"
 
 namespace colonnade {
 
@@ -212,5 +213,13 @@ class Reader {
   const ConstantTable& constants_;
   int depth_ = 0;
 };
+
+// Made once: the code for all operators is large.
+extern template void Writer::write(const Graph&);
+extern template void Writer::write(const std::unique_ptr<const Rest>&);
+extern template void Writer::write(const Plan&);
+extern template Graph Reader::read<Graph>();
+extern template std::unique_ptr<const Rest> Reader::read<std::unique_ptr<const Rest>>();
+extern template Plan Reader::read<Plan>();
 
 }  // namespace colonnade

@@ -61,7 +61,9 @@ class Compiled::Origin {
     }
     for (; number >= constants_.all().size() && planned_ < shapes_.size(); ++planned_) {
       const BoundGraph bound = bound_graph(*optimized_, shapes_[planned_]);
-      Writer(constants_).write(bound);
+      Writer writer(constants_);
+      writer.write(bound.graph);
+      writer.write(bound.rest);
     }
     if (number >= constants_.all().size()) fail(ErrorCode::io, "the model is not the one that was compiled");
     return constants_.all()[number];
@@ -180,7 +182,10 @@ std::optional<Compiled::Planned> Compiled::find(const std::vector<Shape>& shapes
   for (const CompiledPlan& plan : content_.plans) {
     if (plan.shapes != shapes) continue;
     Reader reader(plan.bytes, constants_);
-    Planned planned{reader.read<BoundGraph>(), reader.read<Plan>()};
+    Planned planned;
+    planned.bound.graph = reader.read<Graph>();
+    planned.bound.rest = reader.read<std::unique_ptr<const Rest>>();
+    planned.plan = reader.read<Plan>();
     reader.end();
     return planned;
   }
@@ -326,9 +331,10 @@ std::vector<Compiled::Piece> Compiled::pieces_of(const Made& made, const std::st
     return packed;
   });
   Reader reader(planned, watched);
-  const auto bound = reader.read<BoundGraph>();
+  const auto graph = reader.read<Graph>();
+  reader.read<std::unique_ptr<const Rest>>();
   const auto plan = reader.read<Plan>();
-  const auto program = compile(bound.graph, plan, isa_, store);
+  const auto program = compile(graph, plan, isa_, store);
   for (std::uint32_t i = 0; i < asked.size(); ++i) {
     if (!asked[i]) continue;
     const auto tensor = constants_.all()[i]->tensor();

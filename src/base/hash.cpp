@@ -7,6 +7,7 @@
 #endif
 
 #include <algorithm>
+#include <vector>
 
 #include "base/aligned_buffer.hpp"
 
@@ -22,14 +23,13 @@ std::uint64_t hash_of(std::span<const std::byte> bytes) { return XXH3_64bits(byt
 std::uint64_t hash_of(std::uint64_t size,
                       const std::function<void(std::uint64_t offset, std::span<std::byte> into)>& read) {
   const AlignedBuffer buffer(static_cast<std::size_t>(std::min(size, kPieceBytes)));
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
+  std::vector<std::uint64_t> hashes;
   for (std::uint64_t offset = 0; offset < size; offset += kPieceBytes) {
     const std::span<std::byte> piece(buffer.data(), static_cast<std::size_t>(std::min(kPieceBytes, size - offset)));
     read(offset, piece);
-    XXH3_64bits_update(&state, piece.data(), piece.size());
+    hashes.push_back(hash_of(piece));
   }
-  return XXH3_64bits_digest(&state);
+  return hash_of(std::as_bytes(std::span(hashes)));
 }
 
 }  // namespace colonnade

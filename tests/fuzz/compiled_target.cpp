@@ -196,7 +196,8 @@ class Samples {
     Reader(content.optimized, constants).read<Graph>();
     for (const CompiledPlan& plan : content.plans) {
       Reader parts(plan.bytes, constants);
-      parts.read<BoundGraph>();
+      parts.read<Graph>();
+      parts.read<std::unique_ptr<const Rest>>();
       parts.read<Plan>();
       parts.end();
     }
