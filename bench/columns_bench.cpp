@@ -10,6 +10,7 @@
 #include "plan/plan.hpp"
 #include "program/compile.hpp"
 #include "runtime/executor.hpp"
+#include "runtime/measure.hpp"
 
 namespace colonnade {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "image.hpp"
+#include "frontends/image/image.hpp"
 
 namespace colonnade::cli {
 
@@ -36,7 +36,7 @@ struct ShapeOptions {
 
 struct InputOptions {
   std::vector<std::string> files;  ///< NAME=FILE
-  ImageOptions image;
+  images::ImageOptions image;
   bool cast = false;
   std::uint64_t seed = 1;
 };

@@ -10,6 +10,9 @@
 #include <string>
 
 #include "arguments.hpp"
+#ifdef COLONNADE_SERVER
+#include "serve.hpp"
+#endif
 #include "text.hpp"
 
 namespace colonnade::cli {
@@ -29,10 +32,10 @@ int status_of(ErrorCode code) {
     case ErrorCode::invalid_input: return kInvalidModelOrInput;
     case ErrorCode::unsupported: return kUnsupported;
     case ErrorCode::resource_limit:
-    case ErrorCode::cancelled:
-    case ErrorCode::deadline:
     case ErrorCode::io:
-    case ErrorCode::internal: return kFailed;
+    case ErrorCode::internal:
+    case ErrorCode::cancelled:
+    case ErrorCode::deadline: return kFailed;
   }
   return kFailed;
 }
@@ -100,6 +103,10 @@ int run(int argc, char** argv) {
   add("explain", "Show how a model is cut into segments and columns", explain);
   add("check", "Compare the engine with the reference evaluation or with given outputs", check);
   add("machine", "Describe this machine, measure its rates and keep them for plans made from then on", machine);
+#ifdef COLONNADE_SERVER
+  ServeArguments serve;
+  add("serve", "Answer requests for inference over HTTP and gRPC (Open Inference Protocol)", serve);
+#endif
   app.add_subcommand("version", "Print the version")->callback([&] {
     command = [&](std::string& out) { return out = version_line + "\n", kGood; };
   });

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <new>
 
 #include "frontends/onnx/build.hpp"
@@ -98,6 +99,30 @@ FileDescriptor open_model(const std::string& path) {
   return file;
 }
 
+/// Bytes that the embedding program reads. Its function is called by one thread at a time; what it throws becomes
+/// Error{io}.
+class ReaderBytes final : public Bytes {
+ public:
+  ReaderBytes(Model::Reader read, std::int64_t size) : read_(std::move(read)), size_(size) {}
+  std::int64_t size() const override { return size_; }
+  void read(std::int64_t offset, std::span<std::byte> target) const override {
+    if (target.empty()) return;
+    const std::scoped_lock lock(mutex_);
+    try {
+      read_(static_cast<std::uint64_t>(offset), target);
+    } catch (const std::exception& error) {
+      fail(ErrorCode::io, "cannot read {} bytes at offset {}: {}", target.size(), offset, printable(error.what()));
+    } catch (...) {
+      fail(ErrorCode::io, "cannot read {} bytes at offset {}", target.size(), offset);
+    }
+  }
+
+ private:
+  Model::Reader read_;
+  std::int64_t size_;
+  mutable std::mutex mutex_;
+};
+
 Graph import_model(OpenBytes source, std::shared_ptr<Files> files) {
   const std::int64_t size = source.bytes->size();
   if (size == 0) fail(ErrorCode::invalid_model, "not an ONNX model: no bytes");
@@ -121,6 +146,13 @@ std::shared_ptr<Source> Source::file(const std::string& path) {
   std::string what = fmt::format("'{}'", printable(path));
   auto bytes = guarded(what, [&] { return std::make_shared<const FileBytes>(open_model(path), path); });
   return std::make_shared<Source>(std::move(what), OpenBytes{std::move(bytes), true}, folder_of(path));
+}
+
+std::shared_ptr<Source> Source::reader(Model::Reader read, std::uint64_t size) {
+  if (!read) fail(ErrorCode::invalid_argument, "model: there is no reader");
+  const auto bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(size, std::numeric_limits<std::int64_t>::max()));
+  return std::make_shared<Source>("model",
+                                  OpenBytes{std::make_shared<const ReaderBytes>(std::move(read), bytes), true});
 }
 
 Graph Source::import() const {

@@ -21,6 +21,8 @@ class Source {
  public:
   /// Reads a model file; see import_file.
   static std::shared_ptr<Source> file(const std::string& path);
+  /// Bytes that are read when they are needed, as long as the source or a graph of it lives. External data is refused.
+  static std::shared_ptr<Source> reader(Model::Reader read, std::uint64_t size);
   /// `what` is for messages. Without a folder external data is refused.
   Source(std::string what, OpenBytes bytes, std::optional<std::string> folder = std::nullopt)
       : what_(std::move(what)), bytes_(std::move(bytes)), files_(std::make_shared<Files>(std::move(folder))) {}

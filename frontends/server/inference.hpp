@@ -39,16 +39,20 @@ struct InferenceRequest {
   std::string id;
   Parameters parameters;  ///< what the client sent, priority and timeout taken out
   std::vector<InputTensor> inputs;
-  std::vector<RequestedOutput> outputs;  ///< empty: all
-  std::uint32_t priority = 0;            ///< 1 is the highest; 0: the model's default
-  std::chrono::microseconds timeout{0};  ///< in the queue and in the run; 0: the model's default
-  std::stop_token stop;                  ///< the client has gone
+  std::vector<RequestedOutput> outputs;                   ///< empty: all
+  std::uint32_t priority = 0;                             ///< 1 is the highest; 0: the model's default
+  std::chrono::microseconds timeout{0};                   ///< in the queue and in the run; 0: the model's default
+  Clock::time_point deadline = Clock::time_point::max();  ///< when the client stops waiting, of its own accord
+  std::stop_token stop;                                   ///< the client has gone
   Clock::time_point received = Clock::now();
 };
 
+/// As an InputTensor: dense elements that `owner` keeps alive. Those of a batch lie in one Tensor, which its answers
+/// share.
 struct OutputTensor {
   std::string name;
-  Tensor tensor;
+  TensorView view;
+  std::shared_ptr<const void> owner;
 };
 
 struct InferenceResponse {
@@ -56,11 +60,13 @@ struct InferenceResponse {
   std::int64_t version = 0;
   std::string id;
   std::vector<OutputTensor> outputs;
+  std::chrono::nanoseconds queued{0};    ///< from the queue's entrance to the start of the run
+  std::chrono::nanoseconds computed{0};  ///< the run, batching included
 };
 
 /// An answer or why there is none.
 using InferenceResult = std::variant<InferenceResponse, Status>;
-/// Called once for every request, by any thread; must not block or throw.
+/// Called once for every request, by any thread and perhaps before `infer` returns; must not block or throw.
 using Done = std::function<void(InferenceResult)>;
 
 }  // namespace colonnade::serve

@@ -22,11 +22,13 @@ struct ServiceOptions {
   ControlMode control = ControlMode::none;
   std::vector<std::string> load_models;  ///< "*": all
   std::chrono::seconds poll_every{15};
-  bool strict_readiness = true;  ///< not ready while a model failed to load
-  std::size_t max_queue = 1024;  ///< requests waiting for a model, where its configuration does not say
-  std::size_t most_pending = 0;  ///< of all models together; 0: no limit
-  int streams = 0;               ///< runs at the same time; 0: one a thread of the machine for small models
-  Options model;                 ///< threads, plan cache, ... of every model
+  bool strict_readiness = true;         ///< not ready while a model failed to load
+  std::size_t max_queue = 1024;         ///< requests waiting for a model, where its configuration does not say
+  std::size_t most_pending = 0;         ///< of all models together; 0: no limit
+  int streams = 0;                      ///< runs at the same time; 0: as many as threads
+  std::int32_t default_max_batch = 64;  ///< `max_batch_size` of models that can be batched and do not say
+  bool warm_up = true;                  ///< run a model before it is called ready
+  Options model;                        ///< threads, plan cache, ... of every model
 };
 
 struct HttpOptions {
@@ -45,11 +47,11 @@ struct HttpOptions {
 
 struct GrpcOptions {
   std::string address = "0.0.0.0";
-  int port = 8001;
-  int threads = 0;
-  std::size_t most_message_bytes = std::size_t{64} << 20;
-  std::map<std::string, std::string> restricted;
-  std::string certificate, key, client_authority;
+  int port = 8001;                                         ///< 0: any free one; -1: no gRPC
+  std::size_t most_message_bytes = std::size_t{64} << 20;  ///< decompressed
+  int most_streams = 1024;                                 ///< calls at the same time on one connection
+  std::map<std::string, std::string> restricted;           ///< category of calls -> "header=key"
+  std::string certificate, key, client_authority;          ///< PEM files: TLS when given
 };
 
 }  // namespace colonnade::serve

@@ -2,13 +2,14 @@
 // What a server does, whatever the protocol: HTTP and gRPC only translate to and from these calls.
 #pragma once
 
+#include <grpc_service.pb.h>  // made of frontends/server/proto: messages of the Open Inference Protocol
+#include <model_config.pb.h>
+
 #include <memory>
 #include <string>
 
 #include "frontends/server/inference.hpp"
 #include "frontends/server/options.hpp"
-#include "grpc_service.pb.h"  // made of frontends/server/proto: messages of the Open Inference Protocol
-#include "model_config.pb.h"
 
 namespace colonnade::serve {
 
@@ -16,11 +17,13 @@ namespace colonnade::serve {
 /// Failures are thrown (Failure), but for `infer`, which hands them to `done`.
 class Service {
  public:
-  /// Scans the repository and starts to load; `is_ready` tells when that is done.
-  explicit Service(ServiceOptions options);
+  /// Scans the repository and starts to load, at once or when `start` is called; `is_ready` tells when that is done.
+  /// Throws Failure when a repository cannot be read.
+  explicit Service(ServiceOptions options, bool start = true);
   /// Drains first.
   ~Service();
 
+  void start();
   bool is_live() const;
   /// All models that should be loaded are, and the service is not draining.
   bool is_ready() const;
@@ -35,12 +38,13 @@ class Service {
   /// `Model::describe` of a loaded model, as JSON.
   std::string describe(const std::string& model, const std::string& version) const;
 
-  /// Loads or reloads; blocks until the model answers or has failed to load. An old version serves until then, and on
-  /// when loading fails. Parameters: `config` (JSON of a ModelConfig), `file:<version>/<name>` (content).
+  /// Loads or reloads; blocks, for seconds, until the model answers or has failed to load. An old version serves until
+  /// then, and on when loading fails. Parameters: `config` (JSON of a ModelConfig), `file:<version>/<name>` (content).
   void load(const std::string& model, const std::map<std::string, std::string>& parameters);
-  /// New requests are refused at once; those under way are answered.
+  /// New requests are refused at once; returns when those under way are answered.
   void unload(const std::string& model);
 
+  /// Checks and queues the request; returns at once. Never throws.
   void infer(InferenceRequest request, Done done);
 
   /// Prometheus text.

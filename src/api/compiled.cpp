@@ -49,7 +49,7 @@ class Compiled::Origin {
  public:
   Origin(std::shared_ptr<onnx_import::Source> source, Options options, const CompiledContent& content)
       : source_(std::move(source)), options_(std::move(options)) {
-    for (const CompiledPlan& plan : content.plans) shapes_.push_back(plan.shapes);
+    for (const CompiledPlan& plan : content.plans) plans_.emplace_back(plan.shapes, plan.layouts);
   }
 
   /// Graphs are walked in the order in which the file was written, so that numbers agree.
@@ -59,8 +59,8 @@ class Compiled::Origin {
       optimized_ = optimized_graph(import_graph(*source_, options_));
       Writer(constants_).write(*optimized_);
     }
-    for (; number >= constants_.all().size() && planned_ < shapes_.size(); ++planned_) {
-      const BoundGraph bound = bound_graph(*optimized_, shapes_[planned_]);
+    for (; number >= constants_.all().size() && planned_ < plans_.size(); ++planned_) {
+      const BoundGraph bound = bound_graph(*optimized_, plans_[planned_].first, plans_[planned_].second);
       Writer writer(constants_);
       writer.write(bound.graph);
       writer.write(bound.rest);
@@ -74,7 +74,7 @@ class Compiled::Origin {
   const Options options_;
   std::mutex mutex_;
   std::optional<Graph> optimized_;
-  std::vector<std::vector<Shape>> shapes_;
+  std::vector<std::pair<std::vector<Shape>, Layouts>> plans_;
   std::size_t planned_ = 0;
   ConstantTable constants_;
 };
@@ -156,7 +156,8 @@ void Compiled::make_constants() {
       continue;
     }
     const CompiledArea* area = nullptr;
-    if (const auto found = blobs_.find({number, ""}); found != blobs_.end() && found->second.area < areas_.size())
+    if (const auto found = blobs_.find({number, ""});
+        found != blobs_.end() && found->second.area < content_.areas.size())
       area = &content_.areas[found->second.area];
     const auto make = [number, origin, area = area ? *area : CompiledArea(), file = file_, damaged = damaged_](
                           std::int64_t first, std::span<std::byte> target) {
@@ -172,63 +173,65 @@ void Compiled::make_constants() {
 
 void Compiled::set_content(CompiledContent content) {
   content_ = std::move(content);
-  areas_.assign(content_.areas.size(), {});
+  areas_.clear();
   blobs_.clear();
   for (const CompiledBlob& blob : content_.blobs) blobs_[{blob.constant, blob.format}] = blob;
 }
 
-std::optional<Compiled::Planned> Compiled::find(const std::vector<Shape>& shapes) const {
-  if (!file_) return std::nullopt;
-  for (const CompiledPlan& plan : content_.plans) {
-    if (plan.shapes != shapes) continue;
-    Reader reader(plan.bytes, constants_);
-    Planned planned;
-    planned.bound.graph = reader.read<Graph>();
-    planned.bound.rest = reader.read<std::unique_ptr<const Rest>>();
-    planned.plan = reader.read<Plan>();
-    reader.end();
-    return planned;
-  }
-  return std::nullopt;
+const CompiledPlan* Compiled::plan_for(const std::vector<Shape>& shapes, const Layouts& layouts) const {
+  const auto found = std::find_if(content_.plans.begin(), content_.plans.end(), [&](const CompiledPlan& plan) {
+    return plan.shapes == shapes && plan.layouts == layouts;
+  });
+  return found == content_.plans.end() ? nullptr : &*found;
+}
+
+std::optional<Compiled::Planned> Compiled::find(const std::vector<Shape>& shapes, const Layouts& layouts) const {
+  const CompiledPlan* plan = plan_for(shapes, layouts);
+  if (plan == nullptr) return std::nullopt;
+  Reader reader(plan->bytes, constants_);
+  Planned planned;
+  planned.bound.graph = reader.read<Graph>();
+  planned.bound.rest = reader.read<std::unique_ptr<const Rest>>();
+  planned.plan = reader.read<Plan>();
+  reader.end();
+  return planned;
 }
 
 /// Null when the file does not have it any more.
-std::shared_ptr<const AlignedBuffer> Compiled::area(std::uint32_t number) const {
-  if (number >= areas_.size() || *damaged_) return nullptr;
-  if (auto block = areas_[number].lock()) return block;
+std::shared_ptr<const AlignedBuffer> Compiled::area(std::uint32_t number, int node) const {
+  if (number >= content_.areas.size() || *damaged_) return nullptr;
+  auto& held = areas_[{node, number}];
+  if (auto block = held.lock()) return block;
   const CompiledArea& area = content_.areas[number];
   if (area.bytes > static_cast<std::uint64_t>(file_->size())) return nullptr;
   auto block = std::make_shared<const AlignedBuffer>(static_cast<std::size_t>(area.bytes));
   if (read_area(*file_, area, {block->data(), block->bytes()}, readers_)) {
-    areas_[number] = block;
+    held = block;
     return block;
   }
   *damaged_ = true;
   return nullptr;
 }
 
-std::optional<PackedWeights> Compiled::weights(const Constant& constant, const std::string& format) const {
+std::optional<PackedWeights> Compiled::weights(const Constant& constant, const std::string& format, int node) const {
   const auto number = constants_.find(constant);
   const auto found = number ? blobs_.find({*number, format}) : blobs_.end();
   if (found == blobs_.end()) return std::nullopt;
   const CompiledBlob& blob = found->second;
-  const auto block = area(blob.area);
+  const auto block = area(blob.area, node);
   if (!block || blob.offset > block->bytes() || blob.bytes > block->bytes() - blob.offset) return std::nullopt;
   const auto* floats = reinterpret_cast<const float*>(block->data() + blob.offset);
   return PackedWeights{std::shared_ptr<const float>(block, floats), static_cast<std::size_t>(blob.bytes)};
 }
 
-bool Compiled::needs_writing(const std::vector<Shape>& shapes) const {
+bool Compiled::needs_writing(const Made& made) const {
   if (has_failed_) return false;
-  if (!file_ || *damaged_) return true;
-  return content_.plans.size() < kMostPlans &&
-         std::none_of(content_.plans.begin(), content_.plans.end(),
-                      [&](const CompiledPlan& plan) { return plan.shapes == shapes; });
+  return !file_ || *damaged_ || (content_.plans.size() < kMostPlans && !plan_for(made.shapes, made.layouts));
 }
 
 void Compiled::keep(const Made& made) noexcept {
   try {
-    if (!needs_writing(made.shapes)) return;
+    if (!needs_writing(made)) return;
     const bool was_good = file_ != nullptr;
     const std::string reason = *damaged_ ? "it is damaged" : reason_;
     write(made);
@@ -261,11 +264,12 @@ void Compiled::write(const Made& made) {
   planned.write(made.graph);
   planned.write(made.rest);
   planned.write(made.plan);
-  CompiledPlan plan{made.shapes, planned.take()};
+  CompiledPlan plan{made.shapes, made.layouts, planned.take()};
 
   CompiledWriter out(options_.compiled);
   write_areas(out, pieces_of(made, plan.bytes), content);
-  std::erase_if(content.plans, [&](const CompiledPlan& old) { return old.shapes == plan.shapes; });
+  std::erase_if(content.plans,
+                [&](const CompiledPlan& old) { return old.shapes == plan.shapes && old.layouts == plan.layouts; });
   content.plans.push_back(std::move(plan));
   content.constants = constants();
   file_ = out.finish(key_, content);
@@ -321,7 +325,7 @@ std::vector<Compiled::Piece> Compiled::pieces_of(const Made& made, const std::st
                     : std::make_shared<const Constant>(constant->dtype(), constant->shape(), make, true));
   }
   WeightStore store;
-  store.set_source([&](const Constant& constant, const std::string& format) {
+  store.set_source([&](const Constant& constant, const std::string& format, int) {
     const auto number = watched.find(constant);
     auto packed = number ? made.weights.find(constants_.all()[*number], format) : std::nullopt;
     if (packed && !is_small(constant)) {

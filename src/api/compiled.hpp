@@ -37,17 +37,18 @@ class Compiled {
     BoundGraph bound;
     Plan plan;
   };
-  /// The plan for these shapes, if the file has it.
-  std::optional<Planned> find(const std::vector<Shape>& shapes) const;
-  /// Packed weights, if the file has them.
-  std::optional<PackedWeights> weights(const Constant& constant, const std::string& format) const;
+  /// The plan for these shapes and layouts, if the file has it.
+  std::optional<Planned> find(const std::vector<Shape>& shapes, const Layouts& layouts) const;
+  /// Packed weights, if the file has them: a copy of its own for each NUMA node.
+  std::optional<PackedWeights> weights(const Constant& constant, const std::string& format, int node) const;
 
-  /// What was made of the model for one set of shapes.
+  /// What was made of the model for one set of shapes and layouts.
   struct Made {
     const std::vector<TensorInfo>& inputs;
     const std::vector<TensorInfo>& outputs;
     const Graph& optimized;
     const std::vector<Shape>& shapes;
+    const Layouts& layouts;
     const Graph& graph;
     const std::unique_ptr<const Rest>& rest;
     const Plan& plan;
@@ -66,8 +67,9 @@ class Compiled {
   std::string misfit(const CompiledKey& found) const;
   bool is_of(const std::vector<CompiledFile>& files) const;
   void make_constants();
-  std::shared_ptr<const AlignedBuffer> area(std::uint32_t number) const;
-  bool needs_writing(const std::vector<Shape>& shapes) const;
+  std::shared_ptr<const AlignedBuffer> area(std::uint32_t number, int node) const;
+  const CompiledPlan* plan_for(const std::vector<Shape>& shapes, const Layouts& layouts) const;
+  bool needs_writing(const Made& made) const;
   void write(const Made& made);
   void write_areas(CompiledWriter& out, std::vector<Piece> pieces, CompiledContent& content) const;
   std::vector<Piece> pieces_of(const Made& made, const std::string& planned) const;
@@ -82,8 +84,9 @@ class Compiled {
   const std::shared_ptr<onnx_import::Source> source_;
   std::shared_ptr<const onnx_import::FileBytes> file_;  ///< null: none that fits
   CompiledContent content_;
-  std::map<BlobKey, CompiledBlob> blobs_;                          ///< of the content
-  mutable std::vector<std::weak_ptr<const AlignedBuffer>> areas_;  ///< of the content, while weights in them are used
+  std::map<BlobKey, CompiledBlob> blobs_;  ///< of the content
+  /// Areas of the content by node, while weights in them are used.
+  mutable std::map<std::pair<int, std::uint32_t>, std::weak_ptr<const AlignedBuffer>> areas_;
   ConstantTable constants_;
   std::shared_ptr<const Graph> optimized_;
   std::shared_ptr<std::atomic<bool>> damaged_ = std::make_shared<std::atomic<bool>>(false);

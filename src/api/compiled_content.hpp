@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/archive.hpp"
+#include "api/layouts.hpp"
 #include "frontends/onnx/bytes.hpp"
 #include "topology/topology.hpp"
 
@@ -58,6 +59,7 @@ struct CompiledBlob {
 
 struct CompiledPlan {
   std::vector<Shape> shapes;
+  Layouts layouts;
   std::string bytes;  ///< graph, rest, plan
 };
 

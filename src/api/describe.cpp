@@ -7,6 +7,7 @@
 #include "base/checked.hpp"
 #include "frontends/onnx/onnx.hpp"
 #include "reference/reference.hpp"
+#include "runtime/measure.hpp"
 
 namespace colonnade {
 namespace {

@@ -9,7 +9,10 @@
 #include "base/aligned_buffer.hpp"
 #include "plan/plan.hpp"
 #include "program/compile.hpp"
+#include "runtime/barrier.hpp"
 #include "runtime/executor.hpp"
+#include "runtime/measure.hpp"
+#include "runtime/workers.hpp"
 
 namespace colonnade {
 namespace {
@@ -95,17 +98,18 @@ Graph chain(int count) {
   return probe.finish(x);
 }
 
-/// Seconds of a parallel region whose threads meet `barriers` times, `pause` after the one before: the fewest, as
-/// others may hold a processor.
+/// Seconds of a team whose threads meet `barriers` times, `pause` after the one before: the fewest, as others may hold
+/// a processor.
 double team_seconds(int threads, int barriers, std::chrono::milliseconds pause) {
   constexpr int kTeams = 8;
-  Barrier barrier(threads);
+  Barrier barrier;
   double fewest = std::numeric_limits<double>::max();
   for (int team = 0; team < kTeams; ++team) {
     std::this_thread::sleep_for(pause);
     const auto begin = std::chrono::steady_clock::now();
-#pragma omp parallel num_threads(threads)
-    for (int i = 0; i < barriers; ++i) barrier.wait();
+    Workers::process().run(threads, [&](int, int present) {
+      for (int i = 0; i < barriers; ++i) barrier.wait(present);
+    });
     fewest = std::min(fewest, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   return fewest;

@@ -9,7 +9,10 @@
 
 #include "api/embedded.hpp"
 #include "api/impl.hpp"
+#include "base/log.hpp"
 #include "frontends/onnx/onnx.hpp"
+#include "graph/dimensions.hpp"
+#include "graph/parameters.hpp"
 #include "passes/passes.hpp"
 #include "reference/reference.hpp"
 
@@ -67,10 +70,13 @@ Model make_model(std::string name, std::shared_ptr<onnx_import::Source> source, 
     impl->optimized = std::make_shared<const Graph>(optimized_graph(imported));
   }
   if (impl->compiled) {
-    impl->weights.set_source([compiled = impl->compiled.get()](const Constant& constant, const std::string& format) {
-      return compiled->weights(constant, format);
-    });
+    impl->weights.set_source(
+        [compiled = impl->compiled.get()](const Constant& constant, const std::string& format, int node) {
+          return compiled->weights(constant, format, node);
+        });
   }
+  log_line(LogLevel::info, "model '{}': loaded, {} operators, {} threads, {}", impl->name,
+           impl->optimized->nodes.size(), impl->threads, kernels::name_of(impl->topology.isa));
   return Model(std::move(impl));
 }
 
@@ -97,50 +103,49 @@ const Graph& Model::Impl::imported() const {
   return imported_;
 }
 
-Compiled::Planned Model::Impl::plan(const Graph& graph, const std::vector<Shape>& shapes) const {
+Compiled::Planned Model::Impl::plan(const PlanKey& key) const {
   const PlanOptions plan_options{options.schedule, options.math, threads,
                                  static_cast<std::int64_t>(options.memory_limit_bytes)};
-  BoundGraph bound = bound_graph(graph, shapes);
+  BoundGraph bound = bound_graph(*key.source, key.shapes, key.layouts);
   Plan made = make_plan(bound.graph, topology, plan_options);
   return {std::move(bound), std::move(made)};
 }
 
-std::shared_ptr<const Prepared> Model::Impl::make(const std::shared_ptr<const Graph>& source,
-                                                  const std::vector<Shape>& shapes) const {
+std::shared_ptr<const Prepared> Model::Impl::make(PlanKey key) const {
   const auto begin = std::chrono::steady_clock::now();
   auto prepared = std::make_shared<Prepared>();
-  prepared->source = source;
-  prepared->shapes = shapes;
-  const bool is_kept = compiled && source == optimized;
-  auto planned = is_kept ? compiled->find(shapes) : std::nullopt;
-  if (!planned) planned = plan(*source, shapes);
+  static_cast<PlanKey&>(*prepared) = std::move(key);
+  const bool may_be_compiled = compiled && prepared->source == optimized;
+  auto planned = may_be_compiled ? compiled->find(prepared->shapes, prepared->layouts) : std::nullopt;
+  if (!planned) planned = plan(*prepared);
   prepared->graph = std::move(planned->bound.graph);
   prepared->rest = std::move(planned->bound.rest);
   prepared->plan = std::move(planned->plan);
-  prepared->program = compile(prepared->graph, prepared->plan, topology.isa, weights);
+  prepared->program = compile(prepared->graph, prepared->plan, topology.isa, weights.of_node(prepared->node));
   prepared->bytes = plan_bytes(*prepared);
   if (const auto islands = islands_of(*prepared); options.strict && !islands.empty()) {
     const Island& island = islands.front();
     fail(ErrorCode::unsupported, "strict: node '{}' ({}) would run as an island ({}): {}", island.node, island.op,
          island.engine, island.reason);
   }
-  if (is_kept) {
-    compiled->keep({inputs, outputs, *optimized, shapes, prepared->graph, prepared->rest, prepared->plan, weights});
+  if (may_be_compiled && prepared->node == 0) {
+    compiled->keep({inputs, outputs, *optimized, prepared->shapes, prepared->layouts, prepared->graph, prepared->rest,
+                    prepared->plan, weights});
   }
   prepared->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  log_line(LogLevel::debug, "model '{}': planned {} segments in {:.1f} ms, arena {} bytes", name,
+           prepared->program->segments.size(), prepared->milliseconds, prepared->program->arena_bytes);
   return prepared;
 }
 
-std::shared_ptr<const Prepared> Model::Impl::prepare(const std::shared_ptr<const Graph>& source,
-                                                     const std::vector<Shape>& shapes) const {
+std::shared_ptr<const Prepared> Model::Impl::prepare(PlanKey key) const {
   const std::scoped_lock lock(mutex_);
   std::erase_if(prepared_, [](const auto& entry) { return entry.expired(); });
   for (const auto& entry : prepared_)
-    if (auto prepared = entry.lock(); prepared && prepared->source == source && prepared->shapes == shapes)
-      return prepared;
+    if (auto prepared = entry.lock(); prepared && static_cast<const PlanKey&>(*prepared) == key) return prepared;
   std::shared_ptr<const Prepared> prepared;
   try {
-    prepared = make(source, shapes);
+    prepared = make(std::move(key));
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::resource_limit, "model '{}': out of memory while it was planned", name);
   }
@@ -165,6 +170,10 @@ Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options
   return make_model("model",
                     std::make_shared<onnx_import::Source>("model", options.compiled.empty() ? once : lasting(bytes)),
                     options);
+}
+
+Model Model::from_reader(Reader reader, std::uint64_t size, const Options& options) {
+  return make_model("model", onnx_import::Source::reader(std::move(reader), size), options);
 }
 
 Model Model::embedded(std::string_view name, const Options& options) {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/pipeline.hpp"
 
+#include "graph/dimensions.hpp"
+#include "graph/parameters.hpp"
 #include "passes/passes.hpp"
 
 namespace colonnade {
 
-Graph import_graph(const onnx_import::Source& source, const Options&) {
+Graph import_graph(const onnx_import::Source& source, const Options& options) {
   Graph graph = source.import();
   infer_types(graph);
+  set_dimensions(graph, options.dimensions);
   verify(graph);
+  check_constant_indices(graph);
   return graph;
 }
 
@@ -20,8 +24,9 @@ Graph optimized_graph(Graph graph) {
   return graph;
 }
 
-BoundGraph bound_graph(const Graph& optimized, const std::vector<Shape>& shapes) {
+BoundGraph bound_graph(const Graph& optimized, const std::vector<Shape>& shapes, const Layouts& layouts) {
   BoundGraph bound{bind_shapes(optimized, shapes), nullptr};
+  set_layouts(bound.graph, layouts);
   optimize(bound.graph);
   bound.rest = split(bound.graph);
   return bound;

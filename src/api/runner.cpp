@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "reference/reference.hpp"
+#include "runtime/workers.hpp"
 
 namespace colonnade {
 namespace {
@@ -12,8 +13,8 @@ namespace {
 /// Data that are no tensors have no shape of their own.
 TensorView view_of(const Datum& datum) { return datum.is_tensor() ? TensorView(datum.tensor()) : TensorView(); }
 
-bool is_for(const Prepared& prepared, const Graph* source, std::span<const TensorView> inputs) {
-  return prepared.source.get() == source &&
+bool is_for(const Prepared& prepared, const Graph* source, std::span<const TensorView> inputs, const Layouts& layouts) {
+  return prepared.source.get() == source && prepared.layouts == layouts &&
          std::equal(prepared.shapes.begin(), prepared.shapes.end(), inputs.begin(), inputs.end(),
                     [](const Shape& shape, const TensorView& view) { return shape == view.shape; });
 }
@@ -29,35 +30,54 @@ std::vector<Datum> data_of(std::vector<Tensor> tensors) {
   return {std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end())};
 }
 
-std::vector<Datum> run_program(Executor& executor, std::span<const void* const> inputs) {
+std::vector<Datum> run_program(Executor& executor, std::span<const void* const> inputs, const RunControl& control) {
   std::vector<Tensor> outputs = output_tensors(executor.program());
   std::vector<void*> memory;
   for (Tensor& output : outputs) memory.push_back(output.data());
-  executor.run(inputs, memory);
+  executor.run(inputs, memory, control);
   return data_of(std::move(outputs));
 }
 
 }  // namespace
 
-std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs) {
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const auto& entry) { return is_for(*entry->prepared, source.get(), inputs); });
+std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs,
+                                   const Layouts& layouts) {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) {
+    return is_for(*entry->prepared, source.get(), inputs, layouts);
+  });
   if (found != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, found);
     return entries_.front();
   }
   std::vector<Shape> shapes;
   for (const TensorView& input : inputs) shapes.push_back(input.shape);
-  auto entry = std::make_shared<Entry>(model_->prepare(source, shapes));
+  auto entry = std::make_shared<Entry>(model_->prepare({source, std::move(shapes), layouts, node()}));
   entry->executor.set_profiling(profiling_);
   entries_.push_front(entry);
   evict();
   return entry;
 }
 
+/// Where this runner reads weights: it stays on the node of its first caller.
+int Runner::node() {
+  if (!node_) node_ = model_->options.weights_per_node ? Workers::process().node_of_caller() : 0;
+  return *node_;
+}
+
 std::size_t Runner::cached_bytes() const {
   return std::accumulate(entries_.begin(), entries_.end(), std::size_t{0},
                          [](std::size_t sum, const auto& entry) { return sum + entry->bytes(); });
+}
+
+std::size_t Runner::arena_bytes() const {
+  return std::accumulate(entries_.begin(), entries_.end(), std::size_t{0},
+                         [](std::size_t sum, const auto& entry) { return sum + entry->executor.bytes(); });
+}
+
+void Runner::shrink() {
+  entries_.clear();
+  from_ = {};
+  to_ = {};
 }
 
 /// Drops plans, the longest unused first, until the rest keep to the limit. The newest one stays.
@@ -74,29 +94,31 @@ void Runner::set_profiling(bool on) {
   for (auto& entry : entries_) entry->executor.set_profiling(on);
 }
 
-void Runner::run(Entry& entry, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs) {
+void Runner::run(Entry& entry, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
+                 const RunControl& control) {
   from_.clear();
   to_.clear();
   for (const TensorView& view : inputs) from_.push_back(view.data);
   for (const MutableTensorView& view : outputs) to_.push_back(view.data);
-  entry.executor.run(from_, to_);
+  entry.executor.run(from_, to_, control);
 }
 
-std::vector<Datum> Runner::run(Entry& entry, const Inputs& inputs) {
-  if (entry.prepared->rest) return run_rest(entry, inputs);
+std::vector<Datum> Runner::run(Entry& entry, const Inputs& inputs, RunControl& control) {
+  if (entry.prepared->rest) return run_rest(entry, inputs, control);
   std::vector<const void*> memory;
   for (const TensorView& view : inputs.views) memory.push_back(view.data);
-  return run_program(entry.executor, memory);
+  return run_program(entry.executor, memory, control);
 }
 
-std::vector<Datum> Runner::run_data(const std::shared_ptr<const Graph>& source, std::span<const Datum* const> inputs) {
+std::vector<Datum> Runner::run_data(const std::shared_ptr<const Graph>& source, std::span<const Datum* const> inputs,
+                                    RunControl& control) {
   std::vector<TensorView> views;
   for (const Datum* input : inputs) views.push_back(input == nullptr ? TensorView() : view_of(*input));
   const auto entry = use(source, views);
-  return run(*entry, {views, [&](std::size_t i) { return inputs[i] == nullptr ? Datum() : *inputs[i]; }});
+  return run(*entry, {views, [&](std::size_t i) { return inputs[i] == nullptr ? Datum() : *inputs[i]; }}, control);
 }
 
-std::vector<Datum> Runner::run_rest(Entry& entry, const Inputs& inputs) {
+std::vector<Datum> Runner::run_rest(Entry& entry, const Inputs& inputs, RunControl& control) {
   const Rest& rest = *entry.prepared->rest;
   std::vector<Datum> slots(static_cast<std::size_t>(rest.slots));
   const auto at = [&](Slot slot) -> Datum& { return slots[static_cast<std::size_t>(slot)]; };
@@ -106,25 +128,28 @@ std::vector<Datum> Runner::run_rest(Entry& entry, const Inputs& inputs) {
   }
   std::vector<const void*> memory;
   for (const Slot input : rest.program_inputs) memory.push_back(inputs.views[static_cast<std::size_t>(input)].data);
-  std::vector<Datum> made = run_program(entry.executor, memory);
+  std::vector<Datum> made = run_program(entry.executor, memory, control);
   for (std::size_t i = 0; i < made.size(); ++i) at(rest.program_outputs[i]) = std::move(made[i]);
 
-  const reference::RunBody run_body = [this](const Body& body, std::span<const Datum* const> data) {
-    return run_data(body, data);
-  };
   const auto operands = [&](const std::vector<Slot>& list) {
     std::vector<const Datum*> data;
     for (const Slot slot : list) data.push_back(slot == kNoSlot ? nullptr : &at(slot));
     return data;
   };
   for (const ApartNode& apart : rest.apart) {
+    control.check();
+    const bool is_loop = !std::holds_alternative<If>(apart.node.op);
+    const reference::RunBody run_body = [&](const Body& body, std::span<const Datum* const> data) {
+      if (is_loop) control.count_iteration();
+      return run_data(body, data, control);
+    };
     std::vector<Datum> results = reference::evaluate(apart.node, operands(apart.inputs), run_body);
     for (std::size_t i = 0; i < apart.outputs.size(); ++i) {
       if (apart.outputs[i] != kNoSlot) at(apart.outputs[i]) = std::move(results[i]);
     }
   }
   if (rest.tail) {
-    std::vector<Datum> results = run_data(rest.tail, operands(rest.tail_inputs));
+    std::vector<Datum> results = run_data(rest.tail, operands(rest.tail_inputs), control);
     for (std::size_t i = 0; i < results.size(); ++i) at(rest.tail_outputs[i]) = std::move(results[i]);
   }
   std::vector<Datum> outputs;

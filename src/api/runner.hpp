@@ -6,6 +6,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,24 +34,34 @@ class Runner {
  public:
   explicit Runner(std::shared_ptr<const Model::Impl> model) : model_(std::move(model)) {}
 
-  /// The plan for these shapes, from now on the most recently used one. The least recently used ones go where the
-  /// limit asks for it.
-  std::shared_ptr<Entry> use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs);
+  /// The plan for these shapes and layouts, from now on the most recently used one. The least recently used ones go
+  /// where the limit asks for it.
+  std::shared_ptr<Entry> use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs,
+                             const Layouts& layouts = {});
 
-  std::vector<Datum> run(Entry& entry, const Inputs& inputs);
+  /// Throws what `control` says between and within programs; the runner can be used again.
+  std::vector<Datum> run(Entry& entry, const Inputs& inputs, RunControl& control);
   /// For entries whose program does everything: into the caller's memory.
-  void run(Entry& entry, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
+  void run(Entry& entry, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
+           const RunControl& control);
 
   std::size_t cached_plans() const { return entries_.size(); }
   std::size_t cached_bytes() const;
+  std::size_t arena_bytes() const;
+  /// Forgets all plans and gives the memory of this runner back.
+  void shrink();
   void set_profiling(bool on);
 
  private:
-  std::vector<Datum> run_data(const std::shared_ptr<const Graph>& source, std::span<const Datum* const> inputs);
-  std::vector<Datum> run_rest(Entry& entry, const Inputs& inputs);
+  std::vector<Datum> run_data(const std::shared_ptr<const Graph>& source, std::span<const Datum* const> inputs,
+                              RunControl& control);
+  std::vector<Datum> run_rest(Entry& entry, const Inputs& inputs, RunControl& control);
   void evict();
 
+  int node();
+
   std::shared_ptr<const Model::Impl> model_;
+  std::optional<int> node_;                    ///< of NUMA: where the first plan was made
   std::list<std::shared_ptr<Entry>> entries_;  ///< most recently used first
   bool profiling_ = false;
   std::vector<const void*> from_;  ///< kept: a run of a program allocates nothing

@@ -3,9 +3,14 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
 
 #include "base/error.hpp"
+#include "colonnade/colonnade.hpp"
 
 namespace colonnade {
 namespace {
@@ -16,30 +21,104 @@ constexpr std::size_t kMappedBytes = AlignedBuffer::kMaxBytes;  // so that overr
 constexpr std::size_t kMappedBytes = std::size_t{1} << 20;  ///< from here on the system is asked
 #endif
 
+/// Memory that came from hooks, and the hooks that it goes back to. Costs nothing until there are any.
+class HookedMemory {
+ public:
+  void set(const AllocationHooks& hooks) {
+    if ((hooks.allocate == nullptr) != (hooks.release == nullptr))
+      fail(ErrorCode::invalid_argument, "allocation hooks: one of allocate and release is null");
+    const std::scoped_lock lock(mutex_);
+    hooks_ = hooks;
+    if (hooks.allocate != nullptr) is_used_.store(true, std::memory_order_release);
+  }
+
+  /// Nothing when there are no hooks; null when they have no memory.
+  std::optional<void*> allocate(std::size_t bytes) {
+    if (!is_used_.load(std::memory_order_acquire)) return std::nullopt;
+    const AllocationHooks hooks = current();
+    if (hooks.allocate == nullptr) return std::nullopt;
+    void* const memory = hooks.allocate(bytes, AlignedBuffer::kAlignment, hooks.user);
+    if (memory == nullptr) return nullptr;
+    try {
+      if (reinterpret_cast<std::uintptr_t>(memory) % AlignedBuffer::kAlignment != 0)
+        fail(ErrorCode::invalid_argument, "allocation hooks: memory that is not aligned to {} bytes",
+             AlignedBuffer::kAlignment);
+      const std::scoped_lock lock(mutex_);
+      owners_[memory] = hooks;
+    } catch (...) {
+      hooks.release(memory, bytes, hooks.user);
+      throw;
+    }
+    return memory;
+  }
+
+  /// False when the memory came from elsewhere.
+  bool release(void* memory, std::size_t bytes) noexcept {
+    if (!is_used_.load(std::memory_order_acquire)) return false;
+    AllocationHooks owner;
+    {
+      const std::scoped_lock lock(mutex_);
+      const auto found = owners_.find(memory);
+      if (found == owners_.end()) return false;
+      owner = found->second;
+      owners_.erase(found);
+    }
+    owner.release(memory, bytes, owner.user);
+    return true;
+  }
+
+ private:
+  AllocationHooks current() {
+    const std::scoped_lock lock(mutex_);
+    return hooks_;
+  }
+
+  std::atomic<bool> is_used_{false};
+  std::mutex mutex_;
+  AllocationHooks hooks_;
+  std::unordered_map<void*, AllocationHooks> owners_;
+};
+
+/// Never destroyed: memory of static objects is released after it would be.
+HookedMemory& hooked_memory() {
+  static HookedMemory& memory = *new HookedMemory;
+  return memory;
+}
+
+std::byte* map_pages(std::size_t bytes) {
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+#if defined(MADV_HUGEPAGE)
+  ::madvise(memory, bytes, MADV_HUGEPAGE);  // fewer faults; a hint
+#endif
+  return static_cast<std::byte*>(memory);
+}
+
+std::byte* allocate(std::size_t bytes) {
+  if (bytes >= AlignedBuffer::kMaxBytes) return nullptr;
+  if (const auto hooked = hooked_memory().allocate(bytes)) return static_cast<std::byte*>(*hooked);
+  if (bytes >= kMappedBytes) return map_pages(bytes);
+  constexpr std::size_t kAlignment = AlignedBuffer::kAlignment;
+  return static_cast<std::byte*>(std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment));
+}
+
 }  // namespace
 
 AlignedBuffer::AlignedBuffer(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  if (bytes >= kMappedBytes && bytes < kMaxBytes) {
-    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory != MAP_FAILED) memory_ = static_cast<std::byte*>(memory);
-#if defined(MADV_HUGEPAGE)
-    if (memory_ != nullptr) ::madvise(memory_, bytes, MADV_HUGEPAGE);  // fewer faults; a hint
-#endif
-  } else if (bytes < kMaxBytes) {
-    memory_ =
-        static_cast<std::byte*>(std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment));
-  }
+  memory_ = allocate(bytes);
   if (memory_ == nullptr) fail(ErrorCode::resource_limit, "cannot allocate {} bytes", bytes);
 }
 
 void AlignedBuffer::free_released(void* memory, std::size_t bytes) noexcept {
-  if (memory == nullptr) return;
+  if (memory == nullptr || hooked_memory().release(memory, bytes)) return;
   if (bytes >= kMappedBytes) {
     ::munmap(memory, bytes);
   } else {
     std::free(memory);
   }
 }
+
+void set_allocation_hooks(const AllocationHooks& hooks) { hooked_memory().set(hooks); }
 
 }  // namespace colonnade

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <map>
+#include <fmt/ranges.h>
 
-#include "graph/graph.hpp"
+#include <map>
+#include <set>
+
+#include "graph/dimensions.hpp"
 
 namespace colonnade {
 namespace {
@@ -47,7 +50,38 @@ void forget_shapes(Graph& graph) {
   }
 }
 
+void check_symbols(const Graph& graph, const SymbolSizes& sizes) {
+  std::set<std::string> known;
+  for (const ValueId id : graph.inputs)
+    for (const std::string& symbol : graph.value(id).dim_names)
+      if (!symbol.empty()) known.insert(symbol);
+  for (const auto& [symbol, size] : sizes) {
+    if (size < 0) fail(ErrorCode::invalid_argument, "dimension '{}' must be at least 0, found {}", symbol, size);
+    if (known.contains(symbol)) continue;
+    if (known.empty())
+      fail(ErrorCode::invalid_argument, "the model has no open dimension '{}', and no other one with a name", symbol);
+    fail(ErrorCode::invalid_argument, "the model has no open dimension '{}'; there are: {}", symbol,
+         fmt::join(known, ", "));
+  }
+}
+
 }  // namespace
+
+void set_dimensions(Graph& graph, const std::map<std::string, std::int64_t>& sizes) {
+  if (sizes.empty()) return;
+  check_symbols(graph, sizes);
+  for (const ValueId id : graph.inputs) {
+    Value& value = graph.value(id);
+    for (std::size_t axis = 0; axis < value.dim_names.size(); ++axis) {
+      const auto found = sizes.find(value.dim_names[axis]);
+      if (found == sizes.end()) continue;
+      (*value.type.shape)[axis] = found->second;
+      value.dim_names[axis].clear();
+    }
+  }
+  forget_shapes(graph);
+  infer_types(graph);
+}
 
 Graph bind_shapes(const Graph& graph, std::span<const Shape> input_shapes) {
   if (input_shapes.size() != graph.inputs.size()) {

@@ -30,9 +30,15 @@ class WeightStore {
   /// Nothing unless a program has it.
   std::optional<PackedWeights> find(const std::shared_ptr<const Constant>& constant, const std::string& format);
 
-  /// Asked before something is packed; may have nothing.
-  using Source = std::function<std::optional<PackedWeights>(const Constant&, const std::string& format)>;
+  /// Asked before something is packed for a node; may have nothing.
+  using Source = std::function<std::optional<PackedWeights>(const Constant&, const std::string& format, int node)>;
   void set_source(Source source) { source_ = std::move(source); }
+
+  /// The store for programs that run on a NUMA node: this one is node 0's, others pack copies of their own, in memory
+  /// that the calling thread touches first.
+  WeightStore& of_node(int node);
+  /// Of all packed forms that programs hold, on all nodes.
+  std::size_t bytes() const;
 
  private:
   struct Entry {
@@ -40,10 +46,12 @@ class WeightStore {
     std::weak_ptr<const float> packed;
     std::size_t bytes = 0;
   };
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  int node_ = 0;
   Source source_;
   std::size_t kept_ = 64;  ///< entries after the last time that dead ones were dropped
   std::map<std::pair<const Constant*, std::string>, Entry> entries_;
+  std::map<int, std::unique_ptr<WeightStore>> nodes_;  ///< but the first
 };
 
 }  // namespace colonnade

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor.hpp"
 
-#include <omp.h>
 #include <sched.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -12,33 +11,28 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/wait.hpp"
+
 namespace colonnade {
 namespace {
 
-constexpr int kSpinRounds = 4000;
+/// Rows of the next list are on their way.
+constexpr std::chrono::microseconds kSpinForRows{200};
 
-inline void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
-/// Threads that have work in any segment: a network too small to share starts no team.
+/// Lists of the widest segment: a network too small to share takes no workers.
 int team_of(const Program& program) {
   int team = 1;
   for (const ProgramSegment& segment : program.segments) team = std::max(team, segment.participants);
   return team;
 }
 
-/// Spins until `ready()`; gives the processor away after a while.
-template <class Ready>
-void spin_until(Ready ready) {
-  for (int round = 0; !ready(); ++round) {
-    if (round < kSpinRounds)
-      pause();
-    else
-      sched_yield();
-  }
+std::uint64_t strips_of(const ProgramSegment& segment) {
+  return std::max<std::uint64_t>(1, segment.strip_views.size());
+}
+
+/// A round is one strip of one image.
+std::uint64_t rounds_of(const ProgramSegment& segment) {
+  return static_cast<std::uint64_t>(segment.images) * strips_of(segment);
 }
 
 /// Subnormal numbers count as zero while this lives: they cost a hundred times a number's time, and are none of the
@@ -62,21 +56,11 @@ std::int64_t now_ns() {
 
 }  // namespace
 
-void Barrier::wait() {
-  const std::uint64_t generation = generation_.load(std::memory_order_relaxed);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
-    arrived_.store(0, std::memory_order_relaxed);
-    generation_.store(generation + 1, std::memory_order_release);
-    return;
-  }
-  spin_until([&] { return generation_.load(std::memory_order_acquire) != generation; });
-}
-
-Executor::Executor(std::shared_ptr<const Program> program)
+Executor::Executor(std::shared_ptr<const Program> program, Workers* workers)
     : program_(std::move(program)),
       arena_(static_cast<std::size_t>(program_->arena_bytes)),
       team_(team_of(*program_)),
-      barrier_(team_) {
+      workers_(workers) {
   const auto threads = static_cast<std::size_t>(program_->threads);
   bases_.assign(program_->base_count(), nullptr);
   bases_[Program::kArena] = arena_.data();
@@ -86,6 +70,7 @@ Executor::Executor(std::shared_ptr<const Program> program)
   pointers_.assign(threads, std::vector<const float*>(program_->pointer_count + 1));
   progress_ = std::make_unique<Progress[]>(threads * program_->ops.size());
   events_.resize(threads);
+  for (const ProgramSegment& segment : program_->segments) rounds_ = std::max(rounds_, rounds_of(segment));
 }
 
 void Executor::set_profiling(bool on) {
@@ -94,19 +79,26 @@ void Executor::set_profiling(bool on) {
   for (auto& events : events_) events.clear();
 }
 
-void Executor::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
-  ++run_count_;
+/// Counts the rounds of the run before; starts again before the count is full.
+void Executor::begin_rounds() {
+  first_round_ += rounds_;
+  if (first_round_ + rounds_ < kMaxRounds) return;
+  first_round_ = 1;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(program_->threads) * program_->ops.size(); ++i)
+    progress_[i].token.store(0, std::memory_order_relaxed);
+}
+
+void Executor::run(std::span<const void* const> inputs, std::span<void* const> outputs, const RunControl& control) {
+  control.check();
+  control_ = &control;
+  begin_rounds();
   const std::size_t first_output = Program::kFirstInput + inputs.size();
   for (std::size_t i = 0; i < inputs.size(); ++i)
     bases_[Program::kFirstInput + i] = static_cast<std::byte*>(const_cast<void*>(inputs[i]));
   for (std::size_t i = 0; i < outputs.size(); ++i) bases_[first_output + i] = static_cast<std::byte*>(outputs[i]);
   failed_.store(false, std::memory_order_relaxed);
-  if (team_ == 1) {
-    run_thread(0);
-  } else {
-#pragma omp parallel num_threads(team_)
-    run_thread(omp_get_thread_num());
-  }
+  Workers& workers = workers_ != nullptr ? *workers_ : Workers::process();
+  workers.run(team_, [this](int thread, int threads) { run_thread(thread, threads); });
   if (profiling_) ++profiled_runs_;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   for (const OutputCopy& copy : program_->copies) {
@@ -116,30 +108,44 @@ void Executor::run(std::span<const void* const> inputs, std::span<void* const> o
   }
 }
 
-void Executor::run_thread(int thread) {
+bool Executor::meet(int threads) {
+  const bool failed = failed_.load(std::memory_order_relaxed);
+  return threads == 1 ? !failed : barrier_.wait(threads, failed);
+}
+
+void Executor::run_thread(int thread, int threads) {
   const FlushSubnormals mode;
   const auto& segments = program_->segments;
   for (std::size_t i = 0; i < segments.size(); ++i) {
-    if (!failed_.load(std::memory_order_relaxed)) run_segment(i, thread);
-    const bool alone = segments[i].participants == 1 && (i + 1 == segments.size() || segments[i + 1].participants == 1);
-    if (team_ > 1 && !alone) barrier_.wait();
+    if (!run_segment(i, thread, threads)) return;
+    if (i + 1 == segments.size()) return;
+    const bool alone = segments[i].participants == 1 && segments[i + 1].participants == 1;
+    if (!alone && !meet(threads)) return;
   }
 }
 
-void Executor::run_segment(std::size_t index, int thread) {
+bool Executor::run_segment(std::size_t index, int thread, int threads) {
   const ProgramSegment& segment = program_->segments[index];
-  const auto strips = std::max<std::int64_t>(1, static_cast<std::int64_t>(segment.strip_views.size()));
+  const auto rounds = static_cast<std::int64_t>(rounds_of(segment));
+  const int lists = (segment.participants - thread + threads - 1) / threads, last = thread + (lists - 1) * threads;
   if (segment.share_images) {
-    for (std::int64_t image = thread; image < segment.images; image += team_)
-      for (std::int64_t strip = 0; strip < strips; ++strip)
-        run_list(index, segment.threads.front(), image * strips + strip, thread);
-    return;
+    for (int list = last; list >= 0; list -= threads) run_images(index, list);
+    return true;
   }
-  for (std::int64_t round = 0; round < segment.images * strips; ++round) {
-    if (thread < segment.participants)
-      run_list(index, segment.threads[static_cast<std::size_t>(thread)], round, thread);
-    if (segment.participants > 1 && round + 1 < segment.images * strips) barrier_.wait();
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    for (int list = last; list >= 0; list -= threads)
+      run_list(index, segment.threads[static_cast<std::size_t>(list)], round, list);
+    if (segment.participants > 1 && round + 1 < rounds && !meet(threads)) return false;
   }
+  return true;
+}
+
+void Executor::run_images(std::size_t index, int list) {
+  const ProgramSegment& segment = program_->segments[index];
+  const auto strips = static_cast<std::int64_t>(strips_of(segment));
+  for (std::int64_t image = list; image < segment.images; image += segment.participants)
+    for (std::int64_t strip = 0; strip < strips; ++strip)
+      run_list(index, segment.threads.front(), image * strips + strip, list);
 }
 
 void Executor::run_list(std::size_t segment_index, const std::vector<Instruction>& list, std::int64_t round,
@@ -155,11 +161,14 @@ void Executor::run_list(std::size_t segment_index, const std::vector<Instruction
   step.scratch =
       reinterpret_cast<float*>(bases_[Program::kArena] + segment.scratch_offset + thread * segment.scratch_bytes);
   for (const Instruction& instruction : list) {
+    if (failed_.load(std::memory_order_relaxed)) return;
     if (instruction.kind == Instruction::Kind::wait) {
-      const std::uint64_t token = epoch(round) + static_cast<std::uint64_t>(instruction.row_end);
+      const std::uint64_t awaited = token(round, instruction.row_end);
       const auto& flag = progress(thread + 1, instruction.op).token;
-      spin_until(
-          [&] { return flag.load(std::memory_order_acquire) >= token || failed_.load(std::memory_order_relaxed); });
+      const auto is_there = [&] {
+        return flag.load(std::memory_order_acquire) >= awaited || failed_.load(std::memory_order_relaxed);
+      };
+      while (!spin_until(kSpinForRows, is_there)) sched_yield();
       continue;
     }
     step.row_begin = instruction.row_begin;
@@ -167,16 +176,16 @@ void Executor::run_list(std::size_t segment_index, const std::vector<Instruction
     step.chunk = instruction.chunk;
     const std::int64_t begin = profiling_ ? now_ns() : 0;
     try {
+      control_->check();
       program_->ops[static_cast<std::size_t>(instruction.op)]->run(step);
+      if (profiling_)
+        events_[static_cast<std::size_t>(thread)].push_back(
+            {instruction.op, static_cast<std::int32_t>(segment_index), begin, now_ns()});
     } catch (...) {
       return record_failure();
     }
-    if (profiling_)
-      events_[static_cast<std::size_t>(thread)].push_back(
-          {instruction.op, static_cast<std::int32_t>(segment_index), begin, now_ns()});
     if (instruction.publish)
-      progress(thread, instruction.op)
-          .token.store(epoch(round) + static_cast<std::uint64_t>(instruction.row_end), std::memory_order_release);
+      progress(thread, instruction.op).token.store(token(round, instruction.row_end), std::memory_order_release);
   }
 }
 

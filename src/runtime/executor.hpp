@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a Program: one OpenMP region a run, threads meet at barriers between segments and at flags within.
+// Runs a Program with the workers that are idle: threads meet at barriers between segments and at flags within.
 #pragma once
 
 #include <atomic>
@@ -11,6 +11,9 @@
 
 #include "base/aligned_buffer.hpp"
 #include "program/program.hpp"
+#include "runtime/barrier.hpp"
+#include "runtime/control.hpp"
+#include "runtime/workers.hpp"
 
 namespace colonnade {
 
@@ -22,65 +25,64 @@ struct TraceEvent {
   std::int64_t end_ns = 0;
 };
 
-/// All threads of a run meet here. Spins, and yields the processor after a bounded number of rounds.
-/// Release on arrival, acquire on departure: what any thread wrote before it, every thread sees after it.
-class Barrier {
- public:
-  explicit Barrier(int threads) : threads_(threads) {}
-  void wait();
-
- private:
-  const int threads_;
-  alignas(64) std::atomic<int> arrived_{0};
-  alignas(64) std::atomic<std::uint64_t> generation_{0};
-};
-
 /// The state of one program in one session: arena, progress flags, pointers. One run at a time.
+///
+/// The lists of a plan's threads are run by as many threads as there are, the same bits by any number: of k, thread j
+/// runs the lists j, j + k, ... of each round, the last one first. A list waits for rows of the next one only.
 class Executor {
  public:
-  explicit Executor(std::shared_ptr<const Program> program);
+  /// `workers` may be null: those of the process.
+  explicit Executor(std::shared_ptr<const Program> program, Workers* workers = nullptr);
 
-  /// Inputs and outputs are dense and match the program's types and shapes. Throws what an island throws; the
-  /// outputs are then unspecified.
-  void run(std::span<const void* const> inputs, std::span<void* const> outputs);
+  /// Inputs and outputs are dense and match the program's types and shapes. Throws what an island throws, and what
+  /// `control` says; the outputs are then unspecified.
+  void run(std::span<const void* const> inputs, std::span<void* const> outputs,
+           const RunControl& control = RunControl(RunOptions()));
 
   const Program& program() const { return *program_; }
   std::size_t bytes() const { return arena_.bytes(); }
 
   void set_profiling(bool on);
   int profiled_runs() const { return profiled_runs_; }
-  /// Events by thread since profiling was turned on.
+  /// Events by list since profiling was turned on.
   const std::vector<std::vector<TraceEvent>>& events() const { return events_; }
 
  private:
-  /// Rows of one node that one thread has finished, for the thread above.
+  /// Rows of one node that one list has finished, for the list above.
   struct alignas(64) Progress {
     std::atomic<std::uint64_t> token{0};
   };
 
-  void run_thread(int thread);
-  void run_segment(std::size_t index, int thread);
+  void run_thread(int thread, int threads);
+  /// False when the run has failed and all threads are to leave.
+  bool run_segment(std::size_t index, int thread, int threads);
+  void run_images(std::size_t index, int list);
   void run_list(std::size_t segment_index, const std::vector<Instruction>& list, std::int64_t round, int thread);
-  /// A round is one strip of one image; rows of later rounds and runs count as later rows.
-  std::uint64_t epoch(std::int64_t round) const {
-    return (run_count_ * kMaxRounds + static_cast<std::uint64_t>(round)) << kRowBits;
+  bool meet(int threads);
+  /// Later rows of a round, later rounds of a run and later runs have later tokens.
+  std::uint64_t token(std::int64_t round, std::int32_t row) const {
+    return ((first_round_ + static_cast<std::uint64_t>(round)) << kRowBits) + static_cast<std::uint64_t>(row);
   }
+  void begin_rounds();
   Progress& progress(int thread, std::int32_t op) {
     return progress_[static_cast<std::size_t>(thread) * program_->ops.size() + static_cast<std::size_t>(op)];
   }
   void record_failure() noexcept;
 
-  static constexpr std::uint64_t kMaxRounds = 1 << 16;
-  static constexpr unsigned kRowBits = 24;
+  static constexpr unsigned kRowBits = 32;
+  static constexpr std::uint64_t kMaxRounds = std::uint64_t{1} << kRowBits;
 
   std::shared_ptr<const Program> program_;
   AlignedBuffer arena_;
   std::vector<std::byte*> bases_;
-  std::vector<std::vector<const float*>> pointers_;  ///< a thread
+  std::vector<std::vector<const float*>> pointers_;  ///< by list
   std::unique_ptr<Progress[]> progress_;
   int team_;
+  Workers* workers_;
   Barrier barrier_;
-  std::uint64_t run_count_ = 0;
+  std::uint64_t rounds_ = 1;       ///< that a run has at most: strips of images in a segment
+  std::uint64_t first_round_ = 0;  ///< of this run; rounds are counted over all runs
+  const RunControl* control_ = nullptr;
   std::atomic<bool> failed_{false};
   std::exception_ptr failure_;
   bool profiling_ = false;

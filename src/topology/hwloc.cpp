@@ -101,6 +101,10 @@ HardwareProbe probe_hardware(std::span<const int> allowed, const char* synthetic
     hwloc_bitmap_and(mine.get(), mine.get(), usable.get());
     const int processor = hwloc_bitmap_first(mine.get());
     if (processor < 0) continue;
+    for (int id = hwloc_bitmap_first(core->cpuset); id >= 0; id = hwloc_bitmap_next(core->cpuset, id)) {
+      probe.core_of.resize(std::max(probe.core_of.size(), static_cast<std::size_t>(id) + 1), -1);
+      probe.core_of[static_cast<std::size_t>(id)] = static_cast<int>(probe.cores.size());
+    }
     const int node = hwloc_bitmap_first(core->nodeset);
     probe.cores.push_back({.os_processor = processor,
                            .numa_node = nodes.of(static_cast<unsigned>(std::max(node, 0))),

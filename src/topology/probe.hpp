@@ -11,12 +11,14 @@
 
 namespace colonnade {
 
-/// Processors the affinity mask of this process allows, in rising order; empty when the mask cannot be read.
-std::vector<int> allowed_processors();
+/// Processors that the affinity mask of a thread allows, in rising order; empty when the mask cannot be read. 0 is the
+/// calling thread.
+std::vector<int> allowed_processors(int thread = 0);
 
 struct HardwareProbe {
   std::string cpu_model;
   std::vector<Core> cores;         ///< physical cores with at least one allowed processor; domains numbered from 0
+  std::vector<int> core_of;        ///< as in Topology
   std::vector<CacheLevel> caches;  ///< the smallest data cache of each level over those cores
 };
 

@@ -68,7 +68,7 @@ std::int64_t Topology::cache_bytes(int level) const {
   return 0;
 }
 
-std::vector<int> allowed_processors() {
+std::vector<int> allowed_processors(int thread) {
   constexpr int kMostProcessors = 1 << 16;
   for (int capacity = 1024; capacity <= kMostProcessors; capacity *= 2) {
     const auto free_set = [](cpu_set_t* set) { CPU_FREE(set); };
@@ -76,7 +76,7 @@ std::vector<int> allowed_processors() {
     const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(capacity));
     if (set == nullptr) break;
     CPU_ZERO_S(bytes, set.get());
-    if (sched_getaffinity(0, bytes, set.get()) != 0) continue;
+    if (sched_getaffinity(thread, bytes, set.get()) != 0) continue;
     std::vector<int> processors;
     for (int i = 0; i < capacity; ++i) {
       if (CPU_ISSET_S(static_cast<std::size_t>(i), bytes, set.get())) processors.push_back(i);
@@ -126,21 +126,32 @@ kernels::Isa select_isa(const std::string& requested) {
   return host;
 }
 
-Topology detect_topology(const std::string& isa) {
+std::vector<int> processors_of_process() {
+  const std::vector<int> mine = allowed_processors(), first = allowed_processors(getpid());
+  std::vector<int> all;
+  std::set_union(mine.begin(), mine.end(), first.begin(), first.end(), std::back_inserter(all));
+  return all;
+}
+
+Topology detect_cores(std::vector<int> allowed) {
   Topology topology;
-  topology.isa = select_isa(isa);
-  HardwareProbe probe = probe_hardware(allowed_processors());
+  HardwareProbe probe = probe_hardware(allowed);
   topology.cpu_model = probe.cpu_model.empty() ? "unknown" : probe.cpu_model;
   topology.cores = std::move(probe.cores);
-  if (topology.cores.empty()) {
-    const std::vector<int> allowed = allowed_processors();
-    topology.cores.push_back({.os_processor = allowed.empty() ? 0 : allowed.front()});
-  }
+  topology.core_of = std::move(probe.core_of);
+  if (topology.cores.empty()) topology.cores.push_back({.os_processor = allowed.empty() ? 0 : allowed.front()});
   topology.caches =
       complete_caches(std::move(probe.caches), probe_cache_bytes, static_cast<int>(topology.cores.size()));
   topology.numa_nodes = distinct(topology.cores, &Core::numa_node);
   topology.cpu_quota = cgroup_cpu_quota("/sys/fs/cgroup", read_text("/proc/self/cgroup"));
   topology.memory_bytes = physical_memory_bytes();
+  return topology;
+}
+
+Topology detect_topology(const std::string& isa) {
+  const kernels::Isa tier = select_isa(isa);
+  Topology topology = detect_cores(allowed_processors());
+  topology.isa = tier;
   const std::optional<Rates> measured = read_rates(rates_path(topology), machine_key(topology));
   topology.rates = measured ? *measured : default_rates(topology);
   return topology;

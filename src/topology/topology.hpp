@@ -78,6 +78,7 @@ struct Topology {
   std::string cpu_model;
   kernels::Isa isa = kernels::Isa::baseline;
   std::vector<Core> cores;         ///< within the affinity mask, one per physical core; never empty
+  std::vector<int> core_of;        ///< by processor of the system, as far as known: index into cores, -1 for none
   std::vector<CacheLevel> caches;  ///< data caches L1, L2, L3 as far as known
   int numa_nodes = 1;
   double cpu_quota = 0;  ///< cgroup limit in cores; 0: none
@@ -96,6 +97,13 @@ struct Topology {
 /// where sysfs is missing.
 Topology detect_topology(const std::string& isa = {});
 
+/// The same without tier and rates, for these processors.
+Topology detect_cores(std::vector<int> allowed);
+
+/// Processors that the affinity masks of the calling thread or of the process's first thread allow, in rising order: a
+/// thread that is kept to one processor says nothing about the others of its process. Empty when no mask can be read.
+std::vector<int> processors_of_process();
+
 /// The tier that Options::isa, then COLONNADE_ISA, then the host ask for.
 kernels::Isa select_isa(const std::string& requested);
 
@@ -106,10 +114,6 @@ double cgroup_cpu_quota(const std::string& root, std::string_view self);
 /// Fixed machines for tests and golden plans: "zen4-2" (1 MiB L2, 32 MiB fast L3), "emerald-2" (2 MiB L2, 260 MiB slow
 /// shared L3), "tiny-1" (256 KiB L2, no L3), "server-16" (16 cores, 2 NUMA nodes). Throws on another name.
 Topology fixed_topology(std::string_view name);
-
-/// Measures fp32 FMA peak (GFLOP/s) of `threads` threads under a tier, and read bandwidth (GB/s) over a working set.
-double measure_fma_gflops(kernels::Isa isa, int threads);
-double measure_read_gbs(std::int64_t working_set_bytes, int threads);
 
 /// Where the measured rates of a machine are kept: COLONNADE_RATES, else a file in colonnade/ under XDG_CACHE_HOME or
 /// ~/.cache that is named after machine_key; empty when none of these is set.

@@ -61,7 +61,7 @@ class CompiledTest : public ::testing::Test {
     folder_ = pattern;
     put(model(), two_layers(0.01f).bytes());
     set_log_handler([this](LogLevel level, std::string_view line) {
-      if (level >= LogLevel::info) lines_.emplace_back(line);
+      if (level >= LogLevel::info && line.starts_with("compiled file")) lines_.emplace_back(line);
     });
     options_.threads = 1;
     options_.compiled = file().string();

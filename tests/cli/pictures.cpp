@@ -10,7 +10,7 @@
 
 namespace colonnade::test {
 
-std::string png_of(const cli::Image& image) {
+std::string png_of(const images::Image& image) {
   png_image header{};
   header.version = PNG_IMAGE_VERSION;
   header.width = static_cast<png_uint_32>(image.width);
@@ -24,7 +24,7 @@ std::string png_of(const cli::Image& image) {
   return file;
 }
 
-std::string jpeg_of(const cli::Image& image) {
+std::string jpeg_of(const images::Image& image) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);

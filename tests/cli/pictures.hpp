@@ -4,11 +4,11 @@
 
 #include <string>
 
-#include "frontends/cli/image.hpp"
+#include "frontends/image/image.hpp"
 
 namespace colonnade::test {
 
-std::string png_of(const cli::Image& image);
-std::string jpeg_of(const cli::Image& image);
+std::string png_of(const images::Image& image);
+std::string jpeg_of(const images::Image& image);
 
 }  // namespace colonnade::test

@@ -18,7 +18,7 @@ using test::SourceFile;
 std::string include_flags() {
   const std::string root = COLONNADE_SOURCE_DIR;
   return " -I" + shell_word(root + "/include") + " -I" + shell_word(root + "/src") + " -I" + shell_word(root) + " -I" +
-         shell_word(root + "/frontends/cli");
+         shell_word(root + "/frontends/cli") + " -I" + shell_word(COLONNADE_BINARY_DIR "/protocol");
 }
 
 /// Compiles a file that holds nothing but an include of the header, once for each header, some at a time.
@@ -33,9 +33,10 @@ void expect_compiles(const std::vector<SourceFile>& headers, const std::string& 
   EXPECT_EQ(result.status, 0) << result.output;
 }
 
+/// Those of the Python module need nanobind, which only who builds it has.
 TEST(Headers, CompileAlone) {
   const auto headers = source_files({"include", "src", "kernels", "frontends"}, [](const std::string& path) {
-    return path.ends_with(".hpp") || path.ends_with(".h");
+    return (path.ends_with(".hpp") || path.ends_with(".h")) && !path.starts_with("frontends/python/");
   });
   ASSERT_GT(headers.size(), 15u);
   expect_compiles(headers,

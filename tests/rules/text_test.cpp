@@ -14,7 +14,7 @@ using test::source_files;
 using test::SourceFile;
 
 std::vector<SourceFile> all_files() {
-  return source_files({"include", "src", "kernels", "frontends", "tests", "bench", "cmake", "models"},
+  return source_files({"include", "src", "kernels", "frontends", "tests", "bench", "cmake", "models", "examples"},
                       [](const std::string& path) { return is_cpp(path) || is_script(path); });
 }
 

@@ -3,7 +3,6 @@
 #include "runtime/executor.hpp"
 
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <array>
@@ -148,25 +147,6 @@ TEST(Executor, KeepsTinySegmentsInOrder) {
       for (int i = 0; i < (threads == 2 ? kRuns : kCrowdedRuns); ++i)
         ASSERT_TRUE(same_bits(run(executor, inputs), expected)) << "threads " << threads << ", run " << i;
     }
-}
-
-TEST(Barrier, LetsNobodyAheadOfTheOthers) {
-  constexpr int kThreads = 4, kRounds = 2000;
-  Barrier barrier(kThreads);
-  std::array<std::int64_t, kThreads> written{};
-  std::atomic<int> wrong{0};
-#pragma omp parallel num_threads(kThreads)
-  {
-    const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-    for (std::int64_t round = 1; round <= kRounds; ++round) {
-      written[thread] = round;
-      barrier.wait();
-      for (const std::int64_t other : written)
-        if (other != round) wrong.fetch_add(1);
-      barrier.wait();
-    }
-  }
-  EXPECT_EQ(wrong.load(), 0);
 }
 
 bool shares(const Graph& graph, const PlanOptions& options, const char* machine, Sharing sharing) {

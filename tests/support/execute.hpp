@@ -36,7 +36,8 @@ inline std::shared_ptr<const Program> program_of(const Graph& graph, const PlanO
   return compile(graph, plan, isa, weights);
 }
 
-inline std::vector<Tensor> run(Executor& executor, const std::vector<Tensor>& inputs) {
+inline std::vector<Tensor> run(Executor& executor, const std::vector<Tensor>& inputs,
+                               const RunControl& control = RunControl(RunOptions())) {
   const Program& program = executor.program();
   std::vector<const void*> in;
   for (const Tensor& input : inputs) in.push_back(input.data());
@@ -47,7 +48,7 @@ inline std::vector<Tensor> run(Executor& executor, const std::vector<Tensor>& in
     std::memset(outputs.back().data(), 0xff, outputs.back().byte_size());
   }
   for (Tensor& output : outputs) out.push_back(output.data());
-  executor.run(in, out);
+  executor.run(in, out, control);
   return outputs;
 }
 

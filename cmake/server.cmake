@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# The server: frontends/server as a library that links the public one; the command line becomes `colonnade serve`.
+find_package(Boost 1.74 REQUIRED)  # headers only
+find_package(OpenSSL REQUIRED)
+find_package(ZLIB REQUIRED)
+pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson)
+find_package(prometheus-cpp CONFIG REQUIRED)
+pkg_check_modules(grpc REQUIRED IMPORTED_TARGET grpc++)
+find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+mark_as_advanced(GRPC_CPP_PLUGIN)
+
+# The messages of frontends/server/proto, included as <grpc_service.pb.h>.
+set(COLONNADE_PROTOCOL_FOLDER ${PROJECT_BINARY_DIR}/protocol)
+file(MAKE_DIRECTORY ${COLONNADE_PROTOCOL_FOLDER})
+set(proto_folder ${PROJECT_SOURCE_DIR}/frontends/server/proto)
+set(protocol_sources "")
+foreach(name grpc_service model_config health)
+  set(generated "")
+  foreach(suffix pb.h pb.cc grpc.pb.h grpc.pb.cc)
+    list(APPEND generated ${COLONNADE_PROTOCOL_FOLDER}/${name}.${suffix})
+  endforeach()
+  add_custom_command(OUTPUT ${generated}
+    COMMAND protobuf::protoc --proto_path=${proto_folder} --cpp_out=${COLONNADE_PROTOCOL_FOLDER}
+      --grpc_out=${COLONNADE_PROTOCOL_FOLDER} --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN} ${name}.proto
+    DEPENDS ${proto_folder}/${name}.proto ${proto_folder}/model_config.proto VERBATIM)
+  list(APPEND protocol_sources ${generated})
+endforeach()
+add_library(colonnade_protocol STATIC ${protocol_sources})
+target_link_libraries(colonnade_protocol PUBLIC protobuf::libprotobuf PkgConfig::grpc)
+target_include_directories(colonnade_protocol SYSTEM PUBLIC ${COLONNADE_PROTOCOL_FOLDER})
+
+include(cmake/page.cmake)
+file(GLOB_RECURSE server_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/frontends/server/*.cpp)
+add_library(colonnade_server STATIC ${server_sources} ${COLONNADE_PAGE_SOURCES})
+target_link_libraries(colonnade_server PUBLIC colonnade_static colonnade_image colonnade_protocol Boost::headers OpenSSL::SSL ZLIB::ZLIB
+  PkgConfig::simdjson
+  nlohmann_json::nlohmann_json fmt::fmt prometheus-cpp::core PRIVATE colonnade_warnings)
+target_include_directories(colonnade_server PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(colonnade-cli PRIVATE colonnade_server)
+target_compile_definitions(colonnade-cli PRIVATE COLONNADE_SERVER)

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `serve` command: its command line, and the words that it shares with Triton's.
+#ifdef COLONNADE_SERVER
+#include "serve.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "frontends/server/status.hpp"
+#include "text.hpp"
+
+namespace colonnade::cli {
+namespace {
+
+constexpr double kMostPort = 65535;
+constexpr double kMostCount = 1e9;
+
+ErrorCode code_of(serve::Code code) {
+  switch (code) {
+    case serve::Code::invalid_argument: return ErrorCode::invalid_argument;
+    case serve::Code::not_found:
+    case serve::Code::unavailable: return ErrorCode::io;
+    default: return ErrorCode::internal;
+  }
+}
+
+CLI::Validator within(double low, double high) { return CLI::Range(low, high).description(""); }
+
+template <class Value>
+CLI::Option* add_count(CLI::App& app, const char* name, Value& value, const char* help) {
+  return app.add_option(name, value, help)->check(within(0.0, kMostCount))->type_name("N")->capture_default_str();
+}
+
+CLI::Option* add_port(CLI::App& app, const char* name, int& port, const char* help) {
+  return app.add_option(name, port, help)
+      ->check(within(-1.0, kMostPort))
+      ->type_name("PORT")
+      ->capture_default_str()
+      ->group("Addresses");
+}
+
+void add_seconds(CLI::App& app, const char* name, std::chrono::seconds& value, const char* help) {
+  app.add_option_function<std::int64_t>(
+         name, [&value](std::int64_t seconds) { value = std::chrono::seconds(seconds); }, help)
+      ->check(within(0.0, kMostCount))
+      ->default_str(std::to_string(value.count()))
+      ->type_name("SECONDS");
+}
+
+/// "health,metadata:NAME=KEY", as Triton writes it.
+void restrict_to(std::map<std::string, std::string>& restricted, const std::string& text) {
+  const std::size_t colon = text.find(':'), equals = text.find('=');
+  if (colon == std::string::npos || equals == std::string::npos || equals < colon)
+    throw CLI::ValidationError("expected CATEGORY[,CATEGORY]...:NAME=KEY, found '" + text + "'");
+  for (const std::string& category : CLI::detail::split(text.substr(0, colon), ','))
+    restricted[category] = text.substr(colon + 1);
+}
+
+void add_restricted(CLI::App& app, const char* name, std::map<std::string, std::string>& restricted, const char* help) {
+  app.add_option_function<std::vector<std::string>>(
+         name,
+         [&restricted](const std::vector<std::string>& all) {
+           for (const std::string& text : all) restrict_to(restricted, text);
+         },
+         help)
+      ->type_name("CATEGORIES:NAME=KEY")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group("Safety");
+}
+
+void add_addresses(CLI::App& app, ServeArguments& arguments) {
+  serve::HttpOptions& http = arguments.options.http;
+  add_port(app, "--http-port", http.port, "Port of HTTP; 0: any free one; -1: none");
+  add_port(app, "--grpc-port", arguments.options.grpc.port, "Port of gRPC; 0: any free one; -1: none");
+  add_port(app, "--metrics-port", http.metrics_port,
+           "Port of /metrics alone; 0: any free one; -1: only on the port of HTTP");
+  app.add_option("--http-address", http.address, "Address of HTTP and metrics")
+      ->type_name("ADDRESS")
+      ->capture_default_str()
+      ->group("Addresses");
+  app.add_option("--grpc-address", arguments.options.grpc.address, "Address of gRPC")
+      ->type_name("ADDRESS")
+      ->capture_default_str()
+      ->group("Addresses");
+}
+
+void add_models(CLI::App& app, ServeArguments& arguments) {
+  serve::ServiceOptions& service = arguments.options.service;
+  app.add_option(
+         "MODEL", service.repositories,
+         "An ONNX file, a folder of them, a Triton model repository, or embedded:NAME; repeatable. Without any, "
+         "the embedded models are served")
+      ->type_name("");
+  app.add_option("--model-repository,--model-store", arguments.more_repositories, "The same")
+      ->type_name("PATH")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group("Models");
+  const std::map<std::string, serve::ControlMode> modes = {{"none", serve::ControlMode::none},
+                                                           {"poll", serve::ControlMode::poll},
+                                                           {"explicit", serve::ControlMode::explicit_}};
+  app.add_option("--model-control-mode", service.control,
+                 "none (all models, once), poll (watches the repository) or explicit (clients load and unload)")
+      ->transform(CLI::CheckedTransformer(modes, CLI::ignore_case).description(""))
+      ->type_name("none|poll|explicit")
+      ->default_str("none")
+      ->group("Models");
+  app.add_option("--load-model", service.load_models,
+                 "Model to load at the start in explicit mode; * for all; repeatable")
+      ->type_name("NAME")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group("Models");
+  add_seconds(app, "--repository-poll-secs", service.poll_every, "Time between two looks at the repository");
+  app.add_option("--strict-readiness", service.strict_readiness, "Not ready while a model failed to load")
+      ->type_name("BOOL")
+      ->default_str("true")
+      ->group("Models");
+  add_count(app, "--default-max-batch-size", service.default_max_batch,
+            "max_batch_size of models that can be batched and have no configuration")
+      ->group("Models");
+  app.add_option("--warm-up", service.warm_up, "Run each model before it is called ready")
+      ->type_name("BOOL")
+      ->default_str("true")
+      ->group("Models");
+}
+
+void add_scheduling(CLI::App& app, serve::ServiceOptions& service) {
+  add_count(app, "--streams", service.streams, "Runs at the same time; 0: one per physical core")->group("Scheduling");
+  add_count(app, "--threads", service.model.threads, "Threads of a run; 0: as its size asks for")->group("Scheduling");
+  add_count(app, "--max-queue", service.max_queue, "Requests that may wait for a model that does not say otherwise")
+      ->group("Scheduling");
+  add_count(app, "--max-pending", service.most_pending, "Requests that may wait for all models together; 0: no limit")
+      ->group("Scheduling");
+}
+
+void add_safety(CLI::App& app, ServeArguments& arguments) {
+  serve::HttpOptions& http = arguments.options.http;
+  app.add_option("--http-max-input-size", http.most_body_bytes,
+                 "Largest body of a request or gRPC message, decompressed, e.g. 64M (K, M, G)")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("BYTES")
+      ->capture_default_str()
+      ->group("Safety");
+  add_count(app, "--http-thread-count", http.threads, "Threads that serve HTTP connections; 0: by machine")
+      ->group("Safety");
+  add_count(app, "--http-max-connections", http.most_connections, "HTTP connections at the same time")->group("Safety");
+  add_restricted(app, "--http-restricted-api", http.restricted,
+                 "Endpoints that need a header: health, metadata, inference, model-config, model-repository, "
+                 "statistics, ...; repeatable");
+  add_restricted(app, "--grpc-restricted-protocol", arguments.options.grpc.restricted, "The same for gRPC");
+  app.add_option("--tls-certificate", http.certificate, "PEM file: TLS for both protocols")
+      ->type_name("FILE")
+      ->group("Safety");
+  app.add_option("--tls-key", http.key, "PEM file of the certificate's key")->type_name("FILE")->group("Safety");
+  app.add_option("--tls-client-ca", http.client_authority, "PEM file: clients must show a certificate signed by it")
+      ->type_name("FILE")
+      ->group("Safety");
+}
+
+}  // namespace
+
+void add_arguments(CLI::App& app, ServeArguments& arguments) {
+  add_models(app, arguments);
+  add_addresses(app, arguments);
+  add_scheduling(app, arguments.options.service);
+  add_safety(app, arguments);
+  add_seconds(app, "--exit-timeout-secs", arguments.options.exit_timeout,
+              "For requests under way at SIGTERM; then they are cancelled");
+  app.add_option("--access-log", arguments.options.access_log, "File for a JSON line a request; - for standard output")
+      ->type_name("FILE");
+  app.add_flag("--verbose", arguments.options.verbose, "Log more");
+  app.footer(
+      "Examples:\n"
+      "  colonnade serve                         the embedded models on ports 8000 (HTTP), 8001 (gRPC), 8002 "
+      "(metrics)\n"
+      "  colonnade serve model.onnx --http-port 8080\n"
+      "  colonnade serve --model-repository models --model-control-mode explicit --load-model resnet");
+}
+
+int execute(const ServeArguments& arguments, std::string&) {
+  serve::ServeOptions options = arguments.options;
+  options.service.repositories.insert(options.service.repositories.end(), arguments.more_repositories.begin(),
+                                      arguments.more_repositories.end());
+  options.grpc.certificate = options.http.certificate;
+  options.grpc.key = options.http.key;
+  options.grpc.client_authority = options.http.client_authority;
+  options.grpc.most_message_bytes = options.http.most_body_bytes;
+  try {
+    serve::serve(options);
+  } catch (const serve::Failure& failure) {
+    throw Error(code_of(failure.code()), failure.what());
+  }
+  return kGood;
+}
+
+}  // namespace colonnade::cli
+#endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/server/config.hpp"
+
+#include <fmt/format.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "frontends/server/status.hpp"
+
+namespace colonnade::serve {
+namespace {
+
+using google::protobuf::TextFormat;
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr int kDeepest = 32;
+constexpr std::size_t kLongestName = 200;
+
+constexpr std::array<std::pair<DType, inference::DataType>, 14> kTypes = {{{DType::boolean, inference::TYPE_BOOL},
+                                                                           {DType::u8, inference::TYPE_UINT8},
+                                                                           {DType::u16, inference::TYPE_UINT16},
+                                                                           {DType::u32, inference::TYPE_UINT32},
+                                                                           {DType::u64, inference::TYPE_UINT64},
+                                                                           {DType::i8, inference::TYPE_INT8},
+                                                                           {DType::i16, inference::TYPE_INT16},
+                                                                           {DType::i32, inference::TYPE_INT32},
+                                                                           {DType::i64, inference::TYPE_INT64},
+                                                                           {DType::f16, inference::TYPE_FP16},
+                                                                           {DType::f32, inference::TYPE_FP32},
+                                                                           {DType::f64, inference::TYPE_FP64},
+                                                                           {DType::string, inference::TYPE_STRING},
+                                                                           {DType::bf16, inference::TYPE_BF16}}};
+
+[[noreturn]] void refuse(const std::string& message) { throw Failure(Code::invalid_argument, message); }
+
+/// Keeps the first error.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
+    if (text_.empty()) text_ = fmt::format("line {}, column {}: {}", line + 1, column + 1, message);
+  }
+  void AddWarning(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+/// One line of printable characters: parsers quote what they were given.
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  constexpr std::size_t kLongest = 400;
+  if (text.size() > kLongest) text.resize(kLongest);
+  return text;
+}
+
+void check_size(std::string_view text) {
+  if (text.size() > kMostBytes)
+    refuse(fmt::format("a configuration has at most {} bytes, found {}", kMostBytes, text.size()));
+}
+
+/// Strings that are no UTF-8 could be sent to no client.
+void check_strings(const inference::ModelConfig& config) {
+  inference::ModelConfig copy;
+  google::protobuf::LogSilencer quiet;
+  if (!copy.ParseFromString(config.SerializeAsString())) refuse("the strings of a configuration must be UTF-8");
+}
+
+}  // namespace
+
+inference::DataType data_type_of(DType dtype) noexcept {
+  const auto* found = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& row) { return row.first == dtype; });
+  return found == kTypes.end() ? inference::TYPE_INVALID : found->second;
+}
+
+std::optional<DType> dtype_of(inference::DataType type) noexcept {
+  const auto* found = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& row) { return row.second == type; });
+  return found == kTypes.end() ? std::nullopt : std::optional(found->first);
+}
+
+inference::ModelConfig parse_config(std::string_view text) {
+  check_size(text);
+  FirstError error;
+  TextFormat::Parser parser;
+  parser.SetRecursionLimit(kDeepest);
+  parser.RecordErrorsTo(&error);
+  inference::ModelConfig config;
+  if (!parser.ParseFromString(std::string(text), &config)) refuse("config.pbtxt, " + one_line(error.text()));
+  check_strings(config);
+  return config;
+}
+
+inference::ModelConfig parse_config_json(std::string_view json) {
+  check_size(json);
+  inference::ModelConfig config;
+  const auto status = google::protobuf::util::JsonStringToMessage(std::string(json), &config);
+  if (!status.ok()) refuse("configuration, as JSON: " + one_line(std::string(status.message())));
+  check_strings(config);
+  return config;
+}
+
+Options model_options(const inference::ModelConfig& config, Options base) {
+  const auto found = config.parameters().find("intra_op_thread_count");
+  if (found == config.parameters().end()) return base;
+  const std::string& text = found->second.string_value();
+  int threads = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  if (error != std::errc() || end != text.data() + text.size() || threads < 0)
+    refuse(fmt::format("parameter intra_op_thread_count: expected a number of threads, found '{}'", one_line(text)));
+  if (threads > 0) base.threads = threads;
+  return base;
+}
+
+std::vector<std::int64_t> served_versions(const inference::ModelConfig& config, std::vector<std::int64_t> available) {
+  std::sort(available.begin(), available.end());
+  const inference::ModelVersionPolicy& policy = config.version_policy();
+  if (policy.has_all()) return available;
+  if (policy.has_specific()) {
+    const auto& wanted = policy.specific().versions();
+    std::erase_if(available, [&](std::int64_t version) {
+      return std::find(wanted.begin(), wanted.end(), version) == wanted.end();
+    });
+    return available;
+  }
+  const std::size_t count = policy.has_latest() ? policy.latest().num_versions() : 1;
+  if (available.size() > count)
+    available.erase(available.begin(), available.end() - static_cast<std::ptrdiff_t>(count));
+  return available;
+}
+
+bool is_model_name(std::string_view name) noexcept {
+  constexpr std::string_view kOthers = "_-.+@:";
+  if (name.empty() || name.size() > kLongestName || name.front() == '.') return false;
+  return std::all_of(name.begin(), name.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           kOthers.find(c) != std::string_view::npos;
+  });
+}
+
+std::optional<std::int64_t> parse_version(std::string_view text) noexcept {
+  std::int64_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  if (error != std::errc() || end != text.data() + text.size() || version < 1 || text.front() == '0')
+    return std::nullopt;
+  return version;
+}
+
+}  // namespace colonnade::serve

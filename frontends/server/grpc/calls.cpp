@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/server/grpc/calls.hpp"
+
+#include <fmt/format.h>
+#include <grpcpp/alarm.h>
+#include <health.pb.h>
+
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "frontends/server/grpc/infer.hpp"
+#include "frontends/server/grpc/message.hpp"
+#include "frontends/server/grpc/status.hpp"
+#include "frontends/server/log.hpp"
+
+namespace colonnade::serve {
+namespace {
+
+using grpc::ByteBuffer;
+using grpc::GenericCallbackServerContext;
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+
+/// Of whatever is being thrown.
+Status status_of_exception() {
+  try {
+    throw;
+  } catch (const Failure& failure) {
+    return failure.status();
+  } catch (const std::bad_alloc&) {
+    return {Code::resource_exhausted, "not enough memory for the request"};
+  } catch (const std::exception& error) {
+    log(LogLevel::error, "grpc failure", {{"error", error.what()}});
+    return {Code::internal, "internal error"};
+  }
+}
+
+/// The call's deadline as our clock has it.
+Clock::time_point deadline_of(const GenericCallbackServerContext& call) {
+  const auto deadline = call.deadline();
+  if (deadline == std::chrono::system_clock::time_point::max()) return Clock::time_point::max();
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(deadline - std::chrono::system_clock::now());
+}
+
+/// The access log's part of every call.
+class Call : public Reactor {
+ public:
+  explicit Call(GenericCallbackServerContext& call) : call_(call) {}
+
+  void OnDone() final {
+    if (has_access_log()) write_access();
+    delete this;
+  }
+
+ protected:
+  GenericCallbackServerContext& call() const { return call_; }
+  void finish(const grpc::Status& status) {
+    status_ = status.error_code();
+    Finish(status);
+  }
+  void finish(const Status& status) { finish(to_grpc(status)); }
+  /// The answer and the end; `buffer` stays as it is until OnDone.
+  void answer(const ByteBuffer& buffer) {
+    bytes_out_ += buffer.Length();
+    StartWriteAndFinish(&buffer, grpc::WriteOptions(), grpc::Status::OK);
+  }
+
+  std::string id_;
+  std::uint64_t bytes_in_ = 0, bytes_out_ = 0;
+
+ private:
+  void write_access() const {
+    const std::string& method = call_.method();
+    const std::string peer = call_.peer();
+    log_access({.protocol = "grpc",
+                .peer = peer,
+                .method = std::string_view(method).substr(method.rfind('/') + 1),
+                .path = method,
+                .status = call_.IsCancelled() && status_ == 0 ? static_cast<int>(grpc::StatusCode::CANCELLED) : status_,
+                .id = id_,
+                .bytes_in = bytes_in_,
+                .bytes_out = bytes_out_,
+                .took = Clock::now() - started_});
+  }
+
+  GenericCallbackServerContext& call_;
+  const Clock::time_point started_ = Clock::now();
+  int status_ = 0;
+};
+
+/// A call whose first message is all that the client says.
+class OneMessageCall : public Call {
+ public:
+  explicit OneMessageCall(GenericCallbackServerContext& call) : Call(call) { StartRead(&message_); }
+
+  void OnReadDone(bool ok) final {
+    if (!ok) return finish(Status{Code::invalid_argument, "expected a message, found none"});
+    bytes_in_ = message_.Length();
+    take();
+  }
+
+ protected:
+  virtual void take() = 0;
+  ByteBuffer message_;
+};
+
+class UnaryCall final : public OneMessageCall {
+ public:
+  UnaryCall(CallContext& shared, GenericCallbackServerContext& call, const Method& method)
+      : OneMessageCall(call), shared_(shared), method_(method) {}
+
+ private:
+  void take() override {
+    if (method_.pace == Pace::at_once) return respond();
+    if (!shared_.workers.post([this] { respond(); }))
+      finish(Status{Code::resource_exhausted, "too many loads, unloads and listings are waiting"});
+  }
+
+  void respond() {
+    try {
+      response_ = method_.answer(shared_.service, message_, shared_.most_message_bytes);
+    } catch (...) {
+      return finish(status_of_exception());
+    }
+    answer(response_);
+  }
+
+  CallContext& shared_;
+  const Method& method_;
+  ByteBuffer response_;
+};
+
+class InferCall final : public OneMessageCall {
+ public:
+  InferCall(CallContext& shared, GenericCallbackServerContext& call) : OneMessageCall(call), shared_(shared) {}
+
+  void OnCancel() override { stop_.request_stop(); }
+
+ private:
+  void take() override {
+    InferenceRequest request;
+    try {
+      auto message = std::make_shared<inference::ModelInferRequest>();
+      read_message(message_, shared_.most_message_bytes, *message);
+      message_.Clear();
+      id_ = message->id();
+      request = to_request(std::move(message));
+    } catch (...) {
+      return finish(status_of_exception());
+    }
+    request.deadline = deadline_of(call());
+    request.stop = stop_.get_token();
+    shared_.service.infer(std::move(request), [this](InferenceResult result) { respond(std::move(result)); });
+  }
+
+  void respond(InferenceResult result) {
+    if (const Status* status = std::get_if<Status>(&result)) return finish(*status);
+    try {
+      response_ = write_response(std::get<InferenceResponse>(result));
+    } catch (...) {
+      return finish(status_of_exception());
+    }
+    answer(response_);
+  }
+
+  CallContext& shared_;
+  std::stop_source stop_;
+  ByteBuffer response_;
+};
+
+/// Requests run side by side and are answered as they are done; what is wrong with one is answered in the stream. A
+/// client that sends faster than it is answered is not read.
+class StreamCall final : public Call {
+ public:
+  StreamCall(CallContext& shared, GenericCallbackServerContext& call) : Call(call), shared_(shared) {
+    StartRead(&message_);
+  }
+
+  void OnCancel() override { stop_.request_stop(); }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return change([this] { reading_ = ended_ = true; });
+    bytes_in_ += message_.Length();
+    change([this] { ++running_; });
+    start();
+    change([this] { reading_ = false; });
+  }
+
+  void OnWriteDone(bool ok) override {
+    change([&] {
+      answers_.pop_front();
+      writing_ = false;
+      if (!ok) answers_.clear();
+    });
+  }
+
+ private:
+  static constexpr std::size_t kMostUnderWay = 128;
+
+  void start() {
+    std::string id;
+    try {
+      auto message = std::make_shared<inference::ModelInferRequest>();
+      read_message(message_, shared_.most_message_bytes, *message);
+      message_.Clear();
+      id = message->id();
+      InferenceRequest request = to_request(std::move(message));
+      request.deadline = deadline_of(call());
+      request.stop = stop_.get_token();
+      shared_.service.infer(std::move(request), [this, id](InferenceResult result) { respond(id, result); });
+    } catch (...) {
+      respond(id, status_of_exception());
+    }
+  }
+
+  void respond(const std::string& id, const InferenceResult& result) {
+    ByteBuffer answer = answer_of(id, result);
+    change([&] {
+      bytes_out_ += answer.Length();
+      answers_.push_back(std::move(answer));
+      --running_;
+    });
+  }
+
+  static ByteBuffer answer_of(const std::string& id, const InferenceResult& result) {
+    if (const Status* status = std::get_if<Status>(&result)) return write_stream_error(id, *status);
+    try {
+      return write_stream_response(std::get<InferenceResponse>(result));
+    } catch (...) {
+      return write_stream_error(id, status_of_exception());
+    }
+  }
+
+  /// Applies a change and starts what it allows: the next read, the next write, the end.
+  template <class Change>
+  void change(Change apply) {
+    bool read = false, end = false;
+    const ByteBuffer* write = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      apply();
+      if (!reading_ && !ended_ && running_ + answers_.size() < kMostUnderWay) reading_ = read = true;
+      if (!writing_ && !answers_.empty()) {
+        writing_ = true;
+        write = &answers_.front();
+      }
+      end = ended_ && running_ == 0 && answers_.empty() && !writing_ && !finished_;
+      finished_ = finished_ || end;
+    }
+    // Nobody ends the call before what is started here is done: a read or write is under way until its reaction.
+    if (read) StartRead(&message_);
+    if (write != nullptr) StartWrite(write);
+    if (end) finish(grpc::Status::OK);
+  }
+
+  CallContext& shared_;
+  std::stop_source stop_;
+  ByteBuffer message_;
+  std::mutex mutex_;  ///< of what follows
+  std::deque<ByteBuffer> answers_;
+  std::size_t running_ = 0;
+  bool reading_ = true, writing_ = false;
+  bool ended_ = false;  ///< the client says no more
+  bool finished_ = false;
+};
+
+/// Tells whenever the health changes. Either a write or the alarm is under way at any time until the end.
+class WatchCall final : public OneMessageCall {
+ public:
+  WatchCall(CallContext& shared, GenericCallbackServerContext& call) : OneMessageCall(call), shared_(shared) {}
+
+  void OnWriteDone(bool ok) override {
+    if (!ok) return finish(grpc::Status::CANCELLED);
+    sleep();
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kPeriod{200};
+
+  void take() override {
+    HealthCheckRequest request;
+    try {
+      read_message(message_, shared_.most_message_bytes, request);
+    } catch (...) {
+      return finish(status_of_exception());
+    }
+    name_ = request.service();
+    look();
+  }
+
+  HealthCheckResponse::ServingStatus now() const {
+    try {
+      const bool serving = !shared_.stopping && is_serving(shared_.service, name_);
+      return serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
+    } catch (const Failure&) {
+      return HealthCheckResponse::SERVICE_UNKNOWN;
+    }
+  }
+
+  void look() {
+    if (call().IsCancelled()) return finish(grpc::Status::CANCELLED);
+    const bool is_last = shared_.stopping;
+    const HealthCheckResponse::ServingStatus status = now();
+    if (status == told_) return is_last ? finish(grpc::Status::OK) : sleep();
+    told_ = status;
+    HealthCheckResponse response;
+    response.set_status(status);
+    response_ = write_message(response);
+    bytes_out_ += response_.Length();
+    StartWrite(&response_);
+  }
+
+  void sleep() {
+    alarm_ = std::make_unique<grpc::Alarm>();
+    alarm_->Set(std::chrono::system_clock::now() + kPeriod, [this](bool) { look(); });
+  }
+
+  CallContext& shared_;
+  std::string name_;
+  std::optional<HealthCheckResponse::ServingStatus> told_;
+  ByteBuffer response_;
+  std::unique_ptr<grpc::Alarm> alarm_;  ///< a new one each time: this one may be calling
+};
+
+class RefusedCall final : public Call {
+ public:
+  RefusedCall(GenericCallbackServerContext& call, const Status& status) : Call(call) { finish(status); }
+};
+
+}  // namespace
+
+Reactor* start_unary(CallContext& shared, GenericCallbackServerContext& call, const Method& method) {
+  return new UnaryCall(shared, call, method);
+}
+Reactor* start_infer(CallContext& shared, GenericCallbackServerContext& call) { return new InferCall(shared, call); }
+Reactor* start_stream(CallContext& shared, GenericCallbackServerContext& call) { return new StreamCall(shared, call); }
+Reactor* start_watch(CallContext& shared, GenericCallbackServerContext& call) { return new WatchCall(shared, call); }
+Reactor* start_refused(GenericCallbackServerContext& call, const Status& status) {
+  return new RefusedCall(call, status);
+}
+
+}  // namespace colonnade::serve

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/server/http/endpoints.hpp"
+
+#include <fmt/format.h>
+
+#include <tuple>
+
+#include "frontends/server/http/base64.hpp"
+#include "frontends/server/http/compression.hpp"
+#include "frontends/server/http/infer_request.hpp"
+#include "frontends/server/http/infer_response.hpp"
+#include "frontends/server/http/json.hpp"
+#include "frontends/server/http/json_reader.hpp"
+#include "frontends/server/http/message_json.hpp"
+#include "frontends/server/http/page_file.hpp"
+
+namespace colonnade::serve::http {
+namespace {
+
+std::string_view flag(bool value) { return value ? "true" : "false"; }
+
+Response readiness(std::string_view what, bool is_ready) {
+  return json_response(fmt::format("{{\"{}\":{}}}", what, flag(is_ready)), is_ready ? 200 : 503);
+}
+
+Response model_readiness(const Route& route, bool is_ready) {
+  return json_response(fmt::format("{{\"name\":{},\"ready\":{}}}", json_text(route.model), flag(is_ready)),
+                       is_ready ? 200 : 503);
+}
+
+Response page(const Route& route) {
+  const auto file = page_file(route.path);
+  if (!file) throw Problem(404, "no such path: " + json_text(route.path));
+  Response response;
+  response.type = file->type;
+  response.pieces.push_back(std::as_bytes(std::span(file->content)));
+  response.fields.emplace_back("X-Content-Type-Options", "nosniff");
+  response.fields.emplace_back(
+      "Content-Security-Policy",
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  return response;
+}
+
+Response metrics(const Service& service) {
+  Response response;
+  response.type = "text/plain; version=0.0.4; charset=utf-8";
+  response.text = service.metrics();
+  return response;
+}
+
+bool has_type(const Request& request, std::string_view type) {
+  const std::string* given = request.field("Content-Type");
+  return given && equal_ignoring_case(std::string_view(*given).substr(0, given->find_first_of("; ")), type);
+}
+
+InferCall parse_call(const Body& body, const Request& request, const Route& route, const Service& service,
+                     const HttpOptions& options) {
+  if (has_type(request, "image/png") || has_type(request, "image/jpeg"))
+    return parse_image_infer(body, service.metadata(route.model, route.version), options.most_body_bytes);
+  const auto header_bytes = inference_header_length(request);
+  if (header_bytes == std::size_t{0}) return parse_raw_infer(body, service.metadata(route.model, route.version));
+  return parse_infer(body, header_bytes, options.deepest_json);
+}
+
+/// Parameters of a load request: strings, of which files are in base64.
+std::map<std::string, std::string> load_parameters(const Json& root) {
+  std::map<std::string, std::string> parameters;
+  for (const auto& [key, value] : object_of(root, "the request")) {
+    if (key != "parameters") continue;
+    for (const auto& [name, each] : object_of(value, "parameters")) {
+      const std::string where = "parameters: " + json_text(name);
+      std::string text(string_of(each, where));
+      if (name.starts_with("file:")) {
+        auto bytes = from_base64(text);
+        if (!bytes) throw Problem(400, where + ": expected base64");
+        text = std::move(*bytes);
+      }
+      if (!parameters.emplace(name, std::move(text)).second) throw Problem(400, where + " appears twice");
+    }
+  }
+  return parameters;
+}
+
+std::string allowed_methods(const Route& route) {
+  return route.method == "GET" ? "GET, HEAD, OPTIONS" : fmt::format("{}, OPTIONS", route.method);
+}
+
+}  // namespace
+
+Endpoints::Endpoints(Service& service, const HttpOptions& options, Background background)
+    : service_(service),
+      options_(options),
+      background_(std::move(background)),
+      keys_(parse_restrictions(options.restricted, restrictable_categories())) {}
+
+Route Endpoints::admit(const Request& head, std::string& allow) const {
+  Route route = find_route(head.target);
+  const auto key = keys_.find(route.category);
+  if (key != keys_.end()) {
+    const std::string* given = head.field(key->second.header);
+    if (!given || !key->second.is(*given))
+      throw Problem(403, fmt::format("{} endpoints are restricted: the header field {} does not hold the key",
+                                     route.category, key->second.header));
+  }
+  const bool is_allowed = route.method.empty() || head.method == route.method || head.method == "OPTIONS" ||
+                          (route.method == "GET" && head.method == "HEAD");
+  if (is_allowed) return route;
+  allow = allowed_methods(route);
+  throw Problem(405, fmt::format("expected {}, found {}", route.method, json_text(head.method)));
+}
+
+Body Endpoints::decoded_body(Request& request) const {
+  const std::string* name = request.field("Content-Encoding");
+  const Coding coding = name ? coding_of(*name) : Coding::identity;
+  if (coding == Coding::identity) return std::move(request.body);
+  return decompress(coding, request.body.bytes(), options_.most_body_bytes,
+                    inference_header_length(request).value_or(0));
+}
+
+void Endpoints::answer(Request request, const Route& route, std::stop_token stop, Respond respond) const {
+  if (request.method == "OPTIONS") {
+    Response response;
+    response.status = 204;
+    response.fields.emplace_back("Allow", route.method.empty() ? "OPTIONS" : allowed_methods(route));
+    respond([response] { return response; });
+  } else if (route.endpoint == Endpoint::infer) {
+    infer(std::move(request), route, std::move(stop), std::move(respond));
+  } else if (route.endpoint == Endpoint::load) {
+    load(std::move(request), route, std::move(respond));
+  } else if (route.endpoint == Endpoint::unload) {
+    in_background(std::move(respond), [this, route] {
+      service_.unload(route.model);
+      return json_response(fmt::format("{{\"name\":{},\"unload\":true}}", json_text(route.model)));
+    });
+  } else if (route.endpoint == Endpoint::describe) {
+    in_background(std::move(respond),
+                  [this, route] { return json_response(service_.describe(route.model, route.version)); });
+  } else {
+    Response response = now(request, route);
+    respond([response = std::move(response)] { return response; });
+  }
+}
+
+Response Endpoints::now(const Request& request, const Route& route) const {
+  const auto& [model, version] = std::tie(route.model, route.version);
+  switch (route.endpoint) {
+    case Endpoint::page: return page(route);
+    case Endpoint::metrics: return metrics(service_);
+    case Endpoint::live: return readiness("live", service_.is_live());
+    case Endpoint::ready: return readiness("ready", service_.is_ready());
+    case Endpoint::server_metadata: return json_response(json_of(service_.metadata()));
+    case Endpoint::model_metadata: return json_response(json_of(service_.metadata(model, version)));
+    case Endpoint::model_ready: return model_readiness(route, service_.is_ready(model, version));
+    case Endpoint::config: return json_response(json_of(service_.config(model, version)));
+    case Endpoint::statistics: return json_response(json_of(service_.statistics(model, version), Absent::written));
+    case Endpoint::index: return index(request);
+    default: throw Problem(501, "not supported: " + json_text(route.path));
+  }
+}
+
+Response Endpoints::index(const Request& request) const {
+  bool ready_only = false;
+  if (request.body.size() > 0) {
+    with_json(request.body.bytes(), options_.deepest_json, [&](const Json& root) {
+      Keys keys("the request");
+      for (const auto& [key, value] : object_of(root, "the request")) {
+        if (key != "ready") continue;
+        keys.meet(0, key);
+        ready_only = bool_of(value, "ready");
+      }
+    });
+  }
+  const auto models = service_.index(ready_only);
+  std::string text = "[";
+  for (const auto& model : models.models()) {
+    if (text.size() > 1) text += ',';
+    append_json(text, model);
+  }
+  return json_response(text + "]");
+}
+
+void Endpoints::load(Request request, const Route& route, Respond respond) const {
+  const Body body = decoded_body(request);
+  std::map<std::string, std::string> parameters;
+  if (body.size() > 0)
+    with_json(body.bytes(), options_.deepest_json, [&](const Json& root) { parameters = load_parameters(root); });
+  in_background(std::move(respond), [this, route, parameters = std::move(parameters)] {
+    service_.load(route.model, parameters);
+    return json_response(fmt::format("{{\"name\":{},\"load\":true}}", json_text(route.model)));
+  });
+}
+
+void Endpoints::in_background(Respond respond, Make work) const {
+  background_([respond = std::move(respond), work = std::move(work)] {
+    Response response;
+    try {
+      response = work();
+    } catch (...) {
+      response = error_response_of_exception();
+    }
+    respond([response = std::move(response)] { return response; });
+  });
+}
+
+void Endpoints::infer(Request request, const Route& route, std::stop_token stop, Respond respond) const {
+  const Clock::time_point received = Clock::now();
+  const Body body = decoded_body(request);
+  InferCall call = parse_call(body, request, route, service_, options_);
+  call.request.model = route.model;
+  call.request.version = route.version.empty() ? 0 : std::stoll(route.version);
+  call.request.stop = std::move(stop);
+  call.request.received = received;
+  const std::string id = call.request.id;
+  service_.infer(std::move(call.request),
+                 [respond = std::move(respond), form = std::move(call.form), id](InferenceResult result) {
+                   respond([result = std::move(result), form, id] {
+                     try {
+                       if (const Status* status = std::get_if<Status>(&result))
+                         throw Failure(status->code, status->message);
+                       return infer_response(std::get<InferenceResponse>(result), form);
+                     } catch (...) {
+                       Response response = error_response_of_exception();
+                       response.id = id;
+                       return response;
+                     }
+                   });
+                 });
+}
+
+}  // namespace colonnade::serve::http

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies of infer requests.
+#pragma once
+
+#include <grpc_service.pb.h>
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "frontends/server/http/body.hpp"
+#include "frontends/server/inference.hpp"
+
+namespace colonnade::serve::http {
+
+/// Which outputs the client wants as bytes behind the JSON.
+struct AnswerForm {
+  bool binary = false;  ///< those of which the client says nothing
+  std::map<std::string, bool, std::less<>> listed;
+
+  bool is_binary(const std::string& output) const {
+    const auto found = listed.find(output);
+    return found == listed.end() ? binary : found->second;
+  }
+};
+
+/// The request but for model and version, which the path names.
+struct InferCall {
+  InferenceRequest request;
+  AnswerForm form;
+};
+
+/// JSON, of which the first `header_bytes` of the body are all when given, then the tensors that it announces. Throws
+/// Problem and Failure. Tensors are views into the body where their type allows.
+InferCall parse_infer(const Body& body, std::optional<std::size_t> header_bytes, int deepest_json);
+
+/// A body that is the one input of the model. The one dimension that is open follows from the size; before it, an open
+/// first one (the batch) is 1. BYTES: the body is the one element.
+InferCall parse_raw_infer(const Body& body, const inference::ModelMetadataResponse& metadata);
+
+/// A body that is a PNG or JPEG image: scaled to the one input of the model, bilinear, to 0..1 for floats and 0..255
+/// for integers; grey where there is one channel.
+/// `most_bytes` bounds what the pixels of the file take.
+InferCall parse_image_infer(const Body& body, const inference::ModelMetadataResponse& metadata, std::size_t most_bytes);
+
+}  // namespace colonnade::serve::http

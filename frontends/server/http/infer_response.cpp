@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/server/http/infer_response.hpp"
+
+#include <fmt/format.h>
+
+#include "frontends/server/datatype.hpp"
+#include "frontends/server/http/json.hpp"
+#include "frontends/server/raw_tensor.hpp"
+
+namespace colonnade::serve::http {
+namespace {
+
+/// Adds the tensor's bytes to the answer's pieces and returns how many they are.
+std::size_t add_binary(Response& response, const OutputTensor& output) {
+  if (output.view.dtype != DType::string) {
+    std::string unused;
+    response.pieces.push_back(raw_bytes(output.view, unused));
+    response.owners.push_back(output.owner);
+  } else {
+    auto bytes = std::make_shared<std::string>();
+    response.pieces.push_back(raw_bytes(output.view, *bytes));
+    response.owners.push_back(std::move(bytes));
+  }
+  return response.pieces.back().size();
+}
+
+void append_output(Response& response, const OutputTensor& output, bool binary) {
+  const std::string_view datatype = datatype_of(output.view.dtype);
+  if (datatype.empty())
+    throw Failure(Code::unsupported, fmt::format("output '{}' of type {} has no form in this protocol", output.name,
+                                                 name_of(output.view.dtype)));
+  std::string& text = response.text;
+  text += "{\"name\":";
+  append_json(text, output.name);
+  fmt::format_to(std::back_inserter(text), ",\"datatype\":\"{}\",\"shape\":{}", datatype,
+                 shape_text(output.view.shape));
+  if (binary) {
+    fmt::format_to(std::back_inserter(text), ",\"parameters\":{{\"binary_data_size\":{}}}",
+                   add_binary(response, output));
+  } else {
+    text += ",\"data\":";
+    append_json_elements(text, output.view, output.name);
+  }
+  text += '}';
+}
+
+}  // namespace
+
+Response infer_response(const InferenceResponse& answer, const AnswerForm& form) {
+  Response response;
+  response.id = answer.id;
+  std::string& text = response.text;
+  text += '{';
+  if (!answer.id.empty()) {
+    text += "\"id\":";
+    append_json(text, answer.id);
+    text += ',';
+  }
+  text += "\"model_name\":";
+  append_json(text, answer.model);
+  fmt::format_to(std::back_inserter(text), ",\"model_version\":\"{}\",\"outputs\":[", answer.version);
+  for (std::size_t i = 0; i < answer.outputs.size(); ++i) {
+    if (i > 0) text += ',';
+    append_output(response, answer.outputs[i], form.is_binary(answer.outputs[i].name));
+  }
+  text += "]}";
+  if (response.pieces.empty()) return response;
+  response.type = "application/octet-stream";
+  response.fields.emplace_back("Inference-Header-Content-Length", std::to_string(text.size()));
+  return response;
+}
+
+}  // namespace colonnade::serve::http

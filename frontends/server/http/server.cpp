@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/server/http/server.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <optional>
+#include <thread>
+
+#include "frontends/server/http/connection.hpp"
+#include "frontends/server/log.hpp"
+
+namespace colonnade::serve {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using http::Connection;
+using http::Connections;
+using http::Listening;
+
+/// How late what takes too long may be noticed.
+constexpr std::chrono::milliseconds kSweepEvery{200};
+/// Until descriptors may be free again.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+constexpr std::size_t kBackgroundThreads = 2;
+constexpr std::string_view kTooMany =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 32\r\n"
+    "Connection: close\r\n\r\n{\"error\":\"too many connections\"}";
+
+std::size_t thread_count(int wanted) {
+  if (wanted > 0) return static_cast<std::size_t>(wanted);
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 2, 8);
+}
+
+[[noreturn]] void fail(const std::string& what, const boost::system::error_code& error) {
+  throw Failure(Code::invalid_argument, fmt::format("{}: {}", what, error.message()));
+}
+
+std::optional<asio::ssl::context> tls_context(const HttpOptions& options) {
+  if (options.certificate.empty() && options.key.empty()) {
+    if (!options.client_authority.empty())
+      throw Failure(Code::invalid_argument, "an authority for clients needs a certificate and a key");
+    return std::nullopt;
+  }
+  if (options.certificate.empty() || options.key.empty())
+    throw Failure(Code::invalid_argument, "TLS needs both a certificate and a key");
+  asio::ssl::context context(asio::ssl::context::tls_server);
+  context.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_sslv2 |
+                      asio::ssl::context::no_sslv3 | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
+  boost::system::error_code error;
+  context.use_certificate_chain_file(options.certificate, error);
+  if (error) fail("certificate '" + options.certificate + "'", error);
+  context.use_private_key_file(options.key, asio::ssl::context::pem, error);
+  if (error) fail("key '" + options.key + "'", error);
+  if (!options.client_authority.empty()) {
+    context.load_verify_file(options.client_authority, error);
+    if (error) fail("authority '" + options.client_authority + "'", error);
+    context.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
+  }
+  return context;
+}
+
+tcp::acceptor listen(asio::io_context& io, const std::string& address, int port) {
+  if (port < 0 || port > 65535)
+    throw Failure(Code::invalid_argument, fmt::format("port: expected 0 to 65535, found {}", port));
+  const std::string where = fmt::format("cannot listen on {}, port {}", address, port);
+  boost::system::error_code error;
+  const auto host = asio::ip::make_address(address, error);
+  if (error) fail(where, error);
+  const tcp::endpoint endpoint(host, static_cast<std::uint16_t>(port));
+  tcp::acceptor acceptor(asio::make_strand(io));
+  const auto check = [&] {
+    if (error) fail(where, error);
+  };
+  acceptor.open(endpoint.protocol(), error), check();
+  acceptor.set_option(tcp::acceptor::reuse_address(true), error), check();
+  acceptor.bind(endpoint, error), check();
+  acceptor.listen(asio::socket_base::max_listen_connections, error), check();
+  return acceptor;
+}
+
+}  // namespace
+
+struct HttpServer::Impl {
+  struct Listener {
+    tcp::acceptor acceptor;
+    Listening listening;
+    asio::steady_timer pause;
+    int port;
+  };
+
+  Impl(Service& service, const HttpOptions& given);
+  ~Impl();
+  void add_listener(int port, bool metrics_only);
+  int port_of(bool metrics_only) const;
+  void accept(Listener& listener);
+  void on_socket(const Listener& listener, tcp::socket socket);
+  void sweep();
+  void run();
+  void stop(std::chrono::milliseconds limit);
+
+  HttpOptions options;
+  asio::thread_pool background{kBackgroundThreads};
+  http::Endpoints endpoints;
+  std::optional<asio::ssl::context> tls;
+  Connections connections;
+  asio::io_context io;
+  asio::executor_work_guard<asio::io_context::executor_type> guard{io.get_executor()};
+  asio::steady_timer sweeper{io};
+  std::vector<std::unique_ptr<Listener>> listeners;
+  std::vector<std::thread> threads;
+};
+
+HttpServer::Impl::Impl(Service& service, const HttpOptions& given)
+    : options(given),
+      endpoints(service, options, [this](std::function<void()> work) { asio::post(background, std::move(work)); }),
+      tls(tls_context(options)) {
+  if (options.port >= 0) add_listener(options.port, false);
+  if (options.metrics_port >= 0) add_listener(options.metrics_port, true);
+  for (const auto& listener : listeners) accept(*listener);
+  sweep();
+  for (std::size_t i = thread_count(options.threads); i > 0; --i) threads.emplace_back([this] { run(); });
+}
+
+HttpServer::Impl::~Impl() {
+  stop(std::chrono::milliseconds(0));
+  background.join();
+  guard.reset();
+  io.stop();
+  for (std::thread& thread : threads) thread.join();
+}
+
+void HttpServer::Impl::add_listener(int port, bool metrics_only) {
+  tcp::acceptor acceptor = listen(io, options.address, port);
+  const int actual = acceptor.local_endpoint().port();
+  asio::steady_timer pause(acceptor.get_executor());
+  const Listening listening{endpoints, options, connections, tls && !metrics_only ? &*tls : nullptr, metrics_only};
+  listeners.push_back(
+      std::make_unique<Listener>(Listener{std::move(acceptor), listening, std::move(pause), actual}));
+}
+
+void HttpServer::Impl::accept(Listener& listener) {
+  listener.acceptor.async_accept(
+      asio::make_strand(io), [this, &listener](boost::system::error_code error, tcp::socket socket) {
+        if (error == asio::error::operation_aborted || !listener.acceptor.is_open()) return;
+        if (!error) {
+          on_socket(listener, std::move(socket));
+          return accept(listener);
+        }
+        log(LogLevel::warning, "http_accept_failed", {{"reason", std::string_view(error.message())}});
+        listener.pause.expires_after(kAcceptPause);
+        listener.pause.async_wait([this, &listener](boost::system::error_code stopped) {
+          if (!stopped && listener.acceptor.is_open()) accept(listener);
+        });
+      });
+}
+
+void HttpServer::Impl::on_socket(const Listener& listener, tcp::socket socket) {
+  if (connections.count() < options.most_connections)
+    return make_connection(listener.listening, std::move(socket))->start();
+  boost::system::error_code ignored;
+  socket.non_blocking(true, ignored);
+  if (!listener.listening.tls) socket.write_some(asio::buffer(kTooMany), ignored);
+}
+
+void HttpServer::Impl::sweep() {
+  sweeper.expires_after(kSweepEvery);
+  sweeper.async_wait([this](boost::system::error_code error) {
+    if (error) return;
+    for (const auto& connection : connections.late(Clock::now())) connection->expire();
+    sweep();
+  });
+}
+
+void HttpServer::Impl::run() {
+  while (true) {
+    try {
+      io.run();
+      return;
+    } catch (const std::exception& error) {
+      log(LogLevel::error, "http_connection_failed", {{"reason", std::string_view(error.what())}});
+    }
+  }
+}
+
+void HttpServer::Impl::stop(std::chrono::milliseconds limit) {
+  for (const auto& listener : listeners) {
+    asio::post(listener->acceptor.get_executor(), [&listener = *listener] {
+      boost::system::error_code ignored;
+      listener.acceptor.close(ignored);
+      listener.pause.cancel();
+    });
+  }
+  const auto deadline = Clock::now() + limit;
+  do {
+    for (const auto& connection : connections.all()) connection->finish();
+  } while (!connections.wait_until_empty(std::min(deadline, Clock::now() + kSweepEvery)) && Clock::now() < deadline);
+  do {
+    for (const auto& connection : connections.all()) connection->abort();
+  } while (!connections.wait_until_empty(Clock::now() + kSweepEvery));
+}
+
+int HttpServer::Impl::port_of(bool metrics_only) const {
+  for (const auto& listener : listeners)
+    if (listener->listening.metrics_only == metrics_only) return listener->port;
+  return -1;
+}
+
+HttpServer::HttpServer(Service& service, const HttpOptions& options)
+    : impl_(std::make_unique<Impl>(service, options)) {}
+HttpServer::~HttpServer() = default;
+
+int HttpServer::port() const { return impl_->port_of(false); }
+int HttpServer::metrics_port() const { return impl_->port_of(true); }
+void HttpServer::stop(std::chrono::milliseconds limit) { impl_->stop(limit); }
+
+}  // namespace colonnade::serve

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loaded version of a model: its instances, its place among the streams, its answers.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "frontends/server/scheduler.hpp"
+#include "frontends/server/signature.hpp"
+#include "frontends/server/statistics.hpp"
+
+namespace colonnade::serve {
+
+class ServedModel : public Runner {
+ public:
+  /// `config` is complete, and `statistics` those of this version so far.
+  ServedModel(Scheduler& scheduler, std::int64_t version, inference::ModelConfig config, QueuePolicy policy,
+              Model model, std::map<std::string, std::vector<std::string>> labels,
+              std::shared_ptr<Statistics> statistics);
+  /// Needs `close` before, unless nobody ever called `infer`.
+  ~ServedModel() override;
+
+  std::int64_t version() const { return version_; }
+  const inference::ModelConfig& config() const { return config_; }
+  const Signature& signature() const { return signature_; }
+  const Model& model() const { return model_; }
+  Statistics& statistics() const { return *statistics_; }
+  int instances() const { return instances_; }
+  std::size_t waiting() const { return scheduler_.waiting(line_); }
+
+  /// Queues a request, or refuses it. False when the model was closed meanwhile: then nothing was done.
+  bool infer(InferenceRequest& request, Done& done);
+  /// Runs a request `count` times on `instances` that then wait for others; nothing is counted. Throws Failure.
+  void warm_up(const InferenceRequest& request, int count, int instances);
+  /// Refuses requests from now on and returns when those it has are answered.
+  void close() { scheduler_.close(line_); }
+
+  void run(std::vector<JobPtr> jobs, const std::stop_token& stop) override;
+  void refuse(JobPtr job, const Status& why) override;
+
+ private:
+  /// A session, and memory in which the inputs of a batch are put one after the other.
+  struct Instance {
+    explicit Instance(const Model& model) : session(model) {}
+    Session session;
+    std::vector<Tensor> bytes;
+    std::vector<std::vector<std::string>> strings;
+  };
+  using InstancePtr = std::unique_ptr<Instance>;
+
+  InstancePtr borrow();
+  void give_back(InstancePtr instance);
+  std::vector<TensorView> gather(Instance& instance, std::span<const JobPtr> jobs) const;
+  /// Answers all jobs, or none and says why.
+  std::optional<Status> attempt(std::span<JobPtr> jobs, const std::stop_token& stop);
+  void run_together(Instance& instance, std::span<JobPtr> jobs, const std::stop_token& stop);
+  InferenceResponse response_of(const Job& job, const std::shared_ptr<std::vector<Tensor>>& outputs, std::int64_t first,
+                                std::int64_t samples) const;
+  void answer(JobPtr job, InferenceResult result);
+
+  Scheduler& scheduler_;
+  const std::int64_t version_;
+  const inference::ModelConfig config_;
+  const Model model_;
+  Signature signature_;
+  std::shared_ptr<Statistics> statistics_;
+  Scheduler::Line line_;
+
+  std::mutex idle_mutex_;
+  std::vector<InstancePtr> idle_;
+  const int instances_;
+  const bool keeps_order_;
+  std::mutex order_mutex_;         ///< of what follows
+  std::uint64_t next_ticket_ = 0;  ///< whose answer leaves next, where the order is kept
+  std::map<std::uint64_t, std::pair<JobPtr, InferenceResult>> early_;
+};
+
+}  // namespace colonnade::serve

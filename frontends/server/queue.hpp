@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The requests that wait for one model, and which of them run together next. A plain value: no threads, no locks.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "frontends/server/inference.hpp"
+
+namespace colonnade::serve {
+
+/// A request that was checked and bound to its model.
+struct Job {
+  InferenceRequest request;
+  Done done;
+  std::vector<TensorView> inputs;  ///< in the model's order, with the model's shapes
+  struct Wanted {
+    std::size_t output = 0;  ///< of the model
+    std::int64_t classes = 0;
+  };
+  std::vector<Wanted> outputs;
+  std::int64_t samples = 1;                               ///< along the batch axis
+  std::uint64_t ticket = 0;                               ///< its place in the order of arrival
+  Clock::time_point queued;                               ///< when it entered the queue
+  Clock::time_point expires = Clock::time_point::max();   ///< when it has waited too long
+  Clock::time_point deadline = Clock::time_point::max();  ///< when its run must be over
+};
+using JobPtr = std::unique_ptr<Job>;
+
+/// Requests of one priority.
+struct LevelPolicy {
+  std::size_t most = 1024;               ///< that may wait
+  std::chrono::microseconds timeout{0};  ///< for those that bring none; 0: none
+  bool may_override = true;              ///< a request's own timeout counts
+  bool delay = false;                    ///< who waited too long runs after all others, instead of never
+};
+
+struct QueuePolicy {
+  std::vector<LevelPolicy> levels = {{}};  ///< the most urgent first
+  std::uint32_t default_level = 1;         ///< counted from 1
+  std::int64_t largest_batch = 1;          ///< samples that are merged; 1: requests run alone
+  bool merge_if_faster = false;            ///< ... but only as far as runs turn out to be faster for it
+  std::vector<std::int64_t> preferred;     ///< sizes that need not wait for `delay`, ascending
+  std::chrono::microseconds delay{0};      ///< how long a request may wait for others
+  bool keep_order = false;                 ///< answers leave in the order of arrival
+  int instances = 1;                       ///< runs at the same time
+};
+
+class Queue {
+ public:
+  explicit Queue(QueuePolicy policy);
+
+  const QueuePolicy& policy() const { return policy_; }
+  std::size_t size() const { return size_; }
+
+  /// Takes the job, or leaves it and says why. Clients that have gone make room: their jobs are appended to `gone`.
+  std::optional<Status> push(JobPtr& job, std::vector<JobPtr>& gone);
+  /// Whether there is a batch worth running now.
+  bool is_ready(Clock::time_point now) const;
+  /// The first job and those that can be merged with it, as far as they are an even share for `runs` runs; empty when
+  /// nobody waits. What is not worth running is appended to `gone`.
+  std::vector<JobPtr> take(Clock::time_point now, std::size_t runs, std::vector<JobPtr>& gone);
+  /// Appends to `gone` who waited too long or has left.
+  void expire(Clock::time_point now, std::vector<JobPtr>& gone);
+  /// When the first job will have waited for others as long as it may; max when that is past.
+  Clock::time_point ripens(Clock::time_point now) const;
+  /// When `expire` will have something to do if nobody pushes.
+  Clock::time_point ends() const;
+  void take_all(std::vector<JobPtr>& gone);
+  /// How long a run of so many samples took.
+  void learn(std::int64_t samples, std::chrono::nanoseconds took);
+
+ private:
+  using Level = std::deque<JobPtr>;
+  /// The most urgent level with jobs; the number of levels when there are none.
+  std::size_t first_level() const;
+  /// Of the samples at the front that can run together, at most `most`.
+  std::int64_t mergeable(const Level& level, std::int64_t most) const;
+  /// Runs of 2^i samples: how many, and the least time a sample.
+  struct Measured {
+    int runs = 0;
+    double best = 0;
+  };
+  std::int64_t worth_merging() const;
+  std::vector<JobPtr> take_batch(Level& level, Clock::time_point now, std::int64_t runs);
+  void sweep(Clock::time_point now, std::vector<JobPtr>& gone);
+
+  QueuePolicy policy_;
+  std::vector<Level> levels_;  ///< as the policy's, and one for those that waited too long but may still run
+  std::size_t size_ = 0;
+  std::uint64_t tickets_ = 0;
+  std::vector<Measured> measured_;
+};
+
+/// True when the client has gone or no longer waits.
+bool is_pointless(const Job& job, Clock::time_point now);
+/// Why a job of `gone` is not run.
+Status reason_of(const Job& job, Clock::time_point now);
+
+}  // namespace colonnade::serve

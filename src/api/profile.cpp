@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the time of profiled runs went, as JSON.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "api/session_impl.hpp"
+
+namespace colonnade {
+namespace {
+
+constexpr double kNanosecondsPerMillisecond = 1e6;
+
+}  // namespace
+
+std::string Session::profile() const {
+  const Executor& executor = impl_->idle().current().executor;
+  const Program& program = executor.program();
+  const double runs = std::max(1, executor.profiled_runs());
+  struct Total {
+    double ms = 0;
+    std::int64_t calls = 0;
+    std::int32_t segment = 0;
+  };
+  std::vector<Total> operators(program.ops.size());
+  std::vector<double> segment_ms(program.segments.size(), 0);
+  for (const auto& events : executor.events()) {
+    std::vector<double> thread_ms(program.segments.size(), 0);
+    for (const TraceEvent& event : events) {
+      const double ms = static_cast<double>(event.end_ns - event.begin_ns) / kNanosecondsPerMillisecond / runs;
+      Total& total = operators[static_cast<std::size_t>(event.op)];
+      total.ms += ms;
+      total.segment = event.segment;
+      ++total.calls;
+      thread_ms[static_cast<std::size_t>(event.segment)] += ms;
+    }
+    for (std::size_t i = 0; i < segment_ms.size(); ++i) segment_ms[i] = std::max(segment_ms[i], thread_ms[i]);
+  }
+  nlohmann::json json = {{"segments", nlohmann::json::array()}, {"operators", nlohmann::json::array()}};
+  for (std::size_t i = 0; i < segment_ms.size(); ++i) json["segments"].push_back({{"index", i}, {"ms", segment_ms[i]}});
+  for (std::size_t i = 0; i < operators.size(); ++i) {
+    if (operators[i].calls == 0) continue;
+    json["operators"].push_back({{"node", program.op_names[i]},
+                                 {"op", program.op_kinds[i]},
+                                 {"kernel", program.ops[i]->kernel()},
+                                 {"segment", operators[i].segment},
+                                 {"ms", operators[i].ms},
+                                 {"calls", static_cast<double>(operators[i].calls) / runs}});
+  }
+  return json.dump();
+}
+
+std::string Session::trace() const {
+  const Executor& executor = impl_->idle().current().executor;
+  const Program& program = executor.program();
+  nlohmann::json events = nlohmann::json::array();
+  for (std::size_t thread = 0; thread < executor.events().size(); ++thread)
+    for (const TraceEvent& event : executor.events()[thread])
+      events.push_back({{"name", program.op_names[static_cast<std::size_t>(event.op)]},
+                        {"cat", program.op_kinds[static_cast<std::size_t>(event.op)]},
+                        {"ph", "X"},
+                        {"ts", static_cast<double>(event.begin_ns) / 1e3},
+                        {"dur", static_cast<double>(event.end_ns - event.begin_ns) / 1e3},
+                        {"pid", 1},
+                        {"tid", thread},
+                        {"args", {{"segment", event.segment}}}});
+  return nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump();
+}
+
+}  // namespace colonnade

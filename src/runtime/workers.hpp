@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker threads of a process, shared by all its sessions.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "topology/topology.hpp"
+
+namespace colonnade {
+
+/// Threads that help callers with their runs: one a physical core, started when first needed, those of an L3 domain
+/// together. A run gets as many as are idle, within its share of the machine, while callers in runs and busy workers
+/// together stay within the machine's threads. Without work they spin for some microseconds, then sleep. Safe to use
+/// from any thread.
+class Workers {
+ public:
+  explicit Workers(const Topology& topology);
+  /// Nobody may be within run().
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  /// The process's. A forked child has its own: threads do not survive a fork.
+  static Workers& process();
+
+  /// Calls work(thread, threads) at the same time for each thread from 0, the caller, to threads - 1. There are at most
+  /// `most` of them, fewer when workers are busy or cannot be had. Work must not throw. Allocates nothing once the
+  /// workers have started.
+  template <class Work>
+  void run(int most, const Work& work) {
+    run(most, Task{[](const void* context, int thread, int threads) {
+                     (*static_cast<const Work*>(context))(thread, threads);
+                   },
+                   &work});
+  }
+
+  /// Callers in runs and busy workers that there are at most.
+  int limit() const { return limit_; }
+  /// The NUMA node that the calling thread runs on; 0 when that is not known.
+  int node_of_caller() const;
+
+ private:
+  struct Task {
+    void (*function)(const void* context, int thread, int threads);
+    const void* context;
+  };
+  struct Job;
+  struct Worker;
+  struct Group;
+
+  void run(int most, const Task& task);
+  int reserve(int most);
+  int take(int wanted, Worker*& first);
+  const Group& group_of_caller() const;
+
+  static constexpr std::uint64_t kCaller = std::uint64_t{1} << 32;
+
+  int limit_;
+  alignas(64) std::atomic<std::uint64_t> active_{0};  ///< busy workers, and kCaller times the callers in runs
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::vector<Group*> group_of_;  ///< by processor; null for those that are none of ours
+};
+
+}  // namespace colonnade

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Damaged HTTP requests for inference, through everything that reads them. However the bytes are cut, the same request
+// comes out; what is understood survives being written and read again; everything else is a refusal of one line.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "frontends/server/datatype.hpp"
+#include "frontends/server/http/compression.hpp"
+#include "frontends/server/http/infer_response.hpp"
+#include "frontends/server/http/reader.hpp"
+#include "frontends/server/http/route.hpp"
+#include "frontends/server/raw_tensor.hpp"
+#include "fuzz/fuzz.hpp"
+
+namespace colonnade::fuzz {
+namespace {
+
+using namespace serve;        // NOLINT
+using namespace serve::http;  // NOLINT
+
+constexpr std::size_t kMostMessage = 1100;
+constexpr std::size_t kMostRefusedBytes = 2000;
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+HttpOptions limits() {
+  HttpOptions options;
+  options.most_body_bytes = 1 << 20;
+  options.most_chunks = 1000;
+  return options;
+}
+
+/// What became of a connection's bytes: a request, a refusal, or nothing yet.
+struct Reading {
+  std::optional<Request> request;
+  std::string refusal;
+
+  std::string text() const {
+    if (!request) return refusal;
+    const auto body = request->body.bytes();
+    return request->method + ' ' + request->target + ' ' +
+           std::string(reinterpret_cast<const char*>(body.data()), body.size());
+  }
+};
+
+void check_response(const Response& response) {
+  const auto json = nlohmann::json::parse(response.text, nullptr, false);
+  if (!json.is_object() || !json.contains("error")) throw Failure("no JSON error: " + response.text);
+  if (response.status == 500) throw Failure("internal error: " + response.error);
+  const std::string message = json["error"];
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (message.empty() || std::any_of(message.begin(), message.end(), is_control))
+    throw Failure("not one line: " + message);
+  if (message.size() > kMostMessage) throw Failure("too long a message: " + message);
+  if (response.text.size() > 6 * kMostRefusedBytes) throw Failure("too long a refusal");
+}
+
+/// Feeds pieces of this size, as a connection does: what is not taken comes again with more behind it.
+Reading read(std::string_view bytes, std::size_t piece) {
+  static const HttpOptions options = limits();
+  Reader reader(options);
+  Reading reading;
+  std::size_t taken = 0, given = 0;
+  try {
+    while (reader.state() != Reader::State::done) {
+      const std::size_t used = reader.feed(bytes_of(bytes.substr(taken, given - taken)));
+      taken += used;
+      if (used > 0 && taken < given) continue;
+      if (given == bytes.size() && used == 0) return reading;
+      given = std::min(given + piece, bytes.size());
+    }
+    reading.request = reader.take();
+  } catch (...) {
+    const Response response = error_response_of_exception();
+    check_response(response);
+    reading.refusal = fmt::format("{}", response.status);
+  }
+  return reading;
+}
+
+inference::ModelMetadataResponse metadata_of(std::string_view path) {
+  inference::ModelMetadataResponse metadata;
+  auto* input = metadata.add_inputs();
+  input->set_name("x");
+  input->set_datatype(path.find("text") != std::string_view::npos ? "BYTES" : "FP32");
+  for (const std::int64_t dimension : {-1, 1, 8, 8}) input->add_shape(dimension);
+  return metadata;
+}
+
+InferCall call_of(Request& request) {
+  const Route route = find_route(request.target);
+  const auto header_bytes = inference_header_length(request);
+  if (const std::string* coding = request.field("Content-Encoding"))
+    request.body =
+        decompress(coding_of(*coding), request.body.bytes(), limits().most_body_bytes, header_bytes.value_or(0));
+  if (route.path.ends_with("image"))
+    return parse_image_infer(request.body, metadata_of(route.path), limits().most_body_bytes);
+  if (header_bytes == std::size_t{0}) return parse_raw_infer(request.body, metadata_of(route.path));
+  InferCall call = parse_infer(request.body, header_bytes, limits().deepest_json);
+  const auto json = request.body.bytes().first(header_bytes.value_or(request.body.size()));
+  if (!nlohmann::json::accept(reinterpret_cast<const char*>(json.data()),
+                              reinterpret_cast<const char*>(json.data() + json.size())))
+    throw Failure("accepted what is no JSON");
+  return call;
+}
+
+Body body_of(std::string_view text) {
+  Body body(0, text.size());
+  body.append(bytes_of(text));
+  return body;
+}
+
+bool equal(const TensorView& a, const TensorView& b) {
+  std::string x, y;
+  if (a.dtype != b.dtype || a.shape != b.shape) return false;
+  const auto left = raw_bytes(a, x), right = raw_bytes(b, y);
+  return left.size() == right.size() && (left.empty() || std::memcmp(left.data(), right.data(), left.size()) == 0);
+}
+
+/// Gives the inputs back as outputs and reads the answer as a request.
+void check_round_trip(const InferCall& call, bool binary) {
+  InferenceResponse answer;
+  for (const InputTensor& input : call.request.inputs) answer.outputs.push_back({input.name, input.view, input.owner});
+  AnswerForm form;
+  form.binary = binary;
+  const Response response = infer_response(answer, form);
+  std::string text = response.text;
+  const std::size_t at = text.find("\"outputs\":");
+  text.replace(at, 10, "\"inputs\":");
+  const std::size_t header_bytes = text.size();
+  for (const auto& piece : response.pieces) text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  const InferCall again = parse_infer(body_of(text), header_bytes, limits().deepest_json);
+  for (std::size_t i = 0; i < call.request.inputs.size(); ++i)
+    if (!equal(call.request.inputs[i].view, again.request.inputs.at(i).view)) throw Failure("another tensor: " + text);
+}
+
+void check(std::string_view bytes) {
+  Reading whole = read(bytes, std::max<std::size_t>(bytes.size(), 1));
+  for (const std::size_t piece : {std::size_t{1}, 2 + bytes.size() % 61})
+    if (read(bytes, piece).text() != whole.text()) throw Failure("the way bytes are cut changes the request");
+  if (!whole.request) return;
+  std::optional<InferCall> call;
+  for (const bool binary : {false, true}) {
+    try {
+      if (!call) call = call_of(*whole.request);
+      check_round_trip(*call, binary);
+    } catch (const Failure&) {
+      throw;
+    } catch (...) {
+      check_response(error_response_of_exception());
+      if (!call) return;
+    }
+  }
+}
+
+constexpr std::string_view kTypes[] = {"FP32",  "FP64",  "FP16",   "BF16",   "INT8",   "INT16", "INT32",
+                                       "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "BOOL",  "BYTES"};
+
+std::string element(std::string_view type, Random& random) {
+  if (type == "BOOL") return random.one_in(2) ? "true" : "false";
+  if (type == "BYTES") return random.one_in(2) ? "\"a\\u00e4\\n\"" : "\"\"";
+  if (random.one_in(3) || !(type.starts_with("FP") || type == "BF16")) return std::to_string(random.below(100));
+  return random.one_in(4) ? "-1.5e-3" : std::to_string(random.integer());
+}
+
+struct Input {
+  std::string json, binary;
+};
+
+Input input(std::size_t index, Random& random) {
+  const std::string_view type = random.one_of(kTypes);
+  const std::size_t rows = random.below(4), columns = random.below(4);
+  const bool is_nested = random.one_in(2);
+  const std::string head = fmt::format(R"("name":"x{}","datatype":"{}","shape":[{},{}])", index, type, rows, columns);
+  if (random.one_in(2)) {
+    std::string binary;
+    for (std::size_t i = 0; i < rows * columns; ++i) {
+      const std::size_t size = type == "BYTES" ? 4 : size_of(*dtype_of(type));
+      std::string bytes(size, '\0');
+      bytes[0] = static_cast<char>(random.below(2));
+      binary += bytes + std::string(type == "BYTES" ? static_cast<std::size_t>(bytes[0]) : 0, 'z');
+    }
+    return {fmt::format(R"({{{},"parameters":{{"binary_data_size":{}}}}})", head, binary.size()), binary};
+  }
+  std::string data;
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (row > 0) data += ',';
+    if (is_nested) data += '[';
+    for (std::size_t i = 0; i < columns; ++i) data += (i > 0 ? "," : "") + element(type, random);
+    if (is_nested) data += ']';
+    if (columns == 0 && !is_nested) return {fmt::format(R"({{{},"data":[]}})", head), ""};
+  }
+  return {fmt::format(R"({{"data":[{}],{}}})", data, head), ""};
+}
+
+std::string infer_body(std::size_t& header_bytes, Random& random) {
+  std::string inputs, binary;
+  for (std::size_t i = random.below(4); i > 0; --i) {
+    const Input one = input(i, random);
+    inputs += (inputs.empty() ? "" : ",") + one.json;
+    binary += one.binary;
+  }
+  const std::string head = fmt::format(
+      R"({{"id":"i","parameters":{{"priority":{},"timeout":1000,"binary_data_output":true,"p":"q"}},"inputs":[{}],"outputs":[{{"name":"y","parameters":{{"classification":2,"binary_data":false}}}}]}})",
+      random.below(3), inputs);
+  header_bytes = head.size();
+  return head + binary;
+}
+
+std::string chunked(std::string_view body, Random& random) {
+  std::string out;
+  while (!body.empty()) {
+    const std::string_view chunk = body.substr(0, 1 + random.below(100));
+    out += fmt::format("{:x}{}\r\n{}\r\n", chunk.size(), random.one_in(8) ? ";a=b" : "", chunk);
+    body.remove_prefix(chunk.size());
+  }
+  return out + "0\r\n" + (random.one_in(4) ? "T: 1\r\n" : "") + "\r\n";
+}
+
+/// A well-formed request; damage that should be seen behind the framing is done to the body before it is framed.
+std::string request(Random& random) {
+  std::size_t header_bytes = 0;
+  std::string body = infer_body(header_bytes, random);
+  std::string path = "/v2/models/m/infer", fields = "Host: h\r\n";
+  if (random.one_in(2)) {
+    std::size_t unused = 0;
+    body = damage(std::move(body), infer_body(unused, random), random);
+  }
+  if (random.one_in(8)) {
+    path = random.one_in(2) ? "/v2/models/text/versions/1/infer" : "/v2/models/m%2f/infer?q";
+    header_bytes = 0;
+  } else if (random.one_in(16)) {
+    path = "/v2/models/image";
+  }
+  fields += fmt::format("Inference-Header-Content-Length: {}\r\n", header_bytes);
+  if (random.one_in(4)) {
+    const Coding coding = random.one_in(2) ? Coding::gzip : Coding::deflate;
+    const auto piece = bytes_of(body);
+    body = compress(coding, std::span(&piece, 1));
+    fields += fmt::format("Content-Encoding: {}\r\n", name_of(coding));
+  }
+  if (random.one_in(3))
+    return fmt::format("POST {} HTTP/1.1\r\n{}Transfer-Encoding: chunked\r\n\r\n{}", path, fields,
+                       chunked(body, random));
+  return fmt::format("POST {} HTTP/1.1\r\n{}Content-Length: {}\r\n\r\n{}", path, fields, body.size(), body);
+}
+
+}  // namespace
+
+Target http_target() {
+  return {"http",
+          [](Random& random) {
+            std::string bytes = request(random);
+            return random.one_in(3) ? damage(std::move(bytes), request(random), random) : bytes;
+          },
+          check};
+}
+
+}  // namespace colonnade::fuzz

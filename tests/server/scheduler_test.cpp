@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams and lines with runs that only pass the time.
+#include "frontends/server/scheduler.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <set>
+
+namespace colonnade::serve {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+/// A gate that runs wait at.
+class Gate {
+ public:
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+  }
+  void wait_for_visitors(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return waiting_ >= count; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+  int waiting_ = 0;
+};
+
+/// Answers every job after `work`, and remembers who came when.
+class FakeModel : public Runner {
+ public:
+  FakeModel(Scheduler& scheduler, const QueuePolicy& policy, std::function<void(const std::stop_token&)> work)
+      : scheduler_(scheduler), work_(std::move(work)), line_(policy, *this) {}
+  ~FakeModel() override { scheduler_.close(line_); }
+
+  void run(std::vector<JobPtr> jobs, const std::stop_token& stop) override {
+    const int now = ++running_;
+    for (int most = most_running_; most < now && !most_running_.compare_exchange_weak(most, now);) {
+    }
+    work_(stop);
+    --running_;
+    done_ += static_cast<int>(jobs.size());
+    ++runs_;
+    for (const JobPtr& job : jobs) job->done(InferenceResponse());
+  }
+
+  void refuse(JobPtr job, const Status& why) override { job->done(why); }
+
+  std::optional<Status> push(Done done, std::uint32_t priority = 0, microseconds timeout = {}) {
+    auto job = std::make_unique<Job>();
+    job->request.priority = priority;
+    job->request.timeout = timeout;
+    job->inputs.emplace_back(DType::f32, Shape{1}, nullptr);
+    job->done = std::move(done);
+    return scheduler_.push(line_, job);
+  }
+
+  void close() { scheduler_.close(line_); }
+  int done() const { return done_; }
+  int runs() const { return runs_; }
+  int most_running() const { return most_running_; }
+
+ private:
+  Scheduler& scheduler_;
+  std::function<void(const std::stop_token&)> work_;
+  std::atomic<int> running_{0}, most_running_{0}, done_{0}, runs_{0};
+  Scheduler::Line line_;
+};
+
+/// Counts answers and waits for them.
+class Answers {
+ public:
+  Done one() {
+    return [this](const InferenceResult& result) {
+      const std::lock_guard lock(mutex_);
+      ++total_;
+      if (const auto* status = std::get_if<Status>(&result)) ++failed_[status->code];
+      changed_.notify_all();
+    };
+  }
+  void wait(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return total_ >= count; });
+  }
+  int total() {
+    const std::lock_guard lock(mutex_);
+    return total_;
+  }
+  int failed(Code code) {
+    const std::lock_guard lock(mutex_);
+    return failed_[code];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int total_ = 0;
+  std::map<Code, int> failed_;
+};
+
+QueuePolicy instances(int count) {
+  QueuePolicy policy;
+  policy.instances = count;
+  policy.levels[0].most = 100000;
+  return policy;
+}
+
+void spend(microseconds time) { std::this_thread::sleep_for(time); }
+
+TEST(Scheduler, AModelThatFloodsDoesNotStarveOthers) {
+  Scheduler scheduler(1, 0);
+  FakeModel flood(scheduler, instances(1), [](const std::stop_token&) { spend(microseconds(500)); });
+  FakeModel modest(scheduler, instances(1), [](const std::stop_token&) { spend(microseconds(500)); });
+  Answers many, few;
+  constexpr int kMany = 600, kFew = 20;
+  for (int i = 0; i < kMany; ++i) ASSERT_FALSE(flood.push(many.one()));
+  for (int i = 0; i < kFew; ++i) ASSERT_FALSE(modest.push(few.one()));
+  few.wait(kFew);
+  EXPECT_LT(flood.done(), kMany / 2);
+  many.wait(kMany);
+}
+
+TEST(Scheduler, TimeCountsNotRequests) {
+  Scheduler scheduler(1, 0);
+  FakeModel slow(scheduler, instances(2), [](const std::stop_token&) { spend(milliseconds(8)); });
+  FakeModel fast(scheduler, instances(2), [](const std::stop_token&) { spend(microseconds(500)); });
+  Answers of_slow, of_fast;
+  constexpr int kSlow = 40, kFast = 60;
+  for (int i = 0; i < kSlow; ++i) ASSERT_FALSE(slow.push(of_slow.one()));
+  for (int i = 0; i < kFast; ++i) ASSERT_FALSE(fast.push(of_fast.one()));
+  of_fast.wait(kFast);
+  // Equal shares of time let about one slow run pass for sixteen fast ones.
+  EXPECT_LT(slow.done(), kSlow / 2);
+  of_slow.wait(kSlow);
+}
+
+TEST(Scheduler, AModelOfWhichNothingRunsNeedNotWaitForLongRuns) {
+  Scheduler scheduler(2, 0);
+  Gate gate;
+  FakeModel slow(scheduler, instances(4), [&](const std::stop_token&) { gate.pass(); });
+  FakeModel fast(scheduler, instances(4), [](const std::stop_token&) {});
+  Answers of_slow, of_fast;
+  for (int i = 0; i < 8; ++i) ASSERT_FALSE(slow.push(of_slow.one()));
+  gate.wait_for_visitors(2);
+  for (int i = 0; i < 20; ++i) ASSERT_FALSE(fast.push(of_fast.one()));
+  of_fast.wait(20);  // while both streams are taken
+  EXPECT_EQ(slow.done(), 0);
+  EXPECT_EQ(slow.most_running(), 2);
+  EXPECT_EQ(fast.most_running(), 1);
+  gate.open();
+  of_slow.wait(8);
+}
+
+TEST(Scheduler, NoMoreRunsThanInstances) {
+  Scheduler scheduler(4, 0);
+  FakeModel model(scheduler, instances(2), [](const std::stop_token&) { spend(milliseconds(1)); });
+  Answers answers;
+  for (int i = 0; i < 40; ++i) ASSERT_FALSE(model.push(answers.one()));
+  answers.wait(40);
+  EXPECT_LE(model.most_running(), 2);
+}
+
+TEST(Scheduler, RequestsThatWaitTogetherRunTogether) {
+  Scheduler scheduler(1, 0);
+  Gate gate;
+  std::atomic<bool> first{true};
+  QueuePolicy policy = instances(1);
+  policy.largest_batch = 8;
+  FakeModel model(scheduler, policy, [&](const std::stop_token&) {
+    if (first.exchange(false)) gate.pass();
+  });
+  Answers answers;
+  ASSERT_FALSE(model.push(answers.one()));
+  gate.wait_for_visitors(1);
+  for (int i = 0; i < 16; ++i) ASSERT_FALSE(model.push(answers.one()));
+  gate.open();
+  answers.wait(17);
+  EXPECT_EQ(model.runs(), 3);
+}
+
+TEST(Scheduler, ADelayedBatchStartsByItself) {
+  Scheduler scheduler(2, 0);
+  QueuePolicy policy = instances(1);
+  policy.largest_batch = 8;
+  policy.delay = milliseconds(2);
+  FakeModel model(scheduler, policy, [](const std::stop_token&) {});
+  Answers answers;
+  ASSERT_FALSE(model.push(answers.one()));
+  answers.wait(1);
+  for (int i = 0; i < 8; ++i) ASSERT_FALSE(model.push(answers.one()));
+  answers.wait(9);
+  EXPECT_GE(model.runs(), 2);
+}
+
+TEST(Scheduler, TimeoutsAreToldWhileStreamsAreBusy) {
+  Scheduler scheduler(1, 0);
+  Gate gate;
+  FakeModel model(scheduler, instances(1), [&](const std::stop_token&) { gate.pass(); });
+  Answers first, second;
+  ASSERT_FALSE(model.push(first.one()));
+  gate.wait_for_visitors(1);
+  ASSERT_FALSE(model.push(second.one(), 0, milliseconds(3)));
+  second.wait(1);  // the gate is still closed
+  EXPECT_EQ(second.failed(Code::deadline_exceeded), 1);
+  gate.open();
+  first.wait(1);
+}
+
+TEST(Scheduler, AllLinesTogetherHoldNoMoreThanTheyMay) {
+  Scheduler scheduler(1, 3);
+  Gate gate;
+  FakeModel a(scheduler, instances(1), [&](const std::stop_token&) { gate.pass(); });
+  FakeModel b(scheduler, instances(1), [&](const std::stop_token&) { gate.pass(); });
+  Answers answers;
+  ASSERT_FALSE(a.push(answers.one()));
+  ASSERT_FALSE(b.push(answers.one()));
+  gate.wait_for_visitors(2);
+  for (int i = 0; i < 3; ++i) ASSERT_FALSE(a.push(answers.one()));
+  const std::optional<Status> refused = b.push(answers.one());
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, Code::resource_exhausted);
+  gate.open();
+  answers.wait(5);
+}
+
+TEST(Scheduler, ClosingALineAnswersWhatItHas) {
+  Scheduler scheduler(2, 0);
+  FakeModel model(scheduler, instances(1), [](const std::stop_token&) { spend(milliseconds(1)); });
+  Answers answers;
+  for (int i = 0; i < 20; ++i) ASSERT_FALSE(model.push(answers.one()));
+  model.close();
+  EXPECT_EQ(answers.total(), 20);
+  const std::optional<Status> refused = model.push(answers.one());
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, Code::unavailable);
+}
+
+TEST(Scheduler, DrainingLosesNothingAndTakesNothing) {
+  Scheduler scheduler(2, 0);
+  FakeModel model(scheduler, instances(2), [](const std::stop_token&) { spend(microseconds(200)); });
+  Answers answers;
+  std::atomic<int> accepted{0}, refused{0};
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 4; ++i)
+    clients.emplace_back([&] {
+      while (refused < 100) ++(model.push(answers.one()) ? refused : accepted);
+    });
+  answers.wait(50);
+  EXPECT_TRUE(scheduler.drain(Clock::time_point::max()));
+  const int total = answers.total();
+  EXPECT_EQ(total, model.done());
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(answers.total(), total);
+  EXPECT_EQ(accepted, total);
+}
+
+TEST(Scheduler, WhatDoesNotDrainIsCancelled) {
+  Scheduler scheduler(1, 0);
+  std::atomic<bool> running{false};
+  FakeModel model(scheduler, instances(1), [&](const std::stop_token& stop) {
+    running = true;
+    while (!stop.stop_requested()) spend(microseconds(100));
+  });
+  Answers answers;
+  for (int i = 0; i < 5; ++i) ASSERT_FALSE(model.push(answers.one()));
+  while (!running) spend(microseconds(100));
+  EXPECT_FALSE(scheduler.drain(Clock::now() + milliseconds(5)));
+  scheduler.cancel_all({Code::unavailable, "the end"});
+  EXPECT_TRUE(scheduler.drain(Clock::time_point::max()));
+  EXPECT_EQ(answers.total(), 5);
+  EXPECT_EQ(answers.failed(Code::unavailable), 4);
+}
+
+}  // namespace
+}  // namespace colonnade::serve
