@@ -94,21 +94,18 @@ const TensorInfo& input_named(std::span<const TensorInfo> inputs, const std::str
 
 }  // namespace
 
-std::shared_ptr<const Prepared> Model::Impl::make(const std::shared_ptr<const Graph>& source,
-                                                  const std::vector<Shape>& shapes, const Layouts& layouts) const {
+std::shared_ptr<const Prepared> Model::Impl::make(PlanKey key) const {
   const auto begin = std::chrono::steady_clock::now();
   auto prepared = std::make_shared<Prepared>();
-  prepared->source = source;
-  prepared->shapes = shapes;
-  prepared->layouts = layouts;
-  prepared->graph = bind_shapes(*source, shapes);
-  set_layouts(prepared->graph, layouts);
+  static_cast<PlanKey&>(*prepared) = std::move(key);
+  prepared->graph = bind_shapes(*prepared->source, prepared->shapes);
+  set_layouts(prepared->graph, prepared->layouts);
   optimize(prepared->graph);
   prepared->rest = split(prepared->graph);
   const PlanOptions plan_options{options.schedule, options.math, threads,
                                  static_cast<std::int64_t>(options.memory_limit_bytes)};
   prepared->plan = make_plan(prepared->graph, topology, plan_options);
-  prepared->program = compile(prepared->graph, prepared->plan, topology.isa, weights);
+  prepared->program = compile(prepared->graph, prepared->plan, topology.isa, weights.of_node(prepared->node));
   prepared->bytes = plan_bytes(*prepared);
   if (const auto islands = islands_of(*prepared); options.strict && !islands.empty()) {
     const Island& island = islands.front();
@@ -121,17 +118,14 @@ std::shared_ptr<const Prepared> Model::Impl::make(const std::shared_ptr<const Gr
   return prepared;
 }
 
-std::shared_ptr<const Prepared> Model::Impl::prepare(const std::shared_ptr<const Graph>& source,
-                                                     const std::vector<Shape>& shapes, const Layouts& layouts) const {
+std::shared_ptr<const Prepared> Model::Impl::prepare(PlanKey key) const {
   const std::scoped_lock lock(mutex_);
   std::erase_if(prepared_, [](const auto& entry) { return entry.expired(); });
   for (const auto& entry : prepared_)
-    if (auto prepared = entry.lock();
-        prepared && prepared->source == source && prepared->shapes == shapes && prepared->layouts == layouts)
-      return prepared;
+    if (auto prepared = entry.lock(); prepared && static_cast<const PlanKey&>(*prepared) == key) return prepared;
   std::shared_ptr<const Prepared> prepared;
   try {
-    prepared = make(source, shapes, layouts);
+    prepared = make(std::move(key));
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::resource_limit, "model '{}': out of memory while it was planned", name);
   }

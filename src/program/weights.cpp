@@ -22,9 +22,18 @@ std::shared_ptr<const AlignedBuffer> WeightStore::get(const std::shared_ptr<cons
   return packed;
 }
 
+WeightStore& WeightStore::of_node(int node) {
+  if (node == 0) return *this;
+  const std::scoped_lock lock(mutex_);
+  auto& store = nodes_[node];
+  if (!store) store = std::make_unique<WeightStore>();
+  return *store;
+}
+
 std::size_t WeightStore::bytes() const {
   const std::scoped_lock lock(mutex_);
   std::size_t bytes = 0;
+  for (const auto& node : nodes_) bytes += node.second->bytes();
   for (const auto& item : entries_)
     if (const auto packed = item.second.packed.lock()) bytes += packed->bytes();
   return bytes;

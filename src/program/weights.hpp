@@ -20,7 +20,10 @@ class WeightStore {
   std::shared_ptr<const AlignedBuffer> get(const std::shared_ptr<const Constant>& constant, const std::string& format,
                                            const std::function<AlignedBuffer(const Constant&)>& pack);
 
-  /// Of all packed forms that programs hold.
+  /// The store for programs that run on a NUMA node: this one is node 0's, others pack copies of their own, in memory
+  /// that the calling thread touches first.
+  WeightStore& of_node(int node);
+  /// Of all packed forms that programs hold, on all nodes.
   std::size_t bytes() const;
 
  private:
@@ -31,6 +34,7 @@ class WeightStore {
   mutable std::mutex mutex_;
   std::size_t kept_ = 64;  ///< entries after the last time that dead ones were dropped
   std::map<std::pair<const Constant*, std::string>, Entry> entries_;
+  std::map<int, std::unique_ptr<WeightStore>> nodes_;  ///< but the first
 };
 
 }  // namespace colonnade
