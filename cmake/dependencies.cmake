@@ -36,7 +36,9 @@ target_include_directories(colonnade_private_dependencies SYSTEM INTERFACE
   $<BUILD_INTERFACE:${ONNX_INCLUDE_DIR}> $<BUILD_INTERFACE:${DNNL_INCLUDE_DIR}>)
 target_compile_definitions(colonnade_private_dependencies INTERFACE $<BUILD_INTERFACE:ONNX_ML=1> $<BUILD_INTERFACE:ONNX_NAMESPACE=onnx>)
 
-find_package(CLI11 REQUIRED)
-find_package(ZLIB REQUIRED)
-add_library(colonnade_cli_dependencies INTERFACE)
-target_link_libraries(colonnade_cli_dependencies INTERFACE CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json ZLIB::ZLIB)
+if(COLONNADE_BUILD_CLI)
+  find_package(CLI11 REQUIRED)
+  find_package(ZLIB REQUIRED)
+  add_library(colonnade_cli_dependencies INTERFACE)
+  target_link_libraries(colonnade_cli_dependencies INTERFACE CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json ZLIB::ZLIB)
+endif()

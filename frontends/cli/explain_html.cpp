@@ -5,16 +5,12 @@
 
 #include <algorithm>
 
+#include "frontends/picture/picture.hpp"
+
 namespace colonnade::cli {
 namespace {
 
 constexpr const char* kStyle = R"(
-:root { color-scheme: light dark; --page: #fbfaf8; --card: #ffffff; --ink: #1d2430; --soft: #667085; --line: #e3e0da;
-  --live: #c2410c; --flow: #fb923c; --whole: #47638a; --ghost: #dcd8d0; --island: #9d174d; --island-soft: #f5c2d7;
-  --columns: #fff4e8; --layer: #eef2f8; --isles: #fdeef4; }
-@media (prefers-color-scheme: dark) { :root { --page: #14161b; --card: #1c1f26; --ink: #e8e6e1; --soft: #98a2b3;
-  --line: #30343d; --live: #fb923c; --flow: #9a4a12; --whole: #7d9cc9; --ghost: #333842; --island: #f472b6;
-  --island-soft: #5b2140; --columns: #2a2119; --layer: #1e2633; --isles: #2d1a24; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
 main { max-width: 1180px; margin: 0 auto; padding: 36px 24px 64px; }
@@ -28,20 +24,6 @@ p { margin: 0 0 10px; color: var(--soft); max-width: 76ch; }
 .scroll { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
 .picture { padding: 8px; }
 svg { display: block; margin: 0 auto; }
-svg .frame { stroke: var(--line); fill: var(--layer); }
-svg .columns .frame { fill: var(--columns); }
-svg .island .frame { fill: var(--isles); }
-svg .ghost { fill: var(--ghost); }
-svg .live { fill: var(--live); }
-svg .whole { fill: var(--whole); }
-svg rect.island { fill: url(#hatch); }
-svg .hatch-back { fill: var(--island-soft); }
-svg .hatch-line { fill: var(--island); }
-svg .flow { fill: var(--flow); opacity: 0.38; }
-svg .bar:hover rect { stroke: var(--ink); stroke-width: 1.5; }
-svg text { font: 11px system-ui, -apple-system, "Segoe UI", sans-serif; fill: var(--soft); }
-svg .name { font-size: 12px; font-weight: 600; fill: var(--ink); }
-svg .rows { text-anchor: middle; font-size: 10px; }
 .legend { display: flex; flex-wrap: wrap; gap: 6px 20px; margin: 12px 2px 0; color: var(--soft); font-size: 13px; }
 .legend i { display: inline-block; width: 12px; height: 12px; border-radius: 3px; margin-right: 7px; vertical-align: -1px; }
 table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; }
@@ -53,6 +35,13 @@ details { background: var(--card); border: 1px solid var(--line); border-radius:
 summary { cursor: pointer; padding: 9px 14px; font-weight: 500; }
 summary small { color: var(--soft); font-weight: 400; font-size: 13px; }
 )";
+
+std::string page_colours() {
+  return fmt::format(
+      ":root {{ color-scheme: light dark; --page: #fbfaf8; --card: #ffffff; {} }}\n"
+      "@media (prefers-color-scheme: dark) {{ :root {{ --page: #14161b; --card: #1c1f26; {} }} }}",
+      picture::colours(false), picture::colours(true));
+}
 
 std::string bytes_or_dash(const Json& object, const char* key) {
   const double bytes = number_in(object, key, -1);
@@ -181,28 +170,13 @@ constexpr const char* kLegend =
 
 }  // namespace
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 && c != '\n' ? ' ' : c;
-    }
-  }
-  return out;
-}
-
 std::string columns_page(const Json& plan, const std::string& model) {
   const std::string name = escaped(text_in(plan, "model", model));
   std::string out = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\"/>\n<title>{} \xC2\xB7 "
-      "columns</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
-      name, kStyle);
+      "columns</title>\n<style>{}{}{}</style>\n</head>\n<body>\n<main>\n",
+      name, page_colours(), kStyle, picture::rules());
   out += fmt::format("<h1>{}</h1>\n<p>{}<br/>schedule {}, {} threads, {}</p>\n", name, escaped(interface_line(plan)),
                      escaped(text_in(plan, "schedule", "unknown")), escaped(text_in(plan, "threads", "?")),
                      escaped(text_in(plan, "isa", "unknown isa")));
@@ -212,7 +186,7 @@ std::string columns_page(const Json& plan, const std::string& model) {
       "the right. "
       "Height follows its rows (square root), width its bytes (logarithm). Hover for numbers; a long plan scrolls "
       "sideways.</p>\n";
-  out += "<div class=\"scroll picture\">\n" + columns_picture(plan) + "</div>\n" + kLegend;
+  out += "<div class=\"scroll picture\">\n" + picture::columns_picture(plan) + "</div>\n" + kLegend;
   out += "<h2>Segments</h2>\n" + segment_table(plan) + island_table(plan);
   out += "<h2>Operators</h2>\n" + operator_tables(plan);
   out += fmt::format("<p style=\"margin-top:32px;font-size:13px\">colonnade {}</p>\n</main>\n</body>\n</html>\n",

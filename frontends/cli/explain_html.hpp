@@ -12,10 +12,4 @@ namespace colonnade::cli {
 /// absent are drawn as unknown; all text is escaped.
 std::string columns_page(const Json& plan, const std::string& model);
 
-/// The picture alone: an <svg> element.
-std::string columns_picture(const Json& plan);
-
-/// Text as HTML content or attribute value.
-std::string escaped(std::string_view text);
-
 }  // namespace colonnade::cli

@@ -132,10 +132,6 @@ ValueId floats(Lowering& low, std::span<const float> values, Shape shape) {
   return low.constant(floats_tensor(values, std::move(shape)));
 }
 
-bool is_float(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
-}
-
 namespace {
 
 template <class T>

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/narrow.hpp"
 #include "frontends/onnx/external_data.hpp"
 #include "frontends/onnx/node.hpp"
 #include "frontends/onnx/table.hpp"
@@ -142,7 +143,6 @@ ValueId scalar(Lowering& low, DType dtype, double value);
 ValueId floats(Lowering& low, std::span<const float> values, Shape shape);
 Tensor ints_tensor(const Ints& values);
 Tensor floats_tensor(std::span<const float> values, Shape shape);
-bool is_float(DType dtype);
 
 /// The node as an opaque operator: the lowering of rows that bring their own definition.
 Values lower_opaque(Lowering& low, const Definition& definition);

@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "frontends/onnx/onnx.hpp"
 #include "graph/dimensions.hpp"
+#include "graph/parameters.hpp"
 #include "passes/passes.hpp"
 #include "reference/reference.hpp"
 
@@ -64,6 +65,7 @@ Model make_model(std::string name, Graph graph, const Options& options) {
   infer_types(impl->imported);
   set_dimensions(impl->imported, options.dimensions);
   verify(impl->imported);
+  check_constant_indices(impl->imported);
   for (const ValueId id : impl->imported.inputs) impl->inputs.push_back(info_of(impl->imported, id));
   for (const ValueId id : impl->imported.outputs) impl->outputs.push_back(info_of(impl->imported, id));
   Graph optimized = impl->imported;

@@ -82,6 +82,10 @@ int bits_of(DType dtype) noexcept {
   }
 }
 
+bool is_float(DType dtype) noexcept {
+  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
 std::uint8_t element_of_bits(DType dtype, unsigned bits) noexcept {
   const unsigned top = 1u << (bits_of(dtype) - 1);
   const unsigned low = bits & (2 * top - 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of a byte or less: how many bits files keep of an element, and how the small floating-point formats convert.
+// Kinds of types, and those of a byte or less: how many bits files keep of an element, and how the small floating-point
+// formats convert.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,9 @@ namespace colonnade {
 
 /// Bits of an element in files: 2, 4, 6 or those of its bytes; 0 for `undefined` and `string`.
 int bits_of(DType dtype) noexcept;
+
+/// float32, float64, float16 or bfloat16.
+bool is_float(DType dtype) noexcept;
 
 /// The element in memory whose bits in files are the low ones of `bits`; `dtype` takes at most a byte.
 std::uint8_t element_of_bits(DType dtype, unsigned bits) noexcept;

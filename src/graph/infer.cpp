@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/narrow.hpp"
 #include "graph/shape_rules.hpp"
 
 namespace colonnade {
@@ -128,6 +129,11 @@ void RuleContext::integer(std::size_t input) const {
   if (type != DType::undefined && type != DType::i64 && type != DType::i32) {
     fail("{} must be int64 or int32, is {}", text(input), colonnade::name_of(type));
   }
+}
+
+void RuleContext::floating(std::size_t input) const {
+  if (dtype(input) != DType::undefined && !is_float(dtype(input)))
+    fail("{} must be of a float type, is {}", text(input), colonnade::name_of(dtype(input)));
 }
 
 std::optional<std::int64_t> RuleContext::length_as_rank(std::size_t input) const {

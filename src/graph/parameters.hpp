@@ -28,4 +28,17 @@ struct AxisPads {
 };
 std::optional<AxisPads> axis_pads(const Graph& graph, const Node& node, std::int64_t rank);
 
+/// Throws Error{invalid_model} when a constant index of a Gather, GatherElements or ScatterElements lies outside its
+/// axis. Not for bodies: a branch that is never taken may hold one.
+void check_constant_indices(const Graph& graph);
+
+/// An activation of recurrent networks under its ONNX name, whose letters may be of any case.
+struct RecurrentActivation {
+  std::string_view name;
+  bool takes_alpha, takes_beta;
+  double alpha, beta;  ///< when the node gives none
+};
+/// Null when there is none of that name.
+const RecurrentActivation* find_recurrent_activation(std::string_view name);
+
 }  // namespace colonnade

@@ -45,6 +45,7 @@ class RuleContext {
   DType same_dtype(std::size_t input, std::size_t other) const;
   void dtype_is(std::size_t input, DType expected) const;
   void integer(std::size_t input) const;
+  void floating(std::size_t input) const;
 
   /// Length of a 1-D input as a rank: nothing when unknown.
   std::optional<std::int64_t> length_as_rank(std::size_t input) const;

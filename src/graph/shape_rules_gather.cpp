@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "graph/parameters.hpp"
 #include "graph/shape_rules.hpp"
 
 namespace colonnade {
@@ -47,6 +48,22 @@ std::optional<std::int64_t> depth_of(const RuleContext& ctx) {
 }
 
 }  // namespace
+
+void check_constant_indices(const Graph& graph) {
+  for (const Node& node : graph.nodes) {
+    const RuleContext ctx(graph, node);
+    std::optional<std::int64_t> axis;
+    if (const auto* op = std::get_if<Gather>(&node.op)) axis = op->axis;
+    if (const auto* op = std::get_if<GatherElements>(&node.op)) axis = op->axis;
+    if (const auto* op = std::get_if<ScatterElements>(&node.op)) axis = op->axis;
+    if (!axis || !ctx.shape(0)) continue;
+    const std::int64_t along = ctx.axis(*axis, rank_of(*ctx.shape(0))), size = at(*ctx.shape(0), along);
+    const auto indices = size < 0 ? std::nullopt : ctx.ints(1);
+    for (const std::int64_t index : indices.value_or(Ints()))
+      if (index < -size || index >= size)
+        ctx.fail("index {} is outside axis {} of {}, which has {}", index, along, ctx.text(0), size);
+  }
+}
 
 Types infer(const Gather& op, const RuleContext& ctx) {
   ctx.inputs(2, 2);

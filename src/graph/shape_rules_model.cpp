@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are small models of their own: einsum, recurrent networks, tree ensembles.
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 
 #include "base/checked.hpp"
+#include "graph/parameters.hpp"
 #include "graph/shape_rules.hpp"
 
 namespace colonnade {
@@ -188,6 +190,28 @@ Types infer(const Einsum& op, const RuleContext& ctx) {
     shape.push_back(place->second);
   }
   return {{dtype, std::move(shape)}};
+}
+
+const RecurrentActivation* find_recurrent_activation(std::string_view name) {
+  static constexpr std::array<RecurrentActivation, 11> kActivations{{
+      {"Sigmoid", false, false, 0, 0},
+      {"Tanh", false, false, 0, 0},
+      {"Relu", false, false, 0, 0},
+      {"Affine", true, true, 1, 0},
+      {"LeakyRelu", true, false, 0.01, 0},
+      {"ThresholdedRelu", true, false, 1, 0},
+      {"ScaledTanh", true, true, 1, 1},
+      {"HardSigmoid", true, true, 0.2, 0.5},
+      {"Elu", true, false, 1, 0},
+      {"Softsign", false, false, 0, 0},
+      {"Softplus", false, false, 0, 0},
+  }};
+  const auto is_named = [&](const RecurrentActivation& known) {
+    return std::equal(known.name.begin(), known.name.end(), name.begin(), name.end(),
+                      [](char a, char b) { return (a | 32) == (b | 32); });
+  };
+  const auto found = std::find_if(kActivations.begin(), kActivations.end(), is_named);
+  return found == kActivations.end() ? nullptr : &*found;
 }
 
 Types infer(const Recurrent& op, const RuleContext& ctx) {

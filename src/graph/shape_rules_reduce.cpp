@@ -73,7 +73,10 @@ Types infer(const ArgReduce& op, const RuleContext& ctx) {
   return {{DType::i64, reduced(*ctx.shape(0), {axis}, op.keepdims)}};
 }
 
-Types infer(const Softmax& op, const RuleContext& ctx) { return along_axis(ctx, op.axis); }
+Types infer(const Softmax& op, const RuleContext& ctx) {
+  ctx.floating(0);
+  return along_axis(ctx, op.axis);
+}
 Types infer(const Hardmax& op, const RuleContext& ctx) { return along_axis(ctx, op.axis); }
 Types infer(const BatchNorm& op, const RuleContext& ctx) { return per_channel(ctx, op.axis, 4); }
 Types infer(const InstanceNorm& op, const RuleContext& ctx) { return per_channel(ctx, op.axis, 2); }

@@ -84,13 +84,14 @@ class Relayouter {
     const auto& outputs = outputs_[static_cast<std::size_t>(index)];
     const auto output = std::find_if(outputs.begin(), outputs.end(), [](ValueId id) { return id != kAbsent; });
     if (output == outputs.end() || twin(*output) == kAbsent) return false;
-    node.inputs = inputs_[static_cast<std::size_t>(index)];
     const auto use = flexible_use(editor_, node);
     if (!use || use->members.empty()) return false;
     const Ints perm = *layouts_.of(*output);
     Node copy = relaid(editor_, node, perm);
     const bool broadcasts = std::holds_alternative<Binary>(node.op) || std::holds_alternative<Select>(node.op);
-    for (const std::size_t member : use->members) copy.inputs[member] = twin(node.inputs[member]);
+    // the values before any change have twins; what is no member may come from elsewhere by now
+    const auto& before = inputs_[static_cast<std::size_t>(index)];
+    for (const std::size_t member : use->members) copy.inputs[member] = twin(before[member]);
     for (const std::size_t input : use->lifted) copy.inputs[input] = lift(node.inputs[input], perm, broadcasts, node);
     for (ValueId& id : copy.outputs) id = twin(id);
     editor_.add_node(copy);
@@ -103,6 +104,7 @@ class Relayouter {
   bool relay_reshape(int index) {
     Node node = editor_.node(index);
     if (!std::holds_alternative<Reshape>(node.op)) return false;
+    const ValueId now = node.inputs[0];
     node.inputs = inputs_[static_cast<std::size_t>(index)];
     node.outputs = outputs_[static_cast<std::size_t>(index)];
     const ValueId from = twin(node.inputs[0]), to = twin(node.outputs[0]);
@@ -110,8 +112,7 @@ class Relayouter {
     const Shape shape = *editor_.value(to == kAbsent ? node.outputs[0] : to).type.shape;
     const Ints target = *reshape_target(shape);
     const bool allow_zero = std::count(target.begin(), target.end(), 0) > 0;
-    const std::vector<ValueId> inputs{from == kAbsent ? node.inputs[0] : from,
-                                      editor_.add_ints(node.name + "_shape", target)};
+    const std::vector<ValueId> inputs{from == kAbsent ? now : from, editor_.add_ints(node.name + "_shape", target)};
     if (to == kAbsent) {
       editor_.replace(node.outputs[0], editor_.add(Reshape{allow_zero}, inputs, node));
     } else {

@@ -34,7 +34,7 @@ constexpr Pass kPasses[] = {
     {"subpixel", rewrite::subpixel,
      "Turns transposed convolutions with few outputs into dense ones whose channels become pixels."},
     {"split_reductions", rewrite::split_reductions,
-     "Reduces (and normalises images) over width, then over rows, so that the first works by rows."},
+     "Reduces by sums; reduces (and normalises images) over width, then over rows, so that the first works by rows."},
     {"flush_denormals", rewrite::flush_denormals,
      "Sets weights too small to be normal numbers to zero: each costs a hundred cycles."},
 };

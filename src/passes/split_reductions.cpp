@@ -9,6 +9,30 @@ bool splits(ReduceKind kind) {
   return kind == ReduceKind::sum || kind == ReduceKind::mean || kind == ReduceKind::max || kind == ReduceKind::min;
 }
 
+/// Norms, sums of squares and logarithms of sums are sums, which have kernels, and a little before or after.
+bool reduce_by_sum(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  const auto* op = std::get_if<Reduce>(&node.op);
+  if (op == nullptr || editor.value(node.inputs[0]).type.dtype != DType::f32) return false;
+  UnaryKind before = UnaryKind::identity, after = UnaryKind::identity;
+  switch (op->kind) {
+    case ReduceKind::l1: before = UnaryKind::abs; break;
+    case ReduceKind::l2: before = UnaryKind::square, after = UnaryKind::sqrt; break;
+    case ReduceKind::sum_square: before = UnaryKind::square; break;
+    case ReduceKind::log_sum: after = UnaryKind::log; break;
+    default: return false;
+  }
+  const auto unary = [&](UnaryKind kind, ValueId x) {
+    return kind == UnaryKind::identity ? x : editor.add(Unary{kind}, {x}, node);
+  };
+  Reduce sum = *op;
+  sum.kind = ReduceKind::sum;
+  std::vector<ValueId> inputs = node.inputs;
+  inputs[0] = unary(before, inputs[0]);
+  editor.replace(node.outputs[0], unary(after, editor.add(sum, inputs, node)));
+  return true;
+}
+
 bool split_reduction(Editor& editor, int index) {
   const Node node = editor.node(index);
   const auto* op = std::get_if<Reduce>(&node.op);
@@ -67,7 +91,8 @@ bool split_reductions(Graph& graph) {
   Editor editor(graph);
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index) {
-    if (editor.alive(index)) split_reduction(editor, index) || split_instance_norm(editor, index);
+    if (editor.alive(index))
+      reduce_by_sum(editor, index) || split_reduction(editor, index) || split_instance_norm(editor, index);
   }
   return editor.finish();
 }

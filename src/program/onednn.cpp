@@ -43,6 +43,18 @@ Dims row_major(const Shape& shape) {
 
 MemoryDesc dense(const Shape& shape) { return {shape, Type::f32, row_major(shape)}; }
 
+dnnl::memory view(const MemoryDesc& desc, const void* data) {
+  return dnnl::memory(desc, engine(), const_cast<void*>(data));
+}
+
+dnnl::memory reordered(dnnl::memory from, const MemoryDesc& desc) {
+  dnnl::memory to(desc, engine());
+  dnnl::stream stream(engine());
+  dnnl::reorder(from, to).execute(stream, from, to);
+  stream.wait();
+  return to;
+}
+
 /// A created primitive and the operands it takes: (argument, index of a node input or, for DNNL_ARG_DST, output 0).
 class Primitive final : public OneDnnPrimitive {
  public:
@@ -51,6 +63,7 @@ class Primitive final : public OneDnnPrimitive {
     std::size_t input;
     MemoryDesc desc;
     std::shared_ptr<const Tensor> constant;
+    MemoryDesc wanted;  ///< the order in which the primitive reads it: `desc`, or it is reordered
   };
 
   Primitive(dnnl::primitive primitive, std::string implementation, std::vector<Operand> operands,
@@ -58,16 +71,21 @@ class Primitive final : public OneDnnPrimitive {
       : primitive_(std::move(primitive)),
         implementation_("onednn:" + std::move(implementation)),
         operands_(std::move(operands)),
-        destination_(std::move(destination)) {}
+        destination_(std::move(destination)) {
+    for (Operand& operand : operands_) {
+      if (!operand.constant) continue;
+      constants_.emplace(operand.argument, in_order(operand, operand.constant->data()));
+      if (operand.wanted != operand.desc) operand.constant.reset();
+    }
+  }
 
   void run(const void* const* inputs, void* const* outputs) const override {
     const OneThread threads;
     dnnl::stream stream(engine());
-    std::unordered_map<int, dnnl::memory> arguments;
-    for (const Operand& operand : operands_) {
-      const void* data = operand.constant ? operand.constant->data() : inputs[operand.input];
-      arguments.emplace(operand.argument, dnnl::memory(operand.desc, engine(), const_cast<void*>(data)));
-    }
+    std::unordered_map<int, dnnl::memory> arguments = constants_;
+    for (const Operand& operand : operands_)
+      if (!constants_.contains(operand.argument))
+        arguments.emplace(operand.argument, in_order(operand, inputs[operand.input]));
     arguments.emplace(DNNL_ARG_DST, dnnl::memory(destination_, engine(), outputs[0]));
     primitive_.execute(stream, arguments);
     stream.wait();
@@ -76,9 +94,15 @@ class Primitive final : public OneDnnPrimitive {
   std::string_view implementation() const override { return implementation_; }
 
  private:
+  static dnnl::memory in_order(const Operand& operand, const void* data) {
+    const dnnl::memory given = view(operand.desc, data);
+    return operand.wanted == operand.desc ? given : reordered(given, operand.wanted);
+  }
+
   dnnl::primitive primitive_;
   std::string implementation_;
   std::vector<Operand> operands_;
+  std::unordered_map<int, dnnl::memory> constants_;  ///< by argument
   MemoryDesc destination_;
 };
 
@@ -89,8 +113,9 @@ struct Maker {
   const Value& input(std::size_t index) const { return graph.value(node.inputs[index]); }
   const Shape& shape(std::size_t index) const { return input(index).type.static_shape(); }
   const Shape& output() const { return graph.value(node.outputs[0]).type.static_shape(); }
-  Primitive::Operand operand(int argument, std::size_t index, MemoryDesc desc) const {
-    return {argument, index, std::move(desc), input(index).constant ? input(index).constant->tensor() : nullptr};
+  Primitive::Operand operand(int argument, std::size_t index, const MemoryDesc& desc) const {
+    const auto constant = input(index).constant ? input(index).constant->tensor() : nullptr;
+    return {argument, index, desc, constant, desc};
   }
 
   template <class Primitive_, class Desc>
@@ -278,7 +303,8 @@ std::unique_ptr<OneDnnPrimitive> make(const Resize& op, const Maker& maker) {
   return maker.finish<dnnl::resampling_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
 }
 
-/// Convolutions that the row kernels do not take: three spatial axes, or computed weights. Channels-last.
+/// Convolutions that the row kernels do not take: three spatial axes, or computed weights. Channels-last; the weights
+/// go into the order that the primitive asks for, since only its slowest implementation takes them as they are.
 std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
   if (op.epilogue.residual || op.epilogue.prelu_slope || op.epilogue.activation.kind != UnaryKind::identity)
     return nullptr;
@@ -291,8 +317,8 @@ std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
     weight_shape[0] /= op.groups;
     weight_shape.insert(weight_shape.begin(), op.groups);
   }
-  const MemoryDesc source = channels_first(in), weights = dense(weight_shape),
-                   destination = channels_first(maker.output());
+  const MemoryDesc source = channels_first(in), destination = channels_first(maker.output());
+  const MemoryDesc weights(weight_shape, Type::f32, dnnl::memory::format_tag::any);
   const auto [begins, ends] = pads_of(op, in);
   Dims dilations = op.dilations;
   for (auto& dilation : dilations) --dilation;
@@ -308,7 +334,8 @@ std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
       {kInference, kDirect, source, weights, bias_desc, destination, op.strides, dilations, begins, ends}, engine());
 #endif
   std::vector<Primitive::Operand> operands{maker.operand(DNNL_ARG_SRC, 0, source),
-                                           maker.operand(DNNL_ARG_WEIGHTS, 1, weights)};
+                                           maker.operand(DNNL_ARG_WEIGHTS, 1, dense(weight_shape))};
+  operands.back().wanted = desc.weights_desc();
   if (bias) operands.push_back(maker.operand(DNNL_ARG_BIAS, 2, bias_desc));
   return maker.finish<dnnl::convolution_forward>(desc, std::move(operands), destination);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RNN, GRU and LSTM, one sequence of one batch entry at a time, as ONNX's formulas read.
-#include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "graph/parameters.hpp"
 #include "reference/elements.hpp"
 #include "reference/families.hpp"
 
@@ -13,7 +12,7 @@ namespace {
 using Vector = std::vector<double>;
 
 struct Activation {
-  std::string name;
+  std::string_view name;
   double alpha = 0, beta = 0;
 
   double operator()(double x) const {
@@ -34,29 +33,6 @@ struct Activation {
   }
 };
 
-struct ActivationDefaults {
-  const char* name;
-  bool takes_alpha, takes_beta;
-  double alpha, beta;
-};
-constexpr std::array<ActivationDefaults, 11> kActivations{{
-    {"Sigmoid", false, false, 0, 0},
-    {"Tanh", false, false, 0, 0},
-    {"Relu", false, false, 0, 0},
-    {"Affine", true, true, 1, 0},
-    {"LeakyRelu", true, false, 0.01, 0},
-    {"ThresholdedRelu", true, false, 1, 0},
-    {"ScaledTanh", true, true, 1, 1},
-    {"HardSigmoid", true, true, 0.2, 0.5},
-    {"Elu", true, false, 1, 0},
-    {"Softsign", false, false, 0, 0},
-    {"Softplus", false, false, 0, 0},
-}};
-
-bool same_name(const std::string& a, const std::string& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return (x | 32) == (y | 32); });
-}
-
 std::vector<std::string> activation_names(const Recurrent& op, std::size_t directions) {
   if (!op.activations.empty()) return op.activations;
   std::vector<std::string> names;
@@ -73,9 +49,8 @@ std::vector<Activation> activations_of(const Recurrent& op, std::size_t directio
   std::vector<Activation> result;
   std::size_t alpha = 0, beta = 0;
   for (const std::string& name : activation_names(op, directions)) {
-    const auto found = std::find_if(kActivations.begin(), kActivations.end(),
-                                    [&](const ActivationDefaults& known) { return same_name(known.name, name); });
-    if (found == kActivations.end()) call.unsupported("activation '{}'", name);
+    const RecurrentActivation* found = find_recurrent_activation(name);
+    if (found == nullptr) call.unsupported("activation '{}'", name);
     Activation activation{found->name, found->alpha, found->beta};
     if (found->takes_alpha && alpha < op.activation_alpha.size()) {
       activation.alpha = static_cast<double>(op.activation_alpha[alpha++]);

@@ -168,6 +168,22 @@ TEST(Dynamic, PlansOfManyShapesKeepToTheLimit) {
   EXPECT_LT(most, 200u);
 }
 
+TEST(Dynamic, AnInputThatIsNoTensorMayBeUnused) {
+  ModelBuilder model;
+  model.input("x", {3}).node("Relu", {"x"}, {"y"}).output("y");
+  onnx::ValueInfoProto& list = *model.proto.mutable_graph()->add_input();
+  list.set_name("list");
+  list.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(
+      onnx::TensorProto::FLOAT);
+  Session session(load(model.bytes()));
+  Tensor x(DType::f32, {3});
+  x.values<float>()[1] = -1;
+  x.values<float>()[2] = 2;
+  const std::vector<Datum> found = session.run_data(std::vector<Datum>{x, Datum::sequence({x}, DType::f32)});
+  EXPECT_EQ(found[0].tensor().values<float>()[1], 0);
+  EXPECT_EQ(found[0].tensor().values<float>()[2], 2);
+}
+
 TEST(Dynamic, StringsGoThroughUnplanned) {
   ModelBuilder model;
   model.input("s", {-1}, onnx::TensorProto::STRING).input("x", {-1});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontends/cli/explain_html.hpp"
+#include "frontends/picture/picture.hpp"
 #include "markup.hpp"
 
 namespace colonnade::cli {
@@ -71,10 +72,20 @@ TEST(Page, EscapesNames) {
   EXPECT_EQ(test::markup_fault(page), "");
 }
 
+TEST(Page, PictureStandsAlone) {
+  for (const int operators : {0, 1, 37}) {
+    const std::string document = picture::columns_document(plan_of(operators));
+    EXPECT_EQ(test::markup_fault(document), "") << operators;
+    EXPECT_TRUE(document.starts_with("<svg class=\"colonnade\" xmlns=\"http://www.w3.org/2000/svg\"")) << document;
+    EXPECT_NE(document.find("<style>svg.colonnade { --ink"), std::string::npos);
+    EXPECT_EQ(document.find("\nsvg "), std::string::npos) << "a rule that would reach other pictures of a page";
+  }
+}
+
 TEST(Page, DrawsLiveRowsInProportion) {
   Json plan = plan_of(1);
   plan["segments"][0]["operators"][0] = operator_of(0, 100, 50);
-  const std::string picture = columns_picture(plan);
+  const std::string picture = picture::columns_picture(plan);
   const auto height_behind = [&](const std::string& style) {
     const std::size_t at = picture.find("height=\"", picture.find("<rect class=\"" + style));
     return std::stod(picture.substr(at + 8));
@@ -83,7 +94,7 @@ TEST(Page, DrawsLiveRowsInProportion) {
 }
 
 TEST(Page, WholeTensorsAndIslandsLookDifferent) {
-  const std::string picture = columns_picture(plan_of(30));
+  const std::string picture = picture::columns_picture(plan_of(30));
   EXPECT_EQ(count_of(picture, "<rect class=\"live\""), 10u);
   EXPECT_EQ(count_of(picture, "<rect class=\"whole\""), 10u);
   EXPECT_EQ(count_of(picture, "<rect class=\"island\""), 10u);

@@ -12,6 +12,7 @@
 #include "frontends/cli/npy.hpp"
 #include "frontends/cli/numbers.hpp"
 #include "markup.hpp"
+#include "onnx/builder.hpp"
 #include "pictures.hpp"
 #include "shell.hpp"
 
@@ -330,6 +331,27 @@ TEST(Check, WrongExpectationFails) {
   EXPECT_EQ(result.status, 1);
   EXPECT_TRUE(result.out.ends_with("FAIL\n")) << result.out;
   EXPECT_NE(result.out.find("1 of"), std::string::npos) << result.out;
+}
+
+/// The names in the files say which input each is: their numbers may follow another order.
+TEST(Check, AssignsTestDataByName) {
+  onnx_import::testing::ModelBuilder model;
+  model.input("a", {2}).input("b", {2}).node("Sub", {"a", "b"}, {"y"}).output("y");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("sub.onnx"), set = folder.file("test_data_set_0");
+  cli::write_file(path, model.bytes());
+  std::filesystem::create_directories(set);
+  const auto write = [&](const std::string& file, const std::string& name, std::vector<float> values) {
+    Tensor tensor(DType::f32, {2});
+    std::copy(values.begin(), values.end(), tensor.values<float>().begin());
+    cli::write_file(set + "/" + file, tensor.to_onnx(name));
+  };
+  write("input_0.pb", "b", {1, 2}), write("input_1.pb", "a", {5, 9}), write("output_0.pb", "y", {4, 7});
+  expect_good({"check", path, "--data", folder.path()});
+  write("input_0.pb", "", {5, 9}), write("input_1.pb", "", {1, 2});
+  expect_good({"check", path, "--data", folder.path()});
+  write("input_0.pb", "", {1, 2}), write("input_1.pb", "", {5, 9});
+  EXPECT_EQ(run_cli({"check", path, "--data", folder.path()}).status, 1);
 }
 
 TEST(Check, ReadsOnnxTestFolders) {

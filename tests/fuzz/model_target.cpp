@@ -10,6 +10,7 @@
 #include "frontends/onnx/table.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutate.hpp"
+#include "passes/passes.hpp"
 
 namespace colonnade::fuzz {
 namespace {
@@ -82,6 +83,10 @@ ShapeMap small_shapes(const Model& model, std::size_t choice) {
   return shapes;
 }
 
+std::int64_t element_bytes(DType dtype) {
+  return static_cast<std::int64_t>(dtype == DType::string ? sizeof(std::string) : size_of(dtype));
+}
+
 bool has_few_trips(const Graph& graph, const Node& node) {
   if (!std::holds_alternative<Loop>(node.op)) return true;
   const auto trips = constant_ints(graph, node, 0);
@@ -99,7 +104,9 @@ double cost_of(const Graph& graph) {
     if (is_static) cost += flop_of(graph, node);
     for (const ValueId id : node.outputs) {
       if (id == kAbsent || !graph.value(id).type.is_static()) continue;
-      const auto bytes = static_cast<double>(bytes_of(graph.value(id)));
+      const ValueType& type = graph.value(id).type;
+      const double bytes =
+          static_cast<double>(element_count(*type.shape)) * static_cast<double>(element_bytes(type.dtype));
       if (bytes > static_cast<double>(kMostRunBytes)) return INFINITY;
       cost += bytes;
     }
@@ -153,9 +160,12 @@ Datum small_datum(const TensorInfo& info, const Shape& shape, std::size_t depth,
 /// Runs the model by the reference and by a session, unless that may take long.
 void run(const Model& model, const ShapeMap& shapes, std::size_t choice) {
   const std::vector<Shape> resolved = model.resolve_shapes(shapes);
-  for (const Shape& shape : resolved)
-    if (element_count(shape) > kMostRunBytes) return;
-  if (cost_of(bind_shapes(model.impl()->imported, resolved)) > kMostRunFlop) return;
+  for (std::size_t i = 0; i < resolved.size(); ++i)
+    if (element_count(resolved[i]) > kMostRunBytes / element_bytes(model.inputs()[i].dtype)) return;
+  // only the passes know shapes that are computed
+  Graph optimized = bind_shapes(*model.impl()->optimized, resolved);
+  optimize(optimized);
+  if (std::max(cost_of(bind_shapes(model.impl()->imported, resolved)), cost_of(optimized)) > kMostRunFlop) return;
   Random random(choice, 0);
   std::vector<Datum> inputs;
   for (std::size_t i = 0; i < resolved.size(); ++i)

@@ -49,6 +49,7 @@ ModelBuilder model_of(const Case& invalid) {
   model.constant(scalar_tensor("huge", kHuge)).constant(scalar_tensor("least", INT64_MIN));
   model.constant(int_tensor("one", {1}, {1})).constant(int_tensor("ninth", {1}, {9}));
   model.constant(int_tensor("minus_ninth", {1}, {-9})).constant(int_tensor("two_three", {2}, {2, 3}));
+  model.constant(int_tensor("nines", {2, 3}, {0, 1, 1, 1, 0, 9}));
   model.constant(int_tensor("three_three", {2}, {3, 3}));
   model.constant(float_tensor("gates", {1, 16, 3}, Floats(48, 0.1f)));
   model.constant(float_tensor("recurrence", {1, 16, 4}, Floats(64, 0.1f)));
@@ -138,6 +139,10 @@ std::vector<Case> movement_cases() {
       {"split_parts_zero", "Split", {"x"}, {attribute("num_outputs", 0)}},
       {"gather_axis", "Gather", {"x", "zero_one"}, {attribute("axis", 2)}},
       {"gather_float_index", "Gather", {"x", "pair"}},
+      {"gather_index", "Gather", {"x", "ninth"}},
+      {"gather_index_negative", "Gather", {"x", "minus_ninth"}, {attribute("axis", 1)}},
+      {"gather_elements_index", "GatherElements", {"x", "nines"}},
+      {"scatter_elements_index", "ScatterElements", {"x", "nines", "x"}, {attribute("axis", 1)}},
       {"gather_elements_axis", "GatherElements", {"x", "int"}, {attribute("axis", -3)}},
       {"gather_elements_rank", "GatherElements", {"x", "zero_one"}},
       {"gather_nd_batch", "GatherND", {"x", "zero_one"}, {attribute("batch_dims", 2)}},
@@ -206,6 +211,10 @@ std::vector<Case> compute_cases() {
       {"gemm_bias", "Gemm", {"x", "x", "c4"}, {attribute("transB", 1)}},
       {"gemm_rank", "Gemm", {"image", "x"}},
       {"softmax_axis", "Softmax", {"x"}, {attribute("axis", -3)}},
+      {"softmax_of_integers", "Softmax", {"int"}},
+      {"old_softmax_of_integers", "Softmax", {"int"}, {attribute("axis", 0)}, 11},
+      {"log_softmax_of_booleans", "LogSoftmax", {"bool"}},
+      {"softmax_of_text", "Softmax", {"text"}},
       {"log_softmax_axis", "LogSoftmax", {"x"}, {attribute("axis", 2)}},
       {"hardmax_axis", "Hardmax", {"x"}, {attribute("axis", 2)}},
       {"reduce_axis", "ReduceSum", {"x", "ninth"}},
@@ -234,10 +243,22 @@ std::vector<Case> compute_cases() {
       recurrent("lstm_hidden_contradicts", "LSTM", {attribute("hidden_size", 5)}),
       recurrent("lstm_activation_count", "LSTM",
                 {attribute("hidden_size", 4), attribute("activations", Names{"Sigmoid"})}),
+      recurrent("lstm_activation_unknown", "LSTM",
+                {attribute("hidden_size", 4), attribute("activations", Names{"Sigmoid", "Swish\n", "Tanh"})}),
       recurrent("lstm_two_directions", "LSTM", {attribute("hidden_size", 4), attribute("direction", "bidirectional")}),
       recurrent("lstm_layout", "LSTM", {attribute("hidden_size", 4), attribute("layout", 2)}),
       recurrent("gru_weights", "GRU", {attribute("hidden_size", 4)}),
       recurrent("rnn_weights", "RNN", {attribute("hidden_size", 4)}),
+      {"scaler_of_text", "Scaler", {"text"}, {attribute("scale", Floats{2})}, 21, "ai.onnx.ml"},
+      {"normalizer_of_text", "Normalizer", {"text"}, {}, 21, "ai.onnx.ml"},
+      {"binarizer_of_text", "Binarizer", {"text"}, {}, 21, "ai.onnx.ml"},
+      {"regressor_of_text",
+       "LinearRegressor",
+       {"text"},
+       {attribute("coefficients", Floats{1, 2, 3})},
+       21,
+       "ai.onnx.ml"},
+      {"vectorizer_of_text", "FeatureVectorizer", {"text"}, {attribute("inputdimensions", Ints{3})}, 21, "ai.onnx.ml"},
       {"unknown_domain_operator", "Conv", {"image", "w"}, {}, 21, "com.example"},
   };
 }

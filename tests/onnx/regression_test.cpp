@@ -68,5 +68,12 @@ TEST(Regression, PaddingOfNothingIsPadding) {
   expect_floats(run(model, {1, 2, 0, 3}), {1, 2, 2, 3}, std::vector<float>(12, 0));
 }
 
+TEST(Regression, ConcatenationsWithNothingAlongAnOuterAxis) {
+  ModelBuilder model;
+  model.input("x", {0, 3}).output("y").constant(float_tensor("w", {2, 3}, {1, 2, 3, 4, 5, 6}));
+  model.node("Concat", {"x", "w"}, {"y"}, {attribute("axis", -2)});
+  expect_floats(run(model, {0, 3}), {2, 3}, {1, 2, 3, 4, 5, 6});
+}
+
 }  // namespace
 }  // namespace colonnade::onnx_import::testing

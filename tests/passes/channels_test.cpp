@@ -128,6 +128,20 @@ TEST(SplitReductions, InstanceNormScalesByStatisticsOfRows) {
   EXPECT_EQ(operators_of(graph).find("Relu"), std::string::npos);
 }
 
+TEST(SplitReductions, NormsAreSums) {
+  const std::pair<ReduceKind, const char*> cases[] = {{ReduceKind::l1, "Abs ReduceSum"},
+                                                      {ReduceKind::l2, "Square ReduceSum Sqrt"},
+                                                      {ReduceKind::sum_square, "Square ReduceSum"},
+                                                      {ReduceKind::log_sum, "Abs ReduceSum Log"}};
+  for (const auto& [kind, expected] : cases) {
+    Builder b;
+    ValueId x = b.input("x", {6, 5});
+    if (kind == ReduceKind::log_sum) x = b.unary("abs", UnaryKind::abs, x);
+    b.output(b.node("reduce", Reduce{kind}, {x, b.ints("axes", {-1})}));
+    EXPECT_EQ(operators_of(optimized(b.graph)), expected);
+  }
+}
+
 TEST(ChannelsLast, ResizesBeforeItTransposes) {
   Builder b;
   const ValueId x = b.conv("conv", b.input("x", {1, 4, 6, 5}), 8, 3);
@@ -135,6 +149,23 @@ TEST(ChannelsLast, ResizesBeforeItTransposes) {
   resize.mode = ResizeMode::linear;
   b.output(b.node("resize", resize, {x, kAbsent, b.floats("scales", {4}, {1, 1, 3, 3})}));
   EXPECT_EQ(operators_of(optimized(b.graph)), "Transpose Conv Resize Transpose");
+}
+
+/// Statistics of the batch: a Reshape that turned with its input feeds a node that turns too, but not by that input.
+TEST(ChannelsLast, ComputedStatisticsOfABatchNorm) {
+  Builder b;
+  const ValueId x = b.conv("conv", b.input("x", {2, 4, 6, 5}), 8, 3);
+  const auto statistic = [&](const std::string& name, ReduceKind kind) {
+    Reduce reduce;
+    reduce.kind = kind;
+    reduce.keepdims = true;
+    const ValueId kept = b.node(name, reduce, {x, b.ints(name + "_axes", {0, 2, 3})});
+    return b.node(name + "_flat", Reshape{}, {kept, b.ints(name + "_shape", {8})});
+  };
+  const ValueId mean = statistic("mean", ReduceKind::mean);
+  const ValueId spread = statistic("spread", ReduceKind::l2);
+  b.output(b.node("norm", BatchNorm{1e-5f, 1}, {x, b.weights("scale", {8}), b.weights("shift", {8}), mean, spread}));
+  optimized(b.graph);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plan/kernel_choice.hpp"
 #include "plan/plan.hpp"
 #include "support/known_networks.hpp"
 
@@ -144,6 +145,23 @@ TEST(Hosts, SkipConnectionsAreCopied) {
     EXPECT_EQ(plan.storage[static_cast<std::size_t>(node.inputs[0])].host, node.outputs[0]) << to_text(plan, graph);
     EXPECT_EQ(plan.storage[static_cast<std::size_t>(node.inputs[1])].host, kAbsent) << to_text(plan, graph);
   }
+}
+
+/// Steps count rows one by one, kernels columns: what has more of them is an island.
+TEST(Plan, CountsNeitherRowsNorColumnsBeyondALimit) {
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 22, kMostColumns = std::int64_t{1} << 26;
+  const auto family_of = [](const Shape& shape) {
+    Graph graph;
+    const ValueId x = graph.add_value("x", {DType::f32, shape}), y = graph.add_value("y");
+    graph.inputs = {x}, graph.outputs = {y};
+    graph.nodes.push_back({Unary{UnaryKind::relu, 0, 0}, {x}, {y}, "relu", "Relu"});
+    infer_types(graph);
+    return choose_kernel(graph, graph.nodes.front(), Math::fast).family;
+  };
+  EXPECT_EQ(family_of({1, kMostRows, 2, 1}), Family::unary);
+  EXPECT_EQ(family_of({1, kMostRows + 1, 2, 1}), Family::island);
+  EXPECT_EQ(family_of({1, 2, kMostColumns, 1}), Family::unary);
+  EXPECT_EQ(family_of({1, 2, kMostColumns + 1, 1}), Family::island);
 }
 
 TEST(Plan, IsAPureFunction) {

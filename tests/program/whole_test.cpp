@@ -397,6 +397,41 @@ TEST(OneDnn, PoolsOneAndThreeAxes) {
   check_onednn(padded, {computed(DType::f32, {1, 4, 5, 6, 3})});
 }
 
+/// A window of more taps than could be walked along: 2^40 of them, of which at most the row's five lie in it.
+TEST(Pools, CountTheTapsOfVastWindows) {
+  constexpr std::int64_t kTaps = std::int64_t{1} << 40;
+  const Graph graph = single(Pool{PoolKind::average, {1, kTaps}, {1, 1}, {1, 1}, {0, 0, 0, kTaps - 1}},
+                             {computed(DType::f32, {1, 1, 5, 1})}, 1);
+  const Tensor row = reference::tensor_of(DType::f32, {1, 1, 5, 1}, std::vector<double>{1, 2, 3, 4, 10});
+  const std::vector<Tensor> found = run(graph, {Schedule::layers, Math::fast, 1, 0}, host_isas().back(), {row});
+  expect_close(found, {reference::tensor_of(DType::f32, {1, 1, 5, 1}, std::vector<double>{4, 4.75, 17.0 / 3, 7, 10})},
+               1e-5);
+}
+
+/// With weights in the order of the primitive: the one that takes them as they are is a hundred times as slow.
+TEST(OneDnn, ConvolvesVolumesAndByComputedWeights) {
+  const auto conv = [](std::size_t axes, std::int64_t groups) {
+    Conv op;
+    op.kernel.assign(axes, 3), op.strides.assign(axes, 1), op.dilations.assign(axes, 1), op.pads.assign(2 * axes, 1),
+        op.groups = groups;
+    op.strides.back() = 2;
+    return op;
+  };
+  const auto check_conv = [&](const Conv& op, const std::vector<Input>& inputs) {
+    check_onednn(op, inputs, 1e-3);
+    const std::string text = to_text(*program_of(single(op, inputs, 1), {}, host_isas().back()));
+    EXPECT_NE(text.find("onednn:"), std::string::npos) << text;
+    EXPECT_EQ(text.find("onednn:ref"), std::string::npos) << text;
+  };
+  const Input volume = computed(DType::f32, {2, 5, 6, 7, 16}), image = computed(DType::f32, {1, 9, 8, 16});
+  const auto weights = [](const Shape& shape) { return constant(random_tensor(DType::f32, shape, 3)); };
+  check_conv(conv(3, 1), {volume, weights({8, 16, 3, 3, 3}), weights({8})});
+  check_conv(conv(3, 1), {volume, computed(DType::f32, {8, 16, 3, 3, 3})});
+  check_conv(conv(3, 16), {volume, weights({16, 1, 3, 3, 3})});
+  check_conv(conv(2, 1), {image, computed(DType::f32, {24, 16, 3, 3}), computed(DType::f32, {24})});
+  check_conv(conv(2, 4), {image, computed(DType::f32, {8, 4, 3, 3})});
+}
+
 TEST(OneDnn, NormalisesLocalResponses) {
   check_onednn(Lrn{5, 1e-2f, 0.75f, 2, 1}, {computed(DType::f32, {2, 9, 4, 5})});
 }

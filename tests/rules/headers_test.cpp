@@ -33,9 +33,10 @@ void expect_compiles(const std::vector<SourceFile>& headers, const std::string& 
   EXPECT_EQ(result.status, 0) << result.output;
 }
 
+/// Those of the Python module need nanobind, which only who builds it has.
 TEST(Headers, CompileAlone) {
   const auto headers = source_files({"include", "src", "kernels", "frontends"}, [](const std::string& path) {
-    return path.ends_with(".hpp") || path.ends_with(".h");
+    return (path.ends_with(".hpp") || path.ends_with(".h")) && !path.starts_with("frontends/python/");
   });
   ASSERT_GT(headers.size(), 15u);
   expect_compiles(headers,

@@ -36,9 +36,10 @@ const std::vector<Rule>& include_table() {
       {"kernels", {"kernels/base"}},
       {"frontends/onnx", {"include", "src/graph", "src/reference", "src/base"}},
       {"frontends/image", {"include"}},
-      {"frontends/cli", {"include", "frontends/image", "frontends/server"}},
+      {"frontends/picture", {"include"}},
+      {"frontends/cli", {"include", "frontends/image", "frontends/picture", "frontends/server"}},
       {"frontends/server", {"include", "frontends/image"}},
-      {"frontends/python", {"include"}},
+      {"frontends/python", {"include", "frontends/picture"}},
   };
   return table;
 }
@@ -59,6 +60,8 @@ const std::vector<Rule>& library_table() {
       {"simdjson", {"frontends/server/http/"}},
       {"zlib", {"frontends/cli/", "frontends/server/http/"}},
       {"CLI/", {"frontends/cli/"}},
+      {"nanobind/", {"frontends/python/"}},
+      {"Python", {"frontends/python/"}},
       {"png", {"frontends/image/", "frontends/onnx/opaque/image"}},
       {"jpeglib", {"frontends/image/", "frontends/onnx/opaque/image"}},
       {"tiffio", {"frontends/onnx/opaque/image"}},

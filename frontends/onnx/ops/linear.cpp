@@ -18,8 +18,14 @@ std::vector<float> floats_or_none(const Lowering& low, std::string_view name) {
   return find_floats(low.node(), name).value_or(std::vector<float>());
 }
 
+ValueId numbers(Lowering& low, std::size_t index) {
+  const ValueId x = low.input(index);
+  if (low.dtype(x) == DType::string) low.invalid("input {}: expected numbers, found text", index);
+  return x;
+}
+
 ValueId float_samples(Lowering& low) {
-  const ValueId x = cast(low, low.input(0), DType::f32);
+  const ValueId x = cast(low, numbers(low, 0), DType::f32);
   const std::int64_t rank = low.rank(x);
   if (rank != 1 && rank != 2) low.invalid("expected samples of rank 1 or 2, found rank {}", rank);
   return rank == 1 ? unsqueeze(low, x, {0}) : x;
@@ -98,7 +104,7 @@ ValueId per_feature(Lowering& low, std::string_view name, const std::vector<floa
 /// Doubles are scaled as doubles: large offsets would take their digits.
 Values lower_scaler(Lowering& low) {
   const DType dtype = low.dtype(low.input(0)) == DType::f64 ? DType::f64 : DType::f32;
-  ValueId y = cast(low, low.input(0), dtype);
+  ValueId y = cast(low, numbers(low, 0), dtype);
   for (const auto& [name, kind] : {std::pair("offset", BinaryKind::sub), std::pair("scale", BinaryKind::mul)}) {
     const auto values = floats_or_none(low, name);
     if (!values.empty()) y = binary(low, kind, y, cast(low, per_feature(low, name, values), dtype));
@@ -156,7 +162,7 @@ Values lower_feature_vectorizer(Lowering& low) {
   for (std::size_t i = 0; i < widths.size(); ++i) {
     if (widths[i] < 1 || widths[i] > (1 << 24))
       low.invalid("attribute 'inputdimensions': {} is out of range", widths[i]);
-    blocks.push_back(feature_block(low, low.input(i), widths[i]));
+    blocks.push_back(feature_block(low, numbers(low, i), widths[i]));
   }
   return {low.emit(Concat{1}, std::move(blocks))};
 }
@@ -164,7 +170,7 @@ Values lower_feature_vectorizer(Lowering& low) {
 /// By the largest element, the sum of sizes or the length; what has none of it stays.
 Values lower_normalizer(Lowering& low) {
   const std::string norm = low.string_or("norm", "MAX");
-  const ValueId x = cast(low, low.input(0), DType::f32);
+  const ValueId x = cast(low, numbers(low, 0), DType::f32);
   if (norm != "MAX" && norm != "L1" && norm != "L2")
     low.invalid("attribute 'norm': '{}' does not exist", printable(norm));
   const ReduceKind kind = norm == "MAX" ? ReduceKind::max : norm == "L1" ? ReduceKind::l1 : ReduceKind::l2;
@@ -175,7 +181,7 @@ Values lower_normalizer(Lowering& low) {
 }
 
 Values lower_binarizer(Lowering& low) {
-  const ValueId x = low.input(0);
+  const ValueId x = numbers(low, 0);
   const ValueId real = is_float(low.dtype(x)) ? x : cast(low, x, DType::f64);
   const auto threshold = static_cast<double>(low.float_or("threshold", 0));
   return {cast(low, binary_scalar(low, BinaryKind::greater, real, threshold), low.dtype(x))};

@@ -13,6 +13,9 @@ namespace colonnade::onnx_import {
 std::vector<float> required_floats(const Lowering& low, std::string_view name);
 std::vector<float> floats_or_none(const Lowering& low, std::string_view name);
 
+/// The input, which holds numbers.
+ValueId numbers(Lowering& low, std::size_t index);
+
 /// The input as float32 [samples, features].
 ValueId float_samples(Lowering& low);
 

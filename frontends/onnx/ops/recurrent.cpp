@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/onnx/ops/shared.hpp"
+#include "graph/parameters.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -29,6 +30,9 @@ void check_activations(const Lowering& low, const Recurrent& op) {
   if (!op.activations.empty() && op.activations.size() != expected) {
     low.invalid("attribute 'activations': expected {} names, found {}", expected, op.activations.size());
   }
+  for (const std::string& name : op.activations)
+    if (find_recurrent_activation(name) == nullptr)
+      low.invalid("attribute 'activations': '{}' does not exist", printable(name));
 }
 
 Recurrent read_attributes(const Lowering& low, RecurrentKind kind, ValueId r) {

@@ -138,6 +138,7 @@ class ConcatOuterOp final : public RowOp {
     float* out = whole(step, out_);
     for (std::int64_t i = 0; i < outer_; ++i)
       for (const Part& part : parts_) {
+        if (part.elements == 0) continue;
         const float* in = part.constant ? part.constant : whole(step, part.value);
         std::memcpy(out, in + i * part.elements, static_cast<std::size_t>(part.elements) * sizeof(float));
         out += part.elements;

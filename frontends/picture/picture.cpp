@@ -1,14 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "frontends/picture/picture.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "explain_html.hpp"
-
-namespace colonnade::cli {
+namespace colonnade::picture {
 namespace {
+
+constexpr const char* kRules = R"(
+svg .frame { stroke: var(--line); fill: var(--layer); }
+svg .columns .frame { fill: var(--columns); }
+svg .island .frame { fill: var(--isles); }
+svg .ghost { fill: var(--ghost); }
+svg .live { fill: var(--live); }
+svg .whole { fill: var(--whole); }
+svg rect.island { fill: url(#hatch); }
+svg .hatch-back { fill: var(--island-soft); }
+svg .hatch-line { fill: var(--island); }
+svg .flow { fill: var(--flow); opacity: 0.38; }
+svg .bar:hover rect { stroke: var(--ink); stroke-width: 1.5; }
+svg text { font: 11px system-ui, -apple-system, "Segoe UI", sans-serif; fill: var(--soft); }
+svg .name { font-size: 12px; font-weight: 600; fill: var(--ink); }
+svg .rows { text-anchor: middle; font-size: 10px; }
+)";
+
+constexpr const char* kLight =
+    "--ink: #1d2430; --soft: #667085; --line: #e3e0da; --live: #c2410c; --flow: #fb923c; --whole: #47638a; "
+    "--ghost: #dcd8d0; --island: #9d174d; --island-soft: #f5c2d7; --columns: #fff4e8; --layer: #eef2f8; "
+    "--isles: #fdeef4;";
+constexpr const char* kDark =
+    "--ink: #e8e6e1; --soft: #98a2b3; --line: #30343d; --live: #fb923c; --flow: #9a4a12; --whole: #7d9cc9; "
+    "--ghost: #333842; --island: #f472b6; --island-soft: #5b2140; --columns: #2a2119; --layer: #1e2633; "
+    "--isles: #2d1a24;";
 
 constexpr double kTop = 64;      ///< room for segment titles
 constexpr double kHeight = 280;  ///< of the tallest tensor
@@ -210,9 +236,8 @@ std::string draw_group(const Group& group) {
   return out + row_labels(group) + "</g>\n";
 }
 
-}  // namespace
-
-std::string columns_picture(const Json& plan) {
+/// The picture, with attributes and content that its element has besides.
+std::string draw(const Json& plan, std::string_view attributes, std::string_view style) {
   std::vector<Group> groups = place(plan, measure(plan));
   stretch(groups);
   const double labels = label_room(groups);
@@ -220,10 +245,9 @@ std::string columns_picture(const Json& plan) {
       groups.empty() ? kTarget : groups.back().x + groups.back().width + std::max(kLeft, labels * 0.5 - 30);
   const double height = kTop + kHeight + labels;
   std::string out = fmt::format(
-      "<svg viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" role=\"img\" aria-label=\"Tensors of "
-      "the plan, "
-      "segment by segment\">\n",
-      width, height);
+      "<svg{2} viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" role=\"img\" "
+      "aria-label=\"Tensors of the plan, segment by segment\">\n{3}",
+      width, height, attributes, style);
   out +=
       "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
       "patternTransform=\"rotate(45)\">"
@@ -233,4 +257,23 @@ std::string columns_picture(const Json& plan) {
   return out + "</svg>\n";
 }
 
-}  // namespace colonnade::cli
+}  // namespace
+
+std::string_view rules() { return kRules; }
+std::string_view colours(bool dark) { return dark ? kDark : kLight; }
+
+std::string columns_picture(const Json& plan) { return draw(plan, "", ""); }
+
+std::string columns_document(const Json& plan) {
+  // The rules nest in the picture's class: in a notebook the style would else reach other pictures.
+  std::string scoped = kRules;
+  for (std::size_t at = 0; (at = scoped.find("\nsvg ", at)) != std::string::npos; ++at)
+    scoped.replace(at + 1, 3, "svg.colonnade");
+  return draw(
+      plan, " class=\"colonnade\" xmlns=\"http://www.w3.org/2000/svg\"",
+      fmt::format("<style>svg.colonnade {{ {} }} @media (prefers-color-scheme: dark) {{ svg.colonnade {{ {} }} }}"
+                  "{}</style>\n",
+                  kLight, kDark, scoped));
+}
+
+}  // namespace colonnade::picture

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs ONNX models on CPUs by tensor columns.
+
+    import colonnade
+    session = colonnade.Session("model.onnx")
+    outputs = session.run({"image": image})      # numpy arrays by name
+
+Programs written for ONNX Runtime change their import: ``import colonnade.onnxruntime as onnxruntime``.
+"""
+from ._engine import Model, Plan, StopSource, TensorInfo, __version__, describe_machine, embedded_names, numpy_dtype
+from ._errors import (
+    Cancelled,
+    ColonnadeError,
+    DeadlineExceeded,
+    FileError,
+    InternalError,
+    InvalidArgument,
+    InvalidInput,
+    InvalidModel,
+    ResourceLimit,
+    Unsupported,
+)
+from ._session import Session
+
+__all__ = [
+    "Cancelled",
+    "ColonnadeError",
+    "DeadlineExceeded",
+    "FileError",
+    "InternalError",
+    "InvalidArgument",
+    "InvalidInput",
+    "InvalidModel",
+    "Model",
+    "Plan",
+    "ResourceLimit",
+    "Session",
+    "StopSource",
+    "TensorInfo",
+    "Unsupported",
+    "__version__",
+    "describe_machine",
+    "embedded_names",
+    "numpy_dtype",
+]

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session that several threads of Python may use: their runs follow each other.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "colonnade/colonnade.hpp"
+#include "frontends/python/arrays.hpp"
+
+namespace colonnade::python {
+
+/// What a run takes besides data.
+struct Limits {
+  const std::stop_source* stop = nullptr;
+  std::optional<double> timeout;  ///< seconds from the call on
+  std::int64_t loop_limit = 0;
+
+  RunOptions options() const;
+};
+
+/// How results are handed over.
+enum class Form { dict, list, single };
+
+/// Arguments of a run by place or by name: either may be null.
+struct Feeds {
+  nb::handle places;  ///< a tuple or list
+  nb::handle names;   ///< a dict
+};
+
+class SharedSession {
+ public:
+  explicit SharedSession(Model model);
+
+  const Model& model() const { return model_; }
+
+  /// `chosen` are names of outputs (None: all), `out` arrays to write to: a dict by name, a sequence in the order of
+  /// the outputs, or None. Needs the GIL, which is free while the engine works.
+  nb::object run(const Feeds& feeds, nb::handle chosen, nb::handle out, const Limits& limits, Form form);
+
+  /// Calls `use` with the session while nobody else has it, without the GIL.
+  template <class Use>
+  auto with(Use use) {
+    const nb::gil_scoped_release release;
+    const std::scoped_lock lock(mutex_);
+    return use(session_);
+  }
+
+ private:
+  struct Port {
+    nb::object name;
+    std::string role;  ///< "input 'x'"
+    TensorInfo info;
+  };
+  /// Shapes of the outputs that follow from shapes of the inputs.
+  struct Known {
+    std::vector<Shape> inputs;
+    bool complete = false;  ///< all are known and none has strings: outputs can be allocated before the run
+    std::vector<Shape> outputs;
+    std::vector<nb::object> tuples;
+  };
+  /// One run: what it reads and where it writes. Kept for the next one.
+  struct Call {
+    std::vector<Loan> loans, memory;
+    std::vector<TensorView> inputs;
+    std::vector<MutableTensorView> outputs;
+    std::vector<nb::object> results;
+
+    void give_back();
+  };
+
+  std::unique_ptr<Call> take_call();
+  nb::handle feed(const Feeds& feeds, std::size_t index, std::size_t& named) const;
+  void check_names(const Feeds& feeds, std::size_t named) const;
+  void lend_inputs(const Feeds& feeds, Call& call) const;
+  void lend_outputs(nb::handle out, Call& call) const;
+  std::shared_ptr<const Known> shapes_of(const Call& call);
+  void run_arrays(Call& call, nb::handle out, const Limits& limits);
+  void run_data(const Feeds& feeds, Call& call, const Limits& limits);
+  void check_overlaps(const Call& call) const;
+  std::size_t output_named(nb::handle name) const;
+  std::vector<std::size_t> outputs_chosen(nb::handle chosen) const;
+  nb::object collect(Call& call, const std::vector<std::size_t>& chosen, Form form) const;
+
+  Model model_;
+  Session session_;
+  std::mutex mutex_;  ///< never waited for with the GIL
+  std::vector<Port> inputs_, outputs_;
+  bool tensors_only_ = true;
+  std::shared_ptr<const Known> known_;
+  std::unique_ptr<Call> spare_;
+};
+
+}  // namespace colonnade::python
