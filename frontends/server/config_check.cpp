@@ -156,7 +156,8 @@ void check_warmup(const ModelConfig& config) {
   for (const auto& sample : config.model_warmup()) {
     const std::string where = fmt::format("model_warmup '{}'", sample.name());
     if (sample.inputs().empty()) refuse(where + ": expected inputs, found none");
-    if (sample.batch_size() > static_cast<std::uint32_t>(std::max(1, config.max_batch_size())))
+    if (config.has_max_batch_size() &&
+        sample.batch_size() > static_cast<std::uint32_t>(std::max(1, config.max_batch_size())))
       refuse(fmt::format("{}: batch_size: expected at most {}, found {}", where, std::max(1, config.max_batch_size()),
                          sample.batch_size()));
     for (const auto& [name, input] : sample.inputs()) {

@@ -143,6 +143,7 @@ void complete_config(ModelConfig& config, const std::string& model, Infos inputs
   } catch (const Failure& failure) {
     throw Failure(failure.code(), fmt::format("configuration of model '{}': {}", model, failure.what()));
   }
+  (void)check_config(config, model);  // what was filled in bounds what was not
 }
 
 }  // namespace colonnade::serve

@@ -56,7 +56,10 @@ Corpus read_corpus(const std::vector<std::string>& folders, std::size_t most_byt
 Target model_target(Corpus corpus);
 Target graph_target();
 Target tensor_target(Corpus corpus);
+Target compiled_target(const Corpus& corpus);
 Target http_target();
+Target grpc_target();
+Target config_target();
 
 /// Throws Failure unless the message is one line of readable length and the code is not Error{internal}.
 void check_refusal(const std::exception& refusal);

@@ -14,8 +14,11 @@ Target target() {
   if (COLONNADE_FUZZ_MODE == "graph"sv) return colonnade::fuzz::graph_target();
 #if defined(COLONNADE_SERVER)
   if (COLONNADE_FUZZ_MODE == "http"sv) return colonnade::fuzz::http_target();
+  if (COLONNADE_FUZZ_MODE == "grpc"sv) return colonnade::fuzz::grpc_target();
+  if (COLONNADE_FUZZ_MODE == "config"sv) return colonnade::fuzz::config_target();
 #endif
   if (COLONNADE_FUZZ_MODE == "tensor"sv) return colonnade::fuzz::tensor_target({});
+  if (COLONNADE_FUZZ_MODE == "compiled"sv) return colonnade::fuzz::compiled_target({});
   return colonnade::fuzz::model_target({.models = {""}, .tensors = {}});
 }
 

@@ -29,23 +29,26 @@ std::string contents(const std::string& path) {
 Target target_named(const std::string& name, const std::vector<std::string>& folders) {
 #if defined(COLONNADE_SERVER)
   if (name == "http") return colonnade::fuzz::http_target();
+  if (name == "grpc") return colonnade::fuzz::grpc_target();
+  if (name == "config") return colonnade::fuzz::config_target();
 #endif
   if (name == "graph") return colonnade::fuzz::graph_target();
   auto corpus = colonnade::fuzz::read_corpus(folders, kMostCorpusBytes);
+  if (name == "compiled") return compiled_target(corpus);
   return name == "model" ? model_target(std::move(corpus)) : tensor_target(std::move(corpus));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Checks seeded cases: mutated models, random graphs, tensor files, requests.");
+  CLI::App app("Checks seeded cases: mutated models, random graphs, tensor and compiled files, requests, configurations.");
   std::string mode;
   std::vector<std::string> folders, files;
   colonnade::fuzz::Campaign campaign;
   campaign.failures = "fuzz-failures";
-  app.add_option("mode", mode, "model, graph, tensor or http")
+  app.add_option("mode", mode, "model, graph, tensor, compiled, http, grpc or config")
       ->required()
-      ->check(CLI::IsMember({"model", "graph", "tensor", "http"}));
+      ->check(CLI::IsMember({"model", "graph", "tensor", "compiled", "http", "grpc", "config"}));
   app.add_option("--seed", campaign.seed, "which sequence of cases");
   app.add_option("--from", campaign.from, "index of the first case");
   app.add_option("--count", campaign.count, "number of cases");

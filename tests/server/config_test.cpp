@@ -145,7 +145,8 @@ TEST(Config, RefusesValuesThatMakeNoSense) {
       {"parameters { key: 'intra_op_thread_count' value { string_value: 'many' } }", "found 'many'"},
       {"parameters { key: 'intra_op_thread_count' value { string_value: '-1' } }", "found '-1'"},
       {"model_warmup { name: 'w' }", "expected inputs"},
-      {"model_warmup { name: 'w' batch_size: 2 inputs { key: 'x' value { data_type: TYPE_FP32 zero_data: true } } }",
+      {"max_batch_size: 1 model_warmup { name: 'w' batch_size: 2 inputs { key: 'x' value { data_type: TYPE_FP32 "
+       "zero_data: true } } }",
        "batch_size: expected at most 1, found 2"},
       {"model_warmup { name: 'w' inputs { key: 'x' value { data_type: TYPE_FP32 dims: -1 zero_data: true } } }",
        "found -1"},
@@ -236,6 +237,12 @@ TEST(Config, MustAgreeWithTheModel) {
   expect_contains(completion_failure("max_batch_size: 0 model_warmup { name: 'w' inputs { key: 'x' value { data_type: "
                                      "TYPE_FP32 dims: 1 zero_data: true } } }"),
                   "expected TYPE_FP32 [-1,3,-1,224], found TYPE_FP32 [1]");
+}
+
+TEST(Config, WhatIsFilledInBoundsTheRest) {
+  expect_contains(completion_failure("dynamic_batching { preferred_batch_size: 4000 }"),
+                  "expected 1 to 64, found 4000");
+  EXPECT_EQ(completion_failure("dynamic_batching { preferred_batch_size: 8 }"), "");
 }
 
 TEST(Config, ReshapesAreComparedWithTheModel) {

@@ -39,8 +39,10 @@ class HttpTest : public testing::Test {
   static void SetUpTestSuite() {
     repository_ = std::make_unique<Repository>();
     repository_->add_echo_models();
-    served_ =
-        std::make_unique<Served>(echo_service(), serve::HttpOptions{.most_body_bytes = 1 << 20, .most_chunks = 1000});
+    serve::HttpOptions limits;
+    limits.most_body_bytes = 1 << 20;
+    limits.most_chunks = 1000;
+    served_ = std::make_unique<Served>(echo_service(), limits);
   }
   static void TearDownTestSuite() {
     served_.reset();

@@ -31,7 +31,7 @@ const std::string kBody = R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32
 void refuses(int port, const std::string& text, int status, const std::string& names = "") {
   Client client(port);
   client.send(text);
-  const Answer answer = client.receive();
+  Answer answer = client.receive();
   EXPECT_EQ(answer.status, status) << text.substr(0, 200) << "\n" << answer.body;
   EXPECT_NE(answer.error().find(names), std::string::npos) << answer.body;
   EXPECT_EQ(answer.fields["connection"], "close") << text.substr(0, 200);

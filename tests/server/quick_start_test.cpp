@@ -23,13 +23,13 @@ std::string commands_under(const std::string& heading) {
   return readme.substr(begin, readme.find("```", begin) - begin);
 }
 
-struct Run {
+struct Outcome {
   int status = -1;
   std::string output;
 };
 
-Run run(const std::string& command) {
-  Run result;
+Outcome run(const std::string& command) {
+  Outcome result;
   FILE* pipe = popen(command.c_str(), "r");
   std::array<char, 4096> block{};
   while (const std::size_t count = fread(block.data(), 1, block.size(), pipe))
@@ -48,7 +48,7 @@ TEST(QuickStart, ServesAsPrinted) {
   std::filesystem::create_symlink(COLONNADE_BINARY_DIR, folder / "build/release");
   std::filesystem::create_symlink(COLONNADE_SOURCE_DIR "/models", folder / "models");
   std::ofstream(folder / "commands.sh") << commands_under("## Serve models") << "wait\n";
-  const Run result =
+  const Outcome result =
       run("cd " + folder.string() + " && unshare -rn bash -c 'ip link set lo up && exec bash -e commands.sh' 2>log");
   std::ifstream log(folder / "log");
   std::stringstream logged;

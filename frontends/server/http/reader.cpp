@@ -7,6 +7,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <limits>
 
 namespace colonnade::serve::http {
 namespace {
@@ -32,7 +33,7 @@ std::string_view view(boost::beast::string_view text) { return {text.data(), tex
 struct Reader::Impl {
   explicit Impl(const HttpOptions& given) : options(given) {
     parser.header_limit(kMostHeadBytes);
-    parser.body_limit(boost::none);
+    parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // what is allowed is checked here
     parser.on_chunk_header(chunk_header);
     parser.on_chunk_body(chunk_body);
   }
