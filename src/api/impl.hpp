@@ -4,6 +4,7 @@
 #include <list>
 #include <mutex>
 
+#include "api/compiled.hpp"
 #include "api/layouts.hpp"
 #include "api/split.hpp"
 #include "graph/graph.hpp"
@@ -39,10 +40,14 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   Options options;
   Topology topology;
   int threads = 1;
-  Graph imported;
+  std::shared_ptr<onnx_import::Source> import_from;
   std::shared_ptr<const Graph> optimized;  ///< shape-independent passes done, in bodies too
   std::vector<TensorInfo> inputs, outputs;
   mutable WeightStore weights;
+  std::unique_ptr<Compiled> compiled;  ///< null: no file was asked for
+
+  /// The graph as it was imported: now, where a compiled file made that unnecessary before.
+  const Graph& imported() const;
 
   /// Passes, plan and program for a key; shared with whoever holds one already.
   std::shared_ptr<const Prepared> prepare(PlanKey key) const;
@@ -51,7 +56,10 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   }
 
  private:
+  Compiled::Planned plan(const PlanKey& key) const;
   std::shared_ptr<const Prepared> make(PlanKey key) const;
+  mutable std::once_flag import_once_;
+  mutable Graph imported_;
   mutable std::mutex mutex_;
   mutable std::list<std::weak_ptr<const Prepared>> prepared_;
 };
