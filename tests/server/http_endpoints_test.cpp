@@ -278,6 +278,7 @@ TEST(HttpRepository, ModelsComeAndGo) {
   EXPECT_EQ(sent.status, 200) << sent.body;
   EXPECT_EQ(json::parse(client.ask("GET", "/v2/models/new").body).at("inputs")[0].at("name"), "y");
   EXPECT_EQ(client.ask("POST", "/v2/repository/models/none/load").status, 404);
+  EXPECT_EQ(client.ask("POST", "/v2/repository/models/..%2Fhere/load").status, 404);
 }
 
 }  // namespace
