@@ -8,6 +8,17 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_LIBRARIES PkgConfig::xxhash)
+check_cxx_source_compiles("#include <xxhash.h>
+  #include <xxh_x86dispatch.h>
+  int main() { return static_cast<int>(XXH3_64bits(\"\", 0)); }" COLONNADE_XXHASH_DISPATCH)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(COLONNADE_XXHASH_DISPATCH)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/hash.cpp PROPERTIES
+    COMPILE_DEFINITIONS COLONNADE_XXHASH_DISPATCH)
+endif()
 # ImageDecoder's formats
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
@@ -27,9 +38,10 @@ add_library(colonnade_private_dependencies INTERFACE)
 target_link_libraries(colonnade_private_dependencies INTERFACE OpenMP::OpenMP_CXX protobuf::libprotobuf fmt::fmt
   $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:PkgConfig::hwloc>
   $<BUILD_INTERFACE:${ONNX_PROTO_LIBRARY}> $<BUILD_INTERFACE:${DNNL_LIBRARY}>
-  $<BUILD_INTERFACE:PkgConfig::re2> $<BUILD_INTERFACE:PNG::PNG> $<BUILD_INTERFACE:JPEG::JPEG>
+  $<BUILD_INTERFACE:PkgConfig::re2> $<BUILD_INTERFACE:PkgConfig::xxhash> $<BUILD_INTERFACE:PNG::PNG> $<BUILD_INTERFACE:JPEG::JPEG>
   $<BUILD_INTERFACE:TIFF::TIFF> $<BUILD_INTERFACE:PkgConfig::webp> $<BUILD_INTERFACE:${openjpeg_LINK_LIBRARIES}>
   $<INSTALL_INTERFACE:hwloc> $<INSTALL_INTERFACE:onnx_proto> $<INSTALL_INTERFACE:dnnl> $<INSTALL_INTERFACE:re2>
+  $<INSTALL_INTERFACE:xxhash>
   $<INSTALL_INTERFACE:png> $<INSTALL_INTERFACE:jpeg> $<INSTALL_INTERFACE:tiff> $<INSTALL_INTERFACE:webp>
   $<INSTALL_INTERFACE:openjp2>)
 target_include_directories(colonnade_private_dependencies SYSTEM INTERFACE

@@ -43,6 +43,14 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
       ->group("Engine");
 }
 
+void add_compiled(CLI::App& app, EngineOptions& engine) {
+  app.add_option("--save-compiled", engine.compiled,
+                 "File of packed weights and plans: used when it fits model, machine, version and options, else "
+                 "written; loads much faster")
+      ->type_name("FILE")
+      ->group("Engine");
+}
+
 void add_shape(CLI::App& app, ShapeOptions& shape) {
   app.add_option("--shape", shape.shapes,
                  "Shape of an input, e.g. data:1x3x224x224; NAME: may be left out when there is "
@@ -134,6 +142,7 @@ void add_arguments(CLI::App& app, BenchOptions& options) {
       ->group("Inputs");
   add_shape(app, options.shape);
   add_engine(app, options.engine);
+  add_compiled(app, options.engine);
   app.add_flag("--json", options.json, "Print one JSON object (schema colonnade.bench/1)")->group("Output");
   app.add_option("--trace", options.trace, "Write a trace of one profiled run for Perfetto or chrome://tracing")
       ->type_name("FILE")
@@ -152,6 +161,7 @@ void add_arguments(CLI::App& app, RunOptions& options) {
   add_inputs(app, options.input);
   add_shape(app, options.shape);
   add_engine(app, options.engine);
+  add_compiled(app, options.engine);
   app.add_option(
          "-o,--output", options.outputs,
          "Write an output: .npy, .npz or .pb; NAME= may be left out when there is one output, or for a .npz that "
@@ -198,6 +208,7 @@ void add_arguments(CLI::App& app, ExplainOptions& options) {
   app.add_flag("--json", options.json, "Print the description as one JSON object")->group("Output");
   add_shape(app, options.shape);
   add_engine(app, options.engine);
+  add_compiled(app, options.engine);
   app.footer(
       "Examples:\n"
       "  colonnade explain net.onnx\n"

@@ -26,6 +26,7 @@ struct EngineOptions {
   std::string memory_limit;
   std::string isa;
   bool strict = false;
+  std::string compiled;  ///< file of packed weights and plans; "": none
 };
 
 struct ShapeOptions {

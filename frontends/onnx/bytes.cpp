@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "base/error.hpp"
@@ -31,6 +33,10 @@ FileBytes::FileBytes(FileDescriptor file, std::string name) : file_(std::move(fi
   size_ = status.st_size;
   changed_s_ = status.st_mtim.tv_sec;
   changed_ns_ = status.st_mtim.tv_nsec;
+  constexpr std::time_t kMomentSeconds = 2;
+  if (::time(nullptr) - std::max(status.st_ctim.tv_sec, status.st_mtim.tv_sec) < kMomentSeconds) return;
+  identity_ = fmt::format("{}:{}:{}:{}.{:09}:{}.{:09}", status.st_dev, status.st_ino, size_, changed_s_, changed_ns_,
+                          status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
 }
 
 void FileBytes::read(std::int64_t offset, std::span<std::byte> target) const {

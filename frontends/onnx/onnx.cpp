@@ -65,7 +65,7 @@ void check_model(const onnx::ModelProto& model, std::string_view start) {
 
 /// Whatever goes wrong leaves as an Error with a one-line message.
 template <class Action>
-Graph guarded(std::string_view what, Action&& action) {
+auto guarded(std::string_view what, Action&& action) {
   const auto one_line = [&](ErrorCode code, std::string_view message) {
     std::string text = fmt::format("{}: {}", what, message);
     std::replace_if(
@@ -123,7 +123,7 @@ class ReaderBytes final : public Bytes {
   mutable std::mutex mutex_;
 };
 
-Graph import_model(OpenBytes source, std::optional<std::string> folder) {
+Graph import_model(OpenBytes source, std::shared_ptr<Files> files) {
   const std::int64_t size = source.bytes->size();
   if (size == 0) fail(ErrorCode::invalid_model, "not an ONNX model: no bytes");
   if (size > std::numeric_limits<int>::max()) {
@@ -137,31 +137,33 @@ Graph import_model(OpenBytes source, std::optional<std::string> folder) {
   parse(skeleton.message, model, head);
   skeleton.message = {};
   check_model(model, head);
-  return build_graph(model, ExternalData(std::move(source), std::move(skeleton.ranges), std::move(folder)));
+  return build_graph(model, ExternalData(std::move(source), std::move(skeleton.ranges), std::move(files)));
 }
 
 }  // namespace
 
-Graph import_file(const std::string& path) {
-  return guarded(fmt::format("'{}'", printable(path)), [&] {
-    auto file = std::make_shared<const FileBytes>(open_model(path), path);
-    return import_model({std::move(file), true}, folder_of(path));
-  });
+std::shared_ptr<Source> Source::file(const std::string& path) {
+  std::string what = fmt::format("'{}'", printable(path));
+  auto bytes = guarded(what, [&] { return std::make_shared<const FileBytes>(open_model(path), path); });
+  return std::make_shared<Source>(std::move(what), OpenBytes{std::move(bytes), true}, folder_of(path));
 }
 
-Graph import_reader(Model::Reader read, std::uint64_t size) {
-  return guarded("model", [&] {
-    if (!read) fail(ErrorCode::invalid_argument, "there is no reader");
-    const auto bytes =
-        static_cast<std::int64_t>(std::min<std::uint64_t>(size, std::numeric_limits<std::int64_t>::max()));
-    return import_model({std::make_shared<const ReaderBytes>(std::move(read), bytes), true}, std::nullopt);
-  });
+std::shared_ptr<Source> Source::reader(Model::Reader read, std::uint64_t size) {
+  if (!read) fail(ErrorCode::invalid_argument, "model: there is no reader");
+  const auto bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(size, std::numeric_limits<std::int64_t>::max()));
+  return std::make_shared<Source>("model",
+                                  OpenBytes{std::make_shared<const ReaderBytes>(std::move(read), bytes), true});
 }
+
+Graph Source::import() const {
+  const std::scoped_lock lock(mutex_);
+  return guarded(what_, [&] { return import_model(bytes_, files_); });
+}
+
+Graph import_file(const std::string& path) { return Source::file(path)->import(); }
 
 Graph import_bytes(std::span<const std::byte> bytes, bool last) {
-  return guarded("model", [&] {
-    return import_model({std::make_shared<const MemoryBytes>(bytes), last}, std::nullopt);
-  });
+  return Source("model", {std::make_shared<const MemoryBytes>(bytes), last}).import();
 }
 
 }  // namespace colonnade::onnx_import

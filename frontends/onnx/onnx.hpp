@@ -3,12 +3,43 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "frontends/onnx/files.hpp"
 #include "graph/graph.hpp"
 
 namespace colonnade::onnx_import {
+
+/// A model that can be imported, again and again where its bytes last.
+class Source {
+ public:
+  /// Reads a model file; see import_file.
+  static std::shared_ptr<Source> file(const std::string& path);
+  /// Bytes that are read when they are needed, as long as the source or a graph of it lives. External data is refused.
+  static std::shared_ptr<Source> reader(Model::Reader read, std::uint64_t size);
+  /// `what` is for messages. Without a folder external data is refused.
+  Source(std::string what, OpenBytes bytes, std::optional<std::string> folder = std::nullopt)
+      : what_(std::move(what)), bytes_(std::move(bytes)), files_(std::make_shared<Files>(std::move(folder))) {}
+
+  /// Safe from several threads.
+  Graph import() const;
+
+  const std::shared_ptr<const Bytes>& bytes() const { return bytes_.bytes; }
+  /// What imports opened besides; whoever opens more here makes imports find them.
+  Files& files() const { return *files_; }
+
+ private:
+  std::string what_;
+  OpenBytes bytes_;
+  std::shared_ptr<Files> files_;
+  mutable std::mutex mutex_;
+};
 
 /// Reads a model file. External data is read from the file's folder only: relative paths without "..", no symbolic
 /// links, regular files, offset and length within the file.
@@ -20,9 +51,6 @@ Graph import_file(const std::string& path);
 /// Parses ONNX bytes; external data is refused. Large constants are copied, unless the bytes `last` as long as the
 /// graph.
 Graph import_bytes(std::span<const std::byte> bytes, bool last = false);
-
-/// The same of bytes that are read when they are needed, as long as the graph lives.
-Graph import_reader(Model::Reader read, std::uint64_t size);
 
 /// One TensorProto (ONNX test data).
 Tensor parse_tensor(std::span<const std::byte> bytes);

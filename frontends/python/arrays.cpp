@@ -161,7 +161,12 @@ DType reinterpreted(DType found, DType wanted) {
 /// Strides in elements, left empty where the elements lie densely; false where they lie between elements.
 bool set_strides(const Py_buffer& buffer, TensorView& view) {
   view.strides.clear();
-  return buffer.strides == nullptr || PyBuffer_IsContiguous(&buffer, 'C') != 0;
+  if (buffer.strides == nullptr || PyBuffer_IsContiguous(&buffer, 'C') != 0) return true;
+  for (int i = 0; i < buffer.ndim; ++i) {
+    if (buffer.strides[i] % buffer.itemsize != 0) return false;
+    view.strides.push_back(buffer.strides[i] / buffer.itemsize);
+  }
+  return true;
 }
 
 bool is_numpy(nb::handle object) {

@@ -108,6 +108,16 @@ void bind_session(nb::module_& module) {
           nb::arg("stop") = nb::none(), nb::arg("timeout") = nb::none(), nb::arg("loop_limit") = 0,
           "As run, but returns a list in the order of `outputs`.")
       .def(
+          "_start",
+          [](nb::handle self, nb::handle feeds, nb::handle outputs, nb::handle out, const std::stop_source* stop,
+             std::optional<double> timeout, std::int64_t loop_limit, nb::object done) {
+            nb::object made;
+            return nb::cast<SharedSession&>(self).start(nb::borrow(self), feeds_of(feeds, made), outputs, out,
+                                                        {stop, timeout, loop_limit}, std::move(done));
+          },
+          nb::arg("feeds"), nb::arg("outputs").none(), nb::arg("out").none(), nb::arg("stop").none(),
+          nb::arg("timeout").none(), nb::arg("loop_limit"), nb::arg("done"))
+      .def(
           "__call__",
           [](SharedSession& session, const nb::args& places, const nb::kwargs& names) {
             return session.run({places, names}, {}, {}, {}, Form::single);
@@ -145,6 +155,8 @@ void bind_session(nb::module_& module) {
             return from_json(session.with([](Session& engine) { return engine.trace(); }));
           },
           "The last profiled run in the trace-event format of Chrome and Perfetto; json.dump writes it.");
+
+  module.def("_wait_for_started_runs", &wait_for_started_runs);
 }
 
 }  // namespace colonnade::python

@@ -28,7 +28,7 @@ struct Plan {
   }
 };
 
-/// Calls a Python function from any thread; what it raises passes through the library.
+/// Calls a Python function from any thread.
 Model::Reader reader_of(nb::handle callable) {
   const auto release = [](PyObject* object) {
     if (Py_IsInitialized() == 0) return;
@@ -41,7 +41,11 @@ Model::Reader reader_of(nb::handle callable) {
     const nb::object view = nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(into.data()),
                                                               static_cast<Py_ssize_t>(into.size()), PyBUF_WRITE));
     if (!view.is_valid()) throw nb::python_error();
-    nb::handle(function.get())(offset, view);
+    try {
+      nb::handle(function.get())(offset, view);
+    } catch (const nb::python_error& error) {
+      throw Error(ErrorCode::io, type_of(error.value()) + ": " + nb::cast<std::string>(nb::str(error.value())));
+    }
     view.attr("release")();
   };
 }

@@ -29,5 +29,6 @@ void translate_errors();
 
 void bind_model(nb::module_& module);
 void bind_session(nb::module_& module);
+void bind_log(nb::module_& module);
 
 }  // namespace colonnade::python

@@ -142,11 +142,15 @@ std::pair<std::uintptr_t, std::uintptr_t> extent(const View& view) {
 
 }  // namespace
 
+bool SharedSession::are_known(const Call& call) const {
+  const auto same = [](const TensorView& view, const Shape& shape) { return view.shape == shape; };
+  return known_ &&
+         std::equal(call.inputs.begin(), call.inputs.end(), known_->inputs.begin(), known_->inputs.end(), same);
+}
+
 /// Asks the engine when the shapes are not those of the last run.
 std::shared_ptr<const SharedSession::Known> SharedSession::shapes_of(const Call& call) {
-  const auto same = [](const TensorView& view, const Shape& shape) { return view.shape == shape; };
-  if (known_ && std::equal(call.inputs.begin(), call.inputs.end(), known_->inputs.begin(), known_->inputs.end(), same))
-    return known_;
+  if (are_known(call)) return known_;
   auto known = std::make_shared<Known>();
   for (const TensorView& view : call.inputs) known->inputs.push_back(view.shape);
   known->complete = true;
@@ -177,27 +181,41 @@ void SharedSession::check_overlaps(const Call& call) const {
   }
 }
 
+/// New arrays for the outputs that the caller brought no memory for.
+void SharedSession::allocate_outputs(const Known& known, Call& call) const {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    MutableTensorView& view = call.outputs[i];
+    if (call.results[i].is_valid()) continue;
+    view.dtype = outputs_[i].info.dtype;
+    view.shape = known.outputs[i];
+    view.strides.clear();
+    call.results[i] = new_array(view.dtype, known.tuples[i], view.data);
+  }
+}
+
+void SharedSession::run_tensors(Call& call, const RunOptions& options) {
+  std::vector<Tensor> tensors = with([&](Session& session) { return session.run(call.inputs, options); });
+  for (std::size_t i = 0; i < tensors.size(); ++i) call.results[i] = to_array(std::move(tensors[i]));
+}
+
 void SharedSession::run_arrays(Call& call, nb::handle out, const Limits& limits) {
   const RunOptions options = limits.options();
   lend_outputs(out, call);
   check_overlaps(call);
-  const std::shared_ptr<const Known> known = shapes_of(call);
   const auto given = [](const nb::object& result) { return result.is_valid(); };
+  const bool any_given = std::any_of(call.results.begin(), call.results.end(), given);
   const bool all_given = std::all_of(call.results.begin(), call.results.end(), given);
-  if (!known->complete && !all_given) {
-    if (std::any_of(call.results.begin(), call.results.end(), given))
+  const bool have_strides =
+      std::any_of(call.inputs.begin(), call.inputs.end(), [](const TensorView& view) { return !view.strides.empty(); });
+  // The plan of another layout is not the one that shapes alone would be asked of.
+  if (have_strides && !any_given) return run_tensors(call, options);
+  if (!all_given) {
+    const std::shared_ptr<const Known> known = shapes_of(call);
+    if (!known->complete) {
+      if (!any_given) return run_tensors(call, options);
       throw Error(ErrorCode::invalid_argument, "out: shapes of outputs depend on data; give memory for all or none");
-    std::vector<Tensor> tensors = with([&](Session& session) { return session.run(call.inputs, options); });
-    for (std::size_t i = 0; i < tensors.size(); ++i) call.results[i] = to_array(std::move(tensors[i]));
-    return;
-  }
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    MutableTensorView& view = call.outputs[i];
-    if (given(call.results[i])) continue;
-    view.dtype = outputs_[i].info.dtype;
-    view.shape = known->outputs[i];
-    view.strides.clear();
-    call.results[i] = new_array(view.dtype, known->tuples[i], view.data);
+    }
+    allocate_outputs(*known, call);
   }
   with([&](Session& session) { session.run(call.inputs, call.outputs, options); });
 }

@@ -42,6 +42,11 @@ class SharedSession {
   /// the outputs, or None. Needs the GIL, which is free while the engine works.
   nb::object run(const Feeds& feeds, nb::handle chosen, nb::handle out, const Limits& limits, Form form);
 
+  /// Starts a run whose end `done(result, error)` is told by a thread of the library, one of them None. False, and
+  /// nothing is started, where the run has to wait for something: a plan, shapes that depend on data, another run.
+  bool start(nb::object self, const Feeds& feeds, nb::handle chosen, nb::handle out, const Limits& limits,
+             nb::object done);
+
   /// Calls `use` with the session while nobody else has it, without the GIL.
   template <class Use>
   auto with(Use use) {
@@ -73,18 +78,25 @@ class SharedSession {
     void give_back();
   };
 
+  /// A run that goes on: what it holds is let go when it is over, with the GIL.
+  struct Pending;
+
   std::unique_ptr<Call> take_call();
   nb::handle feed(const Feeds& feeds, std::size_t index, std::size_t& named) const;
   void check_names(const Feeds& feeds, std::size_t named) const;
   void lend_inputs(const Feeds& feeds, Call& call) const;
   void lend_outputs(nb::handle out, Call& call) const;
+  bool are_known(const Call& call) const;
   std::shared_ptr<const Known> shapes_of(const Call& call);
+  void allocate_outputs(const Known& known, Call& call) const;
+  void run_tensors(Call& call, const RunOptions& options);
   void run_arrays(Call& call, nb::handle out, const Limits& limits);
   void run_data(const Feeds& feeds, Call& call, const Limits& limits);
   void check_overlaps(const Call& call) const;
   std::size_t output_named(nb::handle name) const;
   std::vector<std::size_t> outputs_chosen(nb::handle chosen) const;
   nb::object collect(Call& call, const std::vector<std::size_t>& chosen, Form form) const;
+  static void finish(Pending& pending, const std::exception_ptr& error);
 
   Model model_;
   Session session_;
@@ -94,5 +106,8 @@ class SharedSession {
   std::shared_ptr<const Known> known_;
   std::unique_ptr<Call> spare_;
 };
+
+/// Waits, without the GIL, until no run that was started goes on.
+void wait_for_started_runs();
 
 }  // namespace colonnade::python

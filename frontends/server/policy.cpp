@@ -23,7 +23,8 @@ int instances_of(const inference::ModelConfig& config, int streams) {
 
 }  // namespace
 
-QueuePolicy queue_policy_of(const inference::ModelConfig& config, const ServiceOptions& options, int streams) {
+QueuePolicy queue_policy_of(const inference::ModelConfig& config, bool asked_for_batches, const ServiceOptions& options,
+                            int streams) {
   QueuePolicy policy;
   policy.instances = instances_of(config, streams);
   LevelPolicy everyone;
@@ -32,6 +33,7 @@ QueuePolicy queue_policy_of(const inference::ModelConfig& config, const ServiceO
   if (!config.has_dynamic_batching()) return policy;
   const inference::ModelDynamicBatching& batching = config.dynamic_batching();
   policy.largest_batch = std::max(1, config.max_batch_size());
+  policy.merge_if_faster = !asked_for_batches;
   policy.preferred.assign(batching.preferred_batch_size().begin(), batching.preferred_batch_size().end());
   std::sort(policy.preferred.begin(), policy.preferred.end());
   if (!policy.preferred.empty()) policy.largest_batch = std::min(policy.largest_batch, policy.preferred.back());

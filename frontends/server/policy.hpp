@@ -9,7 +9,9 @@
 namespace colonnade::serve {
 
 /// How requests of a model wait and are merged, as its complete configuration says and, where it says nothing, the
-/// options; `streams` is the number of runs at the same time in the process.
-QueuePolicy queue_policy_of(const inference::ModelConfig& config, const ServiceOptions& options, int streams);
+/// options; `streams` is the number of runs at the same time in the process. Unless somebody asked for batches
+/// (`asked_for_batches`), they are only made where they turn out to be faster.
+QueuePolicy queue_policy_of(const inference::ModelConfig& config, bool asked_for_batches, const ServiceOptions& options,
+                            int streams);
 
 }  // namespace colonnade::serve

@@ -25,6 +25,11 @@ bool is_round(std::int64_t samples, std::int64_t first, const std::vector<std::i
   return samples % first == 0 && std::has_single_bit(static_cast<std::uint64_t>(samples / first));
 }
 
+/// The first run of a size makes its plan, so it takes some to judge.
+constexpr int kTrials = 4;
+/// Waiting for neighbours must pay.
+constexpr double kFaster = 0.9;
+
 }  // namespace
 
 bool is_pointless(const Job& job, Clock::time_point now) {
@@ -93,7 +98,7 @@ std::vector<JobPtr> Queue::take(Clock::time_point now, std::size_t runs, std::ve
 }
 
 std::vector<JobPtr> Queue::take_batch(Level& level, Clock::time_point now, std::int64_t runs) {
-  std::int64_t most = policy_.largest_batch;
+  std::int64_t most = policy_.merge_if_faster ? worth_merging() : policy_.largest_batch;
   // While streams are idle and nobody asked to wait for a batch, work is spread and not merged.
   if (most > 1 && runs > 1 && policy_.delay.count() == 0)
     most = std::min(most, (mergeable(level, most * runs) + runs - 1) / runs);
@@ -120,6 +125,28 @@ std::vector<JobPtr> Queue::take_batch(Level& level, Clock::time_point now, std::
   }
   size_ -= kept;
   return batch;
+}
+
+void Queue::learn(std::int64_t samples, std::chrono::nanoseconds took) {
+  const auto size = static_cast<std::uint64_t>(samples);
+  if (!policy_.merge_if_faster || !std::has_single_bit(size) || samples > policy_.largest_batch) return;
+  const auto index = static_cast<std::size_t>(std::countr_zero(size));
+  if (measured_.size() <= index) measured_.resize(index + 1);
+  Measured& measured = measured_[index];
+  const double each = static_cast<double>(took.count()) / static_cast<double>(samples);
+  measured.best = measured.runs == 0 ? each : std::min(measured.best, each);
+  ++measured.runs;
+}
+
+std::int64_t Queue::worth_merging() const {
+  std::int64_t most = 1;
+  for (std::size_t i = 0; most * 2 <= policy_.largest_batch; ++i, most *= 2) {
+    if (i >= measured_.size() || measured_[i].runs < kTrials) break;
+    const bool is_known = i + 1 < measured_.size() && measured_[i + 1].runs >= kTrials;
+    if (is_known && measured_[i + 1].best > kFaster * measured_[i].best) break;
+    if (!is_known) return most * 2;  // a trial
+  }
+  return most;
 }
 
 void Queue::sweep(Clock::time_point now, std::vector<JobPtr>& gone) {

@@ -41,6 +41,7 @@ struct QueuePolicy {
   std::vector<LevelPolicy> levels = {{}};  ///< the most urgent first
   std::uint32_t default_level = 1;         ///< counted from 1
   std::int64_t largest_batch = 1;          ///< samples that are merged; 1: requests run alone
+  bool merge_if_faster = false;            ///< ... but only as far as runs turn out to be faster for it
   std::vector<std::int64_t> preferred;     ///< sizes that need not wait for `delay`, ascending
   std::chrono::microseconds delay{0};      ///< how long a request may wait for others
   bool keep_order = false;                 ///< answers leave in the order of arrival
@@ -68,6 +69,8 @@ class Queue {
   /// When `expire` will have something to do if nobody pushes.
   Clock::time_point ends() const;
   void take_all(std::vector<JobPtr>& gone);
+  /// How long a run of so many samples took.
+  void learn(std::int64_t samples, std::chrono::nanoseconds took);
 
  private:
   using Level = std::deque<JobPtr>;
@@ -75,6 +78,12 @@ class Queue {
   std::size_t first_level() const;
   /// Of the samples at the front that can run together, at most `most`.
   std::int64_t mergeable(const Level& level, std::int64_t most) const;
+  /// Runs of 2^i samples: how many, and the least time a sample.
+  struct Measured {
+    int runs = 0;
+    double best = 0;
+  };
+  std::int64_t worth_merging() const;
   std::vector<JobPtr> take_batch(Level& level, Clock::time_point now, std::int64_t runs);
   void sweep(Clock::time_point now, std::vector<JobPtr>& gone);
 
@@ -82,6 +91,7 @@ class Queue {
   std::vector<Level> levels_;  ///< as the policy's, and one for those that waited too long but may still run
   std::size_t size_ = 0;
   std::uint64_t tickets_ = 0;
+  std::vector<Measured> measured_;
 };
 
 /// True when the client has gone or no longer waits.

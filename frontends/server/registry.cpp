@@ -312,54 +312,62 @@ bool Registry::take_out(const std::string& name) {
 
 void Registry::fail(Entry& entry, const std::string& name, const Failure& failure) {
   const std::lock_guard lock(mutex_);
+  if (entry.problem != failure.what())  // polls find the same again and again
+    log(LogLevel::error, "model cannot be loaded", {{"model", name}, {"reason", std::string_view(failure.what())}});
   entry.problem = failure.what();
-  log(LogLevel::error, "model cannot be loaded", {{"model", name}, {"reason", std::string_view(failure.what())}});
   for (auto& [number, version] : entry.versions) version.reason = failure.what();
+}
+
+Registry::Intent Registry::intent_of(const FoundModel& found, const LoadParameters& parameters) {
+  if (found.problem && parameters.files.empty()) throw Failure(found.problem->code, found.problem->message);
+  Intent intent;
+  intent.config = parameters.config.value_or(found.config);
+  intent.is_overridden = parameters.config || !parameters.files.empty();
+  std::vector<std::string> warnings = found.warnings;
+  std::vector<std::string> more = check_config(intent.config, found.name);
+  if (parameters.config) warnings = std::move(more);  // the scan has checked what lies on disk
+  for (const std::string& warning : warnings)
+    log(LogLevel::warning, "configuration", {{"model", found.name}, {"reason", warning}});
+  std::vector<std::int64_t> available;
+  for (const auto& [number, path] : found.versions) available.push_back(number);
+  if (!parameters.files.empty()) available.clear();
+  for (const auto& [number, bytes] : parameters.files) available.push_back(number);
+  intent.versions = served_versions(intent.config, available);
+  if (intent.versions.empty())
+    throw Failure(Code::not_found, fmt::format("model '{}' has no version to serve", found.name));
+  return intent;
 }
 
 void Registry::apply(const FoundModel& found, const LoadParameters& parameters, bool again) {
   const EntryPtr entry = this->entry(found.name);
   const std::lock_guard changing(entry->changing);
-  inference::ModelConfig config = parameters.config.value_or(found.config);
-  std::vector<std::int64_t> wanted;
+  Intent intent;
   try {
-    if (found.problem && parameters.files.empty()) throw Failure(found.problem->code, found.problem->message);
-    for (const std::string& warning : found.warnings)
-      log(LogLevel::warning, "configuration", {{"model", found.name}, {"reason", warning}});
-    std::vector<std::int64_t> available;
-    if (parameters.files.empty()) {
-      for (const auto& [number, path] : found.versions) available.push_back(number);
-    } else {
-      for (const auto& [number, bytes] : parameters.files) available.push_back(number);
-    }
-    for (const std::string& warning : check_config(config, found.name))
-      log(LogLevel::warning, "configuration", {{"model", found.name}, {"reason", warning}});
-    wanted = served_versions(config, available);
-    if (wanted.empty()) throw Failure(Code::not_found, fmt::format("model '{}' has no version to serve", found.name));
+    intent = intent_of(found, parameters);
   } catch (const Failure& failure) {
     fail(*entry, found.name, failure);
     throw;
   }
-  const bool overridden = parameters.config || !parameters.files.empty();
-  const bool all = overridden || entry->stamp != found.config_stamp;
+  const bool all = intent.is_overridden || entry->stamp != found.config_stamp;
   std::optional<Failure> failure;
-  for (const std::int64_t number : wanted) {
-    const std::string stamp = found.stamps.contains(number) ? found.stamps.at(number) : "";
-    if (!all && !is_changed(*entry, number, stamp, again)) continue;
+  for (const std::int64_t number : intent.versions) {
+    const auto stamp = found.stamps.find(number);
+    const std::string text = stamp == found.stamps.end() ? "" : stamp->second;
+    if (!all && !is_changed(*entry, number, text, again)) continue;
     try {
-      replace(*entry, found, number, config, parameters);
+      replace(*entry, found, number, intent.config, parameters);
     } catch (const Failure& caught) {
       failure = caught;
     }
     const std::lock_guard lock(mutex_);
-    entry->versions[number].stamp = stamp;
+    entry->versions[number].stamp = text;
   }
   {
     const std::lock_guard lock(mutex_);
     entry->problem = "";
-    entry->stamp = overridden ? "overridden" : found.config_stamp;
+    entry->stamp = intent.is_overridden ? "overridden" : found.config_stamp;
   }
-  retire(*entry, wanted);
+  retire(*entry, intent.versions);
   if (failure) throw Failure(failure->code(), fmt::format("failed to load '{}', {}", found.name, failure->what()));
 }
 
@@ -413,9 +421,10 @@ std::shared_ptr<ServedModel> Registry::make(const FoundModel& found, std::int64_
   const std::filesystem::path path = bytes != nullptr ? std::filesystem::path() : found.versions.at(number);
   return with_failures(path, [&] {
     Model model = load_model(path, bytes, model_options(config, options_.model));
+    const bool asked_for_batches = config.has_dynamic_batching();
     complete_config(config, found.name, model.inputs(), model.outputs(), options_.default_max_batch);
     auto labels = labels_of(found, config);
-    const QueuePolicy policy = queue_policy_of(config, options_, scheduler_.streams());
+    const QueuePolicy policy = queue_policy_of(config, asked_for_batches, options_, scheduler_.streams());
     auto served = std::make_shared<ServedModel>(scheduler_, number, config, policy, std::move(model), std::move(labels),
                                                 std::move(statistics));
     if (options_.warm_up) warm_up(*served, found);

@@ -64,6 +64,12 @@ class Registry {
     std::map<std::int64_t, Version> versions;
   };
   using EntryPtr = std::shared_ptr<Entry>;
+  /// What is to be served of what was found.
+  struct Intent {
+    inference::ModelConfig config;
+    std::vector<std::int64_t> versions;
+    bool is_overridden = false;  ///< by a client, so that it does not stand on disk
+  };
 
   void load_at_start(std::vector<FoundModel> found);
   void poll();
@@ -74,6 +80,7 @@ class Registry {
   /// Loads what has changed, and with `again` what failed before. Throws Failure when a version cannot be loaded, after
   /// trying all.
   void apply(const FoundModel& found, const LoadParameters& parameters, bool again);
+  static Intent intent_of(const FoundModel& found, const LoadParameters& parameters);
   void fail(Entry& entry, const std::string& name, const Failure& failure);
   bool is_changed(const Entry& entry, std::int64_t number, const std::string& stamp, bool again) const;
   void replace(Entry& entry, const FoundModel& found, std::int64_t number, const inference::ModelConfig& config,

@@ -152,11 +152,14 @@ void Scheduler::serve(Line& line, Clock::time_point now, std::unique_lock<std::m
   if (helper != nullptr) helper->wake.notify_one();
   refuse_all(line.runner_, gone, now);
   const bool ran = !batch.empty();
+  std::int64_t samples = 0;
+  for (const JobPtr& job : batch) samples += job->samples;
   if (ran) line.runner_.run(std::move(batch), cancel_.get_token());
   const std::chrono::nanoseconds took = Clock::now() - now;
 
   lock.lock();
   line.used_ += (ran ? took : std::chrono::nanoseconds(0)) - charged;
+  if (ran) line.queue_.learn(samples, took);
   if (ran) line.expected_ = line.expected_.count() == 0 ? took : line.expected_ + (took - line.expected_) / kMemory;
   --line.running_;
   --running_;

@@ -71,6 +71,7 @@ void serve(const ServeOptions& options) {
   const Signals signals;
   set_log_level(options.verbose ? LogLevel::debug : LogLevel::info);
   const AccessLogFile access_log(options.access_log);
+  set_log_handler([](LogLevel level, std::string_view line) { log(level, "library", {{"message", line}}); });
   Service service(options.service, /*start=*/false);
   HttpServer http(service, options.http);
   GrpcServer grpc(service, options.grpc);

@@ -64,7 +64,8 @@ Tensor tensor_of(const inference::ModelWarmup::Input& input, Shape shape, const 
   if (!dtype) throw Failure(Code::invalid_argument, "its data type is unknown");
   if (input.has_zero_data()) return {*dtype, shape};
   if (input.has_random_data()) return random_tensor(*dtype, shape);
-  return tensor_from_file(*dtype, shape, read_model_file(found, input.input_data_file(), kMostFileBytes));
+  return tensor_from_file(
+      *dtype, shape, read_model_file(found, std::filesystem::path("warmup") / input.input_data_file(), kMostFileBytes));
 }
 
 InferenceRequest request_of(const inference::ModelWarmup& sample, const FoundModel& found, bool is_batched) {

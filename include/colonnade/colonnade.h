@@ -13,7 +13,8 @@
 // Text and arrays that a handle returns belong to it and live as long as it does.
 //
 // Threads. Models may be shared between threads. A session and the tensors of a run belong to one call at a time. Stops
-// may be requested by any thread. The hooks are for the whole process.
+// may be requested by any thread. The hooks are for the whole process. A child of fork may use everything; runs that
+// were under way in other threads are lost to it.
 //
 // Versions. Structs start with `struct_size`, which the caller sets to sizeof the struct it was compiled with; fields
 // are only ever appended, and zero is the default of each. So a program runs with any later library, and with an

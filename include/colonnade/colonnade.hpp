@@ -100,7 +100,7 @@ using Shape = std::vector<std::int64_t>;
 /// Number of elements; throws Error on overflow or an unknown dimension. 1 for a scalar (empty shape).
 COLONNADE_API std::int64_t element_count(std::span<const std::int64_t> shape);
 
-/// A dense row-major tensor that owns its memory (64-byte aligned). Copying copies the elements.
+/// A dense row-major tensor that owns its memory (64-byte aligned). Copies are deep; threads may share it to read.
 class COLONNADE_API Tensor {
  public:
   Tensor();

@@ -248,11 +248,11 @@ inline void arg_lines(const ArgArgs& args) noexcept {
       auto held = plain(in[i]);
       for (std::size_t k = 1; k < args.size; ++k) {
         const auto value = plain(in[k * args.inner + i]);
-        const bool better = args.max ? value > held : value < held;
-        if (better || (args.last && value == held) || (value != value && held == held)) {
-          best = k;
-          held = value;
-        }
+        // no branches: which element is the next extreme cannot be predicted
+        const bool better = (args.max & (value > held)) | (!args.max & (value < held));
+        const bool taken = better | (args.last & (value == held)) | ((value != value) & (held == held));
+        best = taken ? k : best;
+        held = taken ? value : held;
       }
       *out++ = static_cast<std::int64_t>(best);
     }

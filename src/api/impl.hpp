@@ -4,6 +4,7 @@
 #include <list>
 #include <mutex>
 
+#include "api/compiled.hpp"
 #include "api/layouts.hpp"
 #include "api/split.hpp"
 #include "graph/graph.hpp"
@@ -14,12 +15,18 @@
 
 namespace colonnade {
 
-/// Everything made of a graph for one set of input shapes: a program for the part whose shapes follow from them, and
-/// what is done with the rest.
-struct Prepared {
-  std::shared_ptr<const Graph> source;
-  std::vector<Shape> shapes;  ///< as the model sees them; empty for inputs that are no tensors
+/// What a plan is made for.
+struct PlanKey {
+  std::shared_ptr<const Graph> source;  ///< the model's, a body within it, or what was left until shapes were known
+  std::vector<Shape> shapes;            ///< as the graph sees them; empty for inputs that are no tensors
   Layouts layouts;
+  int node = 0;  ///< of NUMA, whose copy of the weights it reads
+  bool operator==(const PlanKey&) const = default;
+};
+
+/// Everything made for a key: a program for the part of the graph whose shapes follow from it, and what is done with
+/// the rest.
+struct Prepared : PlanKey {
   Graph graph;  ///< the planned part: optimised, shapes bound
   Plan plan;
   std::shared_ptr<const Program> program;
@@ -33,22 +40,26 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   Options options;
   Topology topology;
   int threads = 1;
-  Graph imported;
+  std::shared_ptr<onnx_import::Source> import_from;
   std::shared_ptr<const Graph> optimized;  ///< shape-independent passes done, in bodies too
   std::vector<TensorInfo> inputs, outputs;
   mutable WeightStore weights;
+  std::unique_ptr<Compiled> compiled;  ///< null: no file was asked for
 
-  /// Passes, plan and program of the model for the given input shapes; shared with whoever holds one already.
-  std::shared_ptr<const Prepared> prepare(const std::vector<Shape>& shapes) const {
-    return prepare(optimized, shapes, {});
+  /// The graph as it was imported: now, where a compiled file made that unnecessary before.
+  const Graph& imported() const;
+
+  /// Passes, plan and program for a key; shared with whoever holds one already.
+  std::shared_ptr<const Prepared> prepare(PlanKey key) const;
+  std::shared_ptr<const Prepared> prepare(std::vector<Shape> shapes) const {
+    return prepare({optimized, std::move(shapes), {}, 0});
   }
-  /// The same of any graph within the model: a body, or what was left until shapes were known.
-  std::shared_ptr<const Prepared> prepare(const std::shared_ptr<const Graph>& source, const std::vector<Shape>& shapes,
-                                          const Layouts& layouts) const;
 
  private:
-  std::shared_ptr<const Prepared> make(const std::shared_ptr<const Graph>& source, const std::vector<Shape>& shapes,
-                                       const Layouts& layouts) const;
+  Compiled::Planned plan(const PlanKey& key) const;
+  std::shared_ptr<const Prepared> make(PlanKey key) const;
+  mutable std::once_flag import_once_;
+  mutable Graph imported_;
   mutable std::mutex mutex_;
   mutable std::list<std::weak_ptr<const Prepared>> prepared_;
 };

@@ -29,18 +29,6 @@ TensorInfo info_of(const Graph& graph, ValueId id) {
   return info;
 }
 
-/// Optimises the graph and the graphs within it.
-void optimize_all(Graph& graph) {
-  optimize(graph);
-  for (Node& node : graph.nodes) {
-    for (Body* body : bodies_in(node.op)) {
-      Graph inner = **body;
-      optimize_all(inner);
-      *body = std::make_shared<const Graph>(std::move(inner));
-    }
-  }
-}
-
 /// About what a plan takes besides weights and arena.
 std::size_t plan_bytes(const Prepared& prepared) {
   std::size_t bytes =
@@ -54,23 +42,39 @@ std::size_t plan_bytes(const Prepared& prepared) {
   return bytes;
 }
 
-Model make_model(std::string name, Graph graph, const Options& options) {
+/// Keeps a copy of bytes that have to last.
+onnx_import::OpenBytes lasting(std::span<const std::byte> bytes) {
+  auto copy = std::make_shared<const AlignedBuffer>(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), copy->data());
+  return {std::make_shared<const onnx_import::MemoryBytes>(std::span(copy->data(), copy->bytes()), copy), true};
+}
+
+Model make_model(std::string name, std::shared_ptr<onnx_import::Source> source, const Options& options) {
   if (options.threads < 0) fail(ErrorCode::invalid_argument, "threads must not be negative, found {}", options.threads);
   auto impl = std::make_shared<Model::Impl>();
   impl->name = std::move(name);
   impl->options = options;
   impl->topology = detect_topology(options.isa);
   impl->threads = options.threads > 0 ? options.threads : impl->topology.default_threads();
-  impl->imported = std::move(graph);
-  infer_types(impl->imported);
-  set_dimensions(impl->imported, options.dimensions);
-  verify(impl->imported);
-  check_constant_indices(impl->imported);
-  for (const ValueId id : impl->imported.inputs) impl->inputs.push_back(info_of(impl->imported, id));
-  for (const ValueId id : impl->imported.outputs) impl->outputs.push_back(info_of(impl->imported, id));
-  Graph optimized = impl->imported;
-  optimize_all(optimized);
-  impl->optimized = std::make_shared<const Graph>(std::move(optimized));
+  impl->import_from = std::move(source);
+  if (!options.compiled.empty())
+    impl->compiled = std::make_unique<Compiled>(options, impl->topology, impl->threads, impl->import_from);
+  if (const Compiled* compiled = impl->compiled.get(); compiled != nullptr && compiled->is_loaded()) {
+    impl->inputs = compiled->inputs();
+    impl->outputs = compiled->outputs();
+    impl->optimized = compiled->optimized();
+  } else {
+    const Graph& imported = impl->imported();
+    for (const ValueId id : imported.inputs) impl->inputs.push_back(info_of(imported, id));
+    for (const ValueId id : imported.outputs) impl->outputs.push_back(info_of(imported, id));
+    impl->optimized = std::make_shared<const Graph>(optimized_graph(imported));
+  }
+  if (impl->compiled) {
+    impl->weights.set_source(
+        [compiled = impl->compiled.get()](const Constant& constant, const std::string& format, int node) {
+          return compiled->weights(constant, format, node);
+        });
+  }
   log_line(LogLevel::info, "model '{}': loaded, {} operators, {} threads, {}", impl->name,
            impl->optimized->nodes.size(), impl->threads, kernels::name_of(impl->topology.isa));
   return Model(std::move(impl));
@@ -94,26 +98,39 @@ const TensorInfo& input_named(std::span<const TensorInfo> inputs, const std::str
 
 }  // namespace
 
-std::shared_ptr<const Prepared> Model::Impl::make(const std::shared_ptr<const Graph>& source,
-                                                  const std::vector<Shape>& shapes, const Layouts& layouts) const {
-  const auto begin = std::chrono::steady_clock::now();
-  auto prepared = std::make_shared<Prepared>();
-  prepared->source = source;
-  prepared->shapes = shapes;
-  prepared->layouts = layouts;
-  prepared->graph = bind_shapes(*source, shapes);
-  set_layouts(prepared->graph, layouts);
-  optimize(prepared->graph);
-  prepared->rest = split(prepared->graph);
+const Graph& Model::Impl::imported() const {
+  std::call_once(import_once_, [&] { imported_ = import_graph(*import_from, options); });
+  return imported_;
+}
+
+Compiled::Planned Model::Impl::plan(const PlanKey& key) const {
   const PlanOptions plan_options{options.schedule, options.math, threads,
                                  static_cast<std::int64_t>(options.memory_limit_bytes)};
-  prepared->plan = make_plan(prepared->graph, topology, plan_options);
-  prepared->program = compile(prepared->graph, prepared->plan, topology.isa, weights);
+  BoundGraph bound = bound_graph(*key.source, key.shapes, key.layouts);
+  Plan made = make_plan(bound.graph, topology, plan_options);
+  return {std::move(bound), std::move(made)};
+}
+
+std::shared_ptr<const Prepared> Model::Impl::make(PlanKey key) const {
+  const auto begin = std::chrono::steady_clock::now();
+  auto prepared = std::make_shared<Prepared>();
+  static_cast<PlanKey&>(*prepared) = std::move(key);
+  const bool may_be_compiled = compiled && prepared->source == optimized;
+  auto planned = may_be_compiled ? compiled->find(prepared->shapes, prepared->layouts) : std::nullopt;
+  if (!planned) planned = plan(*prepared);
+  prepared->graph = std::move(planned->bound.graph);
+  prepared->rest = std::move(planned->bound.rest);
+  prepared->plan = std::move(planned->plan);
+  prepared->program = compile(prepared->graph, prepared->plan, topology.isa, weights.of_node(prepared->node));
   prepared->bytes = plan_bytes(*prepared);
   if (const auto islands = islands_of(*prepared); options.strict && !islands.empty()) {
     const Island& island = islands.front();
     fail(ErrorCode::unsupported, "strict: node '{}' ({}) would run as an island ({}): {}", island.node, island.op,
          island.engine, island.reason);
+  }
+  if (may_be_compiled && prepared->node == 0) {
+    compiled->keep({inputs, outputs, *optimized, prepared->shapes, prepared->layouts, prepared->graph, prepared->rest,
+                    prepared->plan, weights});
   }
   prepared->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   log_line(LogLevel::debug, "model '{}': planned {} segments in {:.1f} ms, arena {} bytes", name,
@@ -121,17 +138,14 @@ std::shared_ptr<const Prepared> Model::Impl::make(const std::shared_ptr<const Gr
   return prepared;
 }
 
-std::shared_ptr<const Prepared> Model::Impl::prepare(const std::shared_ptr<const Graph>& source,
-                                                     const std::vector<Shape>& shapes, const Layouts& layouts) const {
+std::shared_ptr<const Prepared> Model::Impl::prepare(PlanKey key) const {
   const std::scoped_lock lock(mutex_);
   std::erase_if(prepared_, [](const auto& entry) { return entry.expired(); });
   for (const auto& entry : prepared_)
-    if (auto prepared = entry.lock();
-        prepared && prepared->source == source && prepared->shapes == shapes && prepared->layouts == layouts)
-      return prepared;
+    if (auto prepared = entry.lock(); prepared && static_cast<const PlanKey&>(*prepared) == key) return prepared;
   std::shared_ptr<const Prepared> prepared;
   try {
-    prepared = make(source, shapes, layouts);
+    prepared = make(std::move(key));
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::resource_limit, "model '{}': out of memory while it was planned", name);
   }
@@ -148,21 +162,27 @@ std::vector<Island> islands_of(const Prepared& prepared) {
 }
 
 Model Model::load(const std::string& path, const Options& options) {
-  return make_model(std::filesystem::path(path).filename().string(), onnx_import::import_file(path), options);
+  return make_model(std::filesystem::path(path).filename().string(), onnx_import::Source::file(path), options);
 }
 
 Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options) {
-  return make_model("model", onnx_import::import_bytes(bytes), options);
+  const onnx_import::OpenBytes once{std::make_shared<const onnx_import::MemoryBytes>(bytes), false};
+  return make_model("model",
+                    std::make_shared<onnx_import::Source>("model", options.compiled.empty() ? once : lasting(bytes)),
+                    options);
 }
 
 Model Model::from_reader(Reader reader, std::uint64_t size, const Options& options) {
-  return make_model("model", onnx_import::import_reader(std::move(reader), size), options);
+  return make_model("model", onnx_import::Source::reader(std::move(reader), size), options);
 }
 
 Model Model::embedded(std::string_view name, const Options& options) {
   for (const EmbeddedModel& model : embedded_models())
-    if (name == model.name)
-      return make_model(std::string(name), onnx_import::import_bytes({model.begin, model.end}, true), options);
+    if (name == model.name) {
+      const auto bytes = std::make_shared<const onnx_import::MemoryBytes>(std::span(model.begin, model.end));
+      return make_model(std::string(name),
+                        std::make_shared<onnx_import::Source>("model", onnx_import::OpenBytes{bytes, true}), options);
+    }
   fail(ErrorCode::invalid_argument, "no embedded model '{}'; there are: {}", name, fmt::join(embedded_names(), ", "));
 }
 
@@ -205,7 +225,7 @@ std::vector<Shape> Model::resolve_shapes(const ShapeMap& overrides) const {
 }
 
 std::string Model::print(Stage stage, const ShapeMap& overrides) const {
-  if (stage == Stage::graph) return to_text(impl_->imported);
+  if (stage == Stage::graph) return to_text(impl_->imported());
   const auto prepared = impl_->prepare(resolve_shapes(overrides));
   switch (stage) {
     case Stage::graph: break;
@@ -229,11 +249,11 @@ std::vector<Datum> Model::evaluate_reference(std::span<const Datum> inputs) cons
     shapes.push_back(input.is_tensor() ? input.tensor().shape() : Shape{});
     data.push_back(&input);
   }
-  return reference::evaluate(bind_shapes(impl_->imported, shapes), data);
+  return reference::evaluate(bind_shapes(impl_->imported(), shapes), data);
 }
 
 std::vector<Tensor> Model::evaluate_reference(std::span<const TensorView> inputs) const {
-  return reference::evaluate(impl_->imported, inputs);
+  return reference::evaluate(impl_->imported(), inputs);
 }
 
 }  // namespace colonnade

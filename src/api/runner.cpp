@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "reference/reference.hpp"
+#include "runtime/workers.hpp"
 
 namespace colonnade {
 namespace {
@@ -50,11 +51,17 @@ std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, s
   }
   std::vector<Shape> shapes;
   for (const TensorView& input : inputs) shapes.push_back(input.shape);
-  auto entry = std::make_shared<Entry>(model_->prepare(source, shapes, layouts));
+  auto entry = std::make_shared<Entry>(model_->prepare({source, std::move(shapes), layouts, node()}));
   entry->executor.set_profiling(profiling_);
   entries_.push_front(entry);
   evict();
   return entry;
+}
+
+/// Where this runner reads weights: it stays on the node of its first caller.
+int Runner::node() {
+  if (!node_) node_ = model_->options.weights_per_node ? Workers::process().node_of_caller() : 0;
+  return *node_;
 }
 
 std::size_t Runner::cached_bytes() const {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -57,7 +58,10 @@ class Runner {
   std::vector<Datum> run_rest(Entry& entry, const Inputs& inputs, RunControl& control);
   void evict();
 
+  int node();
+
   std::shared_ptr<const Model::Impl> model_;
+  std::optional<int> node_;                    ///< of NUMA: where the first plan was made
   std::list<std::shared_ptr<Entry>> entries_;  ///< most recently used first
   bool profiling_ = false;
   std::vector<const void*> from_;  ///< kept: a run of a program allocates nothing

@@ -164,11 +164,6 @@ class Compiler {
   void make_views() {
     std::vector<View> shared;
     for (std::size_t i = 0; i < graph_.values.size(); ++i) shared.push_back(whole_view(static_cast<ValueId>(i)));
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (plan_.choices[i].family != Family::to_channels_first) continue;
-      const Node& node = graph_.nodes[i];  // its output is planes: columns are those of the rows it is made from
-      shared[static_cast<std::size_t>(node.outputs[0])].width = shared[static_cast<std::size_t>(node.inputs[0])].width;
-    }
     program_->views.assign(static_cast<std::size_t>(plan_.threads), shared);
     for (const SegmentPlan& segment : plan_.segments)
       for (const Ring& ring : segment.rings) add_ring(segment, ring);
@@ -231,8 +226,29 @@ class Compiler {
     fail(ErrorCode::internal, "ring in chunks without a chunk group");
   }
 
+  bool makes_planes(std::int32_t node) const {
+    return plan_.choices[static_cast<std::size_t>(node)].family == Family::to_channels_first;
+  }
+
+  /// Planes have as many columns as the rows that they are made from, where they are made: who reads them later sees a
+  /// tensor of their own shape.
+  void add_planes(const SegmentPlan& plan, ProgramSegment& segment) {
+    auto views = program_->views;
+    for (auto& thread_views : views)
+      for (const std::int32_t index : plan.nodes) {
+        if (!makes_planes(index)) continue;
+        const Node& node = graph_.nodes[static_cast<std::size_t>(index)];
+        thread_views[static_cast<std::size_t>(node.outputs[0])].width =
+            thread_views[static_cast<std::size_t>(node.inputs[0])].width;
+      }
+    segment.strip_views.push_back(std::move(views));
+  }
+
   /// The views of each strip: the values that the segment makes start at the strip's first column.
   void add_strips(const SegmentPlan& plan, ProgramSegment& segment) {
+    const bool has_planes =
+        std::any_of(plan.nodes.begin(), plan.nodes.end(), [this](std::int32_t node) { return makes_planes(node); });
+    if (plan.strips.empty() && has_planes) return add_planes(plan, segment);
     for (const auto& columns : plan.strips) {
       auto views = program_->views;
       for (auto& thread_views : views)
@@ -241,9 +257,7 @@ class Compiler {
               thread_views[static_cast<std::size_t>(graph_.nodes[static_cast<std::size_t>(plan.nodes[i])].outputs[0])];
           view.column_begin = static_cast<std::int32_t>(columns[i].begin);
           view.width = static_cast<std::int32_t>(columns[i].size());
-          const bool planes =
-              plan_.choices[static_cast<std::size_t>(plan.nodes[i])].family == Family::to_channels_first;
-          if (view.ring_rows == 0 && !planes)
+          if (view.ring_rows == 0 && !makes_planes(plan.nodes[i]))
             view.offset += columns[i].begin * view.pixel_stride * static_cast<std::int64_t>(sizeof(float));
         }
       segment.strip_views.push_back(std::move(views));

@@ -15,11 +15,10 @@ const float* LowerContext::constant(std::size_t index) const {
 const float* LowerContext::packed(std::size_t index, const std::string& format,
                                   const std::function<AlignedBuffer(const Constant&)>& pack) const {
   taken[index] = true;
-  auto buffer = weights.get(input(index).constant, format, pack);
-  weights_bytes += static_cast<std::int64_t>(buffer->bytes());
-  const float* floats = buffer->floats();
-  owned.push_back(std::move(buffer));
-  return floats;
+  const PackedWeights found = weights.get(input(index).constant, format, pack);
+  weights_bytes += static_cast<std::int64_t>(found.bytes);
+  owned.push_back(found.floats);
+  return found.floats.get();
 }
 
 const float* LowerContext::packed(std::size_t index, const std::string& format,

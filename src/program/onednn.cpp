@@ -106,6 +106,9 @@ class Primitive final : public OneDnnPrimitive {
   MemoryDesc destination_;
 };
 
+/// Primitives allocate their scratch when they are made, whatever the limit on memory.
+constexpr std::int64_t kMostScratchBytes = std::int64_t{512} << 20;
+
 struct Maker {
   const Graph& graph;
   const Node& node;
@@ -121,6 +124,7 @@ struct Maker {
   template <class Primitive_, class Desc>
   std::unique_ptr<OneDnnPrimitive> finish(const Desc& desc, std::vector<Primitive::Operand> operands,
                                           MemoryDesc destination) const {
+    if (desc.query_s64(dnnl::query::memory_consumption_s64) > kMostScratchBytes) return nullptr;
     return std::make_unique<Primitive>(Primitive_(desc), desc.impl_info_str(), std::move(operands),
                                        std::move(destination));
   }

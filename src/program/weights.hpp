@@ -5,32 +5,53 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/aligned_buffer.hpp"
 #include "graph/constant.hpp"
 
 namespace colonnade {
 
+/// Weights in a kernel's form. Whoever holds them keeps them in memory.
+struct PackedWeights {
+  std::shared_ptr<const float> floats;  ///< aligned to 64 bytes
+  std::size_t bytes = 0;
+};
+
 /// Packed weights by the constant they were packed from and the format. Holds them as long as a program does.
 /// Safe to use from several threads.
 class WeightStore {
  public:
   /// The packed form of `constant`; `pack` makes it when no program has it.
-  std::shared_ptr<const AlignedBuffer> get(const std::shared_ptr<const Constant>& constant, const std::string& format,
-                                           const std::function<AlignedBuffer(const Constant&)>& pack);
+  PackedWeights get(const std::shared_ptr<const Constant>& constant, const std::string& format,
+                    const std::function<AlignedBuffer(const Constant&)>& pack);
+  /// Nothing unless a program has it.
+  std::optional<PackedWeights> find(const std::shared_ptr<const Constant>& constant, const std::string& format);
 
-  /// Of all packed forms that programs hold.
+  /// Asked before something is packed for a node; may have nothing.
+  using Source = std::function<std::optional<PackedWeights>(const Constant&, const std::string& format, int node)>;
+  void set_source(Source source) { source_ = std::move(source); }
+
+  /// The store for programs that run on a NUMA node: this one is node 0's, others pack copies of their own, in memory
+  /// that the calling thread touches first.
+  WeightStore& of_node(int node);
+  /// Of all packed forms that programs hold, on all nodes.
   std::size_t bytes() const;
 
  private:
   struct Entry {
     std::weak_ptr<const Constant> constant;
-    std::weak_ptr<const AlignedBuffer> packed;
+    std::weak_ptr<const float> packed;
+    std::size_t bytes = 0;
   };
   mutable std::mutex mutex_;
+  int node_ = 0;
+  Source source_;
   std::size_t kept_ = 64;  ///< entries after the last time that dead ones were dropped
   std::map<std::pair<const Constant*, std::string>, Entry> entries_;
+  std::map<int, std::unique_ptr<WeightStore>> nodes_;  ///< but the first
 };
 
 }  // namespace colonnade

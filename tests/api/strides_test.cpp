@@ -97,7 +97,10 @@ struct Strided {
 
 void expect_same(const Tensor& found, const Tensor& expected) {
   ASSERT_EQ(found.shape(), expected.shape());
-  EXPECT_EQ(std::memcmp(found.data(), expected.data(), expected.byte_size()), 0);
+  const auto [a, b] =
+      std::mismatch(found.values<float>().begin(), found.values<float>().end(), expected.values<float>().begin());
+  EXPECT_EQ(a, found.values<float>().end())
+      << "element " << a - found.values<float>().begin() << ": expected " << *b << ", found " << *a;
 }
 
 Tensor run_dense(const Model& model, const Tensor& input) {
@@ -108,6 +111,8 @@ Tensor run_dense(const Model& model, const Tensor& input) {
 
 /// Runs with these strides on both sides, once into new tensors and once into the caller's memory.
 void expect_like_dense(const Model& model, const Tensor& input, const Strides& in, const Strides& out) {
+  SCOPED_TRACE(testing::PrintToString(input.shape()) + ", strides " + testing::PrintToString(in) + " to " +
+               testing::PrintToString(out));
   const Tensor expected = run_dense(model, input);
   Session session(model);
   const Strided source(input, in);
@@ -191,7 +196,7 @@ std::shared_ptr<const Prepared> plan_of(const Model& model, const Strided& input
   staging.set({&view, 1}, {&target, 1}, model.outputs());
   EXPECT_EQ(staging.gather().front().data, view.data) << "nothing was copied";
   EXPECT_EQ(staging.outputs().front().data, target.data) << "nothing will be copied";
-  return model.impl()->prepare(model.impl()->optimized, {input.shape}, staging.layouts());
+  return model.impl()->prepare({model.impl()->optimized, {input.shape}, staging.layouts()});
 }
 
 TEST(StridedViews, AnImageWithItsChannelsInnermostIsReadAndWrittenWhereItIs) {

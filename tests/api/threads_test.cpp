@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "api/impl.hpp"
 #include "colonnade/colonnade.hpp"
 #include "onnx/builder.hpp"
 
@@ -32,6 +33,12 @@ Tensor run_one(Session& session, const Tensor& input, const RunOptions& options 
 
 bool same_bits(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
+}
+
+Options on(int threads) {
+  Options options;
+  options.threads = threads;
+  return options;
 }
 
 void expect_code(ErrorCode code, const std::function<void()>& action) {
@@ -93,9 +100,9 @@ TEST(Run, EndlessLoopsEndByDeadlineAndByToken) {
 
 TEST(Run, CancelledFromAnotherThreadAtAnyTimeLeavesTheSessionUsable) {
   for (const int threads : {1, 2, 4}) {
-    const Model model = Model::embedded("mobilenet", {.threads = threads});
+    const Model model = Model::embedded("mobilenet", on(threads));
     Session session(model);
-    const Tensor input = random_tensor({1, 3, 96, 96}, 3);
+    const Tensor input = random_tensor({1, 3, 224, 224}, 3);
     const Tensor expected = run_one(session, input);
     const auto begin = steady_clock::now();
     run_one(session, input);
@@ -125,10 +132,10 @@ TEST(Run, CancelledFromAnotherThreadAtAnyTimeLeavesTheSessionUsable) {
 }
 
 TEST(Session, ShrinkGivesArenasAndPlansBack) {
-  const Model model = Model::embedded("mobilenet", {.threads = 2});
+  const Model model = Model::embedded("mobilenet", on(2));
   Session session(model);
   EXPECT_EQ(session.memory_stats().plans, 0u);
-  const Tensor input = random_tensor({1, 3, 96, 96}, 3), other = random_tensor({1, 3, 64, 64}, 4);
+  const Tensor input = random_tensor({1, 3, 224, 224}, 3), other = random_tensor({2, 3, 224, 224}, 4);
   const Tensor expected = run_one(session, input);
   const Session::MemoryStats one = session.memory_stats();
   run_one(session, other);
@@ -156,9 +163,42 @@ TEST(Session, ShrinkGivesArenasAndPlansBack) {
   EXPECT_EQ(session.memory_stats().plans, 1u);
 }
 
+TEST(Model, KeepsOneCopyOfTheWeightsANode) {
+  const Model model = Model::embedded("mobilenet", on(2));
+  const Model::Impl& impl = *model.impl();
+  const std::vector<Shape> shapes = {{1, 3, 224, 224}};
+  const auto first = impl.prepare({impl.optimized, shapes, {}, 0}),
+             second = impl.prepare({impl.optimized, shapes, {}, 1}),
+             again = impl.prepare({impl.optimized, shapes, {}, 1});
+  EXPECT_EQ(second, again);
+  ASSERT_NE(first, second);
+  ASSERT_EQ(first->program->owned.size(), second->program->owned.size());
+  EXPECT_EQ(impl.weights.bytes(), 2 * static_cast<std::size_t>(first->program->weights_bytes));
+  const Tensor input = random_tensor(shapes.front(), 3);
+  const auto outputs_of = [&](const std::shared_ptr<const Prepared>& prepared) {
+    Executor executor(prepared->program);
+    Tensor output(prepared->program->output_types.front(), prepared->program->output_shapes.front());
+    const void* const in[] = {input.data()};
+    void* const out[] = {output.data()};
+    executor.run(in, out);
+    return output;
+  };
+  EXPECT_TRUE(same_bits(outputs_of(first), outputs_of(second)));
+}
+
+TEST(Session, ReadsTheWeightsOfItsNode) {
+  Options options = on(2);
+  options.weights_per_node = true;
+  const Model model = Model::embedded("mobilenet", options);
+  Session session(model), plain(Model::embedded("mobilenet", on(2)));
+  const Tensor input = random_tensor({1, 3, 224, 224}, 3);
+  EXPECT_TRUE(same_bits(run_one(session, input), run_one(plain, input)));
+  EXPECT_EQ(session.memory_stats().weights_bytes, plain.memory_stats().weights_bytes) << "all ran on one node";
+}
+
 TEST(Session, ManyThreadsWithSessionsOfTheirOwnAgree) {
-  const Model model = Model::embedded("mobilenet", {.threads = 4});
-  const Tensor input = random_tensor({1, 3, 64, 64}, 3);
+  const Model model = Model::embedded("mobilenet", on(4));
+  const Tensor input = random_tensor({1, 3, 224, 224}, 3);
   Session first(model);
   const Tensor expected = run_one(first, input);
   std::vector<std::jthread> threads;

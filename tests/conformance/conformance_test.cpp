@@ -9,7 +9,7 @@
 #include <fstream>
 #include <map>
 
-#include "colonnade/colonnade.hpp"
+#include "api/impl.hpp"
 #include "reference/elements.hpp"
 #include "support/onnx_cases.hpp"
 
@@ -109,11 +109,12 @@ std::string compare(const std::vector<Datum>& found, const std::vector<Datum>& e
   return "";
 }
 
-/// The engine's answer and the reference's.
+/// The engine's answer, that of a load from a compiled file, and the reference's.
 Outcome run_case(const fs::path& folder) {
   try {
     Options options;
     options.threads = 1;
+    options.compiled = (folder / "compiled").string();
     const Model model = Model::load((folder / "model.onnx").string(), options);
     Session session(model);
     int sets = 0;
@@ -126,6 +127,10 @@ Outcome run_case(const fs::path& folder) {
       const bool random = is_random(folder.filename().string());
       const std::string engine = compare(session.run_data(inputs), expected, random);
       if (!engine.empty()) return {Verdict::failed, engine};
+      const Model loaded = Model::load((folder / "model.onnx").string(), options);
+      if (!loaded.impl()->compiled->is_loaded()) return {Verdict::failed, "its compiled file is of no use"};
+      const std::string again = compare(Session(loaded).run_data(inputs), expected, random);
+      if (!again.empty()) return {Verdict::failed, "from a compiled file: " + again};
       const std::string reference = compare(model.evaluate_reference(inputs), expected, random);
       if (!reference.empty()) return {Verdict::failed, "reference: " + reference};
     }

@@ -56,6 +56,7 @@ Corpus read_corpus(const std::vector<std::string>& folders, std::size_t most_byt
 Target model_target(Corpus corpus);
 Target graph_target();
 Target tensor_target(Corpus corpus);
+Target compiled_target(const Corpus& corpus);
 Target http_target();
 Target grpc_target();
 Target config_target();

@@ -18,6 +18,7 @@ Target target() {
   if (COLONNADE_FUZZ_MODE == "config"sv) return colonnade::fuzz::config_target();
 #endif
   if (COLONNADE_FUZZ_MODE == "tensor"sv) return colonnade::fuzz::tensor_target({});
+  if (COLONNADE_FUZZ_MODE == "compiled"sv) return colonnade::fuzz::compiled_target({});
   return colonnade::fuzz::model_target({.models = {""}, .tensors = {}});
 }
 

@@ -34,20 +34,21 @@ Target target_named(const std::string& name, const std::vector<std::string>& fol
 #endif
   if (name == "graph") return colonnade::fuzz::graph_target();
   auto corpus = colonnade::fuzz::read_corpus(folders, kMostCorpusBytes);
+  if (name == "compiled") return compiled_target(corpus);
   return name == "model" ? model_target(std::move(corpus)) : tensor_target(std::move(corpus));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Checks seeded cases: mutated models, random graphs, tensor files, requests, configurations.");
+  CLI::App app("Checks seeded cases: mutated models, random graphs, tensor and compiled files, requests, configurations.");
   std::string mode;
   std::vector<std::string> folders, files;
   colonnade::fuzz::Campaign campaign;
   campaign.failures = "fuzz-failures";
-  app.add_option("mode", mode, "model, graph, tensor, http, grpc or config")
+  app.add_option("mode", mode, "model, graph, tensor, compiled, http, grpc or config")
       ->required()
-      ->check(CLI::IsMember({"model", "graph", "tensor", "http", "grpc", "config"}));
+      ->check(CLI::IsMember({"model", "graph", "tensor", "compiled", "http", "grpc", "config"}));
   app.add_option("--seed", campaign.seed, "which sequence of cases");
   app.add_option("--from", campaign.from, "index of the first case");
   app.add_option("--count", campaign.count, "number of cases");

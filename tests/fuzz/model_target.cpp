@@ -165,7 +165,7 @@ void run(const Model& model, const ShapeMap& shapes, std::size_t choice) {
   // only the passes know shapes that are computed
   Graph optimized = bind_shapes(*model.impl()->optimized, resolved);
   optimize(optimized);
-  if (std::max(cost_of(bind_shapes(model.impl()->imported, resolved)), cost_of(optimized)) > kMostRunFlop) return;
+  if (std::max(cost_of(bind_shapes(model.impl()->imported(), resolved)), cost_of(optimized)) > kMostRunFlop) return;
   Random random(choice, 0);
   std::vector<Datum> inputs;
   for (std::size_t i = 0; i < resolved.size(); ++i)

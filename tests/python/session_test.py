@@ -6,6 +6,9 @@ import gc
 import json
 import multiprocessing
 import os
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 import unittest
@@ -237,6 +240,58 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(result["y"], 10)
         with self.assertRaises(colonnade.DeadlineExceeded):
             await session.run_async(LONG, timeout=0.05)
+
+
+class Started(unittest.TestCase):
+    """What run_async stands on: runs whose end a thread of the library tells."""
+
+    def start(self, session, a, told, **limits):
+        def done(result, error):
+            told.append((result, error))
+            over.set()
+
+        over = threading.Event()
+        arguments = {"outputs": None, "out": None, "stop": None, "timeout": None, "loop_limit": 0, **limits}
+        return over if session._start([a, a], done=done, **arguments) else None
+
+    def test_only_where_nothing_is_waited_for(self):
+        session = colonnade.Session(two_outputs())
+        a, told = np.ones(3, np.float32), []
+        self.assertIsNone(self.start(session, a, told))  # there is no plan yet
+        session(a, a)
+        over = self.start(session, a, told)
+        self.assertTrue(over.wait(30))
+        self.assertIsNone(told[0][1])
+        self.assertEqual(told[0][0]["sum"].tolist(), [2, 2, 2])
+        stop = colonnade.StopSource()
+        stop.request_stop()
+        self.start(session, a, told, stop=stop).wait(30)
+        self.assertIsInstance(told[1][1], colonnade.Cancelled)
+
+    def test_a_session_that_nobody_else_holds(self):
+        a, told = np.ones(3, np.float32), []
+        for _ in range(20):
+            session = colonnade.Session(two_outputs())
+            session(a, a)
+            over = self.start(session, a, told)
+            del session
+            self.assertTrue(over.wait(30))
+        self.assertEqual([error for _, error in told], [None] * 20)
+
+    def test_the_interpreter_ends_before_the_run(self):
+        program = textwrap.dedent(
+            """
+            import numpy as np, sys, colonnade
+            session = colonnade.Session(sys.argv[1])
+            image = np.zeros((64, 1, 28, 28), np.float32)
+            session(image)
+            for _ in range(20):
+                session._start([image], None, None, None, None, 0, lambda result, error: None)
+            """
+        )
+        for _ in range(3):
+            result = subprocess.run([sys.executable, "-c", program, str(DIGITS)], capture_output=True, text=True, timeout=60)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
 
 
 class Threads(unittest.TestCase):

@@ -48,6 +48,7 @@ const std::vector<Rule>& include_table() {
 const std::vector<Rule>& library_table() {
   static const std::vector<Rule> table = {
       {"hwloc", {"src/topology/hwloc.cpp"}},
+      {"xxh", {"src/base/hash.cpp"}},
       {"dnnl", {"src/program/"}},
       {"oneapi/", {"src/program/"}},
       {"onnx/", {"frontends/onnx/"}},

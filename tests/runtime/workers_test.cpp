@@ -188,6 +188,34 @@ TEST(Workers, AreMadeAnewInAForkedChild) {
   EXPECT_EQ(threads(), here);
 }
 
+TEST(Workers, AreNoMoreThanTheAffinityOfTheProcessAllows) {
+  if (!kForks) GTEST_SKIP() << "the thread sanitizer allows no threads after a fork";
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  int last = 0;
+  for (int i = 0; i < CPU_SETSIZE; ++i)
+    if (CPU_ISSET(i, &all)) last = i;
+  const auto keep_to_last = [last] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(last, &one);
+    return sched_setaffinity(0, sizeof one, &one) == 0;
+  };
+  const int here = Workers::process().limit();
+  EXPECT_TRUE(holds_in_child([&] {
+    int found = 0;
+    if (!keep_to_last()) return false;
+    Workers::process().run(4, [&](int, int threads) { found += threads; });
+    return found == 1 && Workers::process().limit() == 1;
+  })) << "a process that is kept to one processor";
+  EXPECT_TRUE(holds_in_child([&] {
+    bool holds = false;
+    std::jthread([&] { holds = keep_to_last() && Workers::process().limit() == here; }).join();
+    return holds;
+  })) << "a thread that keeps itself to one processor says nothing about the others";
+}
+
 TEST(Workers, DoWithoutThreadsThatTheSystemDoesNotGive) {
   if (!kForks) GTEST_SKIP() << "the thread sanitizer allows no threads after a fork";
   EXPECT_TRUE(holds_in_child([] {

@@ -79,7 +79,9 @@ class GrpcTest : public testing::Test {
   static void SetUpTestSuite() {
     repository_ = std::make_unique<Repository>();
     repository_->add_echo_models();
-    served_ = std::make_unique<GrpcServed>(echo_service(), serve::GrpcOptions{.most_message_bytes = kMostBytes});
+    serve::GrpcOptions options;
+    options.most_message_bytes = kMostBytes;
+    served_ = std::make_unique<GrpcServed>(echo_service(), options);
   }
   static void TearDownTestSuite() {
     served_.reset();
@@ -96,7 +98,7 @@ class GrpcTest : public testing::Test {
 
   static int port() { return served_->grpc.port(); }
   static serve::Service& service() { return served_->service; }
-  static const Repository& repository() { return *repository_; }
+  static Repository& repository() { return *repository_; }
 
  private:
   static inline std::unique_ptr<Repository> repository_;

@@ -19,7 +19,8 @@ class LifecycleTest : public ServiceTest {
 
   /// "READY", or "UNAVAILABLE: why"
   std::string state_of(const std::string& model, const std::string& version = "1") {
-    for (const auto& row : service().index(false).models())
+    const inference::RepositoryIndexResponse index = service().index(false);
+    for (const auto& row : index.models())
       if (row.name() == model && row.version() == version)
         return row.reason().empty() ? row.state() : row.state() + ": " + row.reason();
     return "absent";
@@ -183,8 +184,8 @@ TEST_F(LifecycleTest, WarmUpRunsWhatTheConfigurationAsksFor) {
       "true } } }");
   repository.add("bad", lookup_model());
   add_config("bad",
-             "model_warmup { name: 'wrong' batch_size: 1 inputs { key: 'k' value { data_type: TYPE_INT64 dims: 1 "
-             "zero_data: true } } }");
+             "model_warmup { name: 'wrong' batch_size: 1 inputs { key: 'i' value { data_type: TYPE_INT64 dims: 1 "
+             "input_data_file: 'absent' } } }");
   serve::ServiceOptions options;
   options.strict_readiness = false;
   start(options);

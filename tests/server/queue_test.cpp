@@ -127,6 +127,25 @@ TEST_F(QueueTest, APreferredSizeNeedNotWait) {
   EXPECT_EQ(take(queue), "abc");
 }
 
+TEST_F(QueueTest, WhatIsNoFasterTogetherRunsApart) {
+  QueuePolicy policy = batches_of(8);
+  policy.merge_if_faster = true;
+  Queue queue(policy);
+  const auto measure = [&](std::int64_t samples, milliseconds took) {
+    for (int i = 0; i < 4; ++i) queue.learn(samples, took);
+  };
+  for (const char* id : {"a", "b", "c", "d", "e", "f", "g", "h"}) push(queue, id);
+  EXPECT_EQ(take(queue), "a");  // not even one alone was measured
+  measure(1, milliseconds(10));
+  EXPECT_EQ(take(queue), "bc");  // a trial
+  measure(2, milliseconds(12));
+  EXPECT_EQ(take(queue), "defg");
+  measure(4, milliseconds(24));  // six each, as with two
+  EXPECT_EQ(take(queue), "h");
+  for (const char* id : {"i", "j", "k", "l"}) push(queue, id);
+  EXPECT_EQ(take(queue), "ij");
+}
+
 TEST_F(QueueTest, UrgentLevelsGoFirst) {
   QueuePolicy policy;
   policy.levels.resize(3);

@@ -35,6 +35,12 @@ inline serve::InputTensor input_of(const std::string& name, Tensor tensor) {
 
 /// Collects answers in the order of their arrival.
 class Inbox {
+  template <class Work>
+  auto locked(const Work& work) const {
+    const std::lock_guard lock(mutex_);
+    return work();
+  }
+
  public:
   serve::Done slot(const std::string& id = "") {
     return [this, id](InferenceResult result) {
@@ -77,12 +83,6 @@ class Inbox {
   }
 
  private:
-  template <class Work>
-  auto locked(const Work& work) const {
-    const std::lock_guard lock(mutex_);
-    return work();
-  }
-
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> order_;

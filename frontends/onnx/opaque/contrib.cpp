@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
@@ -302,5 +303,9 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> contrib_opaque_rows() { return kRows; }
+std::span<const Definition* const> contrib_opaque_definitions() {
+  static constexpr const Definition* kAll[] = {&kInverse, &kCropAndResize, &kUnique, &kNGramRepeatBlock, &kMurmurHash3};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

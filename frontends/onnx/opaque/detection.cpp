@@ -6,6 +6,7 @@
 
 #include "base/checked.hpp"
 #include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
@@ -437,5 +438,9 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> detection_rows() { return kRows; }
+std::span<const Definition* const> detection_definitions() {
+  static constexpr const Definition* kAll[] = {&kSuppression, &kAlign, &kRoiPool, &kUnique};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

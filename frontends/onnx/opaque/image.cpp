@@ -17,6 +17,7 @@
 
 #include "base/checked.hpp"
 #include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 
@@ -469,5 +470,9 @@ constexpr Row kRows[] = {{kOnnxDomain, "ImageDecoder", 20, kNoLimit, 1, 1, 1, op
 }  // namespace
 
 std::span<const Row> image_rows() { return kRows; }
+std::span<const Definition* const> image_definitions() {
+  static constexpr const Definition* kAll[] = {&kDecoder};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

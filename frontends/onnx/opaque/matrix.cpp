@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
@@ -118,5 +119,9 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> matrix_rows() { return kRows; }
+std::span<const Definition* const> matrix_definitions() {
+  static constexpr const Definition* kAll[] = {&kDet, &kCumProd};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
@@ -396,5 +397,9 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> ml_encoders_rows() { return kRows; }
+std::span<const Definition* const> ml_encoders_definitions() {
+  static constexpr const Definition* kAll[] = {&kEncoder, &kOneHot, &kVectorizer, &kCastMap, &kZipMap};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

@@ -7,6 +7,7 @@
 
 #include "base/checked.hpp"
 #include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
@@ -255,5 +256,10 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> random_rows() { return kRows; }
+std::span<const Definition* const> random_definitions() {
+  static constexpr const Definition* kAll[] = {&kDropout,     &kNormal,    &kNormalLike, &kUniform,
+                                               &kUniformLike, &kBernoulli, &kMultinomial};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

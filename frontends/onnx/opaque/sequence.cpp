@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
@@ -349,5 +350,12 @@ Opaque sequence_empty(DType dtype) {
 }
 
 std::span<const Row> sequence_rows() { return kRows; }
+std::span<const Definition* const> sequence_definitions() {
+  static constexpr const Definition* kAll[] = {&kSequenceEmpty,      &kSequenceConstruct,  &kSequenceAt,
+                                               &kSequenceInsert,     &kSequenceErase,      &kSequenceLength,
+                                               &kSplitToSequence,    &kConcatFromSequence, &kOptional,
+                                               &kOptionalHasElement, &kOptionalGetElement};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "frontends/onnx/tensor.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
@@ -327,5 +328,9 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> signal_rows() { return kRows; }
+std::span<const Definition* const> signal_definitions() {
+  static constexpr const Definition* kAll[] = {&kDft, &kStft, &kMel};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
@@ -322,5 +323,9 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> sliding_rows() { return kRows; }
+std::span<const Definition* const> sliding_definitions() {
+  static constexpr const Definition* kAll[] = {&kCol2Im, &kDeformConv, &kMaxUnpool};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
@@ -274,5 +275,9 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> text_rows() { return kRows; }
+std::span<const Definition* const> text_definitions() {
+  static constexpr const Definition* kAll[] = {&kNormalizer, &kConcat, &kSplit, &kMatch};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

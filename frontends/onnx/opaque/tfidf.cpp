@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
@@ -195,5 +196,9 @@ constexpr Row kRows[] = {{kOnnxDomain, "TfIdfVectorizer", 9, kNoLimit, 1, 1, 1, 
 }  // namespace
 
 std::span<const Row> tfidf_rows() { return kRows; }
+std::span<const Definition* const> tfidf_definitions() {
+  static constexpr const Definition* kAll[] = {&kTfIdf};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 
@@ -67,5 +68,9 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> cast_rows() { return kRows; }
+std::span<const Definition* const> cast_definitions() {
+  static constexpr const Definition* kAll[] = {&kBitCast};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

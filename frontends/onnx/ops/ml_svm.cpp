@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/checked.hpp"
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "frontends/onnx/ops/ml.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
@@ -291,5 +292,9 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> ml_svm_rows() { return kRows; }
+std::span<const Definition* const> ml_svm_definitions() {
+  static constexpr const Definition* kAll[] = {&kCoupling};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/checked.hpp"
+#include "frontends/onnx/opaque/definitions.hpp"
 #include "frontends/onnx/ops/window.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
@@ -434,5 +435,9 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> quantize_rows() { return kRows; }
+std::span<const Definition* const> quantize_definitions() {
+  static constexpr const Definition* kAll[] = {&kNarrowQuotient};
+  return kAll;
+}
 
 }  // namespace colonnade::onnx_import

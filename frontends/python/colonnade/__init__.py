@@ -7,7 +7,17 @@
 
 Programs written for ONNX Runtime change their import: ``import colonnade.onnxruntime as onnxruntime``.
 """
-from ._engine import Model, Plan, StopSource, TensorInfo, __version__, describe_machine, embedded_names, numpy_dtype
+from ._engine import (
+    Model,
+    Plan,
+    StopSource,
+    TensorInfo,
+    __version__,
+    describe_machine,
+    embedded_names,
+    numpy_dtype,
+    set_log_handler,
+)
 from ._errors import (
     Cancelled,
     ColonnadeError,
@@ -42,4 +52,5 @@ __all__ = [
     "describe_machine",
     "embedded_names",
     "numpy_dtype",
+    "set_log_handler",
 ]

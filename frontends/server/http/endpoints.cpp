@@ -35,8 +35,10 @@ Response page(const Route& route) {
   response.type = file->type;
   response.pieces.push_back(std::as_bytes(std::span(file->content)));
   response.fields.emplace_back("X-Content-Type-Options", "nosniff");
-  response.fields.emplace_back("Content-Security-Policy",
-                               "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'");
+  response.fields.emplace_back(
+      "Content-Security-Policy",
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   return response;
 }
 

@@ -28,7 +28,7 @@ function classTable({ data }) {
   const best = data.map((value, index) => ({ value, index, share: shares[index] }))
     .sort((a, b) => b.value - a.value).slice(0, SHOWN_CLASSES);
   const rows = best.map(({ value, index, share }) => {
-    const bar = element("span", { class: "share", "aria-hidden": true });
+    const bar = element("span", { class: "share", "aria-hidden": "true" });
     bar.style.width = `${(100 * share).toFixed(1)}%`;
     return element("tr", {}, element("td", { class: "number" }, String(index)),
       element("td", { class: "number" }, numberText(value)),

@@ -29,7 +29,9 @@ function runs(samples, value, x, y) {
   return found;
 }
 
-const line = (points) => "M" + points.map(([px, py]) => `${px.toFixed(1)} ${py.toFixed(1)}`).join("L");
+/** A path through the points; one alone is a dot. */
+const line = (points) =>
+  `M${points.map(([px, py]) => `${px.toFixed(1)} ${py.toFixed(1)}`).join("L")}${points.length > 1 ? "" : "h0.01"}`;
 
 export class Plot {
   /** series: {name, className ("first", "second"), value(sample)}; text: a number as it is written. */
@@ -37,7 +39,7 @@ export class Plot {
     Object.assign(this, { title, series, text, samples: [], cursor: null });
     this.output = element("output", {}, "-");
     const keys = series.length < 2 ? [] : series.map(({ name, className }) =>
-      element("span", { class: "key" }, element("i", { class: className, "aria-hidden": true }), name));
+      element("span", { class: "key" }, element("i", { class: className, "aria-hidden": "true" }), name));
     this.svg = svg("svg", { role: "img", height: HEIGHT });
     this.svg.addEventListener("pointermove", (event) => this.point(event.offsetX));
     this.svg.addEventListener("pointerleave", () => this.point(null));
@@ -103,6 +105,6 @@ export function sparkline(samples, value, now) {
   const top = ceiling(Math.max(0, ...samples.map(value).filter(Number.isFinite)));
   const points = runs(samples, value, (at) => (1 - (now - at) / WINDOW_MS) * width,
     (number) => 2 + (1 - number / top) * (height - 4));
-  return svg("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": true },
+  return svg("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" },
     ...points.map((run) => svg("path", { class: "curve first", d: line(run), "vector-effect": "non-scaling-stroke" })));
 }

@@ -3,7 +3,10 @@
 
     import colonnade.onnxruntime as onnxruntime
 """
+import sys
+
 from .. import __version__ as _version
+from .. import set_log_handler as _set_log_handler
 from . import capi
 from ._options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
 from ._session import PROVIDER as _PROVIDER
@@ -35,9 +38,16 @@ def get_all_providers() -> list[str]:
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """From 0, everything, to 4, fatal errors."""
+    """From 0, everything, to 4, fatal errors: lines of the library below it are dropped, others go to stderr."""
     if not 0 <= severity <= 4:
         raise RuntimeError(f"severity >= 0 && severity <= 4 was false. Invalid logging severity {severity}")
+    levels = ("debug", "info", "warning", "error")[severity:]
+
+    def handler(level: str, line: str) -> None:
+        if level in levels:
+            print(f"colonnade: {level}: {line}", file=sys.stderr)
+
+    _set_log_handler(handler)
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:

@@ -48,22 +48,13 @@ class ModelMetadata:
         self.custom_metadata_map = file.metadata
 
 
-def _check_providers(providers: Any, provider_options: Any) -> None:
+def _check_providers(providers: Sequence[Any] | None) -> None:
     """Providers that there are not are warned of, and the CPU is used: as ONNX Runtime does."""
-    if providers is None:
-        return
-    if isinstance(providers, str) or not isinstance(providers, Sequence):
-        raise ValueError("'providers' should be a sequence.")
-    if provider_options is not None and len(provider_options) != len(providers):
-        raise ValueError("'providers' and 'provider_options' should be the same length if both are given.")
-    for provider in providers:
-        name = provider[0] if isinstance(provider, tuple) and len(provider) == 2 else provider
-        if not isinstance(name, str):
-            raise ValueError("'providers' values must be either strings or (string, dict) tuples.")
+    for provider in providers or ():
+        name = provider[0] if isinstance(provider, tuple) and provider else provider
         if name != PROVIDER:
             warnings.warn(
-                f"Specified provider '{name}' is not in available provider names."
-                f"Available providers: '{PROVIDER}'",
+                f"Specified provider '{name}' is not in available provider names.Available providers: '{PROVIDER}'",
                 stacklevel=4,
             )
 
@@ -118,7 +109,7 @@ class InferenceSession:
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
         if source == "":
             raise TypeError("Unable to load from an empty path")
-        _check_providers(providers, provider_options)
+        _check_providers(providers)
         self._options = SessionOptions() if sess_options is None else sess_options
         file = _read_file(source)
         try:
@@ -167,7 +158,7 @@ class InferenceSession:
         return {PROVIDER: {}}
 
     def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Any = None) -> None:
-        _check_providers(providers, provider_options)
+        _check_providers(providers)
 
     def enable_fallback(self) -> None:
         """Nothing to fall back from: there is one provider."""

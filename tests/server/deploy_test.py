@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be checked of frontends/server/deploy without Docker and Kubernetes: the program runs with exactly the
+arguments written there, but for ports and the folder of models, under another user than root and without a folder to write to.
+Arguments: the colonnade program."""
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import serving
+import tiny_onnx
+
+DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "frontends" / "server" / "deploy"
+USER = 65534  # nobody
+BASE = {"libc6", "libgcc-s1", "libstdc++6"}  # of any Debian image
+
+
+def manifest():
+    try:
+        import yaml
+    except ImportError:
+        raise unittest.SkipTest("no PyYAML here")
+    return yaml.safe_load((DEPLOY / "kserve.yaml").read_text())
+
+
+def sections(text):
+    """key -> values of a systemd unit."""
+    found = {}
+    for line in text.splitlines():
+        if "=" in line and not line.startswith("#"):
+            key, value = line.split("=", 1)
+            found.setdefault(key, []).append(value)
+    return found
+
+
+class DeployTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="colonnade-deploy-"))
+        cls.folder.chmod(0o755)
+        cls.models = cls.folder / "models"
+        (cls.models / "relu" / "1").mkdir(parents=True)
+        (cls.models / "relu" / "1" / "model.onnx").write_bytes(tiny_onnx.unary("Relu", ["n", 3]))
+        cls.program = cls.folder / "colonnade"  # where every user may read it
+        shutil.copy(sys.argv[1], cls.program)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def serves(self, arguments, models):
+        self.assertEqual(arguments[0], "serve")
+        self.assertIn(models, arguments)
+        given = [re.sub(r"(--(?:http|grpc|metrics)-port=)\d+", r"\g<1>0", word).replace(models, str(self.models))
+                 for word in arguments[1:]]
+        if not any(word.startswith("--http-port") for word in given):
+            given += ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
+        other = {"user": USER, "group": USER, "extra_groups": []} if os.getuid() == 0 else {}
+        server = serving.Server(self.program, *given, cwd="/", env={"PATH": os.environ["PATH"]}, **other)
+        self.assertEqual(server.stop(), 0, "".join(server.log))
+
+    def test_dockerfile(self):
+        text = (DEPLOY / "Dockerfile").read_text()
+        self.assertRegex(text, r"(?m)^USER 1000:1000$")
+        entry, command = (re.search(rf"(?m)^{word} \[(.*)\]$", text)[1].replace('"', "").split(", ")
+                          for word in ("ENTRYPOINT", "CMD"))
+        self.assertEqual(entry, ["colonnade"])
+        self.serves(command, "/models")
+
+    def test_dockerfile_installs_what_the_program_loads(self):
+        if not shutil.which("dpkg-query") or not shutil.which("readelf") or "VERSION_ID=\"12\"" not in pathlib.Path(
+                "/etc/os-release").read_text():
+            self.skipTest("not Debian 12")
+        text = (DEPLOY / "Dockerfile").read_text()
+        installed = set(re.search(r"FROM debian:12-slim.*?recommends \\\n(.*?)\\\n  &&", text, re.S)[1].replace("\\", "").split())
+        needed = re.findall(r"NEEDED.*\[(.*)\]", subprocess.check_output(["readelf", "-d", self.program], text=True))
+        paths = dict(re.findall(r"(\S+) => (\S+)", subprocess.check_output(["ldd", self.program], text=True)))
+        packages = set()
+        for library in needed:
+            path = pathlib.Path(paths.get(library, "/nowhere")).resolve()
+            for place in (str(path), str(path).removeprefix("/usr")):
+                found = subprocess.run(["dpkg-query", "-S", place], capture_output=True, text=True).stdout
+                packages |= {found.split(":")[0]} if found else set()
+        self.assertIn("libprotobuf32", packages)
+        self.assertEqual(packages - installed - BASE, set())
+
+    def test_kserve(self):
+        root = manifest()
+        self.assertEqual((root["apiVersion"], root["kind"]), ("serving.kserve.io/v1alpha1", "ClusterServingRuntime"))
+        spec = root["spec"]
+        self.assertEqual(spec["supportedModelFormats"][0]["name"], "onnx")
+        self.assertEqual(spec["protocolVersions"], ["v2", "grpc-v2"])
+        container = spec["containers"][0]
+        self.assertEqual(container["name"], "kserve-container")
+        self.assertIn(f"--metrics-port={spec['annotations']['prometheus.kserve.io/port']}", container["args"])
+        for probe in ("readinessProbe", "livenessProbe"):
+            self.assertIn(f"--http-port={container[probe]['httpGet']['port']}", container["args"])
+        security = container["securityContext"]
+        self.assertTrue(security["runAsNonRoot"] and security["readOnlyRootFilesystem"])
+        self.assertFalse(security["allowPrivilegeEscalation"])
+        self.serves(container["args"], "/mnt/models")
+
+    def test_systemd_unit(self):
+        text = (DEPLOY / "colonnade.service").read_text()
+        unit = sections(text)
+        self.assertEqual(unit["DynamicUser"], ["yes"])
+        program, *arguments = shlex.split(unit["ExecStart"][0])
+        self.serves(arguments, "/var/lib/colonnade/models")
+        if shutil.which("systemd-analyze"):
+            copy = self.folder / "colonnade.service"
+            copy.write_text(text.replace(program, str(self.program)))
+            verified = subprocess.run(["systemd-analyze", "verify", copy], capture_output=True, text=True)
+            self.assertEqual((verified.returncode, verified.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
