@@ -186,7 +186,8 @@ TEST_F(HttpEndpoints, BinaryBothWays) {
 TEST_F(HttpEndpoints, BytesTravelBinaryWithTheirLengths) {
   const std::string data("\3\0\0\0a\0c\0\0\0\0", 11);
   const std::string head =
-      R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"x","shape":[2],"datatype":"BYTES","parameters":{"binary_data_size":11}}]})";
+      R"({"parameters":{"binary_data_output":true},)"
+      R"("inputs":[{"name":"x","shape":[2],"datatype":"BYTES","parameters":{"binary_data_size":11}}]})";
   const Answer answer = client.ask("POST", "/v2/models/echo_BYTES/infer", head + data,
                                    fmt::format("Inference-Header-Content-Length: {}\r\n", head.size()));
   ASSERT_EQ(answer.status, 200) << answer.body;
