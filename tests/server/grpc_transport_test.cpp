@@ -164,6 +164,7 @@ class GrpcSlow : public testing::Test {
     repository_.add("slow", slow_model());
     serve::ServiceOptions options;
     options.repositories = {repository_.path()};
+    options.warm_up = false;
     served_ = std::make_unique<GrpcServed>(options);
   }
 
