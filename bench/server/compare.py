@@ -98,7 +98,7 @@ def json_body(name: str, shape: list[int], folder: pathlib.Path) -> tuple[pathli
 
 
 def library(model: str, cores: list[int], seconds: float) -> float:
-    done = subprocess.run([BUILD / "colonnade", "bench", f"embedded:{model}", "--threads", "1", "--streams",
+    done = subprocess.run([BUILD / "colonnade", "bench", f"embedded:{model}", "--threads", str(len(cores)), "--streams",
                            str(len(cores)), "--duration", str(seconds), "--json"], preexec_fn=pinned(cores),
                           capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["runs_per_s"]

@@ -2,11 +2,12 @@
 // What a model takes and gives as its configuration shows it to clients, and the check of a request against it.
 #pragma once
 
+#include <model_config.pb.h>
+
 #include <string>
 #include <vector>
 
 #include "frontends/server/queue.hpp"
-#include "model_config.pb.h"
 
 namespace colonnade::serve {
 

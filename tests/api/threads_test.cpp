@@ -167,8 +167,9 @@ TEST(Model, KeepsOneCopyOfTheWeightsANode) {
   const Model model = Model::embedded("mobilenet", on(2));
   const Model::Impl& impl = *model.impl();
   const std::vector<Shape> shapes = {{1, 3, 224, 224}};
-  const auto first = impl.prepare(impl.optimized, shapes, 0), second = impl.prepare(impl.optimized, shapes, 1),
-             again = impl.prepare(impl.optimized, shapes, 1);
+  const auto first = impl.prepare({impl.optimized, shapes, {}, 0}),
+             second = impl.prepare({impl.optimized, shapes, {}, 1}),
+             again = impl.prepare({impl.optimized, shapes, {}, 1});
   EXPECT_EQ(second, again);
   ASSERT_NE(first, second);
   ASSERT_EQ(first->program->owned.size(), second->program->owned.size());

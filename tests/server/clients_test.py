@@ -92,7 +92,7 @@ def make_repository(folder):
             (folder / name / "config.pbtxt").write_text(config)
 
     for name, element_type in ELEMENT_TYPES.items():
-        add("echo_" + name, echo_model(element_type, ["n", 2]))
+        add("echo_" + name, echo_model(element_type, ["rows", 2]))
     add("versions", echo_model(1, [2]), 1, "version_policy { all { } }")
     add("versions", echo_model(1, [2]), 3)
     add("batched", echo_model(1, ["batch", 4]), config="max_batch_size: 8\ndynamic_batching { }\n"

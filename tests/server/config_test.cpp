@@ -159,7 +159,7 @@ TEST(Config, RefusesValuesThatMakeNoSense) {
 }
 
 TEST(Config, NamesThePlaceOfASyntaxError) {
-  expect_contains(checked("name: 'm'\nmax_batch_sise: 3"), "config.pbtxt, line 2, column 16");
+  expect_contains(checked("name: 'm'\nmax_batch_sise: 3"), "config.pbtxt, line 2, column 15");
   expect_contains(checked("max_batch_size: 99999999999"), "out of range");
   expect_contains(checked("max_batch_size: [ 1"), "line 1");
   expect_contains(checked(std::string("name: \"a\0b", 10)), "line 1");
