@@ -203,7 +203,8 @@ std::string infer_body(std::size_t& header_bytes, Random& random) {
     binary += one.binary;
   }
   const std::string head = fmt::format(
-      R"({{"id":"i","parameters":{{"priority":{},"timeout":1000,"binary_data_output":true,"p":"q"}},"inputs":[{}],"outputs":[{{"name":"y","parameters":{{"classification":2,"binary_data":false}}}}]}})",
+      R"({{"id":"i","parameters":{{"priority":{},"timeout":1000,"binary_data_output":true,"p":"q"}},"inputs":[{}],)"
+      R"("outputs":[{{"name":"y","parameters":{{"classification":2,"binary_data":false}}}}]}})",
       random.below(3), inputs);
   header_bytes = head.size();
   return head + binary;

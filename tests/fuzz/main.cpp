@@ -41,7 +41,7 @@ Target target_named(const std::string& name, const std::vector<std::string>& fol
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Checks seeded cases: mutated models, random graphs, tensor and compiled files, requests, configurations.");
+  CLI::App app("Checks seeded cases: models, graphs, tensor and compiled files, requests, configurations.");
   std::string mode;
   std::vector<std::string> folders, files;
   colonnade::fuzz::Campaign campaign;

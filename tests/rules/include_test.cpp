@@ -59,7 +59,7 @@ const std::vector<Rule>& library_table() {
       {"openssl/", {"frontends/server/"}},
       {"prometheus/", {"frontends/server/"}},
       {"simdjson", {"frontends/server/http/"}},
-      {"zlib", {"frontends/cli/", "frontends/server/http/"}},
+      {"zlib", {"frontends/cli/", "frontends/server/"}},
       {"CLI/", {"frontends/cli/"}},
       {"nanobind/", {"frontends/python/"}},
       {"Python", {"frontends/python/"}},

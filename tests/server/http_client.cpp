@@ -95,7 +95,10 @@ Answer Client::ask(std::string_view method, std::string_view path, std::string_v
   return receive(method);
 }
 
-bool Client::is_closed() { return pending_.empty() && !fill() && errno != EAGAIN; }
+bool Client::is_closed() {
+  errno = 0;
+  return pending_.empty() && !fill() && errno != EAGAIN;
+}
 
 void Client::end() { ::shutdown(socket_, SHUT_WR); }
 

@@ -186,7 +186,8 @@ TEST_F(HttpEndpoints, BinaryBothWays) {
 TEST_F(HttpEndpoints, BytesTravelBinaryWithTheirLengths) {
   const std::string data("\3\0\0\0a\0c\0\0\0\0", 11);
   const std::string head =
-      R"({"parameters":{"binary_data_output":true},"inputs":[{"name":"x","shape":[2],"datatype":"BYTES","parameters":{"binary_data_size":11}}]})";
+      R"({"parameters":{"binary_data_output":true},)"
+      R"("inputs":[{"name":"x","shape":[2],"datatype":"BYTES","parameters":{"binary_data_size":11}}]})";
   const Answer answer = client.ask("POST", "/v2/models/echo_BYTES/infer", head + data,
                                    fmt::format("Inference-Header-Content-Length: {}\r\n", head.size()));
   ASSERT_EQ(answer.status, 200) << answer.body;
@@ -278,6 +279,7 @@ TEST(HttpRepository, ModelsComeAndGo) {
   EXPECT_EQ(sent.status, 200) << sent.body;
   EXPECT_EQ(json::parse(client.ask("GET", "/v2/models/new").body).at("inputs")[0].at("name"), "y");
   EXPECT_EQ(client.ask("POST", "/v2/repository/models/none/load").status, 404);
+  EXPECT_EQ(client.ask("POST", "/v2/repository/models/..%2Fhere/load").status, 404);
 }
 
 }  // namespace

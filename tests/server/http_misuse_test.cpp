@@ -66,16 +66,16 @@ TEST_F(HttpMisuse, Paths) {
                 });
 }
 
+/// The body that comes with a wrong method is not read: the connection ends.
 TEST_F(HttpMisuse, Methods) {
-  Client client(port());
   for (const char* path : {"/v2", "/v2/health/live", "/v2/models/pair", "/v2/models/pair/config", "/metrics"}) {
-    const Answer answer = client.ask("POST", path, "{}");
+    const Answer answer = Client(port()).ask("POST", path, "{}");
     EXPECT_EQ(answer.status, 405) << path;
     EXPECT_EQ(answer.fields.at("allow"), "GET, HEAD, OPTIONS");
   }
   for (const char* path : {"/v2/models/pair/infer", "/v2/repository/index", "/v2/repository/models/pair/load"}) {
     for (const char* method : {"GET", "PUT", "DELETE", "PATCH", "BREW"}) {
-      const Answer answer = client.ask(method, path);
+      const Answer answer = Client(port()).ask(method, path);
       EXPECT_EQ(answer.status, 405) << method << path;
       EXPECT_EQ(answer.error(), fmt::format("expected POST, found \"{}\"", method));
     }
@@ -223,11 +223,10 @@ TEST_F(HttpMisuse, BinaryTensors) {
             announced(std::to_string(head.size()), head + "12345", "1 bytes behind the last tensor"),
             announced(std::to_string(head.size()), head + "123", "3 bytes are left"),
             announced("9999", head, "the body has"),
-            announced("99999999999999999999", head, "Inference-Header-Content-Length"),
             announced("0", "12345", "expected 4 bytes for FP32 [1], found 5"),
             {"POST", "/v2/models/pair/infer", "1234", 400, "2 inputs", "Inference-Header-Content-Length: 0\r\n"},
         });
-  for (const char* length : {"-1", "abc", "", "1x", "0x10"}) {
+  for (const char* length : {"-1", "abc", "", "1x", "0x10", "99999999999999999999"}) {
     Client client(port());
     const Answer answer =
         client.ask("POST", path, "{}", fmt::format("Inference-Header-Content-Length: {}\r\n", length));
@@ -274,7 +273,6 @@ TEST_F(HttpMisuse, Repository) {
                      "\"file:1/model.onnx\": expected base64"},
                     {"POST", "/v2/repository/models/new/load", R"({"parameters":{"config":{}}})", 400,
                      "\"config\": expected a string, found an object"},
-                    {"POST", "/v2/repository/models/..%2Fx/load", "", 400, ""},
                 });
 }
 

@@ -96,6 +96,9 @@ void Reader::Impl::check_fields() {
     throw Problem(431, fmt::format("more than {} header fields", kMostFields));
   if (head.version() != 10 && head.version() != 11) throw Problem(505, "expected HTTP/1.0 or HTTP/1.1");
   if (head.version() == 11 && count(beast::field::host) != 1) throw Problem(400, "expected one Host field");
+  const std::string_view length = view(head[beast::field::content_length]);
+  if (length.find_first_not_of("0123456789") != std::string_view::npos)
+    throw Problem(400, "Content-Length: expected one number");
   if (count(beast::field::content_length) > 1) throw Problem(400, "several Content-Length fields");
   if (count(beast::field::transfer_encoding) > 0) {
     if (count(beast::field::content_length) > 0) throw Problem(400, "Content-Length beside Transfer-Encoding");
