@@ -27,8 +27,9 @@ using std::chrono::milliseconds;
 class ServerProcess {
  public:
   explicit ServerProcess(std::vector<std::string> arguments, int port = 0) {
-    std::vector<std::string> words = {COLONNADE_CLI,    "serve", "--http-port",    "0",        "--grpc-port", "0",
-                                      "--metrics-port", "-1",    "--http-address", "127.0.0.1"};
+    std::vector<std::string> words = {COLONNADE_CLI,    "serve",    "--http-port",    std::to_string(port),
+                                      "--grpc-port",    "0",        "--metrics-port", "-1",
+                                      "--http-address", "127.0.0.1"};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
