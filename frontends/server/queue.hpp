@@ -38,14 +38,14 @@ struct LevelPolicy {
 };
 
 struct QueuePolicy {
-  std::vector<LevelPolicy> levels = {{}};  ///< the most urgent first
-  std::uint32_t default_level = 1;         ///< counted from 1
-  std::int64_t largest_batch = 1;          ///< samples that are merged; 1: requests run alone
-  bool merge_if_faster = false;            ///< ... but only as far as runs turn out to be faster for it
-  std::vector<std::int64_t> preferred;     ///< sizes that need not wait for `delay`, ascending
-  std::chrono::microseconds delay{0};      ///< how long a request may wait for others
-  bool keep_order = false;                 ///< answers leave in the order of arrival
-  int instances = 1;                       ///< runs at the same time
+  std::vector<LevelPolicy> levels = std::vector<LevelPolicy>(1);  ///< the most urgent first
+  std::uint32_t default_level = 1;                                ///< counted from 1
+  std::int64_t largest_batch = 1;                                 ///< samples that are merged; 1: requests run alone
+  bool merge_if_faster = false;         ///< ... but only as far as runs turn out to be faster for it
+  std::vector<std::int64_t> preferred;  ///< sizes that need not wait for `delay`, ascending
+  std::chrono::microseconds delay{0};   ///< how long a request may wait for others
+  bool keep_order = false;              ///< answers leave in the order of arrival
+  int instances = 1;                    ///< runs at the same time
 };
 
 class Queue {

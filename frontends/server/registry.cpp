@@ -174,9 +174,10 @@ void Registry::look_for_changes() {
   std::vector<std::string> gone;
   {
     const std::shared_lock lock(mutex_);
-    for (const auto& [name, entry] : entries_) {
-      const bool there = std::any_of(found.begin(), found.end(), [&](const FoundModel& f) { return f.name == name; });
-      if (!there && entry->wanted) gone.push_back(name);
+    for (const auto& row : entries_) {
+      const bool there =
+          std::any_of(found.begin(), found.end(), [&](const FoundModel& f) { return f.name == row.first; });
+      if (!there && row.second->wanted) gone.push_back(row.first);
     }
   }
   for (const std::string& name : gone) take_out(name);

@@ -19,14 +19,14 @@ struct Window {
 inline Window window_of(const Args& a, std::size_t row, std::size_t x) {
   const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(x * a.stride_w) - static_cast<std::ptrdiff_t>(a.pad_left);
   const std::ptrdiff_t step = static_cast<std::ptrdiff_t>(a.dilation_w);
-  std::size_t begin = 0;
-  std::size_t end = a.kernel_w;
-  while (begin < end && first + static_cast<std::ptrdiff_t>(begin) * step < 0) ++begin;
-  while (end > begin &&
-         first + static_cast<std::ptrdiff_t>(end - 1) * step >= static_cast<std::ptrdiff_t>(a.width_in)) {
-    --end;
-  }
-  return {a.in_rows + row * a.kernel_h, first, begin, end};
+  const std::ptrdiff_t width = static_cast<std::ptrdiff_t>(a.width_in);
+  // walking to them would take as long as the window is, however little of it lies in the row
+  std::ptrdiff_t begin = 0;
+  std::ptrdiff_t end = static_cast<std::ptrdiff_t>(a.kernel_w);
+  if (first + (end - 1) * step >= width) end = first < width ? (width - first + step - 1) / step : 0;
+  if (first < 0) begin = (-first + step - 1) / step;
+  if (begin > end) begin = end;
+  return {a.in_rows + row * a.kernel_h, first, static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
 }
 
 struct Max {

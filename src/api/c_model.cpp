@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C interface: models.
 #include "api/c_api.hpp"
+#include "api/embedded.hpp"
 
 namespace colonnade {
 namespace {
@@ -147,8 +148,8 @@ colonnade_status* colonnade_model_embedded(const char* name, const colonnade_opt
 }
 
 const char* colonnade_embedded_name(std::size_t index) {
-  static const std::vector<std::string> names = Model::embedded_names();
-  return index < names.size() ? names[index].c_str() : nullptr;
+  const auto models = colonnade::embedded_models();
+  return index < models.size() ? models[index].name : nullptr;
 }
 
 void colonnade_model_free(colonnade_model* model) { delete model; }

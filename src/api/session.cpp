@@ -280,7 +280,8 @@ void Session::shrink() {
 Session::MemoryStats Session::memory_stats() const {
   const Impl& impl = impl_->idle();
   const std::size_t arenas = impl.runner.arena_bytes();
-  return {impl.model->weights.bytes(), arenas, impl.runner.cached_bytes() - arenas, impl.runner.cached_plans()};
+  return {impl.model->weights.bytes(), arenas, impl.runner.cached_bytes() - arenas + impl.staging.bytes(),
+          impl.runner.cached_plans()};
 }
 
 Session::Stats Session::stats() const {

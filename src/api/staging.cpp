@@ -79,4 +79,11 @@ void Staging::scatter() {
   }
 }
 
+std::size_t Staging::bytes() const {
+  std::size_t bytes = 0;
+  for (const auto* memory : {&input_memory_, &output_memory_})
+    for (const Tensor& tensor : *memory) bytes += tensor.byte_size();
+  return bytes;
+}
+
 }  // namespace colonnade

@@ -25,6 +25,9 @@ class Staging {
   std::span<const MutableTensorView> outputs();
   void scatter();
 
+  /// What is kept for the next run.
+  std::size_t bytes() const;
+
  private:
   Layouts layouts_;
   std::vector<TensorView> inputs_;  ///< shape and strides in the order of the layouts; no strides: dense

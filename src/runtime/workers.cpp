@@ -38,13 +38,14 @@ void stay_on(const std::vector<int>& processors) {
   sched_setaffinity(0, bytes, set.get());
 }
 
-/// Signals are for the program's own threads.
+/// Signals are for the program's own threads, but for those that say that a thread went wrong.
 class BlockSignals {
  public:
   BlockSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &saved_);
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) sigdelset(&blocked, own);
+    pthread_sigmask(SIG_SETMASK, &blocked, &saved_);
   }
   ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
 

@@ -5,7 +5,6 @@
 # and structs and nothing else. LIBRARY, the real one, must have every function of the released interface.
 # Exits with 77 where libabigail is not installed.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
 
 header=../../include/colonnade/colonnade.h
 update=0
@@ -13,7 +12,8 @@ if [[ ${1:-} == --update ]]; then
   update=1
   shift
 fi
-library=${1:-}
+library=${1:+$(realpath "$1")}
+cd "$(dirname "${BASH_SOURCE[0]}")"
 version=$(sed -n 's/^#define COLONNADE_VERSION_M[A-Z]*OR //p' ../../include/colonnade/version.h | paste -sd .)
 released=colonnade-$version.abi
 
@@ -50,6 +50,7 @@ if [[ $status -ne 0 ]] && { grep -vE "^ *$|$grown" "$folder/report" ||
   exit 1
 fi
 if [[ -n $library ]]; then
+  [[ -f $library ]] || { echo "abi: no library $library"; exit 1; }
   missing=$(comm -23 <(sed -n "s/.*<elf-symbol name='\(colonnade_[a-z_]*\)'.*/\1/p" "$released" | sort -u) \
     <(nm -D --defined-only "$library" | awk '{print $3}' | sort -u))
   [[ -z $missing ]] || { echo "abi: the library lacks: $missing"; exit 1; }

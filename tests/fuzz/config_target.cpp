@@ -17,7 +17,8 @@ using inference::ModelConfig;
 
 constexpr const char* kWhole = R"(
 name: "m" platform: "onnxruntime_onnx" max_batch_size: 8
-input [ { name: "x" data_type: TYPE_FP32 dims: [ 3, -1 ] }, { name: "s" data_type: TYPE_STRING dims: 1 reshape { shape: [ ] } } ]
+input [ { name: "x" data_type: TYPE_FP32 dims: [ 3, -1 ] },
+        { name: "s" data_type: TYPE_STRING dims: 1 reshape { shape: [ ] } } ]
 output [ { name: "y" data_type: TYPE_FP32 dims: [ 10 ] label_filename: "labels.txt" } ]
 version_policy: { specific { versions: [ 1, 3 ] } }
 instance_group [ { count: 2 kind: KIND_CPU } ]
@@ -26,7 +27,8 @@ dynamic_batching { preferred_batch_size: [ 4, 8 ] max_queue_delay_microseconds: 
   priority_queue_policy { key: 3 value { default_timeout_microseconds: 1000 } } }
 parameters { key: "intra_op_thread_count" value { string_value: "3" } }
 optimization { graph { level: 1 } }
-model_warmup [ { name: "w" batch_size: 2 count: 3 inputs { key: "x" value { data_type: TYPE_FP32 dims: [ 3, 64 ] zero_data: true } }
+model_warmup [ { name: "w" batch_size: 2 count: 3
+  inputs { key: "x" value { data_type: TYPE_FP32 dims: [ 3, 64 ] zero_data: true } }
   inputs { key: "s" value { data_type: TYPE_STRING dims: [ 1 ] input_data_file: "s.bin" } } } ]
 )";
 constexpr const char* kOther =

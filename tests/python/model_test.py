@@ -106,6 +106,24 @@ class Sources(unittest.TestCase):
             colonnade.Model(DIGITS, dimensions={"nothing": 3})
 
 
+    def test_compiled_file_and_log(self):
+        lines = []
+        colonnade.set_log_handler(lambda level, line: lines.append((level, line)))
+        self.addCleanup(colonnade.set_log_handler, None)
+        expected = colonnade.Session(DIGITS)(IMAGE)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "digits.compiled"
+            for damaged in (False, False, True):
+                if damaged:
+                    path.write_bytes(b"nothing that was compiled")
+                lines.clear()
+                session = colonnade.Session(DIGITS, compiled=path)
+                np.testing.assert_array_equal(session(IMAGE), expected)
+                self.assertTrue(path.is_file())
+                del session
+            self.assertTrue(any("digits.compiled" in line for _, line in lines), lines)
+
+
 class Tells(unittest.TestCase):
     def setUp(self):
         self.model = colonnade.Model(DIGITS)

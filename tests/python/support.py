@@ -14,11 +14,11 @@ SKIPPED = 77
 
 
 def need(*modules: str) -> None:
-    """Ends the process as skipped unless all of them can be imported."""
+    """Ends the process as skipped unless there are all of them. One that cannot be loaded is an error."""
     for module in modules:
         try:
             importlib.import_module(module)
-        except ImportError as error:
+        except ModuleNotFoundError as error:
             print(f"skipped: {error}")
             sys.exit(SKIPPED)
 

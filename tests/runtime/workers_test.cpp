@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -127,6 +128,20 @@ TEST(Workers, PreferTheCallersDomain) {
       for (int i = 0; i < 4; ++i) EXPECT_EQ(CPU_ISSET(i, &found) != 0, i / 2 == processor / 2) << i;
     });
   }
+}
+
+TEST(Workers, LeaveSignalsToTheThreadsOfTheProgram) {
+  Workers workers(machine(2));
+  sigset_t mine, before, after;
+  sigemptyset(&mine);
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  workers.run(2, [&](int thread, int) {
+    if (thread == 1) pthread_sigmask(SIG_SETMASK, nullptr, &mine);
+  });
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  EXPECT_TRUE(sigismember(&mine, SIGTERM) && sigismember(&mine, SIGPROF));
+  EXPECT_FALSE(sigismember(&mine, SIGSEGV)) << "who reports crashes wants this one";
+  EXPECT_EQ(sigismember(&after, SIGTERM), sigismember(&before, SIGTERM));
 }
 
 double cpu_seconds() {

@@ -12,7 +12,7 @@ import time
 
 def find():
     """The browser, or None where there is none."""
-    return next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 class Page:
@@ -22,9 +22,10 @@ class Page:
         self._folder = tempfile.mkdtemp(prefix="colonnade-chromium-")
         to_browser, self._write = os.pipe()
         self._read, from_browser = os.pipe()
-        command = [find(), "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--no-first-run",
-                   "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
-                   "--disable-sync", "--mute-audio", "--user-data-dir=" + self._folder, "about:blank"]
+        command = [find(), "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu",
+                   "--no-first-run", "--disable-dev-shm-usage", "--disable-background-networking",
+                   "--disable-component-update", "--disable-sync", "--mute-audio",
+                   "--user-data-dir=" + self._folder, "about:blank"]
 
         def ends():  # the browser reads from 3 and writes to 4
             os.dup2(to_browser, 103), os.dup2(from_browser, 104)
@@ -89,7 +90,8 @@ class Page:
             details = parameters["exceptionDetails"]
             self.complaints.append(details.get("exception", {}).get("description", details["text"]))
         if method == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning", "assert"):
-            self.complaints.append(" ".join(str(item.get("value", item.get("description"))) for item in parameters["args"]))
+            said = (str(item.get("value", item.get("description"))) for item in parameters["args"])
+            self.complaints.append(" ".join(said))
         if method == "Log.entryAdded" and parameters["entry"]["level"] in ("error", "warning"):
             entry = parameters["entry"]
             self.complaints.append(f"{entry['text']} ({entry.get('url', '')})")

@@ -71,7 +71,10 @@ parameters { key: "intra_op_thread_count" value { string_value: "3" } }
 parameters { key: "colour" value { string_value: "red" } }
 optimization { graph { level: 1 } }
 response_cache { enable: true }
-model_warmup [ { name: "zeros" batch_size: 2 inputs { key: "x" value { data_type: TYPE_FP32 dims: [ 3, 64, 224 ] zero_data: true } } } ]
+model_warmup [ {
+  name: "zeros" batch_size: 2
+  inputs { key: "x" value { data_type: TYPE_FP32 dims: [ 3, 64, 224 ] zero_data: true } }
+} ]
 )";
 
 TEST(Config, ReadsWhatTritonUsersWrite) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can be checked of frontends/server/deploy without Docker and Kubernetes: the program runs with exactly the
-arguments written there, but for ports and the folder of models, under another user than root and without a folder to write to.
-Arguments: the colonnade program."""
+arguments written there, but for ports and the folder of models, under another user than root and without a folder to
+write to. Arguments: the colonnade program."""
 import os
 import pathlib
 import re
@@ -77,7 +77,8 @@ class DeployTest(unittest.TestCase):
                 "/etc/os-release").read_text():
             self.skipTest("not Debian 12")
         text = (DEPLOY / "Dockerfile").read_text()
-        installed = set(re.search(r"FROM debian:12-slim.*?recommends \\\n(.*?)\\\n  &&", text, re.S)[1].replace("\\", "").split())
+        listed = re.search(r"FROM debian:12-slim.*?recommends \\\n(.*?)\\\n  &&", text, re.S)[1]
+        installed = set(listed.replace("\\", "").split())
         needed = re.findall(r"NEEDED.*\[(.*)\]", subprocess.check_output(["readelf", "-d", self.program], text=True))
         paths = dict(re.findall(r"(\S+) => (\S+)", subprocess.check_output(["ldd", self.program], text=True)))
         packages = set()

@@ -2,6 +2,7 @@
 #include "frontends/server/grpc/grpc.hpp"
 
 #include <fmt/format.h>
+#include <grpc/support/log.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -12,6 +13,7 @@
 #include <limits>
 
 #include "frontends/server/grpc/calls.hpp"
+#include "frontends/server/log.hpp"
 #include "frontends/server/restriction.hpp"
 
 namespace colonnade::serve {
@@ -23,6 +25,11 @@ constexpr std::size_t kMostWaiting = 256;
 constexpr int kKeepaliveMs = 60'000, kKeepaliveTimeoutMs = 20'000, kShortestPingMs = 5'000;
 /// In the client's metadata a restriction's header may have this in front, as Triton wants it.
 constexpr std::string_view kTritonPrefix = "triton-grpc-protocol-";
+
+/// gRPC tells of every handshake that fails: one more line like ours, for who asks for them.
+void log_line(gpr_log_func_args* line) {
+  log(LogLevel::debug, "grpc", {{"severity", gpr_log_severity_string(line->severity)}, {"text", line->message}});
+}
 
 std::string read_pem(const std::string& path, const char* what) {
   std::ifstream file(path, std::ios::binary);
@@ -103,6 +110,7 @@ struct GrpcServer::Impl {
         shared{service, options.most_message_bytes, workers},
         dispatcher(shared, options) {
     if (options.port < 0) return;
+    gpr_set_log_function(log_line);
     grpc::ServerBuilder builder;
     set_limits(builder, options);
     builder.AddListeningPort(address_of(options), credentials_of(options), &port);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A form with a field for every input of a model: a drawing or an image where the shape is one's, else elements.
 import { element, shapeText } from "./text.js";
-import { PIXEL_SCALES, count, dataInput, imageInput, imageLayout, parseShape, randomText, takesPixels } from "./tensor.js";
+import {
+  PIXEL_SCALES, count, dataInput, imageInput, imageLayout, parseShape, randomText, takesPixels,
+} from "./tensor.js";
 
 const DRAWING = 280, PEN = 22, MOST_ELEMENTS = 4096;
 const LARGEST_DRAWN = 64;  // models of images larger than this are for photographs
@@ -89,8 +91,10 @@ function imageField(info, layout) {
       isFile = false;
     })));
   }
-  rows.push(element("div", { class: "row" }, element("label", { for: file.id }, isDrawn ? "or a file" : "File"), file), preview);
-  if (info.datatype !== "UINT8") rows.push(element("div", { class: "row" }, element("label", {}, "Pixels from", scale)));
+  const row = (...children) => rows.push(element("div", { class: "row" }, ...children));
+  row(element("label", { for: file.id }, isDrawn ? "or a file" : "File"), file);
+  rows.push(preview);
+  if (info.datatype !== "UINT8") row(element("label", {}, "Pixels from", scale));
   return {
     node: element("fieldset", {}, ...rows),
     read() {
@@ -106,7 +110,8 @@ function imageField(info, layout) {
 function dataField(info) {
   const shape = info.shape.map((size) => (size < 0 ? 1 : size));
   const [shapeId, dataId] = [freshId("shape"), freshId("data")];
-  const shapeBox = element("input", { id: shapeId, class: "shape", value: shape.join("x"), readonly: !info.shape.some((d) => d < 0) });
+  const isFixed = !info.shape.some((size) => size < 0);
+  const shapeBox = element("input", { id: shapeId, class: "shape", value: shape.join("x"), readonly: isFixed });
   const box = element("textarea", { id: dataId, spellcheck: "false", "aria-label": `Elements of ${info.name}` });
   const fill = (text) => () => {
     try {
@@ -120,7 +125,8 @@ function dataField(info) {
   const separator = info.datatype === "BYTES" ? "\n" : ", ";
   return {
     node: element("fieldset", {},
-      element("legend", {}, info.name, " ", element("small", { class: "soft" }, `${info.datatype} ${shapeText(info.shape)}`)),
+      element("legend", {}, info.name, " ",
+        element("small", { class: "soft" }, `${info.datatype} ${shapeText(info.shape)}`)),
       element("div", { class: "row" }, element("label", { for: shapeId }, "Shape"), shapeBox,
         button("Random", fill((sizes) => randomText(info.datatype, sizes))),
         button("Zeros", fill((sizes) => Array(count(sizes)).fill(zero).join(separator)))),

@@ -8,9 +8,9 @@ export class History {
   #last = null;
 
   add(at, stats, pending) {
-    const { success, fail, queue, compute_infer } = stats.inference_stats;
+    const { success, fail, queue } = stats.inference_stats;
     const now = { at, version: stats.version, inferences: stats.inference_count, runs: stats.execution_count,
-      answered: success.count, failed: fail.count, success_ns: success.ns, queue_ns: queue.ns, infer_ns: compute_infer.ns };
+      answered: success.count, failed: fail.count, success_ns: success.ns, queue_ns: queue.ns };
     const last = this.#last;
     this.#last = now;
     // counters begin anew when a model is loaded again

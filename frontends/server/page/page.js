@@ -68,7 +68,8 @@ const sum = (values) => values.reduce((total, value) => total + (Number.isFinite
 
 function showTotals() {
   const served = state.models.filter(({ stats }) => stats);
-  byId("total-models").textContent = `${state.models.filter((m) => m.state === "READY").length} of ${state.models.length}`;
+  const ready = state.models.filter((model) => model.state === "READY");
+  byId("total-models").textContent = `${ready.length} of ${state.models.length}`;
   byId("total-rate").textContent = countText(sum(served.map(({ name }) => histories.get(name)?.last?.rate)));
   byId("total-pending").textContent = countText(sum(served.map((m) => m.pending)));
   byId("total-success").textContent = countText(sum(served.map(({ stats }) => stats.inference_stats.success.count)));
@@ -95,9 +96,8 @@ function showModels(now) {
   const items = state.models.map((model) => {
     const card = cardOf(model.name), history = histories.get(model.name), last = history?.last;
     setBadge(card.badge, model.state.toLowerCase(), badgeKind(model));
-    card.line.textContent = model.stats
-      ? `version ${model.version}, ${countText(last?.rate ?? 0)}/s, ${msText(last?.latency ?? NaN)}, ${model.pending} waiting`
-      : `version ${model.version || "-"}`;
+    card.line.textContent = [`version ${model.version || "-"}`, ...(model.stats
+      ? [`${countText(last?.rate ?? 0)}/s`, msText(last?.latency ?? NaN), `${model.pending} waiting`] : [])].join(", ");
     const curve = sparkline(history?.samples ?? [], ({ rate }) => rate, now);
     card.curve.replaceWith(curve);
     card.curve = curve;
@@ -107,7 +107,8 @@ function showModels(now) {
   const list = byId("models");
   if (items.length !== list.children.length || items.some((item, i) => item !== list.children[i]))
     list.replaceChildren(...items);
-  if (!state.chosen && state.models.length) choose((state.models.find((m) => m.state === "READY") ?? state.models[0]).name);
+  const first = state.models.find((model) => model.state === "READY") ?? state.models[0];
+  if (!state.chosen && first) choose(first.name);
 }
 
 function choose(name, focus = false) {
@@ -143,7 +144,8 @@ async function showChosen(now) {
 }
 
 function interfaceText({ inputs, outputs }) {
-  const listed = (tensors) => tensors.map(({ name, datatype, shape }) => `${name} ${datatype} ${shapeText(shape)}`).join(", ");
+  const one = ({ name, datatype, shape }) => `${name} ${datatype} ${shapeText(shape)}`;
+  const listed = (tensors) => tensors.map(one).join(", ");
   return `${listed(inputs)} \u2192 ${listed(outputs)}`;
 }
 

@@ -60,7 +60,8 @@ function barTitle({ item, live }) {
   const lines = [item.node || "(unnamed)", `${item.op}  ${item.shape ? shapeText(item.shape) : ""}`];
   lines.push(live < 1 ? `live rows ${item.ring_rows} of ${item.rows} (${(100 * live).toFixed(1)} %)`
     : `whole: ${item.rows ?? "?"} rows`);
-  lines.push(`${bytesText(item.bytes ?? 0)} as a whole tensor${live < 1 ? `, ${bytesText(item.bytes * live)} live` : ""}`);
+  const kept = live < 1 ? `, ${bytesText(item.bytes * live)} live` : "";
+  lines.push(`${bytesText(item.bytes ?? 0)} as a whole tensor${kept}`);
   if (item.flop > 0) lines.push(`${countText(item.flop)}flop`);
   return lines.join("\n");
 }

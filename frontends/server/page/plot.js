@@ -95,7 +95,8 @@ export class Plot {
     const now = this.series.map(({ value }) => (shown ? value(shown) : NaN));
     this.output.textContent = now.map((value) => (Number.isFinite(value) ? this.text(value) : "-")).join(" / ");
     const most = values.length ? this.text(Math.max(...values)) : "nothing";
-    this.svg.setAttribute("aria-label", `${this.title}: now ${this.output.textContent}, at most ${most} in two minutes`);
+    const label = `${this.title}: now ${this.output.textContent}, at most ${most} in two minutes`;
+    this.svg.setAttribute("aria-label", label);
   }
 }
 

@@ -81,7 +81,8 @@ export function dataInput({ name, datatype }, shapeText, text) {
   const data = datatype === "BYTES" ? (count(shape) === 1 ? [text] : text.split("\n").slice(0, count(shape)))
     : text.split(/[\s,[\]]+/).filter((word) => word).map((word) => parseNumber(word, datatype));
   if (data.length !== count(shape))
-    throw new Error(`input '${name}': ${shape.join("x") || "a scalar"} takes ${count(shape)} elements, found ${data.length}`);
+    throw new Error(`input '${name}': ${shape.join("x") || "a scalar"} takes ${count(shape)} elements, ` +
+      `found ${data.length}`);
   return { name, datatype, shape, data };
 }
 

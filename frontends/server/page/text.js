@@ -36,7 +36,7 @@ export function svg(name, attributes = {}, ...children) {
 function filled(node, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (typeof value === "function") node.addEventListener(key, value);
-    else if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value === true ? "" : value);
+    else if (value !== undefined && value !== false) node.setAttribute(key, value === true ? "" : value);
   }
   node.append(...children);
   return node;

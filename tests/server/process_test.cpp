@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server as a process: how it starts, how it ends.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
+
+#include "echo_models.hpp"
+#include "http_client.hpp"
+
+extern char** environ;
+
+namespace colonnade::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// `colonnade serve` on free ports, and its log.
+class ServerProcess {
+ public:
+  explicit ServerProcess(std::vector<std::string> arguments, int port = 0) {
+    std::vector<std::string> words = {COLONNADE_CLI,    "serve",    "--http-port",    std::to_string(port),
+                                      "--grpc-port",    "0",        "--metrics-port", "-1",
+                                      "--http-address", "127.0.0.1"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    std::array<int, 2> pipe{};
+    EXPECT_EQ(pipe2(pipe.data(), O_CLOEXEC), 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, pipe[1], STDERR_FILENO);
+    EXPECT_EQ(posix_spawn(&process_, COLONNADE_CLI, &actions, nullptr, pointers.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(pipe[1]);
+    log_ = fdopen(pipe[0], "r");
+  }
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+  ~ServerProcess() {
+    if (process_ > 0) {
+      kill(SIGKILL);
+      wait();
+    }
+    fclose(log_);
+  }
+
+  /// The next line of the log; "" at its end.
+  std::string line() {
+    std::string text;
+    for (int c = std::fgetc(log_); c != EOF && c != '\n'; c = std::fgetc(log_)) text += static_cast<char>(c);
+    return text;
+  }
+
+  /// The next line about this event.
+  nlohmann::json event(const std::string& name) {
+    for (std::string text = line(); !text.empty(); text = line()) {
+      auto parsed = nlohmann::json::parse(text, nullptr, false);
+      if (parsed.is_object() && parsed.value("event", "") == name) return parsed;
+    }
+    return nullptr;
+  }
+
+  int http_port() {
+    const auto first = nlohmann::json::parse(line(), nullptr, false);
+    if (!first.is_object() || first.value("event", "") != "listening") return -1;
+    const std::string address = first["http"];
+    return std::stoi(address.substr(address.rfind(':') + 1));
+  }
+
+  void kill(int signal) const { ::kill(process_, signal); }
+
+  /// Exit status; 128 + signal when killed.
+  int wait() {
+    int status = 0;
+    waitpid(process_, &status, 0);
+    process_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  pid_t process_ = -1;
+  FILE* log_ = nullptr;
+};
+
+void wait_until_ready(int port) {
+  Client client(port);
+  for (int i = 0; i < 3000 && client.ask("GET", "/v2/health/ready").status != 200; ++i)
+    std::this_thread::sleep_for(milliseconds(10));
+}
+
+TEST(ServerProcess, EndsWellWhenAsked) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    ServerProcess server({"embedded:digits"});
+    const int port = server.http_port();
+    ASSERT_GT(port, 0);
+    wait_until_ready(port);
+    server.kill(signal);
+    EXPECT_EQ(server.event("draining")["signal"], signal);
+    EXPECT_FALSE(server.event("stopped").is_null());
+    EXPECT_EQ(server.wait(), 0);
+  }
+}
+
+class SlowServer : public ::testing::Test {
+ protected:
+  static constexpr int kSize = 256;
+
+  /// A request that takes some seconds, on its way.
+  void send_slow(Client& client) const {
+    std::string body = R"({"inputs":[{"name":"x","datatype":"FP32","shape":[256,256],"data":[0)";
+    for (int i = 1; i < kSize * kSize; ++i) body += ",0";
+    ASSERT_TRUE(client.send(request_text("POST", "/v2/models/slow/infer", body + "]}]}")));
+  }
+
+  static void wait_until_taken(int port) {
+    Client client(port);
+    const std::string none = "nv_inference_request_success{model=\"slow\",version=\"1\"} 0";
+    ASSERT_NE(client.ask("GET", "/metrics").body.find(none), std::string::npos);
+    std::this_thread::sleep_for(milliseconds(300));
+  }
+
+  Repository repository;
+};
+
+TEST_F(SlowServer, AnswersWhatIsUnderWayBeforeItEnds) {
+  repository.add("slow", product_chain(kSize, 300));
+  ServerProcess server({repository.path()});
+  const int port = server.http_port();
+  ASSERT_GT(port, 0);
+  wait_until_ready(port);
+  Client client(port);
+  send_slow(client);
+  wait_until_taken(port);
+  server.kill(SIGTERM);
+  EXPECT_EQ(client.receive("POST").status, 200);
+  EXPECT_EQ(server.wait(), 0);
+}
+
+TEST_F(SlowServer, DoesNotWaitLongerThanItMay) {
+  repository.add("slow", product_chain(kSize, 20000));
+  ServerProcess server({repository.path(), "--exit-timeout-secs", "1", "--warm-up", "false"});
+  const int port = server.http_port();
+  ASSERT_GT(port, 0);
+  wait_until_ready(port);
+  Client client(port);
+  send_slow(client);
+  wait_until_taken(port);
+  server.kill(SIGTERM);
+  const Answer answer = client.receive("POST");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.error(), "the server is shutting down");
+  EXPECT_EQ(server.wait(), 0);
+}
+
+TEST_F(SlowServer, EndsAtOnceWhenAskedTwice) {
+  repository.add("slow", product_chain(kSize, 20000));
+  ServerProcess server({repository.path(), "--warm-up", "false"});
+  const int port = server.http_port();
+  ASSERT_GT(port, 0);
+  wait_until_ready(port);
+  Client client(port);
+  send_slow(client);
+  wait_until_taken(port);
+  server.kill(SIGTERM);
+  EXPECT_FALSE(server.event("draining").is_null());
+  server.kill(SIGTERM);
+  EXPECT_EQ(server.wait(), 128 + SIGTERM);
+}
+
+TEST(ServerProcess, SaysWhyItCannotStart) {
+  ServerProcess missing({"/no/such/repository"});
+  std::string last;
+  for (std::string line = missing.line(); !line.empty(); line = missing.line()) last = line;
+  EXPECT_TRUE(last.starts_with("colonnade: error: ")) << last;
+  EXPECT_NE(last.find("/no/such/repository"), std::string::npos) << last;
+  EXPECT_NE(missing.wait(), 0);
+
+  ServerProcess first({"embedded:digits"});
+  const int port = first.http_port();
+  ASSERT_GT(port, 0);
+  ServerProcess second({"embedded:digits"}, port);
+  EXPECT_TRUE(second.line().starts_with("colonnade: error: "));
+  EXPECT_NE(second.wait(), 0);
+}
+
+}  // namespace
+}  // namespace colonnade::test
