@@ -91,7 +91,7 @@ InputTensor raw_input(std::string name, DType dtype, Shape shape, std::span<cons
   if (reinterpret_cast<std::uintptr_t>(bytes.data()) % element == 0)
     return {std::move(name), TensorView(dtype, std::move(shape), bytes.data()), std::move(owner)};
   Tensor copy(dtype, std::move(shape));
-  std::memcpy(copy.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(copy.data(), bytes.data(), bytes.size());
   return owned_input(std::move(name), std::move(copy));
 }
 

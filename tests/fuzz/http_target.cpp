@@ -32,18 +32,13 @@ HttpOptions limits() {
   return options;
 }
 
-/// What became of a connection's bytes: a request, a refusal, or nothing yet.
-struct Reading {
-  std::optional<Request> request;
-  std::string refusal;
-
-  std::string text() const {
-    if (!request) return refusal;
-    const auto body = request->body.bytes();
-    return request->method + ' ' + request->target + ' ' +
-           std::string(reinterpret_cast<const char*>(body.data()), body.size());
-  }
-};
+/// What comes out of a connection's bytes: a request, or nothing since it is refused or not complete.
+std::string text_of(const std::optional<Request>& request) {
+  if (!request) return {};
+  const auto body = request->body.bytes();
+  return request->method + ' ' + request->target + ' ' +
+         std::string(reinterpret_cast<const char*>(body.data()), body.size());
+}
 
 void check_response(const Response& response) {
   const auto json = nlohmann::json::parse(response.text, nullptr, false);
@@ -58,26 +53,23 @@ void check_response(const Response& response) {
 }
 
 /// Feeds pieces of this size, as a connection does: what is not taken comes again with more behind it.
-Reading read(std::string_view bytes, std::size_t piece) {
+std::optional<Request> read(std::string_view bytes, std::size_t piece) {
   static const HttpOptions options = limits();
   Reader reader(options);
-  Reading reading;
   std::size_t taken = 0, given = 0;
   try {
     while (reader.state() != Reader::State::done) {
       const std::size_t used = reader.feed(bytes_of(bytes.substr(taken, given - taken)));
       taken += used;
       if (used > 0 && taken < given) continue;
-      if (given == bytes.size() && used == 0) return reading;
+      if (given == bytes.size() && used == 0) return std::nullopt;
       given = std::min(given + piece, bytes.size());
     }
-    reading.request = reader.take();
+    return reader.take();
   } catch (...) {
-    const Response response = error_response_of_exception();
-    check_response(response);
-    reading.refusal = fmt::format("{}", response.status);
+    check_response(error_response_of_exception());
+    return std::nullopt;
   }
-  return reading;
 }
 
 inference::ModelMetadataResponse metadata_of(std::string_view path) {
@@ -137,14 +129,14 @@ void check_round_trip(const InferCall& call, bool binary) {
 }
 
 void check(std::string_view bytes) {
-  Reading whole = read(bytes, std::max<std::size_t>(bytes.size(), 1));
+  std::optional<Request> whole = read(bytes, std::max<std::size_t>(bytes.size(), 1));
   for (const std::size_t piece : {std::size_t{1}, 2 + bytes.size() % 61})
-    if (read(bytes, piece).text() != whole.text()) throw Failure("the way bytes are cut changes the request");
-  if (!whole.request) return;
+    if (text_of(read(bytes, piece)) != text_of(whole)) throw Failure("the way bytes are cut changes the request");
+  if (!whole) return;
   std::optional<InferCall> call;
   for (const bool binary : {false, true}) {
     try {
-      if (!call) call = call_of(*whole.request);
+      if (!call) call = call_of(*whole);
       check_round_trip(*call, binary);
     } catch (const Failure&) {
       throw;

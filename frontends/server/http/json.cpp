@@ -100,7 +100,7 @@ void append_strings(std::string& out, const TensorView& tensor, std::string_view
 /// Half floats are written by the value they stand for.
 void append_halves(std::string& out, const TensorView& tensor, std::string_view name) {
   Tensor halves(tensor.dtype, tensor.shape);
-  std::memcpy(halves.data(), tensor.data, halves.byte_size());
+  if (halves.byte_size() > 0) std::memcpy(halves.data(), tensor.data, halves.byte_size());
   const Tensor floats = halves.converted(DType::f32);
   append_numbers<float>(out, floats, name);
 }
