@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damaged ModelInferRequests, in slices as they come from the network, perhaps compressed. What is understood comes
 // back as it was when the inputs are sent as outputs; everything else is a refusal of one line.
+#include <google/protobuf/stubs/logging.h>
 #include <zlib.h>
 
 #include "frontends/server/datatype.hpp"
@@ -139,6 +140,7 @@ ModelInferRequest random_request(Random& random) {
 }
 
 std::string request_bytes(Random& random) {
+  google::protobuf::LogSilencer quiet;  // of strings that are no UTF-8
   ModelInferRequest request = random_request(random);
   const Words words = {"x1", "y", "FP32", "INT8", "BYTES", "shared_memory_region", "", "18446744073709551616"};
   for (std::size_t count = random.below(3); count > 0; --count) mutate(request, random_request(random), words, random);

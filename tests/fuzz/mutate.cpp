@@ -208,6 +208,7 @@ void mutate(Message& message, const Message& donor, const Words& words, Random& 
     const auto& descriptor = *current->GetDescriptor();
     if (random.one_in(12)) {  // any field, present or not
       const auto count = static_cast<std::size_t>(descriptor.field_count());
+      if (count == 0) return;
       return change_field(*current, *descriptor.field(static_cast<int>(random.below(count))), donor, words, random);
     }
     std::vector<const FieldDescriptor*> fields;

@@ -12,6 +12,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.error
+import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
@@ -119,6 +122,16 @@ class Server:
         assert listening["event"] == "listening", first
         self.addresses = {"COLONNADE_HTTP": listening["http"], "COLONNADE_GRPC": listening["grpc"]}
         self.drain = subprocess.Popen(["cat"], stdin=self.process.stderr, stdout=self.log)
+        self.wait_until_ready()
+
+    def wait_until_ready(self):
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"http://{self.addresses['COLONNADE_HTTP']}/v2/health/ready", timeout=10).close()
+                return
+            except urllib.error.HTTPError:
+                time.sleep(0.1)
+        raise RuntimeError("the server is not ready")
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
