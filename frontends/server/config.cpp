@@ -52,16 +52,6 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   std::string text_;
 };
 
-/// One line of printable characters: parsers quote what they were given.
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  constexpr std::size_t kLongest = 400;
-  if (text.size() > kLongest) text.resize(kLongest);
-  return text;
-}
-
 void check_size(std::string_view text) {
   if (text.size() > kMostBytes)
     refuse(fmt::format("a configuration has at most {} bytes, found {}", kMostBytes, text.size()));
@@ -75,6 +65,15 @@ void check_strings(const inference::ModelConfig& config) {
 }
 
 }  // namespace
+
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  constexpr std::size_t kLongest = 400;
+  if (text.size() > kLongest) text.resize(kLongest);
+  return text;
+}
 
 inference::DataType data_type_of(DType dtype) noexcept {
   const auto* found = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& row) { return row.first == dtype; });

@@ -19,6 +19,9 @@ namespace colonnade::serve {
 inference::DataType data_type_of(DType dtype) noexcept;
 std::optional<DType> dtype_of(inference::DataType type) noexcept;
 
+/// Printable characters only, and not too many: messages quote what configurations say.
+std::string one_line(std::string text);
+
 /// The text of a config.pbtxt. Throws Failure{invalid_argument} that names line and column.
 inference::ModelConfig parse_config(std::string_view text);
 inference::ModelConfig parse_config_json(std::string_view json);

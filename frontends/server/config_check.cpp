@@ -212,7 +212,7 @@ std::vector<std::string> check_config(const ModelConfig& config, const std::stri
     check_warmup(config);
     (void)model_options(config, {});
   } catch (const Failure& failure) {
-    throw Failure(failure.code(), fmt::format("configuration of model '{}': {}", model, failure.what()));
+    throw Failure(failure.code(), fmt::format("configuration of model '{}': {}", model, one_line(failure.what())));
   }
   warn_of_ignored(config, warnings);
   std::sort(warnings.begin(), warnings.end());

@@ -141,7 +141,7 @@ void complete_config(ModelConfig& config, const std::string& model, Infos inputs
     complete_ports("output", *config.mutable_output(), outputs, is_batched);
     check_warmup(config);
   } catch (const Failure& failure) {
-    throw Failure(failure.code(), fmt::format("configuration of model '{}': {}", model, failure.what()));
+    throw Failure(failure.code(), fmt::format("configuration of model '{}': {}", model, one_line(failure.what())));
   }
   (void)check_config(config, model);  // what was filled in bounds what was not
 }
