@@ -82,6 +82,8 @@ TEST_F(HttpFraming, Chunks) {
   refuses(port(), test::chunked_text(kInfer, std::string(2000, ' '), 1), 413, "more than 1000 chunks");
   refuses(port(), test::chunked_text(kInfer, std::string(2 << 20, ' '), 1 << 16), 413, "exceeds the limit");
   Client client(port());
+  for (const char c : test::chunked_text(kInfer, "", 1)) client.send(std::string_view(&c, 1));
+  EXPECT_EQ(client.receive().status, 400) << "an empty body in many pieces";
   client.send(test::chunked_text(kInfer, kBody, 3));
   EXPECT_EQ(client.receive().status, 200);
   client.send(head + fmt::format("{:X};name=value\r\n{}\r\n0\r\nTrailer: t\r\n\r\n", kBody.size(), kBody));

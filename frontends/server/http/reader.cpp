@@ -16,6 +16,8 @@ namespace beast = boost::beast::http;
 
 /// A line that announces a chunk, or one of the trailer.
 constexpr std::size_t kMostChunkLineBytes = 8192;
+/// "0", two line ends: nothing shorter completes a chunked body, and Beast asserts that it is given no less.
+constexpr std::size_t kLeastChunkBytes = 5;
 /// A body may claim any length; no more than this is reserved before it comes.
 constexpr std::size_t kMostReservedBytes = std::size_t{1} << 20;
 
@@ -142,7 +144,7 @@ std::size_t Reader::Impl::feed_head(std::span<const std::byte> bytes) {
 std::size_t Reader::Impl::feed_chunks(std::span<const std::byte> bytes) {
   std::size_t used = 0;
   waits = false;
-  while (used < bytes.size() && !parser.is_done() && !waits) used += put(bytes.subspan(used));
+  while (bytes.size() - used >= kLeastChunkBytes && !parser.is_done() && !waits) used += put(bytes.subspan(used));
   if (parser.is_done())
     state = State::done;
   else if (waits && bytes.size() - used > kMostChunkLineBytes)
