@@ -74,7 +74,7 @@ TEST_F(HttpFraming, AmbiguousLengths) {
 
 TEST_F(HttpFraming, Chunks) {
   const std::string head = "POST " + kInfer + " HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n";
-  refuses(port(), head + "zz\r\n", 400);
+  refuses(port(), head + "zz\r\n\r\n", 400);
   refuses(port(), head + "1\r\nab\r\n0\r\n\r\n", 400);
   refuses(port(), head + "ffffffffffffffffff\r\n", 400);
   refuses(port(), head + "7fffffffffffffff\r\n", 413, "exceeds the limit");
