@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <dnnl.hpp>
+#include <mutex>
 #include <unordered_map>
 
 #include "plan/kernel_choice.hpp"
@@ -33,6 +34,13 @@ class OneThread {
 const dnnl::engine& engine() {
   static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
   return cpu;
+}
+
+/// Scratch is ours: oneDNN's own belongs to the primitive, which sessions on several threads run at the same time.
+dnnl::primitive_attr with_scratch() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
 }
 
 Dims row_major(const Shape& shape) {
@@ -67,11 +75,12 @@ class Primitive final : public OneDnnPrimitive {
   };
 
   Primitive(dnnl::primitive primitive, std::string implementation, std::vector<Operand> operands,
-            MemoryDesc destination)
+            MemoryDesc destination, MemoryDesc scratch)
       : primitive_(std::move(primitive)),
         implementation_("onednn:" + std::move(implementation)),
         operands_(std::move(operands)),
-        destination_(std::move(destination)) {
+        destination_(std::move(destination)),
+        scratch_(std::move(scratch)) {
     for (Operand& operand : operands_) {
       if (!operand.constant) continue;
       constants_.emplace(operand.argument, in_order(operand, operand.constant->data()));
@@ -87,8 +96,12 @@ class Primitive final : public OneDnnPrimitive {
       if (!constants_.contains(operand.argument))
         arguments.emplace(operand.argument, in_order(operand, inputs[operand.input]));
     arguments.emplace(DNNL_ARG_DST, dnnl::memory(destination_, engine(), outputs[0]));
+    const dnnl::memory scratch = take_scratch();
+    arguments.emplace(DNNL_ARG_SCRATCHPAD, scratch);
     primitive_.execute(stream, arguments);
     stream.wait();
+    const std::scoped_lock lock(mutex_);
+    idle_scratch_.push_back(scratch);
   }
 
   std::string_view implementation() const override { return implementation_; }
@@ -99,15 +112,25 @@ class Primitive final : public OneDnnPrimitive {
     return operand.wanted == operand.desc ? given : reordered(given, operand.wanted);
   }
 
+  dnnl::memory take_scratch() const {
+    const std::scoped_lock lock(mutex_);
+    if (idle_scratch_.empty()) return dnnl::memory(scratch_, engine());
+    dnnl::memory scratch = std::move(idle_scratch_.back());
+    idle_scratch_.pop_back();
+    return scratch;
+  }
+
   dnnl::primitive primitive_;
   std::string implementation_;
   std::vector<Operand> operands_;
   std::unordered_map<int, dnnl::memory> constants_;  ///< by argument
-  MemoryDesc destination_;
+  MemoryDesc destination_, scratch_;
+  mutable std::mutex mutex_;
+  mutable std::vector<dnnl::memory> idle_scratch_;  ///< of runs that are over, for the next ones
 };
 
-/// Primitives allocate their scratch when they are made, whatever the limit on memory.
-constexpr std::int64_t kMostScratchBytes = std::int64_t{512} << 20;
+/// Scratch is no part of the limit on memory.
+constexpr std::size_t kMostScratchBytes = std::size_t{512} << 20;
 
 struct Maker {
   const Graph& graph;
@@ -124,9 +147,10 @@ struct Maker {
   template <class Primitive_, class Desc>
   std::unique_ptr<OneDnnPrimitive> finish(const Desc& desc, std::vector<Primitive::Operand> operands,
                                           MemoryDesc destination) const {
-    if (desc.query_s64(dnnl::query::memory_consumption_s64) > kMostScratchBytes) return nullptr;
+    const MemoryDesc scratch = desc.scratchpad_desc();
+    if (scratch.get_size() > kMostScratchBytes) return nullptr;
     return std::make_unique<Primitive>(Primitive_(desc), desc.impl_info_str(), std::move(operands),
-                                       std::move(destination));
+                                       std::move(destination), scratch);
   }
 };
 
@@ -148,9 +172,9 @@ std::unique_ptr<OneDnnPrimitive> make(const MatMul& op, const Maker& maker) {
   };
   const MemoryDesc a = operand(0, op.transpose_a), b = operand(1, op.transpose_b), c = dense(maker.output());
 #if DNNL_VERSION_MAJOR >= 3
-  const dnnl::matmul::primitive_desc desc(engine(), a, b, c);
+  const dnnl::matmul::primitive_desc desc(engine(), a, b, c, with_scratch());
 #else
-  const dnnl::matmul::primitive_desc desc({a, b, c}, engine());
+  const dnnl::matmul::primitive_desc desc({a, b, c}, with_scratch(), engine());
 #endif
   return maker.finish<dnnl::matmul>(desc, {maker.operand(DNNL_ARG_SRC, 0, a), maker.operand(DNNL_ARG_WEIGHTS, 1, b)},
                                     c);
@@ -163,7 +187,7 @@ std::unique_ptr<OneDnnPrimitive> make(const Transpose& op, const Maker& maker) {
   Dims strides(in.size());
   for (std::size_t i = 0; i < in.size(); ++i) strides[static_cast<std::size_t>(op.perm[i])] = out_strides[i];
   const MemoryDesc source = dense(in), destination(in, Type::f32, strides);
-  const dnnl::reorder::primitive_desc desc(engine(), source, engine(), destination);
+  const dnnl::reorder::primitive_desc desc(engine(), source, engine(), destination, with_scratch());
   return maker.finish<dnnl::reorder>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
 }
 
@@ -174,14 +198,16 @@ std::unique_ptr<OneDnnPrimitive> make(const Softmax& op, const Maker& maker) {
 #if DNNL_VERSION_MAJOR >= 3
   const auto algorithm = op.log ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
   const dnnl::softmax_forward::primitive_desc desc(engine(), dnnl::prop_kind::forward_inference, algorithm, tensor,
-                                                   tensor, axis);
+                                                   tensor, axis, with_scratch());
   return maker.finish<dnnl::softmax_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
 #else
   if (op.log) {
-    const dnnl::logsoftmax_forward::primitive_desc desc({dnnl::prop_kind::forward_inference, tensor, axis}, engine());
+    const dnnl::logsoftmax_forward::primitive_desc desc({dnnl::prop_kind::forward_inference, tensor, axis},
+                                                        with_scratch(), engine());
     return maker.finish<dnnl::logsoftmax_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
   }
-  const dnnl::softmax_forward::primitive_desc desc({dnnl::prop_kind::forward_inference, tensor, axis}, engine());
+  const dnnl::softmax_forward::primitive_desc desc({dnnl::prop_kind::forward_inference, tensor, axis}, with_scratch(),
+                                                   engine());
   return maker.finish<dnnl::softmax_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
 #endif
 }
@@ -203,9 +229,9 @@ std::unique_ptr<OneDnnPrimitive> make(const Reduce& op, const Maker& maker) {
   if (kept == maker.shape(0)) return nullptr;
   const MemoryDesc source = dense(maker.shape(0)), destination = dense(kept);
 #if DNNL_VERSION_MAJOR >= 3
-  const dnnl::reduction::primitive_desc desc(engine(), algorithm, source, destination, 0.0f, 0.0f);
+  const dnnl::reduction::primitive_desc desc(engine(), algorithm, source, destination, 0.0f, 0.0f, with_scratch());
 #else
-  const dnnl::reduction::primitive_desc desc({algorithm, source, destination, 0.0f, 0.0f}, engine());
+  const dnnl::reduction::primitive_desc desc({algorithm, source, destination, 0.0f, 0.0f}, with_scratch(), engine());
 #endif
   return maker.finish<dnnl::reduction>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
 }
@@ -263,10 +289,12 @@ std::unique_ptr<OneDnnPrimitive> make(const Pool& op, const Maker& maker) {
   constexpr auto kInference = dnnl::prop_kind::forward_inference;
 #if DNNL_VERSION_MAJOR >= 3
   const dnnl::pooling_forward::primitive_desc desc(engine(), kInference, algorithm, source, destination, op.strides,
-                                                   op.kernel, Dims(op.kernel.size(), 0), pads.begins, pads.ends);
+                                                   op.kernel, Dims(op.kernel.size(), 0), pads.begins, pads.ends,
+                                                   with_scratch());
 #else
   const dnnl::pooling_forward::primitive_desc desc(
-      {kInference, algorithm, source, destination, op.strides, op.kernel, pads.begins, pads.ends}, engine());
+      {kInference, algorithm, source, destination, op.strides, op.kernel, pads.begins, pads.ends}, with_scratch(),
+      engine());
 #endif
   return maker.finish<dnnl::pooling_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
 }
@@ -280,10 +308,10 @@ std::unique_ptr<OneDnnPrimitive> make(const Lrn& op, const Maker& maker) {
   constexpr auto kAcross = dnnl::algorithm::lrn_across_channels;
 #if DNNL_VERSION_MAJOR >= 3
   const dnnl::lrn_forward::primitive_desc desc(engine(), kInference, kAcross, tensor, tensor, op.size, op.alpha,
-                                               op.beta, op.bias);
+                                               op.beta, op.bias, with_scratch());
 #else
   const dnnl::lrn_forward::primitive_desc desc({kInference, kAcross, tensor, op.size, op.alpha, op.beta, op.bias},
-                                               engine());
+                                               with_scratch(), engine());
 #endif
   return maker.finish<dnnl::lrn_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
 }
@@ -300,9 +328,11 @@ std::unique_ptr<OneDnnPrimitive> make(const Resize& op, const Maker& maker) {
   constexpr auto kInference = dnnl::prop_kind::forward_inference;
   constexpr auto kLinear = dnnl::algorithm::resampling_linear;
 #if DNNL_VERSION_MAJOR >= 3
-  const dnnl::resampling_forward::primitive_desc desc(engine(), kInference, kLinear, source, destination);
+  const dnnl::resampling_forward::primitive_desc desc(engine(), kInference, kLinear, source, destination,
+                                                      with_scratch());
 #else
-  const dnnl::resampling_forward::primitive_desc desc({kInference, kLinear, source, destination}, engine());
+  const dnnl::resampling_forward::primitive_desc desc({kInference, kLinear, source, destination}, with_scratch(),
+                                                      engine());
 #endif
   return maker.finish<dnnl::resampling_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
 }
@@ -332,10 +362,12 @@ std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
   constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 #if DNNL_VERSION_MAJOR >= 3
   const dnnl::convolution_forward::primitive_desc desc(engine(), kInference, kDirect, source, weights, bias_desc,
-                                                       destination, op.strides, dilations, begins, ends);
+                                                       destination, op.strides, dilations, begins, ends,
+                                                       with_scratch());
 #else
   const dnnl::convolution_forward::primitive_desc desc(
-      {kInference, kDirect, source, weights, bias_desc, destination, op.strides, dilations, begins, ends}, engine());
+      {kInference, kDirect, source, weights, bias_desc, destination, op.strides, dilations, begins, ends},
+      with_scratch(), engine());
 #endif
   std::vector<Primitive::Operand> operands{maker.operand(DNNL_ARG_SRC, 0, source),
                                            maker.operand(DNNL_ARG_WEIGHTS, 1, dense(weight_shape))};
