@@ -61,6 +61,9 @@ std::vector<ChunkInfo> chunk_infos(const Graph& graph, const Plan& plan) {
   return infos;
 }
 
+/// Of rows that one step reads; what asks for more has dimensions that no memory holds.
+constexpr std::size_t kMostPointers = std::size_t{1} << 28;
+
 class Compiler {
  public:
   Compiler(const Graph& graph, const Plan& plan, kernels::Isa isa, WeightStore& weights)
@@ -285,6 +288,9 @@ class Compiler {
       }
       segment.threads.push_back(std::move(list));
     }
+    if (program_->pointer_count > kMostPointers)
+      fail(ErrorCode::resource_limit, "segment {}: a step would read more than {} rows at once",
+           program_->segments.size(), kMostPointers);
     program_->segments.push_back(std::move(segment));
   }
 

@@ -135,6 +135,10 @@ Tensors apply(const Concat& op, const Call& call) {
 Tensors apply(const Slice&, const Call& call) {
   const Tensor& x = call.input(0);
   const Ints starts = call.ints(1), axes = call.ints(3), steps = call.ints(4);
+  const bool fits = axes.empty() ? starts.size() <= x.shape().size() : axes.size() == starts.size();
+  if (!fits || (!steps.empty() && steps.size() != starts.size()))
+    call.invalid("{} starts, {} axes and {} steps for {} dimensions", starts.size(), axes.size(), steps.size(),
+                 x.shape().size());
   Strided source{0, strides_of(x.shape())};
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const auto axis = static_cast<std::size_t>(axes.empty() ? static_cast<std::int64_t>(i) : call.axis(axes[i], x));

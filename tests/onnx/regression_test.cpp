@@ -75,5 +75,26 @@ TEST(Regression, ConcatenationsWithNothingAlongAnOuterAxis) {
   expect_floats(run(model, {0, 3}), {2, 3}, {1, 2, 3, 4, 5, 6});
 }
 
+TEST(Regression, SlicesOfMoreAxesThanThereAreAreRefused) {
+  ModelBuilder model;
+  model.input("x", {3}).output("y");
+  model.input("starts", {-1}, onnx::TensorProto::INT64).input("ends", {-1}, onnx::TensorProto::INT64);
+  model.node("Slice", {"x", "starts", "ends"}, {"y"});
+  const Model loaded = Model::from_bytes(as_bytes(model.bytes()));
+  Tensor x(DType::f32, {3}), counts(DType::i64, {9});
+  const std::vector<TensorView> inputs = {x, counts, counts};
+  EXPECT_THROW(loaded.evaluate_reference(inputs), Error);
+  EXPECT_THROW(Session(loaded).run(inputs), Error);
+}
+
+TEST(Regression, RowsBeyondAnyMemoryAreAnError) {
+  constexpr std::int64_t kMany = 4294967295;
+  ModelBuilder model;
+  model.input("a", {1, 2, 4, 4}).input("v", {kMany, 2, 4, 8}).output("y");
+  model.node("Tanh", {"a"}, {"t"}).node("MatMul", {"t", "v"}, {"y"});
+  const Model loaded = Model::from_bytes(as_bytes(model.bytes()));
+  EXPECT_THROW(Session(loaded).prepare(), Error);
+}
+
 }  // namespace
 }  // namespace colonnade::onnx_import::testing
