@@ -22,7 +22,7 @@ std::vector<int> allowed_processors() {
 
 nlohmann::json machine_on(const std::string& processors) {
   const ProcessResult result =
-      run_process("taskset -c " + processors + " " + shell_word(COLONNADE_CLI) + " machine --json");
+      run_process("taskset -c " + processors + " " + shell_word(COLONNADE_CLI) + " machine --json --no-measure");
   EXPECT_EQ(result.status, 0) << result.output;
   return nlohmann::json::parse(result.output, nullptr, false);
 }
