@@ -2,13 +2,18 @@
 // Sends one HTTP request again and again over some connections, and prints throughput and latencies as JSON.
 //
 // Closed loop: each connection sends when it was answered. Open loop (--rate): requests are due at random times of that
-// rate whatever the server does, and latency counts from the due time.
+// rate whatever the server does, and latency counts from the due time. One thread a processor it may run on.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
+#include <sched.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -16,13 +21,17 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -44,6 +53,7 @@ struct Settings {
   throw std::runtime_error(errno != 0 ? what + ": " + std::strerror(errno) : what);
 }
 
+/// A request at a time, without blocking: `advance` sends and receives what can be at once.
 class Connection {
  public:
   explicit Connection(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -55,43 +65,54 @@ class Connection {
     if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fail("connect");
     const int yes = 1;
     ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    ::fcntl(socket_, F_SETFL, ::fcntl(socket_, F_GETFL) | O_NONBLOCK);
     buffer_.resize(std::size_t{1} << 16);
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection() { ::close(socket_); }
 
-  /// The status of the answer.
-  int exchange(const std::string& request) {
-    send_all(request);
-    std::size_t got = 0;
-    std::string_view text;
-    std::size_t head = std::string_view::npos;
-    while (head == std::string_view::npos) {
-      got += receive(got);
-      text = {buffer_.data(), got};
-      head = text.find("\r\n\r\n");
+  int socket() const { return socket_; }
+  Clock::time_point due() const { return due_; }
+  bool is_busy() const { return is_busy_; }
+
+  /// `request` must outlive the answer.
+  void start(std::string_view request, Clock::time_point due) {
+    unsent_ = request;
+    due_ = due;
+    got_ = 0;
+    total_ = 0;
+    is_busy_ = true;
+  }
+
+  /// The status of the answer when it is complete, else 0.
+  int advance() {
+    while (!unsent_.empty()) {
+      const ssize_t count = ::send(socket_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
+      if (count < 0 && errno == EAGAIN) return 0;
+      if (count <= 0) fail("send");
+      unsent_.remove_prefix(static_cast<std::size_t>(count));
     }
-    const std::size_t total = head + 4 + content_length(text.substr(0, head));
-    const int status = std::atoi(buffer_.data() + std::strlen("HTTP/1.1 "));
-    while (got < total) got += receive(0);  // what the body says is of no interest
-    return status;
+    while (total_ == 0 || got_ < total_) {
+      // What a body says is of no interest: it is written over.
+      const std::size_t at = total_ == 0 ? got_ : 0;
+      const ssize_t count = ::recv(socket_, buffer_.data() + at, buffer_.size() - at, 0);
+      if (count < 0 && errno == EAGAIN) return 0;
+      if (count <= 0) fail(at == buffer_.size() ? "the answer's head is too long" : "the server closed the connection");
+      got_ += static_cast<std::size_t>(count);
+      if (total_ == 0) read_head();
+    }
+    is_busy_ = false;
+    return status_;
   }
 
  private:
-  void send_all(const std::string& bytes) const {
-    for (std::size_t sent = 0; sent < bytes.size();) {
-      const ssize_t count = ::send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-      if (count <= 0) fail("send");
-      sent += static_cast<std::size_t>(count);
-    }
-  }
-
-  std::size_t receive(std::size_t at) {
-    if (at == buffer_.size()) fail("the answer's head is too long");
-    const ssize_t count = ::recv(socket_, buffer_.data() + at, buffer_.size() - at, 0);
-    if (count <= 0) fail("the server closed the connection");
-    return static_cast<std::size_t>(count);
+  void read_head() {
+    const std::string_view text(buffer_.data(), got_);
+    const std::size_t head = text.find("\r\n\r\n");
+    if (head == std::string_view::npos) return;
+    total_ = head + 4 + content_length(text.substr(0, head));
+    status_ = std::atoi(buffer_.data() + std::strlen("HTTP/1.1 "));
   }
 
   static std::size_t content_length(std::string_view head) {
@@ -105,6 +126,11 @@ class Connection {
 
   int socket_;
   std::vector<char> buffer_;
+  std::string_view unsent_;
+  Clock::time_point due_;
+  std::size_t got_ = 0, total_ = 0;  ///< bytes of the answer; in total 0 until its head is there
+  int status_ = 0;
+  bool is_busy_ = false;
 };
 
 std::string request_of(const Settings& settings) {
@@ -118,22 +144,23 @@ std::string request_of(const Settings& settings) {
   return request + "\r\n" + body.str();
 }
 
-/// Times that are due, shared by all connections; at once when there is no rate.
+/// When requests are due: at random times of a rate, or at once when there is none.
 class Schedule {
  public:
-  Schedule(double rate, Clock::time_point start) : rate_(rate), next_(start) {}
-  Clock::time_point next() {
-    if (rate_ <= 0) return Clock::now();
-    const std::lock_guard lock(mutex_);
+  Schedule(double rate, Clock::time_point start, std::uint64_t seed) : rate_(rate), next_(start), generator_(seed) {}
+  bool is_open() const { return rate_ > 0; }
+  /// The next due time, if that is not after `now`.
+  std::optional<Clock::time_point> take(Clock::time_point now) {
+    if (!is_open()) return now;
+    if (next_ > now) return std::nullopt;
     const std::chrono::duration<double> gap(-std::log(1 - uniform_(generator_)) / rate_);
-    return next_ += std::chrono::duration_cast<Clock::duration>(gap);
+    return std::exchange(next_, next_ + std::chrono::duration_cast<Clock::duration>(gap));
   }
 
  private:
   double rate_;
   Clock::time_point next_;
-  std::mutex mutex_;
-  std::mt19937_64 generator_{1};
+  std::mt19937_64 generator_;
   std::uniform_real_distribution<double> uniform_{0, 1};
 };
 
@@ -142,18 +169,80 @@ struct Result {
   std::map<int, int> statuses;
 };
 
-Result send_some(const Settings& settings, const std::string& request, Schedule& schedule, Clock::time_point from,
-                 Clock::time_point until) {
-  Result result;
-  Connection connection(settings.port);
-  for (Clock::time_point due = schedule.next(); due < until; due = schedule.next()) {
-    std::this_thread::sleep_until(due);
-    const int status = connection.exchange(request);
-    if (due < from) continue;
-    ++result.statuses[status];
-    result.milliseconds.push_back(std::chrono::duration<double, std::milli>(Clock::now() - due).count());
+struct Window {
+  Clock::time_point from, until;  ///< of the due times that count
+};
+
+/// One thread's connections. With a rate it polls without sleeping, as waking up would be part of what is measured: it
+/// should have a processor of its own.
+class Sender {
+ public:
+  Sender(const Settings& settings, const std::string& request, int connections, Schedule schedule)
+      : request_(request), schedule_(std::move(schedule)), poll_(::epoll_create1(0)) {
+    if (poll_ < 0) fail("epoll_create1");
+    for (int i = 0; i < connections; ++i) {
+      connections_.push_back(std::make_unique<Connection>(settings.port));
+      idle_.push_back(connections_.back().get());
+      epoll_event event{EPOLLIN | EPOLLOUT | EPOLLET, {.ptr = idle_.back()}};
+      if (::epoll_ctl(poll_, EPOLL_CTL_ADD, idle_.back()->socket(), &event) != 0) fail("epoll_ctl");
+    }
   }
-  return result;
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+  ~Sender() { ::close(poll_); }
+
+  Result run(const Window& window) {
+    while (true) {
+      start_due(window);
+      if (is_over_ && idle_.size() == connections_.size()) return std::move(result_);
+      std::array<epoll_event, 64> events;
+      const int count =
+          ::epoll_wait(poll_, events.data(), static_cast<int>(events.size()), schedule_.is_open() ? 0 : -1);
+      if (count < 0 && errno != EINTR) fail("epoll_wait");
+      for (int i = 0; i < count; ++i)
+        advance(*static_cast<Connection*>(events[static_cast<std::size_t>(i)].data.ptr), window);
+    }
+  }
+
+ private:
+  void start_due(const Window& window) {
+    while (!idle_.empty() && !is_over_) {
+      const std::optional<Clock::time_point> due = schedule_.take(Clock::now());
+      if (!due) return;
+      is_over_ = *due >= window.until;
+      if (is_over_) return;
+      Connection& connection = *idle_.back();
+      idle_.pop_back();
+      connection.start(request_, *due);
+      advance(connection, window);
+    }
+  }
+
+  void advance(Connection& connection, const Window& window) {
+    if (!connection.is_busy()) return;
+    const int status = connection.advance();
+    if (status == 0) return;
+    idle_.push_back(&connection);
+    if (connection.due() < window.from) return;
+    ++result_.statuses[status];
+    result_.milliseconds.push_back(std::chrono::duration<double, std::milli>(Clock::now() - connection.due()).count());
+  }
+
+  const std::string& request_;
+  Schedule schedule_;
+  int poll_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Connection*> idle_;
+  bool is_over_ = false;
+  Result result_;
+};
+
+/// Part `index` of `count` things that `parts` share evenly.
+int share(int count, int parts, int index) { return count / parts + (index < count % parts ? 1 : 0); }
+
+int allowed_processors() {
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 nlohmann::json measure(const Settings& settings) {
@@ -163,15 +252,17 @@ nlohmann::json measure(const Settings& settings) {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
   };
   const Clock::time_point from = start + seconds(settings.warm_up_seconds), until = from + seconds(settings.seconds);
-  Schedule schedule(settings.rate, start);
-  std::vector<Result> results(static_cast<std::size_t>(settings.connections));
+  const int senders = std::clamp(allowed_processors(), 1, settings.connections);
+  std::vector<Result> results(static_cast<std::size_t>(senders));
   std::mutex mutex;
   std::string failure;
   std::vector<std::thread> threads;
-  for (Result& result : results)
-    threads.emplace_back([&] {
+  for (int i = 0; i < senders; ++i)
+    threads.emplace_back([&, i] {
       try {
-        result = send_some(settings, request, schedule, from, until);
+        Schedule schedule(settings.rate / senders, start, static_cast<std::uint64_t>(i));
+        Sender sender(settings, request, share(settings.connections, senders, i), std::move(schedule));
+        results[static_cast<std::size_t>(i)] = sender.run({from, until});
       } catch (const std::exception& error) {
         const std::lock_guard lock(mutex);
         failure = error.what();

@@ -89,8 +89,8 @@ void add_models(CLI::App& app, ServeArguments& arguments) {
   serve::ServiceOptions& service = arguments.options.service;
   app.add_option(
          "MODEL", service.repositories,
-         "An ONNX file, a folder of them, a Triton model repository, or embedded:NAME; repeatable. Without any, "
-         "the embedded models are served")
+         "An ONNX file, a folder of them, a Triton model repository, or embedded:NAME; NAME=PATH to serve a single "
+         "model by another name; repeatable. Without any, the embedded models are served")
       ->type_name("");
   app.add_option("--model-repository,--model-store", arguments.more_repositories, "The same")
       ->type_name("PATH")

@@ -18,7 +18,8 @@ enum class ControlMode {
 };
 
 struct ServiceOptions {
-  std::vector<std::string> repositories;  ///< a model.onnx, a folder of .onnx files, or a Triton repository each
+  std::vector<std::string>
+      repositories;  ///< a model.onnx, a folder of .onnx files, or a Triton repository each; NAME=PATH
   ControlMode control = ControlMode::none;
   std::vector<std::string> load_models;  ///< "*": all
   std::chrono::seconds poll_every{15};

@@ -169,16 +169,16 @@ FoundModel read_model(const std::string& name, const fs::path& folder, Read read
   return model;
 }
 
-FoundModel read_folder(const fs::path& folder, const fs::path& root) {
-  return read_model(folder.filename().string(), folder, [&](FoundModel& model) {
+FoundModel read_folder(const std::string& name, const fs::path& folder, const fs::path& root) {
+  return read_model(name, folder, [&](FoundModel& model) {
     model.folder = contained(folder, root, "the model's folder");
     read_config(model, root);
     read_versions(model, root);
   });
 }
 
-FoundModel read_file_entry(const fs::path& file, const fs::path& root) {
-  return read_model(file.stem().string(), {},
+FoundModel read_file_entry(const std::string& name, const fs::path& file, const fs::path& root) {
+  return read_model(name, {},
                     [&](FoundModel& model) { read_bare_file(model, contained(file, root, "the model's file")); });
 }
 
@@ -197,31 +197,53 @@ bool is_single_model(const fs::path& root) {
   });
 }
 
-/// Those models of a repository whose name `wanted` is, or all when that is null.
-void scan(const fs::path& path, const std::string* wanted, std::vector<FoundModel>& models) {
-  const auto is_wanted = [&](const std::string& name) { return wanted == nullptr || *wanted == name; };
+/// What stands for a repository: a path, or NAME=PATH where that is a single model.
+struct Source {
+  std::string name;  ///< "": as the path is called
+  fs::path path;
+};
+
+Source parse_source(const std::string& text) {
+  const std::size_t sign = text.find('=');
   std::error_code error;
-  const fs::path root = fs::canonical(path, error);
-  if (error) throw Failure(Code::not_found, fmt::format("repository {}: {}", path.string(), error.message()));
+  // Paths may hold the sign too.
+  if (sign == std::string::npos || fs::exists(text, error) || !is_model_name(text.substr(0, sign))) return {"", text};
+  return {text.substr(0, sign), text.substr(sign + 1)};
+}
+
+/// Those models of a repository whose name `wanted` is, or all when that is null.
+void scan(const Source& source, const std::string* wanted, std::vector<FoundModel>& models) {
+  const auto is_wanted = [&](const std::string& name) { return wanted == nullptr || *wanted == name; };
+  const auto name_or = [&](const fs::path& called) { return source.name.empty() ? called.string() : source.name; };
+  std::error_code error;
+  const fs::path root = fs::canonical(source.path, error);
+  if (error) throw Failure(Code::not_found, fmt::format("repository {}: {}", source.path.string(), error.message()));
   if (fs::is_regular_file(root, error)) {
-    if (is_wanted(path.stem().string())) models.push_back(read_file_entry(path, root.parent_path()));
+    const std::string name = name_or(source.path.stem());
+    if (is_wanted(name)) models.push_back(read_file_entry(name, root, root.parent_path()));
     return;
   }
   if (is_single_model(root)) {
-    if (is_wanted(root.filename().string())) models.push_back(read_folder(root, root));
+    const std::string name = name_or(root.filename());
+    if (is_wanted(name)) models.push_back(read_folder(name, root, root));
     return;
   }
+  const std::size_t before = models.size();
   for (const fs::path& entry : entries_of(root)) {
-    if (is_onnx_file(entry) && is_wanted(entry.stem().string())) models.push_back(read_file_entry(entry, root));
-    if (is_wanted(entry.filename().string()) && is_model_folder(entry)) models.push_back(read_folder(entry, root));
+    const std::string stem = name_or(entry.stem()), name = name_or(entry.filename());
+    if (is_onnx_file(entry) && is_wanted(stem)) models.push_back(read_file_entry(stem, entry, root));
+    if (is_wanted(name) && is_model_folder(entry)) models.push_back(read_folder(name, entry, root));
   }
+  if (!source.name.empty() && models.size() > before + 1)
+    throw Failure(Code::invalid_argument, fmt::format("{}={}: expected a single model, found {}", source.name,
+                                                      source.path.string(), models.size() - before));
 }
 
 std::vector<FoundModel> scan_all(const std::vector<std::string>& paths, const std::string* wanted) {
   std::vector<FoundModel> models;
   for (const std::string& path : paths) {
     try {
-      scan(path, wanted, models);
+      scan(parse_source(path), wanted, models);
     } catch (const fs::filesystem_error& failure) {
       throw Failure(Code::not_found, fmt::format("repository {}: {}", path, failure.code().message()));
     }

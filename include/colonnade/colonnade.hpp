@@ -45,7 +45,9 @@ enum class ErrorCode {
 };
 
 /// Every failure of this library. `what()` is one line that names node, operator, tensor, expected and found
-/// as far as they apply.
+/// as far as they apply. Any function that allocates may throw Error{resource_limit}, and Error{internal} is a bug that
+/// should be reported; the comments below name the other codes. What a call has failed at is as it was before: models
+/// and sessions may be used further.
 class COLONNADE_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -100,7 +102,8 @@ using Shape = std::vector<std::int64_t>;
 /// Number of elements; throws Error on overflow or an unknown dimension. 1 for a scalar (empty shape).
 COLONNADE_API std::int64_t element_count(std::span<const std::int64_t> shape);
 
-/// A dense row-major tensor that owns its memory (64-byte aligned). Copies are deep; threads may share it to read.
+/// A dense row-major tensor that owns its memory (64-byte aligned). Copies are deep. Threads may read it at the same
+/// time; who writes must be alone.
 class COLONNADE_API Tensor {
  public:
   Tensor();
@@ -132,7 +135,7 @@ class COLONNADE_API Tensor {
   std::vector<std::string>& strings() noexcept { return strings_; }
   const std::vector<std::string>& strings() const noexcept { return strings_; }
 
-  /// Same elements under another shape of equal element count.
+  /// Same elements under another shape. Throws Error{invalid_argument} when the counts of elements differ.
   Tensor reshaped(Shape shape) &&;
   /// The elements as another type, as ONNX's Cast converts them. Throws Error{unsupported} for complex numbers and
   /// Error{invalid_input} for strings that are no numbers.
@@ -154,7 +157,7 @@ class COLONNADE_API Tensor {
 /// Borrowed memory of the caller; must outlive the call it is passed to. Of a string tensor `data` points at
 /// std::string objects. Dense and row-major unless `strides` says how many elements (not bytes) lie between neighbours
 /// along each axis; they may be zero or negative, `data` then being the element of index 0. A permutation of a dense
-/// array is read where it is, anything else is copied once.
+/// array is read where it is, anything else is copied once. Runs of several threads may read the same memory.
 struct TensorView {
   DType dtype = DType::undefined;
   Shape shape;
@@ -169,7 +172,8 @@ struct TensorView {
         data(dtype == DType::string ? static_cast<const void*>(tensor.strings().data()) : tensor.data()) {}
 };
 
-/// Borrowed writable memory of the caller, laid out as a TensorView's; no two elements may overlap.
+/// Borrowed writable memory of the caller, laid out as a TensorView's; no two elements may overlap, nor elements of two
+/// views, nor those of outputs and inputs of one run. Until the run is over nobody else may touch it.
 struct MutableTensorView {
   DType dtype = DType::undefined;
   Shape shape;
@@ -215,6 +219,7 @@ class COLONNADE_API Datum {
   Tensor take_tensor() &&;
   /// Elements of a sequence; none or the one of an optional.
   const std::vector<Datum>& elements() const noexcept { return elements_; }
+  /// The keys of a map. Throws Error{invalid_argument} for other kinds.
   const Tensor& keys() const;
 
   /// Parses an ONNX TensorProto, SequenceProto, OptionalProto or MapProto (the `.pb` files of ONNX test data), as the
@@ -258,7 +263,7 @@ struct Options {
   std::size_t memory_limit_bytes = 0;  ///< limit of the arena; 0: none. Refused with the smallest limit that would do
   std::size_t plan_cache_bytes = std::size_t{256}
                                  << 20;  ///< arenas of plans kept per session, least recently used go first
-  std::string isa;                       ///< "", "baseline", "avx2" or "avx512"; "" takes COLONNADE_ISA or the best
+  std::string isa = {};                  ///< "", "baseline", "avx2" or "avx512"; "" takes COLONNADE_ISA or the best
   /// Sizes of open dimensions by their symbol ("batch"); unknown symbols are refused.
   std::map<std::string, std::int64_t> dimensions = {};
   /// A file with packed weights and plans of the model: used when it fits model, machine and version, else written anew
@@ -283,6 +288,10 @@ using ShapeMap = std::map<std::string, Shape>;
 enum class Stage { graph, optimized_graph, plan, program };
 
 /// A loaded model: immutable, cheap to copy, safe to share between threads.
+///
+/// Loading throws Error{io} for what cannot be read, Error{invalid_model} for a file that is malformed or contradicts
+/// itself, Error{unsupported} for what this build cannot run (with Options::strict: has no kernel for),
+/// Error{invalid_argument} for wrong options and Error{resource_limit} for a model beyond the memory limit.
 class COLONNADE_API Model {
  public:
   /// Reads an ONNX file; external data is read from the file's folder only. The files stay open, and weights are read
@@ -305,18 +314,19 @@ class COLONNADE_API Model {
   const Options& options() const;
 
   /// Input shapes with open dimensions filled: from `overrides`, else 224 for height and width of images (rank 4),
-  /// else 1. Throws on unknown names and contradictions.
+  /// else 1. Throws Error{invalid_argument} for unknown names and for shapes that contradict the model.
   std::vector<Shape> resolve_shapes(const ShapeMap& overrides = {}) const;
 
-  /// The given stage as text, for the given input shapes.
+  /// The given stage as text, for the given input shapes. Throws as `resolve_shapes` does, and Error{invalid_model}
+  /// where shapes are known to contradict only then.
   std::string print(Stage stage, const ShapeMap& overrides = {}) const;
   /// Everything a tool wants to know about the plan as one JSON object: inputs, outputs, segments (operators,
   /// columns, rings, bytes per level, flop, why it ends), islands [{node, op, engine, reason}], weights_bytes,
   /// arena_bytes, flop, threads, schedule, and as `later` the number of operators that wait for shapes that depend on
-  /// data.
+  /// data. Throws as `print` does.
   std::string describe(const ShapeMap& overrides = {}) const;
 
-  /// Evaluates the imported graph by the slow reference implementation: the oracle.
+  /// Evaluates the imported graph by the slow reference implementation: the oracle. Throws as Session::run does.
   std::vector<Tensor> evaluate_reference(std::span<const TensorView> inputs) const;
   std::vector<Datum> evaluate_reference(std::span<const Datum> inputs) const;
 
@@ -328,9 +338,16 @@ class COLONNADE_API Model {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Runs a model. Owns plans, arenas and scratch; use one per thread, a call at a time. All sessions of a process share
-/// one set of worker threads: a run takes those that are idle and does the rest itself. Where shapes depend on data,
-/// what follows is planned when they are known.
+/// Runs a model. Owns plans, arenas and scratch; use one per thread, a call at a time. Calls wait for runs that
+/// `run_async` has started, except `run_async` itself. All sessions of a process share one set of worker threads: a run
+/// takes those that are idle and does the rest itself. Where shapes depend on data, what follows is planned when they
+/// are known.
+///
+/// Runs throw Error{invalid_argument} for a wrong number of inputs or outputs and for outputs of a wrong type or shape,
+/// Error{invalid_input} for inputs of a wrong type, shape or value (an index out of range), Error{invalid_model} and
+/// Error{unsupported} for what shows only now that shapes are known, Error{resource_limit} for a plan beyond the memory
+/// limit or loops beyond theirs, Error{io} when the model's file has changed, Error{cancelled} and Error{deadline} as
+/// RunOptions says.
 class COLONNADE_API Session {
  public:
   explicit Session(const Model& model);
@@ -338,9 +355,9 @@ class COLONNADE_API Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  /// Plans for these shapes now, so that the next run does not.
+  /// Plans for these shapes now, so that the next run does not. Throws as `Model::resolve_shapes` and runs do.
   void prepare(const ShapeMap& overrides = {});
-  /// Shapes of the outputs for the given inputs' shapes; -1 for dimensions that depend on data.
+  /// Shapes of the outputs for the given inputs' shapes; -1 for dimensions that depend on data. Throws as runs do.
   std::vector<Shape> output_shapes(std::span<const Shape> input_shapes);
 
   /// Runs with inputs in the model's order; returns new tensors.
@@ -351,7 +368,8 @@ class COLONNADE_API Session {
   void run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
            const RunOptions& options = {});
 
-  /// Starts a run and returns at once; runs of a session follow each other in the order of their calls. The memory of
+  /// Starts a run and returns at once; the future has what the run would have thrown. Runs of a session follow each
+  /// other in the order of their calls. The memory of
   /// the inputs must live until the run is over; the session's destructor waits for its runs.
   std::future<std::vector<Tensor>> run_async(std::vector<TensorView> inputs, RunOptions options = {});
   /// The same into the caller's memory. `done` is called once, by a thread of the library, with null or with what was
@@ -377,14 +395,16 @@ class COLONNADE_API Session {
     std::size_t cached_bytes = 0;  ///< what they take, arenas included, packed weights not
     int threads = 1;
   };
+  /// Throws Error{invalid_argument} before the first run or `prepare`.
   Stats stats() const;
 
   /// Collect the time of every step from the next run on (small overhead).
   void set_profiling(bool on);
-  /// JSON: {"segments":[{"index","ms"}], "operators":[{"node","op","segment","ms","calls"}]} of the runs since
-  /// profiling was turned on, in milliseconds a run.
+  /// Both throw Error{invalid_argument} before the first run or `prepare`. JSON: {"segments":[{"index","ms"}],
+  /// "operators":[{"node","op","segment","ms","calls"}]} of the runs since profiling was turned on, in milliseconds a
+  /// run.
   std::string profile() const;
-  /// The last profiled run in Chrome/Perfetto trace-event format.
+  /// The same runs in Chrome/Perfetto trace-event format.
   std::string trace() const;
 
  private:

@@ -29,7 +29,8 @@ inline std::int64_t checked_add(std::int64_t a, std::int64_t b) {
   return sum;
 }
 
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+/// a / b, rounded up; b > 0. No sum that could overflow.
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t multiple) { return ceil_div(a, multiple) * multiple; }
 
 }  // namespace colonnade

@@ -116,7 +116,8 @@ std::vector<double> log_sum_exp(const Tensor& x, const Ints& strides, std::int64
 template <class C>
 Tensor reduce_as(ReduceKind kind, const Call& call, const Ints& strides) {
   const Tensor& x = call.input(0);
-  const std::int64_t outputs = element_count(call.shape());
+  Tensor result(call.dtype(), call.shape());  // of nothing much can be made: this finds out first
+  const std::int64_t outputs = result.size();
   std::vector<C> sums = reduce_plain<C>(kind, x, strides, outputs);
   const C count = static_cast<C>(outputs == 0 ? 0 : x.size() / outputs);
   for (C& sum : sums) {
@@ -129,7 +130,8 @@ Tensor reduce_as(ReduceKind kind, const Call& call, const Ints& strides) {
       if (kind == ReduceKind::log_sum) sum = std::log(sum);
     }
   }
-  return tensor_of(call.dtype(), call.shape(), sums);
+  store(sums.data(), outputs, result, 0);
+  return result;
 }
 
 bool is_exact_on_integers(ReduceKind kind) {
@@ -175,7 +177,9 @@ Tensors apply(const Reduce& reduce, const Call& call) {
   const std::vector<bool> reduced = reduced_axes(reduce, call);
   const Ints strides = output_strides(x.shape(), reduced);
   if (reduce.kind == ReduceKind::log_sum_exp) {
-    return {tensor_of(call.dtype(), call.shape(), log_sum_exp(x, strides, element_count(call.shape())))};
+    Tensor result(call.dtype(), call.shape());
+    store(log_sum_exp(x, strides, result.size()).data(), result.size(), result, 0);
+    return {result};
   }
   if (!is_exact_on_integers(reduce.kind)) return {reduce_as<double>(reduce.kind, call, strides)};
   Tensors outputs;

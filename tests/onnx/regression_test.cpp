@@ -101,5 +101,35 @@ TEST(Regression, RowsBeyondAnyMemoryAreAnError) {
   EXPECT_THROW(Session(loaded).prepare(), Error);
 }
 
+TEST(Regression, ABlockOfScalesMayBeLongerThanAnyAxis) {
+  ModelBuilder model;
+  model.input("x", {2, 2}).output("y").constant(float_tensor("scale", {1, 2}, {1, 2}));
+  model.node("Relu", {"x"}, {"r"}).node("QuantizeLinear", {"r", "scale"}, {"q"},
+                                        {attribute("axis", 0), attribute("block_size", INT64_MAX)});
+  model.node("DequantizeLinear", {"q", "scale"}, {"y"}, {attribute("axis", 0), attribute("block_size", INT64_MAX)});
+  expect_floats(run(model, {2, 2}), {2, 2}, {0, 0, 2, 4});
+}
+
+TEST(Regression, MuchThatIsMadeOfNothingIsAnError) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 50;
+  for (const char* op : {"ReduceProd", "ReduceLogSumExp"}) {
+    ModelBuilder model;
+    model.input("x", {kMany, 0}).input("axes", {1}, onnx::TensorProto::INT64).output("y");
+    model.node(op, {"x", "axes"}, {"y"}, {attribute("keepdims", 1)});
+    const Model loaded = load(model);
+    Tensor x(DType::f32, {kMany, 0}), axes(DType::i64, {1});
+    axes.values<std::int64_t>()[0] = 1;
+    const std::vector<TensorView> inputs = {x, axes};
+    for (const bool by_session : {false, true}) {
+      try {
+        static_cast<void>(by_session ? Session(loaded).run(inputs) : loaded.evaluate_reference(inputs));
+        ADD_FAILURE() << op << " was evaluated";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::resource_limit) << error.what();
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace colonnade::onnx_import::testing

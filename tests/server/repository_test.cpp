@@ -62,6 +62,27 @@ TEST(Repository, ABareFileIsAModel) {
   EXPECT_EQ(problem_of(models[0]), "");
 }
 
+TEST(Repository, ASingleModelMayBeGivenAName) {
+  const Folder folder;
+  folder.add("model.onnx");
+  folder.add("first/1/model.onnx");
+  folder.add("a=b.onnx");
+  const std::string root = folder.path().string();
+  const std::vector<std::string> paths = {"net=" + root + "/model.onnx", "other=" + root + "/first"};
+  const auto models = scan_repositories(paths);
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[0].name, "net");
+  EXPECT_EQ(models[1].name, "other");
+  EXPECT_EQ(models[1].versions.at(1), folder.path() / "first/1/model.onnx");
+  EXPECT_TRUE(find_model(paths, "other"));
+  EXPECT_FALSE(find_model(paths, "model"));
+  EXPECT_EQ(scan_repositories({root + "/a=b.onnx"})[0].name, "a=b");  // a path, and no name that may be called
+  expect_contains(failure_of([&] { (void)scan_repositories({"net=" + root}); }), "expected a single model, found 3");
+  folder.add("folder/whatever.onnx");
+  EXPECT_EQ(scan_repositories({"net=" + root + "/folder"})[0].name, "net");
+  expect_contains(failure_of([&] { (void)scan_repositories({"net=" + root + "/none.onnx"}); }), "none.onnx");
+}
+
 TEST(Repository, AFolderOfFilesAndATritonRepository) {
   const Folder folder;
   folder.add("b.onnx");

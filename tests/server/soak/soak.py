@@ -7,7 +7,8 @@ unload models. At the end the server is told to stop under load. It fails when a
 request is refused without a reason, when memory grows, when the server's own counts disagree, or when it does not exit
 with 0.
 
-Environment: COLONNADE_CLI, the program; COLONNADE_MODELS, the folder of digits.onnx, mobilenet.onnx and unet.onnx.
+Environment: COLONNADE_CLI, the program; COLONNADE_MODELS, the folder of digits.onnx, mobilenet.onnx and unet.onnx. A
+client of gRPC takes part where this Python has tritonclient.
 """
 from __future__ import annotations
 
@@ -27,6 +28,12 @@ import sys
 import tempfile
 import threading
 import time
+
+try:
+    import numpy
+    import tritonclient.grpc as triton
+except ImportError:
+    triton = None
 
 IMAGE = {"digits": [1, 28, 28], "mobilenet": [3, 224, 224], "unet": [3, 256, 256]}
 # name -> embedded model and what its config.pbtxt says
@@ -80,11 +87,11 @@ def whole_request(path: str, body: bytes, headers: dict[str, str]) -> bytes:
 class Server:
     def __init__(self, program: str, repository: pathlib.Path):
         self.process = subprocess.Popen(
-            [program, "serve", str(repository), "--http-port", "0", "--grpc-port", "-1", "--metrics-port", "-1",
-             "--http-address", "127.0.0.1", "--model-control-mode", "explicit", "--load-model", "*"],
+            [program, "serve", str(repository), "--http-port", "0", "--grpc-port", "0", "--metrics-port", "-1",
+             "--http-address", "127.0.0.1", "--grpc-address", "127.0.0.1", "--model-control-mode", "explicit", "--load-model", "*"],
             stderr=subprocess.PIPE, text=True)
         first = json.loads(self.process.stderr.readline())
-        self.port = int(first["http"].rsplit(":", 1)[1])
+        self.port, self.grpc_port = (int(first[key].rsplit(":", 1)[1]) for key in ("http", "grpc"))
         self.log: collections.deque[str] = collections.deque(maxlen=50)
         threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True).start()
 
@@ -175,15 +182,17 @@ class Soak:
             self.complain(f"{who}: status {status} without a reason: {answer[:200]!r}")
 
     def client(self, who: str, work) -> None:
-        """Calls `work` with a connection until it is over; connections may only be refused while the server stops."""
+        """Calls `work` with a connection until it is over. While the server stops new connections may be refused, but
+        what was sent along one that the server has answered on is answered, or refused with a reason."""
         generator = random.Random(f"{self.seed} {who}")
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
         while not self.over.is_set():
+            is_new = connection.sock is None
             try:
                 work(generator, connection)
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
-                if self.stopping.is_set():
+                if is_new and self.stopping.is_set():
                     return
                 self.complain(f"{who}: {error!r}")
         connection.close()
@@ -198,6 +207,28 @@ class Soak:
         name = generator.choice([name for name in MODELS if name not in ("coming", "narrow")])
         self.ask("steady", connection, name, generator.randrange(INPUTS), set(),
                  {"priority": generator.randrange(4)} if name == "urgent" else None)
+
+    def steady_grpc(self, who: str) -> None:
+        """As `steady`, over gRPC."""
+        generator = random.Random(f"{self.seed} {who}")
+        client = triton.InferenceServerClient(f"127.0.0.1:{self.server.grpc_port}")
+        while not self.over.is_set():
+            name, index = generator.choice(["digits", "batched", "mobilenet", "unet"]), generator.randrange(INPUTS)
+            shape = [1, *IMAGE[MODELS[name][0]]]
+            given = triton.InferInput("image", shape, "FP32")
+            given.set_data_from_numpy(numpy.frombuffer(self.inputs[name][index], numpy.float32).reshape(shape))
+            try:
+                answer = client.infer(name, [given])
+            except triton.InferenceServerException as error:
+                # Either it says why, or there is nobody to connect to.
+                if not self.stopping.is_set() or not any(why in str(error) for why in ("shutting down", "connect")):
+                    self.complain(f"{who}: {name}: {error}")
+                self.count(f"{who} refused")
+                if self.stopping.is_set():
+                    return
+            else:
+                self.count(f"{who} 200")
+                self.check_values(who, name, index, b"".join(answer.get_response().raw_output_contents))
 
     def visitor(self, generator, connection) -> None:
         self.ask("visitor", connection, "coming", generator.randrange(INPUTS), ABSENT)
@@ -287,6 +318,8 @@ class Soak:
                  ("operator", self.operator, 1)]
         self.threads = [threading.Thread(target=self.client, args=(f"{name} {i}", work))
                         for name, work, many in roles for i in range(many)]
+        if triton:
+            self.threads += [threading.Thread(target=self.steady_grpc, args=(f"grpc {i}",)) for i in range(2)]
         for thread in self.threads:
             thread.start()
         memory = []
