@@ -14,7 +14,7 @@ namespace {
 /// Each of `taps_h` input rows (null: skipped) contributes `row_floats` products a pixel, read from `input_offset` on
 /// in pieces of `piece_floats` with `piece_gap` floats between them. The first `skip_first` of them leave out the
 /// tile's first pixel, the last `skip_last` its last one. `weights` points to the first of them in the tile's first
-/// panel; `next_weights` floats on lie those of a panel that is read later.
+/// panel. A matrix product fetches what lies from `next` on, `next_step` floats further each step.
 struct Tile {
   const float* const* input_rows;
   std::size_t taps_h;
@@ -28,7 +28,8 @@ struct Tile {
   const float* weights;
   std::size_t weights_row;
   std::size_t panel_stride;
-  std::ptrdiff_t next_weights;
+  const float* next;
+  std::ptrdiff_t next_step;
   const float* bias;
   const float* residual;
   float* out;
@@ -229,7 +230,7 @@ struct ConvTile {
       const float* input = tile.input_rows[0] + tile.input_offset;
       const bool follow = tile.input_stride == static_cast<std::ptrdiff_t>(tile.row_floats);
       multiply<0, R, true>(sums, input, tile.input_stride, tile.weights, tile.panel_stride, tile.row_floats,
-                           {follow ? input + R * tile.row_floats : input, tile.next_weights});
+                           {follow ? input + R * tile.row_floats : input, tile.next, tile.next_step});
     } else {
       multiply_taps(sums, tile);
     }

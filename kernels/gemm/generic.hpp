@@ -138,16 +138,33 @@ inline void set_walk(const ConvArgs& a, const Run& run, std::size_t x, std::size
   tile.input_offset = pixel * a.in_pixel_stride + static_cast<std::ptrdiff_t>(block.input_channel);
 }
 
-/// The panel, counted from the block's first, whose weights tile number `tile` of a block fetches: the first tiles
-/// those of the next block, one each, so that they arrive while the block multiplies; the others none that is not
-/// there.
-inline std::size_t next_panel(const ConvArgs& a, const Block& block, std::size_t tile) {
-  if (2 * block.panels * a.panel_stride > kCacheFloats) return 0;
-  return tile < block.panels && tile < block.panels_after ? block.panels + tile : 0;
+/// How the tiles of a block bring the weights of the next block into the second-level cache while they multiply: the
+/// first `tiles` of them `share` floats each, `step` a product. All of them at once would wait for memory, so that what
+/// the block's arithmetic could hide is spread over it.
+struct Fetch {
+  const float* from;
+  std::size_t tiles;
+  std::size_t share;
+  std::size_t step;
+};
+
+inline Fetch make_fetch(const ConvArgs& a, const Block& block, std::size_t tiles) {
+  const std::size_t panels = block.panels_after < block.panels ? block.panels_after : block.panels;
+  if (panels == 0 || 2 * block.panels * a.panel_stride > kCacheFloats) return {block.weights, 0, 0, 0};
+  const bool contiguous = a.panel_stride == a.channels_in * kPanel;
+  const std::size_t step = contiguous && panels < tiles ? ceil_div(panels * kPanel, tiles) : kPanel;
+  return {block.weights + block.panels * a.panel_stride, ceil_div(panels * kPanel, step),
+          step * a.panel_stride / kPanel, step};
 }
 
-inline void conv_run(const ConvArgs& a, const Block& block, const Run& run, std::size_t row, Tile& tile,
-                     std::size_t& tiles_run) {
+inline void set_fetch(const Fetch& fetch, std::size_t index, Tile& tile) {
+  const bool fetches = index < fetch.tiles;
+  tile.next = fetches ? fetch.from + index * fetch.share : tile.weights;
+  tile.next_step = fetches ? static_cast<std::ptrdiff_t>(fetch.step) : 0;
+}
+
+inline void conv_run(const ConvArgs& a, const Block& block, const Run& run, std::size_t row, const Fetch& fetch,
+                     Tile& tile, std::size_t& tiles_run) {
   const std::size_t tiles = ceil_div(run.pixels, block.most_rows);
   const std::size_t even = run.pixels / tiles;
   const std::size_t larger = run.pixels - even * tiles;
@@ -161,7 +178,7 @@ inline void conv_run(const ConvArgs& a, const Block& block, const Run& run, std:
     if (a.residual_rows != nullptr) {
       tile.residual = a.residual_rows[row] + (pixel * a.residual_pixel_stride + channel);
     }
-    tile.next_weights = static_cast<std::ptrdiff_t>(next_panel(a, block, tiles_run++) * a.panel_stride);
+    set_fetch(fetch, tiles_run++, tile);
     block.tiles[rows - 1](tile);
     x += rows;
   }
@@ -193,10 +210,13 @@ inline void conv_rows(const ConvArgs& a, const Runs& runs, const Block& block, s
   tile.scratch = scratch;
   tile.lanes = lanes;
   tile.bias = a.bias == nullptr ? nullptr : a.bias + block.first_channel;
+  std::size_t tiles = 0;
+  for (std::size_t i = 0; i < runs.count; ++i) tiles += ceil_div(runs.of[i].pixels, block.most_rows);
+  const Fetch fetch = make_fetch(a, block, tiles * a.rows);
   std::size_t tiles_run = 0;
   for (std::size_t row = 0; row < a.rows; ++row) {
     tile.input_rows = a.in_rows + row * a.kernel_h;
-    for (std::size_t i = 0; i < runs.count; ++i) conv_run(a, block, runs.of[i], row, tile, tiles_run);
+    for (std::size_t i = 0; i < runs.count; ++i) conv_run(a, block, runs.of[i], row, fetch, tile, tiles_run);
   }
 }
 

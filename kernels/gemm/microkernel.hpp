@@ -108,9 +108,12 @@ struct Pixels {
     if (i != 0) p += i % 2 == 1 ? odd[i / 2] : i == 4 ? odd[0] * 4 : odd[i / 4] * 2;
     return reinterpret_cast<const float*>(p);
   }
+  /// Hides the multiples of the stride anew: else GCC keeps theirs, which an address can scale, in registers as well.
   [[gnu::always_inline]] void advance(std::size_t count) {
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < kBases; ++i) base[i] += count * sizeof(float);
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < 4; ++i) hide(odd[i]);
   }
 };
 
@@ -131,21 +134,28 @@ template <std::size_t First, std::size_t Last, std::size_t R, std::size_t V>
 }
 
 /// What a tile brings into the caches while it multiplies: R * count floats from `pixels` on, since pixels that are
-/// read in step escape the hardware's prefetcher, and as many weights as it reads of one panel, `weights` floats on.
+/// read in step escape the hardware's prefetcher, and what is read after the tile, `next_step` floats further each
+/// step.
 struct Ahead {
   const float* pixels;
-  std::ptrdiff_t weights;
+  const float* next;
+  std::ptrdiff_t next_step;
 };
 
-/// Taller tiles have no register left for the address of the weights.
-inline constexpr std::size_t kAddressedRows = 6;
+/// A tile over a single vector is bound by its loads.
+template <std::size_t V>
+inline constexpr bool kFetchesNext = V > 1;
 
-template <std::size_t R>
-[[gnu::always_inline]] inline void prefetch(const Ahead& ahead, std::size_t step, const float* weights) {
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void prefetch(Ahead& ahead, std::size_t step) {
   const float* pixels = ahead.pixels + step * R;
   __builtin_prefetch(pixels);
   if constexpr (R > 16) __builtin_prefetch(pixels + R / 2);
-  if constexpr (R <= kAddressedRows) __builtin_prefetch(weights + ahead.weights, 0, 2);
+  if constexpr (kFetchesNext<V>) {
+    __builtin_prefetch(ahead.next, 0, 2);
+    ahead.next += ahead.next_step;
+    hide(ahead.next);
+  }
 }
 
 /// Adds `count` products to the pixels in [First, Last).
@@ -158,7 +168,7 @@ template <std::size_t First, std::size_t Last, bool kAhead = false, std::size_t 
   for (; count >= kUnroll; count -= kUnroll) {
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < kUnroll; ++i) {
-      if constexpr (kAhead) prefetch<R>(ahead, i, weights + i * kPanelFloats);
+      if constexpr (kAhead) prefetch<R, V>(ahead, i);
       multiply_step<First, Last>(sums, pixels, i, weights + i * kPanelFloats, panel_stride);
     }
     if constexpr (kAhead) ahead.pixels += kUnroll * R;
