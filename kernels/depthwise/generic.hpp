@@ -74,12 +74,18 @@ inline Bounds bounds_of(const UnaryOp& op) {
   }
 }
 
-/// The activation of `pixels` pixels of whole vectors of channels, in place, while they are in the first-level cache.
+/// The activation of channels [begin, end) of `pixels` pixels, in place, while they are in the first-level cache.
 [[gnu::noinline]] inline void finish_tile(const UnaryOp& op, float* out, std::ptrdiff_t stride, int pixels,
                                           std::size_t begin, std::size_t end) {
+  const std::size_t rest = (end - begin) % Vec::kLanes;
   with_unary(op, [&](const auto& function) {
     const float* slope = op.slope ? op.slope + begin : nullptr;
-    for (int t = 0; t < pixels; ++t, out += stride) map_vectors(function, out + begin, out + begin, end - begin, slope);
+    const float* last_slope = op.slope ? op.slope + end - rest : nullptr;
+    for (int t = 0; t < pixels; ++t, out += stride) {
+      map_vectors(function, out + begin, out + begin, end - begin, slope);
+      float* last = out + end - rest;
+      if (rest > 0) store_first(last, call_first(function, load_first(last, rest), last_slope, rest), rest);
+    }
   });
 }
 
@@ -108,6 +114,20 @@ inline const float* opaque(const float* p) {
   return p;
 }
 
+/// A value that stays in a register: without it GCC loads it anew for each of its uses.
+inline Vec kept(Vec x) {
+#if defined(__x86_64__)
+  __asm__("" : "+v"(x.v));
+#endif
+  return x;
+}
+
+/// The vector of channels after c: the last one of all overlaps the one before.
+inline std::size_t next_channel(std::size_t c, std::size_t end) {
+  const std::size_t next = c + Vec::kLanes;
+  return next < end && next + Vec::kLanes > end ? end - Vec::kLanes : next;
+}
+
 /// Columns of a tile that lie in the image.
 struct Columns {
   int begin;
@@ -115,7 +135,9 @@ struct Columns {
 };
 
 /// Adds one input row to the sums of T outputs of the upper and / or the lower row; null rows are skipped when Checked.
-template <int K, int S, int T, bool Upper, bool Lower, bool Checked>
+/// Once: weights are loaded once, and pixels that one of the rows reads; two rows of a large kernel have no registers
+/// for that.
+template <int K, int S, int T, bool Upper, bool Lower, bool Checked, bool Once>
 COLONNADE_TILE inline __attribute__((always_inline)) void add_row(Vec* upper, Vec* lower, const float* in,
                                                                   std::ptrdiff_t stride, const float* upper_weights,
                                                                   const float* lower_weights,
@@ -125,15 +147,17 @@ COLONNADE_TILE inline __attribute__((always_inline)) void add_row(Vec* upper, Ve
   Vec wl[K];
 #pragma GCC unroll 8
   for (int k = 0; k < K; ++k) {
-    if constexpr (Upper) wu[k] = load(upper_weights + k * weight_stride);
-    if constexpr (Lower) wl[k] = load(lower_weights + k * weight_stride);
+    if constexpr (Upper)
+      wu[k] = Once ? kept(load(upper_weights + k * weight_stride)) : load(upper_weights + k * weight_stride);
+    if constexpr (Lower)
+      wl[k] = Once ? kept(load(lower_weights + k * weight_stride)) : load(lower_weights + k * weight_stride);
   }
   const std::ptrdiff_t three = 3 * stride;
 #pragma GCC unroll 32
   for (int j = 0; j < (T - 1) * S + K; ++j) {
     if (j > 0 && j % 3 == 0) in = opaque(in + three);
     if (Checked && (j < columns.begin || j >= columns.end)) continue;
-    const Vec v = load(in + j % 3 * stride);
+    const Vec v = Once && !(Upper && Lower) ? kept(load(in + j % 3 * stride)) : load(in + j % 3 * stride);
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       const int k = j - t * S;
@@ -149,6 +173,7 @@ COLONNADE_TILE inline __attribute__((always_inline)) void add_row(Vec* upper, Ve
 template <int K, int S, int R, int T, bool Checked>
 COLONNADE_TILE void tile(const Args& a, const Place& at) {
   constexpr int kColumns = (T - 1) * S + K;
+  constexpr bool kOnce = kLanes == 16 && (R == 1 || K == 3);
   const std::ptrdiff_t first = first_column(a, at.x);
   const std::ptrdiff_t present = static_cast<std::ptrdiff_t>(a.width_in) - first;
   const Columns columns = {first < -kColumns ? kColumns
@@ -173,7 +198,7 @@ COLONNADE_TILE void tile(const Args& a, const Place& at) {
   const float* const bias = a.bias;
   const Bounds bounds = bounds_of(a.epilogue.activation);
   const auto row_at = [&](int y, std::size_t c) { return Checked && rows[y] == nullptr ? nullptr : rows[y] + c; };
-  for (std::size_t c = at.begin; c < at.end; c += Vec::kLanes) {
+  for (std::size_t c = at.begin; c < at.end; c = next_channel(c, at.end)) {
     Vec sums[R][T];
     const Vec start = bias ? load(bias + c) : zero();
 #pragma GCC unroll 2
@@ -185,19 +210,19 @@ COLONNADE_TILE void tile(const Args& a, const Place& at) {
     if constexpr (R == 1) {
 #pragma GCC unroll 3
       for (int y = 0; y < K; ++y, w += K * weight_stride) {
-        add_row<K, S, T, true, false, Checked>(sums[0], nullptr, row_at(y, c), stride, w, nullptr, weight_stride,
-                                               columns);
+        add_row<K, S, T, true, false, Checked, kOnce>(sums[0], nullptr, row_at(y, c), stride, w, nullptr, weight_stride,
+                                                      columns);
       }
     } else {
-      add_row<K, S, T, true, false, Checked>(sums[0], sums[1], row_at(0, c), stride, w, nullptr, weight_stride,
-                                             columns);
+      add_row<K, S, T, true, false, Checked, kOnce>(sums[0], sums[1], row_at(0, c), stride, w, nullptr, weight_stride,
+                                                    columns);
 #pragma GCC unroll 2
       for (int y = 1; y < K; ++y, w += K * weight_stride) {
-        add_row<K, S, T, true, true, Checked>(sums[0], sums[1], row_at(y, c), stride, w + K * weight_stride, w,
-                                              weight_stride, columns);
+        add_row<K, S, T, true, true, Checked, kOnce>(sums[0], sums[1], row_at(y, c), stride, w + K * weight_stride, w,
+                                                     weight_stride, columns);
       }
-      add_row<K, S, T, false, true, Checked>(sums[0], sums[1], row_at(K, c), stride, nullptr, w, weight_stride,
-                                             columns);
+      add_row<K, S, T, false, true, Checked, kOnce>(sums[0], sums[1], row_at(K, c), stride, nullptr, w, weight_stride,
+                                                    columns);
     }
 #pragma GCC unroll 2
     for (int r = 0; r < R; ++r) store_tile<T>(sums[r], out[r] + c, out_stride, bounds);
@@ -220,7 +245,7 @@ COLONNADE_TILE void tile_any(const Args& a, const Place& at) {
   const std::ptrdiff_t step = static_cast<std::ptrdiff_t>(a.stride_w);
   const std::ptrdiff_t width = static_cast<std::ptrdiff_t>(a.width_in);
   const std::size_t n = Tail ? at.end - at.begin : Vec::kLanes;
-  for (std::size_t c = at.begin; c < at.end; c += Vec::kLanes) {
+  for (std::size_t c = at.begin; c < at.end; c = next_channel(c, at.end)) {
     Vec sums[T];
     const Vec start = a.bias ? get<Tail>(a.bias + c, n) : zero();
 #pragma GCC unroll 8
@@ -375,11 +400,12 @@ inline void run_generic(const Args& a) noexcept {
   for (std::size_t row = 0; row < a.rows;) {
     const bool pair = loops.two != nullptr && shares_rows(a, row);
     const RowsFn run = pair ? loops.two : loops.one;
-    for (std::size_t c = 0; c < whole; c += kChannelBlock) {
-      run(a, {row, 0, c, c + kChannelBlock < whole ? c + kChannelBlock : whole});
+    const std::size_t end = overlap ? a.channels : whole;
+    for (std::size_t c = 0, stop = 0; c < end; c = stop) {
+      stop = c + kChannelBlock + Vec::kLanes <= end ? c + kChannelBlock : end;
+      run(a, {row, 0, c, stop});
     }
     const std::size_t rows = pair ? 2 : 1;
-    if (overlap) run(a, {row, 0, a.channels - Vec::kLanes, a.channels});
     for (std::size_t r = row; r < row + rows && whole < a.channels && !overlap; ++r) {
       run_any<true>(a, {r, 0, whole, a.channels});
     }

@@ -162,6 +162,7 @@ TEST(Depthwise, Epilogues) {
     for (const bool after : {false, true}) {
       run_case({6, 11, 37, 3, 3, 1, 1, 1, true, after, activation, true, 3});
       run_case({6, 11, 24, 3, 3, 2, 1, 1, false, after, activation, false, 5});
+      run_case({3, 9, 264, 3, 3, 1, 1, 1, false, after, activation, false, 5});
       run_case({6, 11, 37, 1, 1, 1, 1, 0, true, after, activation, true, 3});
       run_case({6, 11, 150, 1, 1, 1, 1, 0, false, after, activation, false, 0});
     }
