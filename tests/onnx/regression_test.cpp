@@ -102,7 +102,7 @@ TEST(Regression, RowsBeyondAnyMemoryAreAnError) {
 }
 
 TEST(Regression, ABlockOfScalesMayBeLongerThanAnyAxis) {
-  ModelBuilder model;
+  ModelBuilder model(21);
   model.input("x", {2, 2}).output("y").constant(float_tensor("scale", {1, 2}, {1, 2}));
   model.node("Relu", {"x"}, {"r"}).node("QuantizeLinear", {"r", "scale"}, {"q"},
                                         {attribute("axis", 0), attribute("block_size", INT64_MAX)});
@@ -113,7 +113,7 @@ TEST(Regression, ABlockOfScalesMayBeLongerThanAnyAxis) {
 TEST(Regression, MuchThatIsMadeOfNothingIsAnError) {
   constexpr std::int64_t kMany = std::int64_t{1} << 50;
   for (const char* op : {"ReduceProd", "ReduceLogSumExp"}) {
-    ModelBuilder model;
+    ModelBuilder model(18);
     model.input("x", {kMany, 0}).input("axes", {1}, onnx::TensorProto::INT64).output("y");
     model.node(op, {"x", "axes"}, {"y"}, {attribute("keepdims", 1)});
     const Model loaded = load(model);
