@@ -29,9 +29,11 @@ add_library(colonnade_protocol STATIC ${protocol_sources})
 target_link_libraries(colonnade_protocol PUBLIC protobuf::libprotobuf PkgConfig::grpc)
 target_include_directories(colonnade_protocol SYSTEM PUBLIC ${COLONNADE_PROTOCOL_FOLDER})
 
-include(cmake/page.cmake)
+file(GLOB page_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/frontends/server/page/*)
+colonnade_embed(page_sources embedded_files frontends/server/http/page_file.hpp colonnade::serve::http EmbeddedFile char
+  NAME ${page_files})
 file(GLOB_RECURSE server_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/frontends/server/*.cpp)
-add_library(colonnade_server STATIC ${server_sources} ${COLONNADE_PAGE_SOURCES})
+add_library(colonnade_server STATIC ${server_sources} ${page_sources})
 target_link_libraries(colonnade_server PUBLIC colonnade_static colonnade_image colonnade_protocol Boost::headers OpenSSL::SSL ZLIB::ZLIB
   PkgConfig::simdjson
   nlohmann_json::nlohmann_json fmt::fmt prometheus-cpp::core PRIVATE colonnade_warnings)

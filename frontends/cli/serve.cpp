@@ -120,6 +120,11 @@ void add_models(CLI::App& app, ServeArguments& arguments) {
   add_count(app, "--default-max-batch-size", service.default_max_batch,
             "max_batch_size of models that can be batched and have no configuration")
       ->group("Models");
+  app.add_option("--compiled-folder", service.compiled_folder,
+                 "Folder that keeps packed weights and plans of models, so that they load faster the next time")
+      ->check(CLI::ExistingDirectory)
+      ->type_name("FOLDER")
+      ->group("Models");
   app.add_option("--warm-up", service.warm_up, "Run each model before it is called ready")
       ->type_name("BOOL")
       ->default_str("true")

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,13 +24,14 @@ struct ServiceOptions {
   ControlMode control = ControlMode::none;
   std::vector<std::string> load_models;  ///< "*": all
   std::chrono::seconds poll_every{15};
-  bool strict_readiness = true;         ///< not ready while a model failed to load
-  std::size_t max_queue = 1024;         ///< requests waiting for a model, where its configuration does not say
-  std::size_t most_pending = 0;         ///< of all models together; 0: no limit
-  int streams = 0;                      ///< runs at the same time; 0: as many as threads
-  std::int32_t default_max_batch = 64;  ///< `max_batch_size` of models that can be batched and do not say
-  bool warm_up = true;                  ///< run a model before it is called ready
-  Options model;                        ///< threads, plan cache, ... of every model
+  bool strict_readiness = true;           ///< not ready while a model failed to load
+  std::size_t max_queue = 1024;           ///< requests waiting for a model, where its configuration does not say
+  std::size_t most_pending = 0;           ///< of all models together; 0: no limit
+  int streams = 0;                        ///< runs at the same time; 0: as many as threads
+  std::int32_t default_max_batch = 64;    ///< `max_batch_size` of models that can be batched and do not say
+  bool warm_up = true;                    ///< run a model before it is called ready
+  std::filesystem::path compiled_folder;  ///< where Options::compiled of each model is; "": nowhere
+  Options model;                          ///< threads, plan cache, ... of every model
 };
 
 struct HttpOptions {

@@ -421,7 +421,10 @@ std::shared_ptr<ServedModel> Registry::make(const FoundModel& found, std::int64_
   const std::string* bytes = file == parameters.files.end() ? nullptr : &file->second;
   const std::filesystem::path path = bytes != nullptr ? std::filesystem::path() : found.versions.at(number);
   return with_failures(path, [&] {
-    Model model = load_model(path, bytes, model_options(config, options_.model));
+    Options options = model_options(config, options_.model);
+    if (!options_.compiled_folder.empty() && bytes == nullptr)
+      options.compiled = options_.compiled_folder / fmt::format("{}.{}.compiled", found.name, number);
+    Model model = load_model(path, bytes, options);
     const bool asked_for_batches = config.has_dynamic_batching();
     complete_config(config, found.name, model.inputs(), model.outputs(), options_.default_max_batch);
     auto labels = labels_of(found, config);

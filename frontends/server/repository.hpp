@@ -29,8 +29,8 @@ struct FoundModel {
   std::optional<Status> problem;            ///< why it cannot be loaded; names no path of the host
 };
 
-/// Every model of these repositories, by name; NAME=PATH gives a single model another name. A model that is broken, or found twice, has a `problem` and harms no
-/// other. Throws Failure{not_found} when a repository cannot be read at all.
+/// Every model of these repositories, by name; NAME=PATH gives a single model another name. A model that is broken, or
+/// found twice, has a `problem` and harms no other. Throws Failure{not_found} when a repository cannot be read at all.
 std::vector<FoundModel> scan_repositories(const std::vector<std::string>& paths);
 /// The same for one model; none when there is no such model.
 std::optional<FoundModel> find_model(const std::vector<std::string>& paths, const std::string& name);

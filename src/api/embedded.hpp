@@ -10,10 +10,10 @@ namespace colonnade {
 /// One file of models/embedded, linked into the library.
 struct EmbeddedModel {
   const char* name;
-  const std::byte* begin;
-  const std::byte* end;
+  std::span<const std::byte> content;
 };
 
+/// Made by cmake/embed.cmake.
 std::span<const EmbeddedModel> embedded_models();
 
 }  // namespace colonnade

@@ -179,7 +179,7 @@ Model Model::from_reader(Reader reader, std::uint64_t size, const Options& optio
 Model Model::embedded(std::string_view name, const Options& options) {
   for (const EmbeddedModel& model : embedded_models())
     if (name == model.name) {
-      const auto bytes = std::make_shared<const onnx_import::MemoryBytes>(std::span(model.begin, model.end));
+      const auto bytes = std::make_shared<const onnx_import::MemoryBytes>(model.content);
       return make_model(std::string(name),
                         std::make_shared<onnx_import::Source>("model", onnx_import::OpenBytes{bytes, true}), options);
     }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public API on the embedded models: errors that say what is wrong, sessions, limits, JSON.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -86,6 +90,18 @@ TEST(ModelErrors, GarbageIsAnInvalidModel) {
 TEST(ModelErrors, MissingFileIsNamed) {
   const std::string path = (std::filesystem::temp_directory_path() / "colonnade-no-such-model.onnx").string();
   expect_error(ErrorCode::io, {"colonnade-no-such-model.onnx"}, [&] { Model::load(path); });
+}
+
+TEST(ModelErrors, WithoutDescriptorsNoFileIsRead) {
+  const auto file = std::filesystem::temp_directory_path() / ("colonnade-" + std::to_string(::getpid()) + ".onnx");
+  std::ofstream(file) << "model";
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  expect_error(ErrorCode::io, {file.filename().string(), std::strerror(EMFILE)}, [&] { Model::load(file.string()); });
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  std::filesystem::remove(file);
 }
 
 TEST(ModelErrors, UnknownEmbeddedNameListsTheOthers) {

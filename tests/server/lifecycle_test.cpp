@@ -45,6 +45,25 @@ TEST_F(LifecycleTest, TheNewestVersionIsServedUnlessThePolicySaysMore) {
   EXPECT_EQ(service().statistics("", "").model_stats_size(), 3);
 }
 
+TEST_F(LifecycleTest, ModelsThatWereCompiledAreLoadedFromTheirFiles) {
+  add_lookup();
+  const Repository compiled;
+  serve::ServiceOptions options;
+  options.compiled_folder = compiled.path();
+  const std::filesystem::path file = options.compiled_folder / "lookup.1.compiled";
+  start(options);
+  EXPECT_EQ(values_of<float>(answer(lookup(4)).outputs[0]), std::vector<float>{40});
+  ASSERT_TRUE(std::filesystem::exists(file));
+  const auto written = std::filesystem::last_write_time(file);
+  start(options);
+  EXPECT_EQ(values_of<float>(answer(lookup(4)).outputs[0]), std::vector<float>{40});
+  EXPECT_EQ(std::filesystem::last_write_time(file), written);
+  std::ofstream(file) << "damaged";
+  start(options);
+  EXPECT_EQ(values_of<float>(answer(lookup(4)).outputs[0]), std::vector<float>{40});
+  EXPECT_GT(std::filesystem::file_size(file), 100u);
+}
+
 TEST_F(LifecycleTest, ABrokenModelHarmsNoOther) {
   add_lookup();
   repository.add("broken", "no model");

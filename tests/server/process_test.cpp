@@ -3,12 +3,16 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
@@ -78,6 +82,14 @@ class ServerProcess {
   }
 
   void kill(int signal) const { ::kill(process_, signal); }
+
+  /// Lets it open only so many descriptors beyond those it has.
+  void limit_descriptors(rlim_t more) const {
+    const std::filesystem::directory_iterator open("/proc/" + std::to_string(process_) + "/fd");
+    const rlim_t most = static_cast<rlim_t>(std::distance(begin(open), end(open))) + more;
+    const rlimit limit{most, most};
+    EXPECT_EQ(::prlimit(process_, RLIMIT_NOFILE, &limit, nullptr), 0);
+  }
 
   /// Exit status; 128 + signal when killed.
   int wait() {
@@ -175,6 +187,50 @@ TEST_F(SlowServer, EndsAtOnceWhenAskedTwice) {
   EXPECT_FALSE(server.event("draining").is_null());
   server.kill(SIGTERM);
   EXPECT_EQ(server.wait(), 128 + SIGTERM);
+}
+
+TEST(ServerProcess, WaitsForDescriptorsWhenItHasNone) {
+  ServerProcess server({"embedded:digits"});
+  const int port = server.http_port();
+  ASSERT_GT(port, 0);
+  wait_until_ready(port);
+  server.limit_descriptors(4);
+  {
+    std::vector<std::unique_ptr<Client>> clients;
+    for (int i = 0; i < 16; ++i) clients.push_back(std::make_unique<Client>(port));
+    EXPECT_EQ(clients[0]->ask("GET", "/v2/health/ready").status, 200);
+    std::this_thread::sleep_for(milliseconds(200));
+  }
+  EXPECT_EQ(Client(port).ask("GET", "/v2/health/ready").status, 200);
+  server.kill(SIGTERM);
+  EXPECT_NE(server.event("http_accept_failed")["reason"], nullptr);
+  EXPECT_EQ(server.wait(), 0);
+}
+
+TEST(ServerProcess, ClientsCannotForgeLinesOfItsLogs) {
+  const Repository folder;
+  const std::string file = folder.path() + "/access.log", id = "x\"}\n{\"status\":200}";
+  ServerProcess server({"embedded:digits", "--access-log", file});
+  const int port = server.http_port();
+  ASSERT_GT(port, 0);
+  Client client(port);
+  for (int i = 0; i < 3000 && client.ask("GET", "/v2/health/ready").status != 200; ++i)
+    std::this_thread::sleep_for(milliseconds(10));
+  const nlohmann::json pixels(std::vector<int>(784, 0));
+  const nlohmann::json input = {{"name", "image"}, {"datatype", "FP32"}, {"shape", {1, 1, 28, 28}}, {"data", pixels}};
+  const nlohmann::json request = {{"id", id}, {"inputs", nlohmann::json::array({input})}};
+  EXPECT_EQ(client.ask("POST", "/v2/models/digits/infer", request.dump()).status, 200);
+  EXPECT_EQ(client.ask("GET", "/v2/models/a%22%0A%7B%7D").status, 400);
+  server.kill(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+  std::vector<std::string> ids;
+  std::ifstream log(file);
+  for (std::string line; std::getline(log, line);) {
+    const auto parsed = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_TRUE(parsed.is_object() && parsed.contains("path")) << line;
+    if (parsed.contains("id")) ids.push_back(parsed["id"]);
+  }
+  EXPECT_EQ(ids, std::vector<std::string>{id});
 }
 
 TEST(ServerProcess, SaysWhyItCannotStart) {

@@ -19,7 +19,7 @@ std::optional<PageFile> page_file(std::string_view path);
 struct EmbeddedFile {
   std::string_view name, content;
 };
-/// Made by cmake/page.cmake.
+/// Made by cmake/embed.cmake.
 std::span<const EmbeddedFile> embedded_files();
 
 }  // namespace colonnade::serve::http

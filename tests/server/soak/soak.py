@@ -192,7 +192,7 @@ class Soak:
                 work(generator, connection)
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
-                if is_new and self.stopping.is_set():
+                if self.stopping.is_set() and (is_new or isinstance(error, ConnectionRefusedError)):
                     return
                 self.complain(f"{who}: {error!r}")
         connection.close()
@@ -290,6 +290,8 @@ class Soak:
 
     def operator(self, generator, connection) -> None:
         def call(path: str, parameters: dict | None = None) -> None:
+            if connection.sock is None and self.stopping.is_set():
+                return
             body = json.dumps({"parameters": parameters} if parameters else {}).encode()
             connection.request("POST", path, body, {"Content-Type": "application/json"})
             response = connection.getresponse()
