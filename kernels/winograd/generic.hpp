@@ -152,10 +152,13 @@ inline void write_outputs(const Args& a, Walk<F> at, std::size_t count, const Ou
   tile.bias = a.bias == nullptr ? nullptr : a.bias + block.begin;
   tile.residual_after = a.epilogue.residual_after;
   tile.slope = a.epilogue.activation.slope == nullptr ? nullptr : a.epilogue.activation.slope + block.begin;
-  with_fused_unary(a.epilogue.activation, [&](const auto& function) {
+  const UnaryOp& activation = a.epilogue.activation;
+  const bool later = !is_cheap(activation) && !(a.residual_rows != nullptr && tile.residual_after);
+  with_fused_unary(later ? UnaryOp{} : activation, [&](const auto& function) {
     for (std::size_t t = 0; t < count; ++t, at.next()) {
       set_rows(a, at, block.begin, tile);
       write_output_tile(tile, function, block.sums + t * block.planes.stride, block.planes.plane);
+      if (later) activate(tile, activation);
     }
   });
 }

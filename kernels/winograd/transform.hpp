@@ -247,5 +247,29 @@ inline void write_output_tile(const OutputTile<F>& tile, const Function& functio
   if (c < tile.channels) write_vector(tile, function, from + c, plane, planes, c, tile.channels - c);
 }
 
+inline bool is_cheap(const UnaryOp& op) {
+  return op.kind == Unary::identity || op.kind == Unary::relu || op.kind == Unary::clip;
+}
+
+/// Activates the tile that was just written: a function of many operations would drive its sums out of the registers.
+template <class F>
+[[gnu::noinline]] void activate(const OutputTile<F>& tile, const UnaryOp& op) {
+  const std::size_t whole = tile.channels / Vec::kLanes * Vec::kLanes;
+  const std::size_t rest = tile.channels - whole;
+  with_unary(op, [&](const auto& function) {
+    for (float* const row : tile.rows) {
+      if (row == nullptr) continue;
+      for (std::size_t j = 0; j < tile.columns; ++j) {
+        float* const pixel = row + static_cast<std::ptrdiff_t>(j) * tile.out_stride;
+        const float* slope = tile.slope;
+        map_vectors(function, pixel, pixel, whole, slope);
+        if (rest == 0) continue;
+        if (slope != nullptr) slope += whole;
+        store_first(pixel + whole, call_first(function, load_first(pixel + whole, rest), slope, rest), rest);
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace colonnade::kernels::winograd

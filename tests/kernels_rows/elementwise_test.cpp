@@ -67,7 +67,7 @@ Tolerance tolerance(const UnaryOp& op, double x) {
     case Unary::hard_swish: return {2, std::fabs(x) < 4 ? 2 * rounding * std::fabs(x) : 0};
     case Unary::sigmoid: return {4, 0x1p-125};
     case Unary::silu: return {4, 0x1p-118};
-    case Unary::tanh:
+    case Unary::tanh: return {6};
     case Unary::elu:
     case Unary::selu:
     case Unary::softplus:
