@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mutated models: loaded, planned for small shapes, and run where that is cheap.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <set>
@@ -157,11 +158,17 @@ Datum small_datum(const TensorInfo& info, const Shape& shape, std::size_t depth,
   }
 }
 
+/// Elements of what is left when axes without any are reduced: [4294967294,0] is empty, its sums are not.
+std::int64_t count_without_zeros(Shape shape) {
+  std::replace(shape.begin(), shape.end(), std::int64_t{0}, std::int64_t{1});
+  return element_count(shape);
+}
+
 /// Runs the model by the reference and by a session, unless that may take long.
 void run(const Model& model, const ShapeMap& shapes, std::size_t choice) {
   const std::vector<Shape> resolved = model.resolve_shapes(shapes);
   for (std::size_t i = 0; i < resolved.size(); ++i)
-    if (element_count(resolved[i]) > kMostRunBytes / element_bytes(model.inputs()[i].dtype)) return;
+    if (count_without_zeros(resolved[i]) > kMostRunBytes / element_bytes(model.inputs()[i].dtype)) return;
   // only the passes know shapes that are computed
   Graph optimized = bind_shapes(*model.impl()->optimized, resolved);
   optimize(optimized);
