@@ -33,7 +33,7 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
   choose(app.add_option("--math", engine.math, "fast (allows Winograd) or exact (forbids it)"), {"fast", "exact"})
       ->group("Engine");
   app.add_option("--memory-limit", engine.memory_limit,
-                 "Largest arena, e.g. 64M (K, M, G); refused when it cannot hold")
+                 "Largest arena or tensor made apart from plans, e.g. 64M (K, M, G); refused when it cannot hold")
       ->type_name("BYTES")
       ->group("Engine");
   app.add_flag("--strict", engine.strict, "Refuse models of which some operator would run as an island")

@@ -259,8 +259,10 @@ struct Options {
   int threads = 0;  ///< 0: min(affinity, cgroup quota, physical cores)
   Schedule schedule = Schedule::automatic;
   Math math = Math::fast;
-  bool strict = false;                 ///< refuse models with islands (Error{unsupported})
-  std::size_t memory_limit_bytes = 0;  ///< limit of the arena; 0: none. Refused with the smallest limit that would do
+  bool strict = false;  ///< refuse models with islands (Error{unsupported})
+  /// Limit of a plan's arena, which is refused with the smallest limit that would do, and of each tensor that a node
+  /// evaluated apart from plans makes (a shape or a count known only by data), at eight bytes an element. 0: none.
+  std::size_t memory_limit_bytes = 0;
   std::size_t plan_cache_bytes = std::size_t{256}
                                  << 20;  ///< arenas of plans kept per session, least recently used go first
   std::string isa = {};                  ///< "", "baseline", "avx2" or "avx512"; "" takes COLONNADE_ISA or the best

@@ -143,7 +143,8 @@ std::vector<Datum> Runner::run_rest(Entry& entry, const Inputs& inputs, RunContr
       if (is_loop) control.count_iteration();
       return run_data(body, data, control);
     };
-    std::vector<Datum> results = reference::evaluate(apart.node, operands(apart.inputs), run_body);
+    std::vector<Datum> results =
+        reference::evaluate(apart.node, operands(apart.inputs), run_body, model_->options.memory_limit_bytes);
     for (std::size_t i = 0; i < apart.outputs.size(); ++i) {
       if (apart.outputs[i] != kNoSlot) at(apart.outputs[i]) = std::move(results[i]);
     }

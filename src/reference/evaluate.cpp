@@ -172,6 +172,18 @@ Data applied(const Call& call) {
   }
 }
 
+void check_sizes(const Call& call, std::size_t limit_bytes) {
+  constexpr std::size_t kElementBytes = 8;
+  for (std::size_t i = 0; limit_bytes > 0 && i < call.types.size(); ++i) {
+    const ValueType& type = call.types[i];
+    if (!call.wants(i) || !type.is_static() || type.shape->empty()) continue;
+    const auto count = static_cast<std::size_t>(element_count(*type.shape));
+    if (count > limit_bytes / kElementBytes)
+      fail(ErrorCode::resource_limit, "{}: output {}, {}, takes {} bytes an element to evaluate, memory limit is {}",
+           call.where(), i, to_text(type), kElementBytes, limit_bytes);
+  }
+}
+
 }  // namespace
 
 Data apply(const Opaque& op, const Call& call) { return op.definition->evaluate(op, call); }
@@ -194,13 +206,15 @@ ValueType type_of(const Datum& datum) {
   return type;
 }
 
-Data evaluate(const Node& node, std::span<const Datum* const> inputs, const RunBody& run_body) {
-  static const RunBody kByReference = [](const Body& body, std::span<const Datum* const> data) {
-    return evaluate(*body, data);
+Data evaluate(const Node& node, std::span<const Datum* const> inputs, const RunBody& run_body,
+              std::size_t limit_bytes) {
+  const RunBody by_reference = [limit_bytes](const Body& body, std::span<const Datum* const> data) {
+    return evaluate(*body, data, limit_bytes);
   };
   const auto* unary = std::get_if<Unary>(&node.op);
   if (unary != nullptr && unary->kind == UnaryKind::identity && !inputs.empty()) return {*inputs[0]};
-  const Call call{node, inputs, output_types(node, inputs), run_body ? run_body : kByReference};
+  const Call call{node, inputs, output_types(node, inputs), run_body ? run_body : by_reference};
+  check_sizes(call, limit_bytes);
   Data outputs = applied(call);
   outputs.resize(node.outputs.size());
   check_outputs(call, outputs);
@@ -223,7 +237,7 @@ std::vector<Tensor> evaluate(const Node& node, std::span<const Tensor* const> in
   return outputs;
 }
 
-Data evaluate(const Graph& graph, std::span<const Datum* const> inputs) {
+Data evaluate(const Graph& graph, std::span<const Datum* const> inputs, std::size_t limit_bytes) {
   if (inputs.size() != graph.inputs.size()) {
     fail(ErrorCode::invalid_argument, "graph '{}' has {} inputs, {} are given", graph.name, graph.inputs.size(),
          inputs.size());
@@ -235,7 +249,7 @@ Data evaluate(const Graph& graph, std::span<const Datum* const> inputs) {
   for (const Node& node : graph.nodes) {
     std::vector<const Datum*> operands;
     for (const ValueId id : node.inputs) operands.push_back(values.get(id));
-    Data results = evaluate(node, operands);
+    Data results = evaluate(node, operands, {}, limit_bytes);
     for (std::size_t i = 0; i < results.size(); ++i) values.set(node.outputs[i], std::move(results[i]));
     for (const ValueId id : node.inputs) values.release(id);
   }
@@ -244,7 +258,7 @@ Data evaluate(const Graph& graph, std::span<const Datum* const> inputs) {
   return outputs;
 }
 
-std::vector<Tensor> evaluate(const Graph& graph, std::span<const TensorView> inputs) {
+std::vector<Tensor> evaluate(const Graph& graph, std::span<const TensorView> inputs, std::size_t limit_bytes) {
   if (inputs.size() != graph.inputs.size()) {
     fail(ErrorCode::invalid_argument, "graph '{}' has {} inputs, {} are given", graph.name, graph.inputs.size(),
          inputs.size());
@@ -257,7 +271,7 @@ std::vector<Tensor> evaluate(const Graph& graph, std::span<const TensorView> inp
   bind_shapes(graph, shapes_of(inputs));
   std::vector<const Datum*> operands;
   for (const Datum& datum : data) operands.push_back(&datum);
-  Data results = evaluate(graph, operands);
+  Data results = evaluate(graph, operands, limit_bytes);
   data.clear();
   Tensors outputs;
   for (Datum& result : results) outputs.push_back(std::move(result).take_tensor());

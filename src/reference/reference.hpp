@@ -15,8 +15,11 @@ namespace colonnade::reference {
 /// Error{invalid_input} for data that the operator forbids (an index out of range), naming the node.
 std::vector<Tensor> evaluate(const Node& node, std::span<const Tensor* const> inputs);
 
-/// The same for nodes that take and give any data. Bodies are run by `run_body`, else by this evaluator.
-Data evaluate(const Node& node, std::span<const Datum* const> inputs, const RunBody& run_body = {});
+/// The same for nodes that take and give any data. Bodies are run by `run_body`, else by this evaluator. Throws
+/// Error{resource_limit} before it makes an output of more than `limit_bytes` (0: none), eight bytes an element, as
+/// evaluation takes them.
+Data evaluate(const Node& node, std::span<const Datum* const> inputs, const RunBody& run_body = {},
+              std::size_t limit_bytes = 0);
 
 /// What an ensemble answers for one sample.
 struct TreeAnswer {
@@ -30,10 +33,11 @@ TreeAnswer tree_answer(const TreeEnsemble& trees, bool positive, std::span<const
 bool weighs_positively(const TreeEnsemble& trees);
 inline std::int64_t tree_room(const TreeEnsemble& trees) { return std::max<std::int64_t>(2, trees.target_count); }
 
-/// Evaluates the whole graph. Inputs in graph order. Values are freed after their last use.
-Data evaluate(const Graph& graph, std::span<const Datum* const> inputs);
+/// Evaluates the whole graph, each node within `limit_bytes`. Inputs in graph order. Values are freed after their last
+/// use.
+Data evaluate(const Graph& graph, std::span<const Datum* const> inputs, std::size_t limit_bytes = 0);
 /// The same for tensors, whose elements are copied.
-std::vector<Tensor> evaluate(const Graph& graph, std::span<const TensorView> inputs);
+std::vector<Tensor> evaluate(const Graph& graph, std::span<const TensorView> inputs, std::size_t limit_bytes = 0);
 
 /// The type of a datum, and its shape when it is a tensor.
 ValueType type_of(const Datum& datum);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mutated models: loaded, planned for small shapes, and run where that is cheap.
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <set>
@@ -12,6 +11,7 @@
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutate.hpp"
 #include "passes/passes.hpp"
+#include "reference/reference.hpp"
 
 namespace colonnade::fuzz {
 namespace {
@@ -158,17 +158,11 @@ Datum small_datum(const TensorInfo& info, const Shape& shape, std::size_t depth,
   }
 }
 
-/// Elements of what is left when axes without any are reduced: [4294967294,0] is empty, its sums are not.
-std::int64_t count_without_zeros(Shape shape) {
-  std::replace(shape.begin(), shape.end(), std::int64_t{0}, std::int64_t{1});
-  return element_count(shape);
-}
-
 /// Runs the model by the reference and by a session, unless that may take long.
 void run(const Model& model, const ShapeMap& shapes, std::size_t choice) {
   const std::vector<Shape> resolved = model.resolve_shapes(shapes);
   for (std::size_t i = 0; i < resolved.size(); ++i)
-    if (count_without_zeros(resolved[i]) > kMostRunBytes / element_bytes(model.inputs()[i].dtype)) return;
+    if (element_count(resolved[i]) > kMostRunBytes / element_bytes(model.inputs()[i].dtype)) return;
   // only the passes know shapes that are computed
   Graph optimized = bind_shapes(*model.impl()->optimized, resolved);
   optimize(optimized);
@@ -178,7 +172,9 @@ void run(const Model& model, const ShapeMap& shapes, std::size_t choice) {
   for (std::size_t i = 0; i < resolved.size(); ++i)
     inputs.push_back(small_datum(model.inputs()[i], resolved[i], 0, random));
   try {
-    static_cast<void>(model.evaluate_reference(inputs));
+    std::vector<const Datum*> data;
+    for (const Datum& input : inputs) data.push_back(&input);
+    static_cast<void>(reference::evaluate(bind_shapes(model.impl()->imported(), resolved), data, kMemoryLimit));
   } catch (const Error& error) {
     check_refusal(error);
   }

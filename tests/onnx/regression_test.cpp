@@ -8,10 +8,11 @@
 namespace colonnade::onnx_import::testing {
 namespace {
 
-Model load(const ModelBuilder& builder) {
+Model load(const ModelBuilder& builder, std::size_t memory_limit_bytes = 0) {
   const std::string bytes = builder.bytes();
   Options options;
   options.threads = 1;
+  options.memory_limit_bytes = memory_limit_bytes;
   return Model::from_bytes(as_bytes(bytes), options);
 }
 
@@ -129,6 +130,25 @@ TEST(Regression, MuchThatIsMadeOfNothingIsAnError) {
         EXPECT_EQ(error.code(), ErrorCode::resource_limit) << error.what();
       }
     }
+  }
+}
+
+TEST(Regression, AMemoryLimitHoldsForNodesEvaluatedApart) {
+  constexpr std::int64_t kMany = 1000;
+  ModelBuilder model(18);
+  model.input("x", {kMany, 0}).input("axes", {1}, onnx::TensorProto::INT64).output("y");
+  model.node("ReduceProd", {"x", "axes"}, {"y"}, {attribute("keepdims", 1)});
+  Tensor x(DType::f32, {kMany, 0}), axes(DType::i64, {1});
+  axes.values<std::int64_t>()[0] = 1;
+  const std::vector<TensorView> inputs = {x, axes};
+  EXPECT_EQ(Session(load(model, kMany * 8)).run(inputs).at(0).shape(), (Shape{kMany, 1}));
+  try {
+    static_cast<void>(Session(load(model, kMany * 8 - 1)).run(inputs));
+    FAIL() << "a tensor beyond the limit was made";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::resource_limit);
+    EXPECT_NE(std::string(error.what()).find("(Reduce)"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("memory limit is 7999"), std::string::npos) << error.what();
   }
 }
 
