@@ -9,8 +9,8 @@
 
 namespace colonnade {
 
-/// Indices first, first + step, ... (count of them) that an ONNX slice takes of an axis of `dim` elements; step is not
-/// 0.
+/// Indices first, first + step, ... (count of them) that an ONNX slice takes of an axis of `dim` elements; the given
+/// step is not 0. Fewer than two indices have step 1.
 struct SliceRange {
   std::int64_t first = 0, step = 1, count = 0;
   bool operator==(const SliceRange&) const = default;

@@ -80,9 +80,10 @@ SliceRange slice_range(std::int64_t dim, std::int64_t start, std::int64_t end, s
       std::clamp(from_end(start), step > 0 ? lowest : std::min<std::int64_t>(0, highest), highest);
   const std::int64_t last = std::clamp(from_end(end), lowest, highest);
   const std::int64_t span = step > 0 ? last - first : first - last;
-  if (span <= 0) return {first, step, 0};
+  if (span <= 0) return {first, 1, 0};
   const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
-  return {first, step, static_cast<std::int64_t>((static_cast<std::uint64_t>(span) - 1) / stride + 1)};
+  const auto count = static_cast<std::int64_t>((static_cast<std::uint64_t>(span) - 1) / stride + 1);
+  return {first, count > 1 ? step : 1, count};
 }
 
 Types infer(const Concat& op, const RuleContext& ctx) {

@@ -33,8 +33,8 @@ std::optional<std::int64_t> sliced_channel(const Graph& graph, const Node& node)
   const Shape& shape = graph.value(node.inputs[0]).type.static_shape();
   const auto axes = *slice_axes_of(graph, node);
   for (std::size_t axis = 0; axis + 1 < axes.size(); ++axis)
-    if (axes[axis].start != 0 || axes[axis].step != 1 || axes[axis].count != shape[axis]) return std::nullopt;
-  return axes.back().start;
+    if (axes[axis].first != 0 || axes[axis].step != 1 || axes[axis].count != shape[axis]) return std::nullopt;
+  return axes.back().first;
 }
 
 /// Pixels of each node's output.

@@ -259,10 +259,10 @@ KernelChoice choose(const Slice&, const Context& context) {
   const auto axes = slice_axes_of(context.graph, context.node);
   if (!axes) return island("bounds are not constant");
   if (axes->size() < 2 || axes->size() > 4) return island("slice of a tensor that is not an image");
-  for (const SliceAxis& axis : *axes)
+  for (const SliceRange& axis : *axes)
     if (axis.step < 1) return island("negative step");
-  const SliceAxis& images = axes->front();
-  if (axes->size() > 2 && (images.start != 0 || images.step != 1 || images.count != context.shape(0)[0]))
+  const SliceRange& images = axes->front();
+  if (axes->size() > 2 && (images.first != 0 || images.step != 1 || images.count != context.shape(0)[0]))
     return island("slices images");
   return axes->back().step == 1 ? rows(Family::slice) : island("strided channels");
 }
@@ -417,7 +417,7 @@ std::optional<ReducedAxes> reduced_axes_of(const Shape& input, const Ints& axes,
   return split;
 }
 
-std::optional<std::vector<SliceAxis>> slice_axes_of(const Graph& graph, const Node& node) {
+std::optional<std::vector<SliceRange>> slice_axes_of(const Graph& graph, const Node& node) {
   const Shape& shape = graph.value(node.inputs[0]).type.static_shape();
   const auto rank = static_cast<std::int64_t>(shape.size());
   const auto starts = constant_ints(graph, node, 1), ends = constant_ints(graph, node, 2);
@@ -425,21 +425,14 @@ std::optional<std::vector<SliceAxis>> slice_axes_of(const Graph& graph, const No
   const auto given = [&](std::size_t index) { return node.input(index) != kAbsent; };
   auto axes = constant_ints(graph, node, 3), steps = constant_ints(graph, node, 4);
   if ((given(3) && !axes) || (given(4) && !steps)) return std::nullopt;
-  std::vector<SliceAxis> result;
+  std::vector<SliceRange> result;
   for (const std::int64_t dim : shape) result.push_back({0, 1, dim});
   for (std::size_t i = 0; i < starts->size(); ++i) {
     const auto axis =
         static_cast<std::size_t>(normalize_axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), rank, node));
-    const std::int64_t dim = shape[axis], step = steps ? (*steps)[i] : 1;
-    const auto clamp = [&](std::int64_t bound, std::int64_t low, std::int64_t high) {
-      if (bound < 0) bound = bound < -dim ? low : bound + dim;
-      return std::clamp(bound, low, high);
-    };
+    const std::int64_t step = steps ? (*steps)[i] : 1;
     if (step == 0) return std::nullopt;
-    const std::int64_t start = step > 0 ? clamp((*starts)[i], 0, dim) : clamp((*starts)[i], 0, dim - 1);
-    const std::int64_t end = step > 0 ? clamp((*ends)[i], 0, dim) : clamp((*ends)[i], -1, dim - 1);
-    const std::int64_t span = step > 0 ? end - start : start - end;
-    result[axis] = {start, step, std::max<std::int64_t>(0, ceil_div(span, step > 0 ? step : -step))};
+    result[axis] = slice_range(shape[axis], (*starts)[i], (*ends)[i], step);
   }
   return result;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "graph/graph.hpp"
+#include "graph/parameters.hpp"
 
 namespace colonnade {
 
@@ -84,11 +85,8 @@ struct ReducedAxes {
 };
 std::optional<ReducedAxes> reduced_axes_of(const Shape& input, const Ints& axes, const Node& node);
 
-/// Start, step and count along each axis of a Slice with constant bounds, clamped as ONNX asks.
-struct SliceAxis {
-  std::int64_t start = 0, step = 1, count = 0;
-};
-std::optional<std::vector<SliceAxis>> slice_axes_of(const Graph& graph, const Node& node);
+/// What a Slice with constant bounds takes of each axis.
+std::optional<std::vector<SliceRange>> slice_axes_of(const Graph& graph, const Node& node);
 
 /// Rows of a computed product that are one unit of work, and positions that GridSample takes at a time.
 inline constexpr std::int64_t kProductRows = 128;

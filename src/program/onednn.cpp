@@ -381,8 +381,15 @@ std::unique_ptr<OneDnnPrimitive> make(const Op&, const Maker&) {
   return nullptr;
 }
 
+/// oneDNN counts in 32 bits in places: a matrix of 2^32 rows is one of none to it.
+constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
+
+bool is_countable(const Value& value) {
+  return value.type.is_static() && element_count(value.type.static_shape()) <= kMostElements;
+}
+
 bool is_usable(const Value& value) {
-  if (value.type.dtype != DType::f32 || !value.type.is_static()) return false;
+  if (value.type.dtype != DType::f32 || !is_countable(value)) return false;
   for (const std::int64_t dim : value.type.static_shape())
     if (dim == 0) return false;
   return !value.type.static_shape().empty();
@@ -393,6 +400,8 @@ bool is_usable(const Value& value) {
 std::unique_ptr<OneDnnPrimitive> make_onednn_primitive(const Graph& graph, const Node& node) {
   if (node.outputs.size() != 1 || node.inputs.empty() || node.inputs[0] == kAbsent) return nullptr;
   if (!is_usable(graph.value(node.inputs[0])) || !is_usable(graph.value(node.outputs[0]))) return nullptr;
+  for (const ValueId input : node.inputs)
+    if (input != kAbsent && !is_countable(graph.value(input))) return nullptr;
   const OneThread threads;
   try {
     return std::visit([&](const auto& op) { return make(op, Maker{graph, node}); }, node.op);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that colonnade-fuzz found something with, as builders: each runs, or is refused in one line.
 #include <cmath>
+#include <limits>
 
 #include "colonnade/colonnade.hpp"
 #include "evaluate.hpp"
+#include "graph/parameters.hpp"
 
 namespace colonnade::onnx_import::testing {
 namespace {
@@ -130,6 +132,31 @@ TEST(Regression, MuchThatIsMadeOfNothingIsAnError) {
         EXPECT_EQ(error.code(), ErrorCode::resource_limit) << error.what();
       }
     }
+  }
+}
+
+TEST(Regression, MatricesMayHaveMoreRowsThanThirtyTwoBitsCount) {
+  for (const std::int64_t rows : {std::int64_t{1} << 32, std::int64_t{1} << 31}) {
+    ModelBuilder model;
+    model.input("a", {rows, 10}).input("b", {10, 3}).output("y");
+    model.node("Gemm", {"a", "b"}, {"y"}, {attribute("transB", 0)});
+    Session session(load(model));
+    EXPECT_NO_THROW(session.prepare());
+    EXPECT_EQ(session.output_shapes(std::vector<Shape>{{rows, 10}, {10, 3}}).front(), (Shape{rows, 3}));
+  }
+}
+
+TEST(Regression, AStepMayBeLongerThanAnyAxis) {
+  for (const std::int64_t step : {std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::min()}) {
+    const SliceRange one = slice_range(4, step > 0 ? 1 : 2, step > 0 ? 4 : -5, step);
+    EXPECT_EQ(one, (SliceRange{step > 0 ? 1 : 2, 1, 1}));
+    ModelBuilder model;
+    model.input("x", {1, 4, 5, 6}).output("y");
+    const std::int64_t begin = step > 0 ? 0 : -1, end = step > 0 ? 9 : -9;
+    model.constant(int_tensor("starts", {2}, {begin, begin})).constant(int_tensor("ends", {2}, {end, end}));
+    model.constant(int_tensor("axes", {2}, {2, 3})).constant(int_tensor("steps", {2}, {step, step}));
+    model.node("Slice", {"x", "starts", "ends", "axes", "steps"}, {"y"});
+    EXPECT_EQ(run(model, {1, 4, 5, 6}).shape(), (Shape{1, 4, 1, 1}));
   }
 }
 

@@ -168,14 +168,14 @@ class SliceOp final : public RowOp {
         shape_(row_shape(context.output_shape())) {
     const auto axes = *slice_axes_of(context.graph, context.node);
     rows_ = axes[axes.size() > 2 ? 1 : 0];
-    width_ = axes.size() == 4 ? axes[2] : SliceAxis{0, 1, 1};
+    width_ = axes.size() == 4 ? axes[2] : SliceRange{0, 1, 1};
     channels_ = axes.back();
   }
 
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0);
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
-      const float* from = in.at(rows_.start + r * rows_.step, width_.start) + channels_.start;
+      const float* from = in.at(rows_.first + r * rows_.step, width_.first) + channels_.first;
       if (from == out(r)) continue;
       kernel_.copy({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels), from, out(r),
                     in.pixel_stride() * width_.step, out.pixel_stride()});
@@ -188,7 +188,7 @@ class SliceOp final : public RowOp {
   const kernels::move::Kernel& kernel_;
   ValueId in_, out_;
   RowShape shape_;
-  SliceAxis rows_, width_, channels_;
+  SliceRange rows_, width_, channels_;
 };
 
 /// Constant channels of each pixel in another order. A block of channels read the other way round is a transposition.

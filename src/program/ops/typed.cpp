@@ -346,7 +346,7 @@ std::unique_ptr<RowOp> lower(const Slice&, const Lowering& l) {
   const auto axes = *slice_axes_of(l.context.graph, l.node());
   Operand input{l.node().inputs[0], 0, reference::strides_of(l.context.input_shape(0))};
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    input.offset += axes[i].start * input.strides[i];
+    input.offset += axes[i].first * input.strides[i];
     input.strides[i] *= axes[i].step;
   }
   return l.walk(l.copy(), l.output(), {input});
