@@ -206,13 +206,16 @@ Workers::~Workers() {
 
 Workers& Workers::process() {
   static std::atomic<Workers*> current{nullptr};
+  static Workers* inherited = nullptr;
   if (Workers* workers = current.load(std::memory_order_acquire)) return *workers;
   // What a child inherits has no threads: it is left behind. It never ends in its parent either, as sessions may run
   // until the process is gone.
-  static const int watches_forks =
-      pthread_atfork(nullptr, nullptr, [] { current.store(nullptr, std::memory_order_relaxed); });
+  static const int watches_forks = pthread_atfork(nullptr, nullptr, [] {
+    if (Workers* workers = current.exchange(nullptr, std::memory_order_relaxed)) inherited = workers;
+  });
   (void)watches_forks;
   auto made = std::make_unique<Workers>(detect_cores(processors_of_process()));
+  made->inherited_ = inherited;
   Workers* other = nullptr;
   if (!current.compare_exchange_strong(other, made.get(), std::memory_order_acq_rel)) return *other;
   return *made.release();

@@ -59,6 +59,7 @@ class Workers {
   static constexpr std::uint64_t kCaller = std::uint64_t{1} << 32;
 
   int limit_;
+  Workers* inherited_ = nullptr;                      ///< of the parent process: known, so that it is no leak
   alignas(64) std::atomic<std::uint64_t> active_{0};  ///< busy workers, and kCaller times the callers in runs
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<Group*> group_of_;  ///< by processor; null for those that are none of ours
