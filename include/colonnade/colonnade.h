@@ -245,6 +245,7 @@ typedef struct colonnade_run_options {
   const colonnade_stop* stop;  ///< may be NULL; need not outlive the call that starts the run
   int64_t timeout_ns;          ///< from the call on; 0: none
   int64_t loop_limit;          ///< iterations of all loops of the model together; 0: none
+  int32_t threads;             ///< at most; 0 and more than the model's: the model's. Each number has plans of its own
 } colonnade_run_options;
 
 /// Plans, arenas and scratch of a model. Cheap: use one per thread.

@@ -281,6 +281,9 @@ struct RunOptions {
   std::stop_token stop = {};
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   std::int64_t loop_limit = 0;  ///< iterations of all loops of the model together; 0: none
+  /// Threads at most; 0 and more than the model's: the model's. Each number has plans of its own, so that a run beside
+  /// others need not follow a plan for threads that are busy. Results are the same bits.
+  int threads = 0;
 };
 
 /// Shapes of inputs by name, for models whose dimensions are open.
@@ -357,8 +360,9 @@ class COLONNADE_API Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  /// Plans for these shapes now, so that the next run does not. Throws as `Model::resolve_shapes` and runs do.
-  void prepare(const ShapeMap& overrides = {});
+  /// Plans for these shapes and threads (as of RunOptions) now, so that the next run does not. Throws as
+  /// `Model::resolve_shapes` and runs do.
+  void prepare(const ShapeMap& overrides = {}, int threads = 0);
   /// Shapes of the outputs for the given inputs' shapes; -1 for dimensions that depend on data. Throws as runs do.
   std::vector<Shape> output_shapes(std::span<const Shape> input_shapes);
 

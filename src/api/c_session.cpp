@@ -33,6 +33,7 @@ RunOptions run_options_of(const colonnade_run_options* given) {
   if (known.timeout_ns > 0 && known.timeout_ns < (Clock::time_point::max() - now).count())
     options.deadline = now + std::chrono::nanoseconds(known.timeout_ns);
   options.loop_limit = known.loop_limit;
+  options.threads = known.threads;
   return options;
 }
 

@@ -178,15 +178,16 @@ void Compiled::set_content(CompiledContent content) {
   for (const CompiledBlob& blob : content_.blobs) blobs_[{blob.constant, blob.format}] = blob;
 }
 
-const CompiledPlan* Compiled::plan_for(const std::vector<Shape>& shapes, const Layouts& layouts) const {
+const CompiledPlan* Compiled::plan_for(const std::vector<Shape>& shapes, const Layouts& layouts, int threads) const {
   const auto found = std::find_if(content_.plans.begin(), content_.plans.end(), [&](const CompiledPlan& plan) {
-    return plan.shapes == shapes && plan.layouts == layouts;
+    return plan.shapes == shapes && plan.layouts == layouts && plan.threads == threads;
   });
   return found == content_.plans.end() ? nullptr : &*found;
 }
 
-std::optional<Compiled::Planned> Compiled::find(const std::vector<Shape>& shapes, const Layouts& layouts) const {
-  const CompiledPlan* plan = plan_for(shapes, layouts);
+std::optional<Compiled::Planned> Compiled::find(const std::vector<Shape>& shapes, const Layouts& layouts,
+                                                int threads) const {
+  const CompiledPlan* plan = plan_for(shapes, layouts, threads);
   if (plan == nullptr) return std::nullopt;
   Reader reader(plan->bytes, constants_);
   Planned planned;
@@ -226,7 +227,8 @@ std::optional<PackedWeights> Compiled::weights(const Constant& constant, const s
 
 bool Compiled::needs_writing(const Made& made) const {
   if (has_failed_) return false;
-  return !file_ || *damaged_ || (content_.plans.size() < kMostPlans && !plan_for(made.shapes, made.layouts));
+  return !file_ || *damaged_ ||
+         (content_.plans.size() < kMostPlans && !plan_for(made.shapes, made.layouts, made.threads));
 }
 
 void Compiled::keep(const Made& made) noexcept {
@@ -264,12 +266,13 @@ void Compiled::write(const Made& made) {
   planned.write(made.graph);
   planned.write(made.rest);
   planned.write(made.plan);
-  CompiledPlan plan{made.shapes, made.layouts, planned.take()};
+  CompiledPlan plan{made.shapes, made.layouts, made.threads, planned.take()};
 
   CompiledWriter out(options_.compiled);
   write_areas(out, pieces_of(made, plan.bytes), content);
-  std::erase_if(content.plans,
-                [&](const CompiledPlan& old) { return old.shapes == plan.shapes && old.layouts == plan.layouts; });
+  std::erase_if(content.plans, [&](const CompiledPlan& old) {
+    return old.shapes == plan.shapes && old.layouts == plan.layouts && old.threads == plan.threads;
+  });
   content.plans.push_back(std::move(plan));
   content.constants = constants();
   file_ = out.finish(key_, content);

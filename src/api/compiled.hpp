@@ -37,18 +37,19 @@ class Compiled {
     BoundGraph bound;
     Plan plan;
   };
-  /// The plan for these shapes and layouts, if the file has it.
-  std::optional<Planned> find(const std::vector<Shape>& shapes, const Layouts& layouts) const;
+  /// The plan for these shapes, layouts and threads, if the file has it.
+  std::optional<Planned> find(const std::vector<Shape>& shapes, const Layouts& layouts, int threads) const;
   /// Packed weights, if the file has them: a copy of its own for each NUMA node.
   std::optional<PackedWeights> weights(const Constant& constant, const std::string& format, int node) const;
 
-  /// What was made of the model for one set of shapes and layouts.
+  /// What was made of the model for one set of shapes, layouts and threads.
   struct Made {
     const std::vector<TensorInfo>& inputs;
     const std::vector<TensorInfo>& outputs;
     const Graph& optimized;
     const std::vector<Shape>& shapes;
     const Layouts& layouts;
+    int threads;
     const Graph& graph;
     const std::unique_ptr<const Rest>& rest;
     const Plan& plan;
@@ -68,7 +69,7 @@ class Compiled {
   bool is_of(const std::vector<CompiledFile>& files) const;
   void make_constants();
   std::shared_ptr<const AlignedBuffer> area(std::uint32_t number, int node) const;
-  const CompiledPlan* plan_for(const std::vector<Shape>& shapes, const Layouts& layouts) const;
+  const CompiledPlan* plan_for(const std::vector<Shape>& shapes, const Layouts& layouts, int threads) const;
   bool needs_writing(const Made& made) const;
   void write(const Made& made);
   void write_areas(CompiledWriter& out, std::vector<Piece> pieces, CompiledContent& content) const;

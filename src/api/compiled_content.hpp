@@ -60,6 +60,7 @@ struct CompiledBlob {
 struct CompiledPlan {
   std::vector<Shape> shapes;
   Layouts layouts;
+  std::int64_t threads = 1;
   std::string bytes;  ///< graph, rest, plan
 };
 

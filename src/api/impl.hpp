@@ -20,7 +20,8 @@ struct PlanKey {
   std::shared_ptr<const Graph> source;  ///< the model's, a body within it, or what was left until shapes were known
   std::vector<Shape> shapes;            ///< as the graph sees them; empty for inputs that are no tensors
   Layouts layouts;
-  int node = 0;  ///< of NUMA, whose copy of the weights it reads
+  int node = 0;     ///< of NUMA, whose copy of the weights it reads
+  int threads = 1;  ///< at most the model's
   bool operator==(const PlanKey&) const = default;
 };
 
@@ -46,13 +47,16 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   mutable WeightStore weights;
   std::unique_ptr<Compiled> compiled;  ///< null: no file was asked for
 
+  /// Threads of a run that asks for so many; throws Error{invalid_argument} for less than none.
+  int threads_of_run(int asked) const;
+
   /// The graph as it was imported: now, where a compiled file made that unnecessary before.
   const Graph& imported() const;
 
   /// Passes, plan and program for a key; shared with whoever holds one already.
   std::shared_ptr<const Prepared> prepare(PlanKey key) const;
   std::shared_ptr<const Prepared> prepare(std::vector<Shape> shapes) const {
-    return prepare({optimized, std::move(shapes), {}, 0});
+    return prepare({optimized, std::move(shapes), {}, 0, threads});
   }
 
  private:

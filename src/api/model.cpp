@@ -103,8 +103,13 @@ const Graph& Model::Impl::imported() const {
   return imported_;
 }
 
+int Model::Impl::threads_of_run(int asked) const {
+  if (asked < 0) fail(ErrorCode::invalid_argument, "threads of a run must not be negative, found {}", asked);
+  return asked == 0 ? threads : std::min(asked, threads);
+}
+
 Compiled::Planned Model::Impl::plan(const PlanKey& key) const {
-  const PlanOptions plan_options{options.schedule, options.math, threads,
+  const PlanOptions plan_options{options.schedule, options.math, key.threads,
                                  static_cast<std::int64_t>(options.memory_limit_bytes)};
   BoundGraph bound = bound_graph(*key.source, key.shapes, key.layouts);
   Plan made = make_plan(bound.graph, topology, plan_options);
@@ -116,7 +121,8 @@ std::shared_ptr<const Prepared> Model::Impl::make(PlanKey key) const {
   auto prepared = std::make_shared<Prepared>();
   static_cast<PlanKey&>(*prepared) = std::move(key);
   const bool may_be_compiled = compiled && prepared->source == optimized;
-  auto planned = may_be_compiled ? compiled->find(prepared->shapes, prepared->layouts) : std::nullopt;
+  auto planned =
+      may_be_compiled ? compiled->find(prepared->shapes, prepared->layouts, prepared->threads) : std::nullopt;
   if (!planned) planned = plan(*prepared);
   prepared->graph = std::move(planned->bound.graph);
   prepared->rest = std::move(planned->bound.rest);
@@ -129,8 +135,8 @@ std::shared_ptr<const Prepared> Model::Impl::make(PlanKey key) const {
          island.engine, island.reason);
   }
   if (may_be_compiled && prepared->node == 0) {
-    compiled->keep({inputs, outputs, *optimized, prepared->shapes, prepared->layouts, prepared->graph, prepared->rest,
-                    prepared->plan, weights});
+    compiled->keep({inputs, outputs, *optimized, prepared->shapes, prepared->layouts, prepared->threads,
+                    prepared->graph, prepared->rest, prepared->plan, weights});
   }
   prepared->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   log_line(LogLevel::debug, "model '{}': planned {} segments in {:.1f} ms, arena {} bytes", name,

@@ -13,8 +13,9 @@ namespace {
 /// Data that are no tensors have no shape of their own.
 TensorView view_of(const Datum& datum) { return datum.is_tensor() ? TensorView(datum.tensor()) : TensorView(); }
 
-bool is_for(const Prepared& prepared, const Graph* source, std::span<const TensorView> inputs, const Layouts& layouts) {
-  return prepared.source.get() == source && prepared.layouts == layouts &&
+bool is_for(const Prepared& prepared, const Graph* source, std::span<const TensorView> inputs, int threads,
+            const Layouts& layouts) {
+  return prepared.source.get() == source && prepared.threads == threads && prepared.layouts == layouts &&
          std::equal(prepared.shapes.begin(), prepared.shapes.end(), inputs.begin(), inputs.end(),
                     [](const Shape& shape, const TensorView& view) { return shape == view.shape; });
 }
@@ -41,9 +42,10 @@ std::vector<Datum> run_program(Executor& executor, std::span<const void* const> 
 }  // namespace
 
 std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs,
-                                   const Layouts& layouts) {
+                                   int threads, const Layouts& layouts) {
+  threads = model_->threads_of_run(threads);
   const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) {
-    return is_for(*entry->prepared, source.get(), inputs, layouts);
+    return is_for(*entry->prepared, source.get(), inputs, threads, layouts);
   });
   if (found != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, found);
@@ -51,7 +53,7 @@ std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, s
   }
   std::vector<Shape> shapes;
   for (const TensorView& input : inputs) shapes.push_back(input.shape);
-  auto entry = std::make_shared<Entry>(model_->prepare({source, std::move(shapes), layouts, node()}));
+  auto entry = std::make_shared<Entry>(model_->prepare({source, std::move(shapes), layouts, node(), threads}));
   entry->executor.set_profiling(profiling_);
   entries_.push_front(entry);
   evict();
@@ -114,7 +116,7 @@ std::vector<Datum> Runner::run_data(const std::shared_ptr<const Graph>& source, 
                                     RunControl& control) {
   std::vector<TensorView> views;
   for (const Datum* input : inputs) views.push_back(input == nullptr ? TensorView() : view_of(*input));
-  const auto entry = use(source, views);
+  const auto entry = use(source, views, control.threads());
   return run(*entry, {views, [&](std::size_t i) { return inputs[i] == nullptr ? Datum() : *inputs[i]; }}, control);
 }
 

@@ -84,15 +84,15 @@ Entry& Session::Impl::current() const {
   return *entry;
 }
 
-Entry& Session::Impl::use(std::span<const TensorView> inputs, const Layouts& layouts) {
-  entry = runner.use(model->optimized, inputs, layouts);
+Entry& Session::Impl::use(std::span<const TensorView> inputs, int threads, const Layouts& layouts) {
+  entry = runner.use(model->optimized, inputs, threads, layouts);
   return *entry;
 }
 
-Entry& Session::Impl::use(std::span<const Shape> shapes) {
+Entry& Session::Impl::use(std::span<const Shape> shapes, int threads) {
   views.clear();
   for (const Shape& shape : shapes) views.emplace_back(DType::undefined, shape, nullptr);
-  return use(views);
+  return use(views, threads);
 }
 
 void Session::Impl::check_count(std::size_t found) const {
@@ -164,10 +164,10 @@ std::vector<Tensor> Session::Impl::run(std::span<const TensorView> inputs, const
   std::vector<Datum> data;
   if (have_strides(inputs)) {
     staging.set(inputs, {}, {});
-    Entry& plan = use(inputs, staging.layouts());
+    Entry& plan = use(inputs, options.threads, staging.layouts());
     data = run_dense(plan, staging.gather(), options);
   } else {
-    data = run_dense(use(inputs), inputs, options);
+    data = run_dense(use(inputs, options.threads), inputs, options);
   }
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < data.size(); ++i) {
@@ -183,9 +183,10 @@ void Session::Impl::run(std::span<const TensorView> inputs, std::span<const Muta
                         const RunOptions& options) {
   check_inputs(inputs);
   check_output_views(outputs);
-  if (!have_strides(inputs) && !have_strides(outputs)) return run_dense(use(inputs), inputs, outputs, options);
+  if (!have_strides(inputs) && !have_strides(outputs))
+    return run_dense(use(inputs, options.threads), inputs, outputs, options);
   staging.set(inputs, outputs, model->outputs);
-  Entry& plan = use(inputs, staging.layouts());
+  Entry& plan = use(inputs, options.threads, staging.layouts());
   run_dense(plan, staging.gather(), staging.outputs(), options);
   staging.scatter();
 }
@@ -202,7 +203,7 @@ std::vector<Datum> Session::Impl::run_data(std::span<const Datum> inputs, const 
   }
   check_inputs(tensors);
   RunControl control(options);
-  return runner.run(use(tensors), {tensors, [&](std::size_t i) { return inputs[i]; }}, control);
+  return runner.run(use(tensors, options.threads), {tensors, [&](std::size_t i) { return inputs[i]; }}, control);
 }
 
 Session::Session(const Model& model) : impl_(std::make_unique<Impl>(model.impl())) {}
@@ -210,15 +211,15 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-void Session::prepare(const ShapeMap& overrides) {
+void Session::prepare(const ShapeMap& overrides, int threads) {
   Impl& impl = impl_->idle();
-  impl.use(std::span<const Shape>(Model(impl.model).resolve_shapes(overrides)));
+  impl.use(std::span<const Shape>(Model(impl.model).resolve_shapes(overrides)), threads);
 }
 
 std::vector<Shape> Session::output_shapes(std::span<const Shape> input_shapes) {
   Impl& impl = impl_->idle();
   impl.check_count(input_shapes.size());
-  const Prepared& prepared = *impl.use(input_shapes).prepared;
+  const Prepared& prepared = *impl.use(input_shapes, 0).prepared;
   if (!prepared.rest) return prepared.program->output_shapes;
   return prepared.rest->output_shapes;
 }

@@ -23,8 +23,8 @@ struct __attribute__((visibility("hidden"))) Session::Impl {
 
   /// The plan of the last run. Throws Error{invalid_argument} when there is none.
   Entry& current() const;
-  Entry& use(std::span<const TensorView> inputs, const Layouts& layouts = {});
-  Entry& use(std::span<const Shape> shapes);
+  Entry& use(std::span<const TensorView> inputs, int threads, const Layouts& layouts = {});
+  Entry& use(std::span<const Shape> shapes, int threads);
 
   void check_count(std::size_t found) const;
   void check_inputs(std::span<const TensorView> inputs) const;

@@ -15,6 +15,8 @@ class RunControl {
   explicit RunControl(const RunOptions& options)
       : options_(options), has_deadline_(options.deadline != std::chrono::steady_clock::time_point::max()) {}
 
+  /// That the run asks for; 0: the model's.
+  int threads() const { return options_.threads; }
   /// The run is to end. Any thread; cheap, as it is asked before every instruction.
   bool is_over() const { return options_.stop.stop_requested() || is_late(); }
   /// Throws Error{cancelled} or Error{deadline} when the run is to end.

@@ -259,6 +259,23 @@ TEST_F(CompiledTest, OtherOptionsAreNoticed) {
   expect_rebuilt("it was made for ISA");
 }
 
+TEST_F(CompiledTest, RunsOfFewerThreadsHavePlansOfTheirOwn) {
+  options_.threads = 2;
+  const ShapeMap shapes = {{"x", {3, 96}}, {"at", {2}}};
+  for (const bool is_again : {false, true}) {
+    const Model model = Model::load(this->model().string(), options_);
+    Session session(model);
+    const auto is_kept = [&](int threads) {
+      return model.impl()->compiled->find(model.resolve_shapes(shapes), {}, threads).has_value();
+    };
+    EXPECT_EQ(is_kept(1), is_again);
+    EXPECT_EQ(is_kept(2), is_again);
+    session.prepare(shapes, 1);
+    session.prepare(shapes);
+    EXPECT_TRUE(is_kept(1) && is_kept(2));
+  }
+}
+
 TEST_F(CompiledTest, ExternalDataBelongToTheModel) {
   onnx::TensorProto tensor = tensor_proto("w", {96, 128}, 0.01f);
   put(folder_ / "w.bin", tensor.raw_data());

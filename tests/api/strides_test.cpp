@@ -196,7 +196,7 @@ std::shared_ptr<const Prepared> plan_of(const Model& model, const Strided& input
   staging.set({&view, 1}, {&target, 1}, model.outputs());
   EXPECT_EQ(staging.gather().front().data, view.data) << "nothing was copied";
   EXPECT_EQ(staging.outputs().front().data, target.data) << "nothing will be copied";
-  return model.impl()->prepare({model.impl()->optimized, {input.shape}, staging.layouts()});
+  return model.impl()->prepare({model.impl()->optimized, {input.shape}, staging.layouts(), 0, model.impl()->threads});
 }
 
 TEST(StridedViews, AnImageWithItsChannelsInnermostIsReadAndWrittenWhereItIs) {

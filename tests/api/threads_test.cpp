@@ -163,13 +163,29 @@ TEST(Session, ShrinkGivesArenasAndPlansBack) {
   EXPECT_EQ(session.memory_stats().plans, 1u);
 }
 
+TEST(Run, MayHaveFewerThreadsAndThenAPlanOfItsOwn) {
+  const Model model = Model::embedded("mobilenet", on(2));
+  Session session(model);
+  const Tensor input = random_tensor({1, 3, 224, 224}, 3);
+  const Tensor expected = run_one(session, input);
+  EXPECT_EQ(session.stats().threads, 2);
+  EXPECT_TRUE(same_bits(run_one(session, input, {.threads = 1}), expected));
+  EXPECT_EQ(session.stats().threads, 1);
+  EXPECT_TRUE(same_bits(run_one(session, input, {.threads = 3}), expected));
+  EXPECT_EQ(session.stats().threads, 2) << "no more than the model's";
+  session.prepare({}, 1);
+  EXPECT_EQ(session.stats().threads, 1);
+  EXPECT_EQ(session.memory_stats().plans, 2u);
+  expect_code(ErrorCode::invalid_argument, [&] { run_one(session, input, {.threads = -1}); });
+}
+
 TEST(Model, KeepsOneCopyOfTheWeightsANode) {
   const Model model = Model::embedded("mobilenet", on(2));
   const Model::Impl& impl = *model.impl();
   const std::vector<Shape> shapes = {{1, 3, 224, 224}};
-  const auto first = impl.prepare({impl.optimized, shapes, {}, 0}),
-             second = impl.prepare({impl.optimized, shapes, {}, 1}),
-             again = impl.prepare({impl.optimized, shapes, {}, 1});
+  const auto first = impl.prepare({impl.optimized, shapes, {}, 0, impl.threads}),
+             second = impl.prepare({impl.optimized, shapes, {}, 1, impl.threads}),
+             again = impl.prepare({impl.optimized, shapes, {}, 1, impl.threads});
   EXPECT_EQ(second, again);
   ASSERT_NE(first, second);
   ASSERT_EQ(first->program->owned.size(), second->program->owned.size());
