@@ -40,6 +40,9 @@ class RunStop {
   std::list<std::stop_callback<std::function<void()>>> callbacks_;
 };
 
+/// Of a run on one of so many parts of the machine.
+int threads_of(const Model& model, int parts) { return std::max(1, model.options().threads / parts); }
+
 /// Messages about files name paths of the host, which are none of the client's business.
 Status status_of(const Error& error, const std::string& model) {
   switch (error.code()) {
@@ -131,7 +134,12 @@ void ServedModel::warm_up(const InferenceRequest& request, int count, int instan
   std::vector<InstancePtr> warm;
   for (int i = 0; i < instances; ++i) {
     warm.push_back(borrow());
-    for (int run = 0; run < count; ++run) warm.back()->session.run(job->inputs);
+    for (int parts = 1;; parts *= 2) {
+      RunOptions options;
+      options.threads = threads_of(model_, parts);
+      for (int run = 0; run < count; ++run) warm.back()->session.run(job->inputs, options);
+      if (options.threads == 1) break;
+    }
   }
   for (InstancePtr& instance : warm) give_back(std::move(instance));
 }
@@ -153,26 +161,26 @@ void ServedModel::give_back(InstancePtr instance) {
   idle_.push_back(std::move(instance));
 }
 
-void ServedModel::run(std::vector<JobPtr> jobs, const std::stop_token& stop) {
-  const std::optional<Status> failure = attempt(jobs, stop);
+void ServedModel::run(std::vector<JobPtr> jobs, int parts, const std::stop_token& stop) {
+  const std::optional<Status> failure = attempt(jobs, parts, stop);
   if (!failure) return;
   for (JobPtr& job : jobs) {
     std::optional<Status> why = failure;
     // One request of a batch may be to blame: each gets its own run.
     if (jobs.size() > 1)
-      why = is_pointless(*job, Clock::now()) ? reason_of(*job, Clock::now()) : attempt({&job, 1}, stop);
+      why = is_pointless(*job, Clock::now()) ? reason_of(*job, Clock::now()) : attempt({&job, 1}, parts, stop);
     if (!why) continue;
     if (job->request.stop.stop_requested()) why = reason_of(*job, Clock::now());
     refuse(std::move(job), *why);
   }
 }
 
-std::optional<Status> ServedModel::attempt(std::span<JobPtr> jobs, const std::stop_token& stop) {
+std::optional<Status> ServedModel::attempt(std::span<JobPtr> jobs, int parts, const std::stop_token& stop) {
   std::optional<Status> failure;
   InstancePtr instance;
   try {
     instance = borrow();
-    run_together(*instance, jobs, stop);
+    run_together(*instance, jobs, parts, stop);
   } catch (...) {
     failure = status_of(std::current_exception(), signature_.model);
   }
@@ -212,13 +220,14 @@ std::vector<TensorView> ServedModel::gather(Instance& instance, std::span<const 
   return inputs;
 }
 
-void ServedModel::run_together(Instance& instance, std::span<JobPtr> jobs, const std::stop_token& stop) {
+void ServedModel::run_together(Instance& instance, std::span<JobPtr> jobs, int parts, const std::stop_token& stop) {
   RunTimes times;
   times.begin = Clock::now();
   const std::vector<TensorView> inputs = gather(instance, jobs);
   times.gathered = Clock::now();
   std::int64_t samples = 0;
   RunOptions options;
+  options.threads = threads_of(model_, parts);
   options.deadline = Clock::time_point::min();
   for (const JobPtr& job : jobs) {
     samples += job->samples;

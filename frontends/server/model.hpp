@@ -30,12 +30,13 @@ class ServedModel : public Runner {
 
   /// Queues a request, or refuses it. False when the model was closed meanwhile: then nothing was done.
   bool infer(InferenceRequest& request, Done& done);
-  /// Runs a request `count` times on `instances` that then wait for others; nothing is counted. Throws Failure.
+  /// Runs a request `count` times on `instances` that then wait for others, on each part of the machine that runs may
+  /// have; nothing is counted. Throws Failure.
   void warm_up(const InferenceRequest& request, int count, int instances);
   /// Refuses requests from now on and returns when those it has are answered.
   void close() { scheduler_.close(line_); }
 
-  void run(std::vector<JobPtr> jobs, const std::stop_token& stop) override;
+  void run(std::vector<JobPtr> jobs, int parts, const std::stop_token& stop) override;
   void refuse(JobPtr job, const Status& why) override;
 
  private:
@@ -52,8 +53,8 @@ class ServedModel : public Runner {
   void give_back(InstancePtr instance);
   std::vector<TensorView> gather(Instance& instance, std::span<const JobPtr> jobs) const;
   /// Answers all jobs, or none and says why.
-  std::optional<Status> attempt(std::span<JobPtr> jobs, const std::stop_token& stop);
-  void run_together(Instance& instance, std::span<JobPtr> jobs, const std::stop_token& stop);
+  std::optional<Status> attempt(std::span<JobPtr> jobs, int parts, const std::stop_token& stop);
+  void run_together(Instance& instance, std::span<JobPtr> jobs, int parts, const std::stop_token& stop);
   InferenceResponse response_of(const Job& job, const std::shared_ptr<std::vector<Tensor>>& outputs, std::int64_t first,
                                 std::int64_t samples) const;
   void answer(JobPtr job, InferenceResult result);

@@ -65,6 +65,12 @@ std::optional<Status> Queue::push(JobPtr& job, std::vector<JobPtr>& gone) {
   return std::nullopt;
 }
 
+std::size_t Queue::runs() const {
+  // Only who was asked to wait for a batch merges what idle streams could run.
+  const auto together = static_cast<std::size_t>(policy_.delay.count() == 0 ? 1 : policy_.largest_batch);
+  return (size_ + together - 1) / together;
+}
+
 std::size_t Queue::first_level() const {
   const auto found = std::find_if(levels_.begin(), levels_.end(), [](const Level& level) { return !level.empty(); });
   return static_cast<std::size_t>(found - levels_.begin());

@@ -54,6 +54,8 @@ class Queue {
 
   const QueuePolicy& policy() const { return policy_; }
   std::size_t size() const { return size_; }
+  /// That would be made of what waits, were there streams enough.
+  std::size_t runs() const;
 
   /// Takes the job, or leaves it and says why. Clients that have gone make room: their jobs are appended to `gone`.
   std::optional<Status> push(JobPtr& job, std::vector<JobPtr>& gone);
@@ -69,7 +71,7 @@ class Queue {
   /// When `expire` will have something to do if nobody pushes.
   Clock::time_point ends() const;
   void take_all(std::vector<JobPtr>& gone);
-  /// How long a run of so many samples took.
+  /// How long a run of so many samples took, as time on the whole machine.
   void learn(std::int64_t samples, std::chrono::nanoseconds took);
 
  private:

@@ -2,6 +2,7 @@
 #include "frontends/server/scheduler.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace colonnade::serve {
 namespace {
@@ -94,6 +95,15 @@ void Scheduler::settle(Line& line, std::size_t before) {
   if (after == 0 && line.running_ == 0 && line.held_ == 0 && (line.closed_ || draining_)) settled_.notify_all();
 }
 
+int Scheduler::parts() const {
+  std::size_t runs = static_cast<std::size_t>(running_);
+  for (const Line* line : waiting_) {
+    const int idle = line->queue_.policy().instances - line->running_;
+    runs += std::min(line->queue_.runs(), static_cast<std::size_t>(std::max(0, idle)));
+  }
+  return static_cast<int>(std::bit_ceil(std::min(runs, static_cast<std::size_t>(streams_))));
+}
+
 bool Scheduler::may_run(const Line& line, Clock::time_point now) const {
   const bool has_room = running_ < streams_ ? line.running_ < line.queue_.policy().instances : line.running_ == 0;
   return has_room && line.queue_.is_ready(now);
@@ -146,6 +156,7 @@ void Scheduler::serve(Line& line, Clock::time_point now, std::unique_lock<std::m
   used_now_ = std::max(used_now_, line.used_);
   line.used_ += charged;
   settle(line, before);
+  const int parts = this->parts();
   Worker* helper = idle_.empty() || choose(now) == nullptr ? nullptr : call_worker();
   lock.unlock();
 
@@ -154,8 +165,8 @@ void Scheduler::serve(Line& line, Clock::time_point now, std::unique_lock<std::m
   const bool ran = !batch.empty();
   std::int64_t samples = 0;
   for (const JobPtr& job : batch) samples += job->samples;
-  if (ran) line.runner_.run(std::move(batch), cancel_.get_token());
-  const std::chrono::nanoseconds took = Clock::now() - now;
+  if (ran) line.runner_.run(std::move(batch), parts, cancel_.get_token());
+  const std::chrono::nanoseconds took = (Clock::now() - now) / parts;
 
   lock.lock();
   line.used_ += (ran ? took : std::chrono::nanoseconds(0)) - charged;

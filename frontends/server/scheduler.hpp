@@ -14,14 +14,18 @@ namespace colonnade::serve {
 class Runner {
  public:
   virtual ~Runner() = default;
-  /// Runs the jobs together. Called by several streams at the same time, at most QueuePolicy::instances.
-  virtual void run(std::vector<JobPtr> jobs, const std::stop_token& stop) = 0;
+  /// Runs the jobs together on one of `parts` equal parts of the machine. Called by several streams at the same time,
+  /// at most QueuePolicy::instances.
+  virtual void run(std::vector<JobPtr> jobs, int parts, const std::stop_token& stop) = 0;
   virtual void refuse(JobPtr job, const Status& why) = 0;
 };
 
-/// Streams take turns: each picks, among the models with work and an instance to spare, the one that used the least
-/// time so far. So a model that floods the server gets what others leave. One stream more than asked for is kept for
-/// models of which nothing runs: a short run need not wait for the end of long ones.
+/// Streams take turns: each picks, among the models with work and an instance to spare, the one that used the least of
+/// the machine so far, in time on all of it. So a model that floods the server gets what others leave. One stream more
+/// than asked for is kept for models of which nothing runs: a short run need not wait for the end of long ones.
+///
+/// A run that is alone has the whole machine; beside others, or with requests that wait, it has a part, as runs on one
+/// core each do more in a second than one after the other on all.
 class Scheduler {
  public:
   /// A model's place: its queue and its account. Lives until `close` has returned.
@@ -37,7 +41,8 @@ class Scheduler {
     int held_ = 0;         ///< threads that refuse jobs it had
     bool listed_ = false;  ///< among those with jobs in their queue
     bool closed_ = false;
-    std::chrono::nanoseconds used_{0};      ///< by its runs; never less than what a model that was busy all along used
+    /// By its runs, as time on the whole machine; never less than what a model that was busy all along used.
+    std::chrono::nanoseconds used_{0};
     std::chrono::nanoseconds expected_{0};  ///< of the next run
   };
 
@@ -68,6 +73,8 @@ class Scheduler {
 
   void work(Worker& self);
   void watch_clock();
+  /// 1, 2, 4, ...: enough for the runs that go on and those that could beside them.
+  int parts() const;
   bool may_run(const Line& line, Clock::time_point now) const;
   Line* choose(Clock::time_point now) const;
   void serve(Line& line, Clock::time_point now, std::unique_lock<std::mutex>& lock);

@@ -24,9 +24,15 @@ const std::vector<std::string> kExtensions = {
 /// A model may be replaced between its lookup and the queue, but hardly this often.
 constexpr int kMostTries = 100;
 
-int default_streams() {
+int default_threads() {
   const auto machine = nlohmann::json::parse(describe_machine(false));
   return machine.value("default_threads", 1);
+}
+
+ServiceOptions resolved(ServiceOptions options) {
+  if (options.streams <= 0) options.streams = default_threads();
+  if (options.model.threads <= 0) options.model.threads = default_threads();
+  return options;
 }
 
 std::int64_t version_of(const std::string& text) {
@@ -52,9 +58,7 @@ const char* text_of(Registry::State state) {
 
 struct Service::Impl {
   explicit Impl(const ServiceOptions& wanted)
-      : options(wanted),
-        scheduler(options.streams > 0 ? options.streams : default_streams(), options.most_pending),
-        registry(options, scheduler) {}
+      : options(resolved(wanted)), scheduler(options.streams, options.most_pending), registry(options, scheduler) {}
 
   std::shared_ptr<ServedModel> find(const std::string& model, const std::string& version) const {
     return registry.find(model, version_of(version));

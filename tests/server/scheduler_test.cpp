@@ -47,9 +47,13 @@ class FakeModel : public Runner {
       : scheduler_(scheduler), work_(std::move(work)), line_(policy, *this) {}
   ~FakeModel() override { scheduler_.close(line_); }
 
-  void run(std::vector<JobPtr> jobs, const std::stop_token& stop) override {
+  void run(std::vector<JobPtr> jobs, int parts, const std::stop_token& stop) override {
     const int now = ++running_;
     for (int most = most_running_; most < now && !most_running_.compare_exchange_weak(most, now);) {
+    }
+    {
+      const std::lock_guard lock(parts_mutex_);
+      parts_.push_back(parts);
     }
     work_(stop);
     --running_;
@@ -73,11 +77,18 @@ class FakeModel : public Runner {
   int done() const { return done_; }
   int runs() const { return runs_; }
   int most_running() const { return most_running_; }
+  /// Of the machine that each run had, in the order of their starts.
+  std::vector<int> parts() const {
+    const std::lock_guard lock(parts_mutex_);
+    return parts_;
+  }
 
  private:
   Scheduler& scheduler_;
   std::function<void(const std::stop_token&)> work_;
   std::atomic<int> running_{0}, most_running_{0}, done_{0}, runs_{0};
+  mutable std::mutex parts_mutex_;
+  std::vector<int> parts_;
   Scheduler::Line line_;
 };
 
@@ -163,6 +174,31 @@ TEST(Scheduler, AModelOfWhichNothingRunsNeedNotWaitForLongRuns) {
   EXPECT_EQ(fast.most_running(), 1);
   gate.open();
   of_slow.wait(8);
+}
+
+TEST(Scheduler, RunsShareTheMachineWithThoseBesideThem) {
+  Scheduler scheduler(4, 0);
+  Gate gate;
+  FakeModel model(scheduler, instances(4), [&](const std::stop_token&) { gate.pass(); });
+  Answers answers;
+  for (int i = 1; i <= 3; ++i) {
+    ASSERT_FALSE(model.push(answers.one()));
+    gate.wait_for_visitors(i);
+  }
+  EXPECT_EQ(model.parts(), (std::vector<int>{1, 2, 4}));
+  gate.open();
+  answers.wait(3);
+}
+
+TEST(Scheduler, WhatCannotRunBesideARunLeavesItTheMachine) {
+  Scheduler scheduler(4, 0);
+  Gate gate;
+  FakeModel model(scheduler, instances(1), [&](const std::stop_token&) { gate.pass(); });
+  Answers answers;
+  for (int i = 0; i < 8; ++i) ASSERT_FALSE(model.push(answers.one()));
+  gate.open();
+  answers.wait(8);
+  EXPECT_EQ(model.parts(), std::vector<int>(8, 1));
 }
 
 TEST(Scheduler, NoMoreRunsThanInstances) {
