@@ -149,6 +149,7 @@ std::vector<AxisTaps> taps_of(const Op& op, const Call& call, const Geometry& g,
 template <class Op>
 Tensors convolution(const Op& op, const Call& call, AxisTaps (*taps)(const WindowAxis&), bool transposed) {
   Tensor y(call.dtype(), call.shape());
+  if (y.size() == 0) return {std::move(y)};  // there may be very many windows of no images
   Geometry g = geometry_of(op, call, call.input(0).shape(), y.shape());
   g.axes = taps_of(op, call, g, taps);
   if (is_real(y.dtype())) {

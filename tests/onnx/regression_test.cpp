@@ -146,6 +146,25 @@ TEST(Regression, MatricesMayHaveMoreRowsThanThirtyTwoBitsCount) {
   }
 }
 
+TEST(Regression, ManyWindowsOfNothingAreNothing) {
+  constexpr std::int64_t kWide = std::int64_t{1} << 36;
+  ModelBuilder pool;
+  pool.input("x", {1, 0, kWide}).output("y");
+  pool.node("MaxPool", {"x"}, {"y"}, {attribute("kernel_shape", Ints{200}), attribute("strides", Ints{10})});
+  ModelBuilder convolution;
+  convolution.input("x", {0, 1, kWide}).input("w", {1, 1, 200}).output("y");
+  convolution.node("Conv", {"x", "w"}, {"y"});
+  const Tensor empty(DType::f32, {1, 0, kWide}), images(DType::f32, {0, 1, kWide}), weight(DType::f32, {1, 1, 200});
+  for (const bool by_session : {false, true}) {
+    const auto outputs = [&](const ModelBuilder& model, const std::vector<TensorView>& inputs) {
+      const Model loaded = load(model);
+      return by_session ? Session(loaded).run(inputs) : loaded.evaluate_reference(inputs);
+    };
+    EXPECT_EQ(outputs(pool, {empty}).at(0).shape(), (Shape{1, 0, (kWide - 200) / 10 + 1}));
+    EXPECT_EQ(outputs(convolution, {images, weight}).at(0).shape(), (Shape{0, 1, kWide - 199}));
+  }
+}
+
 TEST(Regression, AStepMayBeLongerThanAnyAxis) {
   for (const std::int64_t step : {std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::min()}) {
     const SliceRange one = slice_range(4, step > 0 ? 1 : 2, step > 0 ? 4 : -5, step);
