@@ -288,7 +288,7 @@ Data evaluate_mel(const Opaque&, const Call& call) {
     if (call.input(i).size() != 1) call.invalid("input {} has {} elements, expected one", i, call.input(i).size());
     given[i] = load_all<double>(call.input(i))[0];
   }
-  const auto [bins, length, rate, lower, upper] = given;
+  const double bins = given[0], length = given[1], rate = given[2], lower = given[3], upper = given[4];
   const auto mel_of = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double low = mel_of(lower), mel_step = (mel_of(upper) - low) / (bins + 2);
   if (!(rate > 0) || !std::isfinite(low) || !std::isfinite(mel_step)) {
