@@ -11,12 +11,6 @@
 
 #include "colonnade/colonnade.hpp"
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define COLONNADE_THREAD_SANITIZER
-#endif
-#endif
-
 namespace colonnade::test {
 namespace {
 
@@ -180,7 +174,7 @@ TEST(RunAsync, AStoppedRunIsCancelled) {
 }
 
 TEST(RunAsync, AForkedProcessRunsToo) {
-#if defined(__SANITIZE_THREAD__) || defined(COLONNADE_THREAD_SANITIZER)
+#if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the thread sanitizer does not follow forks";
 #endif
   const Model model = Model::embedded("digits", one_thread());

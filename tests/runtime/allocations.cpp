@@ -11,6 +11,18 @@ namespace {
 
 std::atomic<std::int64_t> count{0};
 
+}  // namespace
+
+namespace colonnade::test {
+
+std::int64_t allocations() { return count.load(); }
+
+}  // namespace colonnade::test
+
+#if !defined(__SANITIZE_THREAD__)  // clang's has operators of its own, which cannot be replaced
+
+namespace {
+
 void* counted_or_null(std::size_t bytes, std::size_t alignment) noexcept {
   count.fetch_add(1, std::memory_order_relaxed);
   void* memory = nullptr;
@@ -56,8 +68,4 @@ void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memo
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
-namespace colonnade::test {
-
-std::int64_t allocations() { return count.load(); }
-
-}  // namespace colonnade::test
+#endif
