@@ -136,16 +136,16 @@ def measure_colonnade(arguments: argparse.Namespace, folder: pathlib.Path, load:
 def measure_fastapi(arguments: argparse.Namespace, model: str, folder: pathlib.Path, load: Load) -> dict:
     python = pathlib.Path(arguments.venv) / "bin" / "python"
     port = 18080
-    server = Server([str(python), "-m", "uvicorn", "fastapi_server:app", "--port", str(port), "--log-level", "error",
-                     "--no-access-log", "--workers", str(len(arguments.cores)), "--app-dir",
-                     str(ROOT / "bench" / "server")], arguments.cores,
-                    {"MODEL": str(ROOT / "models" / "embedded" / f"{model}.onnx")})
+    servers = [Server([str(python), str(ROOT / "bench" / "server" / "fastapi_server.py"), str(port)], arguments.cores,
+                      {"MODEL": str(ROOT / "models" / "embedded" / f"{model}.onnx")}) for _ in arguments.cores]
     try:
-        server.wait_for(f"http://127.0.0.1:{port}/openapi.json")
+        time.sleep(5)  # all are there; one alone would answer too
+        servers[0].wait_for(f"http://127.0.0.1:{port}/openapi.json")
         text, headers = json_body(*MODELS[model], folder)
         return load(port, "/infer", text, headers)
     finally:
-        server.stop()
+        for server in servers:
+            server.stop()
 
 
 def line(label: str, value: dict) -> str:
