@@ -344,8 +344,8 @@ void StreamConnection<Stream>::on_written(ErrorCode error) {
   if (!keeps_) return linger();
   reader_ = Reader(listening_.options);
   is_admitted_ = false;
-  if (is_finishing_) return close();
-  expect(Phase::idle, listening_.options.idle_timeout);
+  // The answer may have been made before the server was to stop: it said that the connection stays.
+  expect(Phase::idle, is_finishing_ ? kGrace : listening_.options.idle_timeout);
   advance();
 }
 
