@@ -4,7 +4,7 @@
 
 The bound is a sum over segments of the longer of two times: arithmetic at the FMA peak, measured beside every run, and
 the packed weights once from where they lie between runs: L3 when it holds those of the whole network, else memory, at
-the rates that `colonnade machine` measured. A convolution that runs by Winograd counts a quarter of its direct
+the rates that `colonnade machine` measured (or those given, to compare with times of another day). A convolution that runs by Winograd counts a quarter of its direct
 arithmetic, what F(4x4,3x3) multiplies. Transforms, border tiles, activations and whatever else moves count nothing.
 """
 from __future__ import annotations
@@ -30,16 +30,19 @@ def executed(segment: dict) -> float:
                for operator in segment["operators"])
 
 
-def row(model: str, threads: int, iterations: int) -> dict:
+def row(model: str, arguments: argparse.Namespace) -> dict:
+    threads = arguments.threads
     plan = answer("explain", model, "--threads", str(threads))
-    run = answer("bench", model, "--threads", str(threads), "--iterations", str(iterations))
+    run = answer("bench", model, "--threads", str(threads), "--iterations", str(arguments.iterations))
+    peak = arguments.peak * threads or run["peak_gflops"]
     l3 = max((cache["bytes"] for cache in run["machine"]["caches"] if cache["level"] == 3), default=0)
     level = "l3" if plan["weights_bytes"] < l3 else "dram"
-    rate = min(threads * plan["rates"][f"{level}_gbs"], plan["rates"][f"{level}_total_gbs"])
-    arithmetic = [executed(segment) / run["peak_gflops"] / 1e6 for segment in plan["segments"]]
+    measured = min(threads * plan["rates"][f"{level}_gbs"], plan["rates"][f"{level}_total_gbs"])
+    rate = vars(arguments)[level] or measured
+    arithmetic = [executed(segment) / peak / 1e6 for segment in plan["segments"]]
     weights = [segment["weights_bytes"] / rate / 1e6 for segment in plan["segments"]]
     return {"name": pathlib.Path(model).stem, "gflop": plan["flop"] / 1e9,
-            "executed_gflop": sum(map(executed, plan["segments"])) / 1e9, "peak_gflops": run["peak_gflops"],
+            "executed_gflop": sum(map(executed, plan["segments"])) / 1e9, "peak_gflops": peak,
             "weights_mb": plan["weights_bytes"] / 1e6, "weights_gbs": rate, "arithmetic_ms": sum(arithmetic),
             "weights_ms": sum(weights), "bound_ms": sum(map(max, zip(arithmetic, weights))),
             "ms": run["latency_ms"]["p50"]}
@@ -50,9 +53,12 @@ def main() -> int:
     parser.add_argument("models", nargs="+")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--peak", type=float, default=0, help="GFLOP/s of a core, instead of what is measured")
+    parser.add_argument("--l3", type=float, default=0, help="GB/s from L3, as --peak")
+    parser.add_argument("--dram", type=float, default=0, help="GB/s from memory, as --peak")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    rows = [row(model, arguments.threads, arguments.iterations) for model in arguments.models]
+    rows = [row(model, arguments) for model in arguments.models]
     if arguments.json:
         print(json.dumps(rows))
         return 0

@@ -40,7 +40,7 @@ class RunStop {
   std::list<std::stop_callback<std::function<void()>>> callbacks_;
 };
 
-/// Of a run on one of so many parts of the machine.
+/// Of a run on one of so many parts of the machine. The service has said how many threads a model has on all of it.
 int threads_of(const Model& model, int parts) { return std::max(1, model.options().threads / parts); }
 
 /// Messages about files name paths of the host, which are none of the client's business.

@@ -95,7 +95,7 @@ void Scheduler::settle(Line& line, std::size_t before) {
   if (after == 0 && line.running_ == 0 && line.held_ == 0 && (line.closed_ || draining_)) settled_.notify_all();
 }
 
-int Scheduler::parts() const {
+int Scheduler::parts_now() const {
   std::size_t runs = static_cast<std::size_t>(running_);
   for (const Line* line : waiting_) {
     const int idle = line->queue_.policy().instances - line->running_;
@@ -156,7 +156,7 @@ void Scheduler::serve(Line& line, Clock::time_point now, std::unique_lock<std::m
   used_now_ = std::max(used_now_, line.used_);
   line.used_ += charged;
   settle(line, before);
-  const int parts = this->parts();
+  const int parts = parts_now();
   Worker* helper = idle_.empty() || choose(now) == nullptr ? nullptr : call_worker();
   lock.unlock();
 
@@ -166,12 +166,12 @@ void Scheduler::serve(Line& line, Clock::time_point now, std::unique_lock<std::m
   std::int64_t samples = 0;
   for (const JobPtr& job : batch) samples += job->samples;
   if (ran) line.runner_.run(std::move(batch), parts, cancel_.get_token());
-  const std::chrono::nanoseconds took = (Clock::now() - now) / parts;
+  const std::chrono::nanoseconds cost = (Clock::now() - now) / parts;
 
   lock.lock();
-  line.used_ += (ran ? took : std::chrono::nanoseconds(0)) - charged;
-  if (ran) line.queue_.learn(samples, took);
-  if (ran) line.expected_ = line.expected_.count() == 0 ? took : line.expected_ + (took - line.expected_) / kMemory;
+  line.used_ += (ran ? cost : std::chrono::nanoseconds(0)) - charged;
+  if (ran) line.queue_.learn(samples, cost);
+  if (ran) line.expected_ = line.expected_.count() == 0 ? cost : line.expected_ + (cost - line.expected_) / kMemory;
   --line.running_;
   --running_;
   settle(line, line.queue_.size());

@@ -74,7 +74,7 @@ class Scheduler {
   void work(Worker& self);
   void watch_clock();
   /// 1, 2, 4, ...: enough for the runs that go on and those that could beside them.
-  int parts() const;
+  int parts_now() const;
   bool may_run(const Line& line, Clock::time_point now) const;
   Line* choose(Clock::time_point now) const;
   void serve(Line& line, Clock::time_point now, std::unique_lock<std::mutex>& lock);

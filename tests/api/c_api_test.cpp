@@ -343,6 +343,21 @@ TEST(CInterface, RunsEndInTime) {
                 colonnade_session_run(session.get(), &from, 1, &to, 1, &options));
 }
 
+TEST(CInterface, RunsMayHaveFewerThreads) {
+  const ModelHandle model = embedded("digits");
+  const SessionHandle session = session_of(model);
+  std::vector<float> picture(784), scores(10);
+  const TensorHandle input = borrowed({1, 1, 28, 28}, picture), output = borrowed({1, 10}, scores);
+  colonnade_tensor *from = input.get(), *to = output.get();
+  colonnade_run_options options{};
+  options.struct_size = sizeof options;
+  options.threads = 1;
+  expect_ok(colonnade_session_run(session.get(), &from, 1, &to, 1, &options));
+  options.threads = -1;
+  expect_status(COLONNADE_INVALID_ARGUMENT, "threads",
+                colonnade_session_run(session.get(), &from, 1, &to, 1, &options));
+}
+
 TEST(CInterface, ErrorsOfRunsThatWereStartedComeToTheCallback) {
   const ModelHandle model = embedded("digits");
   const SessionHandle session = session_of(model);

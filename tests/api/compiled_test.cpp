@@ -271,6 +271,8 @@ TEST_F(CompiledTest, RunsOfFewerThreadsHavePlansOfTheirOwn) {
     EXPECT_EQ(is_kept(1), is_again);
     EXPECT_EQ(is_kept(2), is_again);
     session.prepare(shapes, 1);
+    EXPECT_TRUE(is_kept(1));
+    EXPECT_EQ(is_kept(2), is_again);
     session.prepare(shapes);
     EXPECT_TRUE(is_kept(1) && is_kept(2));
   }

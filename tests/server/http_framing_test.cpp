@@ -234,6 +234,29 @@ TEST_F(HttpFraming, StopAnswersWhatHasBegun) {
   stopper.join();
 }
 
+TEST_F(HttpFraming, ConnectionsThatWereToldToStayAreAnsweredOnceMore) {
+  serve::HttpServer server = other_server({});
+  Client client(server.port());
+  // An answer that no socket's buffer holds: it is under way until it is read.
+  constexpr std::size_t kBytes = std::size_t{32} << 20;
+  const std::string head = fmt::format(
+      R"({{"inputs":[{{"name":"x","shape":[{}],"datatype":"FP32","parameters":{{"binary_data_size":{}}}}}],)"
+      R"("parameters":{{"binary_data_output":true}}}})",
+      kBytes / 4, kBytes);
+  client.send(request_text("POST", kInfer, head + std::string(kBytes, '\0'),
+                           fmt::format("Inference-Header-Content-Length: {}\r\n", head.size())));
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  std::thread stopper([&] { server.stop(std::chrono::seconds(20)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  Answer answer = client.receive();
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_NE(answer.fields["connection"], "close") << "made after the server was to stop: this test showed nothing";
+  answer = client.ask("GET", "/v2/health/live");
+  EXPECT_NE(answer.status, 0);
+  EXPECT_EQ(answer.fields["connection"], "close");
+  stopper.join();
+}
+
 TEST_F(HttpFraming, PortInUseIsNamed) {
   serve::HttpOptions options = test::Served::on_free_ports({});
   options.port = port();
