@@ -32,6 +32,13 @@ constexpr double kFaster = 0.9;
 
 }  // namespace
 
+std::size_t bytes_of(const Job& job) {
+  std::size_t bytes = 1;
+  for (const TensorView& input : job.inputs)
+    bytes += static_cast<std::size_t>(element_count(input.shape)) * size_of(input.dtype);
+  return bytes;
+}
+
 bool is_pointless(const Job& job, Clock::time_point now) {
   return job.request.stop.stop_requested() || job.deadline <= now;
 }
@@ -64,6 +71,8 @@ std::optional<Status> Queue::push(JobPtr& job, std::vector<JobPtr>& gone) {
   ++size_;
   return std::nullopt;
 }
+
+std::size_t Queue::first_bytes() const { return size_ == 0 ? 0 : bytes_of(*levels_[first_level()].front()); }
 
 std::size_t Queue::runs() const {
   // Only who was asked to wait for a batch merges what idle streams could run.

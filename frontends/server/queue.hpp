@@ -54,6 +54,8 @@ class Queue {
 
   const QueuePolicy& policy() const { return policy_; }
   std::size_t size() const { return size_; }
+  /// Of the first job's inputs; 0 when nobody waits.
+  std::size_t first_bytes() const;
   /// That would be made of what waits, were there streams enough.
   std::size_t runs() const;
 
@@ -96,6 +98,8 @@ class Queue {
   std::vector<Measured> measured_;
 };
 
+/// Of its inputs, at least 1.
+std::size_t bytes_of(const Job& job);
 /// True when the client has gone or no longer waits.
 bool is_pointless(const Job& job, Clock::time_point now);
 /// Why a job of `gone` is not run.

@@ -11,6 +11,10 @@ namespace {
 constexpr std::chrono::milliseconds kClockStep{1};
 /// How fast the expected time of a run follows the measured ones.
 constexpr int kMemory = 8;
+/// A run that takes less is not worth waking a thread for: that takes as long on some machines.
+constexpr double kBriefNs = 100'000;
+/// Brief runs of others that a thread does after its own; then it has its own work to do.
+constexpr int kMostBriefRuns = 8;
 
 void refuse_all(Runner& runner, std::vector<JobPtr>& gone, Clock::time_point now) {
   for (JobPtr& job : gone) {
@@ -49,7 +53,7 @@ std::optional<Status> Scheduler::push(Line& line, JobPtr& job) {
   std::vector<JobPtr> gone;
   std::optional<Status> refused;
   Worker* worker = nullptr;
-  bool clock = false;
+  bool clock = false, here = false;
   const Clock::time_point now = job->queued = Clock::now();
   {
     const std::lock_guard lock(mutex_);
@@ -57,7 +61,8 @@ std::optional<Status> Scheduler::push(Line& line, JobPtr& job) {
     refused = push_locked(line, job, gone);
     if (!refused) {
       const bool can_start = may_run(line, now);
-      if (can_start) worker = call_worker();
+      here = can_start && is_brief(line);
+      if (can_start && !here) worker = call_worker();
       const Clock::time_point ends = std::min(pushed.expires, pushed.deadline);
       clock = set_clock(can_start ? ends : std::min(ends, line.queue_.ripens(now)));
     }
@@ -65,7 +70,25 @@ std::optional<Status> Scheduler::push(Line& line, JobPtr& job) {
   if (worker != nullptr) worker->wake.notify_one();
   if (clock) clock_wake_.notify_one();
   refuse_all(line.runner_, gone, now);
+  if (here) run_what_is_brief(now);
   return refused;
+}
+
+bool Scheduler::is_brief(const Line& line) {
+  return line.ns_a_byte_ > 0 && line.ns_a_byte_ * static_cast<double>(line.queue_.first_bytes()) < kBriefNs;
+}
+
+void Scheduler::run_what_is_brief(Clock::time_point now) {
+  std::unique_lock lock(mutex_);
+  Line* line = choose(now);
+  for (int i = 0; line != nullptr && is_brief(*line) && i < kMostBriefRuns; ++i) {
+    serve(*line, now, Help::none, lock);
+    now = Clock::now();
+    line = choose(now);
+  }
+  Worker* worker = line == nullptr ? nullptr : call_worker();
+  lock.unlock();
+  if (worker != nullptr) worker->wake.notify_one();
 }
 
 std::optional<Status> Scheduler::push_locked(Line& line, JobPtr& job, std::vector<JobPtr>& gone) {
@@ -135,7 +158,7 @@ void Scheduler::work(Worker& self) {
   while (true) {
     const Clock::time_point now = Clock::now();
     if (Line* line = choose(now)) {
-      serve(*line, now, lock);
+      serve(*line, now, Help::wanted, lock);
       continue;
     }
     if (stopping_) return;
@@ -145,7 +168,7 @@ void Scheduler::work(Worker& self) {
   }
 }
 
-void Scheduler::serve(Line& line, Clock::time_point now, std::unique_lock<std::mutex>& lock) {
+void Scheduler::serve(Line& line, Clock::time_point now, Help help, std::unique_lock<std::mutex>& lock) {
   const std::size_t before = line.queue_.size();
   const auto more_runs = static_cast<std::size_t>(line.queue_.policy().instances - line.running_ - 1);
   std::vector<JobPtr> gone;
@@ -157,21 +180,31 @@ void Scheduler::serve(Line& line, Clock::time_point now, std::unique_lock<std::m
   line.used_ += charged;
   settle(line, before);
   const int parts = parts_now();
-  Worker* helper = idle_.empty() || choose(now) == nullptr ? nullptr : call_worker();
+  Worker* helper = help == Help::none || idle_.empty() || choose(now) == nullptr ? nullptr : call_worker();
   lock.unlock();
 
   if (helper != nullptr) helper->wake.notify_one();
   refuse_all(line.runner_, gone, now);
   const bool ran = !batch.empty();
   std::int64_t samples = 0;
-  for (const JobPtr& job : batch) samples += job->samples;
+  std::size_t bytes = 0;
+  for (const JobPtr& job : batch) {
+    samples += job->samples;
+    bytes += bytes_of(*job);
+  }
   if (ran) line.runner_.run(std::move(batch), parts, cancel_.get_token());
-  const std::chrono::nanoseconds cost = (Clock::now() - now) / parts;
+  const std::chrono::nanoseconds took = Clock::now() - now, cost = took / parts;
 
   lock.lock();
   line.used_ += (ran ? cost : std::chrono::nanoseconds(0)) - charged;
-  if (ran) line.queue_.learn(samples, cost);
-  if (ran) line.expected_ = line.expected_.count() == 0 ? cost : line.expected_ + (cost - line.expected_) / kMemory;
+  if (ran) {
+    line.queue_.learn(samples, cost);
+    line.expected_ = line.expected_.count() == 0 ? cost : line.expected_ + (cost - line.expected_) / kMemory;
+    const double now_a_byte = static_cast<double>(took.count()) / static_cast<double>(bytes);
+    // One run that was interrupted says little: a step is at most a part of what was known.
+    const double step = line.ns_a_byte_ / kMemory;
+    line.ns_a_byte_ += line.ns_a_byte_ == 0 ? now_a_byte : std::clamp(now_a_byte - line.ns_a_byte_, -step, step);
+  }
   --line.running_;
   --running_;
   settle(line, line.queue_.size());

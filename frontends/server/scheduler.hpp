@@ -26,6 +26,8 @@ class Runner {
 ///
 /// A run that is alone has the whole machine; beside others, or with requests that wait, it has a part, as runs on one
 /// core each do more in a second than one after the other on all.
+///
+/// What will be over before a stream would have woken up is run by the thread that brings it.
 class Scheduler {
  public:
   /// A model's place: its queue and its account. Lives until `close` has returned.
@@ -44,6 +46,7 @@ class Scheduler {
     /// By its runs, as time on the whole machine; never less than what a model that was busy all along used.
     std::chrono::nanoseconds used_{0};
     std::chrono::nanoseconds expected_{0};  ///< of the next run
+    double ns_a_byte_ = 0;                  ///< that a run takes for its inputs; 0: not known
   };
 
   /// At most `most_pending` jobs wait in all lines together; 0: no limit.
@@ -51,7 +54,7 @@ class Scheduler {
   /// All lines must be closed.
   ~Scheduler();
 
-  /// Queues the job, or leaves it and says why.
+  /// Queues the job, or leaves it and says why. May run it, and some that wait, before it returns.
   std::optional<Status> push(Line& line, JobPtr& job);
   /// Refuses jobs from now on and waits until those it has are answered.
   void close(Line& line);
@@ -77,7 +80,12 @@ class Scheduler {
   int parts_now() const;
   bool may_run(const Line& line, Clock::time_point now) const;
   Line* choose(Clock::time_point now) const;
-  void serve(Line& line, Clock::time_point now, std::unique_lock<std::mutex>& lock);
+  enum class Help : bool { none, wanted };
+  /// Runs a batch of the line. When help is wanted, what is left over is a worker's.
+  void serve(Line& line, Clock::time_point now, Help help, std::unique_lock<std::mutex>& lock);
+  /// Whether what waits in the line is run sooner by its bringer than a worker would have woken up.
+  static bool is_brief(const Line& line);
+  void run_what_is_brief(Clock::time_point now);
   /// After every change of a line's queue, whose size was `before`.
   void settle(Line& line, std::size_t before);
   /// A worker that sleeps, taken off the list of those; null when none does.

@@ -24,11 +24,6 @@ const std::vector<std::string> kExtensions = {
 /// A model may be replaced between its lookup and the queue, but hardly this often.
 constexpr int kMostTries = 100;
 
-int default_threads() {
-  const auto machine = nlohmann::json::parse(describe_machine(false));
-  return machine.value("default_threads", 1);
-}
-
 ServiceOptions resolved(ServiceOptions options) {
   if (options.streams <= 0) options.streams = default_threads();
   if (options.model.threads <= 0) options.model.threads = default_threads();
@@ -55,6 +50,11 @@ const char* text_of(Registry::State state) {
 }
 
 }  // namespace
+
+int default_threads() {
+  const auto machine = nlohmann::json::parse(describe_machine(false));
+  return machine.value("default_threads", 1);
+}
 
 struct Service::Impl {
   explicit Impl(const ServiceOptions& wanted)

@@ -13,6 +13,9 @@
 
 namespace colonnade::serve {
 
+/// Threads that compute at the same time by default: one per physical core that the process may use.
+int default_threads();
+
 /// All calls may come from any thread at any time. Versions are as in URLs: "" is the newest that is served.
 /// Failures are thrown (Failure), but for `infer`, which hands them to `done`.
 class Service {
@@ -44,7 +47,8 @@ class Service {
   /// New requests are refused at once; returns when those under way are answered.
   void unload(const std::string& model);
 
-  /// Checks and queues the request; returns at once. Never throws.
+  /// Checks and queues the request; returns at once, or after some brief runs. Never throws. `done` may be called
+  /// before it returns.
   void infer(InferenceRequest request, Done done);
 
   /// Prometheus text.

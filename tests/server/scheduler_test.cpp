@@ -201,6 +201,72 @@ TEST(Scheduler, WhatCannotRunBesideARunLeavesItTheMachine) {
   EXPECT_EQ(model.parts(), std::vector<int>(8, 1));
 }
 
+/// Pushes until a run was done by the thread that pushed: how long runs take must be learned, on a machine that may be
+/// busy.
+void push_until_run_here(FakeModel& model, const std::atomic<std::thread::id>& ran_in) {
+  Answers answers;
+  for (int i = 1; i <= 10000; ++i) {
+    ASSERT_FALSE(model.push(answers.one()));
+    answers.wait(i);
+    if (ran_in == std::this_thread::get_id()) return;
+  }
+  FAIL() << "no run was done by the thread that pushed";
+}
+
+TEST(Scheduler, BriefRunsAreDoneByTheThreadThatPushes) {
+  Scheduler scheduler(2, 0);
+  std::atomic<std::thread::id> ran_in;
+  FakeModel model(scheduler, instances(2), [&](const std::stop_token&) { ran_in = std::this_thread::get_id(); });
+  push_until_run_here(model, ran_in);
+}
+
+TEST(Scheduler, LongRunsAreNotDoneByTheThreadThatPushes) {
+  Scheduler scheduler(2, 0);
+  std::atomic<int> here{0};
+  const std::thread::id self = std::this_thread::get_id();
+  FakeModel model(scheduler, instances(2), [&](const std::stop_token&) {
+    if (std::this_thread::get_id() == self) ++here;
+    spend(milliseconds(1));
+  });
+  Answers answers;
+  for (int i = 1; i <= 50; ++i) {
+    ASSERT_FALSE(model.push(answers.one()));
+    answers.wait(i);
+  }
+  EXPECT_EQ(here, 0);
+}
+
+TEST(Scheduler, AThreadThatPushesLeavesManyBriefRunsToTheStreams) {
+  Scheduler scheduler(1, 0);
+  std::atomic<std::thread::id> ran_in;
+  std::atomic<int> here{0};
+  std::atomic<bool> more{false};
+  constexpr int kMore = 100;
+  Answers answers;
+  FakeModel* model = nullptr;
+  const std::thread::id self = std::this_thread::get_id();
+  FakeModel brief(scheduler, instances(1), [&](const std::stop_token&) {
+    ran_in = std::this_thread::get_id();
+    if (ran_in != self) return;
+    ++here;
+    // They wait, as the only stream is taken.
+    for (int i = more.exchange(false) ? kMore : 0; i > 0; --i) {
+      EXPECT_FALSE(model->push(answers.one()));
+    }
+  });
+  model = &brief;
+  push_until_run_here(brief, ran_in);
+  more = true;
+  int pushed = kMore;
+  for (; more; ++pushed) {
+    here = 0;
+    ASSERT_FALSE(brief.push(answers.one()));
+  }
+  answers.wait(pushed);
+  EXPECT_GT(here, 0);
+  EXPECT_LT(here, kMore / 2);
+}
+
 TEST(Scheduler, NoMoreRunsThanInstances) {
   Scheduler scheduler(4, 0);
   FakeModel model(scheduler, instances(2), [](const std::stop_token&) { spend(milliseconds(1)); });

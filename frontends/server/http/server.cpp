@@ -37,7 +37,8 @@ constexpr std::string_view kTooMany =
 
 std::size_t thread_count(int wanted) {
   if (wanted > 0) return static_cast<std::size_t>(wanted);
-  return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 2, 8);
+  // They run what is brief themselves: more than there are cores would take turns on them for milliseconds.
+  return static_cast<std::size_t>(std::max(2, default_threads()));
 }
 
 [[noreturn]] void fail(const std::string& what, const boost::system::error_code& error) {
