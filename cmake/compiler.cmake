@@ -20,11 +20,11 @@ add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=fast>)
 if(COLONNADE_SANITIZE)
   add_compile_options(-fsanitize=${COLONNADE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${COLONNADE_SANITIZE})
-  # GCC's macros, which clang does not define.
-  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND COLONNADE_SANITIZE MATCHES "thread")
-    add_compile_definitions(__SANITIZE_THREAD__=1)
-  elseif(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND COLONNADE_SANITIZE MATCHES "address")
-    add_compile_definitions(__SANITIZE_ADDRESS__=1)
+  # Names of our own: GCC's, defined for clang too, would change the layout of protobuf's classes.
+  if(COLONNADE_SANITIZE MATCHES "thread")
+    add_compile_definitions(COLONNADE_TSAN=1)
+  elseif(COLONNADE_SANITIZE MATCHES "address")
+    add_compile_definitions(COLONNADE_ASAN=1)
   endif()
 endif()
 

@@ -14,12 +14,8 @@ namespace {
 inline constexpr std::size_t kPanelFloats = 16;
 inline constexpr std::size_t kPanelVectors = kPanelFloats / Vec::kLanes;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(COLONNADE_ASAN) || defined(COLONNADE_TSAN)
 #define COLONNADE_SMALL_TILES 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define COLONNADE_SMALL_TILES 1
-#endif
 #endif
 
 // kTileRows[panels - 1]: most pixels of a tile over that many panels, such that sums, weights and one broadcast value

@@ -15,7 +15,7 @@
 namespace colonnade {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(COLONNADE_ASAN)
 constexpr std::size_t kMappedBytes = AlignedBuffer::kMaxBytes;  // so that overruns are seen
 #else
 constexpr std::size_t kMappedBytes = std::size_t{1} << 20;  ///< from here on the system is asked

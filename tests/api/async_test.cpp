@@ -174,7 +174,7 @@ TEST(RunAsync, AStoppedRunIsCancelled) {
 }
 
 TEST(RunAsync, AForkedProcessRunsToo) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(COLONNADE_TSAN)
   GTEST_SKIP() << "the thread sanitizer does not follow forks";
 #endif
   const Model model = Model::embedded("digits", one_thread());

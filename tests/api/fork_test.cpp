@@ -21,10 +21,8 @@ using onnx_import::testing::attribute;
 using onnx_import::testing::float_tensor;
 using onnx_import::testing::ModelBuilder;
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(COLONNADE_TSAN)
 constexpr bool kForks = false;
-#elif defined(__has_feature)
-constexpr bool kForks = !__has_feature(thread_sanitizer);
 #else
 constexpr bool kForks = true;
 #endif

@@ -12,10 +12,8 @@ namespace {
 
 using namespace onnx_import::testing;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(COLONNADE_ASAN) || defined(COLONNADE_TSAN)
 constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
 #else
 constexpr bool kSanitized = false;
 #endif

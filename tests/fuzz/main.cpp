@@ -7,7 +7,7 @@
 
 #include "fuzz/supervise.hpp"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(COLONNADE_ASAN)
 /// A single allocation beyond the limit fails as it does where memory is short; the sum ends the process.
 extern "C" const char* __asan_default_options() {
   return "detect_leaks=1:allocator_may_return_null=1:max_allocation_size_mb=1024:hard_rss_limit_mb=3000";

@@ -24,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(COLONNADE_ASAN)
 constexpr double kMostProcessorSeconds = 60;  ///< packing half a gigabyte of weights takes seven times as long
 #else
 constexpr double kMostProcessorSeconds = 10;
@@ -67,7 +67,7 @@ class SharedProgress {
   Progress* progress_ = nullptr;
 };
 
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(COLONNADE_ASAN)
 /// Under the address sanitizer its own options bound memory: see main.cpp.
 void limit_memory() {
   constexpr rlim_t kMostBytes = rlim_t{4} << 30;

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(COLONNADE_ASAN) || defined(COLONNADE_TSAN)
 constexpr double kLargestMacs = 3e8;  // sanitizers slow the reference too much for more
 #else
 constexpr double kLargestMacs = 1e12;

@@ -158,7 +158,7 @@ TEST(Resize, CropExtrapolatesAndNearestMovesAnyType) {
 }
 
 TEST(Speed, TenMillionElementsInWellUnderASecond) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
+#if defined(COLONNADE_ASAN) || defined(COLONNADE_TSAN) || !defined(NDEBUG)
   GTEST_SKIP() << "timed in optimised builds only";
 #endif
   const Tensor x(DType::f32, {100, 320, 320}), y(DType::f32, {100, 1, 320});

@@ -19,7 +19,7 @@ std::int64_t allocations() { return count.load(); }
 
 }  // namespace colonnade::test
 
-#if !defined(__SANITIZE_THREAD__)  // clang's has operators of its own, which cannot be replaced
+#if !defined(COLONNADE_TSAN)  // clang's has operators of its own, which cannot be replaced
 
 namespace {
 

@@ -43,7 +43,7 @@ std::vector<Graph> small_networks() {
 }
 
 TEST(Executor, CountsAllocationsOfThisProcess) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(COLONNADE_TSAN)
   GTEST_SKIP() << "operator new is the sanitizer's";
 #endif
   const std::int64_t before = allocations();

@@ -180,10 +180,8 @@ bool holds_in_child(const Action& action) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(COLONNADE_TSAN)
 constexpr bool kForks = false;
-#elif defined(__has_feature)
-constexpr bool kForks = !__has_feature(thread_sanitizer);
 #else
 constexpr bool kForks = true;
 #endif

@@ -127,7 +127,7 @@ class SlowServer : public ::testing::Test {
  protected:
   static constexpr int kSize = 256;
   /// Products that nobody waits for the end of. They are planned first, which does not end early.
-#if defined(__SANITIZE_THREAD__)
+#if defined(COLONNADE_TSAN)
   static constexpr int kEndless = 2000;
 #else
   static constexpr int kEndless = 20000;
