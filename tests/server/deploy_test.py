@@ -80,6 +80,8 @@ class DeployTest(unittest.TestCase):
         listed = re.search(r"FROM debian:12-slim.*?recommends \\\n(.*?)\\\n  &&", text, re.S)[1]
         installed = set(listed.replace("\\", "").split())
         needed = re.findall(r"NEEDED.*\[(.*)\]", subprocess.check_output(["readelf", "-d", self.program], text=True))
+        if any(library.startswith(("libasan", "libtsan")) for library in needed):
+            self.skipTest("a sanitized program loads more")
         paths = dict(re.findall(r"(\S+) => (\S+)", subprocess.check_output(["ldd", self.program], text=True)))
         packages = set()
         for library in needed:
