@@ -3,8 +3,9 @@
 """Measures `colonnade serve`: ./dev serve-bench [--cores 0,1,2] [--load-cores 3].
 
 Server and load generator have cores of their own. Printed are, for a tiny model and one of some milliseconds: what the
-library does on the server's cores, what the server does, its latencies at 70 % of that (medians of some rounds), and
-what FastAPI with ONNX Runtime does on the same cores under the same generator with the same JSON.
+library does on the server's cores, what the server does, its latencies at 70 % of that (medians of some rounds; with
+requests at random times, and evenly spaced as perf_analyzer sends them unless told otherwise), and what FastAPI with
+ONNX Runtime does on the same cores under the same generator with the same JSON.
 """
 from __future__ import annotations
 
@@ -66,9 +67,11 @@ class Load:
     def __init__(self, cores: list[int], seconds: float, connections: int):
         self.cores, self.seconds, self.connections = cores, seconds, connections
 
-    def __call__(self, port: int, path: str, body: pathlib.Path, headers: list[str], rate: float = 0) -> dict:
+    def __call__(self, port: int, path: str, body: pathlib.Path, headers: list[str], rate: float = 0,
+                 arrivals: str = "poisson") -> dict:
         command = [BUILD / "bench" / "colonnade-load", "--port", port, "--path", path, "--body", body, "--seconds",
-                   self.seconds, "--connections", self.connections * (4 if rate else 1), "--rate", rate]
+                   self.seconds, "--connections", self.connections * (4 if rate else 1), "--rate", rate,
+                   "--arrivals", arrivals]
         for header in headers:
             command += ["--header", header]
         done = subprocess.run([str(part) for part in command], preexec_fn=pinned(self.cores), capture_output=True,
@@ -123,11 +126,12 @@ def measure_colonnade(arguments: argparse.Namespace, folder: pathlib.Path, load:
             rounds = [(library(model, arguments.cores, arguments.seconds), load(port, path, body, headers))
                       for _ in range(arguments.rounds)]
             binary = median([server for _, server in rounds], "requests_per_second")
-            at_70 = [load(port, path, body, headers, OFFERED * binary["requests_per_second"])
-                     for _ in range(arguments.rounds)]
+            at_70 = {arrivals: median([load(port, path, body, headers, OFFERED * binary["requests_per_second"],
+                                            arrivals) for _ in range(arguments.rounds)], "p99_ms")
+                     for arrivals in ("poisson", "constant")}
             text, text_headers = json_body(*MODELS[model], folder)
             rows[model] = {"library": statistics.median_high(runs for runs, _ in rounds), "binary": binary,
-                           "at_70_percent": median(at_70, "p99_ms"), "json": load(port, path, text, text_headers)}
+                           "at_70_percent": at_70, "json": load(port, path, text, text_headers)}
     finally:
         server.stop()
     return rows
@@ -181,7 +185,8 @@ def main() -> int:
         share = row["binary"]["requests_per_second"] / row["library"]
         print(f"{model}\n  {'library':28}{row['library']:10.1f} runs/s")
         print(line("server, binary", row["binary"]) + f"   {share:.0%} of the library")
-        print(line(f"server at {OFFERED:.0%} of that", row["at_70_percent"]))
+        for arrivals, result in row["at_70_percent"].items():
+            print(line(f"at {OFFERED:.0%} of that, {arrivals}", result))
         print(line("server, JSON", row["json"]))
         if "fastapi" in row:
             times = row["json"]["requests_per_second"] / row["fastapi"]["requests_per_second"]

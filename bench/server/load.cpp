@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends one HTTP request again and again over some connections, and prints throughput and latencies as JSON.
 //
-// Closed loop: each connection sends when it was answered. Open loop (--rate): requests are due at random times of that
-// rate whatever the server does, and latency counts from the due time. One thread a processor it may run on.
+// Closed loop: each connection sends when it was answered. Open loop (--rate): requests are due at times of that rate,
+// random (--arrivals poisson) or evenly spaced (constant), whatever the server does, and latency counts from the due
+// time. One thread a processor it may run on.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -47,6 +48,7 @@ struct Settings {
   double seconds = 3;
   double warm_up_seconds = 1;
   double rate = 0;
+  bool is_even = false;
 };
 
 [[noreturn]] void fail(const std::string& what) {
@@ -144,21 +146,23 @@ std::string request_of(const Settings& settings) {
   return request + "\r\n" + body.str();
 }
 
-/// When requests are due: at random times of a rate, or at once when there is none.
+/// When requests are due: at random or even times of a rate, or at once when there is none.
 class Schedule {
  public:
-  Schedule(double rate, Clock::time_point start, std::uint64_t seed) : rate_(rate), next_(start), generator_(seed) {}
+  Schedule(double rate, bool is_even, Clock::time_point start, std::uint64_t seed)
+      : rate_(rate), is_even_(is_even), next_(start), generator_(seed) {}
   bool is_open() const { return rate_ > 0; }
   /// The next due time, if that is not after `now`.
   std::optional<Clock::time_point> take(Clock::time_point now) {
     if (!is_open()) return now;
     if (next_ > now) return std::nullopt;
-    const std::chrono::duration<double> gap(-std::log(1 - uniform_(generator_)) / rate_);
+    const std::chrono::duration<double> gap((is_even_ ? 1 : -std::log(1 - uniform_(generator_))) / rate_);
     return std::exchange(next_, next_ + std::chrono::duration_cast<Clock::duration>(gap));
   }
 
  private:
   double rate_;
+  bool is_even_;
   Clock::time_point next_;
   std::mt19937_64 generator_;
   std::uniform_real_distribution<double> uniform_{0, 1};
@@ -260,7 +264,8 @@ nlohmann::json measure(const Settings& settings) {
   for (int i = 0; i < senders; ++i)
     threads.emplace_back([&, i] {
       try {
-        Schedule schedule(settings.rate / senders, start, static_cast<std::uint64_t>(i));
+        const Clock::time_point first = settings.rate > 0 ? start + seconds(i / settings.rate) : start;
+        Schedule schedule(settings.rate / senders, settings.is_even, first, static_cast<std::uint64_t>(i));
         Sender sender(settings, request, share(settings.connections, senders, i), std::move(schedule));
         results[static_cast<std::size_t>(i)] = sender.run({from, until});
       } catch (const std::exception& error) {
@@ -311,8 +316,10 @@ Settings parse(int argc, char** argv) {
       settings.warm_up_seconds = std::stod(value);
     else if (key == "--rate")
       settings.rate = std::stod(value);
+    else if (key == "--arrivals" && (value == "poisson" || value == "constant"))
+      settings.is_even = value == "constant";
     else
-      throw std::runtime_error("unknown option " + key);
+      throw std::runtime_error("unknown option " + key + " " + value);
   }
   return settings;
 }
