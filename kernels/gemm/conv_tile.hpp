@@ -210,11 +210,25 @@ template <std::size_t R, std::size_t V>
     store_partial(sums, tile);
 }
 
+/// Brings the pixels of the tap row after `ky`, or of the first one for the tile to the right, into the first-level
+/// cache: a tile changes rows too often for the hardware's prefetcher.
+template <std::size_t R>
+[[gnu::always_inline]] inline void prefetch_row_after(const Tile& tile, std::size_t ky) {
+  constexpr std::ptrdiff_t kLine = 16;
+  const std::ptrdiff_t width = static_cast<std::ptrdiff_t>(R) * tile.input_stride;
+  const bool is_last = ky + 1 == tile.taps_h;
+  const float* row = tile.input_rows[is_last ? 0 : ky + 1];
+  if (row == nullptr) return;
+  row += tile.input_offset + (is_last ? width : 0);
+  for (std::ptrdiff_t i = 0; i < width; i += kLine) __builtin_prefetch(row + i);
+}
+
 template <std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void multiply_taps(Sums<R, V>& sums, const Tile& tile) {
   const float* weights = tile.weights;
   for (std::size_t ky = 0; ky < tile.taps_h; ++ky, weights += tile.weights_row) {
     const float* row = tile.input_rows[ky];
+    if constexpr (!kFetchesNext<V>) prefetch_row_after<R>(tile, ky);
     if (row != nullptr) multiply_row(sums, tile, row + tile.input_offset, weights);
   }
 }
