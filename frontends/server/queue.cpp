@@ -72,7 +72,10 @@ std::optional<Status> Queue::push(JobPtr& job, std::vector<JobPtr>& gone) {
   return std::nullopt;
 }
 
-std::size_t Queue::first_bytes() const { return size_ == 0 ? 0 : bytes_of(*levels_[first_level()].front()); }
+std::size_t Queue::next_bytes() const {
+  if (size_ == 0) return 0;
+  return bytes_of(*levels_[first_level()].front()) * std::min(size_, static_cast<std::size_t>(most_samples()));
+}
 
 std::size_t Queue::runs() const {
   // Only who was asked to wait for a batch merges what idle streams could run.
@@ -113,7 +116,7 @@ std::vector<JobPtr> Queue::take(Clock::time_point now, std::size_t runs, std::ve
 }
 
 std::vector<JobPtr> Queue::take_batch(Level& level, Clock::time_point now, std::int64_t runs) {
-  std::int64_t most = policy_.merge_if_faster ? worth_merging() : policy_.largest_batch;
+  std::int64_t most = most_samples();
   // While streams are idle and nobody asked to wait for a batch, work is spread and not merged.
   if (most > 1 && runs > 1 && policy_.delay.count() == 0)
     most = std::min(most, (mergeable(level, most * runs) + runs - 1) / runs);

@@ -54,8 +54,8 @@ class Queue {
 
   const QueuePolicy& policy() const { return policy_; }
   std::size_t size() const { return size_; }
-  /// Of the first job's inputs; 0 when nobody waits.
-  std::size_t first_bytes() const;
+  /// Of the inputs that would be taken next, about; 0 when nobody waits.
+  std::size_t next_bytes() const;
   /// That would be made of what waits, were there streams enough.
   std::size_t runs() const;
 
@@ -88,6 +88,8 @@ class Queue {
     double best = 0;
   };
   std::int64_t worth_merging() const;
+  /// Samples that a run may have.
+  std::int64_t most_samples() const { return policy_.merge_if_faster ? worth_merging() : policy_.largest_batch; }
   std::vector<JobPtr> take_batch(Level& level, Clock::time_point now, std::int64_t runs);
   void sweep(Clock::time_point now, std::vector<JobPtr>& gone);
 

@@ -75,7 +75,7 @@ std::optional<Status> Scheduler::push(Line& line, JobPtr& job) {
 }
 
 bool Scheduler::is_brief(const Line& line) {
-  return line.ns_a_byte_ > 0 && line.ns_a_byte_ * static_cast<double>(line.queue_.first_bytes()) < kBriefNs;
+  return line.ns_a_byte_ > 0 && line.ns_a_byte_ * static_cast<double>(line.queue_.next_bytes()) < kBriefNs;
 }
 
 void Scheduler::run_what_is_brief(Clock::time_point now) {

@@ -157,8 +157,7 @@ TEST(Numbers, NarrowIntegersClampAndComplexNumbersAreMagnitudes) {
   const std::vector<double> values = {-100, -1.5, 0.4, 6.6, 100};
   EXPECT_EQ(to_doubles(from_doubles(DType::i4, {5}, values)), (std::vector<double>{-8, -2, 0, 7, 7}));
   EXPECT_EQ(to_doubles(from_doubles(DType::u2, {5}, values)), (std::vector<double>{0, 0, 0, 3, 3}));
-  EXPECT_EQ(to_doubles(from_doubles(DType::f8e4m3fn, {5}, values)),
-            (std::vector<double>{-96, -1.5, 0.40625, 6.5, 96}));
+  EXPECT_EQ(to_doubles(from_doubles(DType::f8e4m3fn, {5}, values)), (std::vector<double>{-96, -1.5, 0.40625, 6.5, 96}));
   EXPECT_EQ(to_doubles(from_doubles(DType::c64, {2}, {-3, 4})), (std::vector<double>{3, 4}));
 }
 

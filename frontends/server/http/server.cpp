@@ -144,8 +144,7 @@ void HttpServer::Impl::add_listener(int port, bool metrics_only) {
   const int actual = acceptor.local_endpoint().port();
   asio::steady_timer pause(acceptor.get_executor());
   const Listening listening{endpoints, options, connections, tls && !metrics_only ? &*tls : nullptr, metrics_only};
-  listeners.push_back(
-      std::make_unique<Listener>(Listener{std::move(acceptor), listening, std::move(pause), actual}));
+  listeners.push_back(std::make_unique<Listener>(Listener{std::move(acceptor), listening, std::move(pause), actual}));
 }
 
 void HttpServer::Impl::accept(Listener& listener) {
