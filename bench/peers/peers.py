@@ -82,6 +82,18 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return parsed
 
 
+def measure_all(campaign, files: list[pathlib.Path]) -> list[str]:
+    """Why models were left out that no engine can be measured on, as those that ONNX Runtime does not run."""
+    left_out = []
+    for file in files:
+        try:
+            campaign.measure_model(file)
+        except Refused as error:
+            left_out.append(str(error))
+            print(f"peers: {error}", file=sys.stderr)
+    return left_out
+
+
 def main() -> int:
     arguments = parse(sys.argv[1:])
     try:
@@ -97,16 +109,17 @@ def main() -> int:
         files = environment.find_models(arguments.models)
         store = RowStore(HOME / "rows.jsonl")
         campaign = measure.Campaign(arguments, store)
-        for file in files:
-            campaign.measure_model(file)
+        left_out = measure_all(campaign, files)
         rows = campaign.rows
         if not rows:
-            raise Refused("nothing was measured")
+            raise Refused("; ".join(["nothing was measured", *left_out]))
         campaign.machine["statistic"] = "fastest" if arguments.fastest else "median"
         if arguments.fastest:
             rows = [dataclasses.replace(row, ms=row.best_ms) for row in rows]
         print(report.terminal(rows, campaign.machine["statistic"]))
         report.write(rows, arguments.out, campaign.machine)
+        for reason in left_out:
+            print(f"left out: {reason}")
         print(f"report: {arguments.out}/report.md")
         return 0
     except Refused as error:

@@ -128,6 +128,21 @@ class Arguments(unittest.TestCase):
 
 
 @unittest.skipUnless(numpy, "needs NumPy")
+class Models(unittest.TestCase):
+    def test_one_that_cannot_be_measured_does_not_keep_others_from_it(self):
+        class Campaign:
+            measured = []
+
+            def measure_model(self, file):
+                if file.stem == "odd":
+                    raise environment.Refused("odd: no reference")
+                self.measured.append(file.stem)
+
+        files = [pathlib.Path(name) for name in ("a.onnx", "odd.onnx", "b.onnx")]
+        self.assertEqual(peers.measure_all(Campaign(), files), ["odd: no reference"])
+        self.assertEqual(Campaign.measured, ["a", "b"])
+
+
 class Check(unittest.TestCase):
     def test_measures_against_the_largest_reference(self):
         reference = [numpy.array([[1.0, -4.0]], dtype=numpy.float32)]
