@@ -4,8 +4,9 @@
 
 The bound is a sum over segments of the longer of two times: arithmetic at the FMA peak, measured beside every run, and
 the packed weights once from where they lie between runs: L3 when it holds those of the whole network, else memory, at
-the rates that `colonnade machine` measured (or those given, to compare with times of another day). A convolution that runs by Winograd counts a quarter of its direct
-arithmetic, what F(4x4,3x3) multiplies. Transforms, border tiles, activations and whatever else moves count nothing.
+the rates that `colonnade machine` measured (or those given, to compare with times of another day). A convolution that
+runs by Winograd counts a quarter of its direct arithmetic, what F(4x4,3x3) multiplies. Transforms, border tiles,
+activations and whatever else moves count nothing.
 """
 from __future__ import annotations
 

@@ -211,9 +211,11 @@ template <std::size_t R, std::size_t V>
 }
 
 /// Brings the pixels of the tap row after `ky`, or of the first one for the tile to the right, into the first-level
-/// cache: a tile changes rows too often for the hardware's prefetcher.
+/// cache: a tile changes rows too often for the hardware's prefetcher. Not where other channels lie between those that
+/// it reads, as in groups.
 template <std::size_t R>
 [[gnu::always_inline]] inline void prefetch_row_after(const Tile& tile, std::size_t ky) {
+  if (tile.piece_gap != 0) return;
   constexpr std::ptrdiff_t kLine = 16;
   const std::ptrdiff_t width = static_cast<std::ptrdiff_t>(R) * tile.input_stride;
   const bool is_last = ky + 1 == tile.taps_h;

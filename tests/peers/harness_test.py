@@ -127,7 +127,6 @@ class Arguments(unittest.TestCase):
         self.assertEqual(parsed.engines, ["mnn", *peers.SCHEDULES])
 
 
-@unittest.skipUnless(numpy, "needs NumPy")
 class Models(unittest.TestCase):
     def test_one_that_cannot_be_measured_does_not_keep_others_from_it(self):
         class Campaign:
@@ -143,6 +142,7 @@ class Models(unittest.TestCase):
         self.assertEqual(Campaign.measured, ["a", "b"])
 
 
+@unittest.skipUnless(numpy, "needs NumPy")
 class Check(unittest.TestCase):
     def test_measures_against_the_largest_reference(self):
         reference = [numpy.array([[1.0, -4.0]], dtype=numpy.float32)]
