@@ -326,36 +326,37 @@ TEST(CInterface, SequencesAreForCxx) {
                 colonnade_session_run(session.get(), &from, 1, &made, 1, nullptr));
 }
 
-TEST(CInterface, RunsEndInTime) {
-  const ModelHandle model = embedded("digits");
-  const SessionHandle session = session_of(model);
-  std::vector<float> picture(784), scores(10);
-  const TensorHandle input = borrowed({1, 1, 28, 28}, picture), output = borrowed({1, 10}, scores);
-  colonnade_tensor *from = input.get(), *to = output.get();
+/// A session of the embedded digits, memory for its tensors, and options.
+struct DigitRun {
+  ModelHandle model = embedded("digits");
+  SessionHandle session = session_of(model);
+  std::vector<float> picture = std::vector<float>(784), scores = std::vector<float>(10);
+  TensorHandle input = borrowed({1, 1, 28, 28}, picture), output = borrowed({1, 10}, scores);
   colonnade_run_options options{};
-  options.struct_size = sizeof options;
-  options.timeout_ns = 1;
-  expect_status(COLONNADE_DEADLINE, "", colonnade_session_run(session.get(), &from, 1, &to, 1, &options));
-  options.timeout_ns = INT64_MAX;
-  expect_ok(colonnade_session_run(session.get(), &from, 1, &to, 1, &options));
-  options.timeout_ns = -1;
-  expect_status(COLONNADE_INVALID_ARGUMENT, "timeout_ns",
-                colonnade_session_run(session.get(), &from, 1, &to, 1, &options));
+
+  DigitRun() { options.struct_size = sizeof options; }
+  colonnade_status* run() const {
+    colonnade_tensor *from = input.get(), *to = output.get();
+    return colonnade_session_run(session.get(), &from, 1, &to, 1, &options);
+  }
+};
+
+TEST(CInterface, RunsEndInTime) {
+  DigitRun digits;
+  digits.options.timeout_ns = 1;
+  expect_status(COLONNADE_DEADLINE, "", digits.run());
+  digits.options.timeout_ns = INT64_MAX;
+  expect_ok(digits.run());
+  digits.options.timeout_ns = -1;
+  expect_status(COLONNADE_INVALID_ARGUMENT, "timeout_ns", digits.run());
 }
 
 TEST(CInterface, RunsMayHaveFewerThreads) {
-  const ModelHandle model = embedded("digits");
-  const SessionHandle session = session_of(model);
-  std::vector<float> picture(784), scores(10);
-  const TensorHandle input = borrowed({1, 1, 28, 28}, picture), output = borrowed({1, 10}, scores);
-  colonnade_tensor *from = input.get(), *to = output.get();
-  colonnade_run_options options{};
-  options.struct_size = sizeof options;
-  options.threads = 1;
-  expect_ok(colonnade_session_run(session.get(), &from, 1, &to, 1, &options));
-  options.threads = -1;
-  expect_status(COLONNADE_INVALID_ARGUMENT, "threads",
-                colonnade_session_run(session.get(), &from, 1, &to, 1, &options));
+  DigitRun digits;
+  digits.options.threads = 1;
+  expect_ok(digits.run());
+  digits.options.threads = -1;
+  expect_status(COLONNADE_INVALID_ARGUMENT, "threads", digits.run());
 }
 
 TEST(CInterface, ErrorsOfRunsThatWereStartedComeToTheCallback) {
