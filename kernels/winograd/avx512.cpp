@@ -6,5 +6,6 @@ namespace colonnade::kernels::winograd {
 
 void convolve_2x2_avx512(const Args& args) noexcept { convolve<TwoByTwo>(args); }
 void convolve_4x4_avx512(const Args& args) noexcept { convolve<FourByFour>(args); }
+void convolve_6x6_avx512(const Args& args) noexcept { convolve<SixBySix>(args); }
 
 }  // namespace colonnade::kernels::winograd

@@ -6,5 +6,6 @@ namespace colonnade::kernels::winograd {
 
 void convolve_2x2_baseline(const Args& args) noexcept { convolve<TwoByTwo>(args); }
 void convolve_4x4_baseline(const Args& args) noexcept { convolve<FourByFour>(args); }
+void convolve_6x6_baseline(const Args& args) noexcept { convolve<SixBySix>(args); }
 
 }  // namespace colonnade::kernels::winograd

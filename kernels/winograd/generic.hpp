@@ -8,20 +8,15 @@
 namespace colonnade::kernels::winograd {
 namespace {
 
-/// out[R][V * kLanes] = in[R][k] * weights for several matrices, all rows whole. May write over its input when that has
-/// no fewer columns.
+/// out[R][V * kLanes] = in[R][k] * weights, all rows whole. May write over its input when that has no fewer columns.
 struct Product {
-  std::size_t matrices;
   const float* in;
   std::ptrdiff_t in_stride;
-  std::size_t in_plane;
   const float* weights;
   std::size_t panel_stride;
-  std::size_t weights_plane;
   std::size_t k;
   float* out;
   std::ptrdiff_t out_stride;
-  std::size_t out_plane;
 };
 
 struct ProductTile {
@@ -29,37 +24,14 @@ struct ProductTile {
 
   template <std::size_t R, std::size_t V>
   static void run(const Product& p) noexcept {
-    for (std::size_t m = 0; m < p.matrices; ++m) {
-      Sums<R, V> sums;
-      clear(sums);
-      multiply<0, R>(sums, p.in + m * p.in_plane, p.in_stride, p.weights + m * p.weights_plane, p.panel_stride, p.k);
-      store_sums(sums, p.out + m * p.out_plane, p.out_stride);
-    }
+    Sums<R, V> sums;
+    clear(sums);
+    multiply<0, R>(sums, p.in, p.in_stride, p.weights, p.panel_stride, p.k);
+    store_sums(sums, p.out, p.out_stride);
   }
 };
 
 inline constexpr auto kProducts = tile_tables<ProductTile>(std::make_index_sequence<kTilePanels>());
-
-inline void multiply_rows(const Product& product, std::size_t rows, std::size_t panels) {
-  const TileTable<ProductTile>& table = kProducts.of[panels - 1];
-  const std::size_t most = most_rows(kTileRows[panels - 1], product.in_stride);
-  if (rows <= most) return table.of[rows - 1](product);
-  Product part = product;
-  part.matrices = 1;
-  for (std::size_t m = 0; m < product.matrices; ++m) {
-    part.in = product.in + m * product.in_plane;
-    part.out = product.out + m * product.out_plane;
-    part.weights = product.weights + m * product.weights_plane;
-    std::size_t left = rows;
-    for (std::size_t tiles = (rows + most - 1) / most; tiles > 0; --tiles) {
-      const std::size_t taken = (left + tiles - 1) / tiles;
-      table.of[taken - 1](part);
-      part.in += static_cast<std::ptrdiff_t>(taken) * part.in_stride;
-      part.out += static_cast<std::ptrdiff_t>(taken) * part.out_stride;
-      left -= taken;
-    }
-  }
-}
 
 /// Goes from tile to tile of a call, row by row.
 template <class F>
@@ -79,6 +51,51 @@ class Walk {
   const Args* args_;
   std::size_t row_ = 0;
   std::size_t x_ = 0;
+};
+
+/// Asks for the output of tiles before it is written, a row of a tile at a time: sums that write few lines between many
+/// products leave the memory time. What is read next, the hardware fetches as early.
+template <class F>
+class OutputPrefetch {
+ public:
+  OutputPrefetch(const Args& args, const Walk<F>& at, std::size_t tiles)
+      : args_(&args), at_(at), tiles_(args.channels_in < kFewestInputs ? 0 : tiles) {}
+
+  std::size_t steps() const { return tiles_ * F::kTile; }
+
+  void step() {
+    if (tiles_ == 0) return;
+    const float* row = args_->out_rows[at_.row() + row_];
+    const std::size_t left = args_->width_out - at_.x();
+    for (std::size_t j = 0; row != nullptr && j < F::kTile && j < left; ++j) {
+      const float* pixel = row + static_cast<std::ptrdiff_t>(at_.x() + j) * args_->out_pixel_stride;
+      for (std::size_t c = 0; c < args_->channels_out; c += kLine) __builtin_prefetch(pixel + c, 0, 2);
+    }
+    if (++row_ < F::kTile) return;
+    row_ = 0;
+    at_.next();
+    --tiles_;
+  }
+
+ private:
+  static constexpr std::size_t kFewestInputs = 32;  // with fewer the products are too short
+
+  const Args* args_;
+  Walk<F> at_;
+  std::size_t tiles_;
+  std::size_t row_ = 0;
+};
+
+/// Tiles of a product, of nearly equal size.
+struct Cut {
+  std::size_t rows;
+  std::size_t parts;
+  Cut(std::size_t count, std::size_t most) : rows(count), parts((count + most - 1) / most) {}
+  std::size_t take() {
+    const std::size_t taken = (rows + parts - 1) / parts;
+    rows -= taken, --parts;
+    return taken;
+  }
 };
 
 /// Copies a tile that lies partly outside the input to `copy`, with zeros there, and makes `tile` point to it.
@@ -163,6 +180,30 @@ inline void write_outputs(const Args& a, Walk<F> at, std::size_t count, const Ou
   });
 }
 
+/// Multiplies `count` transformed tiles by the weights of `panels` panels, matrix by matrix.
+template <class F>
+inline void multiply_tiles(Product product, std::size_t count, std::size_t panels, std::size_t in_plane,
+                           std::size_t out_plane, OutputPrefetch<F>& outputs) {
+  constexpr std::size_t kMatrices = matrices_of(F::kTile);
+  const TileTable<ProductTile>& table = kProducts.of[panels - 1];
+  const std::size_t most = most_rows(kTileRows[panels - 1], product.in_stride);
+  const std::size_t calls = kMatrices * Cut(count, most).parts;
+  const std::size_t steps = (outputs.steps() + calls - 1) / calls;
+  for (std::size_t m = 0; m < kMatrices; ++m) {
+    Product part = product;
+    for (Cut cut(count, most); cut.rows > 0;) {
+      const std::size_t taken = cut.take();
+      table.of[taken - 1](part);
+      part.in += static_cast<std::ptrdiff_t>(taken) * part.in_stride;
+      part.out += static_cast<std::ptrdiff_t>(taken) * part.out_stride;
+      for (std::size_t i = 0; i < steps; ++i) outputs.step();
+    }
+    product.in += in_plane;
+    product.out += out_plane;
+    product.weights += product.k * kPanelFloats;
+  }
+}
+
 /// Multiplies and writes `count` transformed tiles, a block of output channels at a time. A single block writes its
 /// products over the inputs, which keeps few channels in the first-level cache.
 template <class F>
@@ -174,15 +215,15 @@ inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, co
   float* inputs = a.workspace + layout.inputs_at;
   float* sums = over ? inputs : a.workspace + layout.sums_at;
   const Planes planes = over ? layout.inputs : layout.sums;
+  OutputPrefetch<F> outputs(a, at, count);
   for (std::size_t panel = 0; panel < panels;) {
     const std::size_t left = panels - panel;
     const std::size_t blocks = (left + kTilePanels - 1) / kTilePanels;
     const std::size_t taken = (left + blocks - 1) / blocks;
     const std::size_t begin = panel * kPanelFloats;
-    multiply_rows({kMatrices, inputs, static_cast<std::ptrdiff_t>(layout.inputs.stride), layout.inputs.plane,
-                   a.weights + panel * kMatrices * matrix, kMatrices * matrix, matrix, a.channels_in, sums,
-                   static_cast<std::ptrdiff_t>(planes.stride), planes.plane},
-                  count, taken);
+    multiply_tiles({inputs, static_cast<std::ptrdiff_t>(layout.inputs.stride), a.weights + panel * kMatrices * matrix,
+                    kMatrices * matrix, a.channels_in, sums, static_cast<std::ptrdiff_t>(planes.stride)},
+                   count, taken, layout.inputs.plane, planes.plane, outputs);
     const std::size_t end = begin + taken * kPanelFloats;
     write_outputs(a, at, count, {begin, (end < a.channels_out ? end : a.channels_out) - begin, sums, planes});
     panel += taken;

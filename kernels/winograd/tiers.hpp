@@ -12,6 +12,9 @@ void convolve_2x2_avx512(const Args& args) noexcept;
 void convolve_4x4_baseline(const Args& args) noexcept;
 void convolve_4x4_avx2(const Args& args) noexcept;
 void convolve_4x4_avx512(const Args& args) noexcept;
+void convolve_6x6_baseline(const Args& args) noexcept;
+void convolve_6x6_avx2(const Args& args) noexcept;
+void convolve_6x6_avx512(const Args& args) noexcept;
 
 inline constexpr std::size_t kLine = 16;         // floats of a cache line
 inline constexpr std::size_t kBlockFloats = 64;  // most output channels that are multiplied and transformed together

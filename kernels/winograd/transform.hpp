@@ -15,7 +15,49 @@ namespace {
 inline constexpr float kSqrt2 = 1.41421356f;
 inline constexpr float kHalfSqrt2 = 0.707106781f;
 
-/// F(4x4, 3x3). Rows of the transforms come in pairs that share terms: `even` and `odd` are those at pairs[p].
+/// F(6x6, 3x3). Rows of the transforms come in pairs that share terms: `first` and `second` are those at kPairs[Pair].
+struct SixBySix {
+  static constexpr std::size_t kTile = 6;
+  static constexpr std::size_t kInputTile = 8;
+  static constexpr std::size_t kPairs[][2] = {{0, 7}, {1, 2}, {3, 4}, {5, 6}};
+
+  /// Rows kPairs[Pair] of B^T in.
+  template <std::size_t Pair>
+  [[gnu::always_inline]] static void transform_input(const Vec in[kInputTile], Vec& first, Vec& second) {
+    if constexpr (Pair == 0) {
+      first = fma(broadcast(5.25f), in[4] - in[2], in[0] - in[6]);
+      second = fma(broadcast(5.25f), in[3] - in[5], in[7] - in[1]);
+    } else {
+      Vec even, odd;
+      if constexpr (Pair == 1) {
+        even = fnma(broadcast(4.25f), in[4], in[2] + in[6]);
+        odd = fnma(broadcast(4.25f), in[3], in[1] + in[5]);
+      } else if constexpr (Pair == 2) {
+        even = fma(broadcast(0.25f), in[2], fnma(broadcast(1.25f), in[4], in[6]));
+        odd = fma(broadcast(0.5f), in[1], fnma(broadcast(2.5f), in[3], in[5] + in[5]));
+      } else {
+        even = fma(broadcast(4.0f), in[2], fnma(broadcast(5.0f), in[4], in[6]));
+        odd = fma(broadcast(0.5f), in[5], fnma(broadcast(2.5f), in[3], in[1] + in[1]));
+      }
+      first = even + odd;
+      second = even - odd;
+    }
+  }
+
+  /// out = A^T in.
+  [[gnu::always_inline]] static void transform_output(const Vec in[kInputTile], Vec out[kTile]) {
+    const Vec p = in[1] + in[2], q = in[3] + in[4], r = in[5] + in[6];
+    const Vec l = in[1] - in[2], m = in[3] - in[4], n = in[5] - in[6];
+    out[0] = (in[0] + p) + (q + r);
+    out[1] = fma(broadcast(2.0f), m, fma(broadcast(0.5f), n, l));
+    out[2] = fma(broadcast(4.0f), q, fma(broadcast(0.25f), r, p));
+    out[3] = fma(broadcast(8.0f), m, fma(broadcast(0.125f), n, l));
+    out[4] = fma(broadcast(16.0f), q, fma(broadcast(0.0625f), r, p));
+    out[5] = fma(broadcast(32.0f), m, fma(broadcast(0.03125f), n, l)) + in[7];
+  }
+};
+
+/// F(4x4, 3x3).
 struct FourByFour {
   static constexpr std::size_t kTile = 4;
   static constexpr std::size_t kInputTile = 6;
@@ -86,21 +128,27 @@ template <class F, std::size_t... Pair>
   (F::template transform_input<Pair>(in, out[F::kPairs[Pair][0]], out[F::kPairs[Pair][1]]), ...);
 }
 
-/// Multiples of a distance that cost no register each: up to five times as many bytes, in three registers.
+/// Multiples of a distance that cost no register each: up to seven times as many bytes, in four registers.
 struct Strides {
   std::ptrdiff_t one;
   std::ptrdiff_t three;
   std::ptrdiff_t five;
+  std::ptrdiff_t seven;
 
   [[gnu::always_inline]] explicit Strides(std::ptrdiff_t floats)
-      : one(floats * static_cast<std::ptrdiff_t>(sizeof(float))), three(3 * one), five(5 * one) {
+      : one(floats * static_cast<std::ptrdiff_t>(sizeof(float))), three(3 * one), five(5 * one), seven(7 * one) {
     hide(one);
     hide(three);
     hide(five);
+    hide(seven);
   }
   template <class T>
   [[gnu::always_inline]] T* after(T* p, std::size_t count) const {
-    const std::ptrdiff_t bytes = count == 3 ? three : count == 5 ? five : one * static_cast<std::ptrdiff_t>(count);
+    const std::ptrdiff_t bytes = count == 7   ? seven
+                                 : count == 5 ? five
+                                 : count == 6 ? 2 * three
+                                 : count == 3 ? three
+                                              : one * static_cast<std::ptrdiff_t>(count);
     return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(p) + static_cast<std::uintptr_t>(bytes));
   }
 };
@@ -122,12 +170,18 @@ template <class F, std::size_t Pair>
 [[gnu::always_inline]] inline void transform_pair(const float* const rows[], const Strides& pixels, std::size_t lanes,
                                                   float* to, std::size_t plane, const Strides& planes) {
   constexpr std::size_t kSide = F::kInputTile;
+  const float* row_of[kSide];
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kSide; ++i) {
+    row_of[i] = rows[i];
+    hide(row_of[i]);
+  }
   Vec half[2][kSide];
-#pragma GCC unroll 6
+#pragma GCC unroll 8
   for (std::size_t j = 0; j < kSide; ++j) {
     Vec column[kSide];
-#pragma GCC unroll 6
-    for (std::size_t i = 0; i < kSide; ++i) column[i] = load_lanes(pixels.after(rows[i], j), lanes);
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kSide; ++i) column[i] = load_lanes(pixels.after(row_of[i], j), lanes);
     F::template transform_input<Pair>(column, half[0][j], half[1][j]);
   }
 #pragma GCC unroll 2
@@ -136,7 +190,7 @@ template <class F, std::size_t Pair>
     transform_whole<F>(half[k], done, Pairs<F>());
     float* row = to + F::kPairs[Pair][k] * kSide * plane;
     hide(row);
-#pragma GCC unroll 6
+#pragma GCC unroll 8
     for (std::size_t j = 0; j < kSide; ++j) store(planes.after(row, j), done[j]);
   }
 }
@@ -154,12 +208,12 @@ inline void transform_input_tile(const InputTile<F>& tile, float* to, std::size_
   const Strides pixels(tile.pixel_stride);
   const Strides planes(static_cast<std::ptrdiff_t>(plane));
   const float* rows[F::kInputTile];
-#pragma GCC unroll 6
+#pragma GCC unroll 8
   for (std::size_t i = 0; i < F::kInputTile; ++i) rows[i] = tile.rows[i];
   std::size_t left = tile.channels;
   for (; left >= Vec::kLanes; left -= Vec::kLanes, to += Vec::kLanes) {
     transform_vector<F>(rows, pixels, Vec::kLanes, to, plane, planes, Pairs<F>());
-#pragma GCC unroll 6
+#pragma GCC unroll 8
     for (std::size_t i = 0; i < F::kInputTile; ++i) {
       rows[i] += Vec::kLanes;
       hide(rows[i]);
@@ -182,55 +236,74 @@ struct OutputTile {
   const float* slope;
 };
 
-template <class F, class Function>
-[[gnu::always_inline]] inline void write_pixel(const OutputTile<F>& tile, const Function& function, Vec x,
-                                               std::size_t row, std::size_t column, std::size_t c, std::size_t lanes) {
-  const bool whole = lanes >= Vec::kLanes;
-  const auto channel = static_cast<std::ptrdiff_t>(c);
-  const auto at = static_cast<std::ptrdiff_t>(column);
-  Vec add = zero();
-  if (tile.residual[row] != nullptr) {
-    const float* p = tile.residual[row] + (at * tile.residual_stride + channel);
-    add = whole ? load(p) : load_first(p, lanes);
-    if (!tile.residual_after) x = x + add;
-  }
-  const float* slope = tile.slope == nullptr ? nullptr : tile.slope + c;
-  x = whole ? call(function, x, slope) : call_first(function, x, slope, lanes);
-  if (tile.residual[row] != nullptr && tile.residual_after) x = x + add;
-  float* to = tile.rows[row] + (at * tile.out_stride + channel);
-  if (whole)
-    store(to, x);
-  else
-    store_first(to, x, lanes);
-}
-
-template <class F, class Function>
-[[gnu::always_inline]] inline void write_vector(const OutputTile<F>& tile, const Function& function, const float* from,
-                                                std::size_t plane, const Strides& planes, std::size_t c,
-                                                std::size_t lanes) {
+/// Calls put(row, column, (A^T sums A)[row][column] + bias) for kLanes channels.
+template <class F, class Put>
+[[gnu::always_inline]] inline void transform_sums(const float* from, std::size_t plane, const Strides& planes, Vec bias,
+                                                  const Put& put) {
   Vec half[F::kInputTile][F::kTile];
-#pragma GCC unroll 6
+#pragma GCC unroll 8
   for (std::size_t i = 0; i < F::kInputTile; ++i) {
     Vec row[F::kInputTile];
-#pragma GCC unroll 6
+#pragma GCC unroll 8
     for (std::size_t j = 0; j < F::kInputTile; ++j) row[j] = load(planes.after(from, j));
     F::transform_output(row, half[i]);
     from += F::kInputTile * plane;
     hide(from);
   }
-  Vec bias = zero();
-  if (tile.bias != nullptr) bias = load_lanes(tile.bias + c, lanes);
-#pragma GCC unroll 4
-  for (std::size_t j = 0; j < F::kTile; ++j) {
-    if (j >= tile.columns) break;
-    Vec column[F::kInputTile];
 #pragma GCC unroll 6
+  for (std::size_t j = 0; j < F::kTile; ++j) {
+    Vec column[F::kInputTile];
+#pragma GCC unroll 8
     for (std::size_t i = 0; i < F::kInputTile; ++i) column[i] = half[i][j];
     Vec done[F::kTile];
     F::transform_output(column, done);
-#pragma GCC unroll 4
-    for (std::size_t i = 0; i < F::kTile; ++i) {
-      if (tile.rows[i] != nullptr) write_pixel(tile, function, done[i] + bias, i, j, c, lanes);
+#pragma GCC unroll 6
+    for (std::size_t i = 0; i < F::kTile; ++i) put(i, j, done[i] + bias);
+  }
+}
+
+/// Where all pixels are written and nothing is added, which needs no question a pixel.
+template <class F, class Function>
+[[gnu::always_inline]] inline void write_plain(const OutputTile<F>& tile, const Function& function, const float* from,
+                                               std::size_t plane, const Strides& planes) {
+  const Strides pixels(tile.out_stride);
+  float* rows[F::kTile];
+#pragma GCC unroll 6
+  for (std::size_t i = 0; i < F::kTile; ++i) rows[i] = tile.rows[i];
+  for (std::size_t c = 0; c < tile.channels; c += Vec::kLanes) {
+    const Vec bias = tile.bias == nullptr ? zero() : load(tile.bias + c);
+    const float* slope = tile.slope == nullptr ? nullptr : tile.slope + c;
+    transform_sums<F>(
+        from + c, plane, planes, bias, [&](std::size_t i, std::size_t j, Vec x) __attribute__((always_inline)) {
+          store(pixels.after(rows[i], j) + c, call(function, x, slope));
+        });
+  }
+}
+
+template <class F, class Function>
+[[gnu::noinline]] void write_some(const OutputTile<F>& tile, const Function& function, const Vec* sums, std::size_t c,
+                                  std::size_t lanes) {
+  const bool whole = lanes >= Vec::kLanes;
+  const auto channel = static_cast<std::ptrdiff_t>(c);
+  const float* slope = tile.slope == nullptr ? nullptr : tile.slope + c;
+  for (std::size_t i = 0; i < F::kTile; ++i) {
+    if (tile.rows[i] == nullptr) continue;
+    float* to = tile.rows[i] + channel;
+    const float* residual = tile.residual[i] == nullptr ? nullptr : tile.residual[i] + channel;
+    for (std::size_t j = 0; j < tile.columns; ++j, to += tile.out_stride) {
+      Vec x = sums[i * F::kTile + j];
+      Vec add = zero();
+      if (residual != nullptr) {
+        add = whole ? load(residual) : load_first(residual, lanes);
+        residual += tile.residual_stride;
+        if (!tile.residual_after) x = x + add;
+      }
+      x = whole ? call(function, x, slope) : call_first(function, x, slope, lanes);
+      if (residual != nullptr && tile.residual_after) x = x + add;
+      if (whole)
+        store(to, x);
+      else
+        store_first(to, x, lanes);
     }
   }
 }
@@ -240,11 +313,17 @@ template <class F, class Function>
 inline void write_output_tile(const OutputTile<F>& tile, const Function& function, const float* from,
                               std::size_t plane) {
   const Strides planes(static_cast<std::ptrdiff_t>(plane));
-  std::size_t c = 0;
-  for (; c + Vec::kLanes <= tile.channels; c += Vec::kLanes) {
-    write_vector(tile, function, from + c, plane, planes, c, Vec::kLanes);
+  bool plain = tile.columns == F::kTile && tile.residual[0] == nullptr && tile.channels % Vec::kLanes == 0;
+  for (const float* const row : tile.rows) plain = plain && row != nullptr;
+  if (plain) return write_plain(tile, function, from, plane, planes);
+  for (std::size_t c = 0; c < tile.channels; c += Vec::kLanes) {
+    const std::size_t lanes = tile.channels - c;
+    const Vec bias = tile.bias == nullptr ? zero() : load_lanes(tile.bias + c, lanes);
+    Vec sums[F::kTile * F::kTile];
+    transform_sums<F>(from + c, plane, planes, bias,
+                      [&](std::size_t i, std::size_t j, Vec x) { sums[i * F::kTile + j] = x; });
+    write_some(tile, function, sums, c, lanes);
   }
-  if (c < tile.channels) write_vector(tile, function, from + c, plane, planes, c, tile.channels - c);
 }
 
 inline bool is_cheap(const UnaryOp& op) {

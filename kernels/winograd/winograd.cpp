@@ -8,21 +8,35 @@ namespace {
 
 constinit const Kernel kTable[] = {
 #if defined(__x86_64__)
+    {"winograd_f32_6x6_avx512", Isa::avx512, 6, convolve_6x6_avx512},
     {"winograd_f32_4x4_avx512", Isa::avx512, 4, convolve_4x4_avx512},
     {"winograd_f32_2x2_avx512", Isa::avx512, 2, convolve_2x2_avx512},
+    {"winograd_f32_6x6_avx2", Isa::avx2, 6, convolve_6x6_avx2},
     {"winograd_f32_4x4_avx2", Isa::avx2, 4, convolve_4x4_avx2},
     {"winograd_f32_2x2_avx2", Isa::avx2, 2, convolve_2x2_avx2},
 #endif
+    {"winograd_f32_6x6_baseline", Isa::baseline, 6, convolve_6x6_baseline},
     {"winograd_f32_4x4_baseline", Isa::baseline, 4, convolve_4x4_baseline},
     {"winograd_f32_2x2_baseline", Isa::baseline, 2, convolve_2x2_baseline},
 };
 
 constexpr std::size_t kTaps = 3;
-constexpr std::size_t kMostInputs = 6;
+constexpr std::size_t kMostInputs = 8;
 constexpr double kRoot2 = 1.4142135623730950488;
 using FilterTransform = double[kTaps];
 
-// Row i evaluates a filter at point i, scaled: 0, 1 / sqrt 2, -1 / sqrt 2, sqrt 2, -sqrt 2, infinity.
+// Row i evaluates a filter at point i, scaled: 0, 1, -1, 2, -2, 1/2, -1/2, infinity.
+constexpr FilterTransform kSixBySix[] = {
+    {1, 0, 0},
+    {-2.0 / 9, -2.0 / 9, -2.0 / 9},
+    {-2.0 / 9, 2.0 / 9, -2.0 / 9},
+    {1.0 / 90, 1.0 / 45, 2.0 / 45},
+    {1.0 / 90, -1.0 / 45, 2.0 / 45},
+    {32.0 / 45, 16.0 / 45, 8.0 / 45},
+    {32.0 / 45, -16.0 / 45, 8.0 / 45},
+    {0, 0, 1},
+};
+// The points 0, 1 / sqrt 2, -1 / sqrt 2, sqrt 2, -sqrt 2, infinity.
 constexpr FilterTransform kFourByFour[] = {
     {1, 0, 0},
     {-2.0 / 3, -kRoot2 / 3, -1.0 / 3},
@@ -39,7 +53,7 @@ using Lanes = double[kLine];
 /// result[i][j] = G filter G^T, of a panel of filters side by side.
 void transform_filters(std::size_t tile, const Lanes (&filter)[kTaps][kTaps],
                        Lanes (&result)[kMostInputs][kMostInputs]) {
-  const FilterTransform* transform = tile == 4 ? kFourByFour : kTwoByTwo;
+  const FilterTransform* transform = tile == 6 ? kSixBySix : tile == 4 ? kFourByFour : kTwoByTwo;
   const std::size_t side = tile + 2;
   Lanes half[kMostInputs][kTaps] = {};
   for (std::size_t i = 0; i < side; ++i)
@@ -92,8 +106,8 @@ void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::
 Work work(std::size_t tile, std::size_t rows, std::size_t width, std::size_t channels_in,
           std::size_t channels_out) noexcept {
   // Operations on a tile of one channel, as transform.hpp writes them; outputs with bias and activation.
-  const double input_operations = tile == 4 ? 12 * 14 : 8 * 4;
-  const double output_operations = tile == 4 ? 10 * 12 + 2 * 16 : 6 * 4 + 2 * 4;
+  const double input_operations = tile == 6 ? 16 * 26 : tile == 4 ? 12 * 14 : 8 * 4;
+  const double output_operations = tile == 6 ? 14 * 20 + 2 * 36 : tile == 4 ? 10 * 12 + 2 * 16 : 6 * 4 + 2 * 4;
   const std::size_t tiles = ((rows + tile - 1) / tile) * ((width + tile - 1) / tile);
   const std::size_t most = block_tiles(tile, channels_in, channels_out);
   const auto inputs = static_cast<double>(round_to_lines(channels_in));
@@ -101,7 +115,8 @@ Work work(std::size_t tile, std::size_t rows, std::size_t width, std::size_t cha
   const auto count = static_cast<double>(tiles);
   const auto weights = static_cast<double>(packed_floats(tile, channels_in, channels_out));
   return {2 * count * weights, 2 * count * (input_operations * inputs + output_operations * outputs),
-          weights * static_cast<double>((tiles + most - 1) / most)};
+          weights * static_cast<double>((tiles + most - 1) / most),
+          weights + static_cast<double>(matrices_of(tile) * most) * inputs};
 }
 
 std::size_t workspace_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// 3x3 convolution, stride 1, dilation 1, by Winograd's minimal filtering F(4x4, 3x3) or F(2x2, 3x3) (Lavin and Gray,
-// "Fast Algorithms for Convolutional Neural Networks", 2015) with the points 0, +-sqrt 2, +-1/sqrt 2, infinity
-// (Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution", 2018). fp32, channels-last.
+// 3x3 convolution, stride 1, dilation 1, by Winograd's minimal filtering F(6x6, 3x3), F(4x4, 3x3) or F(2x2, 3x3)
+// (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015) with the points 0, +-1/2, +-1, +-2,
+// infinity for the first and 0, +-sqrt 2, +-1/sqrt 2, infinity for the second (Barabasz et al., "Error Analysis and
+// Improving the Accuracy of Winograd Convolution", 2018). fp32, channels-last.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,9 @@
 
 namespace colonnade::kernels::winograd {
 
-/// Output rows and columns of a tile: 4 needs the fewest multiplications, 2 the fewest weights and padded tiles.
-inline constexpr std::size_t kTiles[] = {4, 2};
+/// Output rows and columns of a tile: 6 needs the fewest multiplications, 2 the fewest weights and padded tiles. 6 errs
+/// four times as much as 4.
+inline constexpr std::size_t kTiles[] = {6, 4, 2};
 
 /// Products of a tile: the square of its input rows.
 constexpr std::size_t matrices_of(std::size_t tile) { return (tile + 2) * (tile + 2); }
@@ -31,6 +33,7 @@ struct Work {
   double multiply_flop = 0;   ///< of the matrix products, with the tiles and panels that stick out
   double transform_flop = 0;  ///< two for each operation on a lane, so that both kinds have the same peak
   double weights_read = 0;    ///< floats: all weights pass once for each block of tiles
+  double block_floats = 0;    ///< what a block goes through: all weights and its transformed inputs
 };
 Work work(std::size_t tile, std::size_t rows, std::size_t width, std::size_t channels_in,
           std::size_t channels_out) noexcept;

@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "base/aligned_buffer.hpp"
+#include "plan/cost.hpp"
+#include "plan/kernel_choice.hpp"
 #include "plan/plan.hpp"
 #include "program/compile.hpp"
 #include "runtime/barrier.hpp"
@@ -127,7 +129,10 @@ WorkProbe conv_probe(std::int64_t in, std::int64_t out, std::int64_t kernel, Wor
   const bool depthwise = work == Work::depthwise;
   const ValueId x = probe.input({1, kRows, kWidth, in});
   WorkProbe result{work, 0, probe.finish(probe.conv(x, out, kernel, depthwise))};
-  result.units = flop_of(result.graph, result.graph.nodes.front());
+  const Node& node = result.graph.nodes.front();
+  result.units = work == Work::winograd
+                     ? winograd_flop(result.graph, node, choose_kernel(result.graph, node, Math::fast).row_granularity)
+                     : flop_of(result.graph, node);
   result.depth = work == Work::winograd ? 2.0 * static_cast<double>(in * out) / static_cast<double>(in + out)
                                         : static_cast<double>(kernel * kernel * (depthwise ? 1 : in));
   return result;

@@ -77,16 +77,11 @@ double epilogue_seconds(const Graph& graph, const Node& node, const Rates& rates
 
 std::size_t groups_of(const Node& node) { return static_cast<std::size_t>(std::get<Conv>(node.op).groups); }
 
-/// The rate is that of 4x4 tiles, which take 36 products for 16 outputs.
 double winograd_seconds(const Graph& graph, const Node& node, std::int64_t tile, const Rates& rates) {
   const auto groups = static_cast<std::int64_t>(groups_of(node));
-  const Shape& shape = graph.value(node.outputs[0]).type.static_shape();
   const auto in = static_cast<double>(graph.value(node.inputs[0]).type.static_shape()[3] / groups);
-  const auto out = static_cast<double>(round_up(shape[3] / groups, kLanes));
-  const double sticking_out = padded(shape[1], tile) * padded(shape[2], tile) * padded(shape[3] / groups, kLanes);
-  const auto matrices = static_cast<double>(kernels::winograd::matrices_of(static_cast<std::size_t>(tile)));
-  const double products = matrices / static_cast<double>(tile * tile) / (36.0 / 16);
-  return rates.seconds(Work::winograd, flop_of(graph, node) * sticking_out * products, 2 * in * out / (in + out));
+  const auto out = static_cast<double>(round_up(graph.value(node.outputs[0]).type.static_shape()[3] / groups, kLanes));
+  return rates.seconds(Work::winograd, winograd_flop(graph, node, tile), 2 * in * out / (in + out));
 }
 
 double seconds_of(const Graph& graph, const Node& node, const KernelChoice& choice, const Rates& rates) {
@@ -205,6 +200,15 @@ double extra_seconds(const Topology& topology, MemoryLevel level, int threads) {
 }
 
 }  // namespace
+
+double winograd_flop(const Graph& graph, const Node& node, std::int64_t tile) {
+  const Shape& shape = graph.value(node.outputs[0]).type.static_shape();
+  const double sticking_out = padded(shape[1], tile) * padded(shape[2], tile) *
+                              padded(shape[3] / static_cast<std::int64_t>(groups_of(node)), kLanes);
+  const auto matrices = static_cast<double>(kernels::winograd::matrices_of(static_cast<std::size_t>(tile)));
+  const double products = matrices / static_cast<double>(tile * tile) / (36.0 / 16);
+  return flop_of(graph, node) * sticking_out * products;
+}
 
 std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoice>& choices, const Rates& rates) {
   std::vector<NodeWork> work(graph.nodes.size());

@@ -15,6 +15,10 @@ struct NodeWork {
   std::int64_t scratch_bytes = 0;  ///< kernel workspace of one thread
 };
 
+/// What a Winograd convolution by such tiles counts: the direct sum's operations, padding included, times the products
+/// of its tile over those of 4x4 tiles, 36 for 16 outputs.
+double winograd_flop(const Graph& graph, const Node& node, std::int64_t tile);
+
 std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoice>& choices, const Rates& rates);
 
 /// Where a working set of `bytes` a thread lies that `threads` threads use again and again.

@@ -110,14 +110,14 @@ void SegmentEstimate::take_rows(State& state, std::size_t node, std::int64_t& lo
 bool SegmentEstimate::take_columns(State& state, std::size_t node) {
   const ColumnWindow& window = context_.windows[node];
   if (!window.known || window.width < strips_ * kMinStripColumns) return false;
-  Interval columns = state.whole ? strip_share(window.width, strips_ / 2, strips_) : Interval{};
+  Interval columns = state.whole ? strip_share(window, strips_ / 2, strips_) : Interval{};
   for (const Reader& reader : context_.readers[node]) {
     const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];
     if (at < end_)
       columns = hull(columns, input_columns(context_.windows[static_cast<std::size_t>(reader.node)], window.width,
                                             states_[at].columns));
   }
-  state.columns = strip_grain(columns, window.width);
+  state.columns = strip_grain(columns, window);
   const double overlap = static_cast<double>(strips_ * state.columns.size()) / static_cast<double>(window.width) - 1;
   state.recomputed = 1 + std::max(0.0, overlap) * static_cast<double>(strips_ - 1) / static_cast<double>(strips_);
   return true;

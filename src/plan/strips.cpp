@@ -8,9 +8,10 @@
 namespace colonnade {
 namespace {
 
-constexpr std::int64_t kGranularity = 4;  // Winograd tiles start at multiples of it
-ColumnWindow window_of(const Graph& graph, const Node& node, Family family) {
+ColumnWindow window_of(const Graph& graph, const Node& node, const KernelChoice& choice) {
+  const Family family = choice.family;
   ColumnWindow window{true};
+  window.grain = std::max(window.grain, choice.row_granularity);
   if (node.outputs[0] == kAbsent || node.inputs.empty() || node.inputs[0] == kAbsent) return {};
   const Shape& in = graph.value(node.inputs[0]).type.static_shape();
   const ValueId seen = family == Family::to_channels_first ? node.inputs[0] : node.outputs[0];
@@ -52,7 +53,7 @@ ColumnWindow window_of(const Graph& graph, const Node& node, Family family) {
 std::vector<ColumnWindow> column_windows(const Graph& graph, const std::vector<KernelChoice>& choices) {
   std::vector<ColumnWindow> windows;
   for (std::size_t i = 0; i < choices.size(); ++i)
-    windows.push_back(choices[i].by_rows() ? window_of(graph, graph.nodes[i], choices[i].family) : ColumnWindow{});
+    windows.push_back(choices[i].by_rows() ? window_of(graph, graph.nodes[i], choices[i]) : ColumnWindow{});
   return windows;
 }
 
@@ -64,13 +65,14 @@ Interval input_columns(const ColumnWindow& window, std::int64_t width, Interval 
   return intersect(all, window.residual ? hull(read, out) : read);
 }
 
-Interval strip_share(std::int64_t width, std::int64_t strip, std::int64_t count) {
-  const auto cut = [&](std::int64_t k) { return k == count ? width : round_up(width * k / count, kGranularity); };
+Interval strip_share(const ColumnWindow& window, std::int64_t strip, std::int64_t count) {
+  const std::int64_t width = window.width;
+  const auto cut = [&](std::int64_t k) { return k == count ? width : round_up(width * k / count, window.grain); };
   return {std::min(width, cut(strip)), std::min(width, cut(strip + 1))};
 }
 
-Interval strip_grain(Interval columns, std::int64_t width) {
-  return {columns.begin / kGranularity * kGranularity, std::min(width, round_up(columns.end, kGranularity))};
+Interval strip_grain(Interval columns, const ColumnWindow& window) {
+  return {columns.begin / window.grain * window.grain, std::min(window.width, round_up(columns.end, window.grain))};
 }
 
 std::optional<std::vector<std::vector<Interval>>> cut_strips(const std::vector<ColumnWindow>& windows,
@@ -81,8 +83,8 @@ std::optional<std::vector<std::vector<Interval>>> cut_strips(const std::vector<C
     for (std::size_t i = segment.nodes.size(); i-- > 0;) {
       const LocalNode& node = segment.nodes[i];
       const ColumnWindow& window = windows[static_cast<std::size_t>(node.node)];
-      if (node.whole) columns[i] = hull(columns[i], strip_share(window.width, strip, count));
-      columns[i] = strip_grain(columns[i], window.width);
+      if (node.whole) columns[i] = hull(columns[i], strip_share(window, strip, count));
+      columns[i] = strip_grain(columns[i], window);
       if (!window.known || columns[i].empty() || window.width < count * kMinStripColumns) return std::nullopt;
       for (const LocalInput& input : node.inputs) {
         const auto p = static_cast<std::size_t>(input.producer);
