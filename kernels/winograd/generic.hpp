@@ -54,12 +54,12 @@ class Walk {
 };
 
 /// Asks for the output of tiles before it is written, a row of a tile at a time: sums that write few lines between many
-/// products leave the memory time. What is read next, the hardware fetches as early.
+/// products leave the memory time. What is read next, the hardware fetches as early. Small outputs are near anyhow.
 template <class F>
 class OutputPrefetch {
  public:
   OutputPrefetch(const Args& args, const Walk<F>& at, std::size_t tiles)
-      : args_(&args), at_(at), tiles_(args.channels_in < kFewestInputs ? 0 : tiles) {}
+      : args_(&args), at_(at), tiles_(pays(args) ? tiles : 0) {}
 
   std::size_t steps() const { return tiles_ * F::kTile; }
 
@@ -78,7 +78,12 @@ class OutputPrefetch {
   }
 
  private:
-  static constexpr std::size_t kFewestInputs = 32;  // with fewer the products are too short
+  static bool pays(const Args& args) {
+    constexpr std::size_t kFewestInputs = 32;  // with fewer the products are too short
+    constexpr std::size_t kNearFloats = 2048 * 1024 / sizeof(float);
+    return args.channels_in >= kFewestInputs &&
+           args.tile_rows * F::kTile * args.width_out * args.channels_out > kNearFloats;
+  }
 
   const Args* args_;
   Walk<F> at_;

@@ -21,7 +21,7 @@ constexpr double kMultiplyShare = 0.85;
 constexpr double kTransformShare = 0.4;
 constexpr double kFarWeightFlop = 32;
 constexpr double kNearWeights = 1024 * 1024 / sizeof(float);
-constexpr double kNearBlock = 1280 * 1024 / sizeof(float);  // weights and transformed tiles
+constexpr double kNearSixes = 768 * 1024 / sizeof(float);  // most of weights and tiles for which 6x6 pays
 constexpr double kWinogradGain = 1.25;
 constexpr std::int64_t kKn2rowMinInputs = 8;
 constexpr std::int64_t kPanel = static_cast<std::int64_t>(kernels::gemm::kPanel);
@@ -108,6 +108,8 @@ KernelChoice choose(const Binary& op, const Context& context) {
   return rows(Family::binary);
 }
 
+double far_weights(double packed, double read) { return packed > kNearWeights ? kFarWeightFlop * read : 0; }
+
 /// The tile by which a 3x3 convolution is done soonest; 0: the direct sum.
 std::int64_t winograd_tile(const Conv& conv, const Context& context) {
   const auto all = [](const Ints& values, std::int64_t x) {
@@ -121,14 +123,15 @@ std::int64_t winograd_tile(const Conv& conv, const Context& context) {
                     outputs = size(out[3] / conv.groups);
   const auto direct_weights = static_cast<double>(kernels::gemm::packed_floats(9 * inputs, outputs));
   const double direct = 2 * static_cast<double>(height * width) * direct_weights / kMultiplyShare +
-                        (direct_weights > kNearWeights ? kFarWeightFlop * direct_weights : 0);
+                        far_weights(direct_weights, direct_weights);
   double best = direct / kWinogradGain;
   std::size_t chosen = 0;
   for (const std::size_t tile : kernels::winograd::kTiles) {
     const kernels::winograd::Work work = kernels::winograd::work(tile, height, width, inputs, outputs);
-    if (tile == 6 && work.block_floats > kNearBlock) continue;
+    if (tile == 6 && work.block_floats > kNearSixes) continue;
+    const auto packed = static_cast<double>(kernels::winograd::packed_floats(tile, inputs, outputs));
     const double cost = work.multiply_flop / kMultiplyShare + work.transform_flop / kTransformShare +
-                        (work.block_floats > kNearBlock ? kFarWeightFlop * work.weights_read : 0);
+                        far_weights(packed, work.weights_read);
     if (cost >= best) continue;
     best = cost;
     chosen = tile;
