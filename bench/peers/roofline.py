@@ -5,8 +5,8 @@
 The bound is a sum over segments of the longer of two times: arithmetic at the FMA peak, measured beside every run, and
 the packed weights once from where they lie between runs: L3 when it holds those of the whole network, else memory, at
 the rates that `colonnade machine` measured (or those given, to compare with times of another day). A convolution that
-runs by Winograd counts a quarter of its direct arithmetic, what F(4x4,3x3) multiplies. Transforms, border tiles,
-activations and whatever else moves count nothing.
+runs by Winograd counts what its tiles multiply: of the direct arithmetic a fifth (6x6), a quarter (4x4) or four ninths
+(2x2). Transforms, border tiles, activations and whatever else moves count nothing.
 """
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLI = ROOT / "build" / "release" / "colonnade"
-WINOGRAD_SHARE = 36 / (16 * 9)
 
 
 def answer(*arguments: str) -> dict:
@@ -26,9 +25,13 @@ def answer(*arguments: str) -> dict:
     return json.loads(done.stdout)
 
 
+def multiplied(tile: int | None) -> float:
+    """The share of the direct products of a 3x3 convolution that tiles of Winograd need."""
+    return (tile + 2) ** 2 / (9 * tile ** 2) if tile else 1.0
+
+
 def executed(segment: dict) -> float:
-    return sum(operator.get("flop", 0) * (WINOGRAD_SHARE if operator["kernel"] == "winograd" else 1)
-               for operator in segment["operators"])
+    return sum(operator.get("flop", 0) * multiplied(operator.get("tile")) for operator in segment["operators"])
 
 
 def row(model: str, arguments: argparse.Namespace) -> dict:

@@ -254,11 +254,97 @@ inline void conv_group(const ConvArgs& a, const Runs& runs, std::size_t group, c
   }
 }
 
+/// Input rows of a few output rows, with zeros at both ends, so that all pixels of a row read the same taps.
+struct PaddedRows {
+  static constexpr std::size_t kMostFloats = 8192, kMostSources = 64, kMostTaps = 256;
+  alignas(64) float values[kMostFloats];
+  const float* sources[kMostSources];
+  const float* taps[kMostTaps];
+};
+
+/// Pixels that the taps of an output row reach.
+inline std::size_t reached_width(const ConvArgs& a) {
+  return (a.width_out - 1) * a.stride_w + (a.kernel_w - 1) * a.dilation_w + 1;
+}
+
+/// Narrow rows whose borders, at few pixels each, take as many tiles as all the rest.
+inline bool pads_rows(const ConvArgs& a, const Runs& runs) {
+  if (runs.count < 2 || a.groups > 1 || a.kernel_h > PaddedRows::kMostSources) return false;
+  if (a.kernel_h * reached_width(a) * a.channels_in > PaddedRows::kMostFloats) return false;
+  const std::size_t panels = ceil_div(a.channels_out, kPanel);
+  const std::size_t most = kTileRows[(panels < kTilePanels ? panels : kTilePanels) - 1];
+  std::size_t tiles = 0;
+  for (std::size_t i = 0; i < runs.count; ++i) tiles += ceil_div(runs.of[i].pixels, most);
+  return tiles >= 2 * ceil_div(a.width_out, most);
+}
+
+inline void pad_row(const ConvArgs& a, const float* row, float* to) {
+  const std::size_t width = reached_width(a), end = a.pad_left + a.width_in < width ? a.pad_left + a.width_in : width;
+  std::size_t x = 0;
+  const auto zeros_until = [&](std::size_t until) {
+    for (; x < until; ++x)
+      for (std::size_t c = 0; c < a.channels_in; ++c) *to++ = 0;
+  };
+  zeros_until(a.pad_left < width ? a.pad_left : width);
+  for (; x < end; ++x, row += a.in_pixel_stride)
+    for (std::size_t c = 0; c < a.channels_in; ++c) *to++ = row[c];
+  zeros_until(width);
+}
+
+/// Copies the rows that output rows from `row` on read, as many as there is room for, and returns where they end.
+inline std::size_t pad_rows(const ConvArgs& a, std::size_t row, PaddedRows& padded) {
+  const std::size_t floats = reached_width(a) * a.channels_in;
+  const std::size_t room = PaddedRows::kMostFloats / floats;
+  const std::size_t most = room < PaddedRows::kMostSources ? room : PaddedRows::kMostSources;
+  std::size_t copied = 0;
+  const float** tap = padded.taps;
+  for (; row < a.rows && copied + a.kernel_h <= most && tap + a.kernel_h <= padded.taps + PaddedRows::kMostTaps;
+       ++row) {
+    for (std::size_t ky = 0; ky < a.kernel_h; ++ky) {
+      const float* source = a.in_rows[row * a.kernel_h + ky];
+      if (source == nullptr) {
+        *tap++ = nullptr;
+        continue;
+      }
+      std::size_t at = copied;
+      while (at > 0 && padded.sources[at - 1] != source) --at;
+      if (at == 0) {
+        pad_row(a, source, padded.values + copied * floats);
+        padded.sources[copied++] = source;
+        at = copied;
+      }
+      *tap++ = padded.values + (at - 1) * floats;
+    }
+  }
+  return row;
+}
+
+inline void conv_padded(const ConvArgs& a) {
+  PaddedRows padded;
+  ConvArgs part = a;
+  part.in_rows = padded.taps;
+  part.width_in = reached_width(a);
+  part.pad_left = 0;
+  part.in_pixel_stride = static_cast<std::ptrdiff_t>(a.channels_in);
+  for (std::size_t row = 0; row < a.rows;) {
+    const std::size_t until = pad_rows(a, row, padded);
+    part.rows = until - row;
+    part.out_rows = a.out_rows + row;
+    if (a.residual_rows != nullptr) part.residual_rows = a.residual_rows + row;
+    Runs runs;
+    find_runs(part, 0, runs);
+    conv_group(part, runs, 0, a.weights);
+    row = until;
+  }
+}
+
 inline void conv(const ConvArgs& a) {
   const std::size_t group_floats = packed_floats(a.kernel_h * a.kernel_w * a.channels_in, a.channels_out);
   Runs runs;
   for (std::size_t x = 0; x < a.width_out;) {
+    const std::size_t from = x;
     x = find_runs(a, x, runs);
+    if (from == 0 && x == a.width_out && pads_rows(a, runs)) return conv_padded(a);
     const float* weights = a.weights;
     for (std::size_t group = 0; group < a.groups; ++group, weights += group_floats) conv_group(a, runs, group, weights);
   }

@@ -99,6 +99,41 @@ TEST(Conv, KernelsStridesAndPadding) {
   });
 }
 
+/// More rows than are padded together: each by itself gives the same bits.
+TEST(Conv, ManyNarrowRows) {
+  for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
+    const ConvSizes sizes{.height_in = 150,
+                          .width_in = 28,
+                          .channels_in = 1,
+                          .channels_out = 8,
+                          .kernel_h = 5,
+                          .kernel_w = 5,
+                          .pad = 2};
+    ASSERT_NO_FATAL_FAILURE(check(kernel, sizes, 1901));
+    ConvCase c(sizes, 1902);
+    const Rows added = c.make_out(1903);
+    std::vector<const float*> residual;
+    for (const auto& row : added) residual.push_back(row.data());
+    Rows whole = c.make_out(1904), parts = c.make_out(1904);
+    ConvArgs args = c.args(whole);
+    args.residual_rows = residual.data();
+    args.residual_pixel_stride = args.out_pixel_stride;
+    kernel.run(args);
+    const ConvArgs all = c.args(parts);
+    for (std::size_t row = 0; row < all.rows; ++row) {
+      ConvArgs one = all;
+      one.rows = 1;
+      one.in_rows += row * all.kernel_h;
+      one.out_rows += row;
+      one.residual_rows = residual.data() + row;
+      one.residual_pixel_stride = one.out_pixel_stride;
+      kernel.run(one);
+      ASSERT_EQ(std::memcmp(whole[row].data(), parts[row].data(), whole[row].size() * sizeof(float)), 0)
+          << kernel.name << " row " << row;
+    }
+  });
+}
+
 TEST(Conv, LongSums) {
   for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
     check(
