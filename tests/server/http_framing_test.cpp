@@ -234,6 +234,22 @@ TEST_F(HttpFraming, StopAnswersWhatHasBegun) {
   stopper.join();
 }
 
+/// Who is connected when the server is to stop is answered, accepted or not.
+TEST_F(HttpFraming, StopAnswersWhoWaitsToBeAccepted) {
+  for (int round = 0; round < 20; ++round) {
+    serve::HttpServer server = other_server({});
+    std::vector<std::unique_ptr<Client>> clients;
+    for (int i = 0; i < 8; ++i) {
+      clients.push_back(std::make_unique<Client>(server.port()));
+      clients.back()->send("GET /v2/health/live HTTP/1.1\r\nHost: t\r\n\r\n");
+    }
+    std::thread stopper([&] { server.stop(std::chrono::seconds(5)); });
+    for (const auto& client : clients) EXPECT_EQ(client->receive().status, 200) << "round " << round;
+    clients.clear();
+    stopper.join();
+  }
+}
+
 TEST_F(HttpFraming, ConnectionsThatWereToldToStayAreAnsweredOnceMore) {
   serve::HttpServer server = other_server({});
   Client client(server.port());

@@ -11,6 +11,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <future>
+#include <memory>
 #include <optional>
 #include <thread>
 
@@ -103,6 +105,7 @@ struct HttpServer::Impl {
   void add_listener(int port, bool metrics_only);
   int port_of(bool metrics_only) const;
   void accept(Listener& listener);
+  void close(Listener& listener);
   void on_socket(const Listener& listener, tcp::socket socket);
   void sweep();
   void run();
@@ -150,17 +153,28 @@ void HttpServer::Impl::add_listener(int port, bool metrics_only) {
 void HttpServer::Impl::accept(Listener& listener) {
   listener.acceptor.async_accept(
       asio::make_strand(io), [this, &listener](boost::system::error_code error, tcp::socket socket) {
+        if (!error) on_socket(listener, std::move(socket));
         if (error == asio::error::operation_aborted || !listener.acceptor.is_open()) return;
-        if (!error) {
-          on_socket(listener, std::move(socket));
-          return accept(listener);
-        }
+        if (!error) return accept(listener);
         log(LogLevel::warning, "http_accept_failed", {{"reason", std::string_view(error.message())}});
         listener.pause.expires_after(kAcceptPause);
         listener.pause.async_wait([this, &listener](boost::system::error_code stopped) {
           if (!stopped && listener.acceptor.is_open()) accept(listener);
         });
       });
+}
+
+/// Accepts who is connected and waits: closing the listener would reset them, and what they sent would be lost.
+void HttpServer::Impl::close(Listener& listener) {
+  boost::system::error_code error;
+  listener.acceptor.non_blocking(true, error);
+  while (!error) {
+    tcp::socket socket(asio::make_strand(io));
+    listener.acceptor.accept(socket, error);
+    if (!error) on_socket(listener, std::move(socket));
+  }
+  listener.acceptor.close(error);
+  listener.pause.cancel();
 }
 
 void HttpServer::Impl::on_socket(const Listener& listener, tcp::socket socket) {
@@ -192,14 +206,14 @@ void HttpServer::Impl::run() {
 }
 
 void HttpServer::Impl::stop(std::chrono::milliseconds limit) {
-  for (const auto& listener : listeners) {
-    asio::post(listener->acceptor.get_executor(), [&listener = *listener] {
-      boost::system::error_code ignored;
-      listener.acceptor.close(ignored);
-      listener.pause.cancel();
-    });
-  }
   const auto deadline = Clock::now() + limit;
+  std::vector<std::future<void>> closed;
+  for (const auto& listener : listeners) {
+    const auto task = std::make_shared<std::packaged_task<void()>>([this, &each = *listener] { close(each); });
+    closed.push_back(task->get_future());
+    asio::post(listener->acceptor.get_executor(), [task] { (*task)(); });
+  }
+  for (const auto& each : closed) each.wait_until(std::max(deadline, Clock::now() + kSweepEvery));
   do {
     for (const auto& connection : connections.all()) connection->finish();
   } while (!connections.wait_until_empty(std::min(deadline, Clock::now() + kSweepEvery)) && Clock::now() < deadline);
