@@ -28,7 +28,8 @@ void pack(const float* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride,
 ///
 /// in_rows[row * kernel_h + ky] is the input row that tap ky of output row `row` reads, null where it lies in the
 /// padding (the tap is skipped). Within a row, tap (kx) of output pixel x reads pixel
-/// x * stride_w - pad_left + kx * dilation_w; pixels outside [0, width_in) are skipped.
+/// x * stride_w - pad_left + kx * dilation_w; pixels outside [0, width_in) are skipped, or
+/// count as zeros where rows are narrow.
 /// out_rows[row] and residual_rows[row] (null: no residual) are the rows written and added.
 /// `accumulate`: sums start from the values in out_rows instead of the bias (the second and later channel chunks).
 /// Output may equal residual element for element; otherwise nothing may overlap. No alignment is required; nothing is

@@ -267,12 +267,12 @@ inline std::size_t reached_width(const ConvArgs& a) {
   return (a.width_out - 1) * a.stride_w + (a.kernel_w - 1) * a.dilation_w + 1;
 }
 
-/// Narrow rows whose borders, at few pixels each, take as many tiles as all the rest.
+/// Narrow rows whose borders, at few pixels each, take as many tiles as all the rest. For all output channels alike: a
+/// border that is multiplied instead of skipped may turn -0 into 0.
 inline bool pads_rows(const ConvArgs& a, const Runs& runs) {
   if (runs.count < 2 || a.groups > 1 || a.kernel_h > PaddedRows::kMostSources) return false;
   if (a.kernel_h * reached_width(a) * a.channels_in > PaddedRows::kMostFloats) return false;
-  const std::size_t panels = ceil_div(a.channels_out, kPanel);
-  const std::size_t most = kTileRows[(panels < kTilePanels ? panels : kTilePanels) - 1];
+  constexpr std::size_t most = kTileRows[0];
   std::size_t tiles = 0;
   for (std::size_t i = 0; i < runs.count; ++i) tiles += ceil_div(runs.of[i].pixels, most);
   return tiles >= 2 * ceil_div(a.width_out, most);

@@ -280,6 +280,7 @@ template <class F, class Function>
   }
 }
 
+/// Writes those pixels of kLanes channels that are to be written from their sums, with what is added.
 template <class F, class Function>
 [[gnu::noinline]] void write_some(const OutputTile<F>& tile, const Function& function, const Vec* sums, std::size_t c,
                                   std::size_t lanes) {
