@@ -164,11 +164,12 @@ void HttpServer::Impl::accept(Listener& listener) {
       });
 }
 
-/// Accepts who is connected and waits: closing the listener would reset them, and what they sent would be lost.
+/// Accepts who is connected and waits: closing the listener would reset them, and what they sent would be lost. No more
+/// than can wait at a time, so that who goes on connecting does not keep the server from stopping.
 void HttpServer::Impl::close(Listener& listener) {
   boost::system::error_code error;
   listener.acceptor.non_blocking(true, error);
-  while (!error) {
+  for (int i = 0; i < asio::socket_base::max_listen_connections && !error; ++i) {
     tcp::socket socket(asio::make_strand(io));
     listener.acceptor.accept(socket, error);
     if (!error) on_socket(listener, std::move(socket));
