@@ -41,7 +41,9 @@ def row(model: str, arguments: argparse.Namespace) -> dict:
     peak = arguments.peak * threads or run["peak_gflops"]
     l3 = max((cache["bytes"] for cache in run["machine"]["caches"] if cache["level"] == 3), default=0)
     level = "l3" if plan["weights_bytes"] < l3 else "dram"
-    measured = min(threads * plan["rates"][f"{level}_gbs"], plan["rates"][f"{level}_total_gbs"])
+    rates = plan["rates"]
+    measured = min(threads * rates[f"{level}_gbs"],
+                   rates[f"{level}_total_gbs"] * threads / min(threads, rates["total_threads"]))
     rate = vars(arguments)[level] or measured
     arithmetic = [executed(segment) / peak / 1e6 for segment in plan["segments"]]
     weights = [segment["weights_bytes"] / rate / 1e6 for segment in plan["segments"]]

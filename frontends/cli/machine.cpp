@@ -24,7 +24,8 @@ std::string rates_text(const Json& machine) {
   table.right = {1, 2};
   const std::string source = text_in(rates, "source", "defaults");
   const bool measured = source != "defaults";
-  table.rows.push_back({measured ? "measured" : "expected", "one thread", "all threads"});
+  table.rows.push_back({measured ? "measured" : "expected", "one thread",
+                        fmt::format("{:.0f} together", number_in(rates, "total_threads", 1))});
   const auto row = [&](const char* name, const char* one, const char* all, const char* unit) {
     table.rows.push_back({name, fmt::format("{:.1f} {}", number_in(rates, one), unit),
                           *all == 0 ? "" : fmt::format("{:.1f} {}", number_in(rates, all), unit)});

@@ -117,6 +117,7 @@ json rates_json(const Rates& rates) {
           {"dram_gbs", rates.dram_gbs},
           {"l3_total_gbs", rates.l3_total_gbs},
           {"dram_total_gbs", rates.dram_total_gbs},
+          {"total_threads", rates.total_threads},
           {"barrier_us", rates.barrier_us},
           {"team_us", rates.team_us},
           {"step_us", rates.step_us},

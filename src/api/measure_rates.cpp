@@ -199,6 +199,7 @@ Rates measure_rates(const Topology& topology) {
   rates.l2_gbs = measure_read_gbs(l2 / 2, 1);
   rates.dram_gbs = ordered(measure_read_gbs(dram, 1), rates.l2_gbs);
   rates.dram_total_gbs = threads > 1 ? measure_read_gbs(dram / threads, threads) : rates.dram_gbs;
+  rates.total_threads = threads;
   rates.l3_gbs = rates.dram_gbs;
   rates.l3_total_gbs = rates.dram_total_gbs;
   if (l3 >= 2 * l2 * threads) {

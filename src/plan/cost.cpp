@@ -195,7 +195,7 @@ double extra_seconds(const Topology& topology, MemoryLevel level, int threads) {
   const bool l3 = level == MemoryLevel::l3;
   const double total = l3 ? rates.l3_total_gbs : rates.dram_total_gbs;
   double rate = l3 ? rates.l3_gbs : rates.dram_gbs;
-  if (total > 0) rate = std::min(rate, std::max(total, rate) / threads);
+  if (total > 0) rate = std::min(rate, std::max(total, rate) / std::min<double>(threads, rates.total_threads));
   return std::max(0.0, 1 / (kGiga * rate) - 1 / (kGiga * rates.l2_gbs));
 }
 

@@ -23,6 +23,7 @@ std::vector<Core> cores_in_nodes(int count, int nodes, int smt_siblings) {
 Rates fixed_rates(Rates rates, int cores) {
   rates.l3_total_gbs = rates.l3_gbs * cores;
   rates.dram_total_gbs = rates.dram_gbs * cores;
+  rates.total_threads = cores;
   rates.work = default_work(rates.fma_gflops, rates.l2_gbs);
   rates.source = "fixed";
   return rates;

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFileVersion = 1;
+constexpr int kFileVersion = 2;
 
 struct Field {
   const char* name;
@@ -30,6 +30,7 @@ constexpr Field kFields[] = {
     {"dram_gbs", &Rates::dram_gbs},
     {"l3_total_gbs", &Rates::l3_total_gbs},
     {"dram_total_gbs", &Rates::dram_total_gbs},
+    {"total_threads", &Rates::total_threads},
     {"barrier_us", &Rates::barrier_us},
     {"team_us", &Rates::team_us},
     {"step_us", &Rates::step_us},

@@ -101,6 +101,7 @@ Rates default_rates(const Topology& topology) {
   rates.l3_gbs = std::min(expected_l3_gbs(with_dram), rates.l2_gbs);
   rates.l3_total_gbs = rates.l3_gbs * cores;
   rates.dram_total_gbs = rates.dram_gbs * cores;
+  rates.total_threads = cores;
   rates.barrier_us = 0.15 * (1 + std::log2(cores));
   rates.work = default_work(rates.fma_gflops, rates.l2_gbs);
   return rates;

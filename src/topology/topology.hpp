@@ -45,8 +45,9 @@ struct Rates {
   double l2_gbs = 100;
   double l3_gbs = 50;
   double dram_gbs = 16;
-  double l3_total_gbs = 0;  ///< of all threads together; 0: threads do not slow each other down
+  double l3_total_gbs = 0;  ///< of total_threads together; 0: threads do not slow each other down
   double dram_total_gbs = 0;
+  double total_threads = 1;  ///< as many as could run where the totals were measured
   double barrier_us = 0.4;
   double team_us = 30;                                   ///< to wake the threads for a run
   double step_us = 0.03;                                 ///< fixed cost of one instruction

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plan/cost.hpp"
 #include "plan/kernel_choice.hpp"
 #include "plan/plan.hpp"
 #include "support/known_networks.hpp"
@@ -15,6 +16,19 @@ Plan plan_of(const Graph& graph, Schedule schedule, int threads, const char* top
   const Plan plan = make_plan(graph, fixed_topology(topology), {schedule, Math::fast, threads, 0});
   verify(plan, graph);
   return plan;
+}
+
+TEST(Rates, TotalsOfFewerThreadsAreNotSharedByMore) {
+  Topology topology = fixed_topology("server-16");
+  constexpr std::int64_t kBeyondL3 = std::int64_t{1} << 30;
+  const auto seconds = [&](int threads) { return CacheReach(topology, threads).seconds_beyond_l2(kBeyondL3); };
+  topology.rates.dram_total_gbs = 2 * topology.rates.dram_gbs;
+  EXPECT_GT(seconds(8), 1.5 * seconds(2)) << "16 threads reached twice a thread's rate";
+  topology.rates.total_threads = 2;  // measured where only two could run
+  EXPECT_NEAR(seconds(8), seconds(2), 0.05 * seconds(2));
+  topology.rates.dram_total_gbs = topology.rates.dram_gbs;
+  topology.rates.total_threads = 1;
+  EXPECT_NEAR(seconds(8), seconds(1), 0.05 * seconds(1));
 }
 
 TEST(Columns, SixLayersTakeATenthOfTheMemory) {
