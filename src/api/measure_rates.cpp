@@ -20,9 +20,12 @@ namespace colonnade {
 namespace {
 
 constexpr int kRounds = 2;
-constexpr int kPasses = 3;  // over all probes, so that a busy moment spoils none
+constexpr int kPasses = 3;  // over everything, so that a busy moment spoils nothing
 constexpr double kRoundSeconds = 0.002;
 constexpr double kMicro = 1e6;
+constexpr double kLeastUs = 0.005;     // of a clock that says nothing
+constexpr double kMostUs = 100;        // of a machine that is busy with something else
+constexpr int kLong = 40, kShort = 8;  // steps of a chain, barriers of a team
 // Probes of kernels: small enough for L2, rows long enough that a call costs nothing.
 constexpr std::int64_t kRows = 12, kWidth = 48;
 
@@ -181,51 +184,68 @@ std::vector<WorkProbe> work_probes() {
   return probes;
 }
 
+/// Bytes whose reading measures a level.
+struct WorkingSets {
+  std::int64_t l2 = 0;
+  std::int64_t l3 = 0;  ///< of each thread; 0: no L3 large enough to be told from L2
+  std::int64_t dram = 0;
+};
+
+/// Half of L2; twice of it, which is L3's; twice of L3 for all threads together.
+WorkingSets working_sets(const Topology& topology, int threads) {
+  const std::int64_t l2 = topology.cache_bytes(2);
+  std::int64_t l3 = 0;
+  for (const CacheLevel& cache : topology.caches)
+    if (cache.level == 3) l3 = cache.bytes;
+  constexpr std::int64_t kLeastDram = std::int64_t{64} << 20, kMostDram = std::int64_t{512} << 20;
+  const std::int64_t in_l3 = l3 >= 2 * l2 * threads ? std::min(4 * l2, l3 / (2 * threads)) : 0;
+  return {l2 / 2, in_l3, std::clamp(2 * l3, kLeastDram, kMostDram)};
+}
+
 }  // namespace
 
 Rates measure_rates(const Topology& topology) {
   const int threads = topology.default_threads();
   Rates rates = topology.rates;
   rates.source = "measured";
-  rates.fma_gflops = measure_fma_gflops(topology.isa, 1);
-  // Half of L2; twice of it, which is L3's; twice of L3 for all threads together.
-  const std::int64_t l2 = topology.cache_bytes(2);
-  std::int64_t l3 = 0;
-  for (const CacheLevel& cache : topology.caches)
-    if (cache.level == 3) l3 = cache.bytes;
-  constexpr std::int64_t kLeastDram = std::int64_t{64} << 20, kMostDram = std::int64_t{512} << 20;
-  const std::int64_t dram = std::clamp(2 * l3, kLeastDram, kMostDram);
-  const auto ordered = [](double value, double nearer) { return std::min(value, nearer); };
-  rates.l2_gbs = measure_read_gbs(l2 / 2, 1);
-  rates.dram_gbs = ordered(measure_read_gbs(dram, 1), rates.l2_gbs);
-  rates.dram_total_gbs = threads > 1 ? measure_read_gbs(dram / threads, threads) : rates.dram_gbs;
   rates.total_threads = threads;
-  rates.l3_gbs = rates.dram_gbs;
-  rates.l3_total_gbs = rates.dram_total_gbs;
-  if (l3 >= 2 * l2 * threads) {
-    const std::int64_t set = std::min(4 * l2, l3 / (2 * threads));
-    rates.l3_gbs = ordered(measure_read_gbs(set, 1), rates.l2_gbs);
-    rates.l3_total_gbs = threads > 1 ? measure_read_gbs(set, threads) : rates.l3_gbs;
-  }
-
-  constexpr int kLong = 40, kShort = 8;
-  constexpr double kLeastUs = 0.005;  // of a clock that says nothing
-  constexpr double kMostUs = 100;     // of a machine that is busy with something else
-  const double more_steps = seconds_of(chain(kLong), topology, 1) - seconds_of(chain(kShort), topology, 1);
-  rates.step_us = std::max(kLeastUs, kMicro * more_steps / (kLong - kShort));
-  if (threads > 1) {
-    constexpr std::chrono::milliseconds kAsleep(20), kAwake(0);
-    rates.team_us = std::clamp(kMicro * team_seconds(threads, 0, kAsleep), kLeastUs, kMostUs);
-    const double barriers = team_seconds(threads, 8 * kLong, kAwake) - team_seconds(threads, kLong, kAwake);
-    rates.barrier_us = std::max(kLeastUs, kMicro * barriers / (7 * kLong));
-  }
-
-  for (std::vector<WorkRate>& points : rates.work) points.clear();
+  const WorkingSets sets = working_sets(topology, threads);
+  constexpr std::chrono::milliseconds kAsleep(20), kAwake(0);
+  constexpr double kNever = std::numeric_limits<double>::max();
+  double fma = 0, l2 = 0, l3 = 0, dram = 0, l3_total = 0, dram_total = 0;
+  double few_steps = kNever, many_steps = kNever, team = kNever, few_barriers = kNever, many_barriers = kNever;
   const std::vector<WorkProbe> probes = work_probes();
-  std::vector<double> seconds(probes.size(), std::numeric_limits<double>::max());
-  for (int pass = 0; pass < kPasses; ++pass)
-    for (std::size_t i = 0; i < probes.size(); ++i)
-      seconds[i] = std::min(seconds[i], seconds_of(probes[i].graph, topology, 1));
+  std::vector<double> seconds(probes.size(), kNever);
+  const auto faster = [](double& rate, double found) { rate = std::max(rate, found); };
+  const auto sooner = [](double& time, double found) { time = std::min(time, found); };
+  for (int pass = 0; pass < kPasses; ++pass) {
+    faster(fma, measure_fma_gflops(topology.isa, 1));
+    faster(l2, measure_read_gbs(sets.l2, 1));
+    faster(dram, measure_read_gbs(sets.dram, 1));
+    if (sets.l3 > 0) faster(l3, measure_read_gbs(sets.l3, 1));
+    sooner(few_steps, seconds_of(chain(kShort), topology, 1));
+    sooner(many_steps, seconds_of(chain(kLong), topology, 1));
+    for (std::size_t i = 0; i < probes.size(); ++i) sooner(seconds[i], seconds_of(probes[i].graph, topology, 1));
+    if (threads == 1) continue;
+    faster(dram_total, measure_read_gbs(sets.dram / threads, threads));
+    if (sets.l3 > 0) faster(l3_total, measure_read_gbs(sets.l3, threads));
+    sooner(team, team_seconds(threads, 0, kAsleep));
+    sooner(few_barriers, team_seconds(threads, kLong, kAwake));
+    sooner(many_barriers, team_seconds(threads, 8 * kLong, kAwake));
+  }
+
+  rates.fma_gflops = fma;
+  rates.l2_gbs = l2;
+  rates.dram_gbs = std::min(dram, l2);
+  rates.l3_gbs = sets.l3 > 0 ? std::min(l3, l2) : rates.dram_gbs;
+  rates.dram_total_gbs = threads > 1 ? dram_total : rates.dram_gbs;
+  rates.l3_total_gbs = threads == 1 ? rates.l3_gbs : sets.l3 > 0 ? l3_total : rates.dram_total_gbs;
+  rates.step_us = std::max(kLeastUs, kMicro * (many_steps - few_steps) / (kLong - kShort));
+  if (threads > 1) {
+    rates.team_us = std::clamp(kMicro * team, kLeastUs, kMostUs);
+    rates.barrier_us = std::max(kLeastUs, kMicro * (many_barriers - few_barriers) / (7 * kLong));
+  }
+  for (std::vector<WorkRate>& points : rates.work) points.clear();
   for (std::size_t i = 0; i < probes.size(); ++i)
     rates.work[static_cast<std::size_t>(probes[i].work)].push_back(
         {probes[i].depth, 1e-9 * probes[i].units / std::max(seconds[i] - rates.step_us / kMicro, seconds[i] / 2)});
