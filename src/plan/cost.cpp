@@ -5,8 +5,8 @@
 
 #include "base/checked.hpp"
 #include "kernels/gemm/gemm.hpp"
-#include "kernels/shift_add/shift_add.hpp"
 #include "kernels/winograd/winograd.hpp"
+#include "plan/conv_choice.hpp"
 
 namespace colonnade {
 namespace {
@@ -102,12 +102,12 @@ double seconds_of(const Graph& graph, const Node& node, const KernelChoice& choi
       const Pool& pool = std::get<Pool>(node.op);
       return rates.seconds(Work::pool, flop_of(graph, node), static_cast<double>(pool.kernel[0] * pool.kernel[1]));
     }
-    case Family::kn2row: {
+    case Family::planes: {
       const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-      const double products =
-          static_cast<double>(kn2row_products(weight[3], weight[0])) / static_cast<double>(weight[3] * weight[0]);
-      return rates.seconds(Work::contraction, flop_of(graph, node) * products,
-                           static_cast<double>(weight[1] * weight[2]));
+      const double loads = weight[0] == 1 ? 2 : 1;  // a vector that crosses lines for each one that is multiplied
+      return rates.seconds(Work::contraction, loads * flop_of(graph, node),
+                           static_cast<double>(weight[1] * weight[2] * weight[3])) +
+             elements(Work::transpose, sizeof(float) * elements_of(graph, node.inputs[0]));
     }
     case Family::unary:
       return elements(is_function(std::get<Unary>(node.op).kind) ? Work::function : Work::arithmetic,
@@ -142,12 +142,8 @@ std::int64_t weights_bytes_of(const Graph& graph, const Node& node, const Kernel
                                                    static_cast<std::size_t>(weight[1]),
                                                    static_cast<std::size_t>(weight[0]) / groups_of(node)));
   }
-  if (family == Family::kn2row) {
-    const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-    return weight[1] * weight[2] * floats(1) * kn2row_products(weight[3], weight[0]);
-  }
-  if (family == Family::conv || family == Family::matmul || family == Family::conv_transpose ||
-      family == Family::depthwise)
+  if (family == Family::conv || family == Family::planes || family == Family::matmul ||
+      family == Family::conv_transpose || family == Family::depthwise)
     return bytes_of(graph.value(node.inputs[1]));
   return 0;
 }
@@ -177,11 +173,9 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, const Kernel
     return floats(2 * scores + static_cast<std::int64_t>(trees.roots.size()) + 2 * shape(0).back());
   }
   if (family == Family::grid_sample) return floats(shape(0)[1] * (shape(0)[2] * shape(0)[3] + kSampleBlock));
-  if (family == Family::kn2row) {
-    const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-    const std::int64_t pixels = kKn2rowPixels + (weight[3] - 1) * std::get<Conv>(node.op).dilations[1];
-    return (pixels * kn2row_products(weight[3], weight[0]) + static_cast<std::int64_t>(kernels::shift_add::kReadPast)) *
-           static_cast<std::int64_t>(sizeof(float));
+  if (family == Family::planes) {
+    const PlaneBlocks blocks = plane_blocks(graph, node);
+    return floats(blocks.out_floats + std::get<Conv>(node.op).kernel[0] * blocks.row_floats);
   }
   if (family == Family::instance_norm)
     return 2 * graph.value(node.inputs[0]).type.static_shape().back() * static_cast<std::int64_t>(sizeof(float));

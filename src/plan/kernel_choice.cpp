@@ -7,24 +7,11 @@
 #include <numeric>
 
 #include "base/checked.hpp"
-#include "kernels/gemm/gemm.hpp"
-#include "kernels/winograd/winograd.hpp"
+#include "plan/conv_choice.hpp"
 #include "plan/typed_choice.hpp"
 
 namespace colonnade {
 namespace {
-
-// What Winograd is weighed by: the shares of the arithmetic peak that matrix products and transforms reach, the
-// floating point operations that take as long as one weight out of reach of the second-level cache, and what it must
-// gain.
-constexpr double kMultiplyShare = 0.85;
-constexpr double kTransformShare = 0.4;
-constexpr double kFarWeightFlop = 32;
-constexpr double kNearWeights = 1024 * 1024 / sizeof(float);
-constexpr double kNearSixes = 768 * 1024 / sizeof(float);  // most of weights and tiles for which 6x6 pays
-constexpr double kWinogradGain = 1.25;
-constexpr std::int64_t kKn2rowMinInputs = 8;
-constexpr std::int64_t kPanel = static_cast<std::int64_t>(kernels::gemm::kPanel);
 
 KernelChoice island(std::string reason) { return {Family::island, std::move(reason), 1}; }
 KernelChoice rows(Family family, std::int64_t granularity = 1) { return {family, {}, granularity}; }
@@ -108,46 +95,6 @@ KernelChoice choose(const Binary& op, const Context& context) {
   return rows(Family::binary);
 }
 
-double far_weights(double packed, double read) { return packed > kNearWeights ? kFarWeightFlop * read : 0; }
-
-/// The tile by which a 3x3 convolution is done soonest; 0: the direct sum.
-std::int64_t winograd_tile(const Conv& conv, const Context& context) {
-  const auto all = [](const Ints& values, std::int64_t x) {
-    return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; });
-  };
-  if (context.math == Math::exact || conv.exact) return 0;
-  if (!all(conv.kernel, 3) || !all(conv.strides, 1) || !all(conv.dilations, 1)) return 0;
-  const Shape& out = context.output_shape();
-  const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
-  const std::size_t height = size(out[1]), width = size(out[2]), inputs = size(context.shape(0)[3] / conv.groups),
-                    outputs = size(out[3] / conv.groups);
-  const auto direct_weights = static_cast<double>(kernels::gemm::packed_floats(9 * inputs, outputs));
-  const double direct = 2 * static_cast<double>(height * width) * direct_weights / kMultiplyShare +
-                        far_weights(direct_weights, direct_weights);
-  double best = direct / kWinogradGain;
-  std::size_t chosen = 0;
-  for (const std::size_t tile : kernels::winograd::kTiles) {
-    const kernels::winograd::Work work = kernels::winograd::work(tile, height, width, inputs, outputs);
-    if (tile == 6 && work.block_floats > kNearSixes) continue;
-    const auto packed = static_cast<double>(kernels::winograd::packed_floats(tile, inputs, outputs));
-    const double cost = work.multiply_flop / kMultiplyShare + work.transform_flop / kTransformShare +
-                        far_weights(packed, work.weights_read);
-    if (cost >= best) continue;
-    best = cost;
-    chosen = tile;
-  }
-  return static_cast<std::int64_t>(chosen);
-}
-
-/// Few output channels would leave most lanes of a panel idle: other taps of the kernel's row fill them. Against
-/// Winograd it needs one panel to win.
-bool is_kn2row(const Conv& conv, const Context& context, bool winograd) {
-  const std::int64_t channels_out = context.output_shape()[3], kernel_w = conv.kernel[1];
-  if (conv.groups != 1 || conv.strides[1] != 1 || context.shape(0)[3] < kKn2rowMinInputs) return false;
-  const std::int64_t products = kn2row_products(kernel_w, channels_out);
-  return winograd ? products <= kPanel : 2 * products <= kernel_w * round_up(channels_out, kPanel);
-}
-
 KernelChoice choose(const Conv& conv, const Context& context) {
   if (context.shape(0).size() != 4) return island("only two spatial axes have a kernel");
   const std::int64_t channels_in = context.shape(0)[3], channels_out = context.output_shape()[3];
@@ -155,8 +102,9 @@ KernelChoice choose(const Conv& conv, const Context& context) {
   const bool scales = depthwise && conv.kernel == Ints{1, 1};  // its weights need no packing
   if (!scales && (!context.constant(1) || !context.constant_or_absent(2))) return island("weights are not constant");
   if (depthwise && (conv.groups > 1 || scales)) return rows(Family::depthwise);
-  const std::int64_t tile = winograd_tile(conv, context);
-  if (is_kn2row(conv, context, tile > 0)) return rows(Family::kn2row);
+  const Shape &in = context.shape(0), &out = context.output_shape();
+  const std::int64_t tile = context.math == Math::exact || conv.exact ? 0 : winograd_tile(conv, in, out);
+  if (takes_planes(conv, in, out, tile > 0)) return rows(Family::planes, kPlaneRows);
   return tile > 0 ? rows(Family::winograd, tile) : rows(Family::conv);
 }
 
@@ -328,7 +276,7 @@ std::string_view name_of(Family family) {
                                          "view",
                                          "conv",
                                          "winograd",
-                                         "kn2row",
+                                         "planes",
                                          "depthwise",
                                          "conv_transpose",
                                          "matmul",
@@ -358,10 +306,6 @@ std::string_view name_of(Family family) {
                                          "trees",
                                          "grid_sample"};
   return kNames[static_cast<std::size_t>(family)];
-}
-
-std::int64_t kn2row_products(std::int64_t kernel_w, std::int64_t channels_out) {
-  return round_up(kernel_w * channels_out, kPanel);
 }
 
 std::optional<Operand> operand_of(const Shape& shape, const Shape& output) {

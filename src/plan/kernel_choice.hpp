@@ -16,7 +16,7 @@ enum class Family : std::uint8_t {
   view,    ///< the same bytes under another shape: no work
   conv,
   winograd,
-  kn2row,  ///< convolution with few output channels
+  planes,  ///< convolution with few output channels
   depthwise,
   conv_transpose,
   matmul,
@@ -58,12 +58,6 @@ struct KernelChoice {
 };
 
 KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math);
-
-/// Floats a pixel of the matrix product within a kn2row convolution: every tap of a kernel row for every output
-/// channel, in whole panels of weights.
-std::int64_t kn2row_products(std::int64_t kernel_w, std::int64_t channels_out);
-/// Output pixels of one such product and its additions: what lies between them stays in the nearest cache.
-inline constexpr std::int64_t kKn2rowPixels = 256;
 
 /// One operand of a binary operator against the output's rows: which of its axes are broadcast.
 struct Operand {

@@ -16,6 +16,8 @@ constexpr double kMicro = 1e6;
 constexpr std::int64_t kPanel = 16;
 constexpr std::int64_t kSteps[] = {1, 2, 4, 8, 16, 32, 0};  // rows; 0: all
 constexpr std::int64_t kStrips[] = {1, 2, 4, 8};
+// What strips must gain: the columns computed twice are counted, the shorter rows of every kernel are not.
+constexpr double kStripGain = 1.1;
 // A candidate this much slower than its layers is not extended.
 constexpr double kHopeless = 1.3;
 constexpr double kHopelessUs = 20;
@@ -190,7 +192,7 @@ class Growth {
       if (candidate.cost < slot.cost) slot = candidate;
     }
     const bool strips_first = context_.min_strips > 1 && best_in_strips.cost < std::numeric_limits<double>::infinity();
-    return strips_first || best_in_strips.cost < best.cost ? best_in_strips : best;
+    return strips_first || kStripGain * best_in_strips.cost < best.cost ? best_in_strips : best;
   }
 
   bool alive() const {

@@ -11,7 +11,7 @@ namespace {
 ColumnWindow window_of(const Graph& graph, const Node& node, const KernelChoice& choice) {
   const Family family = choice.family;
   ColumnWindow window{true};
-  window.grain = std::max(window.grain, choice.row_granularity);
+  if (family == Family::winograd) window.grain = std::max(window.grain, choice.row_granularity);
   if (node.outputs[0] == kAbsent || node.inputs.empty() || node.inputs[0] == kAbsent) return {};
   const Shape& in = graph.value(node.inputs[0]).type.static_shape();
   const ValueId seen = family == Family::to_channels_first ? node.inputs[0] : node.outputs[0];
@@ -19,6 +19,7 @@ ColumnWindow window_of(const Graph& graph, const Node& node, const KernelChoice&
   switch (family) {
     case Family::conv:
     case Family::winograd:
+    case Family::planes:
     case Family::depthwise: {
       const Conv& conv = std::get<Conv>(node.op);
       window.kernel = conv.kernel[1], window.stride = conv.strides[1], window.dilation = conv.dilations[1];

@@ -14,7 +14,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
     case Family::island: return lower_island(context);
     case Family::conv: return lower_conv(context);
     case Family::winograd: return lower_winograd(context);
-    case Family::kn2row: return lower_kn2row(context);
+    case Family::planes: return lower_planes(context);
     case Family::depthwise: return lower_depthwise(context);
     case Family::conv_transpose: return lower_conv_transpose(context);
     case Family::matmul: return lower_matmul(context);

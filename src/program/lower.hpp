@@ -66,7 +66,7 @@ LoweredEpilogue lower_epilogue(const LowerContext& context, const FusedEpilogue&
 
 std::unique_ptr<RowOp> lower_conv(const LowerContext& context);
 std::unique_ptr<RowOp> lower_winograd(const LowerContext& context);
-std::unique_ptr<RowOp> lower_kn2row(const LowerContext& context);
+std::unique_ptr<RowOp> lower_planes(const LowerContext& context);
 std::unique_ptr<RowOp> lower_depthwise(const LowerContext& context);
 std::unique_ptr<RowOp> lower_conv_transpose(const LowerContext& context);
 std::unique_ptr<RowOp> lower_matmul(const LowerContext& context);

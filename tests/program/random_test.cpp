@@ -87,10 +87,17 @@ TEST(KnownNetworks, AgreeUnderEverySchedule) {
   }
 }
 
-/// Strips of Winograd's largest tiles, which start at multiples of six columns.
+TEST(KnownNetworks, AgreeWithTheReference) {
+  const Graph graph = denoiser(21, 250);
+  const std::vector<Tensor> inputs = random_inputs(graph, 4);
+  const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
+  for (const kernels::Isa isa : host_isas()) check_schedules(graph, inputs, expected, Math::fast, isa);
+}
+
+/// Strips of Winograd's largest tiles, which start at multiples of six columns, and of planes.
 TEST(KnownNetworks, GiveTheSameBitsUnderAMemoryLimit) {
-  const Graph graph = six_layers(48, 1000, 16);
-  EXPECT_GT(check_memory_limits(graph, random_inputs(graph, 5)), 0);
+  for (const Graph& graph : {six_layers(48, 1000, 16), denoiser(48, 1000)})
+    EXPECT_GT(check_memory_limits(graph, random_inputs(graph, 5)), 0) << graph.name;
 }
 
 TEST(Program, SharesPackedWeightsBetweenPlans) {

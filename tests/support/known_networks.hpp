@@ -58,6 +58,15 @@ inline Graph encoder_decoder() {
   return net.finish(net.conv(full, 2, {.kernel = 1}));
 }
 
+/// Ends in convolutions with few outputs, by themselves and added to what they improve.
+inline Graph denoiser(std::int64_t height, std::int64_t width) {
+  Network net("denoiser");
+  const ValueId x = net.input({1, height, width, 4});
+  const ValueId y = net.conv(net.conv(x, 16, {.kernel = 3, .activation = UnaryKind::relu}), 16, {.kernel = 3});
+  net.output(net.conv(y, 4, {.kernel = 3, .residual = x}));
+  return net.finish(net.conv(y, 7, {.kernel = 5, .activation = UnaryKind::relu}));
+}
+
 inline Graph strided_pyramid() {
   Network net("strided pyramid");
   ValueId x = net.input({1, 224, 224, 3});

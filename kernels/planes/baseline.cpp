@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/shift_add/generic.hpp"
+#include "kernels/planes/generic.hpp"
 
-namespace colonnade::kernels::shift_add {
+namespace colonnade::kernels::planes {
 
 extern const Kernel kBaseline;
 constinit const Kernel kBaseline = {"baseline", Isa::baseline, run_generic};
 
-}  // namespace colonnade::kernels::shift_add
+}  // namespace colonnade::kernels::planes

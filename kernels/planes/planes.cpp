@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/shift_add/shift_add.hpp"
+#include "kernels/planes/planes.hpp"
 
-namespace colonnade::kernels::shift_add {
+namespace colonnade::kernels::planes {
 
 extern const Kernel kBaseline;
 #if defined(__x86_64__)
@@ -27,4 +27,4 @@ const Kernel& select(Isa isa) noexcept {
   return table().back();
 }
 
-}  // namespace colonnade::kernels::shift_add
+}  // namespace colonnade::kernels::planes

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/conv_choice.hpp"
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/planes/planes.hpp"
+#include "kernels/winograd/winograd.hpp"
+
+namespace colonnade {
+namespace {
+
+// What Winograd is weighed by: the shares of the arithmetic peak that matrix products and transforms reach, the
+// floating point operations that take as long as one weight out of reach of the second-level cache, and what it must
+// gain.
+constexpr double kMultiplyShare = 0.85;
+constexpr double kTransformShare = 0.4;
+constexpr double kFarWeightFlop = 32;
+constexpr double kNearWeights = 1024 * 1024 / sizeof(float);
+constexpr double kNearSixes = 768 * 1024 / sizeof(float);  // most of weights and tiles for which 6x6 pays
+constexpr double kWinogradGain = 1.25;
+// Few output channels: most that planes pay for, beside Winograd and beside a direct convolution; fewest taps that pay
+// for turning the input into planes.
+constexpr std::int64_t kMostPlanesWinograd = 4;
+constexpr auto kMostPlanes = static_cast<std::int64_t>(kernels::planes::kMostChannels);
+constexpr std::int64_t kLeastPlaneTaps = 3;
+constexpr std::int64_t kLeastPlaneInputs = 8;
+constexpr std::int64_t kNearPlanes = 32 * 1024 / sizeof(float);
+
+double far_weights(double packed, double read) { return packed > kNearWeights ? kFarWeightFlop * read : 0; }
+
+}  // namespace
+
+std::int64_t winograd_tile(const Conv& conv, const Shape& in, const Shape& out) {
+  const auto all = [](const Ints& values, std::int64_t x) {
+    return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; });
+  };
+  if (!all(conv.kernel, 3) || !all(conv.strides, 1) || !all(conv.dilations, 1)) return 0;
+  const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
+  const std::size_t height = size(out[1]), width = size(out[2]), inputs = size(in[3] / conv.groups),
+                    outputs = size(out[3] / conv.groups);
+  const auto direct_weights = static_cast<double>(kernels::gemm::packed_floats(9 * inputs, outputs));
+  const double direct = 2 * static_cast<double>(height * width) * direct_weights / kMultiplyShare +
+                        far_weights(direct_weights, direct_weights);
+  double best = direct / kWinogradGain;
+  std::size_t chosen = 0;
+  for (const std::size_t tile : kernels::winograd::kTiles) {
+    const kernels::winograd::Work work = kernels::winograd::work(tile, height, width, inputs, outputs);
+    if (tile == 6 && work.block_floats > kNearSixes) continue;
+    const auto packed = static_cast<double>(kernels::winograd::packed_floats(tile, inputs, outputs));
+    const double cost = work.multiply_flop / kMultiplyShare + work.transform_flop / kTransformShare +
+                        far_weights(packed, work.weights_read);
+    if (cost >= best) continue;
+    best = cost;
+    chosen = tile;
+  }
+  return static_cast<std::int64_t>(chosen);
+}
+
+bool takes_planes(const Conv& conv, const Shape& in, const Shape& out, bool winograd) {
+  return conv.groups == 1 && conv.strides[1] == 1 && conv.dilations[0] == 1 && in[3] >= kLeastPlaneInputs &&
+         conv.kernel[0] * conv.kernel[1] >= kLeastPlaneTaps && out[3] <= (winograd ? kMostPlanesWinograd : kMostPlanes);
+}
+
+PlaneBlocks plane_blocks(const Graph& graph, const Node& node) {
+  constexpr auto kGrain = static_cast<std::int64_t>(kernels::planes::kPixels);
+  constexpr std::int64_t kFewest = 6 * kGrain, kMost = 30 * kGrain;
+  const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
+  const std::int64_t width = graph.value(node.outputs[0]).type.static_shape()[2];
+  const std::int64_t channels_in = weight[1], planes = channels_in * weight[2];
+  const std::int64_t near = static_cast<std::int64_t>(kNearPlanes) / planes / kFewest * kFewest;
+  PlaneBlocks blocks;
+  blocks.pixels = std::min(std::clamp(near, kFewest, kMost), round_up(width, kGrain));
+  blocks.plane_stride = blocks.pixels + round_up((weight[3] - 1) * std::get<Conv>(node.op).dilations[1], kGrain);
+  blocks.row_floats = channels_in * blocks.plane_stride;
+  blocks.out_floats = weight[0] * blocks.pixels;
+  return blocks;
+}
+
+}  // namespace colonnade

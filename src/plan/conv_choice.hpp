@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernel takes a dense convolution, by shapes alone.
+#pragma once
+
+#include "graph/graph.hpp"
+
+namespace colonnade {
+
+/// The tile by which a 3x3 convolution is done soonest; 0: the direct sum. Shapes with channels last.
+std::int64_t winograd_tile(const Conv& conv, const Shape& in, const Shape& out);
+
+/// Few output channels would leave most lanes of a panel idle: pixels fill them. Rows come so many at a time that few
+/// are turned into planes twice.
+bool takes_planes(const Conv& conv, const Shape& in, const Shape& out, bool winograd);
+inline constexpr std::int64_t kPlaneRows = 4;
+
+/// How a convolution of the family `planes` walks along a row: blocks of output pixels, small enough that the planes of
+/// the rows that a block reads stay near. Its scratch holds the output's planes, then a ring of kernel_h rows of
+/// planes.
+struct PlaneBlocks {
+  std::int64_t pixels = 0;        ///< output pixels a block, and floats from one of its output planes to the next
+  std::int64_t plane_stride = 0;  ///< floats from one input plane to the next: every pixel that a block reads
+  std::int64_t row_floats = 0;    ///< all planes of an input row
+  std::int64_t out_floats = 0;    ///< all planes of an output row
+};
+PlaneBlocks plane_blocks(const Graph& graph, const Node& node);
+
+}  // namespace colonnade
