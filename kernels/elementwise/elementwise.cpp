@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/elementwise/elementwise.hpp"
 
+#include "kernels/base/select.hpp"
+
 namespace colonnade::kernels::elementwise {
 
 extern const Kernel kBaseline;
@@ -20,11 +22,6 @@ std::span<const Kernel> table() noexcept {
   return rows;
 }
 
-const Kernel& select(Isa isa) noexcept {
-  for (const Kernel& kernel : table()) {
-    if (kernel.isa <= isa) return kernel;
-  }
-  return table().back();
-}
+const Kernel& select(Isa isa) noexcept { return first_for(table(), isa); }
 
 }  // namespace colonnade::kernels::elementwise

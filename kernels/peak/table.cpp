@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/base/select.hpp"
 #include "kernels/peak/peak.hpp"
 
 namespace colonnade::kernels::peak {
@@ -16,11 +17,6 @@ std::span<const Kernel> table() noexcept {
   return rows;
 }
 
-const Kernel& select(Isa isa) noexcept {
-  for (const Kernel& kernel : table()) {
-    if (kernel.isa <= isa) return kernel;
-  }
-  return table().back();
-}
+const Kernel& select(Isa isa) noexcept { return first_for(table(), isa); }
 
 }  // namespace colonnade::kernels::peak
