@@ -54,8 +54,8 @@ std::string to_text(const Topology& topology) {
   const Rates& rates = topology.rates;
   text += fmt::format("rates    {}: fma {:.4g} GFLOP/s, L2 {:.4g}, L3 {:.4g}, DRAM {:.4g} GB/s a thread", rates.source,
                       rates.fma_gflops, rates.l2_gbs, rates.l3_gbs, rates.dram_gbs);
-  text += fmt::format(", L3 {:.4g}, DRAM {:.4g} GB/s in all, barrier {:.2g} us, step {:.2g} us\n", rates.l3_total_gbs,
-                      rates.dram_total_gbs, rates.barrier_us, rates.step_us);
+  text += fmt::format(", L3 {:.4g}, DRAM {:.4g} GB/s of {:.0f} together, barrier {:.2g} us, step {:.2g} us\n",
+                      rates.l3_total_gbs, rates.dram_total_gbs, rates.total_threads, rates.barrier_us, rates.step_us);
   return text;
 }
 
