@@ -33,6 +33,7 @@ inline double seconds_since(Clock::time_point start) {
 /// Floating-point operations of one round of multiply_add_chains.
 inline double flops_per_round(kernels::Isa isa) {
   switch (isa) {
+    case kernels::Isa::amx:
     case kernels::Isa::avx512: return 12 * 32;
     case kernels::Isa::avx2: return 12 * 16;
     case kernels::Isa::baseline: return 12 * 8;
@@ -43,6 +44,7 @@ inline double flops_per_round(kernels::Isa isa) {
 /// Twelve independent chains of the tier's multiply-add; without FMA, additions and multiplications by turns.
 inline void multiply_add_chains(kernels::Isa isa, long rounds) {
   switch (isa) {
+    case kernels::Isa::amx:
     case kernels::Isa::avx512:
       COLONNADE_CHAINS("vxorps %%xmm\\r,%%xmm\\r,%%xmm\\r", "vfmadd231ps %%zmm12,%%zmm13,%%zmm\\r", "vzeroupper\n");
       return;

@@ -34,9 +34,10 @@ std::string name_of(const Kernel& kernel, const Shape& s) {
 void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s) {
   const Image in(s.height, s.width, s.channels_in);
   const Image out(s.height, s.width, s.channels_out);
-  const Floats weights(kernels::winograd::packed_floats(kernel.tile, s.channels_in, s.channels_out));
+  const Floats weights(kernels::winograd::packed_floats(kernel.pieces, kernel.tile, s.channels_in, s.channels_out));
   const Floats bias(s.channels_out);
-  const Floats workspace(kernels::winograd::workspace_floats(kernel.tile, s.channels_in, s.channels_out));
+  const Floats workspace(
+      kernels::winograd::workspace_floats(kernel.pieces, kernel.tile, s.channels_in, s.channels_out));
   Args args;
   args.tile_rows = (s.height + kernel.tile - 1) / kernel.tile;
   std::vector<const float*> in_rows;

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# A kernel file is compiled for the tier its name says: avx2*.cpp, avx512*.cpp; every other file for the baseline.
+# A kernel file is compiled for the tier its name says: avx2*.cpp, avx512*.cpp, amx*.cpp; every other file for the baseline.
 set(COLONNADE_FLAGS_avx2 -mavx2 -mfma -mf16c -mbmi2)
 set(COLONNADE_FLAGS_avx512 -march=x86-64-v4 -mprefer-vector-width=512)
 # GCC 12 takes the undefined operands inside its own AVX-512 intrinsics for uninitialised variables (GCC bug 105593).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   list(APPEND COLONNADE_FLAGS_avx512 -Wno-uninitialized -Wno-maybe-uninitialized)
 endif()
+set(COLONNADE_FLAGS_amx ${COLONNADE_FLAGS_avx512} -mamx-tile -mamx-bf16)
 set(COLONNADE_KERNEL_FLAGS -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math)
 
 function(colonnade_set_isa_flags)
   foreach(source ${ARGN})
     get_filename_component(stem ${source} NAME_WE)
     set(flags ${COLONNADE_KERNEL_FLAGS})
-    foreach(tier avx2 avx512)
+    foreach(tier avx2 avx512 amx)
       if(stem MATCHES "^${tier}")
         list(APPEND flags ${COLONNADE_FLAGS_${tier}})
         if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

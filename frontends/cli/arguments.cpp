@@ -38,7 +38,8 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
       ->group("Engine");
   app.add_flag("--strict", engine.strict, "Refuse models of which some operator would run as an island")
       ->group("Engine");
-  app.add_option("--isa", engine.isa, "Instruction set tier: baseline, avx2 or avx512 (default: the best there is)")
+  app.add_option("--isa", engine.isa,
+                 "Instruction set tier: baseline, avx2, avx512 or amx (default: the best there is)")
       ->type_name("TIER")
       ->group("Engine");
 }

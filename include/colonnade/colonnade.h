@@ -159,7 +159,7 @@ typedef struct colonnade_options {
   int32_t strict;                         ///< not 0: refuse models with islands (COLONNADE_UNSUPPORTED)
   uint64_t memory_limit_bytes;            ///< of a plan's arena, of a tensor made apart from plans; 0: none
   uint64_t plan_cache_bytes;              ///< of all plans that a session keeps; 0: 256 MiB
-  const char* isa;                        ///< "baseline", "avx2", "avx512"; NULL: COLONNADE_ISA or the best
+  const char* isa;                        ///< "baseline", "avx2", "avx512", "amx"; NULL: COLONNADE_ISA or the best
   const colonnade_dimension* dimensions;  ///< unknown symbols are refused
   size_t dimension_count;
   const char* compiled;      ///< a file for packed weights and plans, used when it fits, else written; NULL: none

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/gemm/gemm.hpp"
 
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/gemm/blocks.hpp"
 #include "kernels/gemm/tiers.hpp"
 
 namespace colonnade::kernels::gemm {
@@ -8,11 +12,24 @@ namespace {
 
 constinit const Kernel kTable[] = {
 #if defined(__x86_64__)
-    {"conv_f32_6x64_avx512", Isa::avx512, conv_avx512},
-    {"conv_f32_6x16_avx2", Isa::avx2, conv_avx2},
+    {"conv_f32_bf16x6_amx", Isa::amx, true, conv_amx},
+    {"conv_f32_6x64_avx512", Isa::avx512, false, conv_avx512},
+    {"conv_f32_6x16_avx2", Isa::avx2, false, conv_avx2},
 #endif
-    {"conv_f32_2x16_baseline", Isa::baseline, conv_baseline},
+    {"conv_f32_2x16_baseline", Isa::baseline, false, conv_baseline},
 };
+
+std::uint32_t bits_of(float x) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+float float_of(std::uint32_t bits) {
+  float x = 0;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
 
 }  // namespace
 
@@ -24,6 +41,13 @@ const Kernel& select(Isa isa) noexcept {
   return *kernel;
 }
 
+std::size_t workspace_floats(Isa isa, std::size_t k, std::size_t n) noexcept {
+  if (isa < Isa::amx) return 0;
+  constexpr std::size_t kStep = 32, kTile = 256, kPieces = 3;
+  const Room room = room_of(k, n);
+  return 2 * room.pixel_steps * kPieces * kTile + room.sums * kTile + room.gathered_steps * kStep;
+}
+
 void pack(const float* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, std::size_t k, std::size_t n,
           float* packed) noexcept {
   for (std::size_t first = 0; first < n; first += kPanel) {
@@ -31,6 +55,25 @@ void pack(const float* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride,
       const float* from = source + static_cast<std::ptrdiff_t>(row) * k_stride;
       for (std::size_t column = first; column < first + kPanel; ++column) {
         *packed++ = column < n ? from[static_cast<std::ptrdiff_t>(column) * n_stride] : 0.0f;
+      }
+    }
+  }
+}
+
+void cut_pieces(const float* panel, std::size_t k, float* pieces) noexcept {
+  constexpr std::size_t kStep = 32, kSide = 16, kPieces = 3;
+  constexpr std::uint32_t kUpper = 0xffff0000u;
+  for (std::size_t first = 0; first < k; first += kStep, pieces += kPieces * kSide * kPanel) {
+    for (std::size_t row = 0; row < kSide; ++row) {
+      for (std::size_t column = 0; column < kPanel; ++column) {
+        const std::size_t low = first + row, high = low + kSide;
+        float a = low < k ? panel[low * kPanel + column] : 0.0f, b = high < k ? panel[high * kPanel + column] : 0.0f;
+        for (std::size_t piece = 0; piece < kPieces; ++piece) {
+          const auto bits_a = bits_of(a), bits_b = bits_of(b);
+          pieces[(piece * kSide + row) * kPanel + column] = float_of((bits_b & kUpper) | bits_a >> 16);
+          a -= float_of(bits_a & kUpper);
+          b -= float_of(bits_b & kUpper);
+        }
       }
     }
   }

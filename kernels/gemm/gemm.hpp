@@ -23,6 +23,19 @@ constexpr std::size_t packed_floats(std::size_t k, std::size_t n) { return (n + 
 void pack(const float* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, std::size_t k, std::size_t n,
           float* packed) noexcept;
 
+/// Weights for matrix units: each float is cut into pieces (pieces.hpp), for 32 rows of a panel after each other three
+/// tiles of 16 rows, of which row i holds the pieces of rows i and i + 16. Floats of a panel of `k` rows in either
+/// form: also where row k starts, which is a multiple of 32 in pieces.
+constexpr std::size_t panel_floats(bool pieces, std::size_t k) { return pieces ? (k + 31) / 32 * 768 : k * kPanel; }
+constexpr std::size_t packed_floats(bool pieces, std::size_t k, std::size_t n) {
+  return (n + kPanel - 1) / kPanel * panel_floats(pieces, k);
+}
+/// Cuts a packed panel of `k` rows into panel_floats(true, k) floats.
+void cut_pieces(const float* panel, std::size_t k, float* pieces) noexcept;
+
+/// Floats of workspace that a call on this tier needs for sums of `k` products and `n` output channels of a group.
+std::size_t workspace_floats(Isa isa, std::size_t k, std::size_t n) noexcept;
+
 /// A number of output rows of a convolution. All strides count floats. A matrix product is kernel_h = kernel_w = 1 with
 /// one row of width m.
 ///
@@ -53,12 +66,13 @@ struct ConvArgs {
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;
   std::ptrdiff_t residual_pixel_stride = 0;
-  const float* weights = nullptr;  ///< packed by pack(), k = (ky * kernel_w + kx) * channels_in + channel
+  const float* weights = nullptr;  ///< packed by pack(), k = (ky * kernel_w + kx) * channels_in + channel, or in pieces
   std::size_t panel_stride = 0;    ///< floats from one panel of weights to the next
   const float* bias = nullptr;     ///< groups * channels_out values, or null for zero
   bool accumulate = false;
   Epilogue epilogue;
   std::size_t groups = 1;
+  float* workspace = nullptr;  ///< workspace_floats(...) floats, 64-byte aligned
 };
 
 using ConvFn = void (*)(const ConvArgs&) noexcept;
@@ -66,6 +80,7 @@ using ConvFn = void (*)(const ConvArgs&) noexcept;
 struct Kernel {
   const char* name;
   Isa isa;
+  bool pieces;  ///< takes weights in pieces
   ConvFn run;
 };
 

@@ -9,5 +9,6 @@ namespace colonnade::kernels::gemm {
 void conv_baseline(const ConvArgs& args) noexcept;
 void conv_avx2(const ConvArgs& args) noexcept;
 void conv_avx512(const ConvArgs& args) noexcept;
+void conv_amx(const ConvArgs& args) noexcept;
 
 }  // namespace colonnade::kernels::gemm

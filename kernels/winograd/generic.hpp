@@ -2,6 +2,7 @@
 // Blocks of tiles: input transform, then for each block of output channels the matrix products and output transform.
 #pragma once
 
+#include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/microkernel.hpp"
 #include "kernels/winograd/transform.hpp"
 
@@ -17,6 +18,7 @@ struct Product {
   std::size_t k;
   float* out;
   std::ptrdiff_t out_stride;
+  float* pieces;  ///< workspace of matrix units
 };
 
 struct ProductTile {
@@ -185,10 +187,17 @@ inline void write_outputs(const Args& a, Walk<F> at, std::size_t count, const Ou
   });
 }
 
-/// Multiplies `count` transformed tiles by the weights of `panels` panels, matrix by matrix.
+/// Multiplies `count` transformed tiles by the weights of `panels` panels, matrix by matrix, on vector units.
+struct VectorUnits {
+  static constexpr bool kPieces = false;
+  template <class F>
+  static void multiply_tiles(Product product, std::size_t count, std::size_t panels, std::size_t in_plane,
+                             std::size_t out_plane, OutputPrefetch<F>& outputs);
+};
+
 template <class F>
-inline void multiply_tiles(Product product, std::size_t count, std::size_t panels, std::size_t in_plane,
-                           std::size_t out_plane, OutputPrefetch<F>& outputs) {
+void VectorUnits::multiply_tiles(Product product, std::size_t count, std::size_t panels, std::size_t in_plane,
+                                 std::size_t out_plane, OutputPrefetch<F>& outputs) {
   constexpr std::size_t kMatrices = matrices_of(F::kTile);
   const TileTable<ProductTile>& table = kProducts.of[panels - 1];
   const std::size_t most = most_rows(kTileRows[panels - 1], product.in_stride);
@@ -211,10 +220,10 @@ inline void multiply_tiles(Product product, std::size_t count, std::size_t panel
 
 /// Multiplies and writes `count` transformed tiles, a block of output channels at a time. A single block writes its
 /// products over the inputs, which keeps few channels in the first-level cache.
-template <class F>
+template <class F, class Units>
 inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, const Layout& layout) {
   constexpr std::size_t kMatrices = matrices_of(F::kTile);
-  const std::size_t matrix = a.channels_in * kPanelFloats;
+  const std::size_t matrix = gemm::panel_floats(Units::kPieces, a.channels_in);
   const std::size_t panels = (a.channels_out + kPanelFloats - 1) / kPanelFloats;
   const bool over = panels <= kTilePanels && a.channels_out <= layout.inputs.stride;
   float* inputs = a.workspace + layout.inputs_at;
@@ -226,9 +235,10 @@ inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, co
     const std::size_t blocks = (left + kTilePanels - 1) / kTilePanels;
     const std::size_t taken = (left + blocks - 1) / blocks;
     const std::size_t begin = panel * kPanelFloats;
-    multiply_tiles({inputs, static_cast<std::ptrdiff_t>(layout.inputs.stride), a.weights + panel * kMatrices * matrix,
-                    kMatrices * matrix, a.channels_in, sums, static_cast<std::ptrdiff_t>(planes.stride)},
-                   count, taken, layout.inputs.plane, planes.plane, outputs);
+    Units::multiply_tiles({inputs, static_cast<std::ptrdiff_t>(layout.inputs.stride),
+                           a.weights + panel * kMatrices * matrix, kMatrices * matrix, a.channels_in, sums,
+                           static_cast<std::ptrdiff_t>(planes.stride), a.workspace + layout.pieces_at},
+                          count, taken, layout.inputs.plane, planes.plane, outputs);
     const std::size_t end = begin + taken * kPanelFloats;
     write_outputs(a, at, count, {begin, (end < a.channels_out ? end : a.channels_out) - begin, sums, planes});
     panel += taken;
@@ -244,14 +254,14 @@ inline std::size_t next_block(std::size_t left, std::size_t most) {
   return taken < left ? taken : left;
 }
 
-template <class F>
+template <class F, class Units = VectorUnits>
 inline void convolve(const Args& a) {
-  const Layout layout = layout_of(F::kTile, a.channels_in, a.channels_out);
+  const Layout layout = layout_of(Units::kPieces, F::kTile, a.channels_in, a.channels_out);
   std::size_t left = a.tile_rows * ((a.width_out + F::kTile - 1) / F::kTile);
   for (Walk<F> at(a); left > 0;) {
     const std::size_t count = next_block(left, layout.tiles);
     const Walk<F> next = transform_inputs(a, at, count, layout);
-    finish_tiles(a, at, count, layout);
+    finish_tiles<F, Units>(a, at, count, layout);
     at = next;
     left -= count;
   }

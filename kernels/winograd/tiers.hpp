@@ -16,11 +16,16 @@ void convolve_6x6_baseline(const Args& args) noexcept;
 void convolve_6x6_avx2(const Args& args) noexcept;
 void convolve_6x6_avx512(const Args& args) noexcept;
 
+void convolve_2x2_amx(const Args& args) noexcept;
+void convolve_4x4_amx(const Args& args) noexcept;
+void convolve_6x6_amx(const Args& args) noexcept;
+
 inline constexpr std::size_t kLine = 16;         // floats of a cache line
 inline constexpr std::size_t kBlockFloats = 64;  // most output channels that are multiplied and transformed together
 inline constexpr std::size_t kFewestTiles = 12;
 inline constexpr std::size_t kMostTiles = 24;
 inline constexpr std::size_t kFarTiles = 48;
+inline constexpr std::size_t kPiecesTiles = 32;  // two registers' rows
 inline constexpr std::size_t kNearWeights = 1024 * 1024 / sizeof(float);
 
 constexpr std::size_t round_to_lines(std::size_t channels) { return (channels + kLine - 1) / kLine * kLine; }
@@ -40,11 +45,12 @@ constexpr Planes planes_of(std::size_t channels, std::size_t tiles) {
 
 /// Tiles that pass together: what they take in the workspace stays in the second-level cache. The more, the less often
 /// the weights pass: weights that come from further away pass for more tiles than the cache holds.
-constexpr std::size_t block_tiles(std::size_t tile, std::size_t channels_in, std::size_t channels_out) {
+constexpr std::size_t block_tiles(bool pieces, std::size_t tile, std::size_t channels_in, std::size_t channels_out) {
   constexpr std::size_t kBudgetFloats = 768 * 1024 / sizeof(float);
   const std::size_t out = channels_out < kBlockFloats ? channels_out : kBlockFloats;
   const std::size_t fitting = kBudgetFloats / (matrices_of(tile) * (channels_in + out));
   if (matrices_of(tile) * channels_in * channels_out > kNearWeights) return kFarTiles;
+  if (pieces) return kPiecesTiles;
   return fitting > kMostTiles ? kMostTiles : fitting < kFewestTiles ? kFewestTiles : fitting;
 }
 
@@ -57,15 +63,19 @@ struct Layout {
 
   std::size_t inputs_at;
   std::size_t sums_at;
-  std::size_t floats() const { return sums_at + matrices * sums.plane; }
+  std::size_t pieces_at;
+  std::size_t pieces_floats;  ///< of one matrix' inputs; twice
+  std::size_t floats() const { return pieces_at + 2 * pieces_floats; }
 };
 
-constexpr Layout layout_of(std::size_t tile, std::size_t channels_in, std::size_t channels_out) {
-  const std::size_t tiles = block_tiles(tile, channels_in, channels_out), matrices = matrices_of(tile);
+constexpr Layout layout_of(bool pieces, std::size_t tile, std::size_t channels_in, std::size_t channels_out) {
+  const std::size_t tiles = block_tiles(pieces, tile, channels_in, channels_out), matrices = matrices_of(tile);
   const Planes inputs = planes_of(channels_in, tiles);
   const Planes sums = planes_of(channels_out < kBlockFloats ? channels_out : kBlockFloats, tiles);
   const std::size_t inputs_at = matrices * round_to_lines(channels_in);
-  return {tiles, inputs, sums, matrices, inputs_at, inputs_at + matrices * inputs.plane};
+  const std::size_t sums_at = inputs_at + matrices * inputs.plane, pieces_at = sums_at + matrices * sums.plane;
+  const std::size_t pieces_floats = pieces ? (tiles + kLine - 1) / kLine * ((channels_in + 31) / 32) * 768 : 0;
+  return {tiles, inputs, sums, matrices, inputs_at, sums_at, pieces_at, pieces_floats};
 }
 
 }  // namespace colonnade::kernels::winograd

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/winograd/winograd.hpp"
 
+#include "kernels/gemm/gemm.hpp"
 #include "kernels/winograd/tiers.hpp"
 
 namespace colonnade::kernels::winograd {
@@ -8,16 +9,19 @@ namespace {
 
 constinit const Kernel kTable[] = {
 #if defined(__x86_64__)
-    {"winograd_f32_6x6_avx512", Isa::avx512, 6, convolve_6x6_avx512},
-    {"winograd_f32_4x4_avx512", Isa::avx512, 4, convolve_4x4_avx512},
-    {"winograd_f32_2x2_avx512", Isa::avx512, 2, convolve_2x2_avx512},
-    {"winograd_f32_6x6_avx2", Isa::avx2, 6, convolve_6x6_avx2},
-    {"winograd_f32_4x4_avx2", Isa::avx2, 4, convolve_4x4_avx2},
-    {"winograd_f32_2x2_avx2", Isa::avx2, 2, convolve_2x2_avx2},
+    {"winograd_f32_6x6_bf16x6_amx", Isa::amx, 6, true, convolve_6x6_amx},
+    {"winograd_f32_4x4_bf16x6_amx", Isa::amx, 4, true, convolve_4x4_amx},
+    {"winograd_f32_2x2_bf16x6_amx", Isa::amx, 2, true, convolve_2x2_amx},
+    {"winograd_f32_6x6_avx512", Isa::avx512, 6, false, convolve_6x6_avx512},
+    {"winograd_f32_4x4_avx512", Isa::avx512, 4, false, convolve_4x4_avx512},
+    {"winograd_f32_2x2_avx512", Isa::avx512, 2, false, convolve_2x2_avx512},
+    {"winograd_f32_6x6_avx2", Isa::avx2, 6, false, convolve_6x6_avx2},
+    {"winograd_f32_4x4_avx2", Isa::avx2, 4, false, convolve_4x4_avx2},
+    {"winograd_f32_2x2_avx2", Isa::avx2, 2, false, convolve_2x2_avx2},
 #endif
-    {"winograd_f32_6x6_baseline", Isa::baseline, 6, convolve_6x6_baseline},
-    {"winograd_f32_4x4_baseline", Isa::baseline, 4, convolve_4x4_baseline},
-    {"winograd_f32_2x2_baseline", Isa::baseline, 2, convolve_2x2_baseline},
+    {"winograd_f32_6x6_baseline", Isa::baseline, 6, false, convolve_6x6_baseline},
+    {"winograd_f32_4x4_baseline", Isa::baseline, 4, false, convolve_4x4_baseline},
+    {"winograd_f32_2x2_baseline", Isa::baseline, 2, false, convolve_2x2_baseline},
 };
 
 constexpr std::size_t kTaps = 3;
@@ -78,8 +82,8 @@ const Kernel& select(Isa isa, std::size_t tile) noexcept {
   return *kernel;
 }
 
-std::size_t packed_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept {
-  return matrices_of(tile) * channels_in * round_to_lines(channels_out);
+std::size_t packed_floats(bool pieces, std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept {
+  return matrices_of(tile) * gemm::packed_floats(pieces, channels_in, channels_out);
 }
 
 void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
@@ -103,24 +107,40 @@ void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::
   }
 }
 
-Work work(std::size_t tile, std::size_t rows, std::size_t width, std::size_t channels_in,
+void pack_pieces(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
+                 float* whole, float* packed) noexcept {
+  const std::size_t floats = gemm::panel_floats(true, channels_in);
+  for (std::size_t panel = first; panel < first + count; panel += kLine) {
+    const std::size_t left = first + count - panel;
+    pack(tile, weights + (panel - first) * channels_in * kTaps * kTaps, channels_in, 0, left < kLine ? left : kLine,
+         whole);
+    for (std::size_t m = 0; m < matrices_of(tile); ++m)
+      gemm::cut_pieces(whole + m * channels_in * kLine, channels_in,
+                       packed + (panel / kLine * matrices_of(tile) + m) * floats);
+  }
+}
+
+Work work(bool pieces, std::size_t tile, std::size_t rows, std::size_t width, std::size_t channels_in,
           std::size_t channels_out) noexcept {
   // Operations on a tile of one channel, as transform.hpp writes them; outputs with bias and activation.
   const double input_operations = tile == 6 ? 16 * 26 : tile == 4 ? 12 * 14 : 8 * 4;
   const double output_operations = tile == 6 ? 14 * 20 + 2 * 36 : tile == 4 ? 10 * 12 + 2 * 16 : 6 * 4 + 2 * 4;
   const std::size_t tiles = ((rows + tile - 1) / tile) * ((width + tile - 1) / tile);
-  const std::size_t most = block_tiles(tile, channels_in, channels_out);
+  const std::size_t most = block_tiles(pieces, tile, channels_in, channels_out);
   const auto inputs = static_cast<double>(round_to_lines(channels_in));
   const auto outputs = static_cast<double>(round_to_lines(channels_out));
   const auto count = static_cast<double>(tiles);
-  const auto weights = static_cast<double>(packed_floats(tile, channels_in, channels_out));
+  const auto weights = static_cast<double>(packed_floats(false, tile, channels_in, channels_out));
+  const auto blocks = static_cast<double>((channels_out + kBlockFloats - 1) / kBlockFloats);
   return {2 * count * weights, 2 * count * (input_operations * inputs + output_operations * outputs),
+          count * static_cast<double>(matrices_of(tile)) * inputs * blocks,
           weights * static_cast<double>((tiles + most - 1) / most),
           weights + static_cast<double>(matrices_of(tile) * most) * inputs};
 }
 
-std::size_t workspace_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept {
-  return layout_of(tile, channels_in, channels_out).floats();
+std::size_t workspace_floats(bool pieces, std::size_t tile, std::size_t channels_in,
+                             std::size_t channels_out) noexcept {
+  return layout_of(pieces, tile, channels_in, channels_out).floats();
 }
 
 }  // namespace colonnade::kernels::winograd

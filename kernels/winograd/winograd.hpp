@@ -22,20 +22,25 @@ constexpr std::size_t matrices_of(std::size_t tile) { return (tile + 2) * (tile 
 
 /// Floats of transformed weights: for each panel of gemm::kPanel output channels a matrix [channels_in][kPanel] for
 /// each product. A block of panels is so read from front to back.
-std::size_t packed_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept;
+/// In pieces (gemm.hpp) for matrix units.
+std::size_t packed_floats(bool pieces, std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept;
 /// Transforms and packs output channels [first, first + count), given as [count][channels_in][3][3], in double
 /// precision. Ranges start at multiples of gemm::kPanel.
 void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
           float* packed) noexcept;
+/// Likewise in pieces; `whole` has room for a panel of pack().
+void pack_pieces(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
+                 float* whole, float* packed) noexcept;
 
 /// What a convolution of one image takes: a pure function of the shapes, for whoever weighs one tile against another.
 struct Work {
   double multiply_flop = 0;   ///< of the matrix products, with the tiles and panels that stick out
   double transform_flop = 0;  ///< two for each operation on a lane, so that both kinds have the same peak
+  double split_floats = 0;    ///< that matrix units cut into pieces
   double weights_read = 0;    ///< floats: all weights pass once for each block of tiles
   double block_floats = 0;    ///< what a block goes through: all weights and its transformed inputs
 };
-Work work(std::size_t tile, std::size_t rows, std::size_t width, std::size_t channels_in,
+Work work(bool pieces, std::size_t tile, std::size_t rows, std::size_t width, std::size_t channels_in,
           std::size_t channels_out) noexcept;
 
 /// A number of tile rows: `tile` output rows each, over the whole width.
@@ -66,7 +71,7 @@ struct Args {
 };
 
 /// Floats of workspace that a call with these channels needs, whatever the width and the number of tile rows.
-std::size_t workspace_floats(std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept;
+std::size_t workspace_floats(bool pieces, std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept;
 
 using Fn = void (*)(const Args&) noexcept;
 
@@ -74,6 +79,7 @@ struct Kernel {
   const char* name;
   Isa isa;
   std::size_t tile;
+  bool pieces;  ///< takes weights in pieces
   Fn run;
 };
 

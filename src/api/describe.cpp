@@ -49,10 +49,8 @@ json operator_json(const Prepared& prepared, const SegmentPlan& segment, std::in
   const Node& node = prepared.graph.nodes[static_cast<std::size_t>(index)];
   const Value& value = prepared.graph.value(node.outputs[0]);
   const KernelChoice& choice = prepared.plan.choices[static_cast<std::size_t>(index)];
-  json entry = {{"node", node.name},
-                {"op", name_of(node.op)},
-                {"output", value.name},
-                {"kernel", name_of(choice.family)}};
+  json entry = {
+      {"node", node.name}, {"op", name_of(node.op)}, {"output", value.name}, {"kernel", name_of(choice.family)}};
   if (choice.family == Family::winograd) entry["tile"] = choice.row_granularity;
   if (!value.type.is_static()) return entry;
   const Shape& shape = value.type.static_shape();

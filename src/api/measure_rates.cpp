@@ -133,11 +133,14 @@ WorkProbe conv_probe(std::int64_t in, std::int64_t out, std::int64_t kernel, Wor
   const ValueId x = probe.input({1, kRows, kWidth, in});
   WorkProbe result{work, 0, probe.finish(probe.conv(x, out, kernel, depthwise))};
   const Node& node = result.graph.nodes.front();
-  result.units = work == Work::winograd
-                     ? winograd_flop(result.graph, node, choose_kernel(result.graph, node, Math::fast).row_granularity)
-                     : flop_of(result.graph, node);
-  result.depth = work == Work::winograd ? 2.0 * static_cast<double>(in * out) / static_cast<double>(in + out)
-                                        : static_cast<double>(kernel * kernel * (depthwise ? 1 : in));
+  result.units =
+      work == Work::winograd
+          ? winograd_flop(result.graph, node,
+                          choose_kernel(result.graph, node, Math::fast, kernels::Isa::avx512).row_granularity)
+          : flop_of(result.graph, node);
+  const bool both = work == Work::winograd || work == Work::pieces;
+  result.depth = both ? 2.0 * static_cast<double>(in * out) / static_cast<double>(in + out)
+                      : static_cast<double>(kernel * kernel * (depthwise ? 1 : in));
   return result;
 }
 
@@ -161,6 +164,7 @@ WorkProbe node_probe(Work work, Operator op, int operands, std::vector<std::int6
 std::vector<WorkProbe> work_probes() {
   std::vector<WorkProbe> probes;
   for (const std::int64_t in : {16, 32, 64, 160}) probes.push_back(conv_probe(in, 64, 1, Work::contraction));
+  for (const std::int64_t channels : {64, 128, 256}) probes.push_back(conv_probe(channels, channels, 1, Work::pieces));
   for (const std::int64_t kernel : {3, 7}) probes.push_back(conv_probe(3, 32, kernel, Work::image));
   for (const std::int64_t channels : {16, 32, 64}) probes.push_back(conv_probe(channels, channels, 3, Work::winograd));
   for (const std::int64_t kernel : {3, 5, 7}) probes.push_back(conv_probe(64, 64, kernel, Work::depthwise));
@@ -215,6 +219,8 @@ Rates measure_rates(const Topology& topology) {
   double fma = 0, l2 = 0, l3 = 0, dram = 0, l3_total = 0, dram_total = 0;
   double few_steps = kNever, many_steps = kNever, team = kNever, few_barriers = kNever, many_barriers = kNever;
   const std::vector<WorkProbe> probes = work_probes();
+  Topology vectors = topology;  // matrix units are a kind of work of their own
+  vectors.isa = std::min(topology.isa, kernels::Isa::avx512);
   std::vector<double> seconds(probes.size(), kNever);
   const auto faster = [](double& rate, double found) { rate = std::max(rate, found); };
   const auto sooner = [](double& time, double found) { time = std::min(time, found); };
@@ -225,7 +231,8 @@ Rates measure_rates(const Topology& topology) {
     if (sets.l3 > 0) faster(l3, measure_read_gbs(sets.l3, 1));
     sooner(few_steps, seconds_of(chain(kShort), topology, 1));
     sooner(many_steps, seconds_of(chain(kLong), topology, 1));
-    for (std::size_t i = 0; i < probes.size(); ++i) sooner(seconds[i], seconds_of(probes[i].graph, topology, 1));
+    for (std::size_t i = 0; i < probes.size(); ++i)
+      sooner(seconds[i], seconds_of(probes[i].graph, probes[i].work == Work::pieces ? topology : vectors, 1));
     if (threads == 1) continue;
     faster(dram_total, measure_read_gbs(sets.dram / threads, threads));
     if (sets.l3 > 0) faster(l3_total, measure_read_gbs(sets.l3, threads));

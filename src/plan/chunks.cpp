@@ -11,10 +11,11 @@ namespace {
 constexpr std::int64_t kChunkChannels = 64;
 constexpr std::int64_t kMinChannels = 2 * kChunkChannels;
 constexpr std::int64_t kPanel = 16;
+constexpr std::int64_t kPiecesStep = 32;  // products that matrix units add to a sum at once
 
-/// Channels of equal chunks, about kChunkChannels each, in whole panels of packed weights.
-std::int64_t chunk_channels(std::int64_t channels) {
-  return round_up(ceil_div(channels, ceil_div(channels, kChunkChannels)), kPanel);
+/// Channels of equal chunks, about kChunkChannels each, in multiples of `grain`.
+std::int64_t chunk_channels(std::int64_t channels, std::int64_t grain) {
+  return round_up(ceil_div(channels, ceil_div(channels, kChunkChannels)), grain);
 }
 
 bool is_pointwise(const PlanContext& context, std::int32_t index) {
@@ -60,7 +61,7 @@ void find_chunks(const PlanContext& context, LocalSegment& segment) {
       continue;
     const std::int64_t channels = context.graph.value(expand.outputs[0]).type.static_shape().back();
     if (channels < kMinChannels) continue;
-    ChunkGroup group{{static_cast<std::int32_t>(head)}, channels, chunk_channels(channels)};
+    ChunkGroup group{{static_cast<std::int32_t>(head)}, channels, 0};
     std::int32_t next = only_consumer(first);
     while (next >= 0 && is_channel_wise(context, segment.nodes[static_cast<std::size_t>(next)].node)) {
       group.nodes.push_back(next);
@@ -74,6 +75,9 @@ void find_chunks(const PlanContext& context, LocalSegment& segment) {
     if (project.inputs[0] != last_middle.outputs[0] || segment.nodes[static_cast<std::size_t>(next)].chunk_group >= 0)
       continue;
     group.nodes.push_back(next);
+    const bool pieces =
+        context.choices[static_cast<std::size_t>(segment.nodes[static_cast<std::size_t>(next)].node)].pieces;
+    group.chunk_channels = chunk_channels(channels, pieces ? kPiecesStep : kPanel);
     for (const std::int32_t member : group.nodes)
       segment.nodes[static_cast<std::size_t>(member)].chunk_group =
           static_cast<std::int32_t>(segment.chunk_groups.size());

@@ -28,34 +28,78 @@ constexpr std::int64_t kLeastPlaneTaps = 3;
 constexpr std::int64_t kLeastPlaneInputs = 8;
 constexpr std::int64_t kNearPlanes = 32 * 1024 / sizeof(float);
 
+// Matrix units: how many times the products of the vector units they do, of long sums and of tiles; the operations of
+// vector units that pass while a float is cut into pieces, a sum is stored and a tap's channels are gathered; what they
+// must gain.
+constexpr double kPiecesSpeed = 2.1, kPiecesTileSpeed = 1.5;
+constexpr double kSplitFlop = 32;
+constexpr double kSumFlop = 60;
+constexpr double kGatherFlop = 600;
+constexpr double kPiecesGain = 1.25;
+constexpr double kPiecesRead = 1.5;  // bytes of three pieces over those of a float
+constexpr auto kGrain = static_cast<std::int64_t>(kernels::gemm::kPanel);
+constexpr std::int64_t kPiecesStep = 32, kLeastPiecesPixels = 16;
+constexpr std::size_t kLeastPiecesChannels = 64;  // of a Winograd convolution
+
+/// What a pixel takes on matrix units, in operations of vector units.
+double pieces_flop(std::int64_t taps, std::int64_t inputs, std::int64_t outputs) {
+  const auto n = static_cast<double>(round_up(outputs, kGrain));
+  const auto k = static_cast<double>(round_up(taps * inputs, kPiecesStep));
+  const bool gathers = taps > 1 && inputs % kPiecesStep != 0;
+  return 2 * k * n / kPiecesSpeed + kSplitFlop * k + kSumFlop * n +
+         (gathers ? kGatherFlop * static_cast<double>(taps) : 0);
+}
+
+/// Matrix units multiply channels in pairs of panels.
+double pieces_padding(std::size_t channels) {
+  const auto count = static_cast<std::int64_t>(channels);
+  return static_cast<double>(round_up(count, 2 * kGrain)) / static_cast<double>(round_up(count, kGrain));
+}
+
 double far_weights(double packed, double read) { return packed > kNearWeights ? kFarWeightFlop * read : 0; }
 
 }  // namespace
 
-std::int64_t winograd_tile(const Conv& conv, const Shape& in, const Shape& out) {
+WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& out, bool matrix_units) {
   const auto all = [](const Ints& values, std::int64_t x) {
     return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; });
   };
-  if (!all(conv.kernel, 3) || !all(conv.strides, 1) || !all(conv.dilations, 1)) return 0;
+  if (!all(conv.kernel, 3) || !all(conv.strides, 1) || !all(conv.dilations, 1)) return {};
   const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
   const std::size_t height = size(out[1]), width = size(out[2]), inputs = size(in[3] / conv.groups),
                     outputs = size(out[3] / conv.groups);
+  const auto pixels = static_cast<double>(height * width);
   const auto direct_weights = static_cast<double>(kernels::gemm::packed_floats(9 * inputs, outputs));
-  const double direct = 2 * static_cast<double>(height * width) * direct_weights / kMultiplyShare +
-                        far_weights(direct_weights, direct_weights);
+  double direct = 2 * pixels * direct_weights / kMultiplyShare + far_weights(direct_weights, direct_weights);
+  if (matrix_units)
+    direct = std::min(direct, pixels * pieces_flop(9, in[3] / conv.groups, out[3] / conv.groups) +
+                                  far_weights(direct_weights, kPiecesRead * direct_weights));
   double best = direct / kWinogradGain;
-  std::size_t chosen = 0;
+  WinogradChoice chosen;
   for (const std::size_t tile : kernels::winograd::kTiles) {
-    const kernels::winograd::Work work = kernels::winograd::work(tile, height, width, inputs, outputs);
-    if (tile == 6 && work.block_floats > kNearSixes) continue;
-    const auto packed = static_cast<double>(kernels::winograd::packed_floats(tile, inputs, outputs));
-    const double cost = work.multiply_flop / kMultiplyShare + work.transform_flop / kTransformShare +
-                        far_weights(packed, work.weights_read);
-    if (cost >= best) continue;
-    best = cost;
-    chosen = tile;
+    for (const bool pieces : {false, true}) {
+      const kernels::winograd::Work work = kernels::winograd::work(pieces, tile, height, width, inputs, outputs);
+      const auto packed = static_cast<double>(kernels::winograd::packed_floats(pieces, tile, inputs, outputs));
+      if (tile == 6 && work.block_floats > kNearSixes) continue;
+      if (pieces && (!matrix_units || std::min(inputs, outputs) < kLeastPiecesChannels || packed > kNearWeights))
+        continue;
+      const double multiply =
+          pieces ? pieces_padding(inputs) * pieces_padding(outputs) * work.multiply_flop / kPiecesTileSpeed +
+                       kSplitFlop * work.split_floats
+                 : work.multiply_flop / kMultiplyShare;
+      const double cost = multiply + work.transform_flop / kTransformShare + far_weights(packed, work.weights_read);
+      if (cost >= best) continue;
+      best = cost;
+      chosen = {static_cast<std::int64_t>(tile), pieces};
+    }
   }
-  return static_cast<std::int64_t>(chosen);
+  return chosen;
+}
+
+bool takes_pieces(std::int64_t pixels, std::int64_t taps, std::int64_t inputs, std::int64_t outputs) {
+  if (pixels < kLeastPiecesPixels) return false;
+  const auto n = static_cast<double>(round_up(outputs, kGrain)), k = static_cast<double>(taps * inputs);
+  return pieces_flop(taps, inputs, outputs) * kPiecesGain < 2 * k * n / kMultiplyShare;
 }
 
 bool takes_planes(const Conv& conv, const Shape& in, const Shape& out, bool winograd) {

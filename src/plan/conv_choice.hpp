@@ -6,8 +6,17 @@
 
 namespace colonnade {
 
-/// The tile by which a 3x3 convolution is done soonest; 0: the direct sum. Shapes with channels last.
-std::int64_t winograd_tile(const Conv& conv, const Shape& in, const Shape& out);
+/// The tile by which a 3x3 convolution is done soonest, 0: the direct sum; and whether on matrix units. Shapes with
+/// channels last.
+struct WinogradChoice {
+  std::int64_t tile = 0;
+  bool pieces = false;
+};
+WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& out, bool matrix_units);
+
+/// Whether sums of `inputs` channels of some taps, for `pixels` pixels and `outputs` channels, are done sooner on
+/// matrix units.
+bool takes_pieces(std::int64_t pixels, std::int64_t taps, std::int64_t inputs, std::int64_t outputs);
 
 /// Few output channels would leave most lanes of a panel idle: pixels fill them. Rows come so many at a time that few
 /// are turned into planes twice.

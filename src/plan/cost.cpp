@@ -2,6 +2,7 @@
 #include "plan/cost.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/checked.hpp"
 #include "kernels/gemm/gemm.hpp"
@@ -18,6 +19,7 @@ constexpr double kUsableL3 = 0.4;
 constexpr double kIslandPerElement = 25;  // an island's element costs this many of `function`
 constexpr std::int64_t kFewChannels = 8;  // a sum over fewer runs through taps, not channels
 constexpr std::int64_t kLanes = 16;       // output channels come in panels of so many
+constexpr double kIdlePixels = 16;        // that matrix units could do while a call starts
 
 double elements_of(const Graph& graph, ValueId id) {
   return static_cast<double>(element_count(graph.value(id).type.static_shape()));
@@ -54,13 +56,18 @@ double padded(std::int64_t count, std::int64_t grain) {
   return static_cast<double>(round_up(count, grain)) / static_cast<double>(count);
 }
 
-double contraction_seconds(const Graph& graph, const Node& node, const Rates& rates) {
+double contraction_seconds(const Graph& graph, const Node& node, bool pieces, const Rates& rates) {
   const Shape& out = graph.value(node.outputs[0]).type.static_shape();
   const double flop = flop_of(graph, node);
   const double depth = flop / 2 / elements_of(graph, node.outputs[0]);
   const Conv* conv = std::get_if<Conv>(&node.op);
   const std::int64_t groups = conv == nullptr ? 1 : conv->groups;
   const std::int64_t in = graph.value(node.inputs[0]).type.static_shape().back() / groups;
+  if (pieces) {
+    const double outputs = static_cast<double>(out.back() / groups);
+    return rates.seconds(Work::pieces, flop * padded(out.back() / groups, kLanes),
+                         2 * depth * outputs / (depth + outputs));
+  }
   const Work kind = in < kFewChannels ? Work::image : Work::contraction;
   return rates.seconds(kind, flop * padded(out.back() / groups, kLanes), depth);
 }
@@ -92,7 +99,7 @@ double seconds_of(const Graph& graph, const Node& node, const KernelChoice& choi
     case Family::view: return 0;
     case Family::conv:
     case Family::matmul:
-    case Family::conv_transpose: return contraction_seconds(graph, node, rates);
+    case Family::conv_transpose: return contraction_seconds(graph, node, choice.pieces, rates);
     case Family::winograd: return winograd_seconds(graph, node, tile, rates);
     case Family::depthwise: {
       const Conv& conv = std::get<Conv>(node.op);
@@ -132,15 +139,30 @@ double seconds_of(const Graph& graph, const Node& node, const KernelChoice& choi
   }
 }
 
+/// [terms, output channels] of a contraction with constant weights, of one group.
+std::array<std::size_t, 2> terms_and_outputs(const Graph& graph, const Node& node) {
+  const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
+  const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
+  if (const Conv* conv = std::get_if<Conv>(&node.op))
+    return {size(weight[1] * weight[2] * weight[3]), size(weight[0] / conv->groups)};
+  const bool transposed = std::get<MatMul>(node.op).transpose_b;
+  return {size(weight[transposed ? 1 : 0]), size(weight[transposed ? 0 : 1])};
+}
+
 std::int64_t weights_bytes_of(const Graph& graph, const Node& node, const KernelChoice& choice) {
   const Family family = choice.family;
   const auto floats = [](std::size_t count) { return static_cast<std::int64_t>(count * sizeof(float)); };
   if (family == Family::winograd) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
     return floats(groups_of(node) *
-                  kernels::winograd::packed_floats(static_cast<std::size_t>(choice.row_granularity),
+                  kernels::winograd::packed_floats(choice.pieces, static_cast<std::size_t>(choice.row_granularity),
                                                    static_cast<std::size_t>(weight[1]),
                                                    static_cast<std::size_t>(weight[0]) / groups_of(node)));
+  }
+  if (choice.pieces) {
+    const auto [k, n] = terms_and_outputs(graph, node);
+    const auto* conv = std::get_if<Conv>(&node.op);
+    return (conv ? conv->groups : 1) * floats(kernels::gemm::packed_floats(true, k, n));
   }
   if (family == Family::conv || family == Family::planes || family == Family::matmul ||
       family == Family::conv_transpose || family == Family::depthwise)
@@ -153,9 +175,14 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, const Kernel
   if (family == Family::winograd) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
     return static_cast<std::int64_t>(
-        sizeof(float) * kernels::winograd::workspace_floats(static_cast<std::size_t>(choice.row_granularity),
+        sizeof(float) * kernels::winograd::workspace_floats(choice.pieces,
+                                                            static_cast<std::size_t>(choice.row_granularity),
                                                             static_cast<std::size_t>(weight[1]),
                                                             static_cast<std::size_t>(weight[0]) / groups_of(node)));
+  }
+  if (choice.pieces) {
+    const auto [k, n] = terms_and_outputs(graph, node);
+    return static_cast<std::int64_t>(sizeof(float) * kernels::gemm::workspace_floats(kernels::Isa::amx, k, n));
   }
   const auto shape = [&](std::size_t input) -> const Shape& {
     return graph.value(node.inputs[input]).type.static_shape();
@@ -204,14 +231,24 @@ double winograd_flop(const Graph& graph, const Node& node, std::int64_t tile) {
   return flop_of(graph, node) * sticking_out * products;
 }
 
+namespace {
+
+double seconds_a_pixel(const Graph& graph, const Node& node, double seconds) {
+  const Shape& out = graph.value(node.outputs[0]).type.static_shape();
+  return seconds * static_cast<double>(out.back()) / static_cast<double>(element_count(out));
+}
+
+}  // namespace
+
 std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoice>& choices, const Rates& rates) {
   std::vector<NodeWork> work(graph.nodes.size());
   for (std::size_t i = 0; i < work.size(); ++i) {
     const Node& node = graph.nodes[i];
     const bool known = node.outputs[0] != kAbsent && graph.value(node.outputs[0]).type.is_static();
     work[i] = {known ? flop_of(graph, node) : 0,
-               known ? seconds_of(graph, node, choices[i], rates) + epilogue_seconds(graph, node, rates) : 0,
+               known ? seconds_of(graph, node, choices[i], rates) + epilogue_seconds(graph, node, rates) : 0, 0,
                weights_bytes_of(graph, node, choices[i]), scratch_bytes_of(graph, node, choices[i])};
+    if (known && choices[i].pieces) work[i].visit_seconds = kIdlePixels * seconds_a_pixel(graph, node, work[i].seconds);
   }
   return work;
 }

@@ -11,6 +11,7 @@ namespace colonnade {
 struct NodeWork {
   double flop = 0;
   double seconds = 0;              ///< of one thread for all images and rows, operands in L2
+  double visit_seconds = 0;        ///< of each call besides
   std::int64_t weights_bytes = 0;  ///< packed
   std::int64_t scratch_bytes = 0;  ///< kernel workspace of one thread
 };

@@ -133,8 +133,9 @@ void SegmentEstimate::take_traffic(State& state, std::size_t node, std::int64_t 
   const std::int64_t units = ceil_div(rows.rows, rows.granularity) * images_;
   const int threads = context_.threads;
   const double imbalance = static_cast<double>(ceil_div(units, threads) * threads) / static_cast<double>(units);
-  compute_ += all * work.seconds;
-  unbalanced_ += all * work.seconds * (begin_ + 1 == end_ ? imbalance : 1 + (imbalance - 1) / 2);
+  const double seconds = all * work.seconds + steps * work.visit_seconds;
+  compute_ += seconds;
+  unbalanced_ += seconds * (begin_ + 1 == end_ ? imbalance : 1 + (imbalance - 1) / 2);
   state.visits = steps;
   visits_ += steps;
 
@@ -142,7 +143,7 @@ void SegmentEstimate::take_traffic(State& state, std::size_t node, std::int64_t 
   const std::int64_t moved = written + context_.read_bytes[node];
   const std::int64_t step_bytes = moved / std::max<std::int64_t>(1, rows.rows * images_) * step_rows / strips_;
   const double inner_bytes = all * static_cast<double>(context_.read_bytes[node] + (state.whole ? 0 : 2 * written));
-  state.seconds = all * work.seconds;
+  state.seconds = seconds;
   state.near_seconds = inner_bytes * beyond(step_bytes + work.weights_bytes);
   const std::int32_t group = context_.chunk_group[node];
   if (group >= 0) {

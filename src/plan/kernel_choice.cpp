@@ -13,13 +13,14 @@
 namespace colonnade {
 namespace {
 
-KernelChoice island(std::string reason) { return {Family::island, std::move(reason), 1}; }
+KernelChoice island(std::string reason) { return {Family::island, std::move(reason)}; }
 KernelChoice rows(Family family, std::int64_t granularity = 1) { return {family, {}, granularity}; }
 
 struct Context {
   const Graph& graph;
   const Node& node;
   Math math;
+  kernels::Isa isa;
 
   const Value* input(std::size_t index) const {
     const ValueId id = node.input(index);
@@ -103,9 +104,16 @@ KernelChoice choose(const Conv& conv, const Context& context) {
   if (!scales && (!context.constant(1) || !context.constant_or_absent(2))) return island("weights are not constant");
   if (depthwise && (conv.groups > 1 || scales)) return rows(Family::depthwise);
   const Shape &in = context.shape(0), &out = context.output_shape();
-  const std::int64_t tile = context.math == Math::exact || conv.exact ? 0 : winograd_tile(conv, in, out);
-  if (takes_planes(conv, in, out, tile > 0)) return rows(Family::planes, kPlaneRows);
-  return tile > 0 ? rows(Family::winograd, tile) : rows(Family::conv);
+  const bool fast = context.math != Math::exact && !conv.exact;
+  const bool matrix_units = fast && context.isa >= kernels::Isa::amx;
+  const WinogradChoice winograd = fast ? choose_winograd(conv, in, out, matrix_units) : WinogradChoice{};
+  if (takes_planes(conv, in, out, winograd.tile > 0)) return rows(Family::planes, kPlaneRows);
+  KernelChoice choice = winograd.tile > 0 ? rows(Family::winograd, winograd.tile) : rows(Family::conv);
+  choice.pieces = winograd.tile > 0
+                      ? winograd.pieces
+                      : matrix_units && takes_pieces(out[1] * out[2], conv.kernel[0] * conv.kernel[1],
+                                                     channels_in / conv.groups, channels_out / conv.groups);
+  return choice;
 }
 
 KernelChoice choose(const ConvTranspose& conv, const Context& context) {
@@ -126,7 +134,11 @@ KernelChoice choose(const MatMul& op, const Context& context) {
   if (!context.constant_or_absent(2)) return island("bias is not constant");
   if (!context.constant(1) || context.shape(1).size() != 2) return choose_product(op, context);
   if (op.transpose_a || context.shape(0).size() < 2) return island("transposed or one-dimensional left operand");
-  return rows(Family::matmul);
+  KernelChoice choice = rows(Family::matmul);
+  const RowShape out = row_shape(context.output_shape());
+  choice.pieces = context.math != Math::exact && context.isa >= kernels::Isa::amx &&
+                  takes_pieces(out.rows * out.width, 1, context.shape(0).back(), out.channels);
+  return choice;
 }
 
 KernelChoice choose(const Pool& op, const Context& context) {
@@ -475,8 +487,8 @@ std::optional<std::vector<Interval>> pad_axes_of(const Graph& graph, const Node&
 
 namespace {
 
-KernelChoice choose_rows(const Graph& graph, const Node& node, Math math) {
-  const Context context{graph, node, math};
+KernelChoice choose_rows(const Graph& graph, const Node& node, Math math, kernels::Isa isa) {
+  const Context context{graph, node, math, isa};
   if (std::holds_alternative<Reshape>(node.op) || std::holds_alternative<Flatten>(node.op) ||
       std::holds_alternative<Squeeze>(node.op) || std::holds_alternative<Unsqueeze>(node.op))
     return rows(Family::view);
@@ -525,10 +537,10 @@ bool is_vast(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math) {
+KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math, kernels::Isa isa) {
   if (makes_of_nothing(graph, node)) return island("its input is empty");
   if (is_vast(graph, node)) return island("more rows or columns than a plan can count");
-  KernelChoice choice = choose_rows(graph, node, math);
+  KernelChoice choice = choose_rows(graph, node, math, isa);
   return choice.family == Family::island && has_typed_kernel(graph, node) ? rows(Family::typed) : choice;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernel family runs a node: a pure function of the node, its shapes and the numeric policy, never of schedule or
-// threads, so that every schedule gives the same bits.
+// Which kernel family runs a node: a pure function of the node, its shapes, the numeric policy and the tier, never of
+// schedule or threads, so that every schedule gives the same bits.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 
 #include "graph/graph.hpp"
 #include "graph/parameters.hpp"
+#include "kernels/base/isa.hpp"
 
 namespace colonnade {
 
@@ -52,12 +53,13 @@ struct KernelChoice {
   Family family = Family::island;
   std::string reason;                ///< why it is an island
   std::int64_t row_granularity = 1;  ///< rows start at multiples of this; the tile of Winograd
+  bool pieces = false;               ///< its products run on matrix units
 
   /// Works row by row: may share a segment with other nodes.
   bool by_rows() const { return family > Family::view && family < Family::reduce; }
 };
 
-KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math);
+KernelChoice choose_kernel(const Graph& graph, const Node& node, Math math, kernels::Isa isa);
 
 /// One operand of a binary operator against the output's rows: which of its axes are broadcast.
 struct Operand {

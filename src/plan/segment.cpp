@@ -271,7 +271,8 @@ void find_all_chunks(PlanContext& context) {
 
 PlanContext make_context(const Graph& graph, const Topology& topology, const PlanOptions& options) {
   PlanContext context{graph, topology, options};
-  for (const Node& node : graph.nodes) context.choices.push_back(choose_kernel(graph, node, options.math));
+  for (const Node& node : graph.nodes)
+    context.choices.push_back(choose_kernel(graph, node, options.math, topology.isa));
   context.rows = row_nodes(graph, context.choices);
   context.work = node_work(graph, context.choices, topology.rates);
   context.windows = column_windows(graph, context.choices);

@@ -103,6 +103,11 @@ class Compiler {
     }
   }
 
+  /// Only kernels that were chosen for matrix units run on them.
+  kernels::Isa tier_of(const KernelChoice& choice) const {
+    return choice.pieces ? isa_ : std::min(isa_, kernels::Isa::avx512);
+  }
+
   void lower_nodes() {
     const auto chunks = chunk_infos(graph_, plan_);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -113,7 +118,7 @@ class Compiler {
                                  plan_.choices[i].family,
                                  plan_.choices[i].row_granularity,
                                  chunks[i],
-                                 isa_,
+                                 tier_of(plan_.choices[i]),
                                  weights_,
                                  program_->owned,
                                  program_->weights_bytes,

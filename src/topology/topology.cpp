@@ -89,6 +89,7 @@ std::vector<int> allowed_processors(int thread) {
 Rates default_rates(const Topology& topology) {
   Rates rates;
   switch (topology.isa) {
+    case kernels::Isa::amx:
     case kernels::Isa::avx512: rates.fma_gflops = 130, rates.l2_gbs = 120; break;
     case kernels::Isa::avx2: rates.fma_gflops = 90, rates.l2_gbs = 90; break;
     case kernels::Isa::baseline: rates.fma_gflops = 25, rates.l2_gbs = 45; break;
@@ -111,7 +112,7 @@ kernels::Isa parse_tier(const std::string& value, const char* source, kernels::I
   kernels::Isa isa = kernels::Isa::baseline;
   if (!kernels::parse_isa(value.c_str(), isa)) {
     fail(ErrorCode::invalid_argument, "{}: unknown tier '{}', expected one of {} (this host has {})", source, value,
-         tiers_up_to(kernels::Isa::avx512), tiers_up_to(host));
+         tiers_up_to(kernels::Isa::amx), tiers_up_to(host));
   }
   if (isa > host) {
     fail(ErrorCode::invalid_argument, "{}: this host has no tier '{}', it has {}", source, value, tiers_up_to(host));

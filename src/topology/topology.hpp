@@ -17,6 +17,7 @@ namespace colonnade {
 /// the direct form), of `copy` a byte written, of the others an element of the larger of input and output.
 enum class Work : std::uint8_t {
   contraction,  ///< depth: terms of a sum (input channels x taps)
+  pieces,       ///< a contraction on matrix units; depth: harmonic mean of the terms of a sum and output channels
   image,        ///< a contraction of few input channels; depth likewise
   winograd,     ///< depth: harmonic mean of input and output channels
   depthwise,    ///< depth: taps
@@ -29,7 +30,7 @@ enum class Work : std::uint8_t {
   reduce,
   resize,
 };
-inline constexpr std::size_t kWorkKinds = 12;
+inline constexpr std::size_t kWorkKinds = 13;
 std::string_view name_of(Work work);
 
 /// Giga units a second that one thread reaches at a depth, its operands in L2.

@@ -42,7 +42,7 @@ struct ConvCase {
   ConvCase(const ConvSizes& sizes, std::uint64_t seed);
 
   /// Arguments for the whole convolution into `out`.
-  kernels::gemm::ConvArgs args(Rows& out);
+  kernels::gemm::ConvArgs args(const kernels::gemm::Kernel& kernel, Rows& out);
   Rows make_out(std::uint64_t seed) const;
   /// Sum with bias and the sum of absolute values, in double.
   struct Exact {
@@ -56,7 +56,9 @@ struct ConvCase {
   Rows in;
   GuardedFloats weights;  ///< [channels_out][channels_in][kernel_h][kernel_w]
   GuardedFloats packed;
+  GuardedFloats pieces;  ///< packed, cut
   GuardedFloats bias;
+  GuardedFloats workspace;
   std::vector<const float*> in_table;
   std::vector<float*> out_table;
 };

@@ -48,9 +48,9 @@ TEST(ConvSplit, RowsOneByOne) {
     for (const ConvSizes& sizes : kShapes) {
       ConvCase c(sizes, 11);
       Rows whole = c.make_out(12);
-      kernel.run(c.args(whole));
+      kernel.run(c.args(kernel, whole));
       Rows parts = c.make_out(12);
-      ConvArgs args = c.args(parts);
+      ConvArgs args = c.args(kernel, parts);
       for (std::size_t row = sizes.height_out(); row-- > 0;) {
         args.rows = 1;
         args.in_rows = c.in_table.data() + row * sizes.kernel_h;
@@ -65,7 +65,7 @@ TEST(ConvSplit, RowsOneByOne) {
 /// Output columns [from, to) as a strip of its own: the input starts at the first column that it needs.
 void run_columns(const Kernel& kernel, ConvCase& c, Rows& out, std::size_t from, std::size_t to) {
   const ConvSizes& s = c.sizes;
-  ConvArgs args = c.args(out);
+  ConvArgs args = c.args(kernel, out);
   const std::size_t first = from * s.stride;
   const std::size_t skipped = first > s.pad ? first - s.pad : 0;
   const std::size_t until =
@@ -85,7 +85,7 @@ TEST(ConvSplit, Strips) {
     for (const ConvSizes& sizes : kShapes) {
       ConvCase c(sizes, 21);
       Rows whole = c.make_out(22);
-      kernel.run(c.args(whole));
+      kernel.run(c.args(kernel, whole));
       for (const std::size_t strip : {1u, 2u, 3u, 5u, 7u, 11u}) {
         Rows parts = c.make_out(22);
         const std::size_t width = sizes.width_out();
@@ -102,12 +102,12 @@ TEST(ConvSplit, OutputChannels) {
     for (const ConvSizes& sizes : kShapes) {
       ConvCase c(sizes, 31);
       Rows whole = c.make_out(32);
-      ConvArgs args = c.args(whole);
+      ConvArgs args = c.args(kernel, whole);
       args.epilogue.activation.kind = kernels::Unary::relu;
       kernel.run(args);
       for (const std::size_t panels : {1u, 2u, 3u, 5u}) {
         Rows parts = c.make_out(32);
-        const ConvArgs all = c.args(parts);
+        const ConvArgs all = c.args(kernel, parts);
         for (std::size_t n = 0; n < sizes.channels_out; n += panels * kPanel) {
           ConvArgs part = all;
           std::vector<float*> rows = c.out_table;
@@ -131,16 +131,17 @@ TEST(ConvSplit, AccumulatedInputChannels) {
       const ConvSizes sizes{.height_in = 3, .width_in = 17, .channels_in = 96, .channels_out = channels_out};
       ConvCase c(sizes, 51);
       Rows whole = c.make_out(52);
-      ConvArgs args = c.args(whole);
+      ConvArgs args = c.args(kernel, whole);
       args.epilogue.activation.kind = kernels::Unary::silu;
       kernel.run(args);
       Rows parts = c.make_out(53);
-      args = c.args(parts);
+      args = c.args(kernel, parts);
       const std::vector<const float*> in = c.in_table;
+      const float* const weights = args.weights;
       for (std::size_t from = 0; from < 96; from += 32) {
         for (std::size_t i = 0; i < in.size(); ++i) c.in_table[i] = in[i] + from;
         args.channels_in = 32;
-        args.weights = c.packed.data() + from * kPanel;
+        args.weights = weights + kernels::gemm::panel_floats(kernel.pieces, from);
         args.accumulate = from > 0;
         args.epilogue.activation.kind = from == 64 ? kernels::Unary::silu : kernels::Unary::identity;
         kernel.run(args);
@@ -169,8 +170,8 @@ TEST(ConvSplit, GroupsTogetherAndByOffsetPointers) {
         for (std::size_t i = 0; i < c.in[y].size(); ++i) c.in[y][i] = in[y][g * 10 + i];
       }
       Rows expected = c.make_out(64);
-      kernel.run(c.args(expected));
-      ConvArgs args = c.args(out);
+      kernel.run(c.args(kernel, expected));
+      ConvArgs args = c.args(kernel, out);
       for (const float*& row : c.in_table) {
         if (row != nullptr) row = (row == c.in[0].data() ? in[0] : in[1]).data() + g * 10;
       }
@@ -186,9 +187,9 @@ TEST(ConvSplit, GroupsTogetherAndByOffsetPointers) {
       both.insert(both.end(), x.data(), x.data() + x.size());
       return both;
     };
-    const std::vector<float> weights = twice(c.packed), bias = twice(c.bias);
+    const std::vector<float> weights = twice(kernel.pieces ? c.pieces : c.packed), bias = twice(c.bias);
     Rows together = make_rows(group.height_out(), group.width_out(), 40, 40, 65);
-    ConvArgs args = c.args(together);
+    ConvArgs args = c.args(kernel, together);
     for (const float*& row : c.in_table) {
       if (row != nullptr) row = (row == c.in[0].data() ? in[0] : in[1]).data();
     }

@@ -21,11 +21,11 @@ void check(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed) {
   ConvCase c(sizes, seed);
   Rows out = c.make_out(seed + 2);
   const Rows before = c.make_out(seed + 2);
-  const ConvArgs args = c.args(out);
+  const ConvArgs args = c.args(kernel, out);
   kernel.run(args);
   const std::size_t stride = sizes.channels_out + sizes.out_gap;
   for (std::size_t y = 0; y < args.rows; ++y) {
-    ASSERT_TRUE(out[y].intact()) << describe(sizes);
+    ASSERT_TRUE(out[y].intact() && c.workspace.intact()) << describe(sizes);
     for (std::size_t i = 0; i < out[y].size(); ++i) {
       const std::size_t x = i / stride;
       const std::size_t channel = i % stride;
@@ -102,24 +102,19 @@ TEST(Conv, KernelsStridesAndPadding) {
 /// More rows than are padded together: each by itself gives the same bits.
 TEST(Conv, ManyNarrowRows) {
   for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
-    const ConvSizes sizes{.height_in = 150,
-                          .width_in = 28,
-                          .channels_in = 1,
-                          .channels_out = 8,
-                          .kernel_h = 5,
-                          .kernel_w = 5,
-                          .pad = 2};
+    const ConvSizes sizes{
+        .height_in = 150, .width_in = 28, .channels_in = 1, .channels_out = 8, .kernel_h = 5, .kernel_w = 5, .pad = 2};
     ASSERT_NO_FATAL_FAILURE(check(kernel, sizes, 1901));
     ConvCase c(sizes, 1902);
     const Rows added = c.make_out(1903);
     std::vector<const float*> residual;
     for (const auto& row : added) residual.push_back(row.data());
     Rows whole = c.make_out(1904), parts = c.make_out(1904);
-    ConvArgs args = c.args(whole);
+    ConvArgs args = c.args(kernel, whole);
     args.residual_rows = residual.data();
     args.residual_pixel_stride = args.out_pixel_stride;
     kernel.run(args);
-    const ConvArgs all = c.args(parts);
+    const ConvArgs all = c.args(kernel, parts);
     for (std::size_t row = 0; row < all.rows; ++row) {
       ConvArgs one = all;
       one.rows = 1;
@@ -151,7 +146,7 @@ TEST(Conv, NoBiasNoRowsNoPixels) {
     ConvCase c({.height_in = 2, .width_in = 9, .channels_in = 6, .channels_out = 20}, 3001);
     Rows out = c.make_out(3002);
     const Rows before = c.make_out(3002);
-    ConvArgs args = c.args(out);
+    ConvArgs args = c.args(kernel, out);
     args.rows = 0;
     kernel.run(args);
     args.rows = 2;
@@ -181,6 +176,57 @@ TEST(Conv, PackFillsTheLastPanelWithZeros) {
     const std::size_t row = i % (k * 16) / 16;
     ASSERT_EQ(packed[i], column < n ? source[column * k + row] : 0.0f) << i;
   }
+}
+
+/// Three pieces of eight significant bits are the whole float; rows beyond the last are zero.
+TEST(Conv, PiecesSumUpToTheFloat) {
+  constexpr std::size_t k = 43, panel = kernels::gemm::kPanel;
+  std::vector<float> source(k * panel);
+  Random random(71);
+  random.fill(source);
+  source[5] = 0, source[6] = -1.5f, source[7] = 3.0e38f, source[8] = 1e-30f;
+  GuardedFloats pieces(kernels::gemm::panel_floats(true, k));
+  ASSERT_EQ(pieces.size(), 2u * 3 * 16 * 16);
+  kernels::gemm::cut_pieces(source.data(), k, pieces.data());
+  for (std::size_t row = 0; row < 64; ++row)
+    for (std::size_t column = 0; column < panel; ++column) {
+      double sum = 0;
+      for (std::size_t piece = 0; piece < 3; ++piece) {
+        std::uint32_t word = 0;
+        std::memcpy(&word, pieces.data() + ((row / 32 * 3 + piece) * 16 + row % 16) * panel + column, sizeof word);
+        word = row % 32 < 16 ? word << 16 : word & 0xffff0000u;
+        float value = 0;
+        std::memcpy(&value, &word, sizeof value);
+        sum += static_cast<double>(value);
+      }
+      ASSERT_EQ(sum, row < k ? static_cast<double>(source[row * panel + column]) : 0.0) << row << ' ' << column;
+    }
+}
+
+/// Matrix units err no more than vector units.
+TEST(Conv, PiecesErrNoMoreThanFloats) {
+  const ConvSizes sizes{.width_in = 64, .channels_in = 600, .channels_out = 64};
+  ConvCase c(sizes, 72);
+  double vectors = 0;
+  const auto error_of = [&](const Kernel& kernel) {
+    Rows out = c.make_out(73);
+    kernel.run(c.args(kernel, out));
+    double squares = 0;
+    for (std::size_t x = 0; x < 64; ++x)
+      for (std::size_t channel = 0; channel < 64; ++channel) {
+        const double error = static_cast<double>(out[0][x * 64 + channel]) - c.exact(0, x, channel).sum;
+        squares += error * error;
+      }
+    return std::sqrt(squares / (64 * 64));
+  };
+  for (const Kernel& kernel : kernels::gemm::table()) {
+    if (kernel.isa > kernels::host_isa()) continue;
+    if (!kernel.pieces) vectors = std::max(vectors, error_of(kernel));
+  }
+  for (const Kernel& kernel : kernels::gemm::table())
+    if (kernel.pieces && kernel.isa <= kernels::host_isa()) {
+      EXPECT_LE(error_of(kernel), vectors);
+    }
 }
 
 TEST(Conv, TableIsBestFirstAndSelectFindsEveryTier) {

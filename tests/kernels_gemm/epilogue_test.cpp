@@ -29,12 +29,12 @@ void expect_close(float got, double expected, double tolerance) {
 void check_epilogue(const Kernel& kernel, const ConvSizes& sizes, Epilogue epilogue, Residual residual) {
   ConvCase c(sizes, 77);
   Rows sums = c.make_out(5);
-  kernel.run(c.args(sums));
+  kernel.run(c.args(kernel, sums));
   const Rows added = make_rows(sizes.height_out(), sizes.width_out(), sizes.channels_out, sizes.channels_out, 9);
   std::vector<const float*> added_table;
   for (const GuardedFloats& row : added) added_table.push_back(row.data());
   Rows out = c.make_out(5);
-  ConvArgs args = c.args(out);
+  ConvArgs args = c.args(kernel, out);
   epilogue.residual_after = residual == Residual::after;
   args.epilogue = epilogue;
   args.residual_pixel_stride = static_cast<std::ptrdiff_t>(sizes.channels_out);
@@ -84,11 +84,11 @@ TEST(ConvEpilogue, OutputMayBeTheResidual) {
         Rows same = c.make_out(7);
         const Rows added = c.make_out(7);
         const float* added_table[] = {added[0].data(), added[1].data()};
-        ConvArgs args = c.args(apart);
+        ConvArgs args = c.args(kernel, apart);
         args.epilogue.activation.kind = kind;
         args.residual_rows = added_table;
         kernel.run(args);
-        args = c.args(same);
+        args = c.args(kernel, same);
         args.epilogue.activation.kind = kind;
         args.residual_rows = c.out_table.data();
         kernel.run(args);
@@ -104,7 +104,7 @@ TEST(ConvEpilogue, NotANumberPassesReluAndClip) {
       ConvCase c({.width_in = 5, .channels_in = 2, .channels_out = 17}, 43);
       c.in[0][2] = NAN;
       Rows out = c.make_out(6);
-      ConvArgs args = c.args(out);
+      ConvArgs args = c.args(kernel, out);
       args.epilogue.activation = {kind, -1.0f, 1.0f, nullptr};
       kernel.run(args);
       for (std::size_t i = 0; i < out[0].size(); ++i) ASSERT_EQ(std::isnan(out[0][i]), i / 17 == 1) << kernel.name;

@@ -20,9 +20,18 @@ struct WinogradCase {
   WinogradCase(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed)
       : tile(kernel.tile),
         conv(sizes, seed),
-        packed(kernels::winograd::packed_floats(tile, sizes.channels_in, sizes.channels_out)),
-        workspace(kernels::winograd::workspace_floats(tile, sizes.channels_in, sizes.channels_out)) {
-    kernels::winograd::pack(tile, conv.weights.data(), sizes.channels_in, 0, sizes.channels_out, packed.data());
+        packed(kernels::winograd::packed_floats(kernel.pieces, tile, sizes.channels_in, sizes.channels_out)),
+        workspace(kernels::winograd::workspace_floats(kernel.pieces, tile, sizes.channels_in, sizes.channels_out)) {
+    pack(kernel, 0, sizes.channels_out);
+  }
+
+  /// Packs output channels [first, first + count).
+  void pack(const Kernel& kernel, std::size_t first, std::size_t count) {
+    const std::size_t channels_in = conv.sizes.channels_in;
+    const float* weights = conv.weights.data() + first * channels_in * 9;
+    if (!kernel.pieces) return kernels::winograd::pack(tile, weights, channels_in, first, count, packed.data());
+    GuardedFloats panel(kernels::winograd::packed_floats(false, tile, channels_in, 1));
+    kernels::winograd::pack_pieces(tile, weights, channels_in, first, count, panel.data(), packed.data());
   }
 
   Args args(Rows& out) {
@@ -251,14 +260,13 @@ TEST(Winograd, SameBitsInRangesOfChannels) {
     Rows parts = c.conv.make_out(48);
     for (const std::size_t begin : {0u, 64u, 80u}) {
       const std::size_t end = begin == 0 ? 64 : begin == 64 ? 80 : kOut;
-      kernels::winograd::pack(kernel.tile, c.conv.weights.data() + begin * 21 * 9, 21, begin, end - begin,
-                              c.packed.data());
+      c.pack(kernel, begin, end - begin);
       Args args = c.args(parts);
       for (float*& row : c.out_table) {
         if (row != nullptr) row += begin;
       }
       args.channels_out = end - begin;
-      args.weights += kernels::winograd::packed_floats(kernel.tile, 21, begin);
+      args.weights += kernels::winograd::packed_floats(kernel.pieces, kernel.tile, 21, begin);
       args.bias += begin;
       kernel.run(args);
     }
@@ -271,13 +279,13 @@ TEST(Winograd, SameBitsInRangesOfChannels) {
 
 TEST(Winograd, WorkCountsTilesThatStickOut) {
   for (const std::size_t tile : kernels::winograd::kTiles) {
-    const auto exact = kernels::winograd::work(tile, 12, 24, 16, 32),
-               ragged = kernels::winograd::work(tile, 11, 23, 9, 20);
+    const auto exact = kernels::winograd::work(false, tile, 12, 24, 16, 32),
+               ragged = kernels::winograd::work(false, tile, 11, 23, 9, 20);
     EXPECT_EQ(exact.multiply_flop, 2.0 * 16 * 32 * static_cast<double>(288 / (tile * tile) * (tile + 2) * (tile + 2)));
     EXPECT_EQ(ragged.multiply_flop, exact.multiply_flop / 16 * 9);
     EXPECT_EQ(ragged.transform_flop, exact.transform_flop);
-    EXPECT_EQ(kernels::winograd::work(tile, 2, 2, 16, 32).weights_read,
-              static_cast<double>(kernels::winograd::packed_floats(tile, 16, 32)));
+    EXPECT_EQ(kernels::winograd::work(false, tile, 2, 2, 16, 32).weights_read,
+              static_cast<double>(kernels::winograd::packed_floats(false, tile, 16, 32)));
   }
 }
 

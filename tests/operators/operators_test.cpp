@@ -114,7 +114,7 @@ void add_kernels(Table& table, const Graph& graph) {
   for (const Node& node : graph.nodes) {
     Facts* facts = facts_of(table, node);
     if (facts == nullptr) continue;
-    const KernelChoice choice = choose_kernel(graph, node, Math::fast);
+    const KernelChoice choice = choose_kernel(graph, node, Math::fast, kernels::Isa::avx512);
     if (choice.family == Family::view) facts->others.insert("no work");
     if (choice.by_rows()) facts->columns.emplace(name_of(choice.family));
     if (choice.family >= Family::reduce) facts->whole.emplace(name_of(choice.family));

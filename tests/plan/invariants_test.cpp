@@ -170,12 +170,33 @@ TEST(Plan, CountsNeitherRowsNorColumnsBeyondALimit) {
     graph.inputs = {x}, graph.outputs = {y};
     graph.nodes.push_back({Unary{UnaryKind::relu, 0, 0}, {x}, {y}, "relu", "Relu"});
     infer_types(graph);
-    return choose_kernel(graph, graph.nodes.front(), Math::fast).family;
+    return choose_kernel(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512).family;
   };
   EXPECT_EQ(family_of({1, kMostRows, 2, 1}), Family::unary);
   EXPECT_EQ(family_of({1, kMostRows + 1, 2, 1}), Family::island);
   EXPECT_EQ(family_of({1, 2, kMostColumns, 1}), Family::unary);
   EXPECT_EQ(family_of({1, 2, kMostColumns + 1, 1}), Family::island);
+}
+
+/// Sums of many products for many outputs go to matrix units, where there are any and nobody asked for exact ones.
+TEST(Plan, TakesMatrixUnitsForLongSums) {
+  const auto pieces = [](std::int64_t in, std::int64_t out, ConvSpec spec, kernels::Isa isa, Math math, bool exact) {
+    Network net("one convolution");
+    net.conv(net.input({1, 28, 28, in}), out, spec);
+    Graph graph = net.finish();
+    std::get<Conv>(graph.nodes.front().op).exact = exact;
+    return choose_kernel(graph, graph.nodes.front(), math, isa).pieces;
+  };
+  const ConvSpec pointwise{.kernel = 1};
+  EXPECT_TRUE(pieces(256, 256, pointwise, kernels::Isa::amx, Math::fast, false));
+  EXPECT_TRUE(pieces(128, 128, {.stride = 2}, kernels::Isa::amx, Math::fast, false));
+  EXPECT_TRUE(pieces(64, 64, {}, kernels::Isa::amx, Math::fast, false)) << "Winograd";
+  EXPECT_FALSE(pieces(256, 256, pointwise, kernels::Isa::avx512, Math::fast, false));
+  EXPECT_FALSE(pieces(256, 256, pointwise, kernels::Isa::amx, Math::exact, false));
+  EXPECT_FALSE(pieces(256, 256, pointwise, kernels::Isa::amx, Math::fast, true));
+  EXPECT_FALSE(pieces(256, 16, pointwise, kernels::Isa::amx, Math::fast, false));
+  EXPECT_FALSE(pieces(16, 256, pointwise, kernels::Isa::amx, Math::fast, false));
+  EXPECT_FALSE(pieces(3, 64, {.kernel = 7, .stride = 2}, kernels::Isa::amx, Math::fast, false));
 }
 
 TEST(Plan, IsAPureFunction) {

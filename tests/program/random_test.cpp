@@ -33,19 +33,20 @@ void check_schedules(const Graph& graph, const std::vector<Tensor>& inputs, cons
       const PlanOptions options{schedule, math, threads, 0};
       EXPECT_TRUE(same_bits(run(graph, options, isa, inputs), layers))
           << label(graph, options, isa) << "\n"
-          << to_text(make_plan(graph, fixed_topology("zen4-2"), options), graph);
+          << to_text(make_plan(graph, topology_of(isa), options), graph);
     }
 }
 
 /// Limits from what columns take down to what is refused. Returns how many of the plans have strips.
 int check_memory_limits(const Graph& graph, const std::vector<Tensor>& inputs) {
   const std::vector<Tensor> layers = run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::host_isa(), inputs);
-  std::int64_t limit = make_plan(graph, fixed_topology("zen4-2"), {Schedule::columns, Math::fast, 2, 0}).arena_bytes;
+  const Topology topology = topology_of(kernels::host_isa());
+  std::int64_t limit = make_plan(graph, topology, {Schedule::columns, Math::fast, 2, 0}).arena_bytes;
   int with_strips = 0;
   for (; limit > 0; limit = limit * 3 / 4) {
     const PlanOptions options{Schedule::automatic, Math::fast, 2, limit};
     try {
-      const Plan plan = make_plan(graph, fixed_topology("zen4-2"), options);
+      const Plan plan = make_plan(graph, topology, options);
       with_strips += std::any_of(plan.segments.begin(), plan.segments.end(),
                                  [](const SegmentPlan& segment) { return !segment.strips.empty(); });
       EXPECT_TRUE(same_bits(run(graph, options, kernels::host_isa(), inputs), layers))
@@ -94,17 +95,28 @@ TEST(KnownNetworks, AgreeWithTheReference) {
   for (const kernels::Isa isa : host_isas()) check_schedules(graph, inputs, expected, Math::fast, isa);
 }
 
+/// Everything that matrix units do: long sums in several parts, gathered taps, chunks, strides, Winograd.
+TEST(KnownNetworks, OfWideLayersAgreeWithTheReference) {
+  const Graph graph = wide_layers(18, 22);
+  const Plan plan = make_plan(graph, topology_of(kernels::Isa::amx), {Schedule::automatic, Math::fast, 1, 0});
+  EXPECT_EQ(std::count_if(plan.choices.begin(), plan.choices.end(), [](const KernelChoice& c) { return c.pieces; }), 9);
+  const std::vector<Tensor> inputs = random_inputs(graph, 6);
+  const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
+  for (const kernels::Isa isa : host_isas())
+    for (const Math math : {Math::fast, Math::exact}) check_schedules(graph, inputs, expected, math, isa);
+}
+
 /// Strips of Winograd's largest tiles, which start at multiples of six columns, and of planes.
 TEST(KnownNetworks, GiveTheSameBitsUnderAMemoryLimit) {
-  for (const Graph& graph : {six_layers(48, 1000, 16), denoiser(48, 1000)})
+  for (const Graph& graph : {six_layers(48, 1000, 16), denoiser(48, 1000), wide_layers(20, 400)})
     EXPECT_GT(check_memory_limits(graph, random_inputs(graph, 5)), 0) << graph.name;
 }
 
 TEST(Program, SharesPackedWeightsBetweenPlans) {
   const Graph graph = residual_stage();
   WeightStore weights;
-  const Plan columns = make_plan(graph, fixed_topology("zen4-2"), {Schedule::columns, Math::fast, 2, 0});
-  const Plan layers = make_plan(graph, fixed_topology("zen4-2"), {Schedule::layers, Math::fast, 1, 0});
+  const Plan columns = make_plan(graph, topology_of(kernels::host_isa()), {Schedule::columns, Math::fast, 2, 0});
+  const Plan layers = make_plan(graph, topology_of(kernels::host_isa()), {Schedule::layers, Math::fast, 1, 0});
   const auto first = compile(graph, columns, kernels::host_isa(), weights),
              second = compile(graph, layers, kernels::host_isa(), weights);
   EXPECT_EQ(first->weights_bytes, second->weights_bytes);

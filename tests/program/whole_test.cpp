@@ -81,7 +81,7 @@ void expect_close(const std::vector<Tensor>& found, const std::vector<Tensor>& e
 /// The node runs by `family` and agrees with the reference.
 void check(const Graph& graph, Family family, const std::vector<Tensor>& inputs, double tolerance = 0) {
   SCOPED_TRACE(to_text(graph));
-  EXPECT_EQ(name_of(choose_kernel(graph, graph.nodes[0], Math::fast).family), name_of(family));
+  EXPECT_EQ(name_of(choose_kernel(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512).family), name_of(family));
   const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
   for (const kernels::Isa isa : host_isas()) {
     SCOPED_TRACE(kernels::name_of(isa));
@@ -113,7 +113,8 @@ TEST(Typed, ComplexNumbersMove) {
   for (const auto& [op, inputs] : moves) {
     const Graph graph = single(op, inputs, 1);
     SCOPED_TRACE(to_text(graph));
-    EXPECT_EQ(name_of(choose_kernel(graph, graph.nodes[0], Math::fast).family), name_of(Family::typed));
+    EXPECT_EQ(name_of(choose_kernel(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512).family),
+              name_of(Family::typed));
     const std::vector<Tensor> expected = reference::evaluate(graph, views_of({x}));
     for (const kernels::Isa isa : host_isas())
       EXPECT_TRUE(same_bits(run(graph, {Schedule::automatic, Math::fast, 2, 0}, isa, {x}), expected));
@@ -349,7 +350,7 @@ TEST(Trees, MalformedOnesStayWithTheReference) {
   op.nodes = {loop};
   op.roots = {0};
   const Graph graph = single(op, {computed(DType::f32, {1, 6})}, 1);
-  EXPECT_EQ(choose_kernel(graph, graph.nodes[0], Math::fast).family, Family::island);
+  EXPECT_EQ(choose_kernel(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512).family, Family::island);
 }
 
 TEST(GridSamples, AgreeWithTheReference) {

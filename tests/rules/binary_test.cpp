@@ -161,7 +161,7 @@ TEST_P(TierObjects, NeitherAllocateNorThrowNorStartThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, TierObjects, testing::Values("avx2", "avx512"),
+INSTANTIATE_TEST_SUITE_P(Tiers, TierObjects, testing::Values("avx2", "avx512", "amx"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 }  // namespace

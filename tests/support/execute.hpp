@@ -28,9 +28,16 @@ inline std::vector<Tensor> random_inputs(const Graph& graph, std::uint32_t seed)
 
 inline std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
 
+/// A machine on paper that runs a tier.
+inline Topology topology_of(kernels::Isa isa, const char* machine = "zen4-2") {
+  Topology topology = fixed_topology(machine);
+  topology.isa = isa;
+  return topology;
+}
+
 inline std::shared_ptr<const Program> program_of(const Graph& graph, const PlanOptions& options, kernels::Isa isa,
                                                  const char* machine = "zen4-2") {
-  const Plan plan = make_plan(graph, fixed_topology(machine), options);
+  const Plan plan = make_plan(graph, topology_of(isa, machine), options);
   verify(plan, graph);
   WeightStore weights;
   return compile(graph, plan, isa, weights);

@@ -67,6 +67,19 @@ inline Graph denoiser(std::int64_t height, std::int64_t width) {
   return net.finish(net.conv(y, 7, {.kernel = 5, .activation = UnaryKind::relu}));
 }
 
+/// Layers of many channels, which matrix units take.
+inline Graph wide_layers(std::int64_t height, std::int64_t width) {
+  Network net("wide layers");
+  const ValueId x = net.input({1, height, width, 64});
+  const ValueId y = net.conv(net.conv(x, 64, {.activation = UnaryKind::relu}), 64, {.residual = x});
+  const ValueId half = net.conv(y, 96, {.stride = 2, .activation = UnaryKind::relu});
+  const ValueId block = inverted_residual(net, half, 576);
+  const ValueId wide = net.conv(block, 520, {.kernel = 1, .activation = UnaryKind::silu});
+  net.output(net.conv(net.concat(wide, wide), 130, {.kernel = 1}));
+  const ValueId narrow = net.conv(wide, 50, {.kernel = 1});
+  return net.finish(net.conv(narrow, 72, {.kernel = 5, .activation = UnaryKind::relu}));
+}
+
 inline Graph strided_pyramid() {
   Network net("strided pyramid");
   ValueId x = net.input({1, 224, 224, 3});

@@ -12,32 +12,64 @@ namespace {
 
 using kernels::gemm::ConvArgs;
 constexpr std::int64_t kPanel = static_cast<std::int64_t>(kernels::gemm::kPanel);
+constexpr std::int64_t kPiecesStep = 32;
 
 /// Weights [out, in / groups, kernel...] packed group by group.
-AlignedBuffer pack_conv(const Constant& weight, std::int64_t groups) {
+AlignedBuffer pack_conv(const Constant& weight, std::int64_t groups, bool pieces) {
   const Shape& shape = weight.shape();
   const std::int64_t taps = shape[2] * shape[3], channels = shape[1], n = shape[0] / groups, row = channels * taps;
-  const auto floats = static_cast<std::int64_t>(
-      kernels::gemm::packed_floats(static_cast<std::size_t>(row), static_cast<std::size_t>(n)));
+  const auto k = static_cast<std::size_t>(row);
+  const auto floats = static_cast<std::int64_t>(kernels::gemm::packed_floats(pieces, k, static_cast<std::size_t>(n)));
+  const auto panel_floats = static_cast<std::int64_t>(kernels::gemm::panel_floats(pieces, k));
+  std::vector<float> whole(pieces ? k * kernels::gemm::kPanel : 0);
   AlignedBuffer packed(static_cast<std::size_t>(floats * groups) * sizeof(float));
   weight.for_each_rows(groups == 1 ? kPanel : n, [&](std::span<const float> elements, std::int64_t first) {
     const std::int64_t end = first + static_cast<std::int64_t>(elements.size()) / row;
     for (std::int64_t o = first, width = 0; o < end; o += width) {
       width = std::min(kPanel, n - o % n);
-      float* panel = packed.floats() + o / n * floats + o % n * row;
+      float* const place = packed.floats() + o / n * floats + o % n / kPanel * panel_floats;
+      float* const panel = pieces ? whole.data() : place;
       for (std::int64_t t = 0; t < taps; ++t)
         kernels::gemm::pack(elements.data() + (o - first) * row + t, taps, row, static_cast<std::size_t>(channels),
                             static_cast<std::size_t>(width), panel + t * channels * kPanel);
+      if (pieces) kernels::gemm::cut_pieces(panel, k, place);
     }
   });
   return packed;
 }
 
 /// A matrix [in, out], or [out, in] when transposed.
-AlignedBuffer pack_matrix(const Constant& weight, bool transposed) {
+AlignedBuffer pack_matrix(const Constant& weight, bool transposed, bool pieces) {
   const std::int64_t k = weight.shape()[transposed ? 1 : 0], n = weight.shape()[transposed ? 0 : 1];
-  AlignedBuffer packed(kernels::gemm::packed_floats(static_cast<std::size_t>(k), static_cast<std::size_t>(n)) *
-                       sizeof(float));
+  const auto depth = static_cast<std::size_t>(k);
+  AlignedBuffer packed(kernels::gemm::packed_floats(pieces, depth, static_cast<std::size_t>(n)) * sizeof(float));
+  if (pieces) {
+    const auto panel_floats = static_cast<std::int64_t>(kernels::gemm::panel_floats(true, depth));
+    std::vector<float> some;
+    weight.for_each_rows(transposed ? kPanel : kPiecesStep, [&](std::span<const float> elements, std::int64_t first) {
+      if (transposed) {
+        const auto count = static_cast<std::int64_t>(elements.size()) / k;
+        some.resize(depth * kernels::gemm::kPanel);
+        for (std::int64_t o = 0; o < count; o += kPanel) {
+          kernels::gemm::pack(elements.data() + o * k, 1, k, depth,
+                              static_cast<std::size_t>(std::min(kPanel, count - o)), some.data());
+          kernels::gemm::cut_pieces(some.data(), depth, packed.floats() + (first + o) / kPanel * panel_floats);
+        }
+        return;
+      }
+      const std::size_t rows = elements.size() / static_cast<std::size_t>(n);
+      some.resize(rows * kernels::gemm::kPanel);
+      for (std::int64_t o = 0; o < n; o += kPanel) {
+        kernels::gemm::pack(elements.data() + o, n, 1, rows, static_cast<std::size_t>(std::min(kPanel, n - o)),
+                            some.data());
+        kernels::gemm::cut_pieces(
+            some.data(), rows,
+            packed.floats() + o / kPanel * panel_floats +
+                static_cast<std::int64_t>(kernels::gemm::panel_floats(true, static_cast<std::size_t>(first))));
+      }
+    });
+    return packed;
+  }
   weight.for_each_rows(transposed ? kPanel : 1, [&](std::span<const float> elements, std::int64_t first) {
     if (transposed)
       return kernels::gemm::pack(elements.data(), 1, k, static_cast<std::size_t>(k),
@@ -73,8 +105,8 @@ class ConvOp final : public RowOp {
         out_(context.node.outputs[0]),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
-    weights_ = context.packed(1, "conv/" + std::to_string(groups_),
-                              [&](const Constant& weight) { return pack_conv(weight, groups_); });
+    weights_ = context.packed(1, (kernel_.pieces ? "pieces/" : "conv/") + std::to_string(groups_),
+                              [&](const Constant& weight) { return pack_conv(weight, groups_, kernel_.pieces); });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -89,8 +121,8 @@ class ConvOp final : public RowOp {
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
     const bool transpose = matmul.transpose_b;
-    weights_ = context.packed(1, transpose ? "matmul/t" : "matmul",
-                              [&](const Constant& weight) { return pack_matrix(weight, transpose); });
+    weights_ = context.packed(1, std::string(kernel_.pieces ? "pieces/" : "") + (transpose ? "matmul/t" : "matmul"),
+                              [&](const Constant& weight) { return pack_matrix(weight, transpose, kernel_.pieces); });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, matmul.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -152,10 +184,11 @@ class ConvOp final : public RowOp {
     args.in_pixel_stride = step.views[in_].pixel_stride;
     args.out_pixel_stride = step.views[out_].pixel_stride;
     args.residual_pixel_stride = residual_ == kAbsent ? 0 : step.views[residual_].pixel_stride;
-    args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
+    args.panel_stride = kernels::gemm::panel_floats(kernel_.pieces, args.kernel_h * args.kernel_w * args.channels_in);
     args.weights = weights_;
     args.bias = bias_;
     args.epilogue = epilogue_;
+    args.workspace = step.scratch;
     if (step.chunk >= 0) cut_chunk(step.chunk, args);
     return args;
   }
@@ -169,7 +202,7 @@ class ConvOp final : public RowOp {
       if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
       return;
     }
-    args.weights += begin * kPanel;
+    args.weights += kernels::gemm::panel_floats(kernel_.pieces, static_cast<std::size_t>(begin));
     args.channels_in = static_cast<std::size_t>(size);
     args.accumulate = chunk > 0;
     if (!chunks_.is_last(chunk)) args.epilogue = {};

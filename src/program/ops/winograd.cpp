@@ -14,10 +14,11 @@ namespace colonnade {
 namespace {
 
 /// Weights [out, in / groups, 3, 3] transformed and packed group by group.
-AlignedBuffer pack_groups(std::size_t tile, const Constant& weight, std::size_t groups) {
+AlignedBuffer pack_groups(bool pieces, std::size_t tile, const Constant& weight, std::size_t groups) {
   const std::size_t n = static_cast<std::size_t>(weight.shape()[0]) / groups;
   const auto k = static_cast<std::size_t>(weight.shape()[1]);
-  const std::size_t floats = kernels::winograd::packed_floats(tile, k, n), row = 9 * k;
+  const std::size_t floats = kernels::winograd::packed_floats(pieces, tile, k, n), row = 9 * k;
+  std::vector<float> panel(pieces ? kernels::winograd::packed_floats(false, tile, k, 1) : 0);
   AlignedBuffer packed(groups * floats * sizeof(float));
   const auto multiple = static_cast<std::int64_t>(groups == 1 ? kernels::gemm::kPanel : n);
   weight.for_each_rows(multiple, [&](std::span<const float> elements, std::int64_t first) {
@@ -25,8 +26,12 @@ AlignedBuffer pack_groups(std::size_t tile, const Constant& weight, std::size_t 
     const std::size_t end = begin + elements.size() / row;
     for (std::size_t o = begin, count = 0; o < end; o += count) {
       count = std::min(end - o, n - o % n);
-      kernels::winograd::pack(tile, elements.data() + (o - begin) * row, k, o % n, count,
-                              packed.floats() + o / n * floats);
+      const float* from = elements.data() + (o - begin) * row;
+      float* const to = packed.floats() + o / n * floats;
+      if (pieces)
+        kernels::winograd::pack_pieces(tile, from, k, o % n, count, panel.data(), to);
+      else
+        kernels::winograd::pack(tile, from, k, o % n, count, to);
     }
   });
   return packed;
@@ -44,8 +49,9 @@ class WinogradOp final : public RowOp {
         out_(context.node.outputs[0]),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
-    weights_ = context.packed(1, fmt::format("winograd/{}/{}", tile_, groups_),
-                              [this](const Constant& weight) { return pack_groups(kernel_.tile, weight, groups_); });
+    weights_ = context.packed(
+        1, fmt::format("winograd/{}{}/{}", kernel_.pieces ? "pieces/" : "", tile_, groups_),
+        [this](const Constant& weight) { return pack_groups(kernel_.pieces, kernel_.tile, weight, groups_); });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -84,8 +90,8 @@ class WinogradOp final : public RowOp {
     args.in_pixel_stride = in.pixel_stride();
     args.out_pixel_stride = out.pixel_stride();
     args.residual_pixel_stride = residual ? residual.pixel_stride() : 0;
-    args.weights =
-        weights_ + kernels::winograd::packed_floats(kernel_.tile, args.channels_in, static_cast<std::size_t>(begin));
+    args.weights = weights_ + kernels::winograd::packed_floats(kernel_.pieces, kernel_.tile, args.channels_in,
+                                                               static_cast<std::size_t>(begin));
     args.bias = bias_ ? bias_ + begin : nullptr;
     args.epilogue = epilogue_;
     if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
@@ -110,7 +116,8 @@ class WinogradOp final : public RowOp {
         if (out_rows[i]) out_rows[i] += args.channels_out;
       for (std::int64_t i = 0; args.residual_rows && i < rows; ++i)
         if (residual_rows[i]) residual_rows[i] += args.channels_out;
-      args.weights += kernels::winograd::packed_floats(kernel_.tile, args.channels_in, args.channels_out);
+      args.weights +=
+          kernels::winograd::packed_floats(kernel_.pieces, kernel_.tile, args.channels_in, args.channels_out);
       if (args.bias) args.bias += args.channels_out;
       if (args.epilogue.activation.slope) args.epilogue.activation.slope += args.channels_out;
     }
