@@ -52,6 +52,7 @@ json operator_json(const Prepared& prepared, const SegmentPlan& segment, std::in
   json entry = {
       {"node", node.name}, {"op", name_of(node.op)}, {"output", value.name}, {"kernel", name_of(choice.family)}};
   if (choice.family == Family::winograd) entry["tile"] = choice.row_granularity;
+  if (choice.pieces) entry["matrix_units"] = true;
   if (!value.type.is_static()) return entry;
   const Shape& shape = value.type.static_shape();
   entry["shape"] = shape;

@@ -96,10 +96,25 @@ WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& o
   return chosen;
 }
 
-bool takes_pieces(std::int64_t pixels, std::int64_t taps, std::int64_t inputs, std::int64_t outputs) {
-  if (pixels < kLeastPiecesPixels) return false;
-  const auto n = static_cast<double>(round_up(outputs, kGrain)), k = static_cast<double>(taps * inputs);
-  return pieces_flop(taps, inputs, outputs) * kPiecesGain < 2 * k * n / kMultiplyShare;
+bool takes_pieces(const LongSums& sums) {
+  if (sums.pixels < kLeastPiecesPixels) return false;
+  const double starting = 1 + kPiecesIdlePixels / static_cast<double>(sums.pixels);
+  const double direct = 2 * sums.inside * static_cast<double>(sums.taps * sums.inputs * round_up(sums.outputs, kGrain));
+  return starting * pieces_flop(sums.taps, sums.inputs, sums.outputs) * kPiecesGain < direct / kMultiplyShare;
+}
+
+double taps_inside(const Conv& conv, const Shape& in, const Shape& out) {
+  double inside = 1;
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    std::int64_t count = 0;
+    for (std::int64_t x = 0; x < out[1 + axis]; ++x)
+      for (std::int64_t tap = 0; tap < conv.kernel[axis]; ++tap) {
+        const std::int64_t at = x * conv.strides[axis] + tap * conv.dilations[axis] - conv.pads[axis];
+        count += at >= 0 && at < in[1 + axis];
+      }
+    inside *= static_cast<double>(count) / static_cast<double>(out[1 + axis] * conv.kernel[axis]);
+  }
+  return inside;
 }
 
 bool takes_planes(const Conv& conv, const Shape& in, const Shape& out, bool winograd) {

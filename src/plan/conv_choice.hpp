@@ -14,9 +14,21 @@ struct WinogradChoice {
 };
 WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& out, bool matrix_units);
 
-/// Whether sums of `inputs` channels of some taps, for `pixels` pixels and `outputs` channels, are done sooner on
-/// matrix units.
-bool takes_pieces(std::int64_t pixels, std::int64_t taps, std::int64_t inputs, std::int64_t outputs);
+/// Sums of `inputs` channels of some taps, for `pixels` pixels and `outputs` channels. Vector units leave out the taps
+/// that are not inside the image.
+struct LongSums {
+  std::int64_t pixels = 0;
+  std::int64_t taps = 1;
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
+  double inside = 1;
+};
+/// Whether matrix units do them sooner.
+bool takes_pieces(const LongSums& sums);
+/// The share of a convolution's taps that read pixels of the image, not its padding.
+double taps_inside(const Conv& conv, const Shape& in, const Shape& out);
+/// Pixels that matrix units could do while a call starts.
+inline constexpr double kPiecesIdlePixels = 16;
 
 /// Few output channels would leave most lanes of a panel idle: pixels fill them. Rows come so many at a time that few
 /// are turned into planes twice.

@@ -19,7 +19,6 @@ constexpr double kUsableL3 = 0.4;
 constexpr double kIslandPerElement = 25;  // an island's element costs this many of `function`
 constexpr std::int64_t kFewChannels = 8;  // a sum over fewer runs through taps, not channels
 constexpr std::int64_t kLanes = 16;       // output channels come in panels of so many
-constexpr double kIdlePixels = 16;        // that matrix units could do while a call starts
 
 double elements_of(const Graph& graph, ValueId id) {
   return static_cast<double>(element_count(graph.value(id).type.static_shape()));
@@ -248,7 +247,8 @@ std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoi
     work[i] = {known ? flop_of(graph, node) : 0,
                known ? seconds_of(graph, node, choices[i], rates) + epilogue_seconds(graph, node, rates) : 0, 0,
                weights_bytes_of(graph, node, choices[i]), scratch_bytes_of(graph, node, choices[i])};
-    if (known && choices[i].pieces) work[i].visit_seconds = kIdlePixels * seconds_a_pixel(graph, node, work[i].seconds);
+    if (known && choices[i].pieces)
+      work[i].visit_seconds = kPiecesIdlePixels * seconds_a_pixel(graph, node, work[i].seconds);
   }
   return work;
 }

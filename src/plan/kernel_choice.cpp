@@ -109,10 +109,9 @@ KernelChoice choose(const Conv& conv, const Context& context) {
   const WinogradChoice winograd = fast ? choose_winograd(conv, in, out, matrix_units) : WinogradChoice{};
   if (takes_planes(conv, in, out, winograd.tile > 0)) return rows(Family::planes, kPlaneRows);
   KernelChoice choice = winograd.tile > 0 ? rows(Family::winograd, winograd.tile) : rows(Family::conv);
-  choice.pieces = winograd.tile > 0
-                      ? winograd.pieces
-                      : matrix_units && takes_pieces(out[1] * out[2], conv.kernel[0] * conv.kernel[1],
-                                                     channels_in / conv.groups, channels_out / conv.groups);
+  const LongSums sums{out[1] * out[2], conv.kernel[0] * conv.kernel[1], channels_in / conv.groups,
+                      channels_out / conv.groups, matrix_units ? taps_inside(conv, in, out) : 1};
+  choice.pieces = winograd.tile > 0 ? winograd.pieces : matrix_units && takes_pieces(sums);
   return choice;
 }
 
@@ -137,7 +136,7 @@ KernelChoice choose(const MatMul& op, const Context& context) {
   KernelChoice choice = rows(Family::matmul);
   const RowShape out = row_shape(context.output_shape());
   choice.pieces = context.math != Math::exact && context.isa >= kernels::Isa::amx &&
-                  takes_pieces(out.rows * out.width, 1, context.shape(0).back(), out.channels);
+                  takes_pieces({out.rows * out.width, 1, context.shape(0).back(), out.channels});
   return choice;
 }
 

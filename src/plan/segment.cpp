@@ -98,6 +98,8 @@ Candidate candidate_of(const SegmentEstimate& estimate, std::int64_t step, std::
   return candidate;
 }
 
+constexpr double kPiecesCutTwice = 1.25;  // what matrix units take longer when every thread cuts all pixels
+
 /// A contraction whose threads take output channels: each reads all rows and its share of the weights.
 Candidate by_channels(const PlanContext& context, std::int32_t node) {
   const auto i = static_cast<std::size_t>(node);
@@ -107,7 +109,8 @@ Candidate by_channels(const PlanContext& context, std::int32_t node) {
   const NodeWork& work = context.work[i];
   const double share = static_cast<double>(shares->chunk_channels) / static_cast<double>(shares->channels);
   const std::int64_t written = context.rows[i].row_bytes * context.rows[i].rows;
-  const double compute = work.seconds * share;
+  const double cut = context.choices[i].pieces ? kPiecesCutTwice : 1;
+  const double compute = work.seconds * share * cut + work.visit_seconds;
   const double rows = static_cast<double>(context.read_bytes[i]) + share * 2 * static_cast<double>(written);
   candidate.cost = context.topology.rates.barrier_us + context.topology.rates.step_us +
                    kMicro * (compute + share * context.cold_seconds(i) +
