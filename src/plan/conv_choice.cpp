@@ -106,6 +106,7 @@ bool takes_pieces(const LongSums& sums) {
 double taps_inside(const Conv& conv, const Shape& in, const Shape& out) {
   double inside = 1;
   for (std::size_t axis = 0; axis < 2; ++axis) {
+    if (conv.pads[axis] == 0 && conv.pads[axis + 2] == 0) continue;
     std::int64_t count = 0;
     for (std::int64_t x = 0; x < out[1 + axis]; ++x)
       for (std::int64_t tap = 0; tap < conv.kernel[axis]; ++tap) {
