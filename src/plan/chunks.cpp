@@ -11,11 +11,13 @@ namespace {
 constexpr std::int64_t kChunkChannels = 64;
 constexpr std::int64_t kMinChannels = 2 * kChunkChannels;
 constexpr std::int64_t kPanel = 16;
-constexpr std::int64_t kPiecesStep = 32;  // products that matrix units add to a sum at once
+// Matrix units add 32 products to a sum at once, and cut all pixels into pieces for each chunk that they expand.
+constexpr std::int64_t kPiecesStep = 32;
+constexpr std::int64_t kPiecesChannels = 192;
 
-/// Channels of equal chunks, about kChunkChannels each, in multiples of `grain`.
-std::int64_t chunk_channels(std::int64_t channels, std::int64_t grain) {
-  return round_up(ceil_div(channels, ceil_div(channels, kChunkChannels)), grain);
+/// Channels of equal chunks, about `wish` each, in multiples of `grain`.
+std::int64_t chunk_channels(std::int64_t channels, std::int64_t wish, std::int64_t grain) {
+  return round_up(ceil_div(channels, ceil_div(channels, wish)), grain);
 }
 
 bool is_pointwise(const PlanContext& context, std::int32_t index) {
@@ -75,9 +77,12 @@ void find_chunks(const PlanContext& context, LocalSegment& segment) {
     if (project.inputs[0] != last_middle.outputs[0] || segment.nodes[static_cast<std::size_t>(next)].chunk_group >= 0)
       continue;
     group.nodes.push_back(next);
-    const bool pieces =
-        context.choices[static_cast<std::size_t>(segment.nodes[static_cast<std::size_t>(next)].node)].pieces;
-    group.chunk_channels = chunk_channels(channels, pieces ? kPiecesStep : kPanel);
+    const auto has_pieces = [&](std::int32_t local) {
+      return context.choices[static_cast<std::size_t>(segment.nodes[static_cast<std::size_t>(local)].node)].pieces;
+    };
+    const bool cuts = has_pieces(group.nodes.front());
+    group.chunk_channels = chunk_channels(channels, cuts ? kPiecesChannels : kChunkChannels,
+                                          has_pieces(group.nodes.back()) ? kPiecesStep : kPanel);
     for (const std::int32_t member : group.nodes)
       segment.nodes[static_cast<std::size_t>(member)].chunk_group =
           static_cast<std::int32_t>(segment.chunk_groups.size());
