@@ -30,7 +30,8 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
                         "columns (depth-wise), layers (one after another) or auto (cost model)"),
          {"auto", "columns", "layers"})
       ->group("Engine");
-  choose(app.add_option("--math", engine.math, "fast (allows Winograd) or exact (forbids it)"), {"fast", "exact"})
+  choose(app.add_option("--math", engine.math, "fast (allows Winograd and matrix units) or exact (forbids both)"),
+         {"fast", "exact"})
       ->group("Engine");
   app.add_option("--memory-limit", engine.memory_limit,
                  "Largest arena or tensor made apart from plans, e.g. 64M (K, M, G); refused when it cannot hold")

@@ -252,7 +252,7 @@ struct TensorInfo {
 /// How segments are chosen: by the cost model, columns wherever possible, or one operator after another.
 enum class Schedule { automatic, columns, layers };
 
-/// Numeric policy: `fast` allows Winograd F(4x4,3x3); `exact` forbids it.
+/// Numeric policy: `fast` allows Winograd and matrix units (float32 as three bf16 pieces); `exact` forbids both.
 enum class Math { fast, exact };
 
 struct Options {

@@ -10,7 +10,7 @@
 
 #include "kernels/base/simd.hpp"
 
-#if defined(__AMX_BF16__)
+#if defined(__AVX512F__)
 
 namespace colonnade::kernels {
 namespace {
