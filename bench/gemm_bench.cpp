@@ -143,7 +143,7 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s) {
   args.panel_stride = kernels::gemm::panel_floats(kernel.pieces, k);
   args.bias = bias.data();
   args.epilogue.activation.kind = s.activation;
-  const Floats workspace(kernels::gemm::workspace_floats(kernel.isa, k, args.channels_out));
+  const Floats workspace(kernels::gemm::workspace_floats(kernel.pieces, k, args.channels_out));
   args.workspace = workspace.data();
   const double flops = 2.0 * static_cast<double>(height_out * width_out * k * s.channels_out);
   report_flops(state, kernel.isa, flops, [&] { kernel.run(args); });

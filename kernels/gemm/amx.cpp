@@ -364,7 +364,7 @@ inline void multiply_part(const Group& g, const Pass& pass, const Part& part, co
 /// Runs a pass. Meanwhile cuts into pieces the pixels of the pass itself, where they are `fresh`, a part ahead, then
 /// those of the next pass, where there is time for them. Returns whether the latter are ready.
 inline bool run_pass(Group& g, const Pass& pass, bool fresh, const PassWalk& next) {
-  constexpr std::size_t kTerms = 6, kStepLines = kStepFloats / kTileSide;
+  constexpr std::size_t kStepLines = kStepFloats / kTileSide;
   const std::size_t tiles = pass.block.tiles(), terms = kTerms * pass.range.count;
   const auto most_tiles = [](std::size_t panels) { return panels == 1 ? kMostGroup : kMostGroup / kMostPanelGroup; };
   const std::size_t groups = share_of(pass.last - pass.first, kMostPanelGroup), idle = groups - (fresh ? 1 : 0);

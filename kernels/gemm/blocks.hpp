@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "kernels/gemm/gemm.hpp"
+
 namespace colonnade::kernels::gemm {
 
 // Tiles of sums that are multiplied together, over at most so many panels.
@@ -20,7 +22,7 @@ struct Blocks {
 };
 
 constexpr Blocks blocks_of(std::size_t k, std::size_t channels_out) {
-  const std::size_t all_steps = (k + 31) / 32, panels = (channels_out + 15) / 16;
+  const std::size_t all_steps = (k + kPiecesStep - 1) / kPiecesStep, panels = (channels_out + kPanel - 1) / kPanel;
   const std::size_t blocks = (all_steps + kMostSteps - 1) / kMostSteps;
   const std::size_t steps = (all_steps + blocks - 1) / blocks, fitting = kMostPieces / steps;
   return {all_steps, steps, fitting < kMostTiles ? fitting : kMostTiles,

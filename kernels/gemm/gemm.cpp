@@ -31,6 +31,13 @@ float float_of(std::uint32_t bits) {
   return x;
 }
 
+/// The bf16 nearest to x, as a float's bits; the next one towards zero where that is infinite.
+std::uint32_t nearest_piece(float x) {
+  constexpr std::uint32_t kUpper = 0xffff0000u, kHalf = 0x8000u, kExponent = 0x7f800000u;
+  const std::uint32_t bits = bits_of(x), nearest = (bits + kHalf) & kUpper;
+  return (nearest & kExponent) == kExponent ? bits & kUpper : nearest;
+}
+
 }  // namespace
 
 std::span<const Kernel> table() noexcept { return kTable; }
@@ -41,11 +48,11 @@ const Kernel& select(Isa isa) noexcept {
   return *kernel;
 }
 
-std::size_t workspace_floats(Isa isa, std::size_t k, std::size_t n) noexcept {
-  if (isa < Isa::amx) return 0;
-  constexpr std::size_t kStep = 32, kTile = 256, kPieces = 3;
+std::size_t workspace_floats(bool pieces, std::size_t k, std::size_t n) noexcept {
+  if (!pieces) return 0;
+  constexpr std::size_t kTile = kPanel * kPanel;
   const Room room = room_of(k, n);
-  return 2 * room.pixel_steps * kPieces * kTile + room.sums * kTile + room.gathered_steps * kStep;
+  return 2 * room.pixel_steps * kPieces * kTile + room.sums * kTile + room.gathered_steps * kPiecesStep;
 }
 
 void pack(const float* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, std::size_t k, std::size_t n,
@@ -61,18 +68,17 @@ void pack(const float* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride,
 }
 
 void cut_pieces(const float* panel, std::size_t k, float* pieces) noexcept {
-  constexpr std::size_t kStep = 32, kSide = 16, kPieces = 3;
-  constexpr std::uint32_t kUpper = 0xffff0000u;
-  for (std::size_t first = 0; first < k; first += kStep, pieces += kPieces * kSide * kPanel) {
+  constexpr std::size_t kSide = kPiecesStep / 2;
+  const auto at = [&](std::size_t row, std::size_t column) { return row < k ? panel[row * kPanel + column] : 0.0f; };
+  for (std::size_t first = 0; first < k; first += kPiecesStep, pieces += kPieces * kSide * kPanel) {
     for (std::size_t row = 0; row < kSide; ++row) {
       for (std::size_t column = 0; column < kPanel; ++column) {
-        const std::size_t low = first + row, high = low + kSide;
-        float a = low < k ? panel[low * kPanel + column] : 0.0f, b = high < k ? panel[high * kPanel + column] : 0.0f;
+        float low = at(first + row, column), high = at(first + row + kSide, column);
         for (std::size_t piece = 0; piece < kPieces; ++piece) {
-          const auto bits_a = bits_of(a), bits_b = bits_of(b);
-          pieces[(piece * kSide + row) * kPanel + column] = float_of((bits_b & kUpper) | bits_a >> 16);
-          a -= float_of(bits_a & kUpper);
-          b -= float_of(bits_b & kUpper);
+          const std::uint32_t low_bits = nearest_piece(low), high_bits = nearest_piece(high);
+          pieces[(piece * kSide + row) * kPanel + column] = float_of(high_bits | low_bits >> 16);
+          low -= float_of(low_bits);
+          high -= float_of(high_bits);
         }
       }
     }

@@ -23,18 +23,24 @@ constexpr std::size_t packed_floats(std::size_t k, std::size_t n) { return (n + 
 void pack(const float* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, std::size_t k, std::size_t n,
           float* packed) noexcept;
 
-/// Weights for matrix units: each float is cut into pieces (pieces.hpp), for 32 rows of a panel after each other three
-/// tiles of 16 rows, of which row i holds the pieces of rows i and i + 16. Floats of a panel of `k` rows in either
-/// form: also where row k starts, which is a multiple of 32 in pieces.
-constexpr std::size_t panel_floats(bool pieces, std::size_t k) { return pieces ? (k + 31) / 32 * 768 : k * kPanel; }
+/// A float32 as a sum of so many bf16 numbers; products that matrix units add to a sum at once.
+inline constexpr std::size_t kPieces = 3, kPiecesStep = 32;
+
+/// Weights for matrix units: each float is cut into pieces (pieces.hpp), for kPiecesStep rows of a panel after each
+/// other a tile of 16 rows a piece, of which row i holds the pieces of rows i and i + 16. Floats of a panel of `k` rows
+/// in either form: also where row k starts, which is a multiple of kPiecesStep in pieces.
+constexpr std::size_t panel_floats(bool pieces, std::size_t k) {
+  return pieces ? (k + kPiecesStep - 1) / kPiecesStep * kPieces * kPiecesStep / 2 * kPanel : k * kPanel;
+}
 constexpr std::size_t packed_floats(bool pieces, std::size_t k, std::size_t n) {
   return (n + kPanel - 1) / kPanel * panel_floats(pieces, k);
 }
-/// Cuts a packed panel of `k` rows into panel_floats(true, k) floats.
+/// Cuts a packed panel of `k` rows into panel_floats(true, k) floats. Pieces are rounded to the nearest, so that what a
+/// product leaves out has either sign.
 void cut_pieces(const float* panel, std::size_t k, float* pieces) noexcept;
 
-/// Floats of workspace that a call on this tier needs for sums of `k` products and `n` output channels of a group.
-std::size_t workspace_floats(Isa isa, std::size_t k, std::size_t n) noexcept;
+/// Floats of workspace that a call needs for sums of `k` products and `n` output channels of a group.
+std::size_t workspace_floats(bool pieces, std::size_t k, std::size_t n) noexcept;
 
 /// A number of output rows of a convolution. All strides count floats. A matrix product is kernel_h = kernel_w = 1 with
 /// one row of width m.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of float32 by AMX, which multiplies bf16. A float32 is the sum of three bf16 pieces, exactly: its upper 8
 // significant bits, the next 8, the last 8. Of the nine products of two floats' pieces the six largest are summed in
-// float32; those left out are below 2^-23 of the product (Henry, Tang and Heinecke, "Leveraging the bfloat16 Artificial
+// float32; those left out are below 2^-21.9 of the product, and of either sign, since weights are cut to the nearest
+// (Henry, Tang and Heinecke, "Leveraging the bfloat16 Artificial
 // Intelligence Datatype For Higher-Precision Computations", 2019). Infinities become NaN, subnormal pieces zero.
 #pragma once
 
@@ -9,15 +10,17 @@
 #include <cstdint>
 
 #include "kernels/base/simd.hpp"
+#include "kernels/gemm/gemm.hpp"
 
 #if defined(__AVX512F__)
 
 namespace colonnade::kernels {
 namespace {
 
-inline constexpr std::size_t kPieces = 3;
-inline constexpr std::size_t kTileSide = 16;      // rows of a tile register, and floats of its row
-inline constexpr std::size_t kTileProducts = 32;  // products that a step adds to every sum of a tile
+using gemm::kPieces;
+inline constexpr std::size_t kTileSide = 16;  // rows of a tile register, and floats of its row
+inline constexpr std::size_t kTileProducts = gemm::kPiecesStep;
+inline constexpr std::size_t kTerms = 6;  // products of pieces in a step
 inline constexpr std::size_t kTileFloats = kTileSide * kTileSide;
 inline constexpr std::size_t kStepFloats = kPieces * kTileFloats;  // of the pieces of one operand's tile
 
@@ -125,8 +128,8 @@ class Splitter {
 };
 
 /// Sums of Rows tiles of pixels and Panels tiles of weights, `steps` steps: the pieces of tile i start at pixels + i *
-/// pixel_tile, a step's kStepFloats after the one before. At most four tiles of sums. `meanwhile` is called six times a
-/// step.
+/// pixel_tile, a step's kStepFloats after the one before. At most four tiles of sums. `meanwhile` is called kTerms
+/// times a step.
 template <int Rows, int Panels>
 struct PieceSums {
   static_assert(Rows * Panels <= 4 && Panels <= 2);

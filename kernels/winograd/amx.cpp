@@ -8,8 +8,6 @@
 namespace colonnade::kernels::winograd {
 namespace {
 
-inline constexpr std::size_t kTerms = 6;  // products of pieces in a step
-
 /// The transformed inputs of a matrix: `rows` rows of `k` floats, `tile_rows` of them a tile register.
 class PlaneSource {
  public:

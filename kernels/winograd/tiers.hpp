@@ -2,6 +2,7 @@
 // The entry points of each ISA file, and how they cut the work.
 #pragma once
 
+#include "kernels/gemm/gemm.hpp"
 #include "kernels/winograd/winograd.hpp"
 
 namespace colonnade::kernels::winograd {
@@ -74,7 +75,7 @@ constexpr Layout layout_of(bool pieces, std::size_t tile, std::size_t channels_i
   const Planes sums = planes_of(channels_out < kBlockFloats ? channels_out : kBlockFloats, tiles);
   const std::size_t inputs_at = matrices * round_to_lines(channels_in);
   const std::size_t sums_at = inputs_at + matrices * inputs.plane, pieces_at = sums_at + matrices * sums.plane;
-  const std::size_t pieces_floats = pieces ? (tiles + kLine - 1) / kLine * ((channels_in + 31) / 32) * 768 : 0;
+  const std::size_t pieces_floats = pieces ? (tiles + kLine - 1) / kLine * gemm::panel_floats(true, channels_in) : 0;
   return {tiles, inputs, sums, matrices, inputs_at, sums_at, pieces_at, pieces_floats};
 }
 

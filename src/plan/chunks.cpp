@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
+#include "kernels/gemm/gemm.hpp"
 
 namespace colonnade {
 namespace {
@@ -11,8 +12,8 @@ namespace {
 constexpr std::int64_t kChunkChannels = 64;
 constexpr std::int64_t kMinChannels = 2 * kChunkChannels;
 constexpr std::int64_t kPanel = 16;
-// Matrix units add 32 products to a sum at once, and cut all pixels into pieces for each chunk that they expand.
-constexpr std::int64_t kPiecesStep = 32;
+constexpr auto kPiecesStep = static_cast<std::int64_t>(kernels::gemm::kPiecesStep);
+// Matrix units cut all pixels into pieces for each chunk that they expand.
 constexpr std::int64_t kPiecesChannels = 192;
 
 /// Channels of equal chunks, about `wish` each, in multiples of `grain`.

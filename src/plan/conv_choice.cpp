@@ -38,7 +38,8 @@ constexpr double kGatherFlop = 600;
 constexpr double kPiecesGain = 1.25;
 constexpr double kPiecesRead = 1.5;  // bytes of three pieces over those of a float
 constexpr auto kGrain = static_cast<std::int64_t>(kernels::gemm::kPanel);
-constexpr std::int64_t kPiecesStep = 32, kLeastPiecesPixels = 16;
+constexpr auto kPiecesStep = static_cast<std::int64_t>(kernels::gemm::kPiecesStep);
+constexpr std::int64_t kLeastPiecesPixels = 16;
 constexpr std::size_t kLeastPiecesChannels = 64;  // of a Winograd convolution
 
 /// What a pixel takes on matrix units, in operations of vector units.

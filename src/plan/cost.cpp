@@ -181,7 +181,7 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, const Kernel
   }
   if (choice.pieces) {
     const auto [k, n] = terms_and_outputs(graph, node);
-    return static_cast<std::int64_t>(sizeof(float) * kernels::gemm::workspace_floats(kernels::Isa::amx, k, n));
+    return static_cast<std::int64_t>(sizeof(float) * kernels::gemm::workspace_floats(true, k, n));
   }
   const auto shape = [&](std::size_t input) -> const Shape& {
     return graph.value(node.inputs[input]).type.static_shape();

@@ -30,7 +30,7 @@ ConvCase::ConvCase(const ConvSizes& s, std::uint64_t seed)
       packed(kernels::gemm::packed_floats(s.k(), s.channels_out)),
       pieces(kernels::gemm::packed_floats(true, s.k(), s.channels_out)),
       bias(s.channels_out),
-      workspace(kernels::gemm::workspace_floats(kernels::host_isa(), s.k(), s.channels_out)) {
+      workspace(kernels::gemm::workspace_floats(true, s.k(), s.channels_out)) {
   Random random(seed + 1);
   random.fill(weights.span());
   random.fill(bias.span());

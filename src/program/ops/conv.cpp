@@ -12,7 +12,7 @@ namespace {
 
 using kernels::gemm::ConvArgs;
 constexpr std::int64_t kPanel = static_cast<std::int64_t>(kernels::gemm::kPanel);
-constexpr std::int64_t kPiecesStep = 32;
+constexpr auto kPiecesStep = static_cast<std::int64_t>(kernels::gemm::kPiecesStep);
 
 /// Weights [out, in / groups, kernel...] packed group by group.
 AlignedBuffer pack_conv(const Constant& weight, std::int64_t groups, bool pieces) {
