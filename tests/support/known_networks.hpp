@@ -73,7 +73,7 @@ inline Graph wide_layers(std::int64_t height, std::int64_t width) {
   const ValueId x = net.input({1, height, width, 64});
   const ValueId y = net.conv(net.conv(x, 64, {.activation = UnaryKind::relu}), 64, {.residual = x});
   const ValueId half = net.conv(y, 96, {.stride = 2, .activation = UnaryKind::relu});
-  const ValueId block = inverted_residual(net, half, 576);
+  const ValueId block = inverted_residual(net, half, 500);
   const ValueId wide = net.conv(block, 520, {.kernel = 1, .activation = UnaryKind::silu});
   net.output(net.conv(net.concat(wide, wide), 130, {.kernel = 1}));
   const ValueId narrow = net.conv(wide, 50, {.kernel = 1});
