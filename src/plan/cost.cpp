@@ -253,15 +253,15 @@ std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoi
   return work;
 }
 
-MemoryLevel memory_level(const Topology& topology, std::int64_t bytes, int threads) {
+MemoryLevel memory_level(const Topology& topology, std::int64_t bytes) {
   if (static_cast<double>(bytes) <= kUsableL2 * static_cast<double>(topology.cache_bytes(2))) return MemoryLevel::l2;
   const double l3 = kUsableL3 * static_cast<double>(topology.cache_bytes(3));
-  return static_cast<double>(bytes) * threads <= l3 ? MemoryLevel::l3 : MemoryLevel::dram;
+  return static_cast<double>(bytes) <= l3 ? MemoryLevel::l3 : MemoryLevel::dram;
 }
 
 CacheReach::CacheReach(const Topology& topology, int threads)
     : l2_bytes_(kUsableL2 * static_cast<double>(topology.cache_bytes(2))),
-      l3_bytes_(kUsableL3 * static_cast<double>(topology.cache_bytes(3)) / threads),
+      l3_bytes_(kUsableL3 * static_cast<double>(topology.cache_bytes(3))),
       l3_seconds_(extra_seconds(topology, MemoryLevel::l3, threads)),
       dram_seconds_(extra_seconds(topology, MemoryLevel::dram, threads)) {}
 

@@ -22,8 +22,8 @@ double winograd_flop(const Graph& graph, const Node& node, std::int64_t tile);
 
 std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoice>& choices, const Rates& rates);
 
-/// Where a working set of `bytes` a thread lies that `threads` threads use again and again.
-MemoryLevel memory_level(const Topology& topology, std::int64_t bytes, int threads);
+/// Where a working set of `bytes` lies that a thread uses again and again: of shared caches it has a core's share.
+MemoryLevel memory_level(const Topology& topology, std::int64_t bytes);
 
 /// How much longer than from L2 a byte takes that one of `threads` threads reads again and again: of a working set, L2
 /// holds what fits, L3 what fits of the rest.

@@ -13,8 +13,7 @@ constexpr double kMicro = 1e6;
 // Of what streams through once, arithmetic hides this share of its own time, but never the last share of memory's.
 constexpr double kHiding = 0.3;
 constexpr double kLeastExposed = 0.3;
-constexpr double kExposedNear = 0.6;  // of a step of a ring
-constexpr double kExposedFar = 0.9;   // read a step later: too short to be fetched ahead
+constexpr double kExposedNear = 0.9;  // of a step of a ring: the rows were just written
 // Memory is worth something in itself: a byte of a whole tensor, or of rings beyond L2, counts as this much of a byte
 // more.
 constexpr double kMemoryPrice = 2.5;
@@ -36,7 +35,7 @@ void SegmentEstimate::start(std::size_t end, std::int64_t rows_per_step) {
   end_ = begin_ = end;
   sink_rows_ = ring_bytes_ = resident_bytes_ = 0;
   images_ = 1;
-  compute_ = unbalanced_ = memory_ = cold_ = far_bytes_ = price_ = visits_ = skew_ = 0;
+  compute_ = unbalanced_ = cold_ = price_ = visits_ = skew_ = 0;
 }
 
 double SegmentEstimate::beyond(std::int64_t bytes) const { return context_.reach.seconds_beyond_l2(bytes); }
@@ -142,7 +141,7 @@ void SegmentEstimate::take_traffic(State& state, std::size_t node, std::int64_t 
   const std::int64_t written = rows.row_bytes * rows.rows * images_ - context_.placed_bytes[node];
   const std::int64_t moved = written + context_.read_bytes[node];
   const std::int64_t step_bytes = moved / std::max<std::int64_t>(1, rows.rows * images_) * step_rows / strips_;
-  const double inner_bytes = all * static_cast<double>(context_.read_bytes[node] + (state.whole ? 0 : 2 * written));
+  const double inner_bytes = all * static_cast<double>(context_.read_bytes[node]);
   state.seconds = seconds;
   state.near_seconds = inner_bytes * beyond(step_bytes + work.weights_bytes);
   const std::int32_t group = context_.chunk_group[node];
@@ -151,8 +150,10 @@ void SegmentEstimate::take_traffic(State& state, std::size_t node, std::int64_t 
     state.chunk_seconds = inner_bytes * beyond((step_bytes + work.weights_bytes) / count);
   }
   if (!state.whole) {
+    state.far_bytes += 2 * all * static_cast<double>(written);
     const std::int64_t kept = std::min(step_rows, std::max<std::int64_t>(0, live_rows - step_rows));
-    far_bytes_ += all * static_cast<double>(written) * static_cast<double>(kept) / static_cast<double>(step_rows);
+    states_[context_.last_use[node]].far_bytes +=
+        all * static_cast<double>(written) * static_cast<double>(kept) / static_cast<double>(step_rows);
     if (!context_.hosted(node)) {
       ring_bytes_ += live_rows * rows.row_bytes / strips_;
       resident_bytes_ += live_rows * rows.row_bytes / strips_;
@@ -160,18 +161,9 @@ void SegmentEstimate::take_traffic(State& state, std::size_t node, std::int64_t 
   }
   resident_bytes_ += work.weights_bytes;
   cold_ += context_.cold_seconds(node);
-  far_bytes_ += static_cast<double>(work.weights_bytes) * std::max(0.0, steps - threads);
+  state.far_bytes += static_cast<double>(work.weights_bytes) * std::max(0.0, steps - threads);
   state.whole_bytes = context_.read_bytes[node] + (state.whole ? 2 * written : 0);
   if (state.whole) price_ += kMemoryPrice * static_cast<double>(written) * beyond(written / threads);
-  price(state);
-}
-
-void SegmentEstimate::price(State& state) {
-  memory_ -= state.priced_seconds;
-  const double whole =
-      state.recomputed * static_cast<double>(state.whole_bytes) * beyond(state.whole_bytes / context_.threads);
-  state.priced_seconds = exposed(whole, state.seconds) + kExposedNear * state.near_seconds;
-  memory_ += state.priced_seconds;
 }
 
 /// The consumers in the segment read the node from its ring (or, where it is kept, from what was just written).
@@ -180,7 +172,6 @@ void SegmentEstimate::feed_consumers(std::size_t node) {
     const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];
     if (at >= end_) continue;
     states_[at].whole_bytes -= reader.bytes;
-    price(states_[at]);
   }
   const std::int32_t index = context_.chunk_group[node];
   if (index < 0) return;
@@ -191,9 +182,21 @@ void SegmentEstimate::feed_consumers(std::size_t node) {
   for (const std::int32_t member : group.nodes) {
     State& state = states_[context_.position[static_cast<std::size_t>(member)]];
     state.near_seconds = state.chunk_seconds;
-    price(state);
     visits_ += state.visits * static_cast<double>(group.count() - 1);
   }
+}
+
+/// What memory beyond L2 adds to the arithmetic of all nodes.
+double SegmentEstimate::memory_seconds() const {
+  const double far = beyond(resident_bytes_);
+  double seconds = 0;
+  for (std::size_t at = begin_; at < end_; ++at) {
+    const State& state = states_[at];
+    const double whole =
+        state.recomputed * static_cast<double>(state.whole_bytes) * beyond(state.whole_bytes / context_.threads);
+    seconds += exposed(whole + far * state.far_bytes, state.seconds) + kExposedNear * state.near_seconds;
+  }
+  return seconds;
 }
 
 double SegmentEstimate::memory_price_us(int threads) const {
@@ -207,10 +210,9 @@ double SegmentEstimate::arithmetic_us(int threads) const {
 }
 
 double SegmentEstimate::microseconds(int threads) const {
-  const double far = kExposedFar * beyond(resident_bytes_) * far_bytes_;
   const double rounds = static_cast<double>(images_ >= threads ? 1 : images_ * strips_);
   const double sharing = threads > 1 ? rounds * context_.topology.rates.barrier_us : 0;
-  return arithmetic_us(threads) + (kMicro * (memory_ + far) + visits_ * context_.topology.rates.step_us) / threads +
+  return arithmetic_us(threads) + (kMicro * memory_seconds() + visits_ * context_.topology.rates.step_us) / threads +
          kMicro * cold_ + sharing;
 }
 

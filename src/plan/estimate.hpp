@@ -40,7 +40,7 @@ class SegmentEstimate {
     double seconds = 0;                  ///< of arithmetic
     double near_seconds = 0;             ///< beyond L2, of what it touches in rings
     double chunk_seconds = 0;            ///< the same, chunk by chunk
-    double priced_seconds = 0;           ///< what it adds to memory_
+    double far_bytes = 0;                ///< weights and rows read a step later, by all threads
     bool whole = false;
   };
 
@@ -48,7 +48,7 @@ class SegmentEstimate {
   bool take_columns(State& state, std::size_t node);
   void take_traffic(State& state, std::size_t node, std::int64_t live_rows);
   void feed_consumers(std::size_t node);
-  void price(State& state);
+  double memory_seconds() const;
   double beyond(std::int64_t bytes) const;
 
   const PlanContext& context_;
@@ -60,9 +60,7 @@ class SegmentEstimate {
   std::vector<State> states_;
   double compute_ = 0;     ///< seconds of one thread
   double unbalanced_ = 0;  ///< seconds of one thread, as if the busiest thread's share was everyone's
-  double memory_ = 0;      ///< seconds beyond L2 that do not depend on what the segment keeps
   double cold_ = 0;        ///< seconds to read the weights once
-  double far_bytes_ = 0;   ///< read a step later, by all threads
   double price_ = 0;       ///< seconds that memory is worth
   double visits_ = 0;
   double skew_ = 0;  ///< how far the inputs are ahead of the sinks, as a share of all rows

@@ -184,8 +184,8 @@ void count_traffic(const PlanContext& context, SegmentPlan& segment) {
   if (segment.kind == SegmentPlan::Kind::view) segment.read_bytes = segment.written_bytes = 0;
   const int threads = context.threads;
   const std::int64_t whole_bytes = (segment.read_bytes + segment.written_bytes) / threads;
-  segment.ring_level = memory_level(context.topology, segment.ring_bytes + segment.weights_bytes, threads);
-  segment.whole_level = memory_level(context.topology, whole_bytes, threads);
+  segment.ring_level = memory_level(context.topology, segment.ring_bytes + segment.weights_bytes);
+  segment.whole_level = memory_level(context.topology, whole_bytes);
 }
 
 SegmentPlan plan_segment(const PlanContext& context, const SegmentChoice& choice) {
@@ -293,7 +293,7 @@ void place_values(const PlanContext& context, Plan& plan) {
     for (Ring& ring : segment.rings) {
       plan.storage[static_cast<std::size_t>(ring.value)].place = Place::ring;
       ring.thread_stride = round_up(ring.bytes_a_thread(), 64);
-      add_block(ring.thread_stride * instances, at, at, &ring.offset);
+      add_block(ring.thread_stride * instances - ring.head_bytes(), at, at, &ring.offset);
     }
     add_block(segment.scratch_bytes * instances, at, at, &segment.scratch_offset);
   }
@@ -354,12 +354,35 @@ void check_shapes(const Graph& graph) {
   }
 }
 
+double predicted_us(const Plan& plan) {
+  double us = 0;
+  for (const SegmentPlan& segment : plan.segments) us += segment.predicted_us;
+  return us;
+}
+
+/// Segments are chosen one by one, but what their whole tensors take together shows only in the arena: where that is
+/// more than caches hold, a plan of few long columns that takes much less of it and little more time is the better one.
+void prefer_lean(const PlanContext& context, Plan& plan) {
+  constexpr double kMuchLess = 0.75, kLittleMore = 1.05;
+  if (memory_level(context.topology, plan.arena_bytes / plan.threads) != MemoryLevel::dram) return;
+  PlanContext lean = context;
+  lean.options.schedule = Schedule::columns;
+  lean.small_steps = true;
+  Plan columns = plan_with(lean);
+  if (static_cast<double>(columns.arena_bytes) > kMuchLess * static_cast<double>(plan.arena_bytes) ||
+      predicted_us(columns) > kLittleMore * predicted_us(plan))
+    return;
+  columns.options = context.options;
+  plan = std::move(columns);
+}
+
 }  // namespace
 
 Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& options) {
   check_shapes(graph);
   PlanContext context = make_context(graph, topology, options);
   Plan plan = plan_with(context);
+  if (options.schedule == Schedule::automatic) prefer_lean(context, plan);
   if (options.memory_limit_bytes == 0 || plan.arena_bytes <= options.memory_limit_bytes) return plan;
   std::int64_t smallest = plan.arena_bytes;
   for (int threads = context.threads; threads >= 1; threads /= 2)

@@ -33,9 +33,10 @@ struct Storage {
   bool operator==(const Storage&) const = default;
 };
 
-/// The live rows of a value inside its segment, one instance a thread, from `offset` on, `thread_stride` bytes apart.
-/// An instance holds, for each chunk, `head_rows` rows that are never recycled (the neighbour above reads them) and
-/// then the ring. With a host the ring is part of the host's, from `channel` on, and only the heads are its own.
+/// The live rows of a value inside its segment, one instance a thread: rings from `offset` on, `thread_stride` bytes
+/// apart. Before its ring an instance has `head_rows` rows that are never recycled, because the neighbour above reads
+/// them; the first has no neighbour above and keeps none. So for each chunk. With a host the ring is part of the
+/// host's, from `channel` on, and only the heads are its own.
 struct Ring {
   ValueId value = kAbsent;
   ValueId host = kAbsent;
@@ -46,6 +47,7 @@ struct Ring {
   std::int64_t chunk_count = 1;
   std::int64_t offset = 0;
   std::int64_t thread_stride = 0;
+  std::int64_t head_bytes() const { return head_rows * row_bytes; }
   std::int64_t own_rows() const { return head_rows + (host == kAbsent ? rows : 0); }
   std::int64_t bytes_a_thread() const { return own_rows() * row_bytes * chunk_count; }
   bool operator==(const Ring&) const = default;

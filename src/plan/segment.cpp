@@ -192,7 +192,7 @@ class Growth {
           length_ > 1)
         run.alive = false;
       Candidate& slot = run.strips >= context_.min_strips && run.strips > 1 ? best_in_strips : best;
-      if (candidate.cost < slot.cost) slot = candidate;
+      if (candidate.cost + candidate.memory_price_us < slot.cost + slot.memory_price_us) slot = candidate;
     }
     const bool strips_first = context_.min_strips > 1 && best_in_strips.cost < std::numeric_limits<double>::infinity();
     return strips_first || kStripGain * best_in_strips.cost < best.cost ? best_in_strips : best;

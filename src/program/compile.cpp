@@ -203,22 +203,22 @@ class Compiler {
     for (std::int64_t thread = 0; thread < instances; ++thread) {
       const auto band = static_cast<std::size_t>(segment.sharing == Sharing::images ? 0 : thread);
       View& view = program_->views[static_cast<std::size_t>(thread)][static_cast<std::size_t>(ring.value)];
-      const std::int64_t base = ring.offset + thread * ring.thread_stride, head_bytes = ring.head_rows * ring.row_bytes;
+      const std::int64_t offset = ring.offset + thread * ring.thread_stride;
       view.base = Program::kArena;
       view.ring_rows = static_cast<std::int32_t>(std::max<std::int64_t>(1, ring.rows));
       view.band_begin = starts[band];
       view.head_end = starts[band] + (band > 0 ? static_cast<std::int32_t>(ring.head_rows) : 0);
       view.next_begin = starts[band + 1];
-      view.head_offset = base;
-      view.offset = base + head_bytes;
-      view.next_offset = base + ring.thread_stride;
+      view.head_offset = offset - ring.head_bytes();
+      view.offset = offset;
+      view.next_offset = view.head_offset + ring.thread_stride;
       view.row_stride = ring.row_bytes / static_cast<std::int64_t>(sizeof(float));
       view.image_stride = 0;
       if (ring.host != kAbsent) {
         const Ring& host = *std::find_if(segment.rings.begin(), segment.rings.end(),
                                          [&](const Ring& other) { return other.value == ring.host; });
-        view.offset = host.offset + thread * host.thread_stride + host.head_rows * host.row_bytes +
-                      ring.channel * static_cast<std::int64_t>(sizeof(float));
+        view.offset =
+            host.offset + thread * host.thread_stride + ring.channel * static_cast<std::int64_t>(sizeof(float));
         view.pixel_stride = graph_.value(ring.host).type.static_shape().back();
       }
       if (ring.chunk_count > 1) {

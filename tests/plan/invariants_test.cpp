@@ -54,6 +54,51 @@ TEST(Columns, HeadsAreTheWindowsOverlapAtEachBoundary) {
   for (const Ring& ring : segment.rings) EXPECT_GT(ring.head_rows, 0);
 }
 
+TEST(Columns, FirstBandKeepsNoHead) {
+  const Graph graph = six_layers(270, 480, 16);
+  const Plan plan = plan_of(graph, Schedule::columns, 2);
+  ASSERT_EQ(plan.segments.size(), 1u);
+  const SegmentPlan& segment = plan.segments.front();
+  ASSERT_EQ(segment.sharing, Sharing::bands) << to_text(plan, graph);
+  std::int64_t bytes = 2 * segment.scratch_bytes;
+  for (const Ring& ring : segment.rings) {
+    ASSERT_GT(ring.head_rows, 0);
+    ASSERT_EQ(ring.row_bytes % 64, 0);
+    EXPECT_GE(ring.offset, 0);
+    EXPECT_LE(ring.offset + 2 * ring.thread_stride - ring.head_bytes(), plan.arena_bytes);
+    bytes += (2 * ring.rows + ring.head_rows) * ring.row_bytes;
+  }
+  EXPECT_EQ(plan.arena_bytes, bytes) << to_text(plan, graph);
+}
+
+/// An encoder and a decoder of four levels whose skips, kept whole, add up.
+Graph deep_encoder_decoder(std::int64_t height, std::int64_t width) {
+  Network net("deep encoder-decoder");
+  const auto twice = [&](ValueId x, std::int64_t channels) {
+    return net.conv(net.conv(x, channels, {.activation = UnaryKind::relu}), channels, {.activation = UnaryKind::relu});
+  };
+  std::vector<ValueId> skips;
+  ValueId x = twice(net.input({1, height, width, 3}), 16);
+  for (const std::int64_t channels : {32, 64, 128}) {
+    skips.push_back(x);
+    x = twice(net.pool(x, PoolKind::max, 2, 2), channels);
+  }
+  for (const std::int64_t channels : {64, 32, 16}) {
+    x = twice(net.concat(net.resize2(x, ResizeMode::nearest), skips.back()), channels);
+    skips.pop_back();
+  }
+  return net.finish(x);
+}
+
+TEST(Automatic, LongColumnsWhereWholeTensorsAreMoreThanCachesHold) {
+  const Graph graph = deep_encoder_decoder(720, 1280);
+  for (const char* topology : {"zen4-2", "emerald-2"}) {
+    const Plan chosen = plan_of(graph, Schedule::automatic, 2, topology);
+    const std::int64_t layers = plan_of(graph, Schedule::layers, 2, topology).arena_bytes;
+    EXPECT_LT(2 * chosen.arena_bytes, layers) << topology << "\n" << to_text(chosen, graph);
+  }
+}
+
 TEST(Columns, RowByRowWindowsKeepTheirHeight) {
   Network net("row by row");
   ValueId x = net.input({1, 64, 8, 4});
