@@ -26,7 +26,7 @@ std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoi
 MemoryLevel memory_level(const Topology& topology, std::int64_t bytes);
 
 /// How much longer than from L2 a byte takes that one of `threads` threads reads again and again: of a working set, L2
-/// holds what fits, L3 what fits of the rest.
+/// holds what fits, a core's share of L3 what fits of the rest.
 class CacheReach {
  public:
   CacheReach() = default;

@@ -314,9 +314,11 @@ void place_values(const PlanContext& context, Plan& plan) {
   }
 }
 
-double microseconds(const std::vector<SegmentChoice>& choices) {
+/// Of all segments, chosen or planned.
+template <typename Segment>
+double microseconds(const std::vector<Segment>& segments) {
   double sum = 0;
-  for (const SegmentChoice& choice : choices) sum += choice.predicted_us;
+  for (const Segment& segment : segments) sum += segment.predicted_us;
   return sum;
 }
 
@@ -354,12 +356,6 @@ void check_shapes(const Graph& graph) {
   }
 }
 
-double predicted_us(const Plan& plan) {
-  double us = 0;
-  for (const SegmentPlan& segment : plan.segments) us += segment.predicted_us;
-  return us;
-}
-
 /// Segments are chosen one by one, but what their whole tensors take together shows only in the arena: where that is
 /// more than caches hold, a plan of few long columns that takes much less of it and little more time is the better one.
 void prefer_lean(const PlanContext& context, Plan& plan) {
@@ -370,7 +366,7 @@ void prefer_lean(const PlanContext& context, Plan& plan) {
   lean.small_steps = true;
   Plan columns = plan_with(lean);
   if (static_cast<double>(columns.arena_bytes) > kMuchLess * static_cast<double>(plan.arena_bytes) ||
-      predicted_us(columns) > kLittleMore * predicted_us(plan))
+      microseconds(columns.segments) > kLittleMore * microseconds(plan.segments))
     return;
   columns.options = context.options;
   plan = std::move(columns);

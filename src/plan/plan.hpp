@@ -34,9 +34,10 @@ struct Storage {
 };
 
 /// The live rows of a value inside its segment, one instance a thread: rings from `offset` on, `thread_stride` bytes
-/// apart. Before its ring an instance has `head_rows` rows that are never recycled, because the neighbour above reads
-/// them; the first has no neighbour above and keeps none. So for each chunk. With a host the ring is part of the
-/// host's, from `channel` on, and only the heads are its own.
+/// apart. Before its ring, for each chunk, an instance has `head_rows` rows that are never recycled, because the
+/// neighbour above reads them. The first instance has no such neighbour: its first chunk's head would lie before
+/// `offset` and takes no memory. With a host the ring is part of the host's, from `channel` on, and only the heads are
+/// its own.
 struct Ring {
   ValueId value = kAbsent;
   ValueId host = kAbsent;

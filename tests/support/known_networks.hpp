@@ -45,9 +45,9 @@ inline Graph dense_block() {
   return net.finish(net.conv(net.relu(x), 96, {.kernel = 1}));
 }
 
-inline Graph encoder_decoder(std::int64_t height, std::int64_t width) {
+inline Graph encoder_decoder() {
   Network net("encoder-decoder");
-  const ValueId x = net.input({1, height, width, 3});
+  const ValueId x = net.input({1, 256, 320, 3});
   const ValueId top = net.conv(x, 16, {.activation = UnaryKind::relu});
   const ValueId middle = net.conv(net.pool(top, PoolKind::max, 2, 2), 32, {.activation = UnaryKind::relu});
   const ValueId bottom = net.conv(net.pool(middle, PoolKind::max, 2, 2), 64, {.activation = UnaryKind::relu});
@@ -57,8 +57,6 @@ inline Graph encoder_decoder(std::int64_t height, std::int64_t width) {
       net.conv(net.concat(net.resize2(up, ResizeMode::nearest), top), 16, {.activation = UnaryKind::relu});
   return net.finish(net.conv(full, 2, {.kernel = 1}));
 }
-
-inline Graph encoder_decoder() { return encoder_decoder(256, 320); }
 
 /// Ends in convolutions with few outputs, by themselves and added to what they improve.
 inline Graph denoiser(std::int64_t height, std::int64_t width) {
