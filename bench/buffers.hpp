@@ -2,32 +2,22 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <vector>
+
+#include "base/aligned_buffer.hpp"
 
 namespace colonnade::bench {
 
-/// Floats on a cache line, filled with small numbers of both signs.
+/// Floats in memory as the engine has it (large ones on large pages), filled with small numbers of both signs.
 class Floats {
  public:
-  explicit Floats(std::size_t count) : data_(allocate(count)) {
-    for (std::size_t i = 0; i < count; ++i) data_[i] = static_cast<float>((i * 7919) % 2048) * 0x1p-11f - 0.5f;
+  explicit Floats(std::size_t count) : memory_(count * sizeof(float)) {
+    for (std::size_t i = 0; i < count; ++i) data()[i] = static_cast<float>((i * 7919) % 2048) * 0x1p-11f - 0.5f;
   }
-  float* data() const { return data_.get(); }
+  float* data() const { return memory_.floats(); }
 
  private:
-  struct Free {
-    void operator()(float* p) const { std::free(p); }
-  };
-  static float* allocate(std::size_t count) {
-    constexpr std::size_t kLine = 64;
-    void* p = std::aligned_alloc(kLine, (count * sizeof(float) + 2 * kLine - 1) / kLine * kLine);
-    if (p == nullptr) throw std::bad_alloc();
-    return static_cast<float*>(p);
-  }
-  std::unique_ptr<float[], Free> data_;
+  AlignedBuffer memory_;
 };
 
 /// A channels-last image and the table of its rows.

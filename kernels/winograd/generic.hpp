@@ -18,9 +18,12 @@ struct Product {
   std::size_t k;
   float* out;
   std::ptrdiff_t out_stride;
+  bool far_weights;
   float* pieces;  ///< workspace of matrix units
+  Ahead ahead;    ///< of vector units
 };
 
+template <bool kFarWeights>
 struct ProductTile {
   using Fn = void (*)(const Product&) noexcept;
 
@@ -28,12 +31,13 @@ struct ProductTile {
   static void run(const Product& p) noexcept {
     Sums<R, V> sums;
     clear(sums);
-    multiply<0, R>(sums, p.in, p.in_stride, p.weights, p.panel_stride, p.k);
+    multiply<0, R, kFarWeights>(sums, p.in, p.in_stride, p.weights, p.panel_stride, p.k, p.ahead);
     store_sums(sums, p.out, p.out_stride);
   }
 };
 
-inline constexpr auto kProducts = tile_tables<ProductTile>(std::make_index_sequence<kTilePanels>());
+template <bool kFarWeights>
+inline constexpr auto kProducts = tile_tables<ProductTile<kFarWeights>>(std::make_index_sequence<kTilePanels>());
 
 /// Goes from tile to tile of a call, row by row.
 template <class F>
@@ -190,33 +194,48 @@ inline void write_outputs(const Args& a, Walk<F> at, std::size_t count, const Ou
 /// Multiplies `count` transformed tiles by the weights of `panels` panels, matrix by matrix, on vector units.
 struct VectorUnits {
   static constexpr bool kPieces = false;
-  template <class F>
-  static void multiply_tiles(Product product, std::size_t count, std::size_t panels, std::size_t in_plane,
-                             std::size_t out_plane, OutputPrefetch<F>& outputs);
-};
 
-template <class F>
-void VectorUnits::multiply_tiles(Product product, std::size_t count, std::size_t panels, std::size_t in_plane,
-                                 std::size_t out_plane, OutputPrefetch<F>& outputs) {
-  constexpr std::size_t kMatrices = matrices_of(F::kTile);
-  const TileTable<ProductTile>& table = kProducts.of[panels - 1];
-  const std::size_t most = most_rows(kTileRows[panels - 1], product.in_stride);
-  const std::size_t calls = kMatrices * Cut(count, most).parts;
-  const std::size_t steps = (outputs.steps() + calls - 1) / calls;
-  for (std::size_t m = 0; m < kMatrices; ++m) {
-    Product part = product;
-    for (Cut cut(count, most); cut.rows > 0;) {
-      const std::size_t taken = cut.take();
-      table.of[taken - 1](part);
-      part.in += static_cast<std::ptrdiff_t>(taken) * part.in_stride;
-      part.out += static_cast<std::ptrdiff_t>(taken) * part.out_stride;
-      for (std::size_t i = 0; i < steps; ++i) outputs.step();
-    }
-    product.in += in_plane;
-    product.out += out_plane;
-    product.weights += product.k * kPanelFloats;
+  template <class F>
+  static void multiply_tiles(const Product& product, std::size_t count, std::size_t panels, std::size_t in_plane,
+                             std::size_t out_plane, OutputPrefetch<F>& outputs) {
+    const auto multiply = product.far_weights ? multiply_matrices<F, true> : multiply_matrices<F, false>;
+    multiply(product, count, panels, in_plane, out_plane, outputs);
   }
-}
+
+ private:
+  /// Each register tile of far weights brings a panel of the next matrix into the second-level cache, and the tiles
+  /// after it into the first.
+  template <class F, bool kFarWeights>
+  static void multiply_matrices(Product product, std::size_t count, std::size_t panels, std::size_t in_plane,
+                                std::size_t out_plane, OutputPrefetch<F>& outputs) {
+    constexpr std::size_t kMatrices = matrices_of(F::kTile);
+    const TileTable<ProductTile<kFarWeights>>& table = kProducts<kFarWeights>.of[panels - 1];
+    const std::size_t most = most_rows(kTileRows[panels - 1], product.in_stride);
+    const std::size_t calls = kMatrices * Cut(count, most).parts;
+    const std::size_t steps = (outputs.steps() + calls - 1) / calls;
+    const float* const next_block = product.weights + panels * product.panel_stride;
+    for (std::size_t m = 0; m < kMatrices; ++m) {
+      const float* const next = m + 1 < kMatrices ? product.weights + product.k * kPanelFloats : next_block;
+      Product part = product;
+      std::size_t panel = 0;
+      for (Cut cut(count, most); cut.rows > 0; ++panel) {
+        const std::size_t taken = cut.take();
+        const float* const after = part.in + static_cast<std::ptrdiff_t>(taken) * part.in_stride;
+        if constexpr (kFarWeights) {
+          part.ahead = panel < panels ? Ahead{after, next + panel * product.panel_stride, kPanelFloats}
+                                      : Ahead{after, part.weights, 0};
+        }
+        table.of[taken - 1](part);
+        part.in = after;
+        part.out += static_cast<std::ptrdiff_t>(taken) * part.out_stride;
+        for (std::size_t i = 0; i < steps; ++i) outputs.step();
+      }
+      product.in += in_plane;
+      product.out += out_plane;
+      product.weights += product.k * kPanelFloats;
+    }
+  }
+};
 
 /// Multiplies and writes `count` transformed tiles, a block of output channels at a time. A single block writes its
 /// products over the inputs, which keeps few channels in the first-level cache.
@@ -235,9 +254,16 @@ inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, co
     const std::size_t blocks = (left + kTilePanels - 1) / kTilePanels;
     const std::size_t taken = (left + blocks - 1) / blocks;
     const std::size_t begin = panel * kPanelFloats;
-    Units::multiply_tiles({inputs, static_cast<std::ptrdiff_t>(layout.inputs.stride),
-                           a.weights + panel * kMatrices * matrix, kMatrices * matrix, a.channels_in, sums,
-                           static_cast<std::ptrdiff_t>(planes.stride), a.workspace + layout.pieces_at},
+    Units::multiply_tiles({inputs,
+                           static_cast<std::ptrdiff_t>(layout.inputs.stride),
+                           a.weights + panel * kMatrices * matrix,
+                           kMatrices * matrix,
+                           a.channels_in,
+                           sums,
+                           static_cast<std::ptrdiff_t>(planes.stride),
+                           layout.far_weights,
+                           a.workspace + layout.pieces_at,
+                           {}},
                           count, taken, layout.inputs.plane, planes.plane, outputs);
     const std::size_t end = begin + taken * kPanelFloats;
     write_outputs(a, at, count, {begin, (end < a.channels_out ? end : a.channels_out) - begin, sums, planes});

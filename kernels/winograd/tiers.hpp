@@ -25,7 +25,7 @@ inline constexpr std::size_t kLine = 16;         // floats of a cache line
 inline constexpr std::size_t kBlockFloats = 64;  // most output channels that are multiplied and transformed together
 inline constexpr std::size_t kFewestTiles = 12;
 inline constexpr std::size_t kMostTiles = 24;
-inline constexpr std::size_t kFarTiles = 48;
+inline constexpr std::size_t kFarTiles = 54;
 inline constexpr std::size_t kPiecesTiles = 32;  // two registers' rows
 inline constexpr std::size_t kNearWeights = 1024 * 1024 / sizeof(float);
 
@@ -44,13 +44,18 @@ constexpr Planes planes_of(std::size_t channels, std::size_t tiles) {
   return {lines * kLine, (lines * tiles | 1) * kLine};
 }
 
+/// Weights that come from beyond the second-level cache for each block of tiles.
+constexpr bool far_weights(std::size_t tile, std::size_t channels_in, std::size_t channels_out) {
+  return matrices_of(tile) * channels_in * channels_out > kNearWeights;
+}
+
 /// Tiles that pass together: what they take in the workspace stays in the second-level cache. The more, the less often
 /// the weights pass: weights that come from further away pass for more tiles than the cache holds.
 constexpr std::size_t block_tiles(bool pieces, std::size_t tile, std::size_t channels_in, std::size_t channels_out) {
   constexpr std::size_t kBudgetFloats = 768 * 1024 / sizeof(float);
   const std::size_t out = channels_out < kBlockFloats ? channels_out : kBlockFloats;
   const std::size_t fitting = kBudgetFloats / (matrices_of(tile) * (channels_in + out));
-  if (matrices_of(tile) * channels_in * channels_out > kNearWeights) return kFarTiles;
+  if (far_weights(tile, channels_in, channels_out)) return kFarTiles;
   if (pieces) return kPiecesTiles;
   return fitting > kMostTiles ? kMostTiles : fitting < kFewestTiles ? kFewestTiles : fitting;
 }
@@ -61,6 +66,7 @@ struct Layout {
   Planes inputs;
   Planes sums;
   std::size_t matrices;
+  bool far_weights;
 
   std::size_t inputs_at;
   std::size_t sums_at;
@@ -76,7 +82,8 @@ constexpr Layout layout_of(bool pieces, std::size_t tile, std::size_t channels_i
   const std::size_t inputs_at = matrices * round_to_lines(channels_in);
   const std::size_t sums_at = inputs_at + matrices * inputs.plane, pieces_at = sums_at + matrices * sums.plane;
   const std::size_t pieces_floats = pieces ? (tiles + kLine - 1) / kLine * gemm::panel_floats(true, channels_in) : 0;
-  return {tiles, inputs, sums, matrices, inputs_at, sums_at, pieces_at, pieces_floats};
+  return {tiles,     inputs,  sums,      matrices,     far_weights(tile, channels_in, channels_out),
+          inputs_at, sums_at, pieces_at, pieces_floats};
 }
 
 }  // namespace colonnade::kernels::winograd
