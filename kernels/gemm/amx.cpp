@@ -238,22 +238,47 @@ inline const float* panel_of(const Group& g, std::size_t panel, const StepRange&
   return g.weights + panel * g.a.panel_stride + range.begin * kStepFloats;
 }
 
-/// Brings panels of weights that are multiplied next into the second-level cache.
-struct Fetch {
-  const float* next;
-  std::size_t panel_stride;
-  std::size_t panels;
-  std::size_t lines;  ///< of a panel
-  std::size_t share;
+/// Brings panels of weights that are multiplied next into the second-level cache: each from several places on, which
+/// memory answers sooner than one, and evenly, since what waits for memory keeps tiles from loading.
+class Fetch {
+ public:
+  /// `floats` of each of `panels` panels, by `calls` calls of work().
+  Fetch(const float* from, std::size_t panel_stride, std::size_t panels, std::size_t floats, std::size_t calls)
+      : next_(from),
+        panel_stride_(panel_stride),
+        panels_(panels),
+        lines_(share_of(floats, kStreams * kTileSide)),
+        stream_floats_(lines_ * kTileSide),
+        share_(share_of(lines_, calls)),
+        period_(lines_ == 0 || lines_ > calls ? 1 : calls / lines_) {}
 
   [[gnu::always_inline]] void work() {
-    const std::size_t count = share < lines ? share : lines;
-    for (std::size_t i = 0; i < count; ++i, next += kTileSide) {
-      __builtin_prefetch(next, 0, 2);
-      if (panels > 1) __builtin_prefetch(next + panel_stride, 0, 2);
+    if (++calls_ < period_) return;
+    calls_ = 0;
+    const std::size_t count = smaller(share_, lines_);
+    for (std::size_t i = 0; i < count; ++i, next_ += kTileSide) {
+      fetch_streams(next_);
+      if (panels_ > 1) fetch_streams(next_ + panel_stride_);
     }
-    lines -= count;
+    lines_ -= count;
   }
+
+ private:
+  static constexpr std::size_t kStreams = 4;
+
+  [[gnu::always_inline]] void fetch_streams(const float* from) const {
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kStreams; ++i, from += stream_floats_) __builtin_prefetch(from, 0, 2);
+  }
+
+  const float* next_;
+  std::size_t panel_stride_;
+  std::size_t panels_;
+  std::size_t lines_;  ///< left, of a panel's stream
+  std::size_t stream_floats_;
+  std::size_t share_;   ///< lines that a call fetches, if it is the last of a period
+  std::size_t period_;  ///< calls
+  std::size_t calls_ = 0;
 };
 
 /// What is done while a part is multiplied, a share after each product of pieces.
@@ -364,7 +389,6 @@ inline void multiply_part(const Group& g, const Pass& pass, const Part& part, co
 /// Runs a pass. Meanwhile cuts into pieces the pixels of the pass itself, where they are `fresh`, a part ahead, then
 /// those of the next pass, where there is time for them. Returns whether the latter are ready.
 inline bool run_pass(Group& g, const Pass& pass, bool fresh, const PassWalk& next) {
-  constexpr std::size_t kStepLines = kStepFloats / kTileSide;
   const std::size_t tiles = pass.block.tiles(), terms = kTerms * pass.range.count;
   const auto most_tiles = [](std::size_t panels) { return panels == 1 ? kMostGroup : kMostGroup / kMostPanelGroup; };
   const std::size_t groups = share_of(pass.last - pass.first, kMostPanelGroup), idle = groups - (fresh ? 1 : 0);
@@ -383,9 +407,8 @@ inline bool run_pass(Group& g, const Pass& pass, bool fresh, const PassWalk& nex
     const bool last = panel + panels == pass.last;
     const std::size_t next_panel = last ? after.first : panel + panels, end = last ? after.last : pass.last;
     const StepRange& next_range = last ? after.range : pass.range;
-    Fetch fetch{panel_of(g, next_panel, next_range), g.a.panel_stride, smaller(kMostPanelGroup, end - next_panel),
-                last && next.done() ? 0 : next_range.count * kStepLines, 0};
-    fetch.share = share_of(fetch.lines, terms * share_of(tiles, most));
+    Fetch fetch(panel_of(g, next_panel, next_range), g.a.panel_stride, smaller(kMostPanelGroup, end - next_panel),
+                last && next.done() ? 0 : next_range.count * kStepFloats, terms * share_of(tiles, most));
     for (std::size_t tile = 0; tile < tiles; tile += most) {
       const Part part{tile, smaller(most, tiles - tile), panel, panels};
       if (fresh && panel == pass.first) {
