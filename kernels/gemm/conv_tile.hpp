@@ -245,8 +245,8 @@ struct ConvTile {
     if (is_product(tile)) {
       const float* input = tile.input_rows[0] + tile.input_offset;
       const bool follow = tile.input_stride == static_cast<std::ptrdiff_t>(tile.row_floats);
-      multiply<0, R, true>(sums, input, tile.input_stride, tile.weights, tile.panel_stride, tile.row_floats,
-                           {follow ? input + R * tile.row_floats : input, tile.next, tile.next_step});
+      multiply<0, R, 1>(sums, input, tile.input_stride, tile.weights, tile.panel_stride, tile.row_floats,
+                        {follow ? input + R * tile.row_floats : input, tile.next, tile.next_step});
     } else {
       multiply_taps(sums, tile);
     }

@@ -31,7 +31,7 @@ struct ProductTile {
   static void run(const Product& p) noexcept {
     Sums<R, V> sums;
     clear(sums);
-    multiply<0, R, kFarWeights>(sums, p.in, p.in_stride, p.weights, p.panel_stride, p.k, p.ahead);
+    multiply<0, R, kFarWeights ? 2 : 0>(sums, p.in, p.in_stride, p.weights, p.panel_stride, p.k, p.ahead);
     store_sums(sums, p.out, p.out_stride);
   }
 };
@@ -191,6 +191,31 @@ inline void write_outputs(const Args& a, Walk<F> at, std::size_t count, const Ou
   });
 }
 
+/// How the register tiles of a matrix, `calls` of them, bring the weights of the next one into the second-level cache:
+/// a panel, or half of one where there are twice as many calls, each in two streams.
+class FetchWeights {
+ public:
+  FetchWeights(const Product& product, std::size_t panels, std::size_t calls)
+      : calls_a_panel_(calls < 2 * panels ? 1 : 2),
+        fetching_(panels * calls_a_panel_),
+        panel_stride_(product.panel_stride),
+        apart_(product.k / 2 * kPanelFloats) {}
+
+  /// What tile `call` fetches of the weights at `next`, and of the inputs at `pixels`.
+  Ahead ahead(std::size_t call, const float* pixels, const float* next) const {
+    if (call >= fetching_) return {pixels, next, 0, 0};
+    next += call / calls_a_panel_ * panel_stride_ + call % calls_a_panel_ * (apart_ / 2);
+    return {pixels, next, static_cast<std::ptrdiff_t>(kPanelFloats / 2 / calls_a_panel_),
+            static_cast<std::ptrdiff_t>(apart_)};
+  }
+
+ private:
+  std::size_t calls_a_panel_;
+  std::size_t fetching_;
+  std::size_t panel_stride_;
+  std::size_t apart_;
+};
+
 /// Multiplies `count` transformed tiles by the weights of `panels` panels, matrix by matrix, on vector units.
 struct VectorUnits {
   static constexpr bool kPieces = false;
@@ -203,28 +228,24 @@ struct VectorUnits {
   }
 
  private:
-  /// Each register tile of far weights brings a panel of the next matrix into the second-level cache, and the tiles
-  /// after it into the first.
   template <class F, bool kFarWeights>
   static void multiply_matrices(Product product, std::size_t count, std::size_t panels, std::size_t in_plane,
                                 std::size_t out_plane, OutputPrefetch<F>& outputs) {
     constexpr std::size_t kMatrices = matrices_of(F::kTile);
     const TileTable<ProductTile<kFarWeights>>& table = kProducts<kFarWeights>.of[panels - 1];
     const std::size_t most = most_rows(kTileRows[panels - 1], product.in_stride);
-    const std::size_t calls = kMatrices * Cut(count, most).parts;
+    const std::size_t parts = Cut(count, most).parts, calls = kMatrices * parts;
     const std::size_t steps = (outputs.steps() + calls - 1) / calls;
+    const FetchWeights fetch(product, panels, parts);
     const float* const next_block = product.weights + panels * product.panel_stride;
     for (std::size_t m = 0; m < kMatrices; ++m) {
       const float* const next = m + 1 < kMatrices ? product.weights + product.k * kPanelFloats : next_block;
       Product part = product;
-      std::size_t panel = 0;
-      for (Cut cut(count, most); cut.rows > 0; ++panel) {
+      std::size_t call = 0;
+      for (Cut cut(count, most); cut.rows > 0; ++call) {
         const std::size_t taken = cut.take();
         const float* const after = part.in + static_cast<std::ptrdiff_t>(taken) * part.in_stride;
-        if constexpr (kFarWeights) {
-          part.ahead = panel < panels ? Ahead{after, next + panel * product.panel_stride, kPanelFloats}
-                                      : Ahead{after, part.weights, 0};
-        }
+        if constexpr (kFarWeights) part.ahead = fetch.ahead(call, after, next);
         table.of[taken - 1](part);
         part.in = after;
         part.out += static_cast<std::ptrdiff_t>(taken) * part.out_stride;

@@ -25,7 +25,7 @@ inline constexpr std::size_t kLine = 16;         // floats of a cache line
 inline constexpr std::size_t kBlockFloats = 64;  // most output channels that are multiplied and transformed together
 inline constexpr std::size_t kFewestTiles = 12;
 inline constexpr std::size_t kMostTiles = 24;
-inline constexpr std::size_t kFarTiles = 54;
+inline constexpr std::size_t kFarTiles = 60;
 inline constexpr std::size_t kPiecesTiles = 32;  // two registers' rows
 inline constexpr std::size_t kNearWeights = 1024 * 1024 / sizeof(float);
 
