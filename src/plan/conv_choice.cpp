@@ -19,7 +19,7 @@ constexpr double kTransformShare = 0.4;
 constexpr double kFarWeightFlop = 32;
 constexpr double kNearWeights = 1024 * 1024 / sizeof(float);
 constexpr double kNearSixes = 768 * 1024 / sizeof(float);  // most of weights and tiles for which 6x6 pays
-constexpr double kWinogradGain = 1.25;
+constexpr double kWinogradGain = 1.05;
 // Few output channels: most that planes pay for, beside Winograd and beside a direct convolution; fewest taps that pay
 // for turning the input into planes.
 constexpr std::int64_t kMostPlanesWinograd = 4;
@@ -31,11 +31,11 @@ constexpr std::int64_t kNearPlanes = 32 * 1024 / sizeof(float);
 // Matrix units: how many times the products of the vector units they do, of long sums and of tiles; the operations of
 // vector units that pass while a float is cut into pieces, a sum is stored and a tap's channels are gathered; what they
 // must gain.
-constexpr double kPiecesSpeed = 2.1, kPiecesTileSpeed = 1.5;
-constexpr double kSplitFlop = 32;
-constexpr double kSumFlop = 60;
-constexpr double kGatherFlop = 600;
-constexpr double kPiecesGain = 1.25;
+constexpr double kPiecesSpeed = 1.83, kPiecesTileSpeed = 1.5;
+constexpr double kSplitFlop = 37;
+constexpr double kSumFlop = 69;
+constexpr double kGatherFlop = 690;
+constexpr double kPiecesGain = 1.09;
 constexpr double kPiecesRead = 1.5;  // bytes of three pieces over those of a float
 constexpr auto kGrain = static_cast<std::int64_t>(kernels::gemm::kPanel);
 constexpr auto kPiecesStep = static_cast<std::int64_t>(kernels::gemm::kPiecesStep);
