@@ -278,17 +278,30 @@ inline bool pads_rows(const ConvArgs& a, const Runs& runs) {
   return tiles >= 2 * ceil_div(a.width_out, most);
 }
 
+inline void copy_floats(const float* from, std::size_t count, float* to) {
+  std::size_t i = 0;
+  for (; i + Vec::kLanes <= count; i += Vec::kLanes) store(to + i, load(from + i));
+  if (i < count) store_first(to + i, load_first(from + i, count - i), count - i);
+}
+
+inline void clear_floats(float* to, std::size_t count) {
+  std::size_t i = 0;
+  for (; i + Vec::kLanes <= count; i += Vec::kLanes) store(to + i, zero());
+  if (i < count) store_first(to + i, zero(), count - i);
+}
+
 inline void pad_row(const ConvArgs& a, const float* row, float* to) {
-  const std::size_t width = reached_width(a), end = a.pad_left + a.width_in < width ? a.pad_left + a.width_in : width;
-  std::size_t x = 0;
-  const auto zeros_until = [&](std::size_t until) {
-    for (; x < until; ++x)
-      for (std::size_t c = 0; c < a.channels_in; ++c) *to++ = 0;
-  };
-  zeros_until(a.pad_left < width ? a.pad_left : width);
-  for (; x < end; ++x, row += a.in_pixel_stride)
-    for (std::size_t c = 0; c < a.channels_in; ++c) *to++ = row[c];
-  zeros_until(width);
+  const std::size_t width = reached_width(a), left = a.pad_left < width ? a.pad_left : width;
+  const std::size_t inside = a.width_in < width - left ? a.width_in : width - left;
+  clear_floats(to, left * a.channels_in);
+  to += left * a.channels_in;
+  if (a.in_pixel_stride == static_cast<std::ptrdiff_t>(a.channels_in)) {
+    copy_floats(row, inside * a.channels_in, to);
+  } else {
+    for (std::size_t x = 0; x < inside; ++x)
+      copy_floats(row + static_cast<std::ptrdiff_t>(x) * a.in_pixel_stride, a.channels_in, to + x * a.channels_in);
+  }
+  clear_floats(to + inside * a.channels_in, (width - left - inside) * a.channels_in);
 }
 
 /// Copies the rows that output rows from `row` on read, as many as there is room for, and returns where they end.
