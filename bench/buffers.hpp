@@ -20,6 +20,25 @@ class Floats {
   AlignedBuffer memory_;
 };
 
+/// Where a benchmark's weights come from: the caches that hold them since the call before, or memory, as those of a
+/// network do that has more of them.
+enum class From { caches, memory };
+
+/// Weights of a call: from memory as many copies in turns as no cache holds.
+class Weights {
+ public:
+  Weights(std::size_t count, From from) {
+    constexpr std::size_t kFarFloats = (std::size_t{256} << 20) / sizeof(float);
+    const std::size_t copies = from == From::caches ? 1 : kFarFloats / count + 1;
+    for (std::size_t i = 0; i < copies; ++i) copies_.emplace_back(count);
+  }
+  const float* next() { return copies_[++turn_ % copies_.size()].data(); }
+
+ private:
+  std::vector<Floats> copies_;
+  std::size_t turn_ = 0;
+};
+
 /// A channels-last image and the table of its rows.
 struct Image {
   Image(std::size_t height, std::size_t width_, std::size_t channels_)

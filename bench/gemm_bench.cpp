@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products and direct convolutions on one thread, all rows in one call, at the sizes that the usual networks
-// have. Names: height x width x channels in x channels out, kernel, stride, groups, activation.
+// have. Names: height x width x channels in x channels out, kernel, stride, groups, activation; far: weights from
+// memory.
 #include <string>
 
 #include "bench/buffers.hpp"
@@ -93,6 +94,10 @@ constexpr Shape kShapes[] = {
     {1, 49, 768, 3072, 1, 1, 1, kGelu},
 };
 
+/// With weights from memory, as late layers have them.
+constexpr Shape kFarShapes[] = {{1, 196, 1024, 256},   {1, 196, 256, 1024},   {1, 49, 512, 2048}, {1, 49, 2048, 512},
+                                {14, 14, 256, 256, 3}, {14, 14, 512, 512, 3}, {7, 7, 512, 512, 3}};
+
 const char* name_of(kernels::Unary activation) {
   switch (activation) {
     case kSilu: return "silu";
@@ -108,14 +113,14 @@ std::string name_of(const Kernel& kernel, const Shape& s) {
          std::to_string(s.stride) + "/g" + std::to_string(s.groups) + "/" + name_of(s.activation);
 }
 
-void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s) {
+void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, From from) {
   const std::size_t pad = s.kernel / 2;
   const std::size_t height_out = (s.height + 2 * pad - s.kernel) / s.stride + 1;
   const std::size_t width_out = (s.width + 2 * pad - s.kernel) / s.stride + 1;
   const std::size_t k = s.kernel * s.kernel * s.channels_in / s.groups;
   const Image in(s.height, s.width, s.channels_in);
   const Image out(height_out, width_out, s.channels_out);
-  const Floats weights(s.groups * kernels::gemm::packed_floats(kernel.pieces, k, s.channels_out / s.groups));
+  Weights weights(s.groups * kernels::gemm::packed_floats(kernel.pieces, k, s.channels_out / s.groups), from);
   const Floats bias(s.channels_out);
   const std::size_t kernel_h = s.height == 1 ? 1 : s.kernel;
   std::vector<const float*> in_rows;
@@ -139,23 +144,29 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s) {
   args.channels_out = s.channels_out / s.groups;
   args.in_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_in);
   args.out_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_out);
-  args.weights = weights.data();
   args.panel_stride = kernels::gemm::panel_floats(kernel.pieces, k);
   args.bias = bias.data();
   args.epilogue.activation.kind = s.activation;
   const Floats workspace(kernels::gemm::workspace_floats(kernel.pieces, k, args.channels_out));
   args.workspace = workspace.data();
   const double flops = 2.0 * static_cast<double>(height_out * width_out * k * s.channels_out);
-  report_flops(state, kernel.isa, flops, [&] { kernel.run(args); });
+  report_flops(state, kernel.isa, flops, [&] {
+    args.weights = weights.next();
+    kernel.run(args);
+  });
+}
+
+void add(const Kernel& kernel, const Shape& shape, From from) {
+  const std::string name = name_of(kernel, shape) + (from == From::memory ? "/far" : "");
+  benchmark::RegisterBenchmark(
+      name.c_str(), [&kernel, &shape, from](benchmark::State& state) { run_shape(state, kernel, shape, from); });
 }
 
 const bool kRegistered = [] {
   for (const Kernel& kernel : kernels::gemm::table()) {
     if (kernel.isa > kernels::host_isa()) continue;
-    for (const Shape& shape : kShapes) {
-      benchmark::RegisterBenchmark(name_of(kernel, shape).c_str(),
-                                   [&kernel, &shape](benchmark::State& state) { run_shape(state, kernel, shape); });
-    }
+    for (const Shape& shape : kShapes) add(kernel, shape, From::caches);
+    for (const Shape& shape : kFarShapes) add(kernel, shape, From::memory);
   }
   return true;
 }();

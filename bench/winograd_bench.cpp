@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Winograd convolutions on one thread, all tile rows in one call; GFLOP/s count the operations of the direct sum.
-// Names: height x width x channels in x channels out.
+// Names: height x width x channels in x channels out; far: weights from memory.
 #include <string>
 
 #include "bench/buffers.hpp"
@@ -26,15 +26,19 @@ constexpr Shape kShapes[] = {{224, 224, 16, 16}, {112, 112, 32, 32}, {56, 56, 64
                              {4, 224, 64, 64},   {8, 960, 16, 16},   {160, 160, 16, 16}, {80, 80, 32, 32},
                              {40, 40, 64, 64},   {20, 20, 128, 128}, {720, 64, 32, 16},  {64, 64, 256, 128}};
 
+/// With weights from memory, as late layers have them.
+constexpr Shape kFarShapes[] = {{56, 56, 256, 256}, {28, 28, 128, 128}, {28, 28, 512, 512},
+                                {14, 14, 256, 256}, {14, 14, 512, 512}, {7, 7, 512, 512}};
+
 std::string name_of(const Kernel& kernel, const Shape& s) {
   return std::string(kernel.name) + "/" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
          std::to_string(s.channels_in) + "x" + std::to_string(s.channels_out);
 }
 
-void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s) {
+void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, From from) {
   const Image in(s.height, s.width, s.channels_in);
   const Image out(s.height, s.width, s.channels_out);
-  const Floats weights(kernels::winograd::packed_floats(kernel.pieces, kernel.tile, s.channels_in, s.channels_out));
+  Weights weights(kernels::winograd::packed_floats(kernel.pieces, kernel.tile, s.channels_in, s.channels_out), from);
   const Floats bias(s.channels_out);
   const Floats workspace(
       kernels::winograd::workspace_floats(kernel.pieces, kernel.tile, s.channels_in, s.channels_out));
@@ -54,21 +58,27 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s) {
   args.channels_out = s.channels_out;
   args.in_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_in);
   args.out_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_out);
-  args.weights = weights.data();
   args.bias = bias.data();
   args.epilogue.activation.kind = kernels::Unary::relu;
   args.workspace = workspace.data();
   const double flops = 18.0 * static_cast<double>(s.height * s.width * s.channels_in * s.channels_out);
-  report_flops(state, kernel.isa, flops, [&] { kernel.run(args); });
+  report_flops(state, kernel.isa, flops, [&] {
+    args.weights = weights.next();
+    kernel.run(args);
+  });
+}
+
+void add(const Kernel& kernel, const Shape& shape, From from) {
+  const std::string name = name_of(kernel, shape) + (from == From::memory ? "/far" : "");
+  benchmark::RegisterBenchmark(
+      name.c_str(), [&kernel, &shape, from](benchmark::State& state) { run_shape(state, kernel, shape, from); });
 }
 
 const bool kRegistered = [] {
   for (const Kernel& kernel : kernels::winograd::table()) {
     if (kernel.isa > kernels::host_isa()) continue;
-    for (const Shape& shape : kShapes) {
-      benchmark::RegisterBenchmark(name_of(kernel, shape).c_str(),
-                                   [&kernel, &shape](benchmark::State& state) { run_shape(state, kernel, shape); });
-    }
+    for (const Shape& shape : kShapes) add(kernel, shape, From::caches);
+    for (const Shape& shape : kFarShapes) add(kernel, shape, From::memory);
   }
   return true;
 }();

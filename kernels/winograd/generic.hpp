@@ -240,19 +240,20 @@ struct VectorUnits {
     const float* const next_block = product.weights + panels * product.panel_stride;
     for (std::size_t m = 0; m < kMatrices; ++m) {
       const float* const next = m + 1 < kMatrices ? product.weights + product.k * kPanelFloats : next_block;
-      Product part = product;
+      const float* const in = product.in;
+      float* const out = product.out;
       std::size_t call = 0;
       for (Cut cut(count, most); cut.rows > 0; ++call) {
         const std::size_t taken = cut.take();
-        const float* const after = part.in + static_cast<std::ptrdiff_t>(taken) * part.in_stride;
-        if constexpr (kFarWeights) part.ahead = fetch.ahead(call, after, next);
-        table.of[taken - 1](part);
-        part.in = after;
-        part.out += static_cast<std::ptrdiff_t>(taken) * part.out_stride;
+        const float* const after = product.in + static_cast<std::ptrdiff_t>(taken) * product.in_stride;
+        if constexpr (kFarWeights) product.ahead = fetch.ahead(call, after, next);
+        table.of[taken - 1](product);
+        product.in = after;
+        product.out += static_cast<std::ptrdiff_t>(taken) * product.out_stride;
         for (std::size_t i = 0; i < steps; ++i) outputs.step();
       }
-      product.in += in_plane;
-      product.out += out_plane;
+      product.in = in + in_plane;
+      product.out = out + out_plane;
       product.weights += product.k * kPanelFloats;
     }
   }
