@@ -230,7 +230,7 @@ template <std::size_t R, std::size_t V>
   const float* weights = tile.weights;
   for (std::size_t ky = 0; ky < tile.taps_h; ++ky, weights += tile.weights_row) {
     const float* row = tile.input_rows[ky];
-    if constexpr (!kFetchesNext<V>) prefetch_row_after<R>(tile, ky);
+    if constexpr (V == 1) prefetch_row_after<R>(tile, ky);
     if (row != nullptr) multiply_row(sums, tile, row + tile.input_offset, weights);
   }
 }

@@ -148,7 +148,17 @@ struct Fetch {
   std::size_t step;
 };
 
+/// A pixel whose weights no cache holds is multiplied as fast as memory gives them: soonest in one stream, asked for
+/// ahead.
+inline bool streams_weights(const ConvArgs& a) {
+  constexpr std::size_t kFarFloats = 32 * kCacheFloats;
+  const bool product = a.kernel_h * a.kernel_w == 1 && a.rows * a.width_out == 1;
+  return product && ceil_div(a.channels_out, kPanel) * a.panel_stride > kFarFloats;
+}
+
 inline Fetch make_fetch(const ConvArgs& a, const Block& block, std::size_t tiles) {
+  constexpr std::size_t kAheadFloats = 64 * kPanel;
+  if (streams_weights(a)) return {block.weights + kAheadFloats, 1, 0, kPanel};
   const std::size_t panels = block.panels_after < block.panels ? block.panels_after : block.panels;
   if (panels == 0 || 2 * block.panels * a.panel_stride > kCacheFloats) return {block.weights, 0, 0, 0};
   const bool contiguous = a.panel_stride == a.channels_in * kPanel;
@@ -223,6 +233,7 @@ inline void conv_rows(const ConvArgs& a, const Runs& runs, const Block& block, s
 /// Panels of the next block, of those left: such that a panel costs fewest loads. A step of a tile loads a vector of
 /// weights a panel and a value a pixel, which all its panels share.
 inline std::size_t block_panels(const ConvArgs& a, std::size_t left) {
+  if (streams_weights(a)) return 1;
   if (a.width_out <= kWideRows && left >= kWidePanels) return kWidePanels;
   const std::size_t panel_floats = a.kernel_h * a.kernel_w * a.channels_in * kPanel;
   std::size_t best = 1;

@@ -139,16 +139,16 @@ struct Ahead {
   std::ptrdiff_t apart = 0;
 };
 
-/// A tile over a single vector is bound by its loads.
-template <std::size_t V>
-inline constexpr bool kFetchesNext = V > 1;
+/// A tile over a single vector is bound by its loads, but of one pixel by memory.
+template <std::size_t R, std::size_t V>
+inline constexpr bool kFetchesNext = V > 1 || R == 1;
 
 template <std::size_t kStreams, std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void prefetch(Ahead& ahead, std::size_t step) {
   const float* pixels = ahead.pixels + step * R;
   __builtin_prefetch(pixels);
   if constexpr (R > 16) __builtin_prefetch(pixels + R / 2);
-  if constexpr (kFetchesNext<V>) {
+  if constexpr (kFetchesNext<R, V>) {
     __builtin_prefetch(ahead.next, 0, 2);
     if constexpr (kStreams > 1) __builtin_prefetch(ahead.next + ahead.apart, 0, 2);
     ahead.next += ahead.next_step;

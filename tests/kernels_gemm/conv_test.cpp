@@ -138,6 +138,7 @@ TEST(Conv, LongSums) {
     check(kernel, {.width_in = 1, .channels_in = 1280, .channels_out = 1000}, 2002);
     check(kernel, {.width_in = 2, .channels_in = 1024, .channels_out = 257}, 2003);
     check(kernel, {.width_in = 15, .channels_in = 1024, .channels_out = 33}, 2004);
+    check(kernel, {.width_in = 1, .channels_in = 4096, .channels_out = 2100}, 2005);  // weights that no cache holds
   });
 }
 
