@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <string>
 
+#include "bench/buffers.hpp"
 #include "kernels/base/isa.hpp"
 
 namespace colonnade::bench {
@@ -87,6 +89,34 @@ void report_flops(benchmark::State& state, kernels::Isa isa, double flops, Body 
   const double peak = peak_gflops(isa);
   state.counters["GFLOP/s"] = gflops;
   if (peak > 0) state.counters["peak%"] = 100 * gflops / peak;
+}
+
+/// Registers run(state, kernel, shape) as name(kernel, shape) for each shape and each kernel of a table that this host
+/// runs. Tables and shapes outlive the benchmarks.
+template <class Table, class Shapes, class Name, class Run>
+void register_shapes(const Table& table, const Shapes& shapes, Name name, Run run) {
+  for (const auto& kernel : table) {
+    if (kernel.isa > kernels::host_isa()) continue;
+    for (const auto& shape : shapes) {
+      const auto body = [&kernel, &shape, run](benchmark::State& state) { run(state, kernel, shape); };
+      benchmark::RegisterBenchmark(std::string(name(kernel, shape)).c_str(), body);
+    }
+  }
+}
+
+/// Likewise run_shape(state, kernel, shape, from) with weights from caches and, of `far_shapes`, from memory.
+template <class Table, class Shapes, class FarShapes, class Name, class Run>
+bool register_near_and_far(const Table& table, const Shapes& shapes, const FarShapes& far_shapes, Name name, Run run) {
+  const auto from = [run](From place) {
+    return [run, place](benchmark::State& state, const auto& kernel, const auto& shape) {
+      run(state, kernel, shape, place);
+    };
+  };
+  register_shapes(table, shapes, name, from(From::caches));
+  register_shapes(
+      table, far_shapes, [name](const auto& kernel, const auto& shape) { return name(kernel, shape) + "/far"; },
+      from(From::memory));
+  return true;
 }
 
 }  // namespace colonnade::bench

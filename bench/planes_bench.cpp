@@ -49,12 +49,8 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s) {
 }
 
 const bool kRegistered = [] {
-  for (const Kernel& kernel : kernels::planes::table()) {
-    if (kernel.isa > kernels::host_isa()) continue;
-    for (const Shape& shape : kShapes)
-      benchmark::RegisterBenchmark(name_of(kernel.name, shape).c_str(),
-                                   [&kernel, &shape](benchmark::State& state) { run_shape(state, kernel, shape); });
-  }
+  const auto name = [](const auto& kernel, const Shape& shape) { return name_of(kernel.name, shape); };
+  register_shapes(kernels::planes::table(), kShapes, name, run_shape);
   return true;
 }();
 

@@ -68,20 +68,9 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, Fr
   });
 }
 
-void add(const Kernel& kernel, const Shape& shape, From from) {
-  const std::string name = name_of(kernel, shape) + (from == From::memory ? "/far" : "");
-  benchmark::RegisterBenchmark(
-      name.c_str(), [&kernel, &shape, from](benchmark::State& state) { run_shape(state, kernel, shape, from); });
-}
-
-const bool kRegistered = [] {
-  for (const Kernel& kernel : kernels::winograd::table()) {
-    if (kernel.isa > kernels::host_isa()) continue;
-    for (const Shape& shape : kShapes) add(kernel, shape, From::caches);
-    for (const Shape& shape : kFarShapes) add(kernel, shape, From::memory);
-  }
-  return true;
-}();
+const bool kRegistered = register_near_and_far(
+    kernels::winograd::table(), kShapes, kFarShapes,
+    [](const Kernel& kernel, const Shape& shape) { return name_of(kernel, shape); }, run_shape);
 
 }  // namespace
 }  // namespace colonnade::bench

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "plan/cost.hpp"
 #include "plan/kernel_choice.hpp"
@@ -221,6 +222,24 @@ TEST(Plan, CountsNeitherRowsNorColumnsBeyondALimit) {
   EXPECT_EQ(family_of({1, kMostRows + 1, 2, 1}), Family::island);
   EXPECT_EQ(family_of({1, 2, kMostColumns, 1}), Family::unary);
   EXPECT_EQ(family_of({1, 2, kMostColumns + 1, 1}), Family::island);
+}
+
+/// Few pixels leave Winograd few tiles for its many weights; large ones fill 4x4 tiles on vector units.
+TEST(Plan, TakesTheTileThatIsSoonestBesideMatrixUnits) {
+  const auto choice = [](std::int64_t side, std::int64_t channels) {
+    Network net("one convolution");
+    net.conv(net.input({1, side, side, channels}), channels, {});
+    const Graph graph = net.finish();
+    return choose_kernel(graph, graph.nodes.front(), Math::fast, kernels::Isa::amx);
+  };
+  for (const auto& [side, channels, tile] : {std::array<std::int64_t, 3>{28, 512, 4}, {14, 512, 2}, {14, 256, 2}}) {
+    const KernelChoice taken = choice(side, channels);
+    EXPECT_EQ(taken.family, Family::winograd) << side << " x " << channels;
+    EXPECT_EQ(taken.row_granularity, tile) << side << " x " << channels;
+    EXPECT_FALSE(taken.pieces) << side << " x " << channels;
+  }
+  EXPECT_EQ(choice(7, 512).family, Family::conv);
+  EXPECT_TRUE(choice(7, 512).pieces);
 }
 
 /// Sums of many products for many outputs go to matrix units, where there are any and nobody asked for exact ones.
