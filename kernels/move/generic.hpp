@@ -67,19 +67,34 @@ inline void transpose_block(const float* in, std::ptrdiff_t in_stride, float* ou
 
 inline int lanes_of(std::size_t left) { return left < Vec::kLanes ? static_cast<int>(left) : kLanes; }
 
-/// rows x columns floats at in (rows in_stride apart) to columns x rows at out.
+/// rows x columns floats at in (rows in_stride apart) to columns x rows at out. Rows are taken a vector of them at a
+/// time, or with kColumnsFirst columns: the planes, which lie far apart, so that a few pages are touched at a time. What
+/// the next columns are written to is fetched meanwhile: a stretch of a plane is too short to be foreseen.
+template <bool kColumnsFirst>
 inline void transpose_matrix(const float* in, std::ptrdiff_t in_stride, float* out, std::ptrdiff_t out_stride,
                              std::size_t rows, std::size_t columns) {
-  for (std::size_t r = 0; r < rows; r += Vec::kLanes) {
+  const auto block = [&](std::size_t r, std::size_t c) {
+    const int height = lanes_of(rows - r);
+    const int width = lanes_of(columns - c);
+    const float* from = in + static_cast<std::ptrdiff_t>(r) * in_stride + c;
+    float* to = out + static_cast<std::ptrdiff_t>(c) * out_stride + r;
+    if (height == kLanes && width == kLanes)
+      transpose_block<true>(from, in_stride, to, out_stride, height, width);
+    else
+      transpose_block<false>(from, in_stride, to, out_stride, height, width);
+  };
+  if constexpr (kColumnsFirst) {
     for (std::size_t c = 0; c < columns; c += Vec::kLanes) {
-      const int height = lanes_of(rows - r);
-      const int width = lanes_of(columns - c);
-      const float* from = in + static_cast<std::ptrdiff_t>(r) * in_stride + c;
-      float* to = out + static_cast<std::ptrdiff_t>(c) * out_stride + r;
-      if (height == kLanes && width == kLanes)
-        transpose_block<true>(from, in_stride, to, out_stride, height, width);
-      else
-        transpose_block<false>(from, in_stride, to, out_stride, height, width);
+      for (std::size_t r = 0; r < rows; r += Vec::kLanes) {
+        for (std::size_t n = c + Vec::kLanes; n < columns && n < c + 2 * Vec::kLanes; ++n) {
+          __builtin_prefetch(out + static_cast<std::ptrdiff_t>(n) * out_stride + r, 1);
+        }
+        block(r, c);
+      }
+    }
+  } else {
+    for (std::size_t r = 0; r < rows; r += Vec::kLanes) {
+      for (std::size_t c = 0; c < columns; c += Vec::kLanes) block(r, c);
     }
   }
 }
@@ -130,8 +145,8 @@ inline void run_planes_to_pixels(const PlanesToPixelsArgs& a) noexcept {
     if (a.channels == 3) done = weave_pixels<3>(a);
     if (a.channels == 4) done = weave_pixels<4>(a);
   }
-  transpose_matrix(a.in + done, a.plane_stride, a.out + static_cast<std::ptrdiff_t>(done) * a.out_pixel_stride,
-                   a.out_pixel_stride, a.channels, a.pixels - done);
+  transpose_matrix<false>(a.in + done, a.plane_stride, a.out + static_cast<std::ptrdiff_t>(done) * a.out_pixel_stride,
+                          a.out_pixel_stride, a.channels, a.pixels - done);
 }
 
 inline void run_pixels_to_planes(const PixelsToPlanesArgs& a) noexcept {
@@ -142,8 +157,8 @@ inline void run_pixels_to_planes(const PixelsToPlanesArgs& a) noexcept {
     if (a.channels == 3) done = unweave_pixels<3>(a);
     if (a.channels == 4) done = unweave_pixels<4>(a);
   }
-  transpose_matrix(a.in + static_cast<std::ptrdiff_t>(done) * a.in_pixel_stride, a.in_pixel_stride, a.out + done,
-                   a.plane_stride, a.pixels - done, a.channels);
+  transpose_matrix<true>(a.in + static_cast<std::ptrdiff_t>(done) * a.in_pixel_stride, a.in_pixel_stride, a.out + done,
+                         a.plane_stride, a.pixels - done, a.channels);
 }
 
 template <bool Tail>
