@@ -68,8 +68,8 @@ inline void transpose_block(const float* in, std::ptrdiff_t in_stride, float* ou
 inline int lanes_of(std::size_t left) { return left < Vec::kLanes ? static_cast<int>(left) : kLanes; }
 
 /// rows x columns floats at in (rows in_stride apart) to columns x rows at out. Rows are taken a vector of them at a
-/// time, or with kColumnsFirst columns: the planes, which lie far apart, so that a few pages are touched at a time. What
-/// the next columns are written to is fetched meanwhile: a stretch of a plane is too short to be foreseen.
+/// time, or with kColumnsFirst columns: the planes, which lie far apart, so that a few pages are touched at a time.
+/// What the next columns are written to is fetched meanwhile: a stretch of a plane is too short to be foreseen.
 template <bool kColumnsFirst>
 inline void transpose_matrix(const float* in, std::ptrdiff_t in_stride, float* out, std::ptrdiff_t out_stride,
                              std::size_t rows, std::size_t columns) {
