@@ -24,7 +24,8 @@ constexpr Shape kShapes[] = {{224, 224, 16, 16}, {112, 112, 32, 32}, {56, 56, 64
                              {56, 56, 128, 128}, {28, 28, 128, 128}, {28, 28, 256, 256}, {14, 14, 256, 256},
                              {28, 28, 512, 512}, {14, 14, 512, 512}, {7, 7, 512, 512},   {56, 56, 48, 48},
                              {4, 224, 64, 64},   {8, 960, 16, 16},   {160, 160, 16, 16}, {80, 80, 32, 32},
-                             {40, 40, 64, 64},   {20, 20, 128, 128}, {720, 64, 32, 16},  {64, 64, 256, 128}};
+                             {40, 40, 64, 64},   {20, 20, 128, 128}, {720, 64, 32, 16},  {64, 64, 256, 128},
+                             {35, 35, 48, 64},   {28, 28, 12, 12},   {14, 14, 8, 16}};
 
 /// With weights from memory, as late layers have them.
 constexpr Shape kFarShapes[] = {{56, 56, 256, 256}, {28, 28, 128, 128}, {28, 28, 512, 512},
@@ -43,17 +44,18 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, Fr
   const Floats workspace(
       kernels::winograd::workspace_floats(kernel.pieces, kernel.tile, s.channels_in, s.channels_out));
   Args args;
-  args.tile_rows = (s.height + kernel.tile - 1) / kernel.tile;
+  const std::size_t outputs = kernel.tile.outputs, taps = kernel.tile.taps;
+  args.tile_rows = (s.height + outputs - 1) / outputs;
   std::vector<const float*> in_rows;
   std::vector<float*> out_rows;
-  for (std::size_t i = 0; i < args.tile_rows * kernel.tile + 2; ++i) {
-    in_rows.push_back(in.row(static_cast<std::ptrdiff_t>(i) - 1));
+  for (std::size_t i = 0; i < args.tile_rows * outputs + taps - 1; ++i) {
+    in_rows.push_back(in.row(static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(taps / 2)));
     out_rows.push_back(out.row(static_cast<std::ptrdiff_t>(i)));
   }
   args.in_rows = in_rows.data();
   args.out_rows = out_rows.data();
   args.width_in = args.width_out = s.width;
-  args.pad_left = 1;
+  args.pad_left = taps / 2;
   args.channels_in = s.channels_in;
   args.channels_out = s.channels_out;
   args.in_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_in);
@@ -61,7 +63,7 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, Fr
   args.bias = bias.data();
   args.epilogue.activation.kind = kernels::Unary::relu;
   args.workspace = workspace.data();
-  const double flops = 18.0 * static_cast<double>(s.height * s.width * s.channels_in * s.channels_out);
+  const double flops = 2.0 * static_cast<double>(taps * taps * s.height * s.width * s.channels_in * s.channels_out);
   report_flops(state, kernel.isa, flops, [&] {
     args.weights = weights.next();
     kernel.run(args);

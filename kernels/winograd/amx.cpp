@@ -90,7 +90,7 @@ struct MatrixUnits {
   template <class F>
   static void multiply_tiles(const Product& product, std::size_t count, std::size_t panels, std::size_t in_plane,
                              std::size_t out_plane, OutputPrefetch<F>& outputs) {
-    constexpr std::size_t kMatrices = matrices_of(F::kTile);
+    constexpr std::size_t kMatrices = F::kShape.matrices();
     const std::size_t tiles = (count + kTileSide - 1) / kTileSide, tile_rows = (count + tiles - 1) / tiles;
     const std::size_t steps = (product.k + kTileProducts - 1) / kTileProducts;
     const std::size_t parts = (tiles + 1) / 2 * ((panels + 1) / 2), calls = kTerms * steps * parts;
@@ -129,8 +129,10 @@ struct MatrixUnits {
 
 }  // namespace
 
-void convolve_2x2_amx(const Args& args) noexcept { convolve<TwoByTwo, MatrixUnits>(args); }
-void convolve_4x4_amx(const Args& args) noexcept { convolve<FourByFour, MatrixUnits>(args); }
-void convolve_6x6_amx(const Args& args) noexcept { convolve<SixBySix, MatrixUnits>(args); }
+void convolve_2x2_amx(const Args& args) noexcept { convolve<FourPoints<3>, MatrixUnits>(args); }
+void convolve_4x4_amx(const Args& args) noexcept { convolve<SixPoints<3>, MatrixUnits>(args); }
+void convolve_6x6_amx(const Args& args) noexcept { convolve<EightPoints<3>, MatrixUnits>(args); }
+void convolve_2x2_of_5x5_amx(const Args& args) noexcept { convolve<SixPoints<5>, MatrixUnits>(args); }
+void convolve_4x4_of_5x5_amx(const Args& args) noexcept { convolve<EightPoints<5>, MatrixUnits>(args); }
 
 }  // namespace colonnade::kernels::winograd

@@ -231,7 +231,7 @@ struct VectorUnits {
   template <class F, bool kFarWeights>
   static void multiply_matrices(Product product, std::size_t count, std::size_t panels, std::size_t in_plane,
                                 std::size_t out_plane, OutputPrefetch<F>& outputs) {
-    constexpr std::size_t kMatrices = matrices_of(F::kTile);
+    constexpr std::size_t kMatrices = F::kShape.matrices();
     const TileTable<ProductTile<kFarWeights>>& table = kProducts<kFarWeights>.of[panels - 1];
     const std::size_t most = most_rows(kTileRows[panels - 1], product.in_stride);
     const std::size_t parts = Cut(count, most).parts, calls = kMatrices * parts;
@@ -263,7 +263,7 @@ struct VectorUnits {
 /// products over the inputs, which keeps few channels in the first-level cache.
 template <class F, class Units>
 inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, const Layout& layout) {
-  constexpr std::size_t kMatrices = matrices_of(F::kTile);
+  constexpr std::size_t kMatrices = F::kShape.matrices();
   const std::size_t matrix = gemm::panel_floats(Units::kPieces, a.channels_in);
   const std::size_t panels = (a.channels_out + kPanelFloats - 1) / kPanelFloats;
   const bool over = panels <= kTilePanels && a.channels_out <= layout.inputs.stride;
@@ -304,7 +304,7 @@ inline std::size_t next_block(std::size_t left, std::size_t most) {
 
 template <class F, class Units = VectorUnits>
 inline void convolve(const Args& a) {
-  const Layout layout = layout_of(Units::kPieces, F::kTile, a.channels_in, a.channels_out);
+  const Layout layout = layout_of(Units::kPieces, F::kShape, a.channels_in, a.channels_out);
   std::size_t left = a.tile_rows * ((a.width_out + F::kTile - 1) / F::kTile);
   for (Walk<F> at(a); left > 0;) {
     const std::size_t count = next_block(left, layout.tiles);

@@ -10,16 +10,23 @@ namespace colonnade::kernels::winograd {
 void convolve_2x2_baseline(const Args& args) noexcept;
 void convolve_2x2_avx2(const Args& args) noexcept;
 void convolve_2x2_avx512(const Args& args) noexcept;
+void convolve_2x2_amx(const Args& args) noexcept;
 void convolve_4x4_baseline(const Args& args) noexcept;
 void convolve_4x4_avx2(const Args& args) noexcept;
 void convolve_4x4_avx512(const Args& args) noexcept;
+void convolve_4x4_amx(const Args& args) noexcept;
 void convolve_6x6_baseline(const Args& args) noexcept;
 void convolve_6x6_avx2(const Args& args) noexcept;
 void convolve_6x6_avx512(const Args& args) noexcept;
-
-void convolve_2x2_amx(const Args& args) noexcept;
-void convolve_4x4_amx(const Args& args) noexcept;
 void convolve_6x6_amx(const Args& args) noexcept;
+void convolve_2x2_of_5x5_baseline(const Args& args) noexcept;
+void convolve_2x2_of_5x5_avx2(const Args& args) noexcept;
+void convolve_2x2_of_5x5_avx512(const Args& args) noexcept;
+void convolve_2x2_of_5x5_amx(const Args& args) noexcept;
+void convolve_4x4_of_5x5_baseline(const Args& args) noexcept;
+void convolve_4x4_of_5x5_avx2(const Args& args) noexcept;
+void convolve_4x4_of_5x5_avx512(const Args& args) noexcept;
+void convolve_4x4_of_5x5_amx(const Args& args) noexcept;
 
 inline constexpr std::size_t kLine = 16;         // floats of a cache line
 inline constexpr std::size_t kBlockFloats = 64;  // most output channels that are multiplied and transformed together
@@ -45,16 +52,16 @@ constexpr Planes planes_of(std::size_t channels, std::size_t tiles) {
 }
 
 /// Weights that come from beyond the second-level cache for each block of tiles.
-constexpr bool far_weights(std::size_t tile, std::size_t channels_in, std::size_t channels_out) {
-  return matrices_of(tile) * channels_in * channels_out > kNearWeights;
+constexpr bool far_weights(Tile tile, std::size_t channels_in, std::size_t channels_out) {
+  return tile.matrices() * channels_in * channels_out > kNearWeights;
 }
 
 /// Tiles that pass together: what they take in the workspace stays in the second-level cache. The more, the less often
 /// the weights pass: weights that come from further away pass for more tiles than the cache holds.
-constexpr std::size_t block_tiles(bool pieces, std::size_t tile, std::size_t channels_in, std::size_t channels_out) {
+constexpr std::size_t block_tiles(bool pieces, Tile tile, std::size_t channels_in, std::size_t channels_out) {
   constexpr std::size_t kBudgetFloats = 768 * 1024 / sizeof(float);
   const std::size_t out = channels_out < kBlockFloats ? channels_out : kBlockFloats;
-  const std::size_t fitting = kBudgetFloats / (matrices_of(tile) * (channels_in + out));
+  const std::size_t fitting = kBudgetFloats / (tile.matrices() * (channels_in + out));
   if (far_weights(tile, channels_in, channels_out)) return kFarTiles;
   if (pieces) return kPiecesTiles;
   return fitting > kMostTiles ? kMostTiles : fitting < kFewestTiles ? kFewestTiles : fitting;
@@ -75,8 +82,8 @@ struct Layout {
   std::size_t floats() const { return pieces_at + 2 * pieces_floats; }
 };
 
-constexpr Layout layout_of(bool pieces, std::size_t tile, std::size_t channels_in, std::size_t channels_out) {
-  const std::size_t tiles = block_tiles(pieces, tile, channels_in, channels_out), matrices = matrices_of(tile);
+constexpr Layout layout_of(bool pieces, Tile tile, std::size_t channels_in, std::size_t channels_out) {
+  const std::size_t tiles = block_tiles(pieces, tile, channels_in, channels_out), matrices = tile.matrices();
   const Planes inputs = planes_of(channels_in, tiles);
   const Planes sums = planes_of(channels_out < kBlockFloats ? channels_out : kBlockFloats, tiles);
   const std::size_t inputs_at = matrices * round_to_lines(channels_in);

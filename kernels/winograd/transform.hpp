@@ -15,10 +15,13 @@ namespace {
 inline constexpr float kSqrt2 = 1.41421356f;
 inline constexpr float kHalfSqrt2 = 0.707106781f;
 
-/// F(6x6, 3x3). Rows of the transforms come in pairs that share terms: `first` and `second` are those at kPairs[Pair].
-struct SixBySix {
-  static constexpr std::size_t kTile = 6;
+/// Tiles of eight inputs. Rows of the transforms come in pairs that share terms: `first` and `second` are those at
+/// kPairs[Pair].
+template <std::size_t Taps>
+struct EightPoints {
   static constexpr std::size_t kInputTile = 8;
+  static constexpr std::size_t kTile = kInputTile + 1 - Taps;
+  static constexpr Tile kShape{kTile, Taps};
   static constexpr std::size_t kPairs[][2] = {{0, 7}, {1, 2}, {3, 4}, {5, 6}};
 
   /// Rows kPairs[Pair] of B^T in.
@@ -52,15 +55,20 @@ struct SixBySix {
     out[1] = fma(broadcast(2.0f), m, fma(broadcast(0.5f), n, l));
     out[2] = fma(broadcast(4.0f), q, fma(broadcast(0.25f), r, p));
     out[3] = fma(broadcast(8.0f), m, fma(broadcast(0.125f), n, l));
-    out[4] = fma(broadcast(16.0f), q, fma(broadcast(0.0625f), r, p));
-    out[5] = fma(broadcast(32.0f), m, fma(broadcast(0.03125f), n, l)) + in[7];
+    if constexpr (kTile == 6) {
+      out[4] = fma(broadcast(16.0f), q, fma(broadcast(0.0625f), r, p));
+      out[5] = fma(broadcast(32.0f), m, fma(broadcast(0.03125f), n, l));
+    }
+    out[kTile - 1] = out[kTile - 1] + in[7];
   }
 };
 
-/// F(4x4, 3x3).
-struct FourByFour {
-  static constexpr std::size_t kTile = 4;
+/// Tiles of six inputs.
+template <std::size_t Taps>
+struct SixPoints {
   static constexpr std::size_t kInputTile = 6;
+  static constexpr std::size_t kTile = kInputTile + 1 - Taps;
+  static constexpr Tile kShape{kTile, Taps};
   static constexpr std::size_t kPairs[][2] = {{0, 5}, {1, 2}, {3, 4}};
 
   /// Rows kPairs[Pair] of B^T in.
@@ -89,16 +97,22 @@ struct FourByFour {
     const Vec m = in[1] - in[2];
     const Vec n = in[3] - in[4];
     out[0] = in[0] + (p + q);
-    out[1] = fma(broadcast(kHalfSqrt2), m, broadcast(kSqrt2) * n);
-    out[2] = fma(broadcast(0.5f), p, broadcast(2.0f) * q);
-    out[3] = fma(broadcast(0.5f * kHalfSqrt2), m, fma(broadcast(2.0f * kSqrt2), n, in[5]));
+    if constexpr (kTile == 2) {
+      out[1] = fma(broadcast(kHalfSqrt2), m, fma(broadcast(kSqrt2), n, in[5]));
+    } else {
+      out[1] = fma(broadcast(kHalfSqrt2), m, broadcast(kSqrt2) * n);
+      out[2] = fma(broadcast(0.5f), p, broadcast(2.0f) * q);
+      out[3] = fma(broadcast(0.5f * kHalfSqrt2), m, fma(broadcast(2.0f * kSqrt2), n, in[5]));
+    }
   }
 };
 
-/// F(2x2, 3x3).
-struct TwoByTwo {
-  static constexpr std::size_t kTile = 2;
+/// Tiles of four inputs.
+template <std::size_t Taps>
+struct FourPoints {
   static constexpr std::size_t kInputTile = 4;
+  static constexpr std::size_t kTile = kInputTile + 1 - Taps;
+  static constexpr Tile kShape{kTile, Taps};
   static constexpr std::size_t kPairs[][2] = {{0, 3}, {1, 2}};
 
   template <std::size_t Pair>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// 3x3 convolution, stride 1, dilation 1, by Winograd's minimal filtering F(6x6, 3x3), F(4x4, 3x3) or F(2x2, 3x3)
-// (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015) with the points 0, +-1/2, +-1, +-2,
-// infinity for the first and 0, +-sqrt 2, +-1/sqrt 2, infinity for the second (Barabasz et al., "Error Analysis and
-// Improving the Accuracy of Winograd Convolution", 2018). fp32, channels-last.
+// 3x3 and 5x5 convolution, stride 1, dilation 1, by Winograd's minimal filtering F(6x6, 3x3), F(4x4, 3x3), F(2x2, 3x3),
+// F(4x4, 5x5) or F(2x2, 5x5) (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015). Tiles of
+// eight inputs take the points 0, +-1/2, +-1, +-2, infinity, those of six 0, +-sqrt 2, +-1/sqrt 2, infinity (Barabasz
+// et al., "Error Analysis and Improving the Accuracy of Winograd Convolution", 2018). fp32, channels-last.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,30 @@
 
 namespace colonnade::kernels::winograd {
 
-/// Output rows and columns of a tile: 6 needs the fewest multiplications, 2 the fewest weights and padded tiles. 6 errs
-/// four times as much as 4.
-inline constexpr std::size_t kTiles[] = {6, 4, 2};
+/// What is computed at a time: `outputs` rows and columns, by filters of `taps` rows and columns. More outputs need
+/// fewer multiplications, fewer outputs fewer weights and padded tiles. Tiles of eight inputs err four times as much as
+/// smaller ones.
+struct Tile {
+  std::size_t outputs;
+  std::size_t taps;
 
-/// Products of a tile: the square of its input rows.
-constexpr std::size_t matrices_of(std::size_t tile) { return (tile + 2) * (tile + 2); }
+  constexpr std::size_t inputs() const { return outputs + taps - 1; }
+  /// Products of a tile.
+  constexpr std::size_t matrices() const { return inputs() * inputs(); }
+  friend constexpr bool operator==(const Tile&, const Tile&) = default;
+};
+inline constexpr Tile kTiles[] = {{6, 3}, {4, 3}, {2, 3}, {4, 5}, {2, 5}};
 
 /// Floats of transformed weights: for each panel of gemm::kPanel output channels a matrix [channels_in][kPanel] for
 /// each product. A block of panels is so read from front to back.
 /// In pieces (gemm.hpp) for matrix units.
-std::size_t packed_floats(bool pieces, std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept;
-/// Transforms and packs output channels [first, first + count), given as [count][channels_in][3][3], in double
+std::size_t packed_floats(bool pieces, Tile tile, std::size_t channels_in, std::size_t channels_out) noexcept;
+/// Transforms and packs output channels [first, first + count), given as [count][channels_in][taps][taps], in double
 /// precision. Ranges start at multiples of gemm::kPanel.
-void pack(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
+void pack(Tile tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
           float* packed) noexcept;
 /// Likewise in pieces; `whole` has room for a panel of pack().
-void pack_pieces(std::size_t tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
+void pack_pieces(Tile tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
                  float* whole, float* packed) noexcept;
 
 /// What a convolution of one image takes: a pure function of the shapes, for whoever weighs one tile against another.
@@ -40,15 +47,16 @@ struct Work {
   double weights_read = 0;    ///< floats: all weights pass once for each block of tiles
   double block_floats = 0;    ///< what a block goes through: all weights and its transformed inputs
 };
-Work work(bool pieces, std::size_t tile, std::size_t rows, std::size_t width, std::size_t channels_in,
+Work work(bool pieces, Tile tile, std::size_t rows, std::size_t width, std::size_t channels_in,
           std::size_t channels_out) noexcept;
 
-/// A number of tile rows: `tile` output rows each, over the whole width.
+/// A number of tile rows: `outputs` output rows each, over the whole width.
 ///
-/// in_rows[tile * tile_row + i], i in [0, tile + 2), is the input row at (first output row of the tile row) - pad_top +
-/// i; null stands for zeros. There are tile * tile_rows + 2 of them. Input pixel x - pad_left + j of the row feeds tile
-/// column j; pixels outside [0, width) are zero. Output rows are out_rows[tile * tile_row + i], i in [0, tile); null
-/// ones are not written (below the last row). residual_rows likewise (null table: none).
+/// in_rows[outputs * tile_row + i], i in [0, outputs + taps - 1), is the input row at (first output row of the tile
+/// row)
+/// - pad_top + i; null stands for zeros. There are outputs * tile_rows + taps - 1 of them. Input pixel x - pad_left + j
+/// of the row feeds tile column j; pixels outside [0, width) are zero. Output rows are out_rows[outputs * tile_row +
+/// i], i in [0, outputs); null ones are not written (below the last row). residual_rows likewise (null table: none).
 /// `workspace` has workspace_floats(...) floats, 64-byte aligned. Every tile gives the same bits whichever tile rows
 /// share a call.
 struct Args {
@@ -71,19 +79,19 @@ struct Args {
 };
 
 /// Floats of workspace that a call with these channels needs, whatever the width and the number of tile rows.
-std::size_t workspace_floats(bool pieces, std::size_t tile, std::size_t channels_in, std::size_t channels_out) noexcept;
+std::size_t workspace_floats(bool pieces, Tile tile, std::size_t channels_in, std::size_t channels_out) noexcept;
 
 using Fn = void (*)(const Args&) noexcept;
 
 struct Kernel {
   const char* name;
   Isa isa;
-  std::size_t tile;
+  Tile tile;
   bool pieces;  ///< takes weights in pieces
   Fn run;
 };
 
 std::span<const Kernel> table() noexcept;
-const Kernel& select(Isa isa, std::size_t tile) noexcept;
+const Kernel& select(Isa isa, Tile tile) noexcept;
 
 }  // namespace colonnade::kernels::winograd

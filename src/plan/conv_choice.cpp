@@ -18,6 +18,7 @@ constexpr double kMultiplyShare = 0.85;
 constexpr double kTransformShare = 0.4;
 constexpr double kFarWeightFlop = 32;
 constexpr double kNearWeights = 1024 * 1024 / sizeof(float);
+constexpr kernels::winograd::Tile kSixes{6, 3};
 constexpr double kNearSixes = 768 * 1024 / sizeof(float);  // most of weights and tiles for which 6x6 pays
 constexpr double kWinogradGain = 1.05;
 // Few output channels: most that planes pay for, beside Winograd and beside a direct convolution; fewest taps that pay
@@ -61,27 +62,34 @@ double far_weights(double packed, double read) { return packed > kNearWeights ? 
 
 }  // namespace
 
+kernels::winograd::Tile winograd_tile(const Conv& conv, std::int64_t outputs) {
+  return {static_cast<std::size_t>(outputs), static_cast<std::size_t>(conv.kernel[0])};
+}
+
 WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& out, bool matrix_units) {
   const auto all = [](const Ints& values, std::int64_t x) {
     return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; });
   };
-  if (!all(conv.kernel, 3) || !all(conv.strides, 1) || !all(conv.dilations, 1)) return {};
+  if (conv.kernel[0] != conv.kernel[1] || !all(conv.strides, 1) || !all(conv.dilations, 1)) return {};
   const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
   const std::size_t height = size(out[1]), width = size(out[2]), inputs = size(in[3] / conv.groups),
                     outputs = size(out[3] / conv.groups);
   const auto pixels = static_cast<double>(height * width);
-  const auto direct_weights = static_cast<double>(kernels::gemm::packed_floats(9 * inputs, outputs));
+  const std::int64_t taps = conv.kernel[0] * conv.kernel[1];
+  const auto direct_weights =
+      static_cast<double>(kernels::gemm::packed_floats(static_cast<std::size_t>(taps) * inputs, outputs));
   double direct = 2 * pixels * direct_weights / kMultiplyShare + far_weights(direct_weights, direct_weights);
   if (matrix_units)
-    direct = std::min(direct, pixels * pieces_flop(9, in[3] / conv.groups, out[3] / conv.groups) +
+    direct = std::min(direct, pixels * pieces_flop(taps, in[3] / conv.groups, out[3] / conv.groups) +
                                   far_weights(direct_weights, kPiecesRead * direct_weights));
   double best = direct / kWinogradGain;
   WinogradChoice chosen;
-  for (const std::size_t tile : kernels::winograd::kTiles) {
+  for (const kernels::winograd::Tile tile : kernels::winograd::kTiles) {
+    if (tile != winograd_tile(conv, static_cast<std::int64_t>(tile.outputs))) continue;
     for (const bool pieces : {false, true}) {
       const kernels::winograd::Work work = kernels::winograd::work(pieces, tile, height, width, inputs, outputs);
       const auto packed = static_cast<double>(kernels::winograd::packed_floats(pieces, tile, inputs, outputs));
-      if (tile == 6 && work.block_floats > kNearSixes) continue;
+      if (tile == kSixes && work.block_floats > kNearSixes) continue;
       if (pieces && (!matrix_units || std::min(inputs, outputs) < kLeastPiecesChannels || packed > kNearWeights))
         continue;
       const double multiply =
@@ -91,7 +99,7 @@ WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& o
       const double cost = multiply + work.transform_flop / kTransformShare + far_weights(packed, work.weights_read);
       if (cost >= best) continue;
       best = cost;
-      chosen = {static_cast<std::int64_t>(tile), pieces};
+      chosen = {static_cast<std::int64_t>(tile.outputs), pieces};
     }
   }
   return chosen;

@@ -3,16 +3,19 @@
 #pragma once
 
 #include "graph/graph.hpp"
+#include "kernels/winograd/winograd.hpp"
 
 namespace colonnade {
 
-/// The tile by which a 3x3 convolution is done soonest, 0: the direct sum; and whether on matrix units. Shapes with
-/// channels last.
+/// The tile, by its outputs, by which a convolution is done soonest, 0: the direct sum; and whether on matrix units.
+/// Shapes with channels last.
 struct WinogradChoice {
   std::int64_t tile = 0;
   bool pieces = false;
 };
 WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& out, bool matrix_units);
+/// That tile of so many outputs.
+kernels::winograd::Tile winograd_tile(const Conv& conv, std::int64_t outputs);
 
 /// Sums of `inputs` channels of some taps, for `pixels` pixels and `outputs` channels. Vector units leave out the taps
 /// that are not inside the image.

@@ -153,10 +153,10 @@ std::int64_t weights_bytes_of(const Graph& graph, const Node& node, const Kernel
   const auto floats = [](std::size_t count) { return static_cast<std::int64_t>(count * sizeof(float)); };
   if (family == Family::winograd) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-    return floats(groups_of(node) *
-                  kernels::winograd::packed_floats(choice.pieces, static_cast<std::size_t>(choice.row_granularity),
-                                                   static_cast<std::size_t>(weight[1]),
-                                                   static_cast<std::size_t>(weight[0]) / groups_of(node)));
+    return floats(groups_of(node) * kernels::winograd::packed_floats(
+                                        choice.pieces, winograd_tile(std::get<Conv>(node.op), choice.row_granularity),
+                                        static_cast<std::size_t>(weight[1]),
+                                        static_cast<std::size_t>(weight[0]) / groups_of(node)));
   }
   if (choice.pieces) {
     const auto [k, n] = terms_and_outputs(graph, node);
@@ -173,11 +173,11 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, const Kernel
   const Family family = choice.family;
   if (family == Family::winograd) {
     const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-    return static_cast<std::int64_t>(
-        sizeof(float) * kernels::winograd::workspace_floats(choice.pieces,
-                                                            static_cast<std::size_t>(choice.row_granularity),
-                                                            static_cast<std::size_t>(weight[1]),
-                                                            static_cast<std::size_t>(weight[0]) / groups_of(node)));
+    return static_cast<std::int64_t>(sizeof(float) * kernels::winograd::workspace_floats(
+                                                         choice.pieces,
+                                                         winograd_tile(std::get<Conv>(node.op), choice.row_granularity),
+                                                         static_cast<std::size_t>(weight[1]),
+                                                         static_cast<std::size_t>(weight[0]) / groups_of(node)));
   }
   if (choice.pieces) {
     const auto [k, n] = terms_and_outputs(graph, node);
@@ -225,9 +225,11 @@ double winograd_flop(const Graph& graph, const Node& node, std::int64_t tile) {
   const Shape& shape = graph.value(node.outputs[0]).type.static_shape();
   const double sticking_out = padded(shape[1], tile) * padded(shape[2], tile) *
                               padded(shape[3] / static_cast<std::int64_t>(groups_of(node)), kLanes);
-  const auto matrices = static_cast<double>(kernels::winograd::matrices_of(static_cast<std::size_t>(tile)));
+  const Conv& conv = std::get<Conv>(node.op);
+  const auto matrices = static_cast<double>(winograd_tile(conv, tile).matrices());
   const double products = matrices / static_cast<double>(tile * tile) / (36.0 / 16);
-  return flop_of(graph, node) * sticking_out * products;
+  const double taps = static_cast<double>(conv.kernel[0] * conv.kernel[1]) / 9;
+  return flop_of(graph, node) * sticking_out * products / taps;
 }
 
 namespace {

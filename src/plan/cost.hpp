@@ -16,8 +16,8 @@ struct NodeWork {
   std::int64_t scratch_bytes = 0;  ///< kernel workspace of one thread
 };
 
-/// What a Winograd convolution by such tiles counts: the direct sum's operations, padding included, times the products
-/// of its tile over those of 4x4 tiles, 36 for 16 outputs.
+/// What a Winograd convolution by tiles of `tile` outputs counts: the operations of a direct 3x3 sum, padding included,
+/// times the products of its tile over those of F(4x4, 3x3), 36 for 16 outputs.
 double winograd_flop(const Graph& graph, const Node& node, std::int64_t tile);
 
 std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoice>& choices, const Rates& rates);

@@ -15,6 +15,7 @@ namespace {
 
 using kernels::winograd::Args;
 using kernels::winograd::Kernel;
+using kernels::winograd::Tile;
 
 struct WinogradCase {
   WinogradCase(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed)
@@ -28,7 +29,7 @@ struct WinogradCase {
   /// Packs output channels [first, first + count).
   void pack(const Kernel& kernel, std::size_t first, std::size_t count) {
     const std::size_t channels_in = conv.sizes.channels_in;
-    const float* weights = conv.weights.data() + first * channels_in * 9;
+    const float* weights = conv.weights.data() + first * channels_in * tile.taps * tile.taps;
     if (!kernel.pieces) return kernels::winograd::pack(tile, weights, channels_in, first, count, packed.data());
     GuardedFloats panel(kernels::winograd::packed_floats(false, tile, channels_in, 1));
     kernels::winograd::pack_pieces(tile, weights, channels_in, first, count, panel.data(), packed.data());
@@ -36,13 +37,13 @@ struct WinogradCase {
 
   Args args(Rows& out) {
     const ConvSizes& s = conv.sizes;
-    const std::size_t tile_rows = (s.height_out() + tile - 1) / tile;
+    const std::size_t tile_rows = (s.height_out() + tile.outputs - 1) / tile.outputs;
     in_table.clear();
     out_table.clear();
-    for (std::size_t i = 0; i < tile_rows * tile + 2; ++i) {
+    for (std::size_t i = 0; i < tile_rows * tile.outputs + tile.taps - 1; ++i) {
       in_table.push_back(i >= s.pad && i - s.pad < s.height_in ? conv.in[i - s.pad].data() : nullptr);
     }
-    for (std::size_t i = 0; i < tile_rows * tile; ++i) {
+    for (std::size_t i = 0; i < tile_rows * tile.outputs; ++i) {
       out_table.push_back(i < s.height_out() ? out[i].data() : nullptr);
     }
     Args a;
@@ -63,7 +64,7 @@ struct WinogradCase {
     return a;
   }
 
-  std::size_t tile;
+  Tile tile;
   ConvCase conv;
   GuardedFloats packed;
   GuardedFloats workspace;
@@ -71,22 +72,23 @@ struct WinogradCase {
   std::vector<float*> out_table;
 };
 
-ConvSizes sizes_3x3(std::size_t height, std::size_t width, std::size_t channels_in, std::size_t channels_out,
-                    std::size_t pad = 1) {
+/// Outputs as large as inputs.
+ConvSizes sizes_of(const Kernel& kernel, std::size_t height, std::size_t width, std::size_t channels_in,
+                   std::size_t channels_out) {
   return {.height_in = height,
           .width_in = width,
           .channels_in = channels_in,
           .channels_out = channels_out,
-          .kernel_h = 3,
-          .kernel_w = 3,
-          .pad = pad};
+          .kernel_h = kernel.tile.taps,
+          .kernel_w = kernel.tile.taps,
+          .pad = kernel.tile.taps / 2};
 }
 
 /// Inputs and weights are in [-1, 1): the transforms err like the root of the number of channels, the sums like itself.
-/// Tiles of six err four times as much.
-double tolerance(std::size_t tile, std::size_t channels_in) {
+/// Tiles of eight inputs err four times as much, and 5x5 filters sum three times as many taps.
+double tolerance(Tile tile, std::size_t channels_in) {
   const auto n = static_cast<double>(channels_in);
-  return (tile == 6 ? 4 : 1) * (8e-6 * std::sqrt(n + 8) + 5e-7 * n);
+  return (tile.inputs() == 8 ? 4 : 1) * (tile.taps == 5 ? 2 : 1) * (8e-6 * std::sqrt(n + 8) + 5e-7 * n);
 }
 
 void check(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed) {
@@ -117,7 +119,8 @@ TEST(Winograd, OddSizes) {
     const std::size_t channels[] = {1, 2, 3, 5, 15, 16, 17, 31, 33, 48, 64, 65};
     for (std::size_t width = 1; width <= 20; ++width) {
       for (const std::size_t channels_in : channels) {
-        ConvSizes sizes = sizes_3x3(1 + seed % 9, width, channels_in, channels[seed % 11], seed % 3);
+        ConvSizes sizes = sizes_of(kernel, 1 + seed % 9, width, channels_in, channels[seed % 11]);
+        sizes.pad = seed % kernel.tile.taps;
         sizes.in_gap = seed % 4 == 0 ? 5 : 0;
         sizes.out_gap = seed % 5 == 0 ? 3 : 0;
         if (sizes.possible()) {
@@ -131,17 +134,17 @@ TEST(Winograd, OddSizes) {
 
 TEST(Winograd, ManyChannelsAndManyBlocks) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
-    ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_3x3(9, 61, 24, 40), 1));
-    ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_3x3(5, 13, 256, 96), 2));
-    ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_3x3(4, 7, 1024, 16), 3));
-    ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_3x3(4, 7, 16, 1030), 4));
+    ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_of(kernel, 9, 61, 24, 40), 1));
+    ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_of(kernel, 5, 13, 256, 96), 2));
+    ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_of(kernel, 4, 7, 1024, 16), 3));
+    ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_of(kernel, 4, 7, 16, 1030), 4));
   });
 }
 
 TEST(Winograd, SameBitsHoweverTileRowsAreSplit) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
     for (const std::size_t width : {3u, 29u, 56u, 131u}) {
-      WinogradCase c(kernel, sizes_3x3(19, width, 20, 70), 7);
+      WinogradCase c(kernel, sizes_of(kernel, 19, width, 20, 70), 7);
       Rows whole = c.conv.make_out(8);
       kernel.run(c.args(whole));
       Rows parts = c.conv.make_out(8);
@@ -149,8 +152,8 @@ TEST(Winograd, SameBitsHoweverTileRowsAreSplit) {
       for (std::size_t row = 0; row < args.tile_rows; ++row) {
         Args part = args;
         part.tile_rows = 1;
-        part.in_rows += row * kernel.tile;
-        part.out_rows += row * kernel.tile;
+        part.in_rows += row * kernel.tile.outputs;
+        part.out_rows += row * kernel.tile.outputs;
         kernel.run(part);
       }
       for (std::size_t y = 0; y < whole.size(); ++y) {
@@ -162,8 +165,8 @@ TEST(Winograd, SameBitsHoweverTileRowsAreSplit) {
 
 TEST(Winograd, SameBitsInStripsOfWholeTiles) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
-    const std::size_t tile = kernel.tile, width = 8 * tile - 2;
-    WinogradCase c(kernel, sizes_3x3(6, width, 17, 33), 17);
+    const std::size_t tile = kernel.tile.outputs, halo = kernel.tile.taps / 2, width = 8 * tile - 2;
+    WinogradCase c(kernel, sizes_of(kernel, 6, width, 17, 33), 17);
     Rows whole = c.conv.make_out(18);
     kernel.run(c.args(whole));
     Rows parts = c.conv.make_out(18);
@@ -172,13 +175,13 @@ TEST(Winograd, SameBitsInStripsOfWholeTiles) {
       Args args = c.args(parts);
       const std::size_t x = cuts[strip], until = cuts[strip + 1];
       for (const float*& row : c.in_table) {
-        if (row != nullptr && x > 0) row += (x - 1) * 17;
+        if (row != nullptr && x > 0) row += (x - halo) * 17;
       }
       for (float*& row : c.out_table) {
         if (row != nullptr) row += x * 33;
       }
-      args.pad_left = x == 0 ? 1 : 0;
-      args.width_in = std::min(until + 1, width) - (x == 0 ? 0 : x - 1);
+      args.pad_left = x == 0 ? halo : 0;
+      args.width_in = std::min(until + halo, width) - (x == 0 ? 0 : x - halo);
       args.width_out = until - x;
       kernel.run(args);
     }
@@ -191,13 +194,13 @@ TEST(Winograd, SameBitsInStripsOfWholeTiles) {
 /// act(sum + residual) and act(sum) + residual, from the sums of a run without them; `in_place`: out is the residual.
 void check_epilogue(const Kernel& kernel, std::size_t channels_out, const kernels::UnaryOp& op, bool after,
                     bool in_place) {
-  WinogradCase c(kernel, sizes_3x3(6, 11, 9, channels_out), 27);
+  WinogradCase c(kernel, sizes_of(kernel, 6, 11, 9, channels_out), 27);
   Rows sums = c.conv.make_out(28);
   kernel.run(c.args(sums));
   const Rows added = c.conv.make_out(29);
   Rows out = c.conv.make_out(29);
   Args args = c.args(out);
-  std::vector<const float*> residual(args.tile_rows * kernel.tile, nullptr);
+  std::vector<const float*> residual(args.tile_rows * kernel.tile.outputs, nullptr);
   for (std::size_t y = 0; y < out.size(); ++y) residual[y] = in_place ? out[y].data() : added[y].data();
   args.residual_rows = residual.data();
   args.epilogue = {op, after};
@@ -234,7 +237,7 @@ TEST(Winograd, EveryActivationAndResidual) {
 
 TEST(Winograd, NoBias) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
-    WinogradCase c(kernel, sizes_3x3(4, 6, 4, 18), 37);
+    WinogradCase c(kernel, sizes_of(kernel, 4, 6, 4, 18), 37);
     Rows with = c.conv.make_out(38);
     kernel.run(c.args(with));
     std::fill(c.conv.bias.span().begin(), c.conv.bias.span().end(), 0.0f);
@@ -253,7 +256,7 @@ TEST(Winograd, NoBias) {
 TEST(Winograd, SameBitsInRangesOfChannels) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
     constexpr std::size_t kOut = 150;
-    WinogradCase c(kernel, sizes_3x3(9, 22, 21, kOut), 47);
+    WinogradCase c(kernel, sizes_of(kernel, 9, 22, 21, kOut), 47);
     Rows whole = c.conv.make_out(48);
     kernel.run(c.args(whole));
     const std::vector<float> packed(c.packed.data(), c.packed.data() + c.packed.size());
@@ -278,10 +281,11 @@ TEST(Winograd, SameBitsInRangesOfChannels) {
 }
 
 TEST(Winograd, WorkCountsTilesThatStickOut) {
-  for (const std::size_t tile : kernels::winograd::kTiles) {
+  for (const Tile tile : kernels::winograd::kTiles) {
     const auto exact = kernels::winograd::work(false, tile, 12, 24, 16, 32),
                ragged = kernels::winograd::work(false, tile, 11, 23, 9, 20);
-    EXPECT_EQ(exact.multiply_flop, 2.0 * 16 * 32 * static_cast<double>(288 / (tile * tile) * (tile + 2) * (tile + 2)));
+    EXPECT_EQ(exact.multiply_flop,
+              2.0 * 16 * 32 * static_cast<double>(288 / (tile.outputs * tile.outputs) * tile.matrices()));
     EXPECT_EQ(ragged.multiply_flop, exact.multiply_flop / 16 * 9);
     EXPECT_EQ(ragged.transform_flop, exact.transform_flop);
     EXPECT_EQ(kernels::winograd::work(false, tile, 2, 2, 16, 32).weights_read,
@@ -293,7 +297,7 @@ TEST(Winograd, TableIsBestFirstAndSelectFindsEveryTier) {
   const auto table = kernels::winograd::table();
   for (std::size_t i = 1; i < table.size(); ++i) EXPECT_GE(table[i - 1].isa, table[i].isa);
   for (const kernels::Isa isa : kernels::kAllIsas)
-    for (const std::size_t tile : kernels::winograd::kTiles) {
+    for (const Tile tile : kernels::winograd::kTiles) {
       EXPECT_LE(kernels::winograd::select(isa, tile).isa, isa);
       EXPECT_EQ(kernels::winograd::select(isa, tile).tile, tile);
     }

@@ -44,14 +44,14 @@ TEST(Columns, SixLayersTakeATenthOfTheMemory) {
 
 TEST(Columns, HeadsAreTheWindowsOverlapAtEachBoundary) {
   Network net("exact windows");
-  ValueId x = net.input({1, 200, 64, 4});
-  for (int i = 0; i < 4; ++i) x = net.conv(x, 4, {.kernel = i % 2 == 0 ? 3 : 5});
+  ValueId x = net.input({1, 200, 64, 12});
+  for (int i = 0; i < 4; ++i) x = net.conv(x, 12, {.kernel = i % 2 == 0 ? 7 : 9});  // not in tiles
   const Graph graph = net.finish(x);
   const Plan plan = plan_of(graph, Schedule::columns, 2);
   ASSERT_EQ(plan.segments.size(), 1u);
   const SegmentPlan& segment = plan.segments.front();
   ASSERT_EQ(segment.sharing, Sharing::bands) << to_text(plan, graph);
-  EXPECT_EQ(segment.halo_rows, 4 + 2 + 4) << to_text(plan, graph);  // k - 1 of the three layers that read a ring
+  EXPECT_EQ(segment.halo_rows, 8 + 6 + 8) << to_text(plan, graph);  // k - 1 of the three layers that read a ring
   for (const Ring& ring : segment.rings) EXPECT_GT(ring.head_rows, 0);
 }
 
@@ -240,6 +240,24 @@ TEST(Plan, TakesTheTileThatIsSoonestBesideMatrixUnits) {
   }
   EXPECT_EQ(choice(7, 512).family, Family::conv);
   EXPECT_TRUE(choice(7, 512).pieces);
+}
+
+/// 5x5 filters pass in tiles too, unless few channels make the transforms dearer than the products they save.
+TEST(Plan, TakesTilesOfFiveByFiveFilters) {
+  const auto choice = [](std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
+    Network net("one convolution");
+    net.conv(net.input({1, side, side, in}), out, spec);
+    const Graph graph = net.finish();
+    return choose_kernel(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512);
+  };
+  for (const std::int64_t channels : {12, 48, 128}) {
+    const KernelChoice taken = choice(28, channels, channels, {.kernel = 5});
+    EXPECT_EQ(taken.family, Family::winograd) << channels;
+    EXPECT_EQ(taken.row_granularity, 4) << channels;
+  }
+  EXPECT_EQ(choice(28, 3, 12, {.kernel = 5}).family, Family::conv);
+  EXPECT_EQ(choice(28, 48, 48, {.kernel = 5, .stride = 2}).family, Family::conv);
+  EXPECT_EQ(choice(28, 48, 48, {.kernel = 7}).family, Family::conv);
 }
 
 /// Sums of many products for many outputs go to matrix units, where there are any and nobody asked for exact ones.

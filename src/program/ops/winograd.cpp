@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 3x3 convolution by Winograd's minimal filtering.
+// 3x3 and 5x5 convolution by Winograd's minimal filtering.
 #include "kernels/winograd/winograd.hpp"
 
 #include <fmt/format.h>
@@ -13,11 +13,11 @@
 namespace colonnade {
 namespace {
 
-/// Weights [out, in / groups, 3, 3] transformed and packed group by group.
-AlignedBuffer pack_groups(bool pieces, std::size_t tile, const Constant& weight, std::size_t groups) {
+/// Weights [out, in / groups, taps, taps] transformed and packed group by group.
+AlignedBuffer pack_groups(bool pieces, kernels::winograd::Tile tile, const Constant& weight, std::size_t groups) {
   const std::size_t n = static_cast<std::size_t>(weight.shape()[0]) / groups;
   const auto k = static_cast<std::size_t>(weight.shape()[1]);
-  const std::size_t floats = kernels::winograd::packed_floats(pieces, tile, k, n), row = 9 * k;
+  const std::size_t floats = kernels::winograd::packed_floats(pieces, tile, k, n), row = tile.taps * tile.taps * k;
   std::vector<float> panel(pieces ? kernels::winograd::packed_floats(false, tile, k, 1) : 0);
   AlignedBuffer packed(groups * floats * sizeof(float));
   const auto multiple = static_cast<std::int64_t>(groups == 1 ? kernels::gemm::kPanel : n);
@@ -41,7 +41,9 @@ class WinogradOp final : public RowOp {
  public:
   WinogradOp(const LowerContext& context, const Conv& conv)
       : tile_(context.row_granularity),
-        kernel_(kernels::winograd::select(context.isa, static_cast<std::size_t>(tile_))),
+        halo_(conv.kernel[0] - 1),
+        kernel_(kernels::winograd::select(context.isa,
+                                          {static_cast<std::size_t>(tile_), static_cast<std::size_t>(conv.kernel[0])})),
         window_(window_of(context, conv)),
         groups_(static_cast<std::size_t>(conv.groups)),
         chunks_(context.chunks),
@@ -62,13 +64,13 @@ class WinogradOp final : public RowOp {
     const std::int64_t tile_rows = ceil_div(step.row_end - step.row_begin, tile_);
     const std::int64_t begin = step.chunk < 0 ? 0 : chunks_.begin(step.chunk);
     const float** in_rows = step.pointers;
-    const float** out_rows = in_rows + tile_rows * tile_ + 2;
+    const float** out_rows = in_rows + tile_rows * tile_ + halo_;
     const float** residual_rows = out_rows + tile_rows * tile_;
     const Rows in(step, in_, 0), out(step, out_, 0), residual(step, residual_, 0);
     const RowWindow row_window(in, out, 1, window_.pad_left);
-    for (std::int64_t i = 0; i < tile_rows * tile_ + 2; ++i) {
+    for (std::int64_t i = 0; i < tile_rows * tile_ + halo_; ++i) {
       const std::int64_t y = step.row_begin - window_.pad_top + i;
-      const bool wanted = i < step.row_end - step.row_begin + 2;
+      const bool wanted = i < step.row_end - step.row_begin + halo_;
       in_rows[i] = y < 0 || y >= in_shape_.rows || !wanted ? nullptr : in(y) + row_window.skip * in.pixel_stride();
     }
     for (std::int64_t i = 0; i < tile_rows * tile_; ++i) {
@@ -100,7 +102,7 @@ class WinogradOp final : public RowOp {
   }
 
   std::size_t pointer_count(std::int64_t rows) const override {
-    return static_cast<std::size_t>(3 * (rows + tile_) + 2);
+    return static_cast<std::size_t>(3 * (rows + tile_) + halo_);
   }
   std::string_view kernel() const override { return kernel_.name; }
 
@@ -110,7 +112,7 @@ class WinogradOp final : public RowOp {
     for (std::size_t g = 0; g < groups_; ++g) {
       kernel_.run(args);
       if (g + 1 == groups_) return;
-      for (std::int64_t i = 0; i < rows + 2; ++i)
+      for (std::int64_t i = 0; i < rows + halo_; ++i)
         if (in_rows[i]) in_rows[i] += args.channels_in;
       for (std::int64_t i = 0; i < rows; ++i)
         if (out_rows[i]) out_rows[i] += args.channels_out;
@@ -123,7 +125,8 @@ class WinogradOp final : public RowOp {
     }
   }
 
-  std::int64_t tile_;
+  std::int64_t tile_;  ///< output rows
+  std::int64_t halo_;  ///< input rows that a tile reads more
   const kernels::winograd::Kernel& kernel_;
   Window window_;
   std::size_t groups_;
