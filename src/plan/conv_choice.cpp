@@ -26,7 +26,6 @@ constexpr double kWinogradGain = 1.05;
 constexpr std::int64_t kMostPlanesWinograd = 4;
 constexpr auto kMostPlanes = static_cast<std::int64_t>(kernels::planes::kMostChannels);
 constexpr std::int64_t kLeastPlaneTaps = 3;
-constexpr std::int64_t kLeastPlaneInputs = 8;
 constexpr std::int64_t kNearPlanes = 32 * 1024 / sizeof(float);
 
 // Matrix units: how many times the products of the vector units they do, of long sums and of tiles; the operations of
@@ -127,8 +126,8 @@ double taps_inside(const Conv& conv, const Shape& in, const Shape& out) {
   return inside;
 }
 
-bool takes_planes(const Conv& conv, const Shape& in, const Shape& out, bool winograd) {
-  return conv.groups == 1 && conv.strides[1] == 1 && conv.dilations[0] == 1 && in[3] >= kLeastPlaneInputs &&
+bool takes_planes(const Conv& conv, const Shape& out, bool winograd) {
+  return conv.groups == 1 && conv.strides[1] == 1 && conv.dilations[0] == 1 &&
          conv.kernel[0] * conv.kernel[1] >= kLeastPlaneTaps && out[3] <= (winograd ? kMostPlanesWinograd : kMostPlanes);
 }
 

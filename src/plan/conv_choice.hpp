@@ -35,7 +35,7 @@ inline constexpr double kPiecesIdlePixels = 16;
 
 /// Few output channels would leave most lanes of a panel idle: pixels fill them. Rows come so many at a time that few
 /// are turned into planes twice.
-bool takes_planes(const Conv& conv, const Shape& in, const Shape& out, bool winograd);
+bool takes_planes(const Conv& conv, const Shape& out, bool winograd);
 inline constexpr std::int64_t kPlaneRows = 4;
 
 /// How a convolution of the family `planes` walks along a row: blocks of output pixels, small enough that the planes of

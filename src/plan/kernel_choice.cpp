@@ -107,7 +107,7 @@ KernelChoice choose(const Conv& conv, const Context& context) {
   const bool fast = context.math != Math::exact && !conv.exact;
   const bool matrix_units = fast && context.isa >= kernels::Isa::amx;
   const WinogradChoice winograd = fast ? choose_winograd(conv, in, out, matrix_units) : WinogradChoice{};
-  if (takes_planes(conv, in, out, winograd.tile > 0)) return rows(Family::planes, kPlaneRows);
+  if (takes_planes(conv, out, winograd.tile > 0)) return rows(Family::planes, kPlaneRows);
   KernelChoice choice = winograd.tile > 0 ? rows(Family::winograd, winograd.tile) : rows(Family::conv);
   const LongSums sums{out[1] * out[2], conv.kernel[0] * conv.kernel[1], channels_in / conv.groups,
                       channels_out / conv.groups, matrix_units ? taps_inside(conv, in, out) : 1};

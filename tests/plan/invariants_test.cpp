@@ -45,7 +45,7 @@ TEST(Columns, SixLayersTakeATenthOfTheMemory) {
 TEST(Columns, HeadsAreTheWindowsOverlapAtEachBoundary) {
   Network net("exact windows");
   ValueId x = net.input({1, 200, 64, 12});
-  for (int i = 0; i < 4; ++i) x = net.conv(x, 12, {.kernel = i % 2 == 0 ? 7 : 9});  // not in tiles
+  for (int i = 0; i < 4; ++i) x = net.conv(x, 12, {.kernel = i % 2 == 0 ? 7 : 9});  // neither in tiles nor as planes
   const Graph graph = net.finish(x);
   const Plan plan = plan_of(graph, Schedule::columns, 2);
   ASSERT_EQ(plan.segments.size(), 1u);
@@ -242,8 +242,9 @@ TEST(Plan, TakesTheTileThatIsSoonestBesideMatrixUnits) {
   EXPECT_TRUE(choice(7, 512).pieces);
 }
 
-/// 5x5 filters pass in tiles too, unless few channels make the transforms dearer than the products they save.
-TEST(Plan, TakesTilesOfFiveByFiveFilters) {
+/// 5x5 filters pass in tiles too, unless few channels make the transforms dearer than the products they save; few
+/// outputs leave lanes idle that pixels fill.
+TEST(Plan, TakesTilesOfFiveByFiveFiltersAndPlanesOfFewOutputs) {
   const auto choice = [](std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
     Network net("one convolution");
     net.conv(net.input({1, side, side, in}), out, spec);
@@ -258,6 +259,8 @@ TEST(Plan, TakesTilesOfFiveByFiveFilters) {
   EXPECT_EQ(choice(28, 3, 12, {.kernel = 5}).family, Family::conv);
   EXPECT_EQ(choice(28, 48, 48, {.kernel = 5, .stride = 2}).family, Family::conv);
   EXPECT_EQ(choice(28, 48, 48, {.kernel = 7}).family, Family::conv);
+  EXPECT_EQ(choice(28, 1, 8, {.kernel = 5}).family, Family::planes);
+  EXPECT_EQ(choice(28, 3, 3, {.kernel = 3}).family, Family::planes);
 }
 
 /// Sums of many products for many outputs go to matrix units, where there are any and nobody asked for exact ones.
