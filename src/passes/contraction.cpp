@@ -113,6 +113,18 @@ Weights scaled_weights(const Operator& op, const Weights& weights, const Doubles
   return scaled(weights, scale, 1, [=](std::size_t block) { return block % columns; });
 }
 
+/// The sums of a matrix' rows (columns of a transposed one), each times its element of `factors`.
+Doubles weighted_rows(const Tensor& matrix, bool transposed, const Doubles& factors) {
+  const auto weights = matrix.values<float>();
+  const auto rows = static_cast<std::size_t>(matrix.shape()[0]), columns = static_cast<std::size_t>(matrix.shape()[1]);
+  Doubles sums(transposed ? rows : columns);
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t column = 0; column < columns; ++column)
+      sums[transposed ? row : column] +=
+          element(factors, transposed ? column : row, 0) * static_cast<double>(weights[row * columns + column]);
+  return sums;
+}
+
 bool is_neutral(const Doubles& values, double neutral) {
   return std::all_of(values.begin(), values.end(), [&](double v) { return v == neutral; });
 }
@@ -179,6 +191,37 @@ bool fold_affine(Editor& editor, int contraction, const ChannelAffine& affine) {
       const double value = element(old, c, 0) * element(affine.scale, c, 1) + element(affine.shift, c, 0);
       tensor.values<float>()[c] = static_cast<float>(value);
     }
+    inputs[kBiasInput] = editor.add_constant(node.name + "_bias", std::move(tensor));
+  }
+  editor.set_inputs(contraction, std::move(inputs));
+  return true;
+}
+
+bool fold_affine_of_input(Editor& editor, int contraction, const ChannelAffine& affine) {
+  constexpr double kMostShift = 16;  // of values that are of order one: costs four bits
+  const Node node = editor.node(contraction);
+  const MatMul& product = std::get<MatMul>(node.op);
+  const ValueId bias = node.input(kBiasInput);
+  if (product.transpose_a || !is_float_constant(editor, node.inputs[1]) || rank_of(editor, node.inputs[1]) != 2)
+    return false;
+  if (bias != kAbsent && !is_float_constant(editor, bias)) return false;
+  for (const double shift : affine.shift)
+    if (!(std::abs(shift) <= kMostShift)) return false;
+  const std::shared_ptr<const Constant> weights = editor.value(node.inputs[1]).constant;
+  std::vector<ValueId> inputs = node.inputs;
+  if (!is_neutral(affine.scale, 1)) {
+    const auto depth = static_cast<std::size_t>(weights->shape()[product.transpose_b ? 1 : 0]);
+    auto constant = scaled(weights, affine.scale, product.transpose_b ? 1 : weights->shape()[1],
+                           [depth](std::size_t block) { return block % depth; });
+    inputs[1] = editor.add_constant(std::string(editor.value(node.inputs[1]).name), std::move(constant));
+  }
+  if (!is_neutral(affine.shift, 0)) {
+    const Doubles sums = weighted_rows(*weights->tensor(), product.transpose_b, affine.shift);
+    const Doubles old = bias == kAbsent ? Doubles{} : doubles_of(*editor.value(bias).constant->tensor());
+    Tensor tensor(DType::f32, {static_cast<std::int64_t>(sums.size())});
+    for (std::size_t c = 0; c < sums.size(); ++c)
+      tensor.values<float>()[c] = static_cast<float>(element(old, c, 0) + sums[c]);
+    inputs.resize(std::max(inputs.size(), kBiasInput + 1), kAbsent);
     inputs[kBiasInput] = editor.add_constant(node.name + "_bias", std::move(tensor));
   }
   editor.set_inputs(contraction, std::move(inputs));

@@ -35,4 +35,9 @@ ChannelAffine then(const ChannelAffine& first, const ChannelAffine& second);
 /// nothing changed, when weights or bias are not float32 constants.
 bool fold_affine(Editor& editor, int contraction, const ChannelAffine& affine);
 
+/// Makes a MatMul compute of its input what it computed of affine(its input). False, nothing changed, when its matrix
+/// or bias is no float32 constant, or when the map shifts values so far that the sums would lose what a product with
+/// the shifted values keeps.
+bool fold_affine_of_input(Editor& editor, int contraction, const ChannelAffine& affine);
+
 }  // namespace colonnade::rewrite

@@ -42,6 +42,18 @@ bool fold_into_contraction(Editor& editor, int index) {
   return true;
 }
 
+/// The map that makes the input of a product with a constant matrix, which nobody else reads, goes into the matrix.
+bool fold_into_reader(Editor& editor, int index) {
+  if (!std::holds_alternative<MatMul>(editor.node(index).op)) return false;
+  const ValueId read = editor.node(index).inputs[0];
+  const int producer = editor.producer(read);
+  if (producer < 0 || !editor.read_once(read)) return false;
+  const auto affine = as_affine(editor, editor.node(producer));
+  if (!affine || !fold_affine_of_input(editor, index, affine->affine)) return false;
+  editor.replace(read, affine->input);
+  return true;
+}
+
 ValueId add_channel_binary(Editor& editor, BinaryKind kind, ValueId input, const std::vector<double>& values,
                            const Node& like) {
   const auto count = static_cast<std::int64_t>(values.size());
@@ -119,6 +131,10 @@ bool fold_batch_norm(Graph& graph) {
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index) {
     if (editor.alive(index)) fold_into_contraction(editor, index);
+  }
+  for (int index = 0; index < count; ++index) {
+    while (editor.alive(index) && fold_into_reader(editor, index)) {
+    }
   }
   for (int index = 0; index < count; ++index) {
     if (editor.alive(index) && !chain_goes_on(editor, index)) shorten_chain(editor, index);

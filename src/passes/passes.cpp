@@ -29,7 +29,9 @@ constexpr Pass kPasses[] = {
     {"recognise", rewrite::recognise, "Finds activations, normalisations and softmax written out in small operators."},
     {"channels_last", rewrite::channels_last, "Chooses layouts so that Transposes move the fewest bytes."},
     {"fold_batch_norm", rewrite::fold_batch_norm,
-     "Folds per-channel scales and shifts into contractions and each other, else makes them depthwise convolutions."},
+     "Folds per-channel scales and shifts into contractions before and behind them and into each other, else makes "
+     "them "
+     "depthwise convolutions."},
     {"fuse_epilogue", rewrite::fuse_epilogue, "Lets contractions apply activations and add residuals to their sums."},
     {"subpixel", rewrite::subpixel,
      "Turns transposed convolutions with few outputs into dense ones whose channels become pixels."},

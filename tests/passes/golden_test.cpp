@@ -309,6 +309,31 @@ TEST(FoldBatchNorm, FoldsIntoGroupedTransposedConvolutionAndDenseLayers) {
   EXPECT_EQ(operators_of(b.graph), "ConvTranspose MatMul");
 }
 
+/// What maps the input of a dense layer goes into its matrix and its bias, unless others read it or it moves values
+/// far.
+TEST(FoldBatchNorm, FoldsIntoTheDenseLayerThatReads) {
+  for (const bool transposed : {false, true}) {
+    Builder b;
+    const ValueId centred = b.binary("centred", BinaryKind::sub, b.input("x", {3, 5}), b.weights("mean", {5}));
+    const ValueId y = b.binary("y", BinaryKind::div, centred, b.weights("spread", {5}, 1, 2));
+    const ValueId w = b.weights("w", transposed ? Shape{7, 5} : Shape{5, 7});
+    const ValueId m = b.node("m", MatMul{false, transposed, {}}, {y, w, b.weights("b", {7})});
+    const ValueId norm = b.batch_norm("norm", b.unary("gelu", UnaryKind::gelu_erf, m), 1);
+    b.output(b.unary("relu", UnaryKind::relu, b.node("n", MatMul{}, {norm, b.weights("v", {7, 4})})));
+    const Graph before = b.graph;
+    EXPECT_TRUE(run("fold_batch_norm", b.graph));
+    EXPECT_EQ(operators_of(b.graph), "MatMul GeluErf MatMul Relu");
+    expect_same_results(before, b.graph, 1, 1e-6);
+  }
+  Builder b;
+  const ValueId twice = b.binary("twice", BinaryKind::add, b.input("x", {3, 5}), b.scalar("k", 1));
+  b.output(b.node("m", MatMul{}, {twice, b.weights("w", {5, 7})}));
+  b.output(b.unary("relu", UnaryKind::relu, twice));
+  const ValueId far = b.binary("far", BinaryKind::sub, b.input("y", {3, 5}), b.scalar("far_mean", 1000));
+  b.output(b.node("n", MatMul{}, {far, b.weights("v", {5, 7})}));
+  EXPECT_FALSE(run("fold_batch_norm", b.graph));
+}
+
 TEST(FoldBatchNorm, ShortensChains) {
   Builder b;
   const ValueId x = b.input("x", {2, 3, 4});
