@@ -25,13 +25,16 @@ def answer(*arguments: str) -> dict:
     return json.loads(done.stdout)
 
 
-def multiplied(tile: int | None) -> float:
-    """The share of the direct products of a 3x3 convolution that tiles of Winograd need."""
-    return (tile + 2) ** 2 / (9 * tile ** 2) if tile else 1.0
+def multiplied(operator: dict) -> float:
+    """The share of a direct convolution's products that its tiles need, if it runs by Winograd."""
+    if "tile" not in operator:
+        return 1.0
+    tile, taps = operator["tile"], operator["taps"]
+    return ((tile + taps - 1) / (taps * tile)) ** 2
 
 
 def executed(segment: dict) -> float:
-    return sum(operator.get("flop", 0) * multiplied(operator.get("tile")) * (6 / 16 if operator.get("matrix_units") else 1)
+    return sum(operator.get("flop", 0) * multiplied(operator) * (6 / 16 if operator.get("matrix_units") else 1)
                for operator in segment["operators"])
 
 

@@ -51,7 +51,10 @@ json operator_json(const Prepared& prepared, const SegmentPlan& segment, std::in
   const KernelChoice& choice = prepared.plan.choices[static_cast<std::size_t>(index)];
   json entry = {
       {"node", node.name}, {"op", name_of(node.op)}, {"output", value.name}, {"kernel", name_of(choice.family)}};
-  if (choice.family == Family::winograd) entry["tile"] = choice.row_granularity;
+  if (choice.family == Family::winograd) {
+    entry["tile"] = choice.row_granularity;
+    entry["taps"] = std::get<Conv>(node.op).kernel[0];
+  }
   if (choice.pieces) entry["matrix_units"] = true;
   if (!value.type.is_static()) return entry;
   const Shape& shape = value.type.static_shape();

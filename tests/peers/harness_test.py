@@ -148,6 +148,10 @@ class Check(unittest.TestCase):
         reference = [numpy.array([[1.0, -4.0]], dtype=numpy.float32)]
         self.assertEqual(relative_error([numpy.array([1.5, -4.0])], reference), 0.125)
 
+    def test_outputs_close_to_zero_are_not_magnified(self):
+        self.assertAlmostEqual(relative_error([numpy.array([3e-6])], [numpy.array([1e-6])]), 2e-3)
+        self.assertAlmostEqual(relative_error([numpy.array([0.5])], [numpy.array([0.0])]), 500)
+
     def test_wrong_size_count_and_nan_are_infinitely_wrong(self):
         reference = [numpy.array([1.0, 2.0])]
         for outputs in ([], [numpy.array([1.0])], [numpy.array([1.0, math.nan])], [numpy.array([1.0, math.inf])]):
