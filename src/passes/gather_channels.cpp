@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels in another order: shuffles and column-row-depth blocks become a Gather of channels, and a Gather of what a
-// contraction computes becomes a contraction with its weights in that order.
+// Channels in another order: shuffles and column-row-depth blocks become a Gather of channels, and a Gather or Slice of
+// what a contraction computes becomes a contraction with its weights in that order, without those that nobody reads.
 #include <algorithm>
 
+#include "graph/parameters.hpp"
 #include "passes/contraction.hpp"
 #include "passes/match.hpp"
 #include "passes/pass_list.hpp"
@@ -92,20 +93,39 @@ std::optional<std::size_t> output_axis(const Operator& op, std::size_t weight_ra
   return std::get<MatMul>(op).transpose_b ? 0 : 1;
 }
 
+/// The elements that a Gather or Slice takes of the last axis of its input, if it takes nothing of another one.
+std::optional<Ints> taken_channels(const Editor& editor, const Node& node) {
+  if (node.inputs.empty() || node.inputs[0] == kAbsent || !has_rank(editor, node.inputs[0])) return std::nullopt;
+  const Shape& shape = *editor.value(node.inputs[0]).type.shape;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  if (shape.empty() || shape.back() < 0) return std::nullopt;
+  if (const auto* gather = std::get_if<Gather>(&node.op)) {
+    auto indices = constant_ints(editor.graph(), node, 1);
+    if (!indices || editor.value(node.inputs[1]).type.shape->size() != 1) return std::nullopt;
+    if (normalize_axis(gather->axis, rank, node) != rank - 1) return std::nullopt;
+    for (std::int64_t& i : *indices) i = i < 0 ? i + shape.back() : i;
+    return indices;
+  }
+  if (!std::holds_alternative<Slice>(node.op)) return std::nullopt;
+  const auto starts = constant_ints(editor.graph(), node, 1), ends = constant_ints(editor.graph(), node, 2),
+             axes = constant_ints(editor.graph(), node, 3), steps = constant_ints(editor.graph(), node, 4);
+  if (!starts || !ends || !axes || starts->size() != 1 || (node.input(4) != kAbsent && !steps)) return std::nullopt;
+  if (normalize_axis(axes->front(), rank, node) != rank - 1) return std::nullopt;
+  const SliceRange range = slice_range(shape.back(), starts->front(), ends->front(), steps ? steps->front() : 1);
+  Ints indices;
+  for (std::int64_t i = 0; i < range.count; ++i) indices.push_back(range.first + i * range.step);
+  return indices;
+}
+
 bool fold_into_weights(Editor& editor, int index) {
   const Node node = editor.node(index);
-  const auto* gather = std::get_if<Gather>(&node.op);
-  if (gather == nullptr || !has_rank(editor, node.inputs[0]) || !editor.read_once(node.inputs[0])) return false;
-  const auto rank = static_cast<std::int64_t>(rank_of(editor, node.inputs[0]));
+  const auto indices = taken_channels(editor, node);
+  if (!indices || indices->empty() || !editor.read_once(node.inputs[0])) return false;
   const int contraction = editor.producer(node.inputs[0]);
-  if (contraction < 0 || normalize_axis(gather->axis, rank, node) != rank - 1) return false;
+  if (contraction < 0) return false;
   const FusedEpilogue* epilogue = epilogue_of(editor.node(contraction).op);
   if (epilogue == nullptr || epilogue->residual) return false;
-  auto indices = constant_ints(editor.graph(), node, 1);
-  if (!indices || editor.value(node.inputs[1]).type.shape->size() != 1) return false;
   const std::int64_t channels = editor.value(node.inputs[0]).type.shape->back();
-  if (channels < 0) return false;
-  for (std::int64_t& i : *indices) i = i < 0 ? i + channels : i;
   std::vector<ValueId> inputs = editor.node(contraction).inputs;
   for (std::size_t i = 1; i < inputs.size(); ++i)
     if (inputs[i] != kAbsent && (!editor.is_constant(inputs[i]) || editor.value(inputs[i]).type.dtype != DType::f32))

@@ -23,7 +23,8 @@ constexpr Pass kPasses[] = {
     {"stay_in_float", rewrite::stay_in_float,
      "Leaves out casts to small integers and back of such integers, and keeps the sums that convolve them exact."},
     {"gather_channels", rewrite::gather_channels,
-     "Writes channel shuffles as Gather, and lets contractions compute their channels in the order asked for."},
+     "Writes channel shuffles as Gather, and lets contractions compute the channels that are read, in the order asked "
+     "for."},
     {"join_concats", rewrite::join_concats,
      "Joins neighbouring slices and the first parts of concatenations that another one joins too."},
     {"recognise", rewrite::recognise, "Finds activations, normalisations and softmax written out in small operators."},

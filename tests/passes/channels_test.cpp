@@ -71,6 +71,29 @@ TEST(GatherChannels, OrdersThatNoContractionTakesStay) {
   EXPECT_EQ(count_of<Gather>(graph), 1);
 }
 
+/// Of a head's two halves one is read: the other is not computed.
+TEST(GatherChannels, ContractionsComputeTheChannelsThatAreRead) {
+  Builder b;
+  const ValueId both = b.node("head", MatMul{}, {b.input("x", {3, 5}), b.weights("w", {5, 8}), b.weights("b", {8})});
+  const ValueId low = b.node(
+      "low", Slice{}, {both, b.ints("start", {1}), b.ints("end", {7}), b.ints("axis", {-1}), b.ints("step", {2})});
+  b.output(b.unary("tanh", UnaryKind::tanh, low));
+  const Graph graph = optimized(b.graph);
+  EXPECT_EQ(operators_of(graph), "MatMul");
+  EXPECT_EQ(*graph.value(graph.nodes[0].inputs[1]).type.shape, (Shape{5, 3}));
+}
+
+TEST(GatherChannels, HalvesThatAreBothReadAreComputedTogether) {
+  Builder b;
+  const ValueId both = b.node("head", MatMul{}, {b.input("x", {3, 5}), b.weights("w", {5, 8})});
+  const auto part = [&](const char* name, std::int64_t begin, std::int64_t end) {
+    return b.node(name, Slice{}, {both, b.ints("start", {begin}), b.ints("end", {end}), b.ints("axis", {1})});
+  };
+  b.output(b.unary("tanh", UnaryKind::tanh, part("low", 0, 4)));
+  b.output(b.unary("exp", UnaryKind::exp, part("high", 4, 8)));
+  EXPECT_EQ(count_of<Slice>(optimized(b.graph)), 2);
+}
+
 TEST(JoinConcats, NeighbouringSlicesAreOnePart) {
   Builder b;
   const ValueId x = b.conv("conv", b.input("x", {1, 4, 6, 5}), 12, 3);
