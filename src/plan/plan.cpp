@@ -323,8 +323,10 @@ double microseconds(const std::vector<Segment>& segments) {
 }
 
 Plan plan_with(PlanContext& context) {
+  constexpr double kAsleep = 0.5;      // share of runs whose threads sleep: soon after another run they are awake
+  constexpr double kLeastTeamUs = 30;  // what less saves is left to one thread
   std::vector<SegmentChoice> choices = choose_segments(context);
-  const double together = microseconds(choices) + context.topology.rates.team_us;
+  const double together = microseconds(choices) + std::max(kLeastTeamUs, kAsleep * context.topology.rates.team_us);
   if (context.threads > 1 && together < kMostWorthOneThreadUs) {
     PlanContext single = context;
     set_threads(single, 1);

@@ -42,6 +42,25 @@ TEST(Columns, SixLayersTakeATenthOfTheMemory) {
   }
 }
 
+/// A second thread costs half of a wake: in every other run it is awake.
+TEST(Plan, TakesAnotherThreadWhereItSavesHalfOfAWake) {
+  const Graph graph = six_layers(64, 96, 16);
+  Topology topology = fixed_topology("zen4-2");
+  const auto plan = [&](int threads, double team_us) {
+    topology.rates.team_us = team_us;
+    return make_plan(graph, topology, {Schedule::automatic, Math::fast, threads, 0});
+  };
+  const auto predicted = [](const Plan& of) {
+    double sum = 0;
+    for (const SegmentPlan& segment : of.segments) sum += segment.predicted_us;
+    return sum;
+  };
+  const double saved = predicted(plan(1, 0)) - predicted(plan(2, 0));
+  ASSERT_GT(saved, 40);
+  EXPECT_EQ(plan(2, 1.9 * saved).threads, 2);
+  EXPECT_EQ(plan(2, 2.1 * saved).threads, 1);
+}
+
 TEST(Columns, HeadsAreTheWindowsOverlapAtEachBoundary) {
   Network net("exact windows");
   ValueId x = net.input({1, 200, 64, 12});
