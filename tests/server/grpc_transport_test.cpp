@@ -144,7 +144,7 @@ TEST_F(GrpcTransport, Tls) {
 }
 
 /// A chain of matrix products that takes seconds.
-std::string slow_model() { return product_chain(1024, 60); }
+std::string slow_model() { return product_chain(1024, 600); }
 
 ModelInferRequest slow_request() {
   ModelInferRequest request;
