@@ -6,7 +6,7 @@ The bound is a sum over segments of the longer of two times: arithmetic at the F
 the packed weights once from where they lie between runs: L3 when it holds those of the whole network, else memory, at
 the rates that `colonnade machine` measured (or those given, to compare with times of another day). A convolution that
 runs by Winograd counts what its tiles multiply: of the direct arithmetic a fifth (6x6), a quarter (4x4) or four ninths
-(2x2), one on matrix units three eighths of it: six bf16 products at 16 times the rate. Transforms, border tiles, activations and whatever else moves count nothing.
+(2x2), of 5x5 filters 16 % (4x4) or 36 % (2x2), one on matrix units three eighths of it: six bf16 products at 16 times the rate. Transforms, border tiles, activations and whatever else moves count nothing.
 """
 from __future__ import annotations
 
