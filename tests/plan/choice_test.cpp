@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernel and how many threads the planner takes for shapes that were measured.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "plan/kernel_choice.hpp"
+#include "plan/plan.hpp"
+#include "support/known_networks.hpp"
+
+namespace colonnade::test {
+namespace {
+
+/// A second thread costs half of a wake: in every other run it is awake.
+TEST(Plan, TakesAnotherThreadWhereItSavesHalfOfAWake) {
+  const Graph graph = six_layers(64, 96, 16);
+  Topology topology = fixed_topology("zen4-2");
+  const auto plan = [&](int threads, double team_us) {
+    topology.rates.team_us = team_us;
+    return make_plan(graph, topology, {Schedule::automatic, Math::fast, threads, 0});
+  };
+  const auto predicted = [](const Plan& of) {
+    double sum = 0;
+    for (const SegmentPlan& segment : of.segments) sum += segment.predicted_us;
+    return sum;
+  };
+  const double saved = predicted(plan(1, 0)) - predicted(plan(2, 0));
+  ASSERT_GT(saved, 40);
+  EXPECT_EQ(plan(2, 1.9 * saved).threads, 2);
+  EXPECT_EQ(plan(2, 2.1 * saved).threads, 1);
+}
+
+/// Few pixels leave Winograd few tiles for its many weights; large ones fill 4x4 tiles on vector units.
+TEST(Plan, TakesTheTileThatIsSoonestBesideMatrixUnits) {
+  const auto choice = [](std::int64_t side, std::int64_t channels) {
+    Network net("one convolution");
+    net.conv(net.input({1, side, side, channels}), channels, {});
+    const Graph graph = net.finish();
+    return choose_kernel(graph, graph.nodes.front(), Math::fast, kernels::Isa::amx);
+  };
+  for (const auto& [side, channels, tile] : {std::array<std::int64_t, 3>{28, 512, 4}, {14, 512, 2}, {14, 256, 2}}) {
+    const KernelChoice taken = choice(side, channels);
+    EXPECT_EQ(taken.family, Family::winograd) << side << " x " << channels;
+    EXPECT_EQ(taken.row_granularity, tile) << side << " x " << channels;
+    EXPECT_FALSE(taken.pieces) << side << " x " << channels;
+  }
+  EXPECT_EQ(choice(7, 512).family, Family::conv);
+  EXPECT_TRUE(choice(7, 512).pieces);
+}
+
+/// 5x5 filters pass in tiles too, unless few channels make the transforms dearer than the products they save; few
+/// outputs leave lanes idle that pixels fill.
+TEST(Plan, TakesTilesOfFiveByFiveFiltersAndPlanesOfFewOutputs) {
+  const auto choice = [](std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
+    Network net("one convolution");
+    net.conv(net.input({1, side, side, in}), out, spec);
+    const Graph graph = net.finish();
+    return choose_kernel(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512);
+  };
+  for (const std::int64_t channels : {12, 48, 128}) {
+    const KernelChoice taken = choice(28, channels, channels, {.kernel = 5});
+    EXPECT_EQ(taken.family, Family::winograd) << channels;
+    EXPECT_EQ(taken.row_granularity, 4) << channels;
+  }
+  EXPECT_EQ(choice(28, 3, 12, {.kernel = 5}).family, Family::conv);
+  EXPECT_EQ(choice(28, 48, 48, {.kernel = 5, .stride = 2}).family, Family::conv);
+  EXPECT_EQ(choice(28, 48, 48, {.kernel = 7}).family, Family::conv);
+  EXPECT_EQ(choice(28, 1, 8, {.kernel = 5}).family, Family::planes);
+  EXPECT_EQ(choice(28, 3, 3, {.kernel = 3}).family, Family::planes);
+}
+
+/// Sums of many products for many outputs go to matrix units, where there are any and nobody asked for exact ones.
+TEST(Plan, TakesMatrixUnitsForLongSums) {
+  const auto pieces = [](std::int64_t in, std::int64_t out, ConvSpec spec, kernels::Isa isa, Math math, bool exact) {
+    Network net("one convolution");
+    net.conv(net.input({1, 28, 28, in}), out, spec);
+    Graph graph = net.finish();
+    std::get<Conv>(graph.nodes.front().op).exact = exact;
+    return choose_kernel(graph, graph.nodes.front(), math, isa).pieces;
+  };
+  const ConvSpec pointwise{.kernel = 1};
+  EXPECT_TRUE(pieces(256, 256, pointwise, kernels::Isa::amx, Math::fast, false));
+  EXPECT_TRUE(pieces(128, 128, {.stride = 2}, kernels::Isa::amx, Math::fast, false));
+  EXPECT_TRUE(pieces(64, 64, {}, kernels::Isa::amx, Math::fast, false)) << "Winograd";
+  EXPECT_FALSE(pieces(256, 256, pointwise, kernels::Isa::avx512, Math::fast, false));
+  EXPECT_FALSE(pieces(256, 256, pointwise, kernels::Isa::amx, Math::exact, false));
+  EXPECT_FALSE(pieces(256, 256, pointwise, kernels::Isa::amx, Math::fast, true));
+  EXPECT_FALSE(pieces(256, 16, pointwise, kernels::Isa::amx, Math::fast, false));
+  EXPECT_FALSE(pieces(16, 256, pointwise, kernels::Isa::amx, Math::fast, false));
+  EXPECT_FALSE(pieces(3, 64, {.kernel = 7, .stride = 2}, kernels::Isa::amx, Math::fast, false));
+}
+
+}  // namespace
+}  // namespace colonnade::test
