@@ -90,6 +90,16 @@ double winograd_seconds(const Graph& graph, const Node& node, std::int64_t tile,
   return rates.seconds(Work::winograd, winograd_flop(graph, node, tile), 2 * in * out / (in + out));
 }
 
+/// The inputs of all steps at once, then for each step the recurrent weights again and functions of what they give.
+double recurrent_seconds(const Graph& graph, const Node& node, const Rates& rates) {
+  const auto form = *recurrent_form_of(graph, node);
+  const auto sums = static_cast<double>(form.directions * form.steps * form.batch * form.gates * form.hidden);
+  const auto read = static_cast<double>(form.directions * form.steps * form.gates * form.hidden * form.hidden);
+  const auto depth = static_cast<double>(form.depth);
+  return rates.seconds(Work::contraction, 2 * sums * depth, depth) + sizeof(float) * read / (kGiga * rates.l2_gbs) +
+         rates.seconds(Work::function, sums, 1);
+}
+
 double seconds_of(const Graph& graph, const Node& node, const KernelChoice& choice, const Rates& rates) {
   const Family family = choice.family;
   const std::int64_t tile = choice.row_granularity;
@@ -98,7 +108,9 @@ double seconds_of(const Graph& graph, const Node& node, const KernelChoice& choi
     case Family::view: return 0;
     case Family::conv:
     case Family::matmul:
+    case Family::product:
     case Family::conv_transpose: return contraction_seconds(graph, node, choice.pieces, rates);
+    case Family::recurrent: return recurrent_seconds(graph, node, rates);
     case Family::winograd: return winograd_seconds(graph, node, tile, rates);
     case Family::depthwise: {
       const Conv& conv = std::get<Conv>(node.op);

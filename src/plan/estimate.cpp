@@ -2,6 +2,7 @@
 #include "plan/estimate.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/checked.hpp"
 #include "plan/strips.hpp"
@@ -74,12 +75,17 @@ void SegmentEstimate::take_rows(State& state, std::size_t node, std::int64_t& lo
   const auto last = static_cast<std::size_t>(context_.order[end_ - 1]);
   const std::int64_t unit = std::max(step, context_.rows[last].granularity);
   const std::int64_t middle = std::min(round_up(sink_rows_ / 2, unit), sink_rows_ - step);
+  const std::int64_t cut = round_up(ceil_div(sink_rows_, 2), context_.rows[last].granularity);
   bool sink = true;
+  state.band = rows.rows;
   for (const Reader& reader : context_.readers[node]) {
     const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];
     if (at >= end_ || context_.map(reader).whole()) continue;
     sink = false;
     const State& consumer = states_[at];
+    if (static_cast<std::size_t>(consumer.band) < context_.map(reader).begin.size())
+      state.band =
+          std::min<std::int64_t>(state.band, context_.map(reader).begin[static_cast<std::size_t>(consumer.band)]);
     if (consumer.before > 0)
       state.before =
           std::max<std::int64_t>(state.before, context_.map(reader).end[static_cast<std::size_t>(consumer.before - 1)]);
@@ -90,12 +96,14 @@ void SegmentEstimate::take_rows(State& state, std::size_t node, std::int64_t& lo
   if (sink) {
     state.before = rows.rows * middle / sink_rows_;
     state.after = ceil_div(rows.rows * (middle + step), sink_rows_);
+    state.band = round_up(rows.rows * cut / sink_rows_, rows.granularity);
   }
+  state.band -= state.band % rows.granularity;
   state.before = std::min(rows.rows, round_up(state.before, rows.granularity));
   state.after = std::min(rows.rows, round_up(std::max<std::int64_t>(1, state.after), rows.granularity));
-  const double ahead = static_cast<double>(state.after) / static_cast<double>(rows.rows) -
-                       static_cast<double>(middle + step) / static_cast<double>(sink_rows_);
-  skew_ = std::max(skew_, ahead);
+  const double behind = static_cast<double>(cut) / static_cast<double>(sink_rows_) -
+                        static_cast<double>(state.band) / static_cast<double>(rows.rows);
+  skew_ = std::max(skew_, std::abs(behind));
   lowest = state.after;
   for (const Reader& reader : context_.readers[node]) {
     const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];

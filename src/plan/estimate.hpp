@@ -33,6 +33,7 @@ class SegmentEstimate {
   /// What is known of a node of the segment, by position.
   struct State {
     std::int64_t before = 0, after = 0;  ///< rows computed before and after the step in the middle
+    std::int64_t band = 0;               ///< where a band would start whose sinks start in the middle
     Interval columns;                    ///< of the strip in the middle
     double recomputed = 1;               ///< columns computed over columns there are
     double visits = 0;                   ///< times its kernel is called
@@ -63,7 +64,7 @@ class SegmentEstimate {
   double cold_ = 0;        ///< seconds to read the weights once
   double price_ = 0;       ///< seconds that memory is worth
   double visits_ = 0;
-  double skew_ = 0;  ///< how far the inputs are ahead of the sinks, as a share of all rows
+  double skew_ = 0;  ///< how far above its sinks a band starts, as a share of all rows
   std::int64_t ring_bytes_ = 0;
   std::int64_t resident_bytes_ = 0;
 };

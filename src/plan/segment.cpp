@@ -131,10 +131,11 @@ Candidate whole_node(const PlanContext& context, std::int32_t node) {
   const int parts = family == Family::island
                         ? 1
                         : static_cast<int>(std::clamp<std::int64_t>(context.rows[i].rows, 1, context.threads));
-  candidate.cost = context.topology.rates.step_us + kMicro * context.work[i].seconds;
-  const double together =
-      context.topology.rates.barrier_us + context.topology.rates.step_us + kMicro * context.work[i].seconds / parts;
-  if (parts > 1 && together < candidate.cost) candidate.cost = together, candidate.threads = parts;
+  const double alone = kMicro * context.work[i].seconds;
+  const double saved = alone - alone / parts - context.topology.rates.barrier_us;
+  if (saved > 0) candidate.threads = parts;
+  candidate.arithmetic_us = alone / candidate.threads;
+  candidate.cost = context.topology.rates.step_us + alone - std::max(0.0, saved);
   return candidate;
 }
 
