@@ -4,6 +4,7 @@
 
 #include "kernels/base/unary.hpp"
 #include "kernels/base/vector_math.hpp"
+#include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/microkernel.hpp"
 
 namespace colonnade::kernels::gemm {
@@ -37,6 +38,7 @@ struct Tile {
   std::ptrdiff_t residual_stride;
   std::size_t lanes;
   bool accumulate;
+  bool partial_sums;
   const Epilogue* epilogue;
   float* scratch;
 };
@@ -242,6 +244,13 @@ struct ConvTile {
   static void run(const Tile& tile) noexcept {
     Sums<R, V> sums;
     start(sums, tile);
+    if constexpr (R == 1 && V <= kTilePanels * kPanelVectors) {
+      if (tile.partial_sums) {
+        multiply_parts<kPartialSums>(sums, tile.input_rows[0] + tile.input_offset, tile.weights, tile.panel_stride,
+                                     tile.row_floats);
+        return finish(sums, tile);
+      }
+    }
     if (is_product(tile)) {
       const float* input = tile.input_rows[0] + tile.input_offset;
       const bool follow = tile.input_stride == static_cast<std::ptrdiff_t>(tile.row_floats);

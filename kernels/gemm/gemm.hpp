@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contractions over channels-last rows, fp32: matrix products and direct KxK convolutions are one kernel, the second
 // fed by row pointers. Sums run in the order (ky, kx, channel) with one FMA each, starting from the bias, whatever
-// tile a pixel falls in: equal inputs give equal bits for every split of rows, columns or output channels.
+// tile a pixel falls in: equal inputs give equal bits for every split of rows, columns or output channels. Partial
+// sums have an order of their own.
 #pragma once
 
 #include <cstddef>
@@ -76,10 +77,16 @@ struct ConvArgs {
   std::size_t panel_stride = 0;    ///< floats from one panel of weights to the next
   const float* bias = nullptr;     ///< groups * channels_out values, or null for zero
   bool accumulate = false;
+  /// Products of single pixels (one row of width 1) with few output channels: a sum of one FMA after another would wait
+  /// for each of them. Not on matrix units.
+  bool partial_sums = false;
   Epilogue epilogue;
   std::size_t groups = 1;
   float* workspace = nullptr;  ///< workspace_floats(...) floats, 64-byte aligned
 };
+
+/// Partial sums of a product: the i-th adds every kPartialSums-th term from term i on, then all are added in pairs.
+inline constexpr std::size_t kPartialSums = 4;
 
 using ConvFn = void (*)(const ConvArgs&) noexcept;
 

@@ -208,6 +208,7 @@ inline Tile make_tile(const ConvArgs& a, const Epilogue& epilogue) {
   tile.out_stride = a.out_pixel_stride;
   tile.residual_stride = a.residual_pixel_stride;
   tile.accumulate = a.accumulate;
+  tile.partial_sums = a.partial_sums;
   tile.epilogue = &epilogue;
   return tile;
 }
@@ -234,7 +235,7 @@ inline void conv_rows(const ConvArgs& a, const Runs& runs, const Block& block, s
 /// weights a panel and a value a pixel, which all its panels share.
 inline std::size_t block_panels(const ConvArgs& a, std::size_t left) {
   if (streams_weights(a)) return 1;
-  if (a.width_out <= kWideRows && left >= kWidePanels) return kWidePanels;
+  if (a.width_out <= kWideRows && left >= kWidePanels && !a.partial_sums) return kWidePanels;
   const std::size_t panel_floats = a.kernel_h * a.kernel_w * a.channels_in * kPanel;
   std::size_t best = 1;
   for (std::size_t panels = 2; panels <= kTilePanels && panels <= left; ++panels) {

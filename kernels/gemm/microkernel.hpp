@@ -181,6 +181,38 @@ template <std::size_t First, std::size_t Last, std::size_t kStreams = 0, std::si
   }
 }
 
+/// The same for one pixel, in Parts partial sums: without them each FMA waits for the one before.
+template <std::size_t Parts, std::size_t V>
+[[gnu::always_inline]] inline void multiply_parts(Sums<1, V>& sums, const float* input, const float* weights,
+                                                  std::size_t panel_stride, std::size_t count) {
+  static_assert(Parts == 4);
+  Vec parts[Parts][V];
+#pragma GCC unroll 16
+  for (std::size_t v = 0; v < V; ++v) {
+    parts[0][v] = sums.at[0][v];
+#pragma GCC unroll 4
+    for (std::size_t i = 1; i < Parts; ++i) parts[i][v] = zero();
+  }
+  const auto step = [&](std::size_t i) __attribute__((always_inline)) {
+    const Vec x = broadcast(input[i]);
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < V; ++v)
+      parts[i][v] = fma(x,
+                        load(weights + i * kPanelFloats + v / kPanelVectors * panel_stride +
+                             v % kPanelVectors * Vec::kLanes),
+                        parts[i][v]);
+  };
+  for (; count >= Parts; count -= Parts, input += Parts, weights += Parts * kPanelFloats) {
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < Parts; ++i) step(i);
+  }
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i + 1 < Parts; ++i)
+    if (i < count) step(i);
+#pragma GCC unroll 16
+  for (std::size_t v = 0; v < V; ++v) sums.at[0][v] = (parts[0][v] + parts[1][v]) + (parts[2][v] + parts[3][v]);
+}
+
 template <std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void store_sums(const Sums<R, V>& sums, float* p, std::ptrdiff_t stride) {
 #pragma GCC unroll 32

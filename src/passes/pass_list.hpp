@@ -18,6 +18,7 @@ bool join_concats(Graph& graph);
 bool recognise(Graph& graph);
 bool channels_last(Graph& graph);
 bool fold_batch_norm(Graph& graph);
+bool pool_first(Graph& graph);
 bool fuse_epilogue(Graph& graph);
 bool subpixel(Graph& graph);
 bool split_reductions(Graph& graph);

@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "plan/conv_choice.hpp"
 
 namespace colonnade {
 namespace {
@@ -75,6 +76,7 @@ void find_chunks(const PlanContext& context, LocalSegment& segment) {
         context.graph.nodes[static_cast<std::size_t>(segment.nodes[static_cast<std::size_t>(next)].node)];
     const Node& last_middle =
         context.graph.nodes[static_cast<std::size_t>(segment.nodes[static_cast<std::size_t>(group.nodes.back())].node)];
+    if (takes_partial_sums(context.graph, project)) continue;
     if (project.inputs[0] != last_middle.outputs[0] || segment.nodes[static_cast<std::size_t>(next)].chunk_group >= 0)
       continue;
     group.nodes.push_back(next);

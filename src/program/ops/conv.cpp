@@ -3,6 +3,7 @@
 #include "base/checked.hpp"
 #include "kernels/depthwise/depthwise.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "plan/conv_choice.hpp"
 #include "program/lower.hpp"
 #include "program/ops/rows.hpp"
 #include "program/ops/window.hpp"
@@ -104,7 +105,8 @@ class ConvOp final : public RowOp {
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),
         in_shape_(row_shape(context.input_shape(0))),
-        out_shape_(row_shape(context.output_shape())) {
+        out_shape_(row_shape(context.output_shape())),
+        partial_sums_(pointwise() && takes_partial_sums(context.graph, context.node)) {
     weights_ = context.packed(1, (kernel_.pieces ? "pieces/" : "conv/") + std::to_string(groups_),
                               [&](const Constant& weight) { return pack_conv(weight, groups_, kernel_.pieces); });
     bias_ = context.constant(2);
@@ -119,7 +121,8 @@ class ConvOp final : public RowOp {
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),
         in_shape_(row_shape(context.input_shape(0))),
-        out_shape_(row_shape(context.output_shape())) {
+        out_shape_(row_shape(context.output_shape())),
+        partial_sums_(takes_partial_sums(context.graph, context.node)) {
     const bool transpose = matmul.transpose_b;
     weights_ = context.packed(1, std::string(kernel_.pieces ? "pieces/" : "") + (transpose ? "matmul/t" : "matmul"),
                               [&](const Constant& weight) { return pack_matrix(weight, transpose, kernel_.pieces); });
@@ -188,6 +191,7 @@ class ConvOp final : public RowOp {
     args.weights = weights_;
     args.bias = bias_;
     args.epilogue = epilogue_;
+    args.partial_sums = partial_sums_;
     args.workspace = step.scratch;
     if (step.chunk >= 0) cut_chunk(step.chunk, args);
     return args;
@@ -238,6 +242,7 @@ class ConvOp final : public RowOp {
   ChunkInfo chunks_;
   ValueId in_, out_, residual_ = kAbsent;
   RowShape in_shape_, out_shape_;
+  bool partial_sums_ = false;
   const float* weights_ = nullptr;
   const float* bias_ = nullptr;
   kernels::Epilogue epilogue_;
