@@ -197,10 +197,9 @@ template <std::size_t Parts, std::size_t V>
     const Vec x = broadcast(input[i]);
 #pragma GCC unroll 16
     for (std::size_t v = 0; v < V; ++v)
-      parts[i][v] = fma(x,
-                        load(weights + i * kPanelFloats + v / kPanelVectors * panel_stride +
-                             v % kPanelVectors * Vec::kLanes),
-                        parts[i][v]);
+      parts[i][v] =
+          fma(x, load(weights + i * kPanelFloats + v / kPanelVectors * panel_stride + v % kPanelVectors * Vec::kLanes),
+              parts[i][v]);
   };
   for (; count >= Parts; count -= Parts, input += Parts, weights += Parts * kPanelFloats) {
 #pragma GCC unroll 4

@@ -18,11 +18,15 @@ inline constexpr std::size_t kRegisters = 16;
 #endif
 static_assert(kPixels % Vec::kLanes == 0);
 
-/// Vectors of pixels a tile: registers hold their sums, a weight for each output channel, a vector of the input and
+/// Up to so many output channels a tile holds a weight for each in a register, of more it holds the input.
+inline constexpr std::size_t kHeldWeights = 8;
+
+/// Vectors of pixels a tile: registers hold their sums, weights or a vector of the input for each, one of the other and
 /// one to spare.
 constexpr std::size_t vectors_of(std::size_t channels) {
   constexpr std::size_t kMost = 6;
-  const std::size_t fit = (kRegisters - 2 - channels) / channels;
+  const std::size_t fit =
+      channels <= kHeldWeights ? (kRegisters - 2 - channels) / channels : (kRegisters - 2) / (channels + 1);
   return fit < 1 ? 1 : fit < kMost ? fit : kMost;
 }
 
@@ -37,11 +41,37 @@ inline Vec loaded(const float* p) {
   return x;
 }
 
+/// Adds V vectors of pixels times a weight for each of N output channels.
+template <std::size_t N, std::size_t V>
+[[gnu::always_inline]] inline void multiply_tap(const float* in, const float* weights, Vec (&sums)[N][V]) {
+  if constexpr (N <= kHeldWeights) {
+    Vec weight[N];
+#pragma GCC unroll 16
+    for (std::size_t n = 0; n < N; ++n) weight[n] = broadcast(weights[n]);
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < V; ++v) {
+      const Vec pixels = loaded(in + v * Vec::kLanes);
+#pragma GCC unroll 16
+      for (std::size_t n = 0; n < N; ++n) sums[n][v] = fma(pixels, weight[n], sums[n][v]);
+    }
+  } else {
+    Vec pixels[V];
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < V; ++v) pixels[v] = loaded(in + v * Vec::kLanes);
+#pragma GCC unroll 16
+    for (std::size_t n = 0; n < N; ++n) {
+      const Vec weight = broadcast(weights[n]);
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < V; ++v) sums[n][v] = fma(pixels[v], weight, sums[n][v]);
+    }
+  }
+}
+
 /// N output channels of V vectors of pixels from x on.
 template <std::size_t N, std::size_t V, class Function>
 void run_tile(const Args& a, const Function& function, std::size_t x) {
   Vec sums[N][V];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (std::size_t n = 0; n < N; ++n)
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < V; ++v) sums[n][v] = a.bias == nullptr ? zero() : broadcast(a.bias[n]);
@@ -55,21 +85,13 @@ void run_tile(const Args& a, const Function& function, std::size_t x) {
     for (std::size_t c = 0; c < a.channels_in; ++c, plane += a.plane_stride) {
       const float* in = plane;
       for (std::size_t kx = 0; kx < a.kernel_w; ++kx, in += a.dilation_w, weights += N) {
-        Vec weight[N];
-#pragma GCC unroll 8
-        for (std::size_t n = 0; n < N; ++n) weight[n] = broadcast(weights[n]);
-#pragma GCC unroll 8
-        for (std::size_t v = 0; v < V; ++v) {
-          const Vec pixels = loaded(in + v * Vec::kLanes);
-#pragma GCC unroll 8
-          for (std::size_t n = 0; n < N; ++n) sums[n][v] = fma(pixels, weight[n], sums[n][v]);
-        }
+        multiply_tap<N, V>(in, weights, sums);
       }
     }
   }
   const bool after = a.epilogue.residual_after;
   const float* slope = a.epilogue.activation.slope;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (std::size_t n = 0; n < N; ++n) {
     float slopes[Vec::kLanes];
     if (slope != nullptr) store(slopes, broadcast(slope[n]));

@@ -13,7 +13,7 @@
 namespace colonnade::kernels::planes {
 
 /// Most output channels.
-inline constexpr std::size_t kMostChannels = 8;
+inline constexpr std::size_t kMostChannels = 12;
 /// Pixels are computed in multiples of this: so many are read and written, whatever is asked for.
 inline constexpr std::size_t kPixels = 16;
 

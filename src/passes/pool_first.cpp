@@ -26,7 +26,8 @@ bool shrinks(const Editor& editor, const Pool& pool, const Node& node) {
   const ValueType &in = editor.value(node.inputs[0]).type, &out = editor.value(node.outputs[0]).type;
   if (!in.is_static() || !out.is_static() || pool.auto_pad != AutoPad::explicit_pads) return false;
   const std::size_t axes = pool.kernel.size();
-  if (pool.pads.size() != 2 * axes || std::any_of(pool.dilations.begin(), pool.dilations.end(), [](auto d) { return d != 1; }))
+  if (pool.pads.size() != 2 * axes ||
+      std::any_of(pool.dilations.begin(), pool.dilations.end(), [](auto d) { return d != 1; }))
     return false;
   for (std::size_t i = 0; i < pool.pads.size(); ++i)
     if (pool.pads[i] >= pool.kernel[i % axes]) return false;

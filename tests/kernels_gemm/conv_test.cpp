@@ -60,6 +60,39 @@ TEST(Conv, PointwiseOfOddSizes) {
   });
 }
 
+/// Sums of a single pixel taken in parts: as exact, and the same bits panel by panel.
+TEST(Conv, PartialSums) {
+  for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
+    if (kernel.pieces) return;
+    std::uint64_t seed = 500;
+    for (std::size_t channels_in = 1; channels_in <= 260; channels_in += channels_in < 12 ? 1 : 31)
+      for (const std::size_t channels_out : {1u, 3u, 16u, 17u, 33u, 48u, 64u, 100u}) {
+        const ConvSizes sizes{.channels_in = channels_in, .channels_out = channels_out};
+        ConvCase c(sizes, ++seed);
+        Rows out = c.make_out(seed + 2), parts = c.make_out(seed + 2);
+        ConvArgs args = c.args(kernel, out);
+        args.partial_sums = true;
+        kernel.run(args);
+        ASSERT_TRUE(out[0].intact()) << describe(sizes);
+        for (std::size_t o = 0; o < channels_out; ++o) {
+          const ConvCase::Exact exact = c.exact(0, 0, o);
+          ASSERT_NEAR(out[0][o], exact.sum, tolerance(exact.magnitude, sizes.k())) << kernel.name << describe(sizes);
+        }
+        args = c.args(kernel, parts);
+        args.partial_sums = true;
+        for (std::size_t first = 0; first < channels_out; first += kernels::gemm::kPanel) {
+          args.channels_out = std::min(kernels::gemm::kPanel, channels_out - first);
+          kernel.run(args);
+          c.out_table[0] += kernels::gemm::kPanel;
+          args.weights += args.panel_stride;
+          args.bias += kernels::gemm::kPanel;
+        }
+        ASSERT_EQ(std::memcmp(out[0].data(), parts[0].data(), channels_out * sizeof(float)), 0)
+            << kernel.name << ' ' << describe(sizes);
+      }
+  });
+}
+
 TEST(Conv, KernelsStridesAndPadding) {
   const ConvSizes shapes[] = {
       {.kernel_h = 3, .kernel_w = 3, .pad = 1},

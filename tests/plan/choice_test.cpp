@@ -30,6 +30,31 @@ TEST(Plan, TakesAnotherThreadWhereItSavesHalfOfAWake) {
   EXPECT_EQ(plan(2, 2.1 * saved).threads, 1);
 }
 
+/// A chain whose last layers have few rows has no bands for two threads, and is not taken to have any.
+TEST(Plan, SharesTheLayersOfAPyramid) {
+  Network net("pyramid");
+  ValueId x = net.input({1, 64, 64, 3});
+  for (int i = 0; i < 4; ++i) x = net.pool(net.conv(x, 16, {.activation = UnaryKind::relu}), PoolKind::max, 2, 2);
+  const Graph graph = net.finish(net.conv(x, 16));
+  Topology topology = fixed_topology("zen4-2");
+  topology.rates.team_us = 0;
+  const Plan plan = make_plan(graph, topology, {Schedule::automatic, Math::fast, 2, 0});
+  for (const SegmentPlan& segment : plan.segments)
+    EXPECT_TRUE(segment.flop < 1e6 || segment.sharing != Sharing::single) << to_text(plan, graph);
+}
+
+/// The product of two values is shared between threads as others are.
+TEST(Plan, SharesProductsOfTwoValues) {
+  Network net("product");
+  const ValueId a = net.input({4, 256, 128}), b = net.input({4, 128, 256});
+  const Graph graph = net.finish(net.node(MatMul{}, {a, b}));
+  Topology topology = fixed_topology("zen4-2");
+  topology.rates.team_us = 0;
+  const Plan plan = make_plan(graph, topology, {Schedule::automatic, Math::fast, 2, 0});
+  EXPECT_EQ(plan.threads, 2);
+  EXPECT_GT(plan.segments.back().arithmetic_us, 1e6 * plan.flop / 2 / (1e9 * topology.rates.fma_gflops));
+}
+
 /// Few pixels leave Winograd few tiles for its many weights; large ones fill 4x4 tiles on vector units.
 TEST(Plan, TakesTheTileThatIsSoonestBesideMatrixUnits) {
   const auto choice = [](std::int64_t side, std::int64_t channels) {
@@ -62,10 +87,11 @@ TEST(Plan, TakesTilesOfFiveByFiveFiltersAndPlanesOfFewOutputs) {
     EXPECT_EQ(taken.family, Family::winograd) << channels;
     EXPECT_EQ(taken.row_granularity, 4) << channels;
   }
-  EXPECT_EQ(choice(28, 3, 12, {.kernel = 5}).family, Family::conv);
+  EXPECT_EQ(choice(28, 3, 16, {.kernel = 5}).family, Family::conv);
   EXPECT_EQ(choice(28, 48, 48, {.kernel = 5, .stride = 2}).family, Family::conv);
   EXPECT_EQ(choice(28, 48, 48, {.kernel = 7}).family, Family::conv);
   EXPECT_EQ(choice(28, 1, 8, {.kernel = 5}).family, Family::planes);
+  EXPECT_EQ(choice(28, 3, 12, {.kernel = 5}).family, Family::planes);
   EXPECT_EQ(choice(28, 3, 3, {.kernel = 3}).family, Family::planes);
 }
 

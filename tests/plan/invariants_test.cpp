@@ -43,8 +43,8 @@ TEST(Columns, SixLayersTakeATenthOfTheMemory) {
 
 TEST(Columns, HeadsAreTheWindowsOverlapAtEachBoundary) {
   Network net("exact windows");
-  ValueId x = net.input({1, 200, 64, 12});
-  for (int i = 0; i < 4; ++i) x = net.conv(x, 12, {.kernel = i % 2 == 0 ? 7 : 9});  // neither in tiles nor as planes
+  ValueId x = net.input({1, 200, 64, 13});
+  for (int i = 0; i < 4; ++i) x = net.conv(x, 13, {.kernel = i % 2 == 0 ? 7 : 9});  // neither in tiles nor as planes
   const Graph graph = net.finish(x);
   const Plan plan = plan_of(graph, Schedule::columns, 2);
   ASSERT_EQ(plan.segments.size(), 1u);
