@@ -19,8 +19,8 @@ struct Shape {
   std::size_t channels_out;
 };
 
-constexpr Shape kShapes[] = {{3, 16, 3}, {3, 32, 4}, {3, 64, 3}, {9, 32, 3}, {3, 64, 1}, {5, 32, 8},
-                              {5, 3, 12}, {5, 32, 12}};
+constexpr Shape kShapes[] = {{3, 16, 3}, {3, 32, 4}, {3, 64, 3}, {9, 32, 3},
+                             {3, 64, 1}, {5, 32, 8}, {5, 3, 12}, {5, 32, 12}};
 constexpr std::size_t kPixels = 96;  // a block of the operator
 
 std::string name_of(const char* kernel, const Shape& s) {

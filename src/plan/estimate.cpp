@@ -2,7 +2,6 @@
 #include "plan/estimate.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/checked.hpp"
 #include "plan/strips.hpp"
@@ -18,7 +17,7 @@ constexpr double kExposedNear = 0.9;  // of a step of a ring: the rows were just
 // Memory is worth something in itself: a byte of a whole tensor, or of rings beyond L2, counts as this much of a byte
 // more.
 constexpr double kMemoryPrice = 2.5;
-// Share of a band that the skew of its rows may take.
+// Share of a band that its start may lie above or below the middle of its nodes' starts.
 constexpr double kMostSkew = 0.5;
 
 /// What `memory` seconds add to `arithmetic` seconds.
@@ -36,7 +35,7 @@ void SegmentEstimate::start(std::size_t end, std::int64_t rows_per_step) {
   end_ = begin_ = end;
   sink_rows_ = ring_bytes_ = resident_bytes_ = 0;
   images_ = 1;
-  compute_ = unbalanced_ = cold_ = price_ = visits_ = skew_ = 0;
+  compute_ = unbalanced_ = cold_ = price_ = visits_ = skew_ = work_above_ = work_ = 0;
 }
 
 double SegmentEstimate::beyond(std::int64_t bytes) const { return context_.reach.seconds_beyond_l2(bytes); }
@@ -101,9 +100,12 @@ void SegmentEstimate::take_rows(State& state, std::size_t node, std::int64_t& lo
   state.band -= state.band % rows.granularity;
   state.before = std::min(rows.rows, round_up(state.before, rows.granularity));
   state.after = std::min(rows.rows, round_up(std::max<std::int64_t>(1, state.after), rows.granularity));
-  const double behind = static_cast<double>(cut) / static_cast<double>(sink_rows_) -
-                        static_cast<double>(state.band) / static_cast<double>(rows.rows);
-  skew_ = std::max(skew_, std::abs(behind));
+  const double above = static_cast<double>(cut) / static_cast<double>(sink_rows_) -
+                       static_cast<double>(state.band) / static_cast<double>(rows.rows);
+  const double seconds = context_.work[node].seconds;
+  skew_ = std::max(skew_, above);
+  work_above_ += seconds * above;
+  work_ += seconds;
   lowest = state.after;
   for (const Reader& reader : context_.readers[node]) {
     const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];
@@ -211,7 +213,11 @@ double SegmentEstimate::memory_price_us(int threads) const {
   return kMicro * (price_ / threads + kMemoryPrice * static_cast<double>(ring_bytes_) * beyond(ring_bytes_));
 }
 
-bool SegmentEstimate::splits(int threads) const { return images_ >= threads || skew_ * threads < kMostSkew; }
+bool SegmentEstimate::splits(int threads) const {
+  // Equal work a band moves the sinks down by what lies above them in the mean.
+  const double down = work_ > 0 ? work_above_ / work_ : 0;
+  return images_ >= threads || std::max(down, skew_ - down) * threads < kMostSkew;
+}
 
 double SegmentEstimate::arithmetic_us(int threads) const {
   return kMicro * (threads > 1 ? unbalanced_ : compute_) / threads;

@@ -64,7 +64,9 @@ class SegmentEstimate {
   double cold_ = 0;        ///< seconds to read the weights once
   double price_ = 0;       ///< seconds that memory is worth
   double visits_ = 0;
-  double skew_ = 0;  ///< how far above its sinks a band starts, as a share of all rows
+  double skew_ = 0;        ///< how far above its sinks a band starts, as a share of all rows
+  double work_above_ = 0;  ///< seconds of the nodes, each times how far above the sinks it starts
+  double work_ = 0;        ///< seconds of the nodes
   std::int64_t ring_bytes_ = 0;
   std::int64_t resident_bytes_ = 0;
 };

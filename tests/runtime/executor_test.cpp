@@ -170,7 +170,7 @@ void expect_one_threads_bits(const Graph& graph, Sharing sharing) {
 }
 
 TEST(Executor, GivesTheBitsOfOneThreadWhenBandsAreShared) {
-  expect_one_threads_bits(six_layers(96, 64, 16), Sharing::bands);
+  expect_one_threads_bits(six_layers(144, 64, 16), Sharing::bands);
 }
 
 TEST(Executor, GivesTheBitsOfOneThreadWhenImagesAreShared) {
