@@ -231,8 +231,8 @@ inline void conv_rows(const ConvArgs& a, const Runs& runs, const Block& block, s
   }
 }
 
-/// Panels of the next block, of those left: such that a panel costs fewest loads. A step of a tile loads a vector of
-/// weights a panel and a value a pixel, which all its panels share.
+/// Panels of the next block, of those left: such that a panel costs least to load. A step of a tile loads a vector of
+/// weights a panel, often from the second-level cache, and a value a pixel, which all its panels share.
 inline std::size_t block_panels(const ConvArgs& a, std::size_t left) {
   if (streams_weights(a)) return 1;
   if (a.width_out <= kWideRows && left >= kWidePanels && !a.partial_sums) return kWidePanels;
@@ -240,7 +240,10 @@ inline std::size_t block_panels(const ConvArgs& a, std::size_t left) {
   std::size_t best = 1;
   for (std::size_t panels = 2; panels <= kTilePanels && panels <= left; ++panels) {
     if (panels > 2 && panel_floats * panels > kBlockFloats) break;
-    const auto loads = [&](std::size_t n) { return a.width_out + ceil_div(a.width_out, kTileRows[n - 1]) * n; };
+    constexpr std::size_t kValue = 2, kVector = 5;
+    const auto loads = [&](std::size_t n) {
+      return kValue * a.width_out + kVector * ceil_div(a.width_out, kTileRows[n - 1]) * n;
+    };
     if (loads(panels) * best <= loads(best) * panels) best = panels;
   }
   return ceil_div(left, ceil_div(left, best));
