@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFileVersion = 3;
+constexpr int kFileVersion = 4;
 
 struct Field {
   const char* name;
@@ -100,7 +100,7 @@ std::array<std::vector<WorkRate>, kWorkKinds> default_work(double fma_gflops, do
     work[static_cast<std::size_t>(kind)] = std::move(rates);
   };
   set(Work::contraction, {{16, 0.55 * fma_gflops}, {64, 0.8 * fma_gflops}, {576, 0.9 * fma_gflops}});
-  set(Work::pieces, {{64, 0.9 * fma_gflops}, {128, 1.4 * fma_gflops}, {256, 1.7 * fma_gflops}});
+  set(Work::pieces, {{64, 0.8 * fma_gflops}, {128, 1.05 * fma_gflops}, {256, 1.25 * fma_gflops}});
   set(Work::image, {{27, 0.6 * fma_gflops}, {147, 0.7 * fma_gflops}});
   set(Work::winograd,
       {{16, 1.4 * fma_gflops}, {32, 1.9 * fma_gflops}, {64, 2.4 * fma_gflops}, {256, 2.9 * fma_gflops}});
