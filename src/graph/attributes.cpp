@@ -245,6 +245,8 @@ void describe(Words& words, const ConvTranspose& op) {
 }
 void describe(Words& words, const MatMul& op) {
   words.flag("transpose_a", op.transpose_a).flag("transpose_b", op.transpose_b);
+  words.flag("heads_inside_a", op.heads_inside_a).flag("heads_inside_b", op.heads_inside_b);
+  words.flag("heads_inside_out", op.heads_inside_out);
   epilogue_words(words, op.epilogue);
 }
 void describe(Words& words, const Pool& op) {

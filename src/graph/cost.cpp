@@ -223,6 +223,11 @@ double flop_of(const Graph& graph, const Node& node) {
   return std::visit([&](const auto& op) { return flop(op, sizes); }, node.op);
 }
 
+Shape heads_swapped(Shape shape, bool inside) {
+  if (inside) std::swap(shape[shape.size() - 3], shape[shape.size() - 2]);
+  return shape;
+}
+
 std::int64_t bytes_of(const Value& value) {
   return checked_mul(element_count(value.type.static_shape()), static_cast<std::int64_t>(size_of(value.type.dtype)));
 }

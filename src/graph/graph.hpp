@@ -122,6 +122,8 @@ std::optional<Interval> access_rows(const Graph& graph, const Node& node, std::s
 double flop_of(const Graph& graph, const Node& node);
 /// Bytes of a value with a static type (packed storage of its elements).
 std::int64_t bytes_of(const Value& value);
+/// [.., rows, heads, columns] as [.., heads, rows, columns] and back, where `inside`.
+Shape heads_swapped(Shape shape, bool inside);
 
 /// Throws Error{internal} when the graph breaks an invariant: order, ranges, one producer a value, types that inference
 /// contradicts, constants whose tensor and type disagree.

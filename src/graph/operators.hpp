@@ -159,11 +159,15 @@ struct ConvTranspose {
 };
 
 /// inputs a, b (batched, ONNX MatMul broadcasting), bias [columns] or absent, then the epilogue's. The last two axes of
-/// a or b are swapped first where asked.
+/// a or b are swapped first where asked. `heads_inside_*`: rows lie around the last axis of the batch, as those of
+/// attention do: a and b are [.., rows, heads, columns] before all that, the result is made so.
 struct MatMul {
   bool transpose_a = false;
   bool transpose_b = false;
   FusedEpilogue epilogue;
+  bool heads_inside_a = false;
+  bool heads_inside_b = false;
+  bool heads_inside_out = false;
   bool operator==(const MatMul&) const = default;
 };
 

@@ -104,11 +104,11 @@ std::int64_t transposed_output(const RuleContext& ctx, const ConvTranspose& op, 
   return output;
 }
 
-std::optional<Shape> transposed_last(const RuleContext& ctx, std::size_t input, bool transpose) {
-  if (!transpose || !ctx.shape(input)) return ctx.shape(input);
-  ctx.rank_at_least(input, 2);
-  Shape shape = *ctx.shape(input);
-  std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+std::optional<Shape> transposed_last(const RuleContext& ctx, std::size_t input, bool transpose, bool heads_inside) {
+  if (!(transpose || heads_inside) || !ctx.shape(input)) return ctx.shape(input);
+  ctx.rank_at_least(input, heads_inside ? 3 : 2);
+  Shape shape = heads_swapped(*ctx.shape(input), heads_inside);
+  if (transpose) std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
   return shape;
 }
 
@@ -201,8 +201,12 @@ Types infer(const MatMul& op, const RuleContext& ctx) {
   const DType dtype = contraction_dtype(ctx);
   ctx.rank_at_least(0, 1);
   ctx.rank_at_least(1, 1);
-  std::optional<Shape> shape =
-      matmul_shape(ctx, transposed_last(ctx, 0, op.transpose_a), transposed_last(ctx, 1, op.transpose_b));
+  std::optional<Shape> shape = matmul_shape(ctx, transposed_last(ctx, 0, op.transpose_a, op.heads_inside_a),
+                                            transposed_last(ctx, 1, op.transpose_b, op.heads_inside_b));
+  if (shape && op.heads_inside_out) {
+    if (shape->size() < 3) ctx.fail("heads inside a result of {} axes", shape->size());
+    shape = heads_swapped(*std::move(shape), true);
+  }
   const bool columns_known = shape && !shape->empty() && ctx.shape(1)->size() > 1;
   ctx.vector(2, columns_known ? shape->back() : kUnknownDim, "the bias");
   check_epilogue(ctx, op.epilogue, 3, shape);

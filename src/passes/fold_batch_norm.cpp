@@ -42,6 +42,28 @@ bool fold_into_contraction(Editor& editor, int index) {
   return true;
 }
 
+/// The factor of a product of two values goes to the contraction that makes the left one.
+bool fold_into_operand(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  const auto affine = as_affine(editor, node);
+  if (!affine || affine->affine.scale.size() != 1 || !affine->affine.shift.empty()) return false;
+  const auto* product = editor.produced_by<MatMul>(affine->input);
+  if (product == nullptr || !is_plain(product->epilogue) || !editor.read_once(affine->input)) return false;
+  const Node& made = editor.node(editor.producer(affine->input));
+  if (made.input(2) != kAbsent || editor.is_constant(made.inputs[1])) return false;
+  ValueId left = made.inputs[0];
+  while (editor.read_once(left) &&
+         (editor.produced_by<Reshape>(left) != nullptr || editor.produced_by<Transpose>(left) != nullptr))
+    left = editor.node(editor.producer(left)).inputs[0];
+  const int contraction = editor.producer(left);
+  if (contraction < 0 || !editor.read_once(left)) return false;
+  const FusedEpilogue* epilogue = epilogue_of(editor.node(contraction).op);
+  if (epilogue == nullptr || !is_plain(*epilogue) || !has_channels(editor, editor.node(contraction))) return false;
+  if (!fold_affine(editor, contraction, affine->affine)) return false;
+  editor.replace(node.outputs[0], affine->input);
+  return true;
+}
+
 /// The map that makes the input of a product with a constant matrix, which nobody else reads, goes into the matrix.
 bool fold_into_reader(Editor& editor, int index) {
   if (!std::holds_alternative<MatMul>(editor.node(index).op)) return false;
@@ -130,7 +152,7 @@ bool fold_batch_norm(Graph& graph) {
   Editor editor(graph);
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index) {
-    if (editor.alive(index)) fold_into_contraction(editor, index);
+    if (editor.alive(index)) fold_into_contraction(editor, index) || fold_into_operand(editor, index);
   }
   for (int index = 0; index < count; ++index) {
     while (editor.alive(index) && fold_into_reader(editor, index)) {

@@ -20,6 +20,7 @@ bool channels_last(Graph& graph);
 bool fold_batch_norm(Graph& graph);
 bool pool_first(Graph& graph);
 bool fuse_epilogue(Graph& graph);
+bool heads_in_products(Graph& graph);
 bool subpixel(Graph& graph);
 bool split_reductions(Graph& graph);
 bool flush_denormals(Graph& graph);

@@ -36,6 +36,8 @@ constexpr Pass kPasses[] = {
     {"pool_first", rewrite::pool_first,
      "Takes the largest of a window before a function that never falls: fewer values are left."},
     {"fuse_epilogue", rewrite::fuse_epilogue, "Lets contractions apply activations and add residuals to their sums."},
+    {"heads_in_products", rewrite::heads_in_products,
+     "Lets products of two values read and write the heads of attention where they lie."},
     {"subpixel", rewrite::subpixel,
      "Turns transposed convolutions with few outputs into dense ones whose channels become pixels."},
     {"split_reductions", rewrite::split_reductions,

@@ -64,6 +64,7 @@ bool transpose_into_matmul(Editor& editor, int index) {
     if (product == nullptr) return false;
     const auto* op = editor.produced_by<Transpose>(node.inputs[slot]);
     if (op == nullptr || !has_rank(editor, node.inputs[slot])) continue;
+    if (slot == 0 ? product->heads_inside_a : product->heads_inside_b) continue;
     Ints perm = perm_of(*op, rank_of(editor, node.inputs[slot]));
     const auto last = static_cast<std::int64_t>(perm.size()) - 1;
     if (last < 1 || perm.back() == last || perm[perm.size() - 2] != last) continue;

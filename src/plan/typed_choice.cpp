@@ -62,7 +62,7 @@ bool has(const Transpose& op, const Subject& s) {
 bool has(const MatMul& op, const Subject& s) {
   const auto in = s.type(0), out = s.output_type();
   if (!in || in != s.type(1) || !out || !kernel().product(*in, *out)) return false;
-  if (op.transpose_a || op.transpose_b || s.has_input(2) || op.epilogue != FusedEpilogue{}) return false;
+  if (op != MatMul{} || s.has_input(2)) return false;
   return s.shape(0).size() >= 2 && s.shape(1).size() == 2;
 }
 bool has(const Softmax& op, const Subject& s) {

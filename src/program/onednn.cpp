@@ -155,6 +155,7 @@ struct Maker {
 };
 
 std::unique_ptr<OneDnnPrimitive> make(const MatMul& op, const Maker& maker) {
+  if (op.heads_inside_a || op.heads_inside_b || op.heads_inside_out) return nullptr;
   if (op.epilogue.residual || op.epilogue.prelu_slope || op.epilogue.activation.kind != UnaryKind::identity)
     return nullptr;
   if (maker.node.input(2) != kAbsent) return nullptr;

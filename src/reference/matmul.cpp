@@ -11,23 +11,27 @@ namespace {
 
 constexpr std::int64_t kTile = 4;
 
-/// One operand as batches of matrices with element strides.
+/// One operand, or the result, as batches of matrices with element strides.
 struct Matrices {
-  Ints batch;  ///< batch dimensions
+  Ints batch;    ///< batch dimensions
+  Ints strides;  ///< of the batch dimensions
   std::int64_t rows = 1, columns = 1, row_stride = 1, column_stride = 1;
 };
 
-Matrices matrices_of(const Shape& shape, bool transpose, bool vector_is_row) {
+Matrices matrices_of(const Shape& shape, bool transpose, bool heads_inside, bool vector_is_row) {
   Matrices m;
   const std::size_t rank = shape.size();
   if (rank == 1) {
     (vector_is_row ? m.columns : m.rows) = shape[0];
     return m;
   }
-  m.batch.assign(shape.begin(), shape.end() - 2);
-  m.rows = shape[rank - 2];
-  m.columns = shape[rank - 1];
-  m.row_stride = m.columns;
+  const Shape logical = heads_swapped(shape, heads_inside);
+  const Ints strides = heads_swapped(strides_of(shape), heads_inside);
+  m.batch.assign(logical.begin(), logical.end() - 2);
+  m.strides.assign(strides.begin(), strides.end() - 2);
+  m.rows = logical[rank - 2];
+  m.columns = logical[rank - 1];
+  m.row_stride = strides[rank - 2];
   if (transpose) {
     std::swap(m.rows, m.columns);
     std::swap(m.row_stride, m.column_stride);
@@ -37,8 +41,10 @@ Matrices matrices_of(const Shape& shape, bool transpose, bool vector_is_row) {
 
 /// Strides of the batch dimensions, in elements, broadcast to `target`.
 Ints batch_strides(const Matrices& m, const Ints& target) {
-  Ints strides = broadcast_strides(m.batch, target);
-  for (std::int64_t& stride : strides) stride *= m.rows * m.columns;
+  Ints strides(target.size(), 0);
+  const std::size_t shift = target.size() - m.batch.size();
+  for (std::size_t axis = 0; axis < m.batch.size(); ++axis)
+    if (m.batch[axis] != 1) strides[axis + shift] = m.strides[axis];
   return strides;
 }
 
@@ -63,11 +69,12 @@ template <class C>
 struct Product {
   const Call& call;
   Matrices a, b;
+  bool heads_inside_out;
   Epilogue epilogue;
   std::vector<C> bias;
   Tensor& y;
 
-  void multiply(std::int64_t a_offset, const std::vector<C>& right, std::int64_t y_offset) {
+  void multiply(std::int64_t a_offset, const std::vector<C>& right, std::int64_t y_offset, std::int64_t y_stride) {
     std::vector<C> sums(static_cast<std::size_t>(kTile * b.columns));
     for (std::int64_t row = 0; row < a.rows; row += kTile) {
       const std::int64_t count = std::min(kTile, a.rows - row);
@@ -79,14 +86,17 @@ struct Product {
       }
       multiply_add<C>(std::span(rows).first(static_cast<std::size_t>(count)), a.columns, right.data(), b.columns,
                       sums.data(), b.columns);
-      const std::int64_t offset = y_offset + row * b.columns;
-      epilogue.run(sums.data(), offset, count * b.columns, b.columns);
-      store(sums.data(), count * b.columns, y, offset);
+      for (std::int64_t p = 0; p < count; ++p) {
+        const std::int64_t offset = y_offset + (row + p) * y_stride;
+        epilogue.run(sums.data() + p * b.columns, offset, b.columns, b.columns);
+        store(sums.data() + p * b.columns, b.columns, y, offset);
+      }
     }
   }
 
   void run(const Ints& batch) {
     const Ints a_strides = batch_strides(a, batch), b_strides = batch_strides(b, batch);
+    const std::int64_t heads = heads_inside_out ? batch.back() : 1;
     Ints index(batch.size(), 0);
     std::vector<C> right;
     std::int64_t right_offset = -1;
@@ -99,7 +109,7 @@ struct Product {
       }
       if (b_offset != right_offset) right = dense<C>(call.input(1), b, b_offset, 0, b.rows);
       right_offset = b_offset;
-      multiply(a_offset, right, n * a.rows * b.columns);
+      multiply(a_offset, right, (n / heads * a.rows * heads + n % heads) * b.columns, heads * b.columns);
     }
   }
 };
@@ -119,12 +129,13 @@ Ints broadcast(const Ints& a, const Ints& b) {
 
 template <class C>
 void matmul(const MatMul& op, const Call& call, Tensor& y) {
-  const Matrices a = matrices_of(call.input(0).shape(), op.transpose_a, true);
-  const Matrices b = matrices_of(call.input(1).shape(), op.transpose_b, false);
+  const Matrices a = matrices_of(call.input(0).shape(), op.transpose_a, op.heads_inside_a, true);
+  const Matrices b = matrices_of(call.input(1).shape(), op.transpose_b, op.heads_inside_b, false);
   const Tensor* bias = call.optional(2);
   std::vector<C> sums = bias == nullptr ? std::vector<C>{} : load_all<C>(*bias);
   sums.resize(static_cast<std::size_t>(b.columns), sums.size() == 1 ? sums[0] : C{0});
-  Product<C>{call, a, b, Epilogue(op.epilogue, call), std::move(sums), y}.run(broadcast(a.batch, b.batch));
+  Product<C>{call, a, b, op.heads_inside_out, Epilogue(op.epilogue, call), std::move(sums), y}.run(
+      broadcast(a.batch, b.batch));
 }
 
 }  // namespace

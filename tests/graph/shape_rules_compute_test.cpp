@@ -157,7 +157,12 @@ TEST(ShapeRules, MatMul) {
   transposed_a.transpose_a = true;
   MatMul residual;
   residual.epilogue.residual = true;
+  MatMul heads;
+  heads.transpose_b = heads.heads_inside_a = heads.heads_inside_b = heads.heads_inside_out = true;
   check_rules({
+      {heads, {typed("f32[1,7,2,3]"), typed("f32[1,5,2,3]")}, "f32[1,7,2,5]"},
+      {heads, {typed("f32[1,7,2,3]"), typed("f32[?,5,?,3]")}, "f32[?,7,2,5]"},
+      {heads, {typed("f32[7,3]"), typed("f32[5,2,3]")}, "error: must have rank 3 or more"},
       {MatMul{}, {typed("f32[2,3]"), typed("f32[3,4]")}, "f32[2,4]"},
       {MatMul{}, {typed("f32[5,1,2,3]"), typed("f32[7,3,4]"), typed("f32[4]")}, "f32[5,7,2,4]"},
       {MatMul{}, {typed("f32[3]"), typed("f32[3,4]")}, "f32[4]"},

@@ -237,6 +237,15 @@ TEST(Product, ComputedMatrices) {
   check(MatMul{}, {computed(f32, {2, 3, 150, 33}), computed(f32, {2, 3, 33, 21})}, Family::product, 2e-4);
   check(MatMul{false, true, {}}, {computed(f32, {2, 3, 5, 33}), computed(f32, {2, 1, 21, 33})}, Family::product, 2e-4);
   check(MatMul{}, {computed(f32, {4, 17}), computed(f32, {17, 16})}, Family::product, 2e-4);
+  // heads inside: [batch, rows, heads, columns]
+  check(MatMul{false, false, {}, true, false, false}, {computed(f32, {2, 150, 3, 33}), computed(f32, {2, 3, 33, 21})},
+        Family::product, 2e-4);
+  check(MatMul{false, true, {}, true, true, false}, {computed(f32, {2, 5, 3, 33}), computed(f32, {1, 21, 3, 33})},
+        Family::product, 2e-4);
+  check(MatMul{false, false, {}, false, true, true}, {computed(f32, {2, 3, 150, 33}), computed(f32, {33, 3, 21})},
+        Family::product, 2e-4);
+  check(MatMul{false, true, {}, true, false, true}, {computed(f32, {150, 3, 33}), computed(f32, {21, 33})},
+        Family::product, 2e-4);
   check(MatMul{}, {computed(f32, {3, 4, 17}), constant(random_tensor(f32, {3, 17, 5}, 9))}, Family::product, 2e-4);
 }
 

@@ -131,6 +131,15 @@ TEST(MatMul, RanksBatchesAndTransposes) {
   EXPECT_EQ(run(MatMul{}, f32({2, 0}, {}), f32({0, 3}, {})).shape(), (Shape{2, 3}));
 }
 
+TEST(MatMul, HeadsInside) {
+  const Transpose swap{{0, 2, 1, 3}};
+  const Tensor a = random({2, 7, 3, 5}), b = random({2, 4, 3, 5}, 2), c = random({2, 3, 7, 6}, 3);
+  const Tensor scores = run(MatMul{false, true, {}}, run(swap, a), run(swap, b));
+  expect_near(run(MatMul{false, true, {}, true, true, false}, a, b), scores.shape(), numbers(scores), 0);
+  const Tensor mixed = run(swap, run(MatMul{true, false, {}}, c, run(swap, a)));
+  expect_near(run(MatMul{true, false, {}, false, true, true}, c, a), mixed.shape(), numbers(mixed), 0);
+}
+
 TEST(MatMul, IntegersWrap) {
   const Tensor y = run(MatMul{}, tensor(DType::i32, {1, 2}, {65536, 3}), tensor(DType::i32, {2, 1}, {65536, 7}));
   expect_near(y, {1, 1}, {21}, 0);

@@ -21,16 +21,15 @@ class MatrixProductOp final : public RowOp {
         a_(context.node.inputs[0]),
         b_(context.node.inputs[1]),
         out_(context.node.outputs[0]) {
-    const Shape& a = context.input_shape(0);
-    const Shape& b = context.input_shape(1);
-    const Shape& out = context.output_shape();
-    rows_ = out[out.size() - 2];
-    columns_ = out.back();
-    depth_ = a.back();
+    const Shape logical = heads_swapped(context.output_shape(), op.heads_inside_out);
+    rows_ = logical[logical.size() - 2];
+    columns_ = logical.back();
+    depth_ = context.input_shape(0).back();
     blocks_ = ceil_div(rows_, kProductRows);
-    batch_.assign(out.begin(), out.end() - 2);
-    a_strides_ = batch_strides(a);
-    b_strides_ = batch_strides(b);
+    batch_.assign(logical.begin(), logical.end() - 2);
+    a_at_ = matrices_of(context.input_shape(0), op.heads_inside_a);
+    b_at_ = matrices_of(context.input_shape(1), op.heads_inside_b);
+    out_at_ = matrices_of(context.output_shape(), op.heads_inside_out);
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, op.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -41,7 +40,7 @@ class MatrixProductOp final : public RowOp {
     std::int64_t packed = -1;
     for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
       const std::int64_t matrix = unit / blocks_, first = unit % blocks_ * kProductRows;
-      if (matrix != packed) pack(whole(step, b_) + offset(matrix, b_strides_), step.scratch);
+      if (matrix != packed) pack(whole(step, b_) + offset(matrix, b_at_), step.scratch);
       packed = matrix;
       run_block(step, matrix, first, std::min(kProductRows, rows_ - first));
     }
@@ -52,15 +51,25 @@ class MatrixProductOp final : public RowOp {
  private:
   static constexpr auto kPanel = static_cast<std::int64_t>(kernels::gemm::kPanel);
 
-  Ints batch_strides(const Shape& shape) const {
-    Ints strides = reference::broadcast_strides(std::span(shape).first(shape.size() - 2), batch_);
-    for (std::int64_t& stride : strides) stride *= shape[shape.size() - 2] * shape.back();
-    return strides;
+  /// Where the matrices of an operand or of the result lie.
+  struct Matrices {
+    Ints strides;          ///< by axis of the batch; 0: the same for all
+    std::int64_t row = 0;  ///< floats from one row to the next
+  };
+
+  Matrices matrices_of(const Shape& shape, bool heads_inside) const {
+    const Shape logical = heads_swapped(shape, heads_inside);
+    const Ints strides = heads_swapped(reference::strides_of(shape), heads_inside);
+    const std::size_t axes = shape.size() - 2;
+    Matrices matrices{Ints(batch_.size(), 0), strides[axes]};
+    for (std::size_t axis = 0; axis < axes; ++axis)
+      if (logical[axis] != 1) matrices.strides[batch_.size() - axes + axis] = strides[axis];
+    return matrices;
   }
-  std::int64_t offset(std::int64_t matrix, const Ints& strides) const {
+  std::int64_t offset(std::int64_t matrix, const Matrices& matrices) const {
     std::int64_t result = 0;
     for (std::size_t axis = batch_.size(); axis-- > 0; matrix /= batch_[axis])
-      result += matrix % batch_[axis] * strides[axis];
+      result += matrix % batch_[axis] * matrices.strides[axis];
     return result;
   }
 
@@ -71,15 +80,15 @@ class MatrixProductOp final : public RowOp {
       if (count < kPanel) move_.fill({depth, static_cast<std::size_t>(kPanel), panel, kPanel, 0.0f});
       const auto channels = static_cast<std::size_t>(count);
       if (transposed_)
-        move_.planes_to_pixels({depth, channels, b + first * depth_, depth_, panel, kPanel});
+        move_.planes_to_pixels({depth, channels, b + first * b_at_.row, b_at_.row, panel, kPanel});
       else
-        move_.copy({depth, channels, b + first, panel, columns_, kPanel});
+        move_.copy({depth, channels, b + first, panel, b_at_.row, kPanel});
     }
   }
 
   void run_block(const StepContext& step, std::int64_t matrix, std::int64_t first, std::int64_t rows) const {
-    const float* a = whole(step, a_) + offset(matrix, a_strides_) + first * depth_;
-    const std::int64_t at = (matrix * rows_ + first) * columns_;
+    const float* a = whole(step, a_) + offset(matrix, a_at_) + first * a_at_.row;
+    const std::int64_t at = offset(matrix, out_at_) + first * out_at_.row;
     float* out = whole(step, out_) + at;
     const float* residual = residual_ == kAbsent ? nullptr : whole(step, residual_) + at;
     kernels::gemm::ConvArgs args;
@@ -89,8 +98,8 @@ class MatrixProductOp final : public RowOp {
     args.width_in = args.width_out = static_cast<std::size_t>(rows);
     args.channels_in = static_cast<std::size_t>(depth_);
     args.channels_out = static_cast<std::size_t>(columns_);
-    args.in_pixel_stride = depth_;
-    args.out_pixel_stride = args.residual_pixel_stride = columns_;
+    args.in_pixel_stride = a_at_.row;
+    args.out_pixel_stride = args.residual_pixel_stride = out_at_.row;
     args.weights = step.scratch;
     args.panel_stride = args.channels_in * kernels::gemm::kPanel;
     args.bias = bias_;
@@ -104,7 +113,7 @@ class MatrixProductOp final : public RowOp {
   ValueId a_, b_, out_, residual_ = kAbsent;
   std::int64_t rows_ = 1, columns_ = 1, depth_ = 1, blocks_ = 1;
   Shape batch_;
-  Ints a_strides_, b_strides_;
+  Matrices a_at_, b_at_, out_at_;
   const float* bias_ = nullptr;
   kernels::Epilogue epilogue_;
 };

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention as exporters write it: heads are read and written where they lie, the scale goes into the weights.
+#include <gtest/gtest.h>
+
+#include "passes/graphs.hpp"
+#include "passes/passes.hpp"
+
+namespace colonnade::test {
+namespace {
+
+constexpr std::int64_t kRows = 6, kHeads = 2, kSize = 4, kChannels = kHeads * kSize;
+
+Graph optimized(const Graph& graph) {
+  Graph result = graph;
+  PassOptions options;
+  options.verify = true;
+  optimize(result, options);
+  expect_same_results(graph, result, 3, 1e-4);
+  return result;
+}
+
+ValueId heads(Builder& b, const std::string& name, ValueId x, const Ints& perm) {
+  const ValueId projected =
+      b.node(name, MatMul{}, {x, b.weights(name + "_w", {kChannels, kChannels}), b.weights(name + "_b", {kChannels})});
+  const ValueId split = b.node(name + "_split", Reshape{}, {projected, b.ints("heads", {1, kRows, kHeads, kSize})});
+  return b.transpose(name + "_heads", split, perm);
+}
+
+/// Scores of queries and keys, times a scale; `more` reads the scores before it as well.
+ValueId scores(Builder& b, ValueId x, bool more = false) {
+  const ValueId product = b.node("scores", MatMul{}, {heads(b, "q", x, {0, 2, 1, 3}), heads(b, "k", x, {0, 2, 3, 1})});
+  if (more) b.output(product);
+  return b.binary("scaled", BinaryKind::mul, product, b.scalar("scale", 0.5f));
+}
+
+TEST(Attention, NeedsNoTransposesAndNoScale) {
+  Builder b;
+  const ValueId x = b.input("x", {1, kRows, kChannels});
+  const ValueId weights = b.node("softmax", Softmax{-1, false}, {scores(b, x)});
+  const ValueId mixed = b.node("mixed", MatMul{}, {weights, heads(b, "v", x, {0, 2, 1, 3})});
+  const ValueId joined =
+      b.node("joined", Reshape{}, {b.transpose("rows", mixed, {0, 2, 1, 3}), b.ints("all", {1, kRows, kChannels})});
+  b.output(b.node("out", MatMul{}, {joined, b.weights("w", {kChannels, kChannels})}));
+  const Graph graph = optimized(b.graph);
+  EXPECT_EQ(count_of<Transpose>(graph), 0) << operators_of(graph);
+  EXPECT_EQ(count_of<Binary>(graph), 0) << operators_of(graph);
+  EXPECT_EQ(count_of<MatMul>(graph), 6);
+}
+
+TEST(Attention, KeepsTheScaleOfScoresThatAreReadWithoutIt) {
+  Builder b;
+  b.output(scores(b, b.input("x", {1, kRows, kChannels}), true));
+  EXPECT_EQ(count_of<Binary>(optimized(b.graph)), 1);
+}
+
+TEST(Attention, KeepsTransposesThatMoveOtherAxes) {
+  Builder b;
+  const ValueId x = b.input("x", {kHeads, kRows, kRows, kSize}), y = b.input("y", {kRows, kRows, kHeads, kSize});
+  b.output(b.node("scores", MatMul{true, false, {}}, {x, b.transpose("moved", y, {2, 1, 0, 3})}));
+  EXPECT_EQ(count_of<Transpose>(optimized(b.graph)), 1);
+}
+
+}  // namespace
+}  // namespace colonnade::test
