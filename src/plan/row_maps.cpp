@@ -24,8 +24,8 @@ std::int64_t unit_count(const Graph& graph, const Node& node, Family family) {
     case Family::instance_norm: return in.front() * ceil_div(in.back(), kUnitChannels);
     case Family::swap_axes: return axis_swap_of(in, std::get<Transpose>(node.op).perm)->outer;
     case Family::product: {
-      const Shape out = heads_swapped(graph.value(node.outputs[0]).type.static_shape(),
-                                      std::get<MatMul>(node.op).heads_inside_out);
+      const Shape out =
+          heads_swapped(graph.value(node.outputs[0]).type.static_shape(), std::get<MatMul>(node.op).heads_inside_out);
       return element_count(std::span(out).first(out.size() - 2)) * ceil_div(out[out.size() - 2], kProductRows);
     }
     case Family::recurrent: return recurrent_form_of(graph, node)->directions;
