@@ -77,8 +77,8 @@ struct ConvArgs {
   std::size_t panel_stride = 0;    ///< floats from one panel of weights to the next
   const float* bias = nullptr;     ///< groups * channels_out values, or null for zero
   bool accumulate = false;
-  /// Products of single pixels (one row of width 1) with few output channels: a sum of one FMA after another would wait
-  /// for each of them. Not on matrix units.
+  /// Products of single pixels (one row of width 1) with weights in a near cache: a few panels at a time, in more sums
+  /// than panels, read faster than many with a sum each, and a sum alone waits for each FMA. Not on matrix units.
   bool partial_sums = false;
   Epilogue epilogue;
   std::size_t groups = 1;

@@ -112,11 +112,11 @@ bool takes_pieces(const LongSums& sums) {
 }
 
 bool takes_partial_sums(const Graph& graph, const Node& node) {
-  constexpr std::int64_t kMostOutputs = 4 * kGrain;
   if (const Conv* conv = std::get_if<Conv>(&node.op); conv != nullptr && conv->groups != 1) return false;
   const Shape &in = graph.value(node.inputs[0]).type.static_shape(),
               &out = graph.value(node.outputs[0]).type.static_shape();
-  return element_count(in) == in.back() && element_count(out) == out.back() && out.back() <= kMostOutputs;
+  return element_count(in) == in.back() && element_count(out) == out.back() &&
+         static_cast<double>(in.back() * round_up(out.back(), kGrain)) <= kNearWeights;
 }
 
 double taps_inside(const Conv& conv, const Shape& in, const Shape& out) {

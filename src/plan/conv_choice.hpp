@@ -30,7 +30,7 @@ struct LongSums {
 bool takes_pieces(const LongSums& sums);
 /// The share of a convolution's taps that read pixels of the image, not its padding.
 double taps_inside(const Conv& conv, const Shape& in, const Shape& out);
-/// Whether the node is the product of a single pixel with so few output channels that its sums are taken in parts
+/// Whether the node is the product of a single pixel with weights that a cache holds, whose sums are taken in parts
 /// (kernels::gemm): such a sum is not divided among chunks.
 bool takes_partial_sums(const Graph& graph, const Node& node);
 /// Pixels that matrix units could do while a call starts.
