@@ -59,6 +59,7 @@ bool SegmentEstimate::add() {
 
   std::int64_t lowest = 0;
   take_rows(state, node, lowest);
+  take_band(state, node);
   if (strips_ > 1 && !take_columns(state, node)) return false;
   --begin_;
   states_[begin_] = state;
@@ -74,17 +75,12 @@ void SegmentEstimate::take_rows(State& state, std::size_t node, std::int64_t& lo
   const auto last = static_cast<std::size_t>(context_.order[end_ - 1]);
   const std::int64_t unit = std::max(step, context_.rows[last].granularity);
   const std::int64_t middle = std::min(round_up(sink_rows_ / 2, unit), sink_rows_ - step);
-  const std::int64_t cut = round_up(ceil_div(sink_rows_, 2), context_.rows[last].granularity);
   bool sink = true;
-  state.band = rows.rows;
   for (const Reader& reader : context_.readers[node]) {
     const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];
     if (at >= end_ || context_.map(reader).whole()) continue;
     sink = false;
     const State& consumer = states_[at];
-    if (static_cast<std::size_t>(consumer.band) < context_.map(reader).begin.size())
-      state.band =
-          std::min<std::int64_t>(state.band, context_.map(reader).begin[static_cast<std::size_t>(consumer.band)]);
     if (consumer.before > 0)
       state.before =
           std::max<std::int64_t>(state.before, context_.map(reader).end[static_cast<std::size_t>(consumer.before - 1)]);
@@ -95,17 +91,9 @@ void SegmentEstimate::take_rows(State& state, std::size_t node, std::int64_t& lo
   if (sink) {
     state.before = rows.rows * middle / sink_rows_;
     state.after = ceil_div(rows.rows * (middle + step), sink_rows_);
-    state.band = round_up(rows.rows * cut / sink_rows_, rows.granularity);
   }
-  state.band -= state.band % rows.granularity;
   state.before = std::min(rows.rows, round_up(state.before, rows.granularity));
   state.after = std::min(rows.rows, round_up(std::max<std::int64_t>(1, state.after), rows.granularity));
-  const double above = static_cast<double>(cut) / static_cast<double>(sink_rows_) -
-                       static_cast<double>(state.band) / static_cast<double>(rows.rows);
-  const double seconds = context_.work[node].seconds;
-  skew_ = std::max(skew_, above);
-  work_above_ += seconds * above;
-  work_ += seconds;
   lowest = state.after;
   for (const Reader& reader : context_.readers[node]) {
     const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];
@@ -114,6 +102,31 @@ void SegmentEstimate::take_rows(State& state, std::size_t node, std::int64_t& lo
     if (next < context_.map(reader).begin.size())
       lowest = std::min<std::int64_t>(lowest, context_.map(reader).begin[next]);
   }
+}
+
+/// A second band whose sinks start in the middle starts in every node where its consumers need nothing above it.
+void SegmentEstimate::take_band(State& state, std::size_t node) {
+  const RowNode& rows = context_.rows[node];
+  const auto last = static_cast<std::size_t>(context_.order[end_ - 1]);
+  const std::int64_t middle = round_up(ceil_div(sink_rows_, 2), context_.rows[last].granularity);
+  bool sink = true;
+  std::int64_t start = rows.rows;
+  for (const Reader& reader : context_.readers[node]) {
+    const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];
+    if (at >= end_ || context_.map(reader).whole()) continue;
+    sink = false;
+    const auto& begin = context_.map(reader).begin;
+    const auto row = static_cast<std::size_t>(states_[at].band);
+    if (row < begin.size()) start = std::min<std::int64_t>(start, begin[row]);
+  }
+  if (sink) start = round_up(rows.rows * middle / sink_rows_, rows.granularity);
+  state.band = start - start % rows.granularity;
+  const double above = static_cast<double>(middle) / static_cast<double>(sink_rows_) -
+                       static_cast<double>(state.band) / static_cast<double>(rows.rows);
+  const double seconds = context_.work[node].seconds;
+  skew_ = std::max(skew_, above);
+  work_above_ += seconds * above;
+  work_ += seconds;
 }
 
 bool SegmentEstimate::take_columns(State& state, std::size_t node) {

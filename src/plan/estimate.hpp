@@ -33,7 +33,7 @@ class SegmentEstimate {
   /// What is known of a node of the segment, by position.
   struct State {
     std::int64_t before = 0, after = 0;  ///< rows computed before and after the step in the middle
-    std::int64_t band = 0;               ///< where a band would start whose sinks start in the middle
+    std::int64_t band = 0;               ///< where a second band would start
     Interval columns;                    ///< of the strip in the middle
     double recomputed = 1;               ///< columns computed over columns there are
     double visits = 0;                   ///< times its kernel is called
@@ -46,6 +46,7 @@ class SegmentEstimate {
   };
 
   void take_rows(State& state, std::size_t node, std::int64_t& lowest);
+  void take_band(State& state, std::size_t node);
   bool take_columns(State& state, std::size_t node);
   void take_traffic(State& state, std::size_t node, std::int64_t live_rows);
   void feed_consumers(std::size_t node);
