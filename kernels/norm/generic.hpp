@@ -70,33 +70,47 @@ inline float scalar_log(float x) {
   return lanes[0];
 }
 
-inline void softmax_pixel(std::size_t channels, const float* in, float* out, bool logarithm) {
+/// N pixels pass each stage together: a stage ends in a maximum or sum across lanes, whose steps wait for each other.
+template <std::size_t N>
+inline void softmax_pixels(const SoftmaxArgs& a, const float* in, float* out) {
+  const auto from = [&](std::size_t p) { return in + static_cast<std::ptrdiff_t>(p) * a.in_pixel_stride; };
+  const auto to = [&](std::size_t p) { return out + static_cast<std::ptrdiff_t>(p) * a.out_pixel_stride; };
   const Vec lowest = broadcast(-__builtin_inff());
-  const float largest = max_lanes(fold_channels(
-      channels, lowest, [in](std::size_t c, std::size_t n) { return get(in + c, n); },
-      [](Vec a, Vec b) { return max(a, b); }));
-  const Vec top = broadcast(largest);
-  if (logarithm) {
-    const float sum = sum_channels(channels, [&](std::size_t c, std::size_t n) { return exp(get(in + c, n) - top); });
-    const Vec shift = broadcast(scalar_log(sum));
-    map_channels(channels, in, out, [&](Vec x, std::size_t, std::size_t) { return (x - top) - shift; });
-    return;
+  float largest[N], sums[N];
+  for (std::size_t p = 0; p < N; ++p)
+    largest[p] = max_lanes(fold_channels(
+        a.channels, lowest, [&](std::size_t c, std::size_t n) { return get(from(p) + c, n); },
+        [](Vec x, Vec y) { return max(x, y); }));
+  for (std::size_t p = 0; p < N; ++p) {
+    const Vec top = broadcast(largest[p]);
+    sums[p] = sum_channels(a.channels, [&](std::size_t c, std::size_t n) {
+      const Vec e = exp(get(from(p) + c, n) - top);
+      if (!a.log) put(to(p) + c, e, n);
+      return e;
+    });
   }
-  const float sum = sum_channels(channels, [&](std::size_t c, std::size_t n) {
-    const Vec e = exp(get(in + c, n) - top);
-    put(out + c, e, n);
-    return e;
-  });
-  const Vec scale = broadcast(1.0f / sum);
-  map_channels(channels, out, out, [&](Vec x, std::size_t, std::size_t) { return x * scale; });
+  for (std::size_t p = 0; p < N; ++p) {
+    if (a.log) {
+      const Vec top = broadcast(largest[p]), shift = broadcast(scalar_log(sums[p]));
+      map_channels(a.channels, from(p), to(p), [&](Vec x, std::size_t, std::size_t) { return (x - top) - shift; });
+    } else {
+      const Vec scale = broadcast(1.0f / sums[p]);
+      map_channels(a.channels, to(p), to(p), [&](Vec x, std::size_t, std::size_t) { return x * scale; });
+    }
+  }
 }
 
 inline void run_softmax(const SoftmaxArgs& a) noexcept {
+  constexpr std::size_t kTogether = 4;
   const float* in = a.in;
   float* out = a.out;
-  for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride) {
-    softmax_pixel(a.channels, in, out, a.log);
+  std::size_t left = a.pixels;
+  for (; left >= kTogether; left -= kTogether) {
+    softmax_pixels<kTogether>(a, in, out);
+    in += kTogether * a.in_pixel_stride;
+    out += kTogether * a.out_pixel_stride;
   }
+  for (; left > 0; --left, in += a.in_pixel_stride, out += a.out_pixel_stride) softmax_pixels<1>(a, in, out);
 }
 
 inline void layer_norm_pixel(const LayerNormArgs& a, const float* in, float* out) {
