@@ -33,6 +33,8 @@ class CacheReach {
   CacheReach(const Topology& topology, int threads);
   /// Seconds a byte, for working sets of `bytes` a thread.
   double seconds_beyond_l2(std::int64_t bytes) const;
+  /// Seconds a byte that another thread has just written.
+  double seconds_from_others() const { return l3_seconds_; }
 
  private:
   double l2_bytes_ = 0, l3_bytes_ = 0;

@@ -112,8 +112,11 @@ Candidate by_channels(const PlanContext& context, std::int32_t node) {
   const double cut = context.choices[i].pieces ? kPiecesCutTwice : 1;
   const double compute = work.seconds * share * cut + work.visit_seconds;
   const double rows = static_cast<double>(context.read_bytes[i]) + share * 2 * static_cast<double>(written);
+  // its rows come from all threads, and its channels go to threads that take rows
+  const double others =
+      (1 - share) * (static_cast<double>(context.read_bytes[i]) + share * static_cast<double>(written));
   candidate.cost = context.topology.rates.barrier_us + context.topology.rates.step_us +
-                   kMicro * (compute + share * context.cold_seconds(i) +
+                   kMicro * (compute + share * context.cold_seconds(i) + others * context.reach.seconds_from_others() +
                              rows * context.reach.seconds_beyond_l2(context.read_bytes[i] + written));
   candidate.arithmetic_us = kMicro * compute;
   candidate.rows_per_step = context.rows[i].rows;

@@ -55,6 +55,22 @@ TEST(Plan, SharesProductsOfTwoValues) {
   EXPECT_GT(plan.segments.back().arithmetic_us, 1e6 * plan.flop / 2 / (1e9 * topology.rates.fma_gflops));
 }
 
+/// Seven rows halve worse than many channels, but then every pixel is read from the other thread, by both layers.
+TEST(Plan, SharesChannelsWhereOtherCachesAreNear) {
+  Network net("expand");
+  const ValueId x = net.conv(net.input({1, 7, 7, 128}), 1024, {.kernel = 1});
+  const Graph graph = net.finish(net.conv(x, 1024, {.kernel = 3, .groups = 1024}));
+  Topology topology = fixed_topology("emerald-2");
+  topology.rates.team_us = 0;
+  const auto sharing = [&](double l3_gbs) {
+    topology.rates.l3_gbs = l3_gbs;
+    topology.rates.l3_total_gbs = 0;
+    return make_plan(graph, topology, {Schedule::layers, Math::fast, 2, 0}).segments.front().sharing;
+  };
+  EXPECT_EQ(sharing(topology.rates.l2_gbs), Sharing::channels);
+  EXPECT_EQ(sharing(5), Sharing::bands);
+}
+
 /// Few pixels leave Winograd few tiles for its many weights; large ones fill 4x4 tiles on vector units.
 TEST(Plan, TakesTheTileThatIsSoonestBesideMatrixUnits) {
   const auto choice = [](std::int64_t side, std::int64_t channels) {
