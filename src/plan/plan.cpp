@@ -359,17 +359,18 @@ void check_shapes(const Graph& graph) {
 }
 
 /// Segments are chosen one by one, but what their whole tensors take together shows only in the arena: where that is
-/// more than caches hold, a plan of few long columns that takes much less of it and little more time is the better one.
+/// more than caches hold, a plan of few long columns that takes much less of it and little more time is the better one,
+/// and so is one that takes no more of it and hardly more time: it reads whole tensors less often.
 void prefer_lean(const PlanContext& context, Plan& plan) {
-  constexpr double kMuchLess = 0.75, kLittleMore = 1.05;
+  constexpr double kMuchLess = 0.75, kLittleMore = 1.05, kHardlyMore = 1.01;
   if (memory_level(context.topology, plan.arena_bytes / plan.threads) != MemoryLevel::dram) return;
   PlanContext lean = context;
   lean.options.schedule = Schedule::columns;
   lean.small_steps = true;
   Plan columns = plan_with(lean);
-  if (static_cast<double>(columns.arena_bytes) > kMuchLess * static_cast<double>(plan.arena_bytes) ||
-      microseconds(columns.segments) > kLittleMore * microseconds(plan.segments))
-    return;
+  const double memory = static_cast<double>(columns.arena_bytes) / static_cast<double>(plan.arena_bytes);
+  const double time = microseconds(columns.segments) / microseconds(plan.segments);
+  if ((memory > kMuchLess || time > kLittleMore) && (memory > 1 || time > kHardlyMore)) return;
   columns.options = context.options;
   plan = std::move(columns);
 }
