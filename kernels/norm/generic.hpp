@@ -107,8 +107,8 @@ inline void run_softmax(const SoftmaxArgs& a) noexcept {
   std::size_t left = a.pixels;
   for (; left >= kTogether; left -= kTogether) {
     softmax_pixels<kTogether>(a, in, out);
-    in += kTogether * a.in_pixel_stride;
-    out += kTogether * a.out_pixel_stride;
+    in += static_cast<std::ptrdiff_t>(kTogether) * a.in_pixel_stride;
+    out += static_cast<std::ptrdiff_t>(kTogether) * a.out_pixel_stride;
   }
   for (; left > 0; --left, in += a.in_pixel_stride, out += a.out_pixel_stride) softmax_pixels<1>(a, in, out);
 }
