@@ -185,7 +185,8 @@ inline bool stays_in_registers(const Tile& tile, bool whole) {
   switch (tile.epilogue->activation.kind) {
     case Unary::identity:
     case Unary::relu:
-    case Unary::clip: return true;
+    case Unary::clip:
+    case Unary::hard_swish: return true;
     default: return false;
   }
 }
@@ -205,6 +206,8 @@ template <std::size_t R, std::size_t V>
     map(sums, Relu(op));
   else if (op.kind == Unary::clip)
     map(sums, Clip(op));
+  else if (op.kind == Unary::hard_swish)
+    map(sums, HardSwish(op));
   if (tile.residual != nullptr && tile.epilogue->residual_after) add_residual(sums, tile);
   if (whole)
     store_sums(sums, tile.out, tile.out_stride);
