@@ -5,8 +5,9 @@
 The bound is a sum over segments of the longer of two times: arithmetic at the FMA peak, measured beside every run, and
 the packed weights once from where they lie between runs: L3 when it holds those of the whole network, else memory, at
 the rates that `colonnade machine` measured (or those given, to compare with times of another day). A convolution that
-runs by Winograd counts what its tiles multiply: of the direct arithmetic a fifth (6x6), a quarter (4x4) or four ninths
-(2x2), of 5x5 filters 16 % (4x4) or 36 % (2x2), one on matrix units three eighths of it: six bf16 products at 16 times the rate. Transforms, border tiles, activations and whatever else moves count nothing.
+runs by Winograd counts what its tiles multiply (of a 3x3 filter a fifth, a quarter or four ninths of the direct
+arithmetic), one on matrix units three eighths of it: six bf16 products at 16 times the rate. Transforms, border tiles,
+activations and whatever else moves count nothing.
 """
 from __future__ import annotations
 
@@ -25,16 +26,8 @@ def answer(*arguments: str) -> dict:
     return json.loads(done.stdout)
 
 
-def multiplied(operator: dict) -> float:
-    """The share of a direct convolution's products that its tiles need, if it runs by Winograd."""
-    if "tile" not in operator:
-        return 1.0
-    tile, taps = operator["tile"], operator["taps"]
-    return ((tile + taps - 1) / (taps * tile)) ** 2
-
-
 def executed(segment: dict) -> float:
-    return sum(operator.get("flop", 0) * multiplied(operator) * (6 / 16 if operator.get("matrix_units") else 1)
+    return sum(operator.get("flop", 0) * operator.get("products", 1) * (6 / 16 if operator.get("matrix_units") else 1)
                for operator in segment["operators"])
 
 

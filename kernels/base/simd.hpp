@@ -37,6 +37,12 @@ inline void store(float* p, Vec x) { _mm512_storeu_ps(p, x.v); }
 inline Mask first_lanes(std::size_t n) { return static_cast<Mask>((1u << n) - 1u); }  // n <= 16
 inline Vec load_first(const float* p, std::size_t n) { return {_mm512_maskz_loadu_ps(first_lanes(n), p)}; }
 inline void store_first(float* p, Vec x, std::size_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), x.v); }
+/// Lanes [begin, end), for load_lanes(x, p, lanes): p's lanes there, those of x elsewhere.
+using Lanes = __mmask16;
+inline Lanes lanes_between(std::size_t begin, std::size_t end) {
+  return static_cast<Lanes>(first_lanes(end) & ~first_lanes(begin));
+}
+inline Vec load_lanes(Vec x, const float* p, Lanes lanes) { return {_mm512_mask_loadu_ps(x.v, lanes, p)}; }
 inline Vec operator+(Vec a, Vec b) { return {_mm512_add_ps(a.v, b.v)}; }
 inline Vec operator-(Vec a, Vec b) { return {_mm512_sub_ps(a.v, b.v)}; }
 inline Vec operator*(Vec a, Vec b) { return {_mm512_mul_ps(a.v, b.v)}; }
@@ -95,6 +101,13 @@ inline __m256i first_lanes(std::size_t n) {
 }
 inline Vec load_first(const float* p, std::size_t n) { return {_mm256_maskload_ps(p, first_lanes(n))}; }
 inline void store_first(float* p, Vec x, std::size_t n) { _mm256_maskstore_ps(p, first_lanes(n), x.v); }
+using Lanes = __m256i;
+inline Lanes lanes_between(std::size_t begin, std::size_t end) {
+  return _mm256_andnot_si256(first_lanes(begin), first_lanes(end));
+}
+inline Vec load_lanes(Vec x, const float* p, Lanes lanes) {
+  return {_mm256_blendv_ps(x.v, _mm256_maskload_ps(p, lanes), _mm256_castsi256_ps(lanes))};
+}
 inline Vec operator+(Vec a, Vec b) { return {_mm256_add_ps(a.v, b.v)}; }
 inline Vec operator-(Vec a, Vec b) { return {_mm256_sub_ps(a.v, b.v)}; }
 inline Vec operator*(Vec a, Vec b) { return {_mm256_mul_ps(a.v, b.v)}; }
@@ -172,6 +185,15 @@ inline Vec load_first(const float* p, std::size_t n) {
 }
 inline void store_first(float* p, Vec x, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) p[i] = x.v[i];
+}
+struct Lanes {
+  std::size_t begin;
+  std::size_t end;
+};
+inline Lanes lanes_between(std::size_t begin, std::size_t end) { return {begin, end}; }
+inline Vec load_lanes(Vec x, const float* p, Lanes lanes) {
+  for (std::size_t i = lanes.begin; i < lanes.end; ++i) x.v[i] = p[i];
+  return x;
 }
 inline Vec operator+(Vec a, Vec b) { return {a.v + b.v}; }
 inline Vec operator-(Vec a, Vec b) { return {a.v - b.v}; }

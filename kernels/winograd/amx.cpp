@@ -132,6 +132,10 @@ struct MatrixUnits {
 void convolve_2x2_amx(const Args& args) noexcept { convolve<FourPoints<3>, MatrixUnits>(args); }
 void convolve_4x4_amx(const Args& args) noexcept { convolve<SixPoints<3>, MatrixUnits>(args); }
 void convolve_6x6_amx(const Args& args) noexcept { convolve<EightPoints<3>, MatrixUnits>(args); }
+void convolve_3x3_of_2x2_amx(const Args& args) noexcept { convolve<FourPoints<2>, MatrixUnits>(args); }
+void convolve_5x5_of_2x2_amx(const Args& args) noexcept { convolve<SixPoints<2>, MatrixUnits>(args); }
+void convolve_3x3_of_4x4_amx(const Args& args) noexcept { convolve<SixPoints<4>, MatrixUnits>(args); }
+void convolve_5x5_of_4x4_amx(const Args& args) noexcept { convolve<EightPoints<4>, MatrixUnits>(args); }
 void convolve_2x2_of_5x5_amx(const Args& args) noexcept { convolve<SixPoints<5>, MatrixUnits>(args); }
 void convolve_4x4_of_5x5_amx(const Args& args) noexcept { convolve<EightPoints<5>, MatrixUnits>(args); }
 

@@ -87,7 +87,7 @@ class OutputPrefetch {
   static bool pays(const Args& args) {
     constexpr std::size_t kFewestInputs = 32;  // with fewer the products are too short
     constexpr std::size_t kNearFloats = 2048 * 1024 / sizeof(float);
-    return args.channels_in >= kFewestInputs &&
+    return args.filter.channels(args.channels_in) >= kFewestInputs &&
            args.tile_rows * F::kTile * args.width_out * args.channels_out > kNearFloats;
   }
 
@@ -109,41 +109,166 @@ struct Cut {
   }
 };
 
-/// Copies a tile that lies partly outside the input to `copy`, with zeros there, and makes `tile` point to it.
+/// Copies `count` floats, or zeros where `from` is null.
+[[gnu::always_inline]] inline void copy_floats(const float* from, std::size_t count, float* to) {
+  std::size_t c = 0;
+  for (; c + Vec::kLanes <= count; c += Vec::kLanes) store(to + c, from != nullptr ? load(from + c) : zero());
+  if (c < count) store_first(to + c, from != nullptr ? load_first(from + c, count - c) : zero(), count - c);
+}
+
+/// Copies tiles whose pixels are not the image's: they lie partly outside, or several of the image make one.
 template <class F>
-inline void copy_tile(const Args& a, const Walk<F>& at, float* copy, InputTile<F>& tile) {
-  const std::size_t stride = round_to_lines(a.channels_in);
-  for (std::size_t i = 0; i < F::kInputTile; ++i) {
-    const float* row = a.in_rows[at.row() + i];
-    float* to = copy + i * F::kInputTile * stride;
-    tile.rows[i] = to;
-    for (std::size_t j = 0; j < F::kInputTile; ++j, to += stride) {
-      const std::size_t x = at.x() + j;
-      const bool inside = row != nullptr && x >= a.pad_left && x - a.pad_left < a.width_in;
-      const float* from = inside ? row + static_cast<std::ptrdiff_t>(x - a.pad_left) * a.in_pixel_stride : nullptr;
-      std::size_t c = 0;
-      for (; c + Vec::kLanes <= a.channels_in; c += Vec::kLanes) store(to + c, inside ? load(from + c) : zero());
-      if (c < a.channels_in) store(to + c, inside ? load_first(from + c, a.channels_in - c) : zero());
+class TileCopy {
+ public:
+  TileCopy(const Args& args, std::size_t channels)
+      : args_(args),
+        parts_(args.filter.parts()),
+        stride_(args.filter.stride),
+        step_(args.filter.step()),
+        pixel_floats_(round_to_lines(channels)) {
+    // Of the last pixels, parts may be some that no tap reads.
+    for (std::size_t i = 0; i < F::kInputTile; ++i) {
+      std::size_t& count = read_[i] = parts_;
+      while (i >= F::kTile && count > 0 && stride_ * (i + 1 - F::kTile) + step_ * (count - 1) >= args.filter.kernel)
+        --count;
+    }
+    if (parts_ > 1 && channels <= kMostLoaded && args.in_pixel_stride == static_cast<std::ptrdiff_t>(args.channels_in))
+      add_runs(channels);
+  }
+
+  /// To `copy`, parts of a pixel side by side and zeros where there is no input; makes `tile` point to it.
+  void run(const Walk<F>& at, float* copy, InputTile<F>& tile) {
+    const std::size_t x = stride_ * at.x();
+    tile.pixel_stride = static_cast<std::ptrdiff_t>(pixel_floats_);
+    for (std::size_t i = 0; i < F::kInputTile; ++i) {
+      tile.rows[i] = copy;
+      const float* const* rows = args_.in_rows + (at.row() + i) * parts_;
+      if (count_ > 0) {
+        load_pixels(rows, read_[i], x, copy);
+      } else {
+        for (std::size_t p = 0; p < parts_; ++p)
+          copy_pixels(p < read_[i] ? rows[p] : nullptr, x, copy + p * parts_ * args_.channels_in);
+      }
+      copy += F::kInputTile * pixel_floats_;
     }
   }
-  tile.pixel_stride = static_cast<std::ptrdiff_t>(stride);
-}
+
+ private:
+  static constexpr std::size_t kMostLoaded = 64;  ///< channels of pixels that are put together vector by vector
+
+  /// Channels of a vector that lie together in a row of the image, `offset` floats after the tile's first; of the last
+  /// pixels perhaps fewer.
+  struct Run {
+    std::ptrdiff_t offset;
+    std::size_t row;
+    bool last;  ///< of its vector
+    Lanes lanes[F::kInputTile];
+  };
+
+  void add_runs(std::size_t channels) {
+    const std::size_t part_floats = args_.channels_in, floats = step_ == 1 ? parts_ * part_floats : part_floats;
+    for (std::size_t vector = 0; vector < channels; vector += Vec::kLanes) {
+      for (std::size_t begin = 0; begin < channels; begin += floats) {
+        const std::size_t first = begin > vector ? begin - vector : 0;
+        const std::size_t end = begin + floats < vector + Vec::kLanes ? begin + floats : vector + Vec::kLanes;
+        if (end <= vector + first) continue;
+        const std::size_t part = begin / part_floats % parts_, row = begin / part_floats / parts_;
+        Run& run = runs_[count_++];
+        run.offset =
+            static_cast<std::ptrdiff_t>(part * step_ * part_floats + vector) - static_cast<std::ptrdiff_t>(begin);
+        run.row = row;
+        run.last = false;
+        for (std::size_t j = 0; j < F::kInputTile; ++j) {
+          const std::size_t read = (row * parts_ + read_[j]) * part_floats, until = end < read ? end : read;
+          run.lanes[j] = lanes_between(first, until > vector + first ? until - vector : first);
+        }
+      }
+      runs_[count_ - 1].last = true;
+    }
+  }
+
+  /// A row of pixels from column `x` of the padded image on, whose parts are `read` rows.
+  void load_pixels(const float* const* rows, std::size_t read, std::size_t x, float* to) {
+    constexpr std::size_t kSide = F::kInputTile;
+    const float* from[kMostLoaded];
+    for (std::size_t p = 0; p < read; ++p) from[p] = rows[p] == nullptr ? nullptr : padded_row(rows[p], x, p);
+    const Strides image(static_cast<std::ptrdiff_t>(stride_ * args_.channels_in));
+    const Strides pixels(static_cast<std::ptrdiff_t>(pixel_floats_));
+    for (std::size_t i = 0; i < count_;) {
+      Vec pixel[kSide];
+#pragma GCC unroll 8
+      for (std::size_t j = 0; j < kSide; ++j) pixel[j] = zero();
+      bool last = false;
+      for (; !last; ++i) {
+        const Run& run = runs_[i];
+        last = run.last;
+        if (run.row >= read || from[run.row] == nullptr) continue;
+        const float* p = from[run.row] + run.offset;
+#pragma GCC unroll 8
+        for (std::size_t j = 0; j < kSide; ++j) pixel[j] = load_lanes(pixel[j], image.after(p, j), run.lanes[j]);
+      }
+#pragma GCC unroll 8
+      for (std::size_t j = 0; j < kSide; ++j) store(pixels.after(to, j), pixel[j]);
+      to += Vec::kLanes;
+    }
+  }
+
+  /// The row from column `x` of the padded image on, with zeros for what a tile reads outside.
+  const float* padded_row(const float* row, std::size_t x, std::size_t part) {
+    const std::size_t channels = args_.channels_in, pad = args_.pad_left;
+    const std::size_t width = stride_ * (F::kInputTile - 1) + step_ * (parts_ - 1) + 1;
+    if (x >= pad && x + width <= args_.width_in + pad) return row + (x - pad) * channels;
+    const std::size_t left = x >= pad ? 0 : pad - x < width ? pad - x : width;
+    const std::size_t skipped = x + left - pad, rest = skipped < args_.width_in ? args_.width_in - skipped : 0;
+    const std::size_t inside = rest < width - left ? rest : width - left;
+    float* const to = padded_ + part * width * channels;
+    copy_floats(nullptr, left * channels, to);
+    copy_floats(row + skipped * channels, inside * channels, to + left * channels);
+    copy_floats(nullptr, (width - left - inside) * channels, to + (left + inside) * channels);
+    return to;
+  }
+
+  /// A part of a row of pixels from column `x` of the padded image on; null: zeros.
+  void copy_pixels(const float* row, std::size_t x, float* to) const {
+    const std::size_t channels = args_.channels_in;
+    for (std::size_t j = 0; j < F::kInputTile; ++j, x += stride_, to += pixel_floats_)
+      for (std::size_t part = 0; part < parts_; ++part) {
+        const std::size_t at = x + step_ * part;
+        const bool inside =
+            row != nullptr && part < read_[j] && at >= args_.pad_left && at - args_.pad_left < args_.width_in;
+        const float* from =
+            inside ? row + static_cast<std::ptrdiff_t>(at - args_.pad_left) * args_.in_pixel_stride : nullptr;
+        copy_floats(from, channels, to + part * channels);
+      }
+  }
+
+  const Args& args_;
+  std::size_t parts_;
+  std::size_t stride_;
+  std::size_t step_;
+  std::size_t pixel_floats_;
+  std::size_t read_[F::kInputTile];  ///< parts of a row or column of pixels that taps read
+  std::size_t count_ = 0;            ///< of runs: none where parts are copied one by one
+  Run runs_[kMostLoaded + kMostLoaded / Vec::kLanes];
+  alignas(64) float padded_[8 * kMostLoaded];
+};
 
 /// Transforms `count` tiles and returns where the next block starts.
 template <class F>
 inline Walk<F> transform_inputs(const Args& a, Walk<F> at, std::size_t count, const Layout& layout) {
   InputTile<F> tile{};
-  tile.channels = a.channels_in;
+  tile.channels = a.filter.channels(a.channels_in);
+  TileCopy<F> copy(a, tile.channels);
   for (std::size_t t = 0; t < count; ++t, at.next()) {
     const auto left = static_cast<std::ptrdiff_t>(at.x()) - static_cast<std::ptrdiff_t>(a.pad_left);
-    bool whole = left >= 0 && at.x() + F::kInputTile <= a.width_in + a.pad_left;
-    for (std::size_t i = 0; i < F::kInputTile; ++i) {
+    bool whole = a.filter.whole() && left >= 0 && at.x() + F::kInputTile <= a.width_in + a.pad_left;
+    for (std::size_t i = 0; whole && i < F::kInputTile; ++i) {
       const float* row = a.in_rows[at.row() + i];
-      whole = whole && row != nullptr;
+      whole = row != nullptr;
       tile.rows[i] = whole ? row + left * a.in_pixel_stride : nullptr;
     }
     tile.pixel_stride = a.in_pixel_stride;
-    if (!whole) copy_tile(a, at, a.workspace, tile);
+    if (!whole) copy.run(at, a.workspace, tile);
     transform_input_tile(tile, a.workspace + layout.inputs_at + t * layout.inputs.stride, layout.inputs.plane);
   }
   return at;
@@ -264,7 +389,8 @@ struct VectorUnits {
 template <class F, class Units>
 inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, const Layout& layout) {
   constexpr std::size_t kMatrices = F::kShape.matrices();
-  const std::size_t matrix = gemm::panel_floats(Units::kPieces, a.channels_in);
+  const std::size_t channels_in = a.filter.channels(a.channels_in);
+  const std::size_t matrix = gemm::panel_floats(Units::kPieces, channels_in);
   const std::size_t panels = (a.channels_out + kPanelFloats - 1) / kPanelFloats;
   const bool over = panels <= kTilePanels && a.channels_out <= layout.inputs.stride;
   float* inputs = a.workspace + layout.inputs_at;
@@ -280,7 +406,7 @@ inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, co
                            static_cast<std::ptrdiff_t>(layout.inputs.stride),
                            a.weights + panel * kMatrices * matrix,
                            kMatrices * matrix,
-                           a.channels_in,
+                           channels_in,
                            sums,
                            static_cast<std::ptrdiff_t>(planes.stride),
                            layout.far_weights,
@@ -304,7 +430,7 @@ inline std::size_t next_block(std::size_t left, std::size_t most) {
 
 template <class F, class Units = VectorUnits>
 inline void convolve(const Args& a) {
-  const Layout layout = layout_of(Units::kPieces, F::kShape, a.channels_in, a.channels_out);
+  const Layout layout = layout_of(Units::kPieces, F::kShape, a.filter.channels(a.channels_in), a.channels_out);
   std::size_t left = a.tile_rows * ((a.width_out + F::kTile - 1) / F::kTile);
   for (Walk<F> at(a); left > 0;) {
     const std::size_t count = next_block(left, layout.tiles);

@@ -55,8 +55,8 @@ struct EightPoints {
     out[1] = fma(broadcast(2.0f), m, fma(broadcast(0.5f), n, l));
     out[2] = fma(broadcast(4.0f), q, fma(broadcast(0.25f), r, p));
     out[3] = fma(broadcast(8.0f), m, fma(broadcast(0.125f), n, l));
+    if constexpr (kTile >= 5) out[4] = fma(broadcast(16.0f), q, fma(broadcast(0.0625f), r, p));
     if constexpr (kTile == 6) {
-      out[4] = fma(broadcast(16.0f), q, fma(broadcast(0.0625f), r, p));
       out[5] = fma(broadcast(32.0f), m, fma(broadcast(0.03125f), n, l));
     }
     out[kTile - 1] = out[kTile - 1] + in[7];
@@ -99,10 +99,18 @@ struct SixPoints {
     out[0] = in[0] + (p + q);
     if constexpr (kTile == 2) {
       out[1] = fma(broadcast(kHalfSqrt2), m, fma(broadcast(kSqrt2), n, in[5]));
+    } else if constexpr (kTile == 3) {
+      out[1] = fma(broadcast(kHalfSqrt2), m, broadcast(kSqrt2) * n);
+      out[2] = fma(broadcast(0.5f), p, fma(broadcast(2.0f), q, in[5]));
     } else {
       out[1] = fma(broadcast(kHalfSqrt2), m, broadcast(kSqrt2) * n);
       out[2] = fma(broadcast(0.5f), p, broadcast(2.0f) * q);
-      out[3] = fma(broadcast(0.5f * kHalfSqrt2), m, fma(broadcast(2.0f * kSqrt2), n, in[5]));
+      if constexpr (kTile == 4) {
+        out[3] = fma(broadcast(0.5f * kHalfSqrt2), m, fma(broadcast(2.0f * kSqrt2), n, in[5]));
+      } else {
+        out[3] = fma(broadcast(0.5f * kHalfSqrt2), m, broadcast(2.0f * kSqrt2) * n);
+        out[4] = fma(broadcast(0.25f), p, fma(broadcast(4.0f), q, in[5]));
+      }
     }
   }
 };
@@ -127,8 +135,15 @@ struct FourPoints {
   }
 
   [[gnu::always_inline]] static void transform_output(const Vec in[kInputTile], Vec out[kTile]) {
-    out[0] = in[0] + (in[1] + in[2]);
-    out[1] = in[3] + (in[1] - in[2]);
+    const Vec p = in[1] + in[2];
+    const Vec m = in[1] - in[2];
+    out[0] = in[0] + p;
+    if constexpr (kTile == 2) {
+      out[1] = in[3] + m;
+    } else {
+      out[1] = m;
+      out[2] = in[3] + p;
+    }
   }
 };
 

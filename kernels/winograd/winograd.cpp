@@ -14,22 +14,38 @@ constinit const Kernel kTable[] = {
     {"winograd_f32_6x6_bf16x6_amx", Isa::amx, {6, 3}, true, convolve_6x6_amx},
     {"winograd_f32_4x4_bf16x6_amx", Isa::amx, {4, 3}, true, convolve_4x4_amx},
     {"winograd_f32_2x2_bf16x6_amx", Isa::amx, {2, 3}, true, convolve_2x2_amx},
+    {"winograd_f32_5x5_of_2x2_bf16x6_amx", Isa::amx, {5, 2}, true, convolve_5x5_of_2x2_amx},
+    {"winograd_f32_3x3_of_2x2_bf16x6_amx", Isa::amx, {3, 2}, true, convolve_3x3_of_2x2_amx},
+    {"winograd_f32_5x5_of_4x4_bf16x6_amx", Isa::amx, {5, 4}, true, convolve_5x5_of_4x4_amx},
+    {"winograd_f32_3x3_of_4x4_bf16x6_amx", Isa::amx, {3, 4}, true, convolve_3x3_of_4x4_amx},
     {"winograd_f32_4x4_of_5x5_bf16x6_amx", Isa::amx, {4, 5}, true, convolve_4x4_of_5x5_amx},
     {"winograd_f32_2x2_of_5x5_bf16x6_amx", Isa::amx, {2, 5}, true, convolve_2x2_of_5x5_amx},
     {"winograd_f32_6x6_avx512", Isa::avx512, {6, 3}, false, convolve_6x6_avx512},
     {"winograd_f32_4x4_avx512", Isa::avx512, {4, 3}, false, convolve_4x4_avx512},
     {"winograd_f32_2x2_avx512", Isa::avx512, {2, 3}, false, convolve_2x2_avx512},
+    {"winograd_f32_5x5_of_2x2_avx512", Isa::avx512, {5, 2}, false, convolve_5x5_of_2x2_avx512},
+    {"winograd_f32_3x3_of_2x2_avx512", Isa::avx512, {3, 2}, false, convolve_3x3_of_2x2_avx512},
+    {"winograd_f32_5x5_of_4x4_avx512", Isa::avx512, {5, 4}, false, convolve_5x5_of_4x4_avx512},
+    {"winograd_f32_3x3_of_4x4_avx512", Isa::avx512, {3, 4}, false, convolve_3x3_of_4x4_avx512},
     {"winograd_f32_4x4_of_5x5_avx512", Isa::avx512, {4, 5}, false, convolve_4x4_of_5x5_avx512},
     {"winograd_f32_2x2_of_5x5_avx512", Isa::avx512, {2, 5}, false, convolve_2x2_of_5x5_avx512},
     {"winograd_f32_6x6_avx2", Isa::avx2, {6, 3}, false, convolve_6x6_avx2},
     {"winograd_f32_4x4_avx2", Isa::avx2, {4, 3}, false, convolve_4x4_avx2},
     {"winograd_f32_2x2_avx2", Isa::avx2, {2, 3}, false, convolve_2x2_avx2},
+    {"winograd_f32_5x5_of_2x2_avx2", Isa::avx2, {5, 2}, false, convolve_5x5_of_2x2_avx2},
+    {"winograd_f32_3x3_of_2x2_avx2", Isa::avx2, {3, 2}, false, convolve_3x3_of_2x2_avx2},
+    {"winograd_f32_5x5_of_4x4_avx2", Isa::avx2, {5, 4}, false, convolve_5x5_of_4x4_avx2},
+    {"winograd_f32_3x3_of_4x4_avx2", Isa::avx2, {3, 4}, false, convolve_3x3_of_4x4_avx2},
     {"winograd_f32_4x4_of_5x5_avx2", Isa::avx2, {4, 5}, false, convolve_4x4_of_5x5_avx2},
     {"winograd_f32_2x2_of_5x5_avx2", Isa::avx2, {2, 5}, false, convolve_2x2_of_5x5_avx2},
 #endif
     {"winograd_f32_6x6_baseline", Isa::baseline, {6, 3}, false, convolve_6x6_baseline},
     {"winograd_f32_4x4_baseline", Isa::baseline, {4, 3}, false, convolve_4x4_baseline},
     {"winograd_f32_2x2_baseline", Isa::baseline, {2, 3}, false, convolve_2x2_baseline},
+    {"winograd_f32_5x5_of_2x2_baseline", Isa::baseline, {5, 2}, false, convolve_5x5_of_2x2_baseline},
+    {"winograd_f32_3x3_of_2x2_baseline", Isa::baseline, {3, 2}, false, convolve_3x3_of_2x2_baseline},
+    {"winograd_f32_5x5_of_4x4_baseline", Isa::baseline, {5, 4}, false, convolve_5x5_of_4x4_baseline},
+    {"winograd_f32_3x3_of_4x4_baseline", Isa::baseline, {3, 4}, false, convolve_3x3_of_4x4_baseline},
     {"winograd_f32_4x4_of_5x5_baseline", Isa::baseline, {4, 5}, false, convolve_4x4_of_5x5_baseline},
     {"winograd_f32_2x2_of_5x5_baseline", Isa::baseline, {2, 5}, false, convolve_2x2_of_5x5_baseline},
 };
@@ -101,37 +117,41 @@ std::size_t packed_floats(bool pieces, Tile tile, std::size_t channels_in, std::
   return tile.matrices() * gemm::packed_floats(pieces, channels_in, channels_out);
 }
 
-void pack(Tile tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
+void pack(Tile tile, Filter form, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
           float* packed) noexcept {
-  const std::size_t matrices = tile.matrices(), side = tile.inputs(), taps = tile.taps;
+  const std::size_t matrices = tile.matrices(), side = tile.inputs(), taps = tile.taps, parts = form.parts();
+  const std::size_t channels = form.channels(channels_in), elements = form.kernel * form.kernel;
+  const auto element = [&](std::size_t tap, std::size_t part) { return form.stride * tap + form.step() * part; };
   for (std::size_t panel = first; panel < first + count; panel += kLine) {
     const std::size_t left = first + count - panel;
     const std::size_t lanes = left < kLine ? left : kLine;
-    for (std::size_t ci = 0; ci < channels_in; ++ci) {
+    for (std::size_t channel = 0; channel < channels; ++channel) {
       Lanes filter[kMostTaps][kMostTaps] = {}, u[kMostInputs][kMostInputs];
-      for (std::size_t lane = 0; lane < lanes; ++lane) {
-        const float* from = weights + ((panel - first + lane) * channels_in + ci) * taps * taps;
-        for (std::size_t tap = 0; tap < taps * taps; ++tap)
-          filter[tap / taps][tap % taps][lane] = static_cast<double>(from[tap]);
+      const std::size_t part = channel / channels_in;
+      for (std::size_t tap = 0; tap < taps * taps; ++tap) {
+        const std::size_t y = element(tap / taps, part / parts), x = element(tap % taps, part % parts);
+        if (y >= form.kernel || x >= form.kernel) continue;
+        for (std::size_t lane = 0; lane < lanes; ++lane)
+          filter[tap / taps][tap % taps][lane] = static_cast<double>(
+              weights[((panel - first + lane) * channels_in + channel % channels_in) * elements + y * form.kernel + x]);
       }
       transform_filters(tile, filter, u);
-      float* to = packed + panel * matrices * channels_in + ci * kLine;
-      for (std::size_t m = 0; m < matrices; ++m, to += channels_in * kLine)
+      float* to = packed + panel * matrices * channels + channel * kLine;
+      for (std::size_t m = 0; m < matrices; ++m, to += channels * kLine)
         for (std::size_t lane = 0; lane < kLine; ++lane) to[lane] = static_cast<float>(u[m / side][m % side][lane]);
     }
   }
 }
 
-void pack_pieces(Tile tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
-                 float* whole, float* packed) noexcept {
-  const std::size_t floats = gemm::panel_floats(true, channels_in);
+void pack_pieces(Tile tile, Filter filter, const float* weights, std::size_t channels_in, std::size_t first,
+                 std::size_t count, float* whole, float* packed) noexcept {
+  const std::size_t channels = filter.channels(channels_in), floats = gemm::panel_floats(true, channels);
   for (std::size_t panel = first; panel < first + count; panel += kLine) {
     const std::size_t left = first + count - panel;
-    pack(tile, weights + (panel - first) * channels_in * tile.taps * tile.taps, channels_in, 0,
+    pack(tile, filter, weights + (panel - first) * channels_in * filter.kernel * filter.kernel, channels_in, 0,
          left < kLine ? left : kLine, whole);
     for (std::size_t m = 0; m < tile.matrices(); ++m)
-      gemm::cut_pieces(whole + m * channels_in * kLine, channels_in,
-                       packed + (panel / kLine * tile.matrices() + m) * floats);
+      gemm::cut_pieces(whole + m * channels * kLine, channels, packed + (panel / kLine * tile.matrices() + m) * floats);
   }
 }
 
@@ -140,11 +160,9 @@ Work work(bool pieces, Tile tile, std::size_t rows, std::size_t width, std::size
   // Operations on a tile of one channel, as transform.hpp writes them; outputs with bias and activation.
   const std::size_t side = tile.outputs, points = tile.inputs();
   const double input_operations = points == 8 ? 16 * 26 : points == 6 ? 12 * 14 : 8 * 4;
-  const double row_operations = tile == Tile{6, 3}   ? 20
-                                : tile == Tile{4, 3} ? 12
-                                : tile == Tile{2, 3} ? 4
-                                : tile == Tile{4, 5} ? 16
-                                                     : 8;
+  const double row_operations = points == 8   ? 8 + 2.0 * static_cast<double>(side)
+                                : points == 6 ? 4 + 2.0 * static_cast<double>(side)
+                                              : 2.0 * static_cast<double>(side);
   const double output_operations =
       static_cast<double>(points + side) * row_operations + 2 * static_cast<double>(side * side);
   const std::size_t tiles = ((rows + side - 1) / side) * ((width + side - 1) / side);
@@ -154,7 +172,9 @@ Work work(bool pieces, Tile tile, std::size_t rows, std::size_t width, std::size
   const auto count = static_cast<double>(tiles);
   const auto weights = static_cast<double>(packed_floats(false, tile, channels_in, channels_out));
   const auto blocks = static_cast<double>((channels_out + kBlockFloats - 1) / kBlockFloats);
-  return {2 * count * weights, 2 * count * (input_operations * inputs + output_operations * outputs),
+  return {2 * count * weights,
+          2 * count * (input_operations * inputs + output_operations * outputs),
+          count * static_cast<double>(tile.matrices()) * inputs,
           count * static_cast<double>(tile.matrices()) * inputs * blocks,
           weights * static_cast<double>((tiles + most - 1) / most),
           weights + static_cast<double>(tile.matrices() * most) * inputs};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// 3x3 and 5x5 convolution, stride 1, dilation 1, by Winograd's minimal filtering F(6x6, 3x3), F(4x4, 3x3), F(2x2, 3x3),
-// F(4x4, 5x5) or F(2x2, 5x5) (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015). Tiles of
-// eight inputs take the points 0, +-1/2, +-1, +-2, infinity, those of six 0, +-sqrt 2, +-1/sqrt 2, infinity (Barabasz
-// et al., "Error Analysis and Improving the Accuracy of Winograd Convolution", 2018). fp32, channels-last.
+// Convolution by square filters, dilation 1, by Winograd's minimal filtering of filters of 2 to 5 taps a side (Lavin
+// and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015), to which larger filters and strides come down.
+// Tiles of eight inputs take the points 0, +-1/2, +-1, +-2, infinity, those of six 0, +-sqrt 2, +-1/sqrt 2, infinity
+// (Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution", 2018). fp32, channels-last.
 #pragma once
 
 #include <cstddef>
@@ -25,24 +25,56 @@ struct Tile {
   constexpr std::size_t matrices() const { return inputs() * inputs(); }
   friend constexpr bool operator==(const Tile&, const Tile&) = default;
 };
-inline constexpr Tile kTiles[] = {{6, 3}, {4, 3}, {2, 3}, {4, 5}, {2, 5}};
+inline constexpr Tile kTiles[] = {{5, 2}, {3, 2}, {6, 3}, {4, 3}, {2, 3}, {5, 4}, {3, 4}, {4, 5}, {2, 5}};
+
+/// A filter of `kernel` rows and columns that moves by `stride` pixels. A tile has as many taps a side as taps() says.
+/// Others than its own come down to them: `parts()` x `parts()` pixels, `step()` apart, count as the channels of one,
+/// the polyphase components of the image where there is a stride. Tap t of part p is tap stride * t + step() * p of the
+/// filter, or none.
+struct Filter {
+  std::size_t kernel = 3;
+  std::size_t stride = 1;
+
+  /// Without a stride, those that take the fewest products.
+  constexpr std::size_t taps() const {
+    if (stride > 1) return (kernel + stride - 1) / stride;
+    std::size_t best = 2;
+    for (std::size_t taps = 3; taps <= 5; ++taps)
+      if (products(taps) < products(best)) best = taps;
+    return best;
+  }
+  constexpr std::size_t parts() const { return stride > 1 ? stride : parts_of(taps()); }
+  constexpr std::size_t step() const { return stride > 1 ? 1 : taps(); }
+  /// Channels of an image of so many, as tiles see it.
+  constexpr std::size_t channels(std::size_t of_image) const { return parts() * parts() * of_image; }
+  /// The filter is the tile's.
+  constexpr bool whole() const { return kernel == taps(); }
+
+ private:
+  constexpr std::size_t parts_of(std::size_t taps) const { return (kernel + taps - 1) / taps; }
+  /// Of an output in a row of the tile that has the most, in sixtieths: eight inputs, six for two taps.
+  constexpr std::size_t products(std::size_t taps) const {
+    return parts_of(taps) * (taps == 2 ? 60 * 6 / 5 : 60 * 8 / (9 - taps));
+  }
+};
 
 /// Floats of transformed weights: for each panel of gemm::kPanel output channels a matrix [channels_in][kPanel] for
-/// each product. A block of panels is so read from front to back.
-/// In pieces (gemm.hpp) for matrix units.
+/// each product. A block of panels is so read from front to back. In pieces (gemm.hpp) for matrix units. Here and
+/// below, where no filter is given, channels are those that tiles see.
 std::size_t packed_floats(bool pieces, Tile tile, std::size_t channels_in, std::size_t channels_out) noexcept;
-/// Transforms and packs output channels [first, first + count), given as [count][channels_in][taps][taps], in double
-/// precision. Ranges start at multiples of gemm::kPanel.
-void pack(Tile tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
+/// Transforms and packs output channels [first, first + count), given as [count][channels_in][kernel][kernel] of the
+/// image, in double precision. Ranges start at multiples of gemm::kPanel.
+void pack(Tile tile, Filter filter, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
           float* packed) noexcept;
 /// Likewise in pieces; `whole` has room for a panel of pack().
-void pack_pieces(Tile tile, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
-                 float* whole, float* packed) noexcept;
+void pack_pieces(Tile tile, Filter filter, const float* weights, std::size_t channels_in, std::size_t first,
+                 std::size_t count, float* whole, float* packed) noexcept;
 
 /// What a convolution of one image takes: a pure function of the shapes, for whoever weighs one tile against another.
 struct Work {
   double multiply_flop = 0;   ///< of the matrix products, with the tiles and panels that stick out
   double transform_flop = 0;  ///< two for each operation on a lane, so that both kinds have the same peak
+  double input_floats = 0;    ///< of the tiles before and after their transforms
   double split_floats = 0;    ///< that matrix units cut into pieces
   double weights_read = 0;    ///< floats: all weights pass once for each block of tiles
   double block_floats = 0;    ///< what a block goes through: all weights and its transformed inputs
@@ -52,11 +84,13 @@ Work work(bool pieces, Tile tile, std::size_t rows, std::size_t width, std::size
 
 /// A number of tile rows: `outputs` output rows each, over the whole width.
 ///
-/// in_rows[outputs * tile_row + i], i in [0, outputs + taps - 1), is the input row at (first output row of the tile
-/// row)
-/// - pad_top + i; null stands for zeros. There are outputs * tile_rows + taps - 1 of them. Input pixel x - pad_left + j
-/// of the row feeds tile column j; pixels outside [0, width) are zero. Output rows are out_rows[outputs * tile_row +
-/// i], i in [0, outputs); null ones are not written (below the last row). residual_rows likewise (null table: none).
+/// in_rows[(outputs * tile_row + i) * parts + p], i in [0, outputs + taps - 1), p in [0, parts), is the input row at
+/// stride * (first output row of the tile row + i) + step * p - pad_top; null stands for zeros. There are (outputs *
+/// tile_rows + taps - 1) * parts of them. Pixels of a row, from -pad_left on, feed the columns of tiles likewise; those
+/// outside [0, width_in) are zero, those that no tap of the filter reads count as zero. Output rows are
+/// out_rows[outputs
+/// * tile_row + i], i in [0, outputs); null ones are not written (below the last row). residual_rows likewise (null
+/// table: none).
 /// `workspace` has workspace_floats(...) floats, 64-byte aligned. Every tile gives the same bits whichever tile rows
 /// share a call.
 struct Args {
@@ -67,7 +101,8 @@ struct Args {
   std::size_t width_in = 0;
   std::size_t width_out = 0;
   std::size_t pad_left = 0;
-  std::size_t channels_in = 0;
+  Filter filter;
+  std::size_t channels_in = 0;  ///< of the image
   std::size_t channels_out = 0;
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;

@@ -6,6 +6,7 @@
 #include "api/measure_rates.hpp"
 #include "base/checked.hpp"
 #include "frontends/onnx/onnx.hpp"
+#include "plan/conv_choice.hpp"
 #include "reference/reference.hpp"
 #include "runtime/measure.hpp"
 
@@ -53,7 +54,7 @@ json operator_json(const Prepared& prepared, const SegmentPlan& segment, std::in
       {"node", node.name}, {"op", name_of(node.op)}, {"output", value.name}, {"kernel", name_of(choice.family)}};
   if (choice.family == Family::winograd) {
     entry["tile"] = choice.row_granularity;
-    entry["taps"] = std::get<Conv>(node.op).kernel[0];
+    entry["products"] = winograd_products(std::get<Conv>(node.op), choice.row_granularity);
   }
   if (choice.pieces) entry["matrix_units"] = true;
   if (!value.type.is_static()) return entry;

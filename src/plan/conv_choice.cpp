@@ -11,12 +11,14 @@
 namespace colonnade {
 namespace {
 
-// What Winograd is weighed by: the shares of the arithmetic peak that matrix products and transforms reach, the
-// floating point operations that take as long as one weight out of reach of the second-level cache, and what it must
-// gain.
+// What Winograd is weighed by: the shares of the arithmetic peak that matrix products, transforms and planes reach, the
+// floating point operations that take as long as one weight out of reach of the second-level cache and as one input
+// that is put together with others of a pixel, and what it must gain.
 constexpr double kMultiplyShare = 0.85;
 constexpr double kTransformShare = 0.4;
 constexpr double kFarWeightFlop = 32;
+constexpr double kPartFlop = 27;
+constexpr double kPlanesShare = 0.65;
 constexpr double kNearWeights = 1024 * 1024 / sizeof(float);
 constexpr kernels::winograd::Tile kSixes{6, 3};
 constexpr double kNearSixes = 768 * 1024 / sizeof(float);  // most of weights and tiles for which 6x6 pays
@@ -61,26 +63,41 @@ double far_weights(double packed, double read) { return packed > kNearWeights ? 
 
 }  // namespace
 
+kernels::winograd::Filter winograd_filter(const Conv& conv) {
+  return {static_cast<std::size_t>(conv.kernel[0]), static_cast<std::size_t>(conv.strides[0])};
+}
+
 kernels::winograd::Tile winograd_tile(const Conv& conv, std::int64_t outputs) {
-  return {static_cast<std::size_t>(outputs), static_cast<std::size_t>(conv.kernel[0])};
+  return {static_cast<std::size_t>(outputs), winograd_filter(conv).taps()};
+}
+
+double winograd_products(const Conv& conv, std::int64_t outputs) {
+  const double side = static_cast<double>(winograd_tile(conv, outputs).inputs() * winograd_filter(conv).parts()) /
+                      static_cast<double>(outputs * conv.kernel[0]);
+  return side * side;
+}
+
+std::size_t winograd_channels(const Conv& conv, std::int64_t channels) {
+  return winograd_filter(conv).channels(static_cast<std::size_t>(channels));
 }
 
 WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& out, bool matrix_units) {
-  const auto all = [](const Ints& values, std::int64_t x) {
-    return std::all_of(values.begin(), values.end(), [x](auto v) { return v == x; });
-  };
-  if (conv.kernel[0] != conv.kernel[1] || !all(conv.strides, 1) || !all(conv.dilations, 1)) return {};
+  if (conv.kernel[0] != conv.kernel[1] || conv.kernel[0] == 1 || conv.strides[0] != conv.strides[1] ||
+      conv.dilations != Ints{1, 1})
+    return {};
   const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
-  const std::size_t height = size(out[1]), width = size(out[2]), inputs = size(in[3] / conv.groups),
+  const std::size_t height = size(out[1]), width = size(out[2]), inputs = winograd_channels(conv, in[3] / conv.groups),
                     outputs = size(out[3] / conv.groups);
   const auto pixels = static_cast<double>(height * width);
   const std::int64_t taps = conv.kernel[0] * conv.kernel[1];
   const auto direct_weights =
-      static_cast<double>(kernels::gemm::packed_floats(static_cast<std::size_t>(taps) * inputs, outputs));
+      static_cast<double>(kernels::gemm::packed_floats(size(taps * in[3] / conv.groups), outputs));
   double direct = 2 * pixels * direct_weights / kMultiplyShare + far_weights(direct_weights, direct_weights);
   if (matrix_units)
     direct = std::min(direct, pixels * pieces_flop(taps, in[3] / conv.groups, out[3] / conv.groups) +
                                   far_weights(direct_weights, kPiecesRead * direct_weights));
+  if (takes_planes(conv, out, false))
+    direct = std::min(direct, 2 * pixels * static_cast<double>(taps * in[3] * out[3]) / kPlanesShare);
   double best = direct / kWinogradGain;
   WinogradChoice chosen;
   for (const kernels::winograd::Tile tile : kernels::winograd::kTiles) {
@@ -95,7 +112,9 @@ WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& o
           pieces ? pieces_padding(inputs) * pieces_padding(outputs) * work.multiply_flop / kPiecesTileSpeed +
                        kSplitFlop * work.split_floats
                  : work.multiply_flop / kMultiplyShare;
-      const double cost = multiply + work.transform_flop / kTransformShare + far_weights(packed, work.weights_read);
+      const double parts = winograd_filter(conv).parts() > 1 ? kPartFlop * work.input_floats : 0;
+      const double cost =
+          multiply + work.transform_flop / kTransformShare + parts + far_weights(packed, work.weights_read);
       if (cost >= best) continue;
       best = cost;
       chosen = {static_cast<std::int64_t>(tile.outputs), pieces};

@@ -14,8 +14,13 @@ struct WinogradChoice {
   bool pieces = false;
 };
 WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& out, bool matrix_units);
-/// That tile of so many outputs.
+/// The filter as tiles take it, and its tile of so many outputs.
+kernels::winograd::Filter winograd_filter(const Conv& conv);
 kernels::winograd::Tile winograd_tile(const Conv& conv, std::int64_t outputs);
+/// Products that such tiles take, as a share of those of the direct sum.
+double winograd_products(const Conv& conv, std::int64_t outputs);
+/// Channels that its tiles see of so many.
+std::size_t winograd_channels(const Conv& conv, std::int64_t channels);
 
 /// Sums of `inputs` channels of some taps, for `pixels` pixels and `outputs` channels. Vector units leave out the taps
 /// that are not inside the image.

@@ -85,7 +85,9 @@ std::size_t groups_of(const Node& node) { return static_cast<std::size_t>(std::g
 
 double winograd_seconds(const Graph& graph, const Node& node, std::int64_t tile, const Rates& rates) {
   const auto groups = static_cast<std::int64_t>(groups_of(node));
-  const auto in = static_cast<double>(graph.value(node.inputs[0]).type.static_shape()[3] / groups);
+  const Conv& conv = std::get<Conv>(node.op);
+  const auto in =
+      static_cast<double>(winograd_channels(conv, graph.value(node.inputs[0]).type.static_shape()[3] / groups));
   const auto out = static_cast<double>(round_up(graph.value(node.outputs[0]).type.static_shape()[3] / groups, kLanes));
   return rates.seconds(Work::winograd, winograd_flop(graph, node, tile), 2 * in * out / (in + out));
 }
@@ -160,15 +162,25 @@ std::array<std::size_t, 2> terms_and_outputs(const Graph& graph, const Node& nod
   return {size(weight[transposed ? 1 : 0]), size(weight[transposed ? 0 : 1])};
 }
 
+/// The tile of a convolution, and the channels of a group as it sees them.
+struct WinogradSizes {
+  kernels::winograd::Tile tile;
+  std::size_t inputs;
+  std::size_t outputs;
+};
+WinogradSizes winograd_sizes(const Graph& graph, const Node& node, const KernelChoice& choice) {
+  const Conv& conv = std::get<Conv>(node.op);
+  const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
+  return {winograd_tile(conv, choice.row_granularity), winograd_channels(conv, weight[1]),
+          static_cast<std::size_t>(weight[0] / conv.groups)};
+}
+
 std::int64_t weights_bytes_of(const Graph& graph, const Node& node, const KernelChoice& choice) {
   const Family family = choice.family;
   const auto floats = [](std::size_t count) { return static_cast<std::int64_t>(count * sizeof(float)); };
   if (family == Family::winograd) {
-    const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-    return floats(groups_of(node) * kernels::winograd::packed_floats(
-                                        choice.pieces, winograd_tile(std::get<Conv>(node.op), choice.row_granularity),
-                                        static_cast<std::size_t>(weight[1]),
-                                        static_cast<std::size_t>(weight[0]) / groups_of(node)));
+    const auto [tile, inputs, outputs] = winograd_sizes(graph, node, choice);
+    return floats(groups_of(node) * kernels::winograd::packed_floats(choice.pieces, tile, inputs, outputs));
   }
   if (choice.pieces) {
     const auto [k, n] = terms_and_outputs(graph, node);
@@ -184,12 +196,9 @@ std::int64_t weights_bytes_of(const Graph& graph, const Node& node, const Kernel
 std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, const KernelChoice& choice) {
   const Family family = choice.family;
   if (family == Family::winograd) {
-    const Shape& weight = graph.value(node.inputs[1]).type.static_shape();
-    return static_cast<std::int64_t>(sizeof(float) * kernels::winograd::workspace_floats(
-                                                         choice.pieces,
-                                                         winograd_tile(std::get<Conv>(node.op), choice.row_granularity),
-                                                         static_cast<std::size_t>(weight[1]),
-                                                         static_cast<std::size_t>(weight[0]) / groups_of(node)));
+    const auto [tile, inputs, outputs] = winograd_sizes(graph, node, choice);
+    return static_cast<std::int64_t>(sizeof(float) *
+                                     kernels::winograd::workspace_floats(choice.pieces, tile, inputs, outputs));
   }
   if (choice.pieces) {
     const auto [k, n] = terms_and_outputs(graph, node);
@@ -237,11 +246,8 @@ double winograd_flop(const Graph& graph, const Node& node, std::int64_t tile) {
   const Shape& shape = graph.value(node.outputs[0]).type.static_shape();
   const double sticking_out = padded(shape[1], tile) * padded(shape[2], tile) *
                               padded(shape[3] / static_cast<std::int64_t>(groups_of(node)), kLanes);
-  const Conv& conv = std::get<Conv>(node.op);
-  const auto matrices = static_cast<double>(winograd_tile(conv, tile).matrices());
-  const double products = matrices / static_cast<double>(tile * tile) / (36.0 / 16);
-  const double taps = static_cast<double>(conv.kernel[0] * conv.kernel[1]) / 9;
-  return flop_of(graph, node) * sticking_out * products / taps;
+  constexpr double kProducts = 36.0 / (16 * 9);  // of 4x4 outputs of a 3x3 filter, whose rate is known
+  return flop_of(graph, node) * sticking_out * winograd_products(std::get<Conv>(node.op), tile) / kProducts;
 }
 
 namespace {

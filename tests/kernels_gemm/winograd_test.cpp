@@ -14,25 +14,29 @@ namespace colonnade::testing {
 namespace {
 
 using kernels::winograd::Args;
+using kernels::winograd::Filter;
 using kernels::winograd::Kernel;
 using kernels::winograd::Tile;
 
 struct WinogradCase {
   WinogradCase(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed)
       : tile(kernel.tile),
+        filter{sizes.kernel_h, sizes.stride},
         conv(sizes, seed),
-        packed(kernels::winograd::packed_floats(kernel.pieces, tile, sizes.channels_in, sizes.channels_out)),
-        workspace(kernels::winograd::workspace_floats(kernel.pieces, tile, sizes.channels_in, sizes.channels_out)) {
+        packed(kernels::winograd::packed_floats(kernel.pieces, tile, filter.channels(sizes.channels_in),
+                                                sizes.channels_out)),
+        workspace(kernels::winograd::workspace_floats(kernel.pieces, tile, filter.channels(sizes.channels_in),
+                                                      sizes.channels_out)) {
     pack(kernel, 0, sizes.channels_out);
   }
 
   /// Packs output channels [first, first + count).
   void pack(const Kernel& kernel, std::size_t first, std::size_t count) {
     const std::size_t channels_in = conv.sizes.channels_in;
-    const float* weights = conv.weights.data() + first * channels_in * tile.taps * tile.taps;
-    if (!kernel.pieces) return kernels::winograd::pack(tile, weights, channels_in, first, count, packed.data());
-    GuardedFloats panel(kernels::winograd::packed_floats(false, tile, channels_in, 1));
-    kernels::winograd::pack_pieces(tile, weights, channels_in, first, count, panel.data(), packed.data());
+    const float* weights = conv.weights.data() + first * channels_in * filter.kernel * filter.kernel;
+    if (!kernel.pieces) return kernels::winograd::pack(tile, filter, weights, channels_in, first, count, packed.data());
+    GuardedFloats panel(kernels::winograd::packed_floats(false, tile, filter.channels(channels_in), 1));
+    kernels::winograd::pack_pieces(tile, filter, weights, channels_in, first, count, panel.data(), packed.data());
   }
 
   Args args(Rows& out) {
@@ -41,7 +45,10 @@ struct WinogradCase {
     in_table.clear();
     out_table.clear();
     for (std::size_t i = 0; i < tile_rows * tile.outputs + tile.taps - 1; ++i) {
-      in_table.push_back(i >= s.pad && i - s.pad < s.height_in ? conv.in[i - s.pad].data() : nullptr);
+      for (std::size_t part = 0; part < filter.parts(); ++part) {
+        const std::size_t y = i * filter.stride + part * filter.step();
+        in_table.push_back(y >= s.pad && y - s.pad < s.height_in ? conv.in[y - s.pad].data() : nullptr);
+      }
     }
     for (std::size_t i = 0; i < tile_rows * tile.outputs; ++i) {
       out_table.push_back(i < s.height_out() ? out[i].data() : nullptr);
@@ -53,6 +60,7 @@ struct WinogradCase {
     a.width_in = s.width_in;
     a.width_out = s.width_out();
     a.pad_left = s.pad;
+    a.filter = filter;
     a.channels_in = s.channels_in;
     a.channels_out = s.channels_out;
     a.in_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_in + s.in_gap);
@@ -65,6 +73,7 @@ struct WinogradCase {
   }
 
   Tile tile;
+  Filter filter;
   ConvCase conv;
   GuardedFloats packed;
   GuardedFloats workspace;
@@ -72,23 +81,41 @@ struct WinogradCase {
   std::vector<float*> out_table;
 };
 
-/// Outputs as large as inputs.
-ConvSizes sizes_of(const Kernel& kernel, std::size_t height, std::size_t width, std::size_t channels_in,
+ConvSizes sizes_of(Filter filter, std::size_t height, std::size_t width, std::size_t channels_in,
                    std::size_t channels_out) {
   return {.height_in = height,
           .width_in = width,
           .channels_in = channels_in,
           .channels_out = channels_out,
-          .kernel_h = kernel.tile.taps,
-          .kernel_w = kernel.tile.taps,
-          .pad = kernel.tile.taps / 2};
+          .kernel_h = filter.kernel,
+          .kernel_w = filter.kernel,
+          .stride = filter.stride,
+          .pad = filter.kernel / 2};
+}
+
+/// The filter that is the kernel's own; outputs about as large as inputs.
+ConvSizes sizes_of(const Kernel& kernel, std::size_t height, std::size_t width, std::size_t channels_in,
+                   std::size_t channels_out) {
+  return sizes_of(Filter{kernel.tile.taps}, height, width, channels_in, channels_out);
+}
+
+/// Filters that come down to those of tiles.
+constexpr Filter kFilters[] = {{3, 2}, {4, 2},  {5, 3}, {6, 1}, {9, 1},  {5, 2},  {6, 2},  {7, 3},  {11, 4}, {7, 1},
+                               {8, 1}, {11, 1}, {7, 2}, {8, 2}, {10, 3}, {10, 1}, {13, 1}, {14, 1}, {9, 2},  {10, 2}};
+
+template <class Body>
+void for_each_filter(Body body) {
+  for_each_kernel(kernels::winograd::table(), [&](const Kernel& kernel) {
+    for (const Filter filter : kFilters)
+      if (filter.taps() == kernel.tile.taps) body(kernel, filter);
+  });
 }
 
 /// Inputs and weights are in [-1, 1): the transforms err like the root of the number of channels, the sums like itself.
-/// Tiles of eight inputs err four times as much, and 5x5 filters sum three times as many taps.
+/// Tiles of eight inputs err four times as much, and filters of more than three taps sum up to three times as many.
 double tolerance(Tile tile, std::size_t channels_in) {
   const auto n = static_cast<double>(channels_in);
-  return (tile.inputs() == 8 ? 4 : 1) * (tile.taps == 5 ? 2 : 1) * (8e-6 * std::sqrt(n + 8) + 5e-7 * n);
+  return (tile.inputs() == 8 ? 4 : 1) * (tile.taps > 3 ? 2 : 1) * (8e-6 * std::sqrt(n + 8) + 5e-7 * n);
 }
 
 void check(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed) {
@@ -106,7 +133,7 @@ void check(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed) {
         continue;
       }
       const double exact = c.conv.exact(y, i / stride, i % stride).sum;
-      ASSERT_NEAR(out[y][i], exact, tolerance(kernel.tile, sizes.channels_in))
+      ASSERT_NEAR(out[y][i], exact, tolerance(kernel.tile, c.filter.channels(sizes.channels_in)))
           << kernel.name << ' ' << describe(sizes) << " seed " << seed << " at y" << y << " x" << i / stride << " c"
           << i % stride;
     }
@@ -132,6 +159,33 @@ TEST(Winograd, OddSizes) {
   });
 }
 
+TEST(Winograd, FiltersTakeTheTapsOfFewestProducts) {
+  const std::size_t taps[] = {2, 3, 4, 5, 3, 4, 4, 3, 5, 4, 4, 5};
+  for (std::size_t i = 0; i < std::size(taps); ++i) EXPECT_EQ(Filter{i + 2}.taps(), taps[i]) << "kernel " << i + 2;
+  EXPECT_EQ((Filter{7, 2}.taps()), 4u);
+  EXPECT_EQ((Filter{7, 2}.channels(3)), 12u);
+  EXPECT_EQ((Filter{11, 4}.channels(3)), 48u);
+  EXPECT_EQ(Filter{9}.channels(3), 27u);
+}
+
+TEST(Winograd, FiltersOfMoreTapsAndStrides) {
+  std::uint64_t seed = 200;
+  for_each_filter([&](const Kernel& kernel, Filter filter) {
+    for (const std::size_t channels_in : {1u, 3u, 4u, 9u}) {
+      for (const std::size_t width : {5u, 16u, 33u, 70u}) {
+        ConvSizes sizes = sizes_of(filter, 7 + seed % 23, width, channels_in, 1 + seed % 37);
+        sizes.pad = seed % filter.kernel;
+        sizes.in_gap = seed % 3 == 0 ? 2 : 0;
+        sizes.out_gap = seed % 5 == 0 ? 3 : 0;
+        if (sizes.possible()) {
+          ASSERT_NO_FATAL_FAILURE(check(kernel, sizes, seed));
+        }
+        ++seed;
+      }
+    }
+  });
+}
+
 TEST(Winograd, ManyChannelsAndManyBlocks) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
     ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_of(kernel, 9, 61, 24, 40), 1));
@@ -141,54 +195,77 @@ TEST(Winograd, ManyChannelsAndManyBlocks) {
   });
 }
 
+void expect_same_bits(const Kernel& kernel, const Rows& one, const Rows& other) {
+  for (std::size_t y = 0; y < one.size(); ++y)
+    ASSERT_EQ(std::memcmp(one[y].data(), other[y].data(), one[y].size() * sizeof(float)), 0) << kernel.name;
+}
+
+/// One call, and one for each tile row, with rows of NaN where no tap reads any.
+void check_tile_rows(const Kernel& kernel, const ConvSizes& sizes) {
+  WinogradCase c(kernel, sizes, 7);
+  Rows whole = c.conv.make_out(8);
+  kernel.run(c.args(whole));
+  Rows split = c.conv.make_out(8);
+  const Args args = c.args(split);
+  const std::size_t outputs = kernel.tile.outputs, parts = c.filter.parts();
+  const std::vector<float> none(sizes.width_in * sizes.channels_in, std::nanf(""));
+  for (std::size_t row = 0; row < args.tile_rows; ++row) {
+    std::vector<const float*> in(
+        c.in_table.begin() + static_cast<std::ptrdiff_t>(row * outputs * parts),
+        c.in_table.begin() + static_cast<std::ptrdiff_t>(((row + 1) * outputs + kernel.tile.taps - 1) * parts));
+    const std::size_t end = (outputs - 1) * c.filter.stride + c.filter.kernel;
+    for (std::size_t i = 0; i < in.size(); ++i)
+      if (i / parts * c.filter.stride + i % parts * c.filter.step() >= end) in[i] = none.data();
+    Args part = args;
+    part.tile_rows = 1;
+    part.in_rows = in.data();
+    part.out_rows += row * outputs;
+    kernel.run(part);
+  }
+  expect_same_bits(kernel, whole, split);
+}
+
 TEST(Winograd, SameBitsHoweverTileRowsAreSplit) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
-    for (const std::size_t width : {3u, 29u, 56u, 131u}) {
-      WinogradCase c(kernel, sizes_of(kernel, 19, width, 20, 70), 7);
-      Rows whole = c.conv.make_out(8);
-      kernel.run(c.args(whole));
-      Rows parts = c.conv.make_out(8);
-      Args args = c.args(parts);
-      for (std::size_t row = 0; row < args.tile_rows; ++row) {
-        Args part = args;
-        part.tile_rows = 1;
-        part.in_rows += row * kernel.tile.outputs;
-        part.out_rows += row * kernel.tile.outputs;
-        kernel.run(part);
-      }
-      for (std::size_t y = 0; y < whole.size(); ++y) {
-        ASSERT_EQ(std::memcmp(whole[y].data(), parts[y].data(), whole[y].size() * sizeof(float)), 0) << kernel.name;
-      }
-    }
+    for (const std::size_t width : {3u, 29u, 56u, 131u})
+      ASSERT_NO_FATAL_FAILURE(check_tile_rows(kernel, sizes_of(kernel, 19, width, 20, 70)));
   });
+  for_each_filter([](const Kernel& kernel, Filter filter) {
+    ASSERT_NO_FATAL_FAILURE(check_tile_rows(kernel, sizes_of(filter, 19 * filter.stride, 29, 3, 20)));
+  });
+}
+
+/// Strips that start at multiples of a tile, with the columns they read.
+void check_strips(const Kernel& kernel, Filter filter, std::size_t channels_in) {
+  const std::size_t tile = kernel.tile.outputs, stride = filter.stride, pad = filter.kernel / 2;
+  const std::size_t width = (8 * tile - 2) * stride;
+  WinogradCase c(kernel, sizes_of(filter, 6 * stride, width, channels_in, 33), 17);
+  Rows whole = c.conv.make_out(18);
+  kernel.run(c.args(whole));
+  Rows split = c.conv.make_out(18);
+  const std::size_t cuts[] = {0, 2 * tile, 3 * tile, 6 * tile, c.conv.sizes.width_out()};
+  for (std::size_t strip = 0; strip < 4; ++strip) {
+    Args args = c.args(split);
+    const std::size_t x = cuts[strip], until = cuts[strip + 1];
+    const std::size_t begin = x * stride < pad ? 0 : x * stride - pad;
+    for (const float*& row : c.in_table)
+      if (row != nullptr) row += begin * channels_in;
+    for (float*& row : c.out_table)
+      if (row != nullptr) row += x * 33;
+    args.pad_left = x * stride < pad ? pad - x * stride : 0;
+    args.width_in = std::min((until - 1) * stride + filter.kernel - pad, width) - begin;
+    args.width_out = until - x;
+    kernel.run(args);
+  }
+  expect_same_bits(kernel, whole, split);
 }
 
 TEST(Winograd, SameBitsInStripsOfWholeTiles) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
-    const std::size_t tile = kernel.tile.outputs, halo = kernel.tile.taps / 2, width = 8 * tile - 2;
-    WinogradCase c(kernel, sizes_of(kernel, 6, width, 17, 33), 17);
-    Rows whole = c.conv.make_out(18);
-    kernel.run(c.args(whole));
-    Rows parts = c.conv.make_out(18);
-    const std::size_t cuts[] = {0, 2 * tile, 3 * tile, 6 * tile, width};
-    for (std::size_t strip = 0; strip < 4; ++strip) {
-      Args args = c.args(parts);
-      const std::size_t x = cuts[strip], until = cuts[strip + 1];
-      for (const float*& row : c.in_table) {
-        if (row != nullptr && x > 0) row += (x - halo) * 17;
-      }
-      for (float*& row : c.out_table) {
-        if (row != nullptr) row += x * 33;
-      }
-      args.pad_left = x == 0 ? halo : 0;
-      args.width_in = std::min(until + halo, width) - (x == 0 ? 0 : x - halo);
-      args.width_out = until - x;
-      kernel.run(args);
-    }
-    for (std::size_t y = 0; y < whole.size(); ++y) {
-      ASSERT_EQ(std::memcmp(whole[y].data(), parts[y].data(), whole[y].size() * sizeof(float)), 0) << kernel.name;
-    }
+    ASSERT_NO_FATAL_FAILURE(check_strips(kernel, Filter{kernel.tile.taps}, 17));
   });
+  for_each_filter(
+      [](const Kernel& kernel, Filter filter) { ASSERT_NO_FATAL_FAILURE(check_strips(kernel, filter, 3)); });
 }
 
 /// act(sum + residual) and act(sum) + residual, from the sums of a run without them; `in_place`: out is the residual.
@@ -274,18 +351,16 @@ TEST(Winograd, SameBitsInRangesOfChannels) {
       kernel.run(args);
     }
     ASSERT_EQ(std::memcmp(packed.data(), c.packed.data(), packed.size() * sizeof(float)), 0) << kernel.name;
-    for (std::size_t y = 0; y < whole.size(); ++y) {
-      ASSERT_EQ(std::memcmp(whole[y].data(), parts[y].data(), whole[y].size() * sizeof(float)), 0) << kernel.name;
-    }
+    expect_same_bits(kernel, whole, parts);
   });
 }
 
 TEST(Winograd, WorkCountsTilesThatStickOut) {
   for (const Tile tile : kernels::winograd::kTiles) {
-    const auto exact = kernels::winograd::work(false, tile, 12, 24, 16, 32),
-               ragged = kernels::winograd::work(false, tile, 11, 23, 9, 20);
-    EXPECT_EQ(exact.multiply_flop,
-              2.0 * 16 * 32 * static_cast<double>(288 / (tile.outputs * tile.outputs) * tile.matrices()));
+    const std::size_t rows = 2 * tile.outputs, columns = 4 * tile.outputs;
+    const auto exact = kernels::winograd::work(false, tile, rows, columns, 16, 32),
+               ragged = kernels::winograd::work(false, tile, rows - 1, columns - 1, 9, 20);
+    EXPECT_EQ(exact.multiply_flop, 2.0 * 16 * 32 * static_cast<double>(8 * tile.matrices()));
     EXPECT_EQ(ragged.multiply_flop, exact.multiply_flop / 16 * 9);
     EXPECT_EQ(ragged.transform_flop, exact.transform_flop);
     EXPECT_EQ(kernels::winograd::work(false, tile, 2, 2, 16, 32).weights_read,

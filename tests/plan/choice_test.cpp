@@ -104,11 +104,34 @@ TEST(Plan, TakesTilesOfFiveByFiveFiltersAndPlanesOfFewOutputs) {
     EXPECT_EQ(taken.row_granularity, 4) << channels;
   }
   EXPECT_EQ(choice(28, 3, 16, {.kernel = 5}).family, Family::conv);
-  EXPECT_EQ(choice(28, 48, 48, {.kernel = 5, .stride = 2}).family, Family::conv);
-  EXPECT_EQ(choice(28, 48, 48, {.kernel = 7}).family, Family::conv);
   EXPECT_EQ(choice(28, 1, 8, {.kernel = 5}).family, Family::planes);
   EXPECT_EQ(choice(28, 3, 12, {.kernel = 5}).family, Family::planes);
   EXPECT_EQ(choice(28, 3, 3, {.kernel = 3}).family, Family::planes);
+}
+
+/// Larger filters and strides come down to tiles of fewer taps, where that takes fewer products.
+TEST(Plan, TakesTilesOfFiltersThatAreLargeOrHaveAStride) {
+  const auto choice = [](std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
+    Network net("one convolution");
+    net.conv(net.input({1, side, side, in}), out, spec);
+    const Graph graph = net.finish();
+    return choose_kernel(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512);
+  };
+  const auto tile = [&](std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
+    const KernelChoice taken = choice(side, in, out, spec);
+    return taken.family == Family::winograd ? taken.row_granularity : 0;
+  };
+  EXPECT_EQ(tile(224, 3, 64, {.kernel = 7, .stride = 2}), 5) << "a residual network's first layer";
+  EXPECT_EQ(tile(224, 3, 96, {.kernel = 11, .stride = 4}), 4);
+  EXPECT_EQ(tile(112, 16, 32, {.kernel = 5, .stride = 2}), 4);
+  EXPECT_EQ(tile(720, 3, 32, {.kernel = 9}), 6);
+  EXPECT_EQ(tile(56, 48, 48, {.kernel = 7}), 5);
+  EXPECT_EQ(tile(56, 64, 128, {.kernel = 4, .stride = 2}), 5);
+  EXPECT_EQ(tile(56, 64, 64, {.kernel = 3, .stride = 2}), 0) << "three taps of two phases are two and one";
+  EXPECT_EQ(tile(224, 1, 16, {.kernel = 7, .stride = 2}), 0) << "few products, as many transforms";
+  EXPECT_EQ(tile(56, 48, 48, {.kernel = 7, .dilation = 2}), 0);
+  EXPECT_EQ(choice(112, 3, 8, {.kernel = 7}).family, Family::planes);
+  EXPECT_EQ(tile(112, 16, 12, {.kernel = 9}), 4);
 }
 
 /// Sums of many products for many outputs go to matrix units, where there are any and nobody asked for exact ones.

@@ -106,9 +106,23 @@ TEST(KnownNetworks, OfWideLayersAgreeWithTheReference) {
     for (const Math math : {Math::fast, Math::exact}) check_schedules(graph, inputs, expected, math, isa);
 }
 
+TEST(KnownNetworks, OfLargeFiltersAgreeWithTheReference) {
+  const Graph graph = large_filters(50, 77);
+  const Plan plan = make_plan(graph, topology_of(kernels::Isa::avx512), {Schedule::automatic, Math::fast, 1, 0});
+  EXPECT_EQ(std::count_if(plan.choices.begin(), plan.choices.end(),
+                          [](const KernelChoice& c) { return c.family == Family::winograd; }),
+            6)
+      << to_text(plan, graph);
+  const std::vector<Tensor> inputs = random_inputs(graph, 8);
+  const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
+  for (const kernels::Isa isa : host_isas())
+    for (const Math math : {Math::fast, Math::exact}) check_schedules(graph, inputs, expected, math, isa);
+}
+
 /// Strips of Winograd's largest tiles, which start at multiples of six columns, and of planes.
 TEST(KnownNetworks, GiveTheSameBitsUnderAMemoryLimit) {
-  for (const Graph& graph : {six_layers(48, 1000, 16), denoiser(48, 1000), wide_layers(20, 400)})
+  for (const Graph& graph :
+       {six_layers(48, 1000, 16), denoiser(48, 1000), wide_layers(20, 400), large_filters(48, 1000)})
     EXPECT_GT(check_memory_limits(graph, random_inputs(graph, 5)), 0) << graph.name;
 }
 

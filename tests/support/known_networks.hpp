@@ -80,6 +80,17 @@ inline Graph wide_layers(std::int64_t height, std::int64_t width) {
   return net.finish(net.conv(narrow, 72, {.kernel = 5, .activation = UnaryKind::relu}));
 }
 
+/// Filters that come down to tiles of fewer taps: a large one, strides, in groups, even.
+inline Graph large_filters(std::int64_t height, std::int64_t width) {
+  Network net("large filters");
+  const ValueId x = net.conv(net.input({1, height, width, 3}), 20, {.kernel = 9, .activation = UnaryKind::relu});
+  const ValueId half = net.conv(x, 32, {.kernel = 5, .stride = 2, .activation = UnaryKind::relu});
+  const ValueId same = net.conv(half, 32, {.kernel = 7, .groups = 2, .residual = half});
+  net.output(net.conv(same, 40, {.kernel = 4, .stride = 2}));
+  net.output(net.conv(net.input({1, 3 * height, 3 * width, 1}), 48, {.kernel = 8, .stride = 3}));
+  return net.finish(net.conv(net.input({1, height, width, 4}), 64, {.kernel = 7, .stride = 2}));
+}
+
 inline Graph strided_pyramid() {
   Network net("strided pyramid");
   ValueId x = net.input({1, 224, 224, 3});

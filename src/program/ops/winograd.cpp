@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// 3x3 and 5x5 convolution by Winograd's minimal filtering.
+// Convolution by Winograd's minimal filtering.
 #include "kernels/winograd/winograd.hpp"
 
 #include <fmt/format.h>
 
 #include "base/checked.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "plan/conv_choice.hpp"
 #include "program/lower.hpp"
 #include "program/ops/rows.hpp"
 #include "program/ops/window.hpp"
@@ -13,12 +14,16 @@
 namespace colonnade {
 namespace {
 
-/// Weights [out, in / groups, taps, taps] transformed and packed group by group.
-AlignedBuffer pack_groups(bool pieces, kernels::winograd::Tile tile, const Constant& weight, std::size_t groups) {
+/// Weights [out, in / groups, kernel, kernel] transformed and packed group by group.
+AlignedBuffer pack_groups(const kernels::winograd::Kernel& kernel, kernels::winograd::Filter filter,
+                          const Constant& weight, std::size_t groups) {
+  const bool pieces = kernel.pieces;
+  const kernels::winograd::Tile tile = kernel.tile;
   const std::size_t n = static_cast<std::size_t>(weight.shape()[0]) / groups;
   const auto k = static_cast<std::size_t>(weight.shape()[1]);
-  const std::size_t floats = kernels::winograd::packed_floats(pieces, tile, k, n), row = tile.taps * tile.taps * k;
-  std::vector<float> panel(pieces ? kernels::winograd::packed_floats(false, tile, k, 1) : 0);
+  const std::size_t channels = filter.channels(k), row = filter.kernel * filter.kernel * k;
+  const std::size_t floats = kernels::winograd::packed_floats(pieces, tile, channels, n);
+  std::vector<float> panel(pieces ? kernels::winograd::packed_floats(false, tile, channels, 1) : 0);
   AlignedBuffer packed(groups * floats * sizeof(float));
   const auto multiple = static_cast<std::int64_t>(groups == 1 ? kernels::gemm::kPanel : n);
   weight.for_each_rows(multiple, [&](std::span<const float> elements, std::int64_t first) {
@@ -29,9 +34,9 @@ AlignedBuffer pack_groups(bool pieces, kernels::winograd::Tile tile, const Const
       const float* from = elements.data() + (o - begin) * row;
       float* const to = packed.floats() + o / n * floats;
       if (pieces)
-        kernels::winograd::pack_pieces(tile, from, k, o % n, count, panel.data(), to);
+        kernels::winograd::pack_pieces(tile, filter, from, k, o % n, count, panel.data(), to);
       else
-        kernels::winograd::pack(tile, from, k, o % n, count, to);
+        kernels::winograd::pack(tile, filter, from, k, o % n, count, to);
     }
   });
   return packed;
@@ -41,9 +46,10 @@ class WinogradOp final : public RowOp {
  public:
   WinogradOp(const LowerContext& context, const Conv& conv)
       : tile_(context.row_granularity),
-        halo_(conv.kernel[0] - 1),
-        kernel_(kernels::winograd::select(context.isa,
-                                          {static_cast<std::size_t>(tile_), static_cast<std::size_t>(conv.kernel[0])})),
+        filter_(winograd_filter(conv)),
+        parts_(static_cast<std::int64_t>(filter_.parts())),
+        halo_(static_cast<std::int64_t>(filter_.taps()) - 1),
+        kernel_(kernels::winograd::select(context.isa, winograd_tile(conv, tile_))),
         window_(window_of(context, conv)),
         groups_(static_cast<std::size_t>(conv.groups)),
         chunks_(context.chunks),
@@ -52,8 +58,8 @@ class WinogradOp final : public RowOp {
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
     weights_ = context.packed(
-        1, fmt::format("winograd/{}{}/{}", kernel_.pieces ? "pieces/" : "", tile_, groups_),
-        [this](const Constant& weight) { return pack_groups(kernel_.pieces, kernel_.tile, weight, groups_); });
+        1, fmt::format("winograd/{}{}/{}/{}", kernel_.pieces ? "pieces/" : "", tile_, filter_.stride, groups_),
+        [this](const Constant& weight) { return pack_groups(kernel_, filter_, weight, groups_); });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -64,14 +70,17 @@ class WinogradOp final : public RowOp {
     const std::int64_t tile_rows = ceil_div(step.row_end - step.row_begin, tile_);
     const std::int64_t begin = step.chunk < 0 ? 0 : chunks_.begin(step.chunk);
     const float** in_rows = step.pointers;
-    const float** out_rows = in_rows + tile_rows * tile_ + halo_;
+    const float** out_rows = in_rows + (tile_rows * tile_ + halo_) * parts_;
     const float** residual_rows = out_rows + tile_rows * tile_;
     const Rows in(step, in_, 0), out(step, out_, 0), residual(step, residual_, 0);
-    const RowWindow row_window(in, out, 1, window_.pad_left);
-    for (std::int64_t i = 0; i < tile_rows * tile_ + halo_; ++i) {
-      const std::int64_t y = step.row_begin - window_.pad_top + i;
-      const bool wanted = i < step.row_end - step.row_begin + halo_;
-      in_rows[i] = y < 0 || y >= in_shape_.rows || !wanted ? nullptr : in(y) + row_window.skip * in.pixel_stride();
+    const RowWindow row_window(in, out, window_.stride_w, window_.pad_left);
+    const std::int64_t first = step.row_begin * window_.stride_h - window_.pad_top;
+    const std::int64_t end =
+        std::min(first + (step.row_end - step.row_begin - 1) * window_.stride_h + window_.kernel_h, in_shape_.rows);
+    const auto apart = static_cast<std::int64_t>(filter_.step());
+    for (std::int64_t i = 0; i < (tile_rows * tile_ + halo_) * parts_; ++i) {
+      const std::int64_t y = first + i / parts_ * window_.stride_h + i % parts_ * apart;
+      in_rows[i] = y < 0 || y >= end ? nullptr : in(y) + row_window.skip * in.pixel_stride();
     }
     for (std::int64_t i = 0; i < tile_rows * tile_; ++i) {
       const std::int64_t r = step.row_begin + i;
@@ -86,14 +95,14 @@ class WinogradOp final : public RowOp {
     args.width_in = static_cast<std::size_t>(row_window.width_in);
     args.width_out = static_cast<std::size_t>(row_window.width_out);
     args.pad_left = static_cast<std::size_t>(row_window.pad_left);
+    args.filter = filter_;
     args.channels_in = static_cast<std::size_t>(in_shape_.channels) / groups_;
     args.channels_out =
         static_cast<std::size_t>(step.chunk < 0 ? out_shape_.channels : chunks_.size(step.chunk)) / groups_;
     args.in_pixel_stride = in.pixel_stride();
     args.out_pixel_stride = out.pixel_stride();
     args.residual_pixel_stride = residual ? residual.pixel_stride() : 0;
-    args.weights = weights_ + kernels::winograd::packed_floats(kernel_.pieces, kernel_.tile, args.channels_in,
-                                                               static_cast<std::size_t>(begin));
+    args.weights = weights_ + packed_floats(args, static_cast<std::size_t>(begin));
     args.bias = bias_ ? bias_ + begin : nullptr;
     args.epilogue = epilogue_;
     if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
@@ -102,31 +111,38 @@ class WinogradOp final : public RowOp {
   }
 
   std::size_t pointer_count(std::int64_t rows) const override {
-    return static_cast<std::size_t>(3 * (rows + tile_) + halo_);
+    return static_cast<std::size_t>((rows + tile_ + halo_) * parts_ + 2 * (rows + tile_));
   }
   std::string_view kernel() const override { return kernel_.name; }
 
  private:
+  /// Of weights of so many output channels of a group.
+  std::size_t packed_floats(const kernels::winograd::Args& args, std::size_t channels_out) const {
+    return kernels::winograd::packed_floats(kernel_.pieces, kernel_.tile, filter_.channels(args.channels_in),
+                                            channels_out);
+  }
+
   void run_groups(kernels::winograd::Args& args, std::int64_t rows, const float** in_rows, const float** out_rows,
                   const float** residual_rows) const {
     for (std::size_t g = 0; g < groups_; ++g) {
       kernel_.run(args);
       if (g + 1 == groups_) return;
-      for (std::int64_t i = 0; i < rows + halo_; ++i)
+      for (std::int64_t i = 0; i < (rows + halo_) * parts_; ++i)
         if (in_rows[i]) in_rows[i] += args.channels_in;
       for (std::int64_t i = 0; i < rows; ++i)
         if (out_rows[i]) out_rows[i] += args.channels_out;
       for (std::int64_t i = 0; args.residual_rows && i < rows; ++i)
         if (residual_rows[i]) residual_rows[i] += args.channels_out;
-      args.weights +=
-          kernels::winograd::packed_floats(kernel_.pieces, kernel_.tile, args.channels_in, args.channels_out);
+      args.weights += packed_floats(args, args.channels_out);
       if (args.bias) args.bias += args.channels_out;
       if (args.epilogue.activation.slope) args.epilogue.activation.slope += args.channels_out;
     }
   }
 
   std::int64_t tile_;  ///< output rows
-  std::int64_t halo_;  ///< input rows that a tile reads more
+  kernels::winograd::Filter filter_;
+  std::int64_t parts_;
+  std::int64_t halo_;  ///< rows of parts that a tile reads more
   const kernels::winograd::Kernel& kernel_;
   Window window_;
   std::size_t groups_;
