@@ -3,6 +3,7 @@
 // views that say where each thread finds the rows of a value. Immutable; shared by sessions.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,6 +38,13 @@ struct View {
     if (r >= next_begin) return reinterpret_cast<float*>(memory + next_offset) + (r - next_begin) * row_stride;
     if (r < head_end) return reinterpret_cast<float*>(memory + head_offset) + (r - band_begin) * row_stride;
     return reinterpret_cast<float*>(memory + offset) + (r % ring_rows) * row_stride;
+  }
+
+  /// Rows [r, result), at least one and none from `end` on, lie row_stride apart.
+  std::int64_t even_until(std::int64_t r, std::int64_t end) const {
+    if (ring_rows == 0 || r >= next_begin) return end;
+    if (r < head_end) return std::min<std::int64_t>(end, head_end);
+    return std::min<std::int64_t>({end, next_begin, r - r % ring_rows + ring_rows});
   }
 };
 

@@ -216,14 +216,10 @@ class ConvOp final : public RowOp {
   void run_pointwise(const StepContext& step, ConvArgs& args, const Rows& in, const Rows& out,
                      const Rows& residual) const {
     const std::int64_t width = out.width(), column = out.column_begin();
-    const std::int64_t in_row = width * args.in_pixel_stride, out_row = width * args.out_pixel_stride;
     const bool skip_residual = step.chunk >= 0 && chunks_.role == ChunkRole::input && !chunks_.is_last(step.chunk);
     const std::int64_t offset = channel_offset(step);
     for (std::int64_t r = step.row_begin; r < step.row_end;) {
-      std::int64_t end = r + 1;
-      while (end < step.row_end && in(end) == in(end - 1) + in_row && out(end) == out(end - 1) + out_row &&
-             (!residual || residual(end) == residual(end - 1) + width * args.residual_pixel_stride))
-        ++end;
+      const std::int64_t end = run_end({&in, &out, &residual}, r, step.row_end, width);
       const float* in_row_pointer = in.at(r, column);
       float* out_row_pointer = out(r) + offset;
       const float* residual_pointer = residual ? residual.at(r, column) + offset : nullptr;

@@ -31,10 +31,7 @@ class UnaryRowOp final : public RowOp {
     args.out_pixel_stride = out.pixel_stride();
     const std::int64_t width = out.width();
     for (std::int64_t r = step.row_begin; r < step.row_end;) {
-      std::int64_t end = r + 1;
-      while (end < step.row_end && in(end) == in(end - 1) + width * args.in_pixel_stride &&
-             out(end) == out(end - 1) + width * args.out_pixel_stride)
-        ++end;
+      const std::int64_t end = run_end({&in, &out}, r, step.row_end, width);
       args.pixels = static_cast<std::size_t>((end - r) * width);
       args.in = in.at(r, out.column_begin());
       args.out = out(r);

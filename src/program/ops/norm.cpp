@@ -30,11 +30,14 @@ class PixelOp final : public RowOp {
     args.channels = static_cast<std::size_t>(shape_.channels);
     args.in_pixel_stride = in.pixel_stride();
     args.out_pixel_stride = out.pixel_stride();
-    args.pixels = static_cast<std::size_t>(out.width());
-    for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
+    const std::int64_t width = out.width();
+    for (std::int64_t r = step.row_begin; r < step.row_end;) {
+      const std::int64_t end = run_end({&in, &out}, r, step.row_end, width);
+      args.pixels = static_cast<std::size_t>((end - r) * width);
       args.in = in.at(r, out.column_begin());
       args.out = out(r);
       (kernel_.*Member)(args);
+      r = end;
     }
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "graph/graph.hpp"
 #include "program/program.hpp"
@@ -21,6 +22,11 @@ class Rows {
   std::int64_t pixel_stride() const { return view_->pixel_stride; }
   std::int64_t column_begin() const { return view_->column_begin; }
   std::int64_t width() const { return view_->width; }
+  /// Rows [row, result) follow each other without a gap, if a row is `width` pixels; of an absent value all do.
+  std::int64_t even_until(std::int64_t row, std::int64_t end, std::int64_t width) const {
+    if (view_ == nullptr) return end;
+    return view_->row_stride == width * view_->pixel_stride ? view_->even_until(row, end) : row + 1;
+  }
   /// Element 0 of a column of the tensor, which the rows of a strip must hold.
   float* at(std::int64_t row, std::int64_t column) const {
     return (*this)(row) + (column - view_->column_begin) * view_->pixel_stride;
@@ -32,6 +38,14 @@ class Rows {
   std::int64_t image_;
   std::int64_t chunk_;
 };
+
+/// Rows [row, result), none from `end` on, whose pixels follow each other in every value as those of a row of `width`
+/// pixels do.
+inline std::int64_t run_end(std::initializer_list<const Rows*> values, std::int64_t row, std::int64_t end,
+                            std::int64_t width) {
+  for (const Rows* value : values) end = std::min(end, value->even_until(row, end, width));
+  return end;
+}
 
 /// How a window that slides along a row meets the columns at hand: rows of the input start `skip` columns later, and
 /// the first output's window starts `pad_left` columns before that.
