@@ -21,7 +21,7 @@ struct Shape {
   std::size_t width;
   std::size_t channels_in;
   std::size_t channels_out;
-  Filter filter = {.kernel = 0};  ///< 0: the kernel's own
+  Filter filter{0};  ///< 0: the kernel's own
 };
 
 constexpr Shape kShapes[] = {{224, 224, 16, 16}, {112, 112, 32, 32}, {56, 56, 64, 64},   {224, 224, 64, 64},

@@ -230,16 +230,20 @@ class TileCopy {
 
   /// A part of a row of pixels from column `x` of the padded image on; null: zeros.
   void copy_pixels(const float* row, std::size_t x, float* to) const {
-    const std::size_t channels = args_.channels_in;
-    for (std::size_t j = 0; j < F::kInputTile; ++j, x += stride_, to += pixel_floats_)
-      for (std::size_t part = 0; part < parts_; ++part) {
-        const std::size_t at = x + step_ * part;
-        const bool inside =
-            row != nullptr && part < read_[j] && at >= args_.pad_left && at - args_.pad_left < args_.width_in;
-        const float* from =
-            inside ? row + static_cast<std::ptrdiff_t>(at - args_.pad_left) * args_.in_pixel_stride : nullptr;
-        copy_floats(from, channels, to + part * channels);
-      }
+    for (std::size_t part = 0; part < parts_; ++part, x += step_, to += args_.channels_in) copy_part(row, x, part, to);
+  }
+
+  void copy_part(const float* row, std::size_t x, std::size_t part, float* to) const {
+    const std::size_t channels = args_.channels_in, limit = args_.pad_left + args_.width_in;
+    std::size_t begin = 0, end = row == nullptr ? 0 : F::kInputTile;
+    while (begin < end && x + stride_ * begin < args_.pad_left) ++begin;
+    while (end > begin && (x + stride_ * (end - 1) >= limit || part >= read_[end - 1])) --end;
+    const auto first = static_cast<std::ptrdiff_t>(x + stride_ * begin) - static_cast<std::ptrdiff_t>(args_.pad_left);
+    const auto next = static_cast<std::ptrdiff_t>(stride_) * args_.in_pixel_stride;
+    const float* from = begin < end ? row + first * args_.in_pixel_stride : nullptr;
+    for (std::size_t j = 0; j < begin; ++j, to += pixel_floats_) copy_floats(nullptr, channels, to);
+    for (std::size_t j = begin; j < end; ++j, to += pixel_floats_, from += next) copy_floats(from, channels, to);
+    for (std::size_t j = end; j < F::kInputTile; ++j, to += pixel_floats_) copy_floats(nullptr, channels, to);
   }
 
   const Args& args_;

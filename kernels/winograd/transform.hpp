@@ -233,7 +233,7 @@ template <class F, std::size_t... Pair>
 
 /// Writes B^T tile B, matrix by matrix `plane` floats apart; channels up to a multiple of kLanes.
 template <class F>
-inline void transform_input_tile(const InputTile<F>& tile, float* to, std::size_t plane) {
+[[gnu::noinline]] void transform_input_tile(const InputTile<F>& tile, float* to, std::size_t plane) {
   const Strides pixels(tile.pixel_stride);
   const Strides planes(static_cast<std::ptrdiff_t>(plane));
   const float* rows[F::kInputTile];

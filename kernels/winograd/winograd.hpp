@@ -32,23 +32,23 @@ inline constexpr Tile kTiles[] = {{5, 2}, {3, 2}, {6, 3}, {4, 3}, {2, 3}, {5, 4}
 /// the polyphase components of the image where there is a stride. Tap t of part p is tap stride * t + step() * p of the
 /// filter, or none.
 struct Filter {
-  std::size_t kernel = 3;
-  std::size_t stride = 1;
+  std::size_t kernel;
+  std::size_t stride;
+
+  constexpr Filter(std::size_t kernel_ = 3, std::size_t stride_ = 1)
+      : kernel(kernel_),
+        stride(stride_),
+        taps_(stride > 1 ? (kernel + stride - 1) / stride : best_taps()),
+        parts_(stride > 1 ? stride : parts_of(taps_)) {}
 
   /// Without a stride, those that take the fewest products.
-  constexpr std::size_t taps() const {
-    if (stride > 1) return (kernel + stride - 1) / stride;
-    std::size_t best = 2;
-    for (std::size_t taps = 3; taps <= 5; ++taps)
-      if (products(taps) < products(best)) best = taps;
-    return best;
-  }
-  constexpr std::size_t parts() const { return stride > 1 ? stride : parts_of(taps()); }
-  constexpr std::size_t step() const { return stride > 1 ? 1 : taps(); }
+  constexpr std::size_t taps() const { return taps_; }
+  constexpr std::size_t parts() const { return parts_; }
+  constexpr std::size_t step() const { return stride > 1 ? 1 : taps_; }
   /// Channels of an image of so many, as tiles see it.
-  constexpr std::size_t channels(std::size_t of_image) const { return parts() * parts() * of_image; }
+  constexpr std::size_t channels(std::size_t of_image) const { return parts_ * parts_ * of_image; }
   /// The filter is the tile's.
-  constexpr bool whole() const { return kernel == taps(); }
+  constexpr bool whole() const { return kernel == taps_; }
 
  private:
   constexpr std::size_t parts_of(std::size_t taps) const { return (kernel + taps - 1) / taps; }
@@ -56,6 +56,15 @@ struct Filter {
   constexpr std::size_t products(std::size_t taps) const {
     return parts_of(taps) * (taps == 2 ? 60 * 6 / 5 : 60 * 8 / (9 - taps));
   }
+  constexpr std::size_t best_taps() const {
+    std::size_t best = 2;
+    for (std::size_t taps = 3; taps <= 5; ++taps)
+      if (products(taps) < products(best)) best = taps;
+    return best;
+  }
+
+  std::size_t taps_;
+  std::size_t parts_;
 };
 
 /// Floats of transformed weights: for each panel of gemm::kPanel output channels a matrix [channels_in][kPanel] for

@@ -78,10 +78,10 @@ class WinogradOp final : public RowOp {
     const std::int64_t end =
         std::min(first + (step.row_end - step.row_begin - 1) * window_.stride_h + window_.kernel_h, in_shape_.rows);
     const auto apart = static_cast<std::int64_t>(filter_.step());
-    for (std::int64_t i = 0; i < (tile_rows * tile_ + halo_) * parts_; ++i) {
-      const std::int64_t y = first + i / parts_ * window_.stride_h + i % parts_ * apart;
-      in_rows[i] = y < 0 || y >= end ? nullptr : in(y) + row_window.skip * in.pixel_stride();
-    }
+    const float** to = in_rows;
+    for (std::int64_t i = 0, top = first; i < tile_rows * tile_ + halo_; ++i, top += window_.stride_h)
+      for (std::int64_t part = 0, y = top; part < parts_; ++part, y += apart)
+        *to++ = y < 0 || y >= end ? nullptr : in(y) + row_window.skip * in.pixel_stride();
     for (std::int64_t i = 0; i < tile_rows * tile_; ++i) {
       const std::int64_t r = step.row_begin + i;
       out_rows[i] = r < step.row_end ? out(r) + begin : nullptr;
