@@ -37,12 +37,12 @@ inline void store(float* p, Vec x) { _mm512_storeu_ps(p, x.v); }
 inline Mask first_lanes(std::size_t n) { return static_cast<Mask>((1u << n) - 1u); }  // n <= 16
 inline Vec load_first(const float* p, std::size_t n) { return {_mm512_maskz_loadu_ps(first_lanes(n), p)}; }
 inline void store_first(float* p, Vec x, std::size_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), x.v); }
-/// Lanes [begin, end), for load_lanes(x, p, lanes): p's lanes there, those of x elsewhere.
+/// Lanes [begin, end), for merge_lanes(x, p, lanes): p's lanes there, those of x elsewhere. No other of p's is read.
 using Lanes = __mmask16;
 inline Lanes lanes_between(std::size_t begin, std::size_t end) {
   return static_cast<Lanes>(first_lanes(end) & ~first_lanes(begin));
 }
-inline Vec load_lanes(Vec x, const float* p, Lanes lanes) { return {_mm512_mask_loadu_ps(x.v, lanes, p)}; }
+inline Vec merge_lanes(Vec x, const float* p, Lanes lanes) { return {_mm512_mask_loadu_ps(x.v, lanes, p)}; }
 inline Vec operator+(Vec a, Vec b) { return {_mm512_add_ps(a.v, b.v)}; }
 inline Vec operator-(Vec a, Vec b) { return {_mm512_sub_ps(a.v, b.v)}; }
 inline Vec operator*(Vec a, Vec b) { return {_mm512_mul_ps(a.v, b.v)}; }
@@ -105,7 +105,7 @@ using Lanes = __m256i;
 inline Lanes lanes_between(std::size_t begin, std::size_t end) {
   return _mm256_andnot_si256(first_lanes(begin), first_lanes(end));
 }
-inline Vec load_lanes(Vec x, const float* p, Lanes lanes) {
+inline Vec merge_lanes(Vec x, const float* p, Lanes lanes) {
   return {_mm256_blendv_ps(x.v, _mm256_maskload_ps(p, lanes), _mm256_castsi256_ps(lanes))};
 }
 inline Vec operator+(Vec a, Vec b) { return {_mm256_add_ps(a.v, b.v)}; }
@@ -191,7 +191,7 @@ struct Lanes {
   std::size_t end;
 };
 inline Lanes lanes_between(std::size_t begin, std::size_t end) { return {begin, end}; }
-inline Vec load_lanes(Vec x, const float* p, Lanes lanes) {
+inline Vec merge_lanes(Vec x, const float* p, Lanes lanes) {
   for (std::size_t i = lanes.begin; i < lanes.end; ++i) x.v[i] = p[i];
   return x;
 }

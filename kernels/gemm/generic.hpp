@@ -293,18 +293,6 @@ inline bool pads_rows(const ConvArgs& a, const Runs& runs) {
   return tiles >= 2 * ceil_div(a.width_out, most);
 }
 
-inline void copy_floats(const float* from, std::size_t count, float* to) {
-  std::size_t i = 0;
-  for (; i + Vec::kLanes <= count; i += Vec::kLanes) store(to + i, load(from + i));
-  if (i < count) store_first(to + i, load_first(from + i, count - i), count - i);
-}
-
-inline void clear_floats(float* to, std::size_t count) {
-  std::size_t i = 0;
-  for (; i + Vec::kLanes <= count; i += Vec::kLanes) store(to + i, zero());
-  if (i < count) store_first(to + i, zero(), count - i);
-}
-
 inline void pad_row(const ConvArgs& a, const float* row, float* to) {
   const std::size_t width = reached_width(a), left = a.pad_left < width ? a.pad_left : width;
   const std::size_t inside = a.width_in < width - left ? a.width_in : width - left;

@@ -72,6 +72,18 @@ template <std::size_t R, std::size_t V>
   }
 }
 
+inline void copy_floats(const float* from, std::size_t count, float* to) {
+  std::size_t i = 0;
+  for (; i + Vec::kLanes <= count; i += Vec::kLanes) store(to + i, load(from + i));
+  if (i < count) store_first(to + i, load_first(from + i, count - i), count - i);
+}
+
+inline void clear_floats(float* to, std::size_t count) {
+  std::size_t i = 0;
+  for (; i + Vec::kLanes <= count; i += Vec::kLanes) store(to + i, zero());
+  if (i < count) store_first(to + i, zero(), count - i);
+}
+
 /// Keeps the compiler from seeing where a value comes from, and so from computing it anew in a loop.
 template <class T>
 [[gnu::always_inline]] inline void hide(T& value) {

@@ -109,13 +109,6 @@ struct Cut {
   }
 };
 
-/// Copies `count` floats, or zeros where `from` is null.
-[[gnu::always_inline]] inline void copy_floats(const float* from, std::size_t count, float* to) {
-  std::size_t c = 0;
-  for (; c + Vec::kLanes <= count; c += Vec::kLanes) store(to + c, from != nullptr ? load(from + c) : zero());
-  if (c < count) store_first(to + c, from != nullptr ? load_first(from + c, count - c) : zero(), count - c);
-}
-
 /// Copies tiles whose pixels are not the image's: they lie partly outside, or several of the image make one.
 template <class F>
 class TileCopy {
@@ -205,7 +198,7 @@ class TileCopy {
         if (run.row >= read || from[run.row] == nullptr) continue;
         const float* p = from[run.row] + run.offset;
 #pragma GCC unroll 8
-        for (std::size_t j = 0; j < kSide; ++j) pixel[j] = load_lanes(pixel[j], image.after(p, j), run.lanes[j]);
+        for (std::size_t j = 0; j < kSide; ++j) pixel[j] = merge_lanes(pixel[j], image.after(p, j), run.lanes[j]);
       }
 #pragma GCC unroll 8
       for (std::size_t j = 0; j < kSide; ++j) store(pixels.after(to, j), pixel[j]);
@@ -222,9 +215,9 @@ class TileCopy {
     const std::size_t skipped = x + left - pad, rest = skipped < args_.width_in ? args_.width_in - skipped : 0;
     const std::size_t inside = rest < width - left ? rest : width - left;
     float* const to = padded_ + part * width * channels;
-    copy_floats(nullptr, left * channels, to);
+    clear_floats(to, left * channels);
     copy_floats(row + skipped * channels, inside * channels, to + left * channels);
-    copy_floats(nullptr, (width - left - inside) * channels, to + (left + inside) * channels);
+    clear_floats(to + (left + inside) * channels, (width - left - inside) * channels);
     return to;
   }
 
@@ -241,9 +234,9 @@ class TileCopy {
     const auto first = static_cast<std::ptrdiff_t>(x + stride_ * begin) - static_cast<std::ptrdiff_t>(args_.pad_left);
     const auto next = static_cast<std::ptrdiff_t>(stride_) * args_.in_pixel_stride;
     const float* from = begin < end ? row + first * args_.in_pixel_stride : nullptr;
-    for (std::size_t j = 0; j < begin; ++j, to += pixel_floats_) copy_floats(nullptr, channels, to);
+    for (std::size_t j = 0; j < begin; ++j, to += pixel_floats_) clear_floats(to, channels);
     for (std::size_t j = begin; j < end; ++j, to += pixel_floats_, from += next) copy_floats(from, channels, to);
-    for (std::size_t j = end; j < F::kInputTile; ++j, to += pixel_floats_) copy_floats(nullptr, channels, to);
+    for (std::size_t j = end; j < F::kInputTile; ++j, to += pixel_floats_) clear_floats(to, channels);
   }
 
   const Args& args_;
@@ -254,7 +247,7 @@ class TileCopy {
   std::size_t read_[F::kInputTile];  ///< parts of a row or column of pixels that taps read
   std::size_t count_ = 0;            ///< of runs: none where parts are copied one by one
   Run runs_[kMostLoaded + kMostLoaded / Vec::kLanes];
-  alignas(64) float padded_[8 * kMostLoaded];
+  alignas(64) float padded_[8 * kMostLoaded];  ///< parts rows of what a tile reads: at most eight times its channels
 };
 
 /// Transforms `count` tiles and returns where the next block starts.

@@ -93,13 +93,12 @@ Work work(bool pieces, Tile tile, std::size_t rows, std::size_t width, std::size
 
 /// A number of tile rows: `outputs` output rows each, over the whole width.
 ///
-/// in_rows[(outputs * tile_row + i) * parts + p], i in [0, outputs + taps - 1), p in [0, parts), is the input row at
-/// stride * (first output row of the tile row + i) + step * p - pad_top; null stands for zeros. There are (outputs *
-/// tile_rows + taps - 1) * parts of them. Pixels of a row, from -pad_left on, feed the columns of tiles likewise; those
-/// outside [0, width_in) are zero, those that no tap of the filter reads count as zero. Output rows are
-/// out_rows[outputs
-/// * tile_row + i], i in [0, outputs); null ones are not written (below the last row). residual_rows likewise (null
-/// table: none).
+/// Input rows: in_rows[(outputs * tile_row + i) * parts + p], i in [0, outputs + taps - 1), p in [0, parts), is the row
+/// at stride * (first output row of the tile row + i) + step * p - pad_top; null stands for zeros. The table has
+/// (outputs * tile_rows + taps - 1) * parts rows. Pixels of a row, from -pad_left on, feed the columns of tiles
+/// likewise; those outside [0, width_in) are zero. What no tap of the filter reads counts as zero.
+/// Output rows: out_rows[outputs * tile_row + i], i in [0, outputs); null ones, below the last row, are not written.
+/// residual_rows likewise (null table: none).
 /// `workspace` has workspace_floats(...) floats, 64-byte aligned. Every tile gives the same bits whichever tile rows
 /// share a call.
 struct Args {

@@ -89,15 +89,17 @@ TEST(Plan, TakesTheTileThatIsSoonestBesideMatrixUnits) {
   EXPECT_TRUE(choice(7, 512).pieces);
 }
 
+/// The kernel of a convolution of a square image, on vector units.
+KernelChoice choice(std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
+  Network net("one convolution");
+  net.conv(net.input({1, side, side, in}), out, spec);
+  const Graph graph = net.finish();
+  return choose_kernel(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512);
+}
+
 /// 5x5 filters pass in tiles too, unless few channels make the transforms dearer than the products they save; few
 /// outputs leave lanes idle that pixels fill.
 TEST(Plan, TakesTilesOfFiveByFiveFiltersAndPlanesOfFewOutputs) {
-  const auto choice = [](std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
-    Network net("one convolution");
-    net.conv(net.input({1, side, side, in}), out, spec);
-    const Graph graph = net.finish();
-    return choose_kernel(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512);
-  };
   for (const std::int64_t channels : {12, 48, 128}) {
     const KernelChoice taken = choice(28, channels, channels, {.kernel = 5});
     EXPECT_EQ(taken.family, Family::winograd) << channels;
@@ -111,13 +113,7 @@ TEST(Plan, TakesTilesOfFiveByFiveFiltersAndPlanesOfFewOutputs) {
 
 /// Larger filters and strides come down to tiles of fewer taps, where that takes fewer products.
 TEST(Plan, TakesTilesOfFiltersThatAreLargeOrHaveAStride) {
-  const auto choice = [](std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
-    Network net("one convolution");
-    net.conv(net.input({1, side, side, in}), out, spec);
-    const Graph graph = net.finish();
-    return choose_kernel(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512);
-  };
-  const auto tile = [&](std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
+  const auto tile = [](std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
     const KernelChoice taken = choice(side, in, out, spec);
     return taken.family == Family::winograd ? taken.row_granularity : 0;
   };
