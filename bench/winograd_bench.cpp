@@ -54,9 +54,9 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, Fr
   const std::size_t width_out = (s.width + 2 * pad - filter.kernel) / filter.stride + 1;
   const Image in(s.height, s.width, s.channels_in);
   const Image out(height_out, width_out, s.channels_out);
-  Weights weights(kernels::winograd::packed_floats(kernel.pieces, kernel.tile, channels, s.channels_out), from);
+  Weights weights(kernels::winograd::packed_floats(kernel.encoding, kernel.tile, channels, s.channels_out), from);
   const Floats bias(s.channels_out);
-  const Floats workspace(kernels::winograd::workspace_floats(kernel.pieces, kernel.tile, channels, s.channels_out));
+  const Floats workspace(kernels::winograd::workspace_floats(kernel.encoding, kernel.tile, channels, s.channels_out));
   Args args;
   const std::size_t outputs = kernel.tile.outputs, taps = kernel.tile.taps, parts = filter.parts();
   args.tile_rows = (height_out + outputs - 1) / outputs;

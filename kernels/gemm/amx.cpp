@@ -453,7 +453,7 @@ void conv_amx(const ConvArgs& a) noexcept {
   float* sums = pixel_pieces + 2 * room.pixel_steps * kStepFloats;
   float* gathered = sums + room.sums * kTileFloats;
   for (std::size_t i = 0; i < a.groups; ++i) {
-    Group group{a,    i,       a.weights + i * packed_floats(true, k, a.channels_out),
+    Group group{a,    i,       a.weights + i * packed_floats(Encoding::bf16x3, k, a.channels_out),
                 k,    blocks,  {pixel_pieces, pixel_pieces + room.pixel_steps * kStepFloats},
                 sums, gathered};
     conv_group(group, pixels, tile_rows);

@@ -12,11 +12,11 @@ namespace {
 
 constinit const Kernel kTable[] = {
 #if defined(__x86_64__)
-    {"conv_f32_bf16x6_amx", Isa::amx, true, conv_amx},
-    {"conv_f32_6x64_avx512", Isa::avx512, false, conv_avx512},
-    {"conv_f32_6x16_avx2", Isa::avx2, false, conv_avx2},
+    {"conv_f32_bf16x6_amx", Isa::amx, Encoding::bf16x3, conv_amx},
+    {"conv_f32_6x64_avx512", Isa::avx512, Encoding::f32, conv_avx512},
+    {"conv_f32_6x16_avx2", Isa::avx2, Encoding::f32, conv_avx2},
 #endif
-    {"conv_f32_2x16_baseline", Isa::baseline, false, conv_baseline},
+    {"conv_f32_2x16_baseline", Isa::baseline, Encoding::f32, conv_baseline},
 };
 
 std::uint32_t bits_of(float x) {
@@ -42,14 +42,14 @@ std::uint32_t nearest_piece(float x) {
 
 std::span<const Kernel> table() noexcept { return kTable; }
 
-const Kernel& select(Isa isa) noexcept {
+const Kernel& select(Isa isa, Encoding encoding) noexcept {
   const Kernel* kernel = kTable;
-  while (kernel->isa > isa) ++kernel;
+  while (kernel->isa > isa || kernel->encoding != encoding) ++kernel;
   return *kernel;
 }
 
-std::size_t workspace_floats(bool pieces, std::size_t k, std::size_t n) noexcept {
-  if (!pieces) return 0;
+std::size_t workspace_floats(Encoding encoding, std::size_t k, std::size_t n) noexcept {
+  if (encoding == Encoding::f32) return 0;
   constexpr std::size_t kTile = kPanel * kPanel;
   const Room room = room_of(k, n);
   return 2 * room.pixel_steps * kPieces * kTile + room.sums * kTile + room.gathered_steps * kPiecesStep;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <span>
 
+#include "kernels/base/encoding.hpp"
 #include "kernels/base/isa.hpp"
 #include "kernels/base/unary.hpp"
 
@@ -16,32 +17,34 @@ namespace colonnade::kernels::gemm {
 /// Output channels of one packed panel, on every tier.
 inline constexpr std::size_t kPanel = 16;
 
-/// Floats of packed weights for `k` = kernel_h * kernel_w * channels_in rows and `n` output channels (one group).
-constexpr std::size_t packed_floats(std::size_t k, std::size_t n) { return (n + kPanel - 1) / kPanel * kPanel * k; }
-
-/// Packs to [n / 16][k][16], zero-filled past n. Element (k, n) of the source is at source[k * k_stride + n *
-/// n_stride].
+/// Weights as floats: packs to [n / 16][k][16], zero-filled past n. Element (k, n) of the source is at source[k *
+/// k_stride + n * n_stride].
 void pack(const float* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, std::size_t k, std::size_t n,
           float* packed) noexcept;
 
 /// A float32 as a sum of so many bf16 numbers; products that matrix units add to a sum at once.
 inline constexpr std::size_t kPieces = 3, kPiecesStep = 32;
 
-/// Weights for matrix units: each float is cut into pieces (pieces.hpp), for kPiecesStep rows of a panel after each
-/// other a tile of 16 rows a piece, of which row i holds the pieces of rows i and i + 16. Floats of a panel of `k` rows
-/// in either form: also where row k starts, which is a multiple of kPiecesStep in pieces.
-constexpr std::size_t panel_floats(bool pieces, std::size_t k) {
-  return pieces ? (k + kPiecesStep - 1) / kPiecesStep * kPieces * kPiecesStep / 2 * kPanel : k * kPanel;
+/// Weights in the encoding bf16x3: each float is cut into pieces (pieces.hpp), for kPiecesStep rows of a panel after
+/// each other a tile of 16 rows a piece, of which row i holds the pieces of rows i and i + 16. Floats of a panel of `k`
+/// rows in either encoding: also where row k starts, which is a multiple of kPiecesStep in pieces.
+constexpr std::size_t panel_floats(Encoding encoding, std::size_t k) {
+  switch (encoding) {
+    case Encoding::f32: return k * kPanel;
+    case Encoding::bf16x3: return (k + kPiecesStep - 1) / kPiecesStep * kPieces * kPiecesStep / 2 * kPanel;
+  }
+  return 0;
 }
-constexpr std::size_t packed_floats(bool pieces, std::size_t k, std::size_t n) {
-  return (n + kPanel - 1) / kPanel * panel_floats(pieces, k);
+/// Of packed weights for `k` = kernel_h * kernel_w * channels_in rows and `n` output channels (one group).
+constexpr std::size_t packed_floats(Encoding encoding, std::size_t k, std::size_t n) {
+  return (n + kPanel - 1) / kPanel * panel_floats(encoding, k);
 }
-/// Cuts a packed panel of `k` rows into panel_floats(true, k) floats. Pieces are rounded to the nearest, so that what a
-/// product leaves out has either sign.
+/// Cuts a packed panel of `k` rows into panel_floats(Encoding::bf16x3, k) floats. Pieces are rounded to the nearest, so
+/// that what a product leaves out has either sign.
 void cut_pieces(const float* panel, std::size_t k, float* pieces) noexcept;
 
 /// Floats of workspace that a call needs for sums of `k` products and `n` output channels of a group.
-std::size_t workspace_floats(bool pieces, std::size_t k, std::size_t n) noexcept;
+std::size_t workspace_floats(Encoding encoding, std::size_t k, std::size_t n) noexcept;
 
 /// A number of output rows of a convolution. All strides count floats. A matrix product is kernel_h = kernel_w = 1 with
 /// one row of width m.
@@ -55,7 +58,8 @@ std::size_t workspace_floats(bool pieces, std::size_t k, std::size_t n) noexcept
 /// Output may equal residual element for element; otherwise nothing may overlap. No alignment is required; nothing is
 /// read or written outside the rows given.
 /// Group g of `groups` reads channels_in channels of each pixel from g * channels_in on and makes channels_out ones
-/// from g * channels_out on; weights of the groups follow each other, packed_floats(k, channels_out) apart.
+/// from g * channels_out on; weights of the groups follow each other, packed_floats(encoding, k, channels_out)
+/// apart.
 struct ConvArgs {
   std::size_t rows = 1;
   const float* const* in_rows = nullptr;
@@ -93,13 +97,13 @@ using ConvFn = void (*)(const ConvArgs&) noexcept;
 struct Kernel {
   const char* name;
   Isa isa;
-  bool pieces;  ///< takes weights in pieces
+  Encoding encoding;  ///< of its weights
   ConvFn run;
 };
 
 /// Every kernel of this build, best first; a host runs those whose isa <= host_isa().
 std::span<const Kernel> table() noexcept;
-/// The kernel for a tier.
-const Kernel& select(Isa isa) noexcept;
+/// The best kernel of an encoding that a tier runs.
+const Kernel& select(Isa isa, Encoding encoding) noexcept;
 
 }  // namespace colonnade::kernels::gemm

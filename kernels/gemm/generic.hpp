@@ -355,7 +355,8 @@ inline void conv_padded(const ConvArgs& a) {
 }
 
 inline void conv(const ConvArgs& a) {
-  const std::size_t group_floats = packed_floats(a.kernel_h * a.kernel_w * a.channels_in, a.channels_out);
+  const std::size_t group_floats =
+      packed_floats(Encoding::f32, a.kernel_h * a.kernel_w * a.channels_in, a.channels_out);
   Runs runs;
   for (std::size_t x = 0; x < a.width_out;) {
     const std::size_t from = x;

@@ -85,7 +85,7 @@ using PartFn = void (*)(const Part&, Splitter<PlaneSource>&, std::size_t) noexce
 inline constexpr PartFn kParts[2][2] = {{run_part<1, 1>, run_part<1, 2>}, {run_part<2, 1>, run_part<2, 2>}};
 
 struct MatrixUnits {
-  static constexpr bool kPieces = true;
+  static constexpr Encoding kEncoding = Encoding::bf16x3;
 
   template <class F>
   static void multiply_tiles(const Product& product, std::size_t count, std::size_t panels, std::size_t in_plane,
@@ -109,7 +109,8 @@ struct MatrixUnits {
       Part part{nullptr, nullptr, product.panel_stride, steps, nullptr, product.out_stride, tile_rows, false};
       for (std::size_t panel = 0; panel < panels; panel += 2) {
         const std::size_t wide = panels - panel > 1 ? 2 : 1;
-        part.weights = product.weights + m * gemm::panel_floats(true, product.k) + panel * product.panel_stride;
+        part.weights =
+            product.weights + m * gemm::panel_floats(Encoding::bf16x3, product.k) + panel * product.panel_stride;
         for (std::size_t tile = 0; tile < tiles; tile += 2) {
           part.fetches = tile == 0;
           part.pixels = pieces + tile * steps * kStepFloats;

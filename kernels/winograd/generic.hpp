@@ -340,7 +340,7 @@ class FetchWeights {
 
 /// Multiplies `count` transformed tiles by the weights of `panels` panels, matrix by matrix, on vector units.
 struct VectorUnits {
-  static constexpr bool kPieces = false;
+  static constexpr Encoding kEncoding = Encoding::f32;
 
   template <class F>
   static void multiply_tiles(const Product& product, std::size_t count, std::size_t panels, std::size_t in_plane,
@@ -387,7 +387,7 @@ template <class F, class Units>
 inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, const Layout& layout) {
   constexpr std::size_t kMatrices = F::kShape.matrices();
   const std::size_t channels_in = a.filter.channels(a.channels_in);
-  const std::size_t matrix = gemm::panel_floats(Units::kPieces, channels_in);
+  const std::size_t matrix = gemm::panel_floats(Units::kEncoding, channels_in);
   const std::size_t panels = (a.channels_out + kPanelFloats - 1) / kPanelFloats;
   const bool over = panels <= kTilePanels && a.channels_out <= layout.inputs.stride;
   float* inputs = a.workspace + layout.inputs_at;
@@ -427,7 +427,7 @@ inline std::size_t next_block(std::size_t left, std::size_t most) {
 
 template <class F, class Units = VectorUnits>
 inline void convolve(const Args& a) {
-  const Layout layout = layout_of(Units::kPieces, F::kShape, a.filter.channels(a.channels_in), a.channels_out);
+  const Layout layout = layout_of(Units::kEncoding, F::kShape, a.filter.channels(a.channels_in), a.channels_out);
   std::size_t left = a.tile_rows * ((a.width_out + F::kTile - 1) / F::kTile);
   for (Walk<F> at(a); left > 0;) {
     const std::size_t count = next_block(left, layout.tiles);

@@ -11,43 +11,43 @@ namespace {
 
 constinit const Kernel kTable[] = {
 #if defined(__x86_64__)
-    {"winograd_f32_6x6_bf16x6_amx", Isa::amx, {6, 3}, true, convolve_6x6_amx},
-    {"winograd_f32_4x4_bf16x6_amx", Isa::amx, {4, 3}, true, convolve_4x4_amx},
-    {"winograd_f32_2x2_bf16x6_amx", Isa::amx, {2, 3}, true, convolve_2x2_amx},
-    {"winograd_f32_5x5_of_2x2_bf16x6_amx", Isa::amx, {5, 2}, true, convolve_5x5_of_2x2_amx},
-    {"winograd_f32_3x3_of_2x2_bf16x6_amx", Isa::amx, {3, 2}, true, convolve_3x3_of_2x2_amx},
-    {"winograd_f32_5x5_of_4x4_bf16x6_amx", Isa::amx, {5, 4}, true, convolve_5x5_of_4x4_amx},
-    {"winograd_f32_3x3_of_4x4_bf16x6_amx", Isa::amx, {3, 4}, true, convolve_3x3_of_4x4_amx},
-    {"winograd_f32_4x4_of_5x5_bf16x6_amx", Isa::amx, {4, 5}, true, convolve_4x4_of_5x5_amx},
-    {"winograd_f32_2x2_of_5x5_bf16x6_amx", Isa::amx, {2, 5}, true, convolve_2x2_of_5x5_amx},
-    {"winograd_f32_6x6_avx512", Isa::avx512, {6, 3}, false, convolve_6x6_avx512},
-    {"winograd_f32_4x4_avx512", Isa::avx512, {4, 3}, false, convolve_4x4_avx512},
-    {"winograd_f32_2x2_avx512", Isa::avx512, {2, 3}, false, convolve_2x2_avx512},
-    {"winograd_f32_5x5_of_2x2_avx512", Isa::avx512, {5, 2}, false, convolve_5x5_of_2x2_avx512},
-    {"winograd_f32_3x3_of_2x2_avx512", Isa::avx512, {3, 2}, false, convolve_3x3_of_2x2_avx512},
-    {"winograd_f32_5x5_of_4x4_avx512", Isa::avx512, {5, 4}, false, convolve_5x5_of_4x4_avx512},
-    {"winograd_f32_3x3_of_4x4_avx512", Isa::avx512, {3, 4}, false, convolve_3x3_of_4x4_avx512},
-    {"winograd_f32_4x4_of_5x5_avx512", Isa::avx512, {4, 5}, false, convolve_4x4_of_5x5_avx512},
-    {"winograd_f32_2x2_of_5x5_avx512", Isa::avx512, {2, 5}, false, convolve_2x2_of_5x5_avx512},
-    {"winograd_f32_6x6_avx2", Isa::avx2, {6, 3}, false, convolve_6x6_avx2},
-    {"winograd_f32_4x4_avx2", Isa::avx2, {4, 3}, false, convolve_4x4_avx2},
-    {"winograd_f32_2x2_avx2", Isa::avx2, {2, 3}, false, convolve_2x2_avx2},
-    {"winograd_f32_5x5_of_2x2_avx2", Isa::avx2, {5, 2}, false, convolve_5x5_of_2x2_avx2},
-    {"winograd_f32_3x3_of_2x2_avx2", Isa::avx2, {3, 2}, false, convolve_3x3_of_2x2_avx2},
-    {"winograd_f32_5x5_of_4x4_avx2", Isa::avx2, {5, 4}, false, convolve_5x5_of_4x4_avx2},
-    {"winograd_f32_3x3_of_4x4_avx2", Isa::avx2, {3, 4}, false, convolve_3x3_of_4x4_avx2},
-    {"winograd_f32_4x4_of_5x5_avx2", Isa::avx2, {4, 5}, false, convolve_4x4_of_5x5_avx2},
-    {"winograd_f32_2x2_of_5x5_avx2", Isa::avx2, {2, 5}, false, convolve_2x2_of_5x5_avx2},
+    {"winograd_f32_6x6_bf16x6_amx", Isa::amx, {6, 3}, Encoding::bf16x3, convolve_6x6_amx},
+    {"winograd_f32_4x4_bf16x6_amx", Isa::amx, {4, 3}, Encoding::bf16x3, convolve_4x4_amx},
+    {"winograd_f32_2x2_bf16x6_amx", Isa::amx, {2, 3}, Encoding::bf16x3, convolve_2x2_amx},
+    {"winograd_f32_5x5_of_2x2_bf16x6_amx", Isa::amx, {5, 2}, Encoding::bf16x3, convolve_5x5_of_2x2_amx},
+    {"winograd_f32_3x3_of_2x2_bf16x6_amx", Isa::amx, {3, 2}, Encoding::bf16x3, convolve_3x3_of_2x2_amx},
+    {"winograd_f32_5x5_of_4x4_bf16x6_amx", Isa::amx, {5, 4}, Encoding::bf16x3, convolve_5x5_of_4x4_amx},
+    {"winograd_f32_3x3_of_4x4_bf16x6_amx", Isa::amx, {3, 4}, Encoding::bf16x3, convolve_3x3_of_4x4_amx},
+    {"winograd_f32_4x4_of_5x5_bf16x6_amx", Isa::amx, {4, 5}, Encoding::bf16x3, convolve_4x4_of_5x5_amx},
+    {"winograd_f32_2x2_of_5x5_bf16x6_amx", Isa::amx, {2, 5}, Encoding::bf16x3, convolve_2x2_of_5x5_amx},
+    {"winograd_f32_6x6_avx512", Isa::avx512, {6, 3}, Encoding::f32, convolve_6x6_avx512},
+    {"winograd_f32_4x4_avx512", Isa::avx512, {4, 3}, Encoding::f32, convolve_4x4_avx512},
+    {"winograd_f32_2x2_avx512", Isa::avx512, {2, 3}, Encoding::f32, convolve_2x2_avx512},
+    {"winograd_f32_5x5_of_2x2_avx512", Isa::avx512, {5, 2}, Encoding::f32, convolve_5x5_of_2x2_avx512},
+    {"winograd_f32_3x3_of_2x2_avx512", Isa::avx512, {3, 2}, Encoding::f32, convolve_3x3_of_2x2_avx512},
+    {"winograd_f32_5x5_of_4x4_avx512", Isa::avx512, {5, 4}, Encoding::f32, convolve_5x5_of_4x4_avx512},
+    {"winograd_f32_3x3_of_4x4_avx512", Isa::avx512, {3, 4}, Encoding::f32, convolve_3x3_of_4x4_avx512},
+    {"winograd_f32_4x4_of_5x5_avx512", Isa::avx512, {4, 5}, Encoding::f32, convolve_4x4_of_5x5_avx512},
+    {"winograd_f32_2x2_of_5x5_avx512", Isa::avx512, {2, 5}, Encoding::f32, convolve_2x2_of_5x5_avx512},
+    {"winograd_f32_6x6_avx2", Isa::avx2, {6, 3}, Encoding::f32, convolve_6x6_avx2},
+    {"winograd_f32_4x4_avx2", Isa::avx2, {4, 3}, Encoding::f32, convolve_4x4_avx2},
+    {"winograd_f32_2x2_avx2", Isa::avx2, {2, 3}, Encoding::f32, convolve_2x2_avx2},
+    {"winograd_f32_5x5_of_2x2_avx2", Isa::avx2, {5, 2}, Encoding::f32, convolve_5x5_of_2x2_avx2},
+    {"winograd_f32_3x3_of_2x2_avx2", Isa::avx2, {3, 2}, Encoding::f32, convolve_3x3_of_2x2_avx2},
+    {"winograd_f32_5x5_of_4x4_avx2", Isa::avx2, {5, 4}, Encoding::f32, convolve_5x5_of_4x4_avx2},
+    {"winograd_f32_3x3_of_4x4_avx2", Isa::avx2, {3, 4}, Encoding::f32, convolve_3x3_of_4x4_avx2},
+    {"winograd_f32_4x4_of_5x5_avx2", Isa::avx2, {4, 5}, Encoding::f32, convolve_4x4_of_5x5_avx2},
+    {"winograd_f32_2x2_of_5x5_avx2", Isa::avx2, {2, 5}, Encoding::f32, convolve_2x2_of_5x5_avx2},
 #endif
-    {"winograd_f32_6x6_baseline", Isa::baseline, {6, 3}, false, convolve_6x6_baseline},
-    {"winograd_f32_4x4_baseline", Isa::baseline, {4, 3}, false, convolve_4x4_baseline},
-    {"winograd_f32_2x2_baseline", Isa::baseline, {2, 3}, false, convolve_2x2_baseline},
-    {"winograd_f32_5x5_of_2x2_baseline", Isa::baseline, {5, 2}, false, convolve_5x5_of_2x2_baseline},
-    {"winograd_f32_3x3_of_2x2_baseline", Isa::baseline, {3, 2}, false, convolve_3x3_of_2x2_baseline},
-    {"winograd_f32_5x5_of_4x4_baseline", Isa::baseline, {5, 4}, false, convolve_5x5_of_4x4_baseline},
-    {"winograd_f32_3x3_of_4x4_baseline", Isa::baseline, {3, 4}, false, convolve_3x3_of_4x4_baseline},
-    {"winograd_f32_4x4_of_5x5_baseline", Isa::baseline, {4, 5}, false, convolve_4x4_of_5x5_baseline},
-    {"winograd_f32_2x2_of_5x5_baseline", Isa::baseline, {2, 5}, false, convolve_2x2_of_5x5_baseline},
+    {"winograd_f32_6x6_baseline", Isa::baseline, {6, 3}, Encoding::f32, convolve_6x6_baseline},
+    {"winograd_f32_4x4_baseline", Isa::baseline, {4, 3}, Encoding::f32, convolve_4x4_baseline},
+    {"winograd_f32_2x2_baseline", Isa::baseline, {2, 3}, Encoding::f32, convolve_2x2_baseline},
+    {"winograd_f32_5x5_of_2x2_baseline", Isa::baseline, {5, 2}, Encoding::f32, convolve_5x5_of_2x2_baseline},
+    {"winograd_f32_3x3_of_2x2_baseline", Isa::baseline, {3, 2}, Encoding::f32, convolve_3x3_of_2x2_baseline},
+    {"winograd_f32_5x5_of_4x4_baseline", Isa::baseline, {5, 4}, Encoding::f32, convolve_5x5_of_4x4_baseline},
+    {"winograd_f32_3x3_of_4x4_baseline", Isa::baseline, {3, 4}, Encoding::f32, convolve_3x3_of_4x4_baseline},
+    {"winograd_f32_4x4_of_5x5_baseline", Isa::baseline, {4, 5}, Encoding::f32, convolve_4x4_of_5x5_baseline},
+    {"winograd_f32_2x2_of_5x5_baseline", Isa::baseline, {2, 5}, Encoding::f32, convolve_2x2_of_5x5_baseline},
 };
 
 constexpr std::size_t kMostTaps = 5;
@@ -107,14 +107,14 @@ void transform_filters(Tile tile, const Lanes (&filter)[kMostTaps][kMostTaps],
 
 std::span<const Kernel> table() noexcept { return kTable; }
 
-const Kernel& select(Isa isa, Tile tile) noexcept {
+const Kernel& select(Isa isa, Encoding encoding, Tile tile) noexcept {
   const Kernel* kernel = kTable;
-  while (kernel->isa > isa || !(kernel->tile == tile)) ++kernel;
+  while (kernel->isa > isa || kernel->encoding != encoding || !(kernel->tile == tile)) ++kernel;
   return *kernel;
 }
 
-std::size_t packed_floats(bool pieces, Tile tile, std::size_t channels_in, std::size_t channels_out) noexcept {
-  return tile.matrices() * gemm::packed_floats(pieces, channels_in, channels_out);
+std::size_t packed_floats(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out) noexcept {
+  return tile.matrices() * gemm::packed_floats(encoding, channels_in, channels_out);
 }
 
 void pack(Tile tile, Filter form, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
@@ -145,7 +145,7 @@ void pack(Tile tile, Filter form, const float* weights, std::size_t channels_in,
 
 void pack_pieces(Tile tile, Filter filter, const float* weights, std::size_t channels_in, std::size_t first,
                  std::size_t count, float* whole, float* packed) noexcept {
-  const std::size_t channels = filter.channels(channels_in), floats = gemm::panel_floats(true, channels);
+  const std::size_t channels = filter.channels(channels_in), floats = gemm::panel_floats(Encoding::bf16x3, channels);
   for (std::size_t panel = first; panel < first + count; panel += kLine) {
     const std::size_t left = first + count - panel;
     pack(tile, filter, weights + (panel - first) * channels_in * filter.kernel * filter.kernel, channels_in, 0,
@@ -155,7 +155,7 @@ void pack_pieces(Tile tile, Filter filter, const float* weights, std::size_t cha
   }
 }
 
-Work work(bool pieces, Tile tile, std::size_t rows, std::size_t width, std::size_t channels_in,
+Work work(Encoding encoding, Tile tile, std::size_t rows, std::size_t width, std::size_t channels_in,
           std::size_t channels_out) noexcept {
   // Operations on a tile of one channel, as transform.hpp writes them; outputs with bias and activation.
   const std::size_t side = tile.outputs, points = tile.inputs();
@@ -166,11 +166,11 @@ Work work(bool pieces, Tile tile, std::size_t rows, std::size_t width, std::size
   const double output_operations =
       static_cast<double>(points + side) * row_operations + 2 * static_cast<double>(side * side);
   const std::size_t tiles = ((rows + side - 1) / side) * ((width + side - 1) / side);
-  const std::size_t most = block_tiles(pieces, tile, channels_in, channels_out);
+  const std::size_t most = block_tiles(encoding, tile, channels_in, channels_out);
   const auto inputs = static_cast<double>(round_to_lines(channels_in));
   const auto outputs = static_cast<double>(round_to_lines(channels_out));
   const auto count = static_cast<double>(tiles);
-  const auto weights = static_cast<double>(packed_floats(false, tile, channels_in, channels_out));
+  const auto weights = static_cast<double>(packed_floats(Encoding::f32, tile, channels_in, channels_out));
   const auto blocks = static_cast<double>((channels_out + kBlockFloats - 1) / kBlockFloats);
   return {2 * count * weights,
           2 * count * (input_operations * inputs + output_operations * outputs),
@@ -180,8 +180,8 @@ Work work(bool pieces, Tile tile, std::size_t rows, std::size_t width, std::size
           weights + static_cast<double>(tile.matrices() * most) * inputs};
 }
 
-std::size_t workspace_floats(bool pieces, Tile tile, std::size_t channels_in, std::size_t channels_out) noexcept {
-  return layout_of(pieces, tile, channels_in, channels_out).floats();
+std::size_t workspace_floats(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out) noexcept {
+  return layout_of(encoding, tile, channels_in, channels_out).floats();
 }
 
 }  // namespace colonnade::kernels::winograd

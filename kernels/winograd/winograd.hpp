@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <span>
 
+#include "kernels/base/encoding.hpp"
 #include "kernels/base/isa.hpp"
 #include "kernels/base/unary.hpp"
 
@@ -68,14 +69,14 @@ struct Filter {
 };
 
 /// Floats of transformed weights: for each panel of gemm::kPanel output channels a matrix [channels_in][kPanel] for
-/// each product. A block of panels is so read from front to back. In pieces (gemm.hpp) for matrix units. Here and
+/// each product. A block of panels is so read from front to back. Encoded as gemm.hpp says. Here and
 /// below, where no filter is given, channels are those that tiles see.
-std::size_t packed_floats(bool pieces, Tile tile, std::size_t channels_in, std::size_t channels_out) noexcept;
+std::size_t packed_floats(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out) noexcept;
 /// Transforms and packs output channels [first, first + count), given as [count][channels_in][kernel][kernel] of the
 /// image, in double precision. Ranges start at multiples of gemm::kPanel.
 void pack(Tile tile, Filter filter, const float* weights, std::size_t channels_in, std::size_t first, std::size_t count,
           float* packed) noexcept;
-/// Likewise in pieces; `whole` has room for a panel of pack().
+/// Likewise in the encoding bf16x3; `whole` has room for a panel of pack().
 void pack_pieces(Tile tile, Filter filter, const float* weights, std::size_t channels_in, std::size_t first,
                  std::size_t count, float* whole, float* packed) noexcept;
 
@@ -88,7 +89,7 @@ struct Work {
   double weights_read = 0;    ///< floats: all weights pass once for each block of tiles
   double block_floats = 0;    ///< what a block goes through: all weights and its transformed inputs
 };
-Work work(bool pieces, Tile tile, std::size_t rows, std::size_t width, std::size_t channels_in,
+Work work(Encoding encoding, Tile tile, std::size_t rows, std::size_t width, std::size_t channels_in,
           std::size_t channels_out) noexcept;
 
 /// A number of tile rows: `outputs` output rows each, over the whole width.
@@ -122,7 +123,7 @@ struct Args {
 };
 
 /// Floats of workspace that a call with these channels needs, whatever the width and the number of tile rows.
-std::size_t workspace_floats(bool pieces, Tile tile, std::size_t channels_in, std::size_t channels_out) noexcept;
+std::size_t workspace_floats(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out) noexcept;
 
 using Fn = void (*)(const Args&) noexcept;
 
@@ -130,11 +131,12 @@ struct Kernel {
   const char* name;
   Isa isa;
   Tile tile;
-  bool pieces;  ///< takes weights in pieces
+  Encoding encoding;  ///< of its weights
   Fn run;
 };
 
 std::span<const Kernel> table() noexcept;
-const Kernel& select(Isa isa, Tile tile) noexcept;
+/// The best kernel of a tile and an encoding that a tier runs.
+const Kernel& select(Isa isa, Encoding encoding, Tile tile) noexcept;
 
 }  // namespace colonnade::kernels::winograd

@@ -56,7 +56,7 @@ json operator_json(const Prepared& prepared, const SegmentPlan& segment, std::in
     entry["tile"] = choice.row_granularity;
     entry["products"] = winograd_products(std::get<Conv>(node.op), choice.row_granularity);
   }
-  if (choice.pieces) entry["matrix_units"] = true;
+  if (choice.encoding == kernels::Encoding::bf16x3) entry["matrix_units"] = true;
   if (!value.type.is_static()) return entry;
   const Shape& shape = value.type.static_shape();
   entry["shape"] = shape;

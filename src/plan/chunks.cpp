@@ -81,7 +81,8 @@ void find_chunks(const PlanContext& context, LocalSegment& segment) {
       continue;
     group.nodes.push_back(next);
     const auto has_pieces = [&](std::int32_t local) {
-      return context.choices[static_cast<std::size_t>(segment.nodes[static_cast<std::size_t>(local)].node)].pieces;
+      return context.choices[static_cast<std::size_t>(segment.nodes[static_cast<std::size_t>(local)].node)].encoding ==
+             kernels::Encoding::bf16x3;
     };
     const bool cuts = has_pieces(group.nodes.front());
     group.chunk_channels = chunk_channels(channels, cuts ? kPiecesChannels : kChunkChannels,

@@ -11,6 +11,8 @@
 namespace colonnade {
 namespace {
 
+using kernels::Encoding;
+
 // What Winograd is weighed by: the shares of the arithmetic peak that matrix products, transforms and planes reach, the
 // floating point operations that take as long as one weight out of reach of the second-level cache and as one input
 // that is put together with others of a pixel, and what it must gain.
@@ -91,7 +93,7 @@ WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& o
   const auto pixels = static_cast<double>(height * width);
   const std::int64_t taps = conv.kernel[0] * conv.kernel[1];
   const auto direct_weights =
-      static_cast<double>(kernels::gemm::packed_floats(size(taps * in[3] / conv.groups), outputs));
+      static_cast<double>(kernels::gemm::packed_floats(Encoding::f32, size(taps * in[3] / conv.groups), outputs));
   double direct = 2 * pixels * direct_weights / kMultiplyShare + far_weights(direct_weights, direct_weights);
   if (matrix_units)
     direct = std::min(direct, pixels * pieces_flop(taps, in[3] / conv.groups, out[3] / conv.groups) +
@@ -102,9 +104,10 @@ WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& o
   WinogradChoice chosen;
   for (const kernels::winograd::Tile tile : kernels::winograd::kTiles) {
     if (tile != winograd_tile(conv, static_cast<std::int64_t>(tile.outputs))) continue;
-    for (const bool pieces : {false, true}) {
-      const kernels::winograd::Work work = kernels::winograd::work(pieces, tile, height, width, inputs, outputs);
-      const auto packed = static_cast<double>(kernels::winograd::packed_floats(pieces, tile, inputs, outputs));
+    for (const Encoding encoding : {Encoding::f32, Encoding::bf16x3}) {
+      const bool pieces = encoding == Encoding::bf16x3;
+      const kernels::winograd::Work work = kernels::winograd::work(encoding, tile, height, width, inputs, outputs);
+      const auto packed = static_cast<double>(kernels::winograd::packed_floats(encoding, tile, inputs, outputs));
       if (tile == kSixes && work.block_floats > kNearSixes) continue;
       if (pieces && (!matrix_units || std::min(inputs, outputs) < kLeastPiecesChannels || packed > kNearWeights))
         continue;
@@ -117,7 +120,7 @@ WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& o
           multiply + work.transform_flop / kTransformShare + parts + far_weights(packed, work.weights_read);
       if (cost >= best) continue;
       best = cost;
-      chosen = {static_cast<std::int64_t>(tile.outputs), pieces};
+      chosen = {static_cast<std::int64_t>(tile.outputs), encoding};
     }
   }
   return chosen;

@@ -7,11 +7,11 @@
 
 namespace colonnade {
 
-/// The tile, by its outputs, by which a convolution is done soonest, 0: the direct sum; and whether on matrix units.
+/// The tile, by its outputs, by which a convolution is done soonest, 0: the direct sum; and how it multiplies.
 /// Shapes with channels last.
 struct WinogradChoice {
   std::int64_t tile = 0;
-  bool pieces = false;
+  kernels::Encoding encoding = kernels::Encoding::f32;
 };
 WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& out, bool matrix_units);
 /// The filter as tiles take it, and its tile of so many outputs.

@@ -12,6 +12,8 @@
 namespace colonnade {
 namespace {
 
+using kernels::Encoding;
+
 constexpr double kGiga = 1e9;
 // Shares of a cache that a working set can count on.
 constexpr double kUsableL2 = 0.5;
@@ -55,14 +57,14 @@ double padded(std::int64_t count, std::int64_t grain) {
   return static_cast<double>(round_up(count, grain)) / static_cast<double>(count);
 }
 
-double contraction_seconds(const Graph& graph, const Node& node, bool pieces, const Rates& rates) {
+double contraction_seconds(const Graph& graph, const Node& node, Encoding encoding, const Rates& rates) {
   const Shape& out = graph.value(node.outputs[0]).type.static_shape();
   const double flop = flop_of(graph, node);
   const double depth = flop / 2 / elements_of(graph, node.outputs[0]);
   const Conv* conv = std::get_if<Conv>(&node.op);
   const std::int64_t groups = conv == nullptr ? 1 : conv->groups;
   const std::int64_t in = graph.value(node.inputs[0]).type.static_shape().back() / groups;
-  if (pieces) {
+  if (encoding == Encoding::bf16x3) {
     const double outputs = static_cast<double>(out.back() / groups);
     return rates.seconds(Work::pieces, flop * padded(out.back() / groups, kLanes),
                          2 * depth * outputs / (depth + outputs));
@@ -111,7 +113,7 @@ double seconds_of(const Graph& graph, const Node& node, const KernelChoice& choi
     case Family::conv:
     case Family::matmul:
     case Family::product:
-    case Family::conv_transpose: return contraction_seconds(graph, node, choice.pieces, rates);
+    case Family::conv_transpose: return contraction_seconds(graph, node, choice.encoding, rates);
     case Family::recurrent: return recurrent_seconds(graph, node, rates);
     case Family::winograd: return winograd_seconds(graph, node, tile, rates);
     case Family::depthwise: {
@@ -180,12 +182,12 @@ std::int64_t weights_bytes_of(const Graph& graph, const Node& node, const Kernel
   const auto floats = [](std::size_t count) { return static_cast<std::int64_t>(count * sizeof(float)); };
   if (family == Family::winograd) {
     const auto [tile, inputs, outputs] = winograd_sizes(graph, node, choice);
-    return floats(groups_of(node) * kernels::winograd::packed_floats(choice.pieces, tile, inputs, outputs));
+    return floats(groups_of(node) * kernels::winograd::packed_floats(choice.encoding, tile, inputs, outputs));
   }
-  if (choice.pieces) {
+  if (choice.encoding == Encoding::bf16x3) {
     const auto [k, n] = terms_and_outputs(graph, node);
     const auto* conv = std::get_if<Conv>(&node.op);
-    return (conv ? conv->groups : 1) * floats(kernels::gemm::packed_floats(true, k, n));
+    return (conv ? conv->groups : 1) * floats(kernels::gemm::packed_floats(choice.encoding, k, n));
   }
   if (family == Family::conv || family == Family::planes || family == Family::matmul ||
       family == Family::conv_transpose || family == Family::depthwise)
@@ -198,11 +200,11 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, const Kernel
   if (family == Family::winograd) {
     const auto [tile, inputs, outputs] = winograd_sizes(graph, node, choice);
     return static_cast<std::int64_t>(sizeof(float) *
-                                     kernels::winograd::workspace_floats(choice.pieces, tile, inputs, outputs));
+                                     kernels::winograd::workspace_floats(choice.encoding, tile, inputs, outputs));
   }
-  if (choice.pieces) {
+  if (choice.encoding == Encoding::bf16x3) {
     const auto [k, n] = terms_and_outputs(graph, node);
-    return static_cast<std::int64_t>(sizeof(float) * kernels::gemm::workspace_floats(true, k, n));
+    return static_cast<std::int64_t>(sizeof(float) * kernels::gemm::workspace_floats(choice.encoding, k, n));
   }
   const auto shape = [&](std::size_t input) -> const Shape& {
     return graph.value(node.inputs[input]).type.static_shape();
@@ -210,8 +212,8 @@ std::int64_t scratch_bytes_of(const Graph& graph, const Node& node, const Kernel
   const auto floats = [](std::int64_t count) { return count * static_cast<std::int64_t>(sizeof(float)); };
   if (family == Family::product) {
     const std::int64_t columns = graph.value(node.outputs[0]).type.static_shape().back();
-    return floats(static_cast<std::int64_t>(
-        kernels::gemm::packed_floats(static_cast<std::size_t>(shape(0).back()), static_cast<std::size_t>(columns))));
+    return floats(static_cast<std::int64_t>(kernels::gemm::packed_floats(
+        Encoding::f32, static_cast<std::size_t>(shape(0).back()), static_cast<std::size_t>(columns))));
   }
   if (family == Family::recurrent) return floats(recurrent_form_of(graph, node)->scratch_floats());
   if (family == Family::trees) {
@@ -267,7 +269,7 @@ std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoi
     work[i] = {known ? flop_of(graph, node) : 0,
                known ? seconds_of(graph, node, choices[i], rates) + epilogue_seconds(graph, node, rates) : 0, 0,
                weights_bytes_of(graph, node, choices[i]), scratch_bytes_of(graph, node, choices[i])};
-    if (known && choices[i].pieces)
+    if (known && choices[i].encoding == Encoding::bf16x3)
       work[i].visit_seconds = kPiecesIdlePixels * seconds_a_pixel(graph, node, work[i].seconds);
   }
   return work;

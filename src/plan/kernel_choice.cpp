@@ -111,7 +111,9 @@ KernelChoice choose(const Conv& conv, const Context& context) {
   KernelChoice choice = winograd.tile > 0 ? rows(Family::winograd, winograd.tile) : rows(Family::conv);
   const LongSums sums{out[1] * out[2], conv.kernel[0] * conv.kernel[1], channels_in / conv.groups,
                       channels_out / conv.groups, matrix_units ? taps_inside(conv, in, out) : 1};
-  choice.pieces = winograd.tile > 0 ? winograd.pieces : matrix_units && takes_pieces(sums);
+  choice.encoding = winograd.tile > 0                    ? winograd.encoding
+                    : matrix_units && takes_pieces(sums) ? kernels::Encoding::bf16x3
+                                                         : kernels::Encoding::f32;
   return choice;
 }
 
@@ -135,8 +137,9 @@ KernelChoice choose(const MatMul& op, const Context& context) {
   if (op.transpose_a || context.shape(0).size() < 2) return island("transposed or one-dimensional left operand");
   KernelChoice choice = rows(Family::matmul);
   const RowShape out = row_shape(context.output_shape());
-  choice.pieces = context.math != Math::exact && context.isa >= kernels::Isa::amx &&
-                  takes_pieces({out.rows * out.width, 1, context.shape(0).back(), out.channels});
+  if (context.math != Math::exact && context.isa >= kernels::Isa::amx &&
+      takes_pieces({out.rows * out.width, 1, context.shape(0).back(), out.channels}))
+    choice.encoding = kernels::Encoding::bf16x3;
   return choice;
 }
 

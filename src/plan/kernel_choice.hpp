@@ -8,6 +8,7 @@
 
 #include "graph/graph.hpp"
 #include "graph/parameters.hpp"
+#include "kernels/base/encoding.hpp"
 #include "kernels/base/isa.hpp"
 
 namespace colonnade {
@@ -53,7 +54,7 @@ struct KernelChoice {
   Family family = Family::island;
   std::string reason;                ///< why it is an island
   std::int64_t row_granularity = 1;  ///< rows start at multiples of this; the tile of Winograd
-  bool pieces = false;               ///< its products run on matrix units
+  kernels::Encoding encoding = kernels::Encoding::f32;
 
   /// Works row by row: may share a segment with other nodes.
   bool by_rows() const { return family > Family::view && family < Family::reduce; }

@@ -109,7 +109,7 @@ Candidate by_channels(const PlanContext& context, std::int32_t node) {
   const NodeWork& work = context.work[i];
   const double share = static_cast<double>(shares->chunk_channels) / static_cast<double>(shares->channels);
   const std::int64_t written = context.rows[i].row_bytes * context.rows[i].rows;
-  const double cut = context.choices[i].pieces ? kPiecesCutTwice : 1;
+  const double cut = context.choices[i].encoding == kernels::Encoding::bf16x3 ? kPiecesCutTwice : 1;
   const double compute = work.seconds * share * cut + work.visit_seconds;
   const double rows = static_cast<double>(context.read_bytes[i]) + share * 2 * static_cast<double>(written);
   // its rows come from all threads, and its channels go to threads that take rows

@@ -103,11 +103,6 @@ class Compiler {
     }
   }
 
-  /// Only kernels that were chosen for matrix units run on them.
-  kernels::Isa tier_of(const KernelChoice& choice) const {
-    return choice.pieces ? isa_ : std::min(isa_, kernels::Isa::avx512);
-  }
-
   void lower_nodes() {
     const auto chunks = chunk_infos(graph_, plan_);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -117,8 +112,9 @@ class Compiler {
                                  node,
                                  plan_.choices[i].family,
                                  plan_.choices[i].row_granularity,
+                                 plan_.choices[i].encoding,
                                  chunks[i],
-                                 tier_of(plan_.choices[i]),
+                                 isa_,
                                  weights_,
                                  program_->owned,
                                  program_->weights_bytes,

@@ -31,6 +31,7 @@ struct LowerContext {
   const Node& node;
   Family family;
   std::int64_t row_granularity;
+  kernels::Encoding encoding;
   ChunkInfo chunks;
   kernels::Isa isa;
   WeightStore& weights;

@@ -27,10 +27,10 @@ ConvCase::ConvCase(const ConvSizes& s, std::uint64_t seed)
     : sizes(s),
       in(make_rows(s.height_in, s.width_in, s.channels_in, s.channels_in + s.in_gap, seed)),
       weights(s.channels_out * s.k()),
-      packed(kernels::gemm::packed_floats(s.k(), s.channels_out)),
-      pieces(kernels::gemm::packed_floats(true, s.k(), s.channels_out)),
+      packed(kernels::gemm::packed_floats(kernels::Encoding::f32, s.k(), s.channels_out)),
+      pieces(kernels::gemm::packed_floats(kernels::Encoding::bf16x3, s.k(), s.channels_out)),
       bias(s.channels_out),
-      workspace(kernels::gemm::workspace_floats(true, s.k(), s.channels_out)) {
+      workspace(kernels::gemm::workspace_floats(kernels::Encoding::bf16x3, s.k(), s.channels_out)) {
   Random random(seed + 1);
   random.fill(weights.span());
   random.fill(bias.span());
@@ -45,8 +45,8 @@ ConvCase::ConvCase(const ConvSizes& s, std::uint64_t seed)
   kernels::gemm::pack(by_tap.data(), static_cast<std::ptrdiff_t>(s.channels_out), 1, s.k(), s.channels_out,
                       packed.data());
   for (std::size_t panel = 0; panel * kernels::gemm::kPanel < s.channels_out; ++panel)
-    kernels::gemm::cut_pieces(packed.data() + panel * kernels::gemm::panel_floats(false, s.k()), s.k(),
-                              pieces.data() + panel * kernels::gemm::panel_floats(true, s.k()));
+    kernels::gemm::cut_pieces(packed.data() + panel * kernels::gemm::panel_floats(kernels::Encoding::f32, s.k()), s.k(),
+                              pieces.data() + panel * kernels::gemm::panel_floats(kernels::Encoding::bf16x3, s.k()));
 }
 
 float ConvCase::weight(std::size_t co, std::size_t ci, std::size_t ky, std::size_t kx) const {
@@ -85,8 +85,8 @@ kernels::gemm::ConvArgs ConvCase::args(const kernels::gemm::Kernel& kernel, Rows
   a.in_pixel_stride = static_cast<std::ptrdiff_t>(sizes.channels_in + sizes.in_gap);
   a.out_pixel_stride = static_cast<std::ptrdiff_t>(sizes.channels_out + sizes.out_gap);
   a.residual_pixel_stride = a.out_pixel_stride;
-  a.weights = kernel.pieces ? pieces.data() : packed.data();
-  a.panel_stride = kernels::gemm::panel_floats(kernel.pieces, sizes.k());
+  a.weights = kernel.encoding == kernels::Encoding::bf16x3 ? pieces.data() : packed.data();
+  a.panel_stride = kernels::gemm::panel_floats(kernel.encoding, sizes.k());
   a.bias = bias.data();
   a.workspace = workspace.data();
   return a;

@@ -141,7 +141,7 @@ TEST(ConvSplit, AccumulatedInputChannels) {
       for (std::size_t from = 0; from < 96; from += 32) {
         for (std::size_t i = 0; i < in.size(); ++i) c.in_table[i] = in[i] + from;
         args.channels_in = 32;
-        args.weights = weights + kernels::gemm::panel_floats(kernel.pieces, from);
+        args.weights = weights + kernels::gemm::panel_floats(kernel.encoding, from);
         args.accumulate = from > 0;
         args.epilogue.activation.kind = from == 64 ? kernels::Unary::silu : kernels::Unary::identity;
         kernel.run(args);
@@ -187,7 +187,8 @@ TEST(ConvSplit, GroupsTogetherAndByOffsetPointers) {
       both.insert(both.end(), x.data(), x.data() + x.size());
       return both;
     };
-    const std::vector<float> weights = twice(kernel.pieces ? c.pieces : c.packed), bias = twice(c.bias);
+    const std::vector<float> weights = twice(kernel.encoding == kernels::Encoding::bf16x3 ? c.pieces : c.packed),
+                             bias = twice(c.bias);
     Rows together = make_rows(group.height_out(), group.width_out(), 40, 40, 65);
     ConvArgs args = c.args(kernel, together);
     for (const float*& row : c.in_table) {

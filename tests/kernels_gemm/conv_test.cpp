@@ -63,7 +63,7 @@ TEST(Conv, PointwiseOfOddSizes) {
 /// Sums of a single pixel taken in parts: as exact, and the same bits panel by panel.
 TEST(Conv, PartialSums) {
   for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
-    if (kernel.pieces) return;
+    if (kernel.encoding != kernels::Encoding::f32) return;
     std::uint64_t seed = 500;
     for (std::size_t channels_in = 1; channels_in <= 260; channels_in += channels_in < 12 ? 1 : 31)
       for (const std::size_t channels_out : {1u, 3u, 16u, 17u, 33u, 48u, 64u, 100u}) {
@@ -202,7 +202,7 @@ TEST(Conv, PackFillsTheLastPanelWithZeros) {
   const std::size_t n = 21;
   std::vector<float> source(k * n);
   for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<float>(i + 1);
-  GuardedFloats packed(kernels::gemm::packed_floats(k, n));
+  GuardedFloats packed(kernels::gemm::packed_floats(kernels::Encoding::f32, k, n));
   kernels::gemm::pack(source.data(), 1, static_cast<std::ptrdiff_t>(k), k, n, packed.data());
   ASSERT_EQ(packed.size(), 2 * k * 16);
   for (std::size_t i = 0; i < packed.size(); ++i) {
@@ -219,7 +219,7 @@ TEST(Conv, PiecesSumUpToTheFloat) {
   Random random(71);
   random.fill(source);
   source[5] = 0, source[6] = -1.5f, source[7] = 3.0e38f, source[8] = 1e-30f, source[9] = -0x1.fffffep127f;
-  GuardedFloats pieces(kernels::gemm::panel_floats(true, k));
+  GuardedFloats pieces(kernels::gemm::panel_floats(kernels::Encoding::bf16x3, k));
   ASSERT_EQ(pieces.size(), 2u * 3 * 16 * 16);
   kernels::gemm::cut_pieces(source.data(), k, pieces.data());
   for (std::size_t row = 0; row < 64; ++row)
@@ -254,9 +254,10 @@ double error_of(const Kernel& kernel, std::size_t k) {
 /// Matrix units err no more than vector units, short sums and long.
 TEST(Conv, PiecesErrNoMoreThanFloats) {
   const auto table = kernels::gemm::table();
-  const Kernel& floats = *std::find_if(table.begin(), table.end(), [](const Kernel& kernel) { return !kernel.pieces; });
+  const Kernel& floats = *std::find_if(table.begin(), table.end(),
+                                       [](const Kernel& kernel) { return kernel.encoding == kernels::Encoding::f32; });
   for (const Kernel& kernel : table) {
-    if (!kernel.pieces || kernel.isa > kernels::host_isa()) continue;
+    if (kernel.encoding != kernels::Encoding::bf16x3 || kernel.isa > kernels::host_isa()) continue;
     for (const std::size_t k : {32u, 96u, 200u, 600u, 1500u}) {
       std::printf("%zu terms: %s errs %.2g, %s %.2g\n", k, kernel.name, error_of(kernel, k), floats.name,
                   error_of(floats, k));
@@ -268,8 +269,13 @@ TEST(Conv, PiecesErrNoMoreThanFloats) {
 TEST(Conv, TableIsBestFirstAndSelectFindsEveryTier) {
   const auto table = kernels::gemm::table();
   for (std::size_t i = 1; i < table.size(); ++i) EXPECT_GT(table[i - 1].isa, table[i].isa);
-  for (const kernels::Isa isa : kernels::kAllIsas) EXPECT_LE(kernels::gemm::select(isa).isa, isa);
-  EXPECT_EQ(kernels::gemm::select(kernels::Isa::baseline).isa, kernels::Isa::baseline);
+  for (const kernels::Isa isa : kernels::kAllIsas) {
+    const Kernel& floats = kernels::gemm::select(isa, kernels::Encoding::f32);
+    EXPECT_EQ(floats.isa, std::min(isa, kernels::Isa::avx512));
+    EXPECT_EQ(floats.encoding, kernels::Encoding::f32);
+  }
+  const Kernel& pieces = kernels::gemm::select(kernels::Isa::amx, kernels::Encoding::bf16x3);
+  EXPECT_EQ(pieces.encoding, kernels::Encoding::bf16x3);
 }
 
 }  // namespace

@@ -23,9 +23,9 @@ struct WinogradCase {
       : tile(kernel.tile),
         filter{sizes.kernel_h, sizes.stride},
         conv(sizes, seed),
-        packed(kernels::winograd::packed_floats(kernel.pieces, tile, filter.channels(sizes.channels_in),
+        packed(kernels::winograd::packed_floats(kernel.encoding, tile, filter.channels(sizes.channels_in),
                                                 sizes.channels_out)),
-        workspace(kernels::winograd::workspace_floats(kernel.pieces, tile, filter.channels(sizes.channels_in),
+        workspace(kernels::winograd::workspace_floats(kernel.encoding, tile, filter.channels(sizes.channels_in),
                                                       sizes.channels_out)) {
     pack(kernel, 0, sizes.channels_out);
   }
@@ -34,8 +34,10 @@ struct WinogradCase {
   void pack(const Kernel& kernel, std::size_t first, std::size_t count) {
     const std::size_t channels_in = conv.sizes.channels_in;
     const float* weights = conv.weights.data() + first * channels_in * filter.kernel * filter.kernel;
-    if (!kernel.pieces) return kernels::winograd::pack(tile, filter, weights, channels_in, first, count, packed.data());
-    GuardedFloats panel(kernels::winograd::packed_floats(false, tile, filter.channels(channels_in), 1));
+    if (kernel.encoding == kernels::Encoding::f32)
+      return kernels::winograd::pack(tile, filter, weights, channels_in, first, count, packed.data());
+    GuardedFloats panel(
+        kernels::winograd::packed_floats(kernels::Encoding::f32, tile, filter.channels(channels_in), 1));
     kernels::winograd::pack_pieces(tile, filter, weights, channels_in, first, count, panel.data(), packed.data());
   }
 
@@ -346,7 +348,7 @@ TEST(Winograd, SameBitsInRangesOfChannels) {
         if (row != nullptr) row += begin;
       }
       args.channels_out = end - begin;
-      args.weights += kernels::winograd::packed_floats(kernel.pieces, kernel.tile, 21, begin);
+      args.weights += kernels::winograd::packed_floats(kernel.encoding, kernel.tile, 21, begin);
       args.bias += begin;
       kernel.run(args);
     }
@@ -358,13 +360,13 @@ TEST(Winograd, SameBitsInRangesOfChannels) {
 TEST(Winograd, WorkCountsTilesThatStickOut) {
   for (const Tile tile : kernels::winograd::kTiles) {
     const std::size_t rows = 2 * tile.outputs, columns = 4 * tile.outputs;
-    const auto exact = kernels::winograd::work(false, tile, rows, columns, 16, 32),
-               ragged = kernels::winograd::work(false, tile, rows - 1, columns - 1, 9, 20);
+    const auto exact = kernels::winograd::work(kernels::Encoding::f32, tile, rows, columns, 16, 32),
+               ragged = kernels::winograd::work(kernels::Encoding::f32, tile, rows - 1, columns - 1, 9, 20);
     EXPECT_EQ(exact.multiply_flop, 2.0 * 16 * 32 * static_cast<double>(8 * tile.matrices()));
     EXPECT_EQ(ragged.multiply_flop, exact.multiply_flop / 16 * 9);
     EXPECT_EQ(ragged.transform_flop, exact.transform_flop);
-    EXPECT_EQ(kernels::winograd::work(false, tile, 2, 2, 16, 32).weights_read,
-              static_cast<double>(kernels::winograd::packed_floats(false, tile, 16, 32)));
+    EXPECT_EQ(kernels::winograd::work(kernels::Encoding::f32, tile, 2, 2, 16, 32).weights_read,
+              static_cast<double>(kernels::winograd::packed_floats(kernels::Encoding::f32, tile, 16, 32)));
   }
 }
 
@@ -373,8 +375,8 @@ TEST(Winograd, TableIsBestFirstAndSelectFindsEveryTier) {
   for (std::size_t i = 1; i < table.size(); ++i) EXPECT_GE(table[i - 1].isa, table[i].isa);
   for (const kernels::Isa isa : kernels::kAllIsas)
     for (const Tile tile : kernels::winograd::kTiles) {
-      EXPECT_LE(kernels::winograd::select(isa, tile).isa, isa);
-      EXPECT_EQ(kernels::winograd::select(isa, tile).tile, tile);
+      EXPECT_LE(kernels::winograd::select(isa, kernels::Encoding::f32, tile).isa, isa);
+      EXPECT_EQ(kernels::winograd::select(isa, kernels::Encoding::f32, tile).tile, tile);
     }
 }
 

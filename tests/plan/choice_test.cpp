@@ -83,10 +83,10 @@ TEST(Plan, TakesTheTileThatIsSoonestBesideMatrixUnits) {
     const KernelChoice taken = choice(side, channels);
     EXPECT_EQ(taken.family, Family::winograd) << side << " x " << channels;
     EXPECT_EQ(taken.row_granularity, tile) << side << " x " << channels;
-    EXPECT_FALSE(taken.pieces) << side << " x " << channels;
+    EXPECT_EQ(taken.encoding, kernels::Encoding::f32) << side << " x " << channels;
   }
   EXPECT_EQ(choice(7, 512).family, Family::conv);
-  EXPECT_TRUE(choice(7, 512).pieces);
+  EXPECT_EQ(choice(7, 512).encoding, kernels::Encoding::bf16x3);
 }
 
 /// The kernel of a convolution of a square image, on vector units.
@@ -137,7 +137,7 @@ TEST(Plan, TakesMatrixUnitsForLongSums) {
     net.conv(net.input({1, 28, 28, in}), out, spec);
     Graph graph = net.finish();
     std::get<Conv>(graph.nodes.front().op).exact = exact;
-    return choose_kernel(graph, graph.nodes.front(), math, isa).pieces;
+    return choose_kernel(graph, graph.nodes.front(), math, isa).encoding == kernels::Encoding::bf16x3;
   };
   const ConvSpec pointwise{.kernel = 1};
   EXPECT_TRUE(pieces(256, 256, pointwise, kernels::Isa::amx, Math::fast, false));

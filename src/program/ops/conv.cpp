@@ -11,17 +11,19 @@
 namespace colonnade {
 namespace {
 
+using kernels::Encoding;
 using kernels::gemm::ConvArgs;
 constexpr std::int64_t kPanel = static_cast<std::int64_t>(kernels::gemm::kPanel);
 constexpr auto kPiecesStep = static_cast<std::int64_t>(kernels::gemm::kPiecesStep);
 
 /// Weights [out, in / groups, kernel...] packed group by group.
-AlignedBuffer pack_conv(const Constant& weight, std::int64_t groups, bool pieces) {
+AlignedBuffer pack_conv(const Constant& weight, std::int64_t groups, Encoding encoding) {
+  const bool pieces = encoding == Encoding::bf16x3;
   const Shape& shape = weight.shape();
   const std::int64_t taps = shape[2] * shape[3], channels = shape[1], n = shape[0] / groups, row = channels * taps;
   const auto k = static_cast<std::size_t>(row);
-  const auto floats = static_cast<std::int64_t>(kernels::gemm::packed_floats(pieces, k, static_cast<std::size_t>(n)));
-  const auto panel_floats = static_cast<std::int64_t>(kernels::gemm::panel_floats(pieces, k));
+  const auto floats = static_cast<std::int64_t>(kernels::gemm::packed_floats(encoding, k, static_cast<std::size_t>(n)));
+  const auto panel_floats = static_cast<std::int64_t>(kernels::gemm::panel_floats(encoding, k));
   std::vector<float> whole(pieces ? k * kernels::gemm::kPanel : 0);
   AlignedBuffer packed(static_cast<std::size_t>(floats * groups) * sizeof(float));
   weight.for_each_rows(groups == 1 ? kPanel : n, [&](std::span<const float> elements, std::int64_t first) {
@@ -40,12 +42,12 @@ AlignedBuffer pack_conv(const Constant& weight, std::int64_t groups, bool pieces
 }
 
 /// A matrix [in, out], or [out, in] when transposed.
-AlignedBuffer pack_matrix(const Constant& weight, bool transposed, bool pieces) {
+AlignedBuffer pack_matrix(const Constant& weight, bool transposed, Encoding encoding) {
   const std::int64_t k = weight.shape()[transposed ? 1 : 0], n = weight.shape()[transposed ? 0 : 1];
   const auto depth = static_cast<std::size_t>(k);
-  AlignedBuffer packed(kernels::gemm::packed_floats(pieces, depth, static_cast<std::size_t>(n)) * sizeof(float));
-  if (pieces) {
-    const auto panel_floats = static_cast<std::int64_t>(kernels::gemm::panel_floats(true, depth));
+  AlignedBuffer packed(kernels::gemm::packed_floats(encoding, depth, static_cast<std::size_t>(n)) * sizeof(float));
+  if (encoding == Encoding::bf16x3) {
+    const auto panel_floats = static_cast<std::int64_t>(kernels::gemm::panel_floats(encoding, depth));
     std::vector<float> some;
     weight.for_each_rows(transposed ? kPanel : kPiecesStep, [&](std::span<const float> elements, std::int64_t first) {
       if (transposed) {
@@ -66,7 +68,7 @@ AlignedBuffer pack_matrix(const Constant& weight, bool transposed, bool pieces) 
         kernels::gemm::cut_pieces(
             some.data(), rows,
             packed.floats() + o / kPanel * panel_floats +
-                static_cast<std::int64_t>(kernels::gemm::panel_floats(true, static_cast<std::size_t>(first))));
+                static_cast<std::int64_t>(kernels::gemm::panel_floats(encoding, static_cast<std::size_t>(first))));
       }
     });
     return packed;
@@ -98,7 +100,7 @@ AlignedBuffer pack_depthwise(const Constant& weight) {
 class ConvOp final : public RowOp {
  public:
   ConvOp(const LowerContext& context, const Conv& conv)
-      : kernel_(kernels::gemm::select(context.isa)),
+      : kernel_(kernels::gemm::select(context.isa, context.encoding)),
         window_(window_of(context, conv)),
         groups_(conv.groups),
         chunks_(context.chunks),
@@ -107,8 +109,8 @@ class ConvOp final : public RowOp {
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())),
         partial_sums_(pointwise() && takes_partial_sums(context.graph, context.node)) {
-    weights_ = context.packed(1, (kernel_.pieces ? "pieces/" : "conv/") + std::to_string(groups_),
-                              [&](const Constant& weight) { return pack_conv(weight, groups_, kernel_.pieces); });
+    weights_ = context.packed(1, (context.encoding == Encoding::bf16x3 ? "pieces/" : "conv/") + std::to_string(groups_),
+                              [&](const Constant& weight) { return pack_conv(weight, groups_, kernel_.encoding); });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -116,7 +118,7 @@ class ConvOp final : public RowOp {
   }
 
   ConvOp(const LowerContext& context, const MatMul& matmul)
-      : kernel_(kernels::gemm::select(context.isa)),
+      : kernel_(kernels::gemm::select(context.isa, context.encoding)),
         chunks_(context.chunks),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),
@@ -124,8 +126,9 @@ class ConvOp final : public RowOp {
         out_shape_(row_shape(context.output_shape())),
         partial_sums_(takes_partial_sums(context.graph, context.node)) {
     const bool transpose = matmul.transpose_b;
-    weights_ = context.packed(1, std::string(kernel_.pieces ? "pieces/" : "") + (transpose ? "matmul/t" : "matmul"),
-                              [&](const Constant& weight) { return pack_matrix(weight, transpose, kernel_.pieces); });
+    weights_ = context.packed(
+        1, std::string(context.encoding == Encoding::bf16x3 ? "pieces/" : "") + (transpose ? "matmul/t" : "matmul"),
+        [&](const Constant& weight) { return pack_matrix(weight, transpose, kernel_.encoding); });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, matmul.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -187,7 +190,7 @@ class ConvOp final : public RowOp {
     args.in_pixel_stride = step.views[in_].pixel_stride;
     args.out_pixel_stride = step.views[out_].pixel_stride;
     args.residual_pixel_stride = residual_ == kAbsent ? 0 : step.views[residual_].pixel_stride;
-    args.panel_stride = kernels::gemm::panel_floats(kernel_.pieces, args.kernel_h * args.kernel_w * args.channels_in);
+    args.panel_stride = kernels::gemm::panel_floats(kernel_.encoding, args.kernel_h * args.kernel_w * args.channels_in);
     args.weights = weights_;
     args.bias = bias_;
     args.epilogue = epilogue_;
@@ -206,7 +209,7 @@ class ConvOp final : public RowOp {
       if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
       return;
     }
-    args.weights += kernels::gemm::panel_floats(kernel_.pieces, static_cast<std::size_t>(begin));
+    args.weights += kernels::gemm::panel_floats(kernel_.encoding, static_cast<std::size_t>(begin));
     args.channels_in = static_cast<std::size_t>(size);
     args.accumulate = chunk > 0;
     if (!chunks_.is_last(chunk)) args.epilogue = {};

@@ -35,7 +35,8 @@ AlignedBuffer pack_phases(const Tensor& weight, std::int64_t groups, std::int64_
     return phase_of(py, kh, stride_h, 0).taps * phase_of(px, kw, stride_w, 0).taps;
   };
   const auto floats_of = [&](std::int64_t taps) {
-    return kernels::gemm::packed_floats(static_cast<std::size_t>(taps * channels), static_cast<std::size_t>(n));
+    return kernels::gemm::packed_floats(kernels::Encoding::f32, static_cast<std::size_t>(taps * channels),
+                                        static_cast<std::size_t>(n));
   };
   std::size_t floats = 0;
   for (std::int64_t py = 0; py < stride_h; ++py)
@@ -61,7 +62,7 @@ AlignedBuffer pack_phases(const Tensor& weight, std::int64_t groups, std::int64_
 class ConvTransposeOp final : public RowOp {
  public:
   ConvTransposeOp(const LowerContext& context, const ConvTranspose& conv)
-      : kernel_(kernels::gemm::select(context.isa)),
+      : kernel_(kernels::gemm::select(context.isa, kernels::Encoding::f32)),
         groups_(conv.groups),
         kernel_h_(conv.kernel[0]),
         kernel_w_(conv.kernel[1]),
@@ -93,7 +94,8 @@ class ConvTransposeOp final : public RowOp {
         const Phase columns = phase_of(px, kernel_w_, stride_w_, pad_left_);
         run_phase(step, rows, columns, weights);
         weights += static_cast<std::size_t>(groups_) *
-                   kernels::gemm::packed_floats(static_cast<std::size_t>(rows.taps * columns.taps * channels_in()),
+                   kernels::gemm::packed_floats(kernels::Encoding::f32,
+                                                static_cast<std::size_t>(rows.taps * columns.taps * channels_in()),
                                                 static_cast<std::size_t>(channels_out()));
       }
     }

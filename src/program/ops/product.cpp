@@ -15,7 +15,7 @@ namespace {
 class MatrixProductOp final : public RowOp {
  public:
   MatrixProductOp(const LowerContext& context, const MatMul& op)
-      : kernel_(kernels::gemm::select(context.isa)),
+      : kernel_(kernels::gemm::select(context.isa, kernels::Encoding::f32)),
         move_(kernels::move::select(context.isa)),
         transposed_(op.transpose_b),
         a_(context.node.inputs[0]),

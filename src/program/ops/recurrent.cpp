@@ -16,7 +16,7 @@ namespace {
 AlignedBuffer pack_gates(const Tensor& weight) {
   const Shape& shape = weight.shape();
   const auto n = static_cast<std::size_t>(shape[1]), k = static_cast<std::size_t>(shape[2]);
-  const std::size_t floats = kernels::gemm::packed_floats(k, n);
+  const std::size_t floats = kernels::gemm::packed_floats(kernels::Encoding::f32, k, n);
   AlignedBuffer packed(floats * static_cast<std::size_t>(shape[0]) * sizeof(float));
   for (std::size_t d = 0; d < static_cast<std::size_t>(shape[0]); ++d)
     kernels::gemm::pack(weight.values<float>().data() + d * n * k, 1, static_cast<std::ptrdiff_t>(k), k, n,
@@ -29,7 +29,7 @@ class RecurrentOp final : public RowOp {
  public:
   RecurrentOp(const LowerContext& context, const Recurrent& op)
       : kernel_(kernels::recurrent::select(context.isa)),
-        product_(kernels::gemm::select(context.isa)),
+        product_(kernels::gemm::select(context.isa, kernels::Encoding::f32)),
         op_(op),
         inputs_(context.node.inputs),
         outputs_(context.node.outputs),
@@ -108,10 +108,12 @@ class RecurrentOp final : public RowOp {
     float* state = other + sums_size;
     float* cell = state + state_size;
     const float* recurrent =
-        r_ + static_cast<std::size_t>(d) * kernels::gemm::packed_floats(static_cast<std::size_t>(form_.hidden),
+        r_ + static_cast<std::size_t>(d) * kernels::gemm::packed_floats(kernels::Encoding::f32,
+                                                                        static_cast<std::size_t>(form_.hidden),
                                                                         static_cast<std::size_t>(columns()));
     const float* weights =
-        w_ + static_cast<std::size_t>(d) * kernels::gemm::packed_floats(static_cast<std::size_t>(form_.depth),
+        w_ + static_cast<std::size_t>(d) * kernels::gemm::packed_floats(kernels::Encoding::f32,
+                                                                        static_cast<std::size_t>(form_.depth),
                                                                         static_cast<std::size_t>(columns()));
     multiply({whole(step, inputs_[0]), form_.steps * form_.batch, form_.depth, form_.depth, weights, columns(),
               x_bias_.data() + d * columns(), sums, false});

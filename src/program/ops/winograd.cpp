@@ -14,16 +14,18 @@
 namespace colonnade {
 namespace {
 
+using kernels::Encoding;
+
 /// Weights [out, in / groups, kernel, kernel] transformed and packed group by group.
 AlignedBuffer pack_groups(const kernels::winograd::Kernel& kernel, kernels::winograd::Filter filter,
                           const Constant& weight, std::size_t groups) {
-  const bool pieces = kernel.pieces;
+  const bool pieces = kernel.encoding == Encoding::bf16x3;
   const kernels::winograd::Tile tile = kernel.tile;
   const std::size_t n = static_cast<std::size_t>(weight.shape()[0]) / groups;
   const auto k = static_cast<std::size_t>(weight.shape()[1]);
   const std::size_t channels = filter.channels(k), row = filter.kernel * filter.kernel * k;
-  const std::size_t floats = kernels::winograd::packed_floats(pieces, tile, channels, n);
-  std::vector<float> panel(pieces ? kernels::winograd::packed_floats(false, tile, channels, 1) : 0);
+  const std::size_t floats = kernels::winograd::packed_floats(kernel.encoding, tile, channels, n);
+  std::vector<float> panel(pieces ? kernels::winograd::packed_floats(Encoding::f32, tile, channels, 1) : 0);
   AlignedBuffer packed(groups * floats * sizeof(float));
   const auto multiple = static_cast<std::int64_t>(groups == 1 ? kernels::gemm::kPanel : n);
   weight.for_each_rows(multiple, [&](std::span<const float> elements, std::int64_t first) {
@@ -49,7 +51,7 @@ class WinogradOp final : public RowOp {
         filter_(winograd_filter(conv)),
         parts_(static_cast<std::int64_t>(filter_.parts())),
         halo_(static_cast<std::int64_t>(filter_.taps()) - 1),
-        kernel_(kernels::winograd::select(context.isa, winograd_tile(conv, tile_))),
+        kernel_(kernels::winograd::select(context.isa, context.encoding, winograd_tile(conv, tile_))),
         window_(window_of(context, conv)),
         groups_(static_cast<std::size_t>(conv.groups)),
         chunks_(context.chunks),
@@ -57,9 +59,11 @@ class WinogradOp final : public RowOp {
         out_(context.node.outputs[0]),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
-    weights_ = context.packed(
-        1, fmt::format("winograd/{}{}/{}/{}", kernel_.pieces ? "pieces/" : "", tile_, filter_.stride, groups_),
-        [this](const Constant& weight) { return pack_groups(kernel_, filter_, weight, groups_); });
+    weights_ =
+        context.packed(1,
+                       fmt::format("winograd/{}{}/{}/{}", context.encoding == Encoding::bf16x3 ? "pieces/" : "", tile_,
+                                   filter_.stride, groups_),
+                       [this](const Constant& weight) { return pack_groups(kernel_, filter_, weight, groups_); });
     bias_ = context.constant(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -118,7 +122,7 @@ class WinogradOp final : public RowOp {
  private:
   /// Of weights of so many output channels of a group.
   std::size_t packed_floats(const kernels::winograd::Args& args, std::size_t channels_out) const {
-    return kernels::winograd::packed_floats(kernel_.pieces, kernel_.tile, filter_.channels(args.channels_in),
+    return kernels::winograd::packed_floats(kernel_.encoding, kernel_.tile, filter_.channels(args.channels_in),
                                             channels_out);
   }
 
