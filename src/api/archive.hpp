@@ -81,6 +81,8 @@ class Writer {
     } else if constexpr (archive::is_a<T, std::pair>) {
       write(value.first);
       write(value.second);
+    } else if constexpr (std::is_same_v<T, Operator>) {
+      write(static_cast<const AnyOperator&>(value));
     } else if constexpr (archive::is_a<T, std::variant>) {
       bytes_.push_back(static_cast<char>(value.index()));
       std::visit([this](const auto& alternative) { write(alternative); }, value);
@@ -163,6 +165,8 @@ class Reader {
     } else if constexpr (archive::is_a<T, std::pair>) {
       read_into(value.first);
       read_into(value.second);
+    } else if constexpr (std::is_same_v<T, Operator>) {
+      read_into(static_cast<AnyOperator&>(value));
     } else if constexpr (archive::is_a<T, std::variant>) {
       read_variant(value, std::make_index_sequence<std::variant_size_v<T>>());
     } else if constexpr (std::is_same_v<T, std::shared_ptr<const Constant>>) {

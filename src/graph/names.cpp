@@ -50,7 +50,7 @@ constexpr std::array<std::string_view, 10> kReduceNames = {"sum", "mean", "max",
 static_assert(kReduceNames[static_cast<std::size_t>(ReduceKind::sum_square)] == "sum_square");
 
 // In the order of the variant; Unary, Binary and Opaque are named by their kind instead.
-constexpr std::array<std::string_view, std::variant_size_v<Operator>> kOperatorNames = {
+constexpr std::array<std::string_view, std::variant_size_v<AnyOperator>> kOperatorNames = {
     "Unary",        "Binary",       "Select",
     "Cast",         "Conv",         "ConvTranspose",
     "MatMul",       "Pool",         "Reduce",

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -476,12 +478,28 @@ struct Scan {
   bool operator==(const Scan&) const = default;
 };
 
-using Operator =
+using AnyOperator =
     std::variant<Unary, Binary, Select, Cast, Conv, ConvTranspose, MatMul, Pool, Reduce, ArgReduce, Softmax, Hardmax,
                  BatchNorm, InstanceNorm, LayerNorm, Lrn, Resize, Reshape, Flatten, Squeeze, Unsqueeze, Transpose,
                  Concat, Slice, Split, Pad, Expand, Tile, Gather, GatherElements, GatherNd, ScatterNd, ScatterElements,
                  DepthToSpace, SpaceToDepth, ShapeOf, SizeOf, Fill, Range, OneHot, TopK, CumSum, NonZero, Trilu, Einsum,
                  Recurrent, GridSample, TreeEnsemble, If, Loop, Scan, Opaque>;
+
+/// One of them. What a variant of so many alternatives does when it is copied, moved, compared or destroyed is compiled
+/// once, not wherever a node is.
+struct Operator : AnyOperator {
+  Operator() noexcept;
+  template <class Alternative>
+    requires(!std::is_base_of_v<AnyOperator, std::remove_cvref_t<Alternative>>)
+  Operator(Alternative&& alternative)  // NOLINT(google-explicit-constructor): an operator is any of them
+      : AnyOperator(std::in_place_type<std::remove_cvref_t<Alternative>>, std::forward<Alternative>(alternative)) {}
+  Operator(const Operator& other);
+  Operator(Operator&& other) noexcept;
+  Operator& operator=(const Operator& other);
+  Operator& operator=(Operator&& other) noexcept;
+  ~Operator();
+  bool operator==(const Operator& other) const;
+};
 
 /// The graphs within an operator.
 std::vector<Body> bodies_of(const Operator& op);
