@@ -27,6 +27,7 @@ foreach(name grpc_service model_config health)
 endforeach()
 add_library(colonnade_protocol STATIC ${protocol_sources})
 target_link_libraries(colonnade_protocol PUBLIC protobuf::libprotobuf PkgConfig::grpc)
+target_compile_options(colonnade_protocol PRIVATE -O1)  # it copies bytes and is long
 target_include_directories(colonnade_protocol SYSTEM PUBLIC ${COLONNADE_PROTOCOL_FOLDER})
 
 file(GLOB page_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/frontends/server/page/*)
@@ -38,5 +39,6 @@ target_link_libraries(colonnade_server PUBLIC colonnade_static colonnade_image c
   PkgConfig::simdjson
   nlohmann_json::nlohmann_json fmt::fmt prometheus-cpp::core PRIVATE colonnade_warnings)
 target_include_directories(colonnade_server PUBLIC ${PROJECT_SOURCE_DIR})
+target_precompile_headers(colonnade_server PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/frontends/precompiled.hpp>)
 target_link_libraries(colonnade-cli PRIVATE colonnade_server)
 target_compile_definitions(colonnade-cli PRIVATE COLONNADE_SERVER)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench_result.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -115,8 +115,7 @@ std::string segment_text(const BenchResult& result) {
                           fmt::format("{:.1f}", number_in(item, "gflops")), human_ms(number_in(item, "predicted_ms")),
                           shortened(text_in(item, "first"), 40)});
   if (table.rows.size() == 1) return "";
-  return "\n" + table.text("") +
-         fmt::format("prediction off by {:.0f} % of the time\n", 100 * prediction_error(result));
+  return fmt::format("\n{}prediction off by {:.0f} % of the time\n", table.text(""), 100 * prediction_error(result));
 }
 
 std::string operator_text(const BenchResult& result) {
@@ -146,7 +145,7 @@ std::string island_text(const BenchResult& result) {
   for (const Json& item : islands)
     table.rows.push_back(
         {shortened(text_in(item, "node"), 40), text_in(item, "op"), text_in(item, "engine"), text_in(item, "reason")});
-  return "\n" + table.text("");
+  return fmt::format("\n{}", table.text(""));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <map>
 
@@ -91,7 +91,7 @@ std::string segment_text(const Json& segment) {
   for (const Json& item : array_in(segment, "operators"))
     table.rows.push_back({shortened(text_in(item, "node"), 40), text_in(item, "op"), shape_in(item), rows_text(item),
                           bytes_text(item, "bytes"), human_count(number_in(item, "flop"))});
-  return "\n" + segment_heading(segment) + table.text("    ");
+  return fmt::format("\n{}{}", segment_heading(segment), table.text("    "));
 }
 
 std::string island_text(const Json& islands) {
@@ -101,7 +101,7 @@ std::string island_text(const Json& islands) {
   for (const Json& item : islands)
     table.rows.push_back(
         {shortened(text_in(item, "node"), 40), text_in(item, "op"), text_in(item, "engine"), text_in(item, "reason")});
-  return "\n" + table.text("");
+  return fmt::format("\n{}", table.text(""));
 }
 
 std::string plan_text(const Json& plan, const std::string& model) {

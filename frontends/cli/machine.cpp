@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "commands.hpp"
 #include "text.hpp"
@@ -45,7 +45,7 @@ std::string rates_text(const Json& machine) {
     for (const Json& point : points)
       work.rows.push_back(
           {kind, fmt::format("{:g}", point[0].get<double>()), fmt::format("{:.1f}", point[1].get<double>())});
-  std::string text = "\n" + table.text("") + "\n" + work.text("");
+  std::string text = fmt::format("\n{}\n{}", table.text(""), work.text(""));
   const std::string error = text_in(rates, "error");
   if (!error.empty()) return text + "\nnot kept: " + error + "\n";
   return text + (measured ? "\nkept in " + source + "\n" : "\nnot measured: `colonnade machine` does\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of a configuration this server does, ignores or refuses.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

@@ -2,7 +2,7 @@
 // Lines for whoever runs the process: see set_log_handler.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 

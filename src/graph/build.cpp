@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +15,7 @@ bool taken(const Graph& graph, const std::string& name) {
 }
 
 std::string unique_name(const Graph& graph, std::string hint) {
-  if (hint.empty()) hint = "v" + std::to_string(graph.values.size());
+  if (hint.empty()) hint = fmt::format("v{}", graph.values.size());
   if (!taken(graph, hint)) return hint;
   for (std::size_t suffix = graph.values.size();; ++suffix) {
     std::string candidate = hint + "_" + std::to_string(suffix);

@@ -56,7 +56,7 @@ bool plain(char c) {
 std::string reference_to(const Graph& graph, ValueId id) {
   if (id == kAbsent) return "_";
   const Value& value = graph.value(id);
-  return "%" + (value.name.empty() ? std::to_string(id) : quoted(value.name));
+  return fmt::format("%{}", value.name.empty() ? std::to_string(id) : quoted(value.name));
 }
 
 std::string typed(const Graph& graph, ValueId id) {
@@ -73,10 +73,9 @@ std::string symbols_of(const Value& value) {
   const bool any =
       std::any_of(value.dim_names.begin(), value.dim_names.end(), [](const auto& s) { return !s.empty(); });
   if (!any) return "";
-  std::string text;
-  for (const std::string& symbol : value.dim_names)
-    text += (text.empty() ? "" : ",") + (symbol.empty() ? "_" : quoted(symbol));
-  return " dims=" + text;
+  std::vector<std::string> symbols;
+  for (const std::string& symbol : value.dim_names) symbols.push_back(symbol.empty() ? "_" : quoted(symbol));
+  return fmt::format(" dims={}", fmt::join(symbols, ","));
 }
 
 std::string elements_of(const Constant& constant) {

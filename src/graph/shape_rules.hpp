@@ -2,7 +2,7 @@
 // Shape rules: one overload of `infer` an operator, over a view of the node that words its errors.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "graph/graph.hpp"
 

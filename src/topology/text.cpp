@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -30,7 +30,7 @@ int l3_domain_count(const Topology& topology) {
 
 std::string processors_text(const Topology& topology) {
   std::string list;
-  for (const Core& core : topology.cores) list += (list.empty() ? "" : " ") + std::to_string(core.os_processor);
+  for (const Core& core : topology.cores) list += fmt::format("{}{}", list.empty() ? "" : " ", core.os_processor);
   return list;
 }
 

@@ -15,14 +15,13 @@ else()
     list(REMOVE_ITEM fuzz_sources ${CMAKE_CURRENT_LIST_DIR}/${mode}_target.cpp)
   endforeach()
 endif()
-set(fuzz_cli_parts ${cli_sources})
-list(FILTER fuzz_cli_parts INCLUDE REGEX "/(npy|numbers|text|zip)\\.cpp$")
 
 function(colonnade_add_fuzzer name)
-  add_executable(${name} ${ARGN} ${fuzz_sources} ${fuzz_cli_parts})
-  target_link_libraries(${name} PRIVATE colonnade_static colonnade_private_dependencies colonnade_cli_dependencies
-    GTest::gtest
+  add_executable(${name} ${ARGN} ${fuzz_sources})
+  target_link_libraries(${name} PRIVATE colonnade_static colonnade_private_dependencies colonnade_cli_parts GTest::gtest
     colonnade_warnings)
+  target_compile_options(${name} PRIVATE ${test_options})
+  target_precompile_headers(${name} REUSE_FROM colonnade_test_headers)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests
     ${PROJECT_SOURCE_DIR}/frontends/cli)
   if(TARGET colonnade_server)

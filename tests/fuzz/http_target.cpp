@@ -98,8 +98,8 @@ InferCall call_of(Request& request) {
   return call;
 }
 
-Body body_of(std::string_view text) {
-  Body body(0, text.size());
+http::Body body_of(std::string_view text) {
+  http::Body body(0, text.size());
   body.append(bytes_of(text));
   return body;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ImageDecoder: BMP and PNM by hand, JPEG, JPEG 2000, PNG, TIFF and WebP by their libraries. Pixels are [height, width,
 // channels] of bytes; transparency is dropped.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <jpeglib.h>
 #include <openjpeg.h>
 #include <png.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/server/grpc/calls.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <grpcpp/alarm.h>
 #include <health.pb.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/server/grpc/grpc.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <grpc/support/log.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>

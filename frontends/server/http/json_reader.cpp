@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/server/http/json_reader.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "frontends/server/http/json.hpp"
 

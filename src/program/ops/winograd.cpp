@@ -2,7 +2,7 @@
 // Convolution by Winograd's minimal filtering.
 #include "kernels/winograd/winograd.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/checked.hpp"
 #include "kernels/gemm/gemm.hpp"
