@@ -101,7 +101,7 @@ TEST(SharedLibrary, RuleSeesInternals) {
 /// Objects of files named after a tier above the baseline.
 std::vector<std::filesystem::path> tier_objects(std::string_view tier) {
   std::vector<std::filesystem::path> objects;
-  const auto folder = std::filesystem::path(COLONNADE_BINARY_DIR) / "CMakeFiles/colonnade_objects.dir/kernels";
+  const auto folder = std::filesystem::path(COLONNADE_BINARY_DIR) / "CMakeFiles/colonnade_kernels.dir/kernels";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     const std::size_t tier_end = name.find_first_of("._");
