@@ -67,6 +67,7 @@ std::optional<Status> Queue::push(JobPtr& job, std::vector<JobPtr>& gone) {
     if (!rules.delay) job->deadline = std::min(job->deadline, job->expires);
   }
   job->ticket = tickets_++;
+  ends_ = std::min(size_ == 0 ? Clock::time_point::max() : ends_, end_of(*job, index, job->queued));
   level.push_back(std::move(job));
   ++size_;
   return std::nullopt;
@@ -99,14 +100,13 @@ std::int64_t Queue::mergeable(const Level& level, std::int64_t most) const {
 
 bool Queue::is_ready(Clock::time_point now) const {
   if (size_ == 0) return false;
-  const Level& level = levels_[first_level()];
-  if (policy_.delay.count() == 0 || level.front()->queued + policy_.delay <= now) return true;
+  if (policy_.delay.count() == 0 || ripens() <= now) return true;
   const std::int64_t enough = policy_.preferred.empty() ? policy_.largest_batch : policy_.preferred.front();
-  return mergeable(level, enough) >= enough;
+  return mergeable(levels_[first_level()], enough) >= enough;
 }
 
 std::vector<JobPtr> Queue::take(Clock::time_point now, std::size_t runs, std::vector<JobPtr>& gone) {
-  for (; size_ > 0; --size_) {
+  for (; is_ready(now); --size_) {
     Level& level = levels_[first_level()];
     if (!is_pointless(*level.front(), now)) return take_batch(level, now, static_cast<std::int64_t>(runs));
     gone.push_back(std::move(level.front()));
@@ -183,21 +183,28 @@ void Queue::expire(Clock::time_point now, std::vector<JobPtr>& gone) {
       if (job->expires <= now) levels_.back().push_back(std::move(job));
     std::erase(levels_[i], nullptr);
   }
+  ends_ = Clock::time_point::max();
+  for (std::size_t i = 0; i < levels_.size(); ++i)
+    for (const JobPtr& job : levels_[i]) ends_ = std::min(ends_, end_of(*job, i, now));
+  ends_ = std::max(ends_, now + kExpireStep);
 }
 
-Clock::time_point Queue::ripens(Clock::time_point now) const {
+Clock::time_point Queue::alarm(Clock::time_point now) const {
   if (size_ == 0) return Clock::time_point::max();
-  const Clock::time_point ripe = levels_[first_level()].front()->queued + policy_.delay;
-  return ripe > now ? ripe : Clock::time_point::max();
+  return is_ready(now) ? ends_ : std::min(ends_, ripens());
 }
 
-Clock::time_point Queue::ends() const {
-  Clock::time_point next = Clock::time_point::max();
-  for (std::size_t i = 0; i < levels_.size(); ++i) {
-    const bool moves = i < policy_.levels.size() && policy_.levels[i].delay;
-    for (const JobPtr& job : levels_[i]) next = std::min({next, job->deadline, moves ? job->expires : job->deadline});
-  }
-  return next;
+Clock::time_point Queue::ripens() const {
+  Clock::time_point first = Clock::time_point::max();
+  for (const Level& level : levels_)
+    if (!level.empty()) first = std::min(first, level.front()->queued + policy_.delay);
+  return first;
+}
+
+Clock::time_point Queue::end_of(const Job& job, std::size_t level, Clock::time_point now) const {
+  Clock::time_point end = job.deadline;
+  if (level < policy_.levels.size() && policy_.levels[level].delay) end = std::min(end, job.expires);
+  return job.request.stop.stop_possible() ? std::min(end, now + kLeaversStep) : end;
 }
 
 void Queue::take_all(std::vector<JobPtr>& gone) {

@@ -48,6 +48,11 @@ struct QueuePolicy {
   int instances = 1;                    ///< runs at the same time
 };
 
+/// Who waited too long is told so within this time.
+constexpr std::chrono::milliseconds kExpireStep{1};
+/// Who has left without a word is noticed within this time.
+constexpr std::chrono::milliseconds kLeaversStep{50};
+
 class Queue {
  public:
   explicit Queue(QueuePolicy policy);
@@ -61,17 +66,17 @@ class Queue {
 
   /// Takes the job, or leaves it and says why. Clients that have gone make room: their jobs are appended to `gone`.
   std::optional<Status> push(JobPtr& job, std::vector<JobPtr>& gone);
-  /// Whether there is a batch worth running now.
+  /// Whether there is a batch worth running now. Once true, only a change of the queue makes it false.
   bool is_ready(Clock::time_point now) const;
   /// The first job and those that can be merged with it, as far as they are an even share for `runs` runs; empty when
-  /// nobody waits. What is not worth running is appended to `gone`.
+  /// the queue is not ready. What is not worth running is appended to `gone`.
   std::vector<JobPtr> take(Clock::time_point now, std::size_t runs, std::vector<JobPtr>& gone);
   /// Appends to `gone` who waited too long or has left.
   void expire(Clock::time_point now, std::vector<JobPtr>& gone);
-  /// When the first job will have waited for others as long as it may; max when that is past.
-  Clock::time_point ripens(Clock::time_point now) const;
-  /// When `expire` will have something to do if nobody pushes.
-  Clock::time_point ends() const;
+  /// When time alone leaves something to do, after whatever change: the queue becomes ready, or `expire` finds somebody
+  /// (at most kExpireStep later who waited too long, kLeaversStep who has left). Perhaps too early, never too late;
+  /// max: never. A queue that is ready waits for a stream, not for a time.
+  Clock::time_point alarm(Clock::time_point now) const;
   void take_all(std::vector<JobPtr>& gone);
   /// How long a run of so many samples took, as time on the whole machine.
   void learn(std::int64_t samples, std::chrono::nanoseconds took);
@@ -92,10 +97,15 @@ class Queue {
   std::int64_t most_samples() const { return policy_.merge_if_faster ? worth_merging() : policy_.largest_batch; }
   std::vector<JobPtr> take_batch(Level& level, Clock::time_point now, std::int64_t runs);
   void sweep(Clock::time_point now, std::vector<JobPtr>& gone);
+  /// When somebody will have waited for others as long as they may; some job must wait.
+  Clock::time_point ripens() const;
+  /// When `expire` has to look at a job of the level that it was not looked at since `now`.
+  Clock::time_point end_of(const Job& job, std::size_t level, Clock::time_point now) const;
 
   QueuePolicy policy_;
   std::vector<Level> levels_;  ///< as the policy's, and one for those that waited too long but may still run
   std::size_t size_ = 0;
+  Clock::time_point ends_ = Clock::time_point::max();  ///< the first `end_of`, or earlier
   std::uint64_t tickets_ = 0;
   std::vector<Measured> measured_;
 };

@@ -121,7 +121,7 @@ TEST_F(QueueTest, ABatchWaitsForOthersUntilItsDelayIsOver) {
   Queue queue(policy);
   push(queue, "a");
   EXPECT_FALSE(queue.is_ready(kStart + milliseconds(4)));
-  EXPECT_EQ(queue.ripens(kStart), kStart + milliseconds(5));
+  EXPECT_EQ(queue.alarm(kStart), kStart + milliseconds(5));
   EXPECT_TRUE(queue.is_ready(kStart + milliseconds(5)));
   for (const char* id : {"b", "c", "d"}) push(queue, id);
   EXPECT_TRUE(queue.is_ready(kStart));  // it is full
@@ -139,6 +139,48 @@ TEST_F(QueueTest, APreferredSizeNeedNotWait) {
   push(queue, "c");
   EXPECT_TRUE(queue.is_ready(kStart));
   EXPECT_EQ(take(queue), "abc");
+}
+
+TEST_F(QueueTest, WhatABatchLeavesBehindHasAnAlarmOfItsOwn) {
+  QueuePolicy policy = batches_of(8);
+  policy.delay = milliseconds(300);
+  policy.preferred = {4, 8};
+  Queue queue(policy);
+  for (int i = 0; i < 3; ++i) push(queue, std::to_string(i), {.now = kStart + i * milliseconds(100)});
+  const Clock::time_point ripe = queue.alarm(kStart + milliseconds(200));
+  EXPECT_EQ(ripe, kStart + milliseconds(300));
+  EXPECT_EQ(take(queue, ripe), "01");
+  EXPECT_EQ(queue.alarm(ripe), kStart + milliseconds(500));
+  EXPECT_EQ(take(queue, ripe), "");  // alone it waits for others
+  EXPECT_EQ(take(queue, kStart + milliseconds(500)), "2");
+  EXPECT_EQ(queue.alarm(ripe), Clock::time_point::max());
+}
+
+TEST_F(QueueTest, WhoIsLessUrgentWaitsForOthersNoLonger) {
+  QueuePolicy policy = batches_of(4);
+  policy.delay = milliseconds(5);
+  policy.levels.resize(2);
+  Queue queue(policy);
+  push(queue, "low", {.priority = 2});
+  const Clock::time_point later = kStart + milliseconds(4);
+  push(queue, "high", {.priority = 1, .now = later});
+  EXPECT_EQ(queue.alarm(later), kStart + milliseconds(5));
+  EXPECT_EQ(take(queue, kStart + milliseconds(5)), "high");
+  EXPECT_EQ(take(queue, kStart + milliseconds(5)), "low");
+}
+
+TEST_F(QueueTest, WhoHasLeftIsNoticedWithoutARun) {
+  Queue queue{QueuePolicy()};
+  std::stop_source client;
+  push(queue, "a", {.stop = client.get_token()});
+  push(queue, "b");
+  client.request_stop();
+  const Clock::time_point look = queue.alarm(kStart);
+  EXPECT_EQ(look, kStart + kLeaversStep);
+  queue.expire(look, gone);
+  EXPECT_EQ(ids(gone), "a");
+  EXPECT_EQ(queue.size(), 1u);
+  EXPECT_EQ(queue.alarm(look), Clock::time_point::max());  // of the other nobody can leave
 }
 
 TEST_F(QueueTest, WhatIsNoFasterTogetherRunsApart) {
@@ -198,13 +240,13 @@ TEST_F(QueueTest, WhoWaitsTooLongIsTakenOut) {
   Queue queue{QueuePolicy()};
   push(queue, "a", {.timeout = milliseconds(5)});
   push(queue, "b");
-  EXPECT_EQ(queue.ends(), kStart + milliseconds(5));
+  EXPECT_EQ(queue.alarm(kStart), kStart + milliseconds(5));
   queue.expire(kStart + milliseconds(4), gone);
   EXPECT_TRUE(gone.empty());
   queue.expire(kStart + milliseconds(5), gone);
   ASSERT_EQ(ids(gone), "a");
   EXPECT_EQ(reason_of(*gone[0], kStart + milliseconds(5)).code, Code::deadline_exceeded);
-  EXPECT_EQ(queue.ends(), Clock::time_point::max());
+  EXPECT_EQ(queue.alarm(kStart), Clock::time_point::max());
   EXPECT_EQ(take(queue), "b");
 }
 
@@ -218,7 +260,7 @@ TEST_F(QueueTest, TimeoutsOfALevelMayDelayAndForbidOthers) {
   const Clock::time_point later = kStart + milliseconds(3);
   push(queue, "b", {.now = later});
   queue.expire(later, gone);
-  EXPECT_EQ(queue.ends(), kStart + milliseconds(5));  // not the request's own
+  EXPECT_EQ(queue.alarm(later), kStart + milliseconds(5));  // not the request's own
   queue.expire(kStart + milliseconds(6), gone);
   EXPECT_TRUE(gone.empty());
   EXPECT_EQ(take(queue, kStart + milliseconds(6)), "b");

@@ -64,10 +64,10 @@ class FakeModel : public Runner {
 
   void refuse(JobPtr job, const Status& why) override { job->done(why); }
 
-  std::optional<Status> push(Done done, std::uint32_t priority = 0, microseconds timeout = {}) {
+  std::optional<Status> push(Done done, microseconds timeout = {}, std::stop_token stop = {}) {
     auto job = std::make_unique<Job>();
-    job->request.priority = priority;
     job->request.timeout = timeout;
+    job->request.stop = std::move(stop);
     job->inputs.emplace_back(DType::f32, Shape{1}, nullptr);
     job->done = std::move(done);
     return scheduler_.push(line_, job);
@@ -106,6 +106,11 @@ class Answers {
   void wait(int count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return total_ >= count; });
+  }
+  /// False when they do not come within ten seconds.
+  bool arrive(int count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return total_ >= count; });
   }
   int total() {
     const std::lock_guard lock(mutex_);
@@ -308,6 +313,40 @@ TEST(Scheduler, ADelayedBatchStartsByItself) {
   EXPECT_GE(model.runs(), 2);
 }
 
+TEST(Scheduler, WhatABatchLeavesBehindStartsByItself) {
+  Scheduler scheduler(2, 0);
+  QueuePolicy policy = instances(1);
+  policy.largest_batch = 8;
+  policy.preferred = {4, 8};
+  policy.delay = milliseconds(90);
+  FakeModel model(scheduler, policy, [](const std::stop_token&) {});
+  Answers answers;
+  for (int i = 0; i < 3; ++i) {
+    if (i > 0) spend(milliseconds(30));
+    ASSERT_FALSE(model.push(answers.one()));
+  }
+  EXPECT_TRUE(answers.arrive(3)) << answers.total();
+  scheduler.cancel_all({Code::unavailable, "the end"});
+}
+
+TEST(Scheduler, WhoHasLeftIsLetGoWhileStreamsAreBusy) {
+  Scheduler scheduler(1, 0);
+  Gate gate;
+  FakeModel model(scheduler, instances(1), [&](const std::stop_token&) { gate.pass(); });
+  Answers first, second;
+  ASSERT_FALSE(model.push(first.one()));
+  gate.wait_for_visitors(1);
+  std::stop_source client;
+  ASSERT_FALSE(model.push(second.one(), {}, client.get_token()));
+  EXPECT_EQ(scheduler.pending(), 1u);
+  client.request_stop();
+  EXPECT_TRUE(second.arrive(1));  // the gate is still closed
+  EXPECT_EQ(second.failed(Code::cancelled), 1);
+  EXPECT_EQ(scheduler.pending(), 0u);
+  gate.open();
+  first.wait(1);
+}
+
 TEST(Scheduler, TimeoutsAreToldWhileStreamsAreBusy) {
   Scheduler scheduler(1, 0);
   Gate gate;
@@ -315,7 +354,7 @@ TEST(Scheduler, TimeoutsAreToldWhileStreamsAreBusy) {
   Answers first, second;
   ASSERT_FALSE(model.push(first.one()));
   gate.wait_for_visitors(1);
-  ASSERT_FALSE(model.push(second.one(), 0, milliseconds(3)));
+  ASSERT_FALSE(model.push(second.one(), milliseconds(3)));
   second.wait(1);  // the gate is still closed
   EXPECT_EQ(second.failed(Code::deadline_exceeded), 1);
   gate.open();

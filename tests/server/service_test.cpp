@@ -51,6 +51,19 @@ TEST_F(ServiceTest, RequestsThatWaitAreMergedAndEachGetsItsOwn) {
   EXPECT_EQ(stats.batch_stats(0).batch_size(), 8u);
 }
 
+TEST_F(ServiceTest, AFewRequestsBeforeASilenceAreAllAnswered) {
+  add_lookup(
+      "max_batch_size: 8 dynamic_batching { preferred_batch_size: [ 4, 8 ] max_queue_delay_microseconds: 300000 }");
+  start();
+  Inbox inbox;
+  for (const std::int64_t index : {7, 1, 9}) {
+    service().infer(lookup(index), inbox.slot());
+    std::this_thread::sleep_for(milliseconds(100));
+  }
+  inbox.wait(3);
+  EXPECT_EQ(inbox.answered(), 3u) << inbox.last_failure();
+}
+
 TEST_F(ServiceTest, OneBadRequestOfABatchDoesNotHarmItsNeighbours) {
   add_lookup(
       "max_batch_size: 4 dynamic_batching { preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 5000000 }");
