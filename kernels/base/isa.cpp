@@ -1,40 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/base/isa.hpp"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
 #include <cstring>
 
 namespace colonnade::kernels {
-
-#if defined(__x86_64__)
 namespace {
 
-/// Linux gives the state of tiles to processes that ask for it.
-bool may_use_amx() noexcept {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  constexpr unsigned kBf16 = 1u << 22, kTiles = 1u << 24;
-  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0 || (edx & kBf16) == 0 || (edx & kTiles) == 0) return false;
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
+using enum Feature;
+
+struct Tier {
+  const char* name;
+  bool here;  ///< compiled for this architecture
+  Features needs;
+};
+
+constexpr Tier kTiers[] = {
+#define TIER(name, on, ...) {#name, architecture::on, Features(__VA_ARGS__)},
+#define SPECIAL_TIER(name, on, ...) {#name, architecture::on, Features(__VA_ARGS__)},
+#include "kernels/base/tiers.def"
+#undef TIER
+#undef SPECIAL_TIER
+};
+
+const Tier& tier_of(Isa isa) { return kTiers[static_cast<std::size_t>(isa)]; }
 
 }  // namespace
-#endif
 
-const char* name_of(Isa isa) noexcept {
-  switch (isa) {
-    case Isa::baseline: return "baseline";
-    case Isa::avx2: return "avx2";
-    case Isa::avx512: return "avx512";
-    case Isa::amx: return "amx";
-  }
-  return "?";
-}
+const char* name_of(Isa isa) noexcept { return tier_of(isa).name; }
 
 bool parse_isa(const char* name, Isa& isa) noexcept {
   for (const Isa candidate : kAllIsas) {
@@ -45,18 +37,14 @@ bool parse_isa(const char* name, Isa& isa) noexcept {
   return false;
 }
 
+Features features_of(Isa isa) noexcept { return tier_of(isa).needs; }
+
 Isa host_isa() noexcept {
-#if defined(__x86_64__)
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512vl");
-  static const bool amx = avx2 && avx512 && may_use_amx();
-  if (amx) return Isa::amx;
-  if (avx2 && avx512) return Isa::avx512;
-  if (avx2) return Isa::avx2;
-#endif
-  return Isa::baseline;
+  const Features features = host_features();
+  Isa strongest = Isa::baseline;
+  for (const Isa isa : kAllIsas)
+    if (tier_of(isa).here && features.contains(features_of(isa))) strongest = isa;
+  return strongest;
 }
 
 }  // namespace colonnade::kernels

@@ -3,18 +3,44 @@
 
 #include <cstddef>
 
+#include "kernels/base/features.hpp"
+
 namespace colonnade::kernels {
 
-/// Instruction-set tiers, weakest first: portable C++, AVX2+FMA+F16C, AVX-512 F/BW/CD/DQ/VL (x86-64-v4), the same with
-/// AMX's bf16 tiles.
-enum class Isa : unsigned char { baseline, avx2, avx512, amx };
-inline constexpr Isa kAllIsas[] = {Isa::baseline, Isa::avx2, Isa::avx512, Isa::amx};
+/// The tiers of tiers.def, weakest first: portable C++, AVX2 with FMA, AVX-512 (x86-64-v4), the same with AMX's bf16
+/// tiles. All have names on every architecture, so that plans can be made for other machines.
+enum class Isa : unsigned char {
+#define TIER(name, ...) name,
+#define SPECIAL_TIER(name, ...) name,
+#include "kernels/base/tiers.def"
+#undef TIER
+#undef SPECIAL_TIER
+};
+inline constexpr Isa kAllIsas[] = {
+#define TIER(name, ...) Isa::name,
+#define SPECIAL_TIER(name, ...) Isa::name,
+#include "kernels/base/tiers.def"
+#undef TIER
+#undef SPECIAL_TIER
+};
+
+/// Which architectures of tiers.def this build is for.
+namespace architecture {
+inline constexpr bool any = true;
+#if defined(__x86_64__)
+inline constexpr bool x86_64 = true;
+#else
+inline constexpr bool x86_64 = false;
+#endif
+}  // namespace architecture
 
 /// "baseline", "avx2", "avx512", "amx".
 const char* name_of(Isa isa) noexcept;
 /// Parses name_of's names; false leaves `isa` alone.
 bool parse_isa(const char* name, Isa& isa) noexcept;
-/// The strongest tier that this CPU and operating system run. Asks the system, once a process, to let it use AMX.
+/// What kernels of a tier may use.
+Features features_of(Isa isa) noexcept;
+/// The strongest tier that this processor and operating system run.
 Isa host_isa() noexcept;
 
 }  // namespace colonnade::kernels

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions on matrix units: pixels are gathered and cut into pieces, a block at a time, weights come in pieces.
+#include "kernels/base/tier.hpp"
 #include "kernels/base/unary.hpp"
 #include "kernels/base/vector_math.hpp"
 #include "kernels/gemm/blocks.hpp"
 #include "kernels/gemm/pieces.hpp"
-#include "kernels/gemm/tiers.hpp"
 
 namespace colonnade::kernels::gemm {
 namespace {
@@ -441,7 +441,7 @@ inline void conv_group(Group& g, std::size_t pixels, std::size_t tile_rows) {
 
 }  // namespace
 
-void conv_amx(const ConvArgs& a) noexcept {
+static void conv(const ConvArgs& a) noexcept {
   const std::size_t pixels = a.rows * a.width_out;
   if (pixels == 0) return;
   const std::size_t k = a.kernel_h * a.kernel_w * a.channels_in;
@@ -461,3 +461,15 @@ void conv_amx(const ConvArgs& a) noexcept {
 }
 
 }  // namespace colonnade::kernels::gemm
+
+namespace colonnade::kernels {
+
+static constexpr gemm::Kernel kKernel = {"conv_f32_bf16x6_" COLONNADE_TIER_NAME, kThisIsa, Encoding::bf16x3,
+                                         gemm::conv};
+
+template <>
+KernelList<gemm::Kernel> kernels_of<gemm::Kernel, ThisTier>() noexcept {
+  return {&kKernel, 1};
+}
+
+}  // namespace colonnade::kernels

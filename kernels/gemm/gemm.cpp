@@ -4,20 +4,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/base/table.hpp"
 #include "kernels/gemm/blocks.hpp"
-#include "kernels/gemm/tiers.hpp"
 
 namespace colonnade::kernels::gemm {
 namespace {
-
-constinit const Kernel kTable[] = {
-#if defined(__x86_64__)
-    {"conv_f32_bf16x6_amx", Isa::amx, Encoding::bf16x3, conv_amx},
-    {"conv_f32_6x64_avx512", Isa::avx512, Encoding::f32, conv_avx512},
-    {"conv_f32_6x16_avx2", Isa::avx2, Encoding::f32, conv_avx2},
-#endif
-    {"conv_f32_2x16_baseline", Isa::baseline, Encoding::f32, conv_baseline},
-};
 
 std::uint32_t bits_of(float x) {
   std::uint32_t bits = 0;
@@ -40,10 +31,10 @@ std::uint32_t nearest_piece(float x) {
 
 }  // namespace
 
-std::span<const Kernel> table() noexcept { return kTable; }
+std::span<const Kernel> table() noexcept { return table_of<Kernel, tier::amx>(); }
 
 const Kernel& select(Isa isa, Encoding encoding) noexcept {
-  const Kernel* kernel = kTable;
+  const Kernel* kernel = table().data();
   while (kernel->isa > isa || kernel->encoding != encoding) ++kernel;
   return *kernel;
 }

@@ -354,7 +354,7 @@ inline void conv_padded(const ConvArgs& a) {
   }
 }
 
-inline void conv(const ConvArgs& a) {
+inline void conv(const ConvArgs& a) noexcept {
   const std::size_t group_floats =
       packed_floats(Encoding::f32, a.kernel_h * a.kernel_w * a.channels_in, a.channels_out);
   Runs runs;

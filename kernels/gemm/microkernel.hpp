@@ -18,36 +18,43 @@ inline constexpr std::size_t kPanelVectors = kPanelFloats / Vec::kLanes;
 #define COLONNADE_SMALL_TILES 1
 #endif
 
-// kTileRows[panels - 1]: most pixels of a tile over that many panels, such that sums, weights and one broadcast value
-// fit the registers. kWide*: the tile for very few pixels, which is bound by reading weights. kNarrowUnroll: steps that
-// a loop over a single vector takes at once, since it is bound by loads. Sanitized builds have small tiles: each check
-// is repeated for every value of an unrolled tile, and compiling the large ones takes minutes.
+// COLONNADE_TILE: what kernels' names call the tile. kTileRows[panels - 1]: most pixels of a tile over that many
+// panels, such that sums, weights and one broadcast value fit the registers. kWide*: the tile for very few pixels,
+// which is bound by reading weights. kNarrowUnroll: steps that a loop over a single vector takes at once, since it
+// is bound by loads. Sanitized builds have small tiles: each check is repeated for every value of an unrolled tile,
+// and compiling the large ones takes minutes.
 #if defined(__AVX512F__) && defined(COLONNADE_SMALL_TILES)
+#define COLONNADE_TILE "6x64"
 inline constexpr std::size_t kTileRows[] = {4, 3, 2, 2};
 inline constexpr std::size_t kWidePanels = 5;
 inline constexpr std::size_t kWideRows = 1;
 inline constexpr std::size_t kNarrowUnroll = 4;
 #elif defined(__AVX512F__) && defined(__clang__)
+#define COLONNADE_TILE "6x64"
 inline constexpr std::size_t kTileRows[] = {12, 12, 8, 6};
 inline constexpr std::size_t kWidePanels = 8;
 inline constexpr std::size_t kWideRows = 2;
 inline constexpr std::size_t kNarrowUnroll = 1;
 #elif defined(__AVX512F__)
+#define COLONNADE_TILE "6x64"
 inline constexpr std::size_t kTileRows[] = {28, 14, 8, 6};
 inline constexpr std::size_t kWidePanels = 8;
 inline constexpr std::size_t kWideRows = 2;
 inline constexpr std::size_t kNarrowUnroll = 4;
 #elif defined(__AVX2__) && defined(COLONNADE_SMALL_TILES)
+#define COLONNADE_TILE "3x16"
 inline constexpr std::size_t kTileRows[] = {3};
 inline constexpr std::size_t kWidePanels = 2;
 inline constexpr std::size_t kWideRows = 1;
 inline constexpr std::size_t kNarrowUnroll = 1;
 #elif defined(__AVX2__) || defined(__aarch64__)
+#define COLONNADE_TILE "6x16"
 inline constexpr std::size_t kTileRows[] = {6};
 inline constexpr std::size_t kWidePanels = 4;
 inline constexpr std::size_t kWideRows = 1;
 inline constexpr std::size_t kNarrowUnroll = 1;
 #else
+#define COLONNADE_TILE "2x16"
 inline constexpr std::size_t kTileRows[] = {2};
 inline constexpr std::size_t kWidePanels = 2;
 inline constexpr std::size_t kWideRows = 1;

@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/grid_sample/grid_sample.hpp"
 
-#include "kernels/base/select.hpp"
+#include "kernels/base/table.hpp"
 
 namespace colonnade::kernels::grid_sample {
 
-extern const Kernel kBaseline;
-#if defined(__x86_64__)
-extern const Kernel kAvx2;
-extern const Kernel kAvx512;
-#endif
-
-std::span<const Kernel> table() noexcept {
-  static const Kernel rows[] = {
-#if defined(__x86_64__)
-    kAvx512,
-    kAvx2,
-#endif
-    kBaseline,
-  };
-  return rows;
-}
+std::span<const Kernel> table() noexcept { return table_of<Kernel>(); }
 
 const Kernel& select(Isa isa) noexcept { return first_for(table(), isa); }
 

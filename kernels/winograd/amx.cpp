@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Winograd's products on matrix units: the transformed inputs of one matrix are cut into pieces while those of the one
 // before are multiplied.
+#include "kernels/base/tier.hpp"
 #include "kernels/gemm/pieces.hpp"
+#include "kernels/winograd/blocks.hpp"
 #include "kernels/winograd/generic.hpp"
-#include "kernels/winograd/tiers.hpp"
 
 namespace colonnade::kernels::winograd {
 namespace {
@@ -129,15 +130,24 @@ struct MatrixUnits {
 };
 
 }  // namespace
-
-void convolve_2x2_amx(const Args& args) noexcept { convolve<FourPoints<3>, MatrixUnits>(args); }
-void convolve_4x4_amx(const Args& args) noexcept { convolve<SixPoints<3>, MatrixUnits>(args); }
-void convolve_6x6_amx(const Args& args) noexcept { convolve<EightPoints<3>, MatrixUnits>(args); }
-void convolve_3x3_of_2x2_amx(const Args& args) noexcept { convolve<FourPoints<2>, MatrixUnits>(args); }
-void convolve_5x5_of_2x2_amx(const Args& args) noexcept { convolve<SixPoints<2>, MatrixUnits>(args); }
-void convolve_3x3_of_4x4_amx(const Args& args) noexcept { convolve<SixPoints<4>, MatrixUnits>(args); }
-void convolve_5x5_of_4x4_amx(const Args& args) noexcept { convolve<EightPoints<4>, MatrixUnits>(args); }
-void convolve_2x2_of_5x5_amx(const Args& args) noexcept { convolve<SixPoints<5>, MatrixUnits>(args); }
-void convolve_4x4_of_5x5_amx(const Args& args) noexcept { convolve<EightPoints<5>, MatrixUnits>(args); }
-
 }  // namespace colonnade::kernels::winograd
+
+namespace colonnade::kernels {
+
+static constexpr winograd::Kernel kKernels[] = {
+#define KERNEL(name, outputs, taps, ...)                \
+  {"winograd_f32_" name "_bf16x6_" COLONNADE_TIER_NAME, \
+   kThisIsa,                                            \
+   {outputs, taps},                                     \
+   Encoding::bf16x3,                                    \
+   winograd::convolve<winograd::__VA_ARGS__, winograd::MatrixUnits>},
+    COLONNADE_TILES(KERNEL)
+#undef KERNEL
+};
+
+template <>
+KernelList<winograd::Kernel> kernels_of<winograd::Kernel, ThisTier>() noexcept {
+  return {kKernels, sizeof kKernels / sizeof *kKernels};
+}
+
+}  // namespace colonnade::kernels

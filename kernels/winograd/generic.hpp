@@ -426,7 +426,7 @@ inline std::size_t next_block(std::size_t left, std::size_t most) {
 }
 
 template <class F, class Units = VectorUnits>
-inline void convolve(const Args& a) {
+inline void convolve(const Args& a) noexcept {
   const Layout layout = layout_of(Units::kEncoding, F::kShape, a.filter.channels(a.channels_in), a.channels_out);
   std::size_t left = a.tile_rows * ((a.width_out + F::kTile - 1) / F::kTile);
   for (Walk<F> at(a); left > 0;) {
@@ -440,3 +440,15 @@ inline void convolve(const Args& a) {
 
 }  // namespace
 }  // namespace colonnade::kernels::winograd
+
+/// Every tile: its name, outputs and taps a side, and the points that it is made of.
+#define COLONNADE_TILES(KERNEL)              \
+  KERNEL("6x6", 6, 3, EightPoints<3>)        \
+  KERNEL("4x4", 4, 3, SixPoints<3>)          \
+  KERNEL("2x2", 2, 3, FourPoints<3>)         \
+  KERNEL("5x5_of_2x2", 5, 2, SixPoints<2>)   \
+  KERNEL("3x3_of_2x2", 3, 2, FourPoints<2>)  \
+  KERNEL("5x5_of_4x4", 5, 4, EightPoints<4>) \
+  KERNEL("3x3_of_4x4", 3, 4, SixPoints<4>)   \
+  KERNEL("4x4_of_5x5", 4, 5, EightPoints<5>) \
+  KERNEL("2x2_of_5x5", 2, 5, SixPoints<5>)

@@ -7,7 +7,7 @@
 
 #include "kernels/base/vector_math.hpp"
 #include "kernels/gemm/microkernel.hpp"
-#include "kernels/winograd/tiers.hpp"
+#include "kernels/winograd/blocks.hpp"
 
 namespace colonnade::kernels::winograd {
 namespace {

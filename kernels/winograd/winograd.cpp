@@ -3,52 +3,12 @@
 
 #include <limits>
 
+#include "kernels/base/table.hpp"
 #include "kernels/gemm/gemm.hpp"
-#include "kernels/winograd/tiers.hpp"
+#include "kernels/winograd/blocks.hpp"
 
 namespace colonnade::kernels::winograd {
 namespace {
-
-constinit const Kernel kTable[] = {
-#if defined(__x86_64__)
-    {"winograd_f32_6x6_bf16x6_amx", Isa::amx, {6, 3}, Encoding::bf16x3, convolve_6x6_amx},
-    {"winograd_f32_4x4_bf16x6_amx", Isa::amx, {4, 3}, Encoding::bf16x3, convolve_4x4_amx},
-    {"winograd_f32_2x2_bf16x6_amx", Isa::amx, {2, 3}, Encoding::bf16x3, convolve_2x2_amx},
-    {"winograd_f32_5x5_of_2x2_bf16x6_amx", Isa::amx, {5, 2}, Encoding::bf16x3, convolve_5x5_of_2x2_amx},
-    {"winograd_f32_3x3_of_2x2_bf16x6_amx", Isa::amx, {3, 2}, Encoding::bf16x3, convolve_3x3_of_2x2_amx},
-    {"winograd_f32_5x5_of_4x4_bf16x6_amx", Isa::amx, {5, 4}, Encoding::bf16x3, convolve_5x5_of_4x4_amx},
-    {"winograd_f32_3x3_of_4x4_bf16x6_amx", Isa::amx, {3, 4}, Encoding::bf16x3, convolve_3x3_of_4x4_amx},
-    {"winograd_f32_4x4_of_5x5_bf16x6_amx", Isa::amx, {4, 5}, Encoding::bf16x3, convolve_4x4_of_5x5_amx},
-    {"winograd_f32_2x2_of_5x5_bf16x6_amx", Isa::amx, {2, 5}, Encoding::bf16x3, convolve_2x2_of_5x5_amx},
-    {"winograd_f32_6x6_avx512", Isa::avx512, {6, 3}, Encoding::f32, convolve_6x6_avx512},
-    {"winograd_f32_4x4_avx512", Isa::avx512, {4, 3}, Encoding::f32, convolve_4x4_avx512},
-    {"winograd_f32_2x2_avx512", Isa::avx512, {2, 3}, Encoding::f32, convolve_2x2_avx512},
-    {"winograd_f32_5x5_of_2x2_avx512", Isa::avx512, {5, 2}, Encoding::f32, convolve_5x5_of_2x2_avx512},
-    {"winograd_f32_3x3_of_2x2_avx512", Isa::avx512, {3, 2}, Encoding::f32, convolve_3x3_of_2x2_avx512},
-    {"winograd_f32_5x5_of_4x4_avx512", Isa::avx512, {5, 4}, Encoding::f32, convolve_5x5_of_4x4_avx512},
-    {"winograd_f32_3x3_of_4x4_avx512", Isa::avx512, {3, 4}, Encoding::f32, convolve_3x3_of_4x4_avx512},
-    {"winograd_f32_4x4_of_5x5_avx512", Isa::avx512, {4, 5}, Encoding::f32, convolve_4x4_of_5x5_avx512},
-    {"winograd_f32_2x2_of_5x5_avx512", Isa::avx512, {2, 5}, Encoding::f32, convolve_2x2_of_5x5_avx512},
-    {"winograd_f32_6x6_avx2", Isa::avx2, {6, 3}, Encoding::f32, convolve_6x6_avx2},
-    {"winograd_f32_4x4_avx2", Isa::avx2, {4, 3}, Encoding::f32, convolve_4x4_avx2},
-    {"winograd_f32_2x2_avx2", Isa::avx2, {2, 3}, Encoding::f32, convolve_2x2_avx2},
-    {"winograd_f32_5x5_of_2x2_avx2", Isa::avx2, {5, 2}, Encoding::f32, convolve_5x5_of_2x2_avx2},
-    {"winograd_f32_3x3_of_2x2_avx2", Isa::avx2, {3, 2}, Encoding::f32, convolve_3x3_of_2x2_avx2},
-    {"winograd_f32_5x5_of_4x4_avx2", Isa::avx2, {5, 4}, Encoding::f32, convolve_5x5_of_4x4_avx2},
-    {"winograd_f32_3x3_of_4x4_avx2", Isa::avx2, {3, 4}, Encoding::f32, convolve_3x3_of_4x4_avx2},
-    {"winograd_f32_4x4_of_5x5_avx2", Isa::avx2, {4, 5}, Encoding::f32, convolve_4x4_of_5x5_avx2},
-    {"winograd_f32_2x2_of_5x5_avx2", Isa::avx2, {2, 5}, Encoding::f32, convolve_2x2_of_5x5_avx2},
-#endif
-    {"winograd_f32_6x6_baseline", Isa::baseline, {6, 3}, Encoding::f32, convolve_6x6_baseline},
-    {"winograd_f32_4x4_baseline", Isa::baseline, {4, 3}, Encoding::f32, convolve_4x4_baseline},
-    {"winograd_f32_2x2_baseline", Isa::baseline, {2, 3}, Encoding::f32, convolve_2x2_baseline},
-    {"winograd_f32_5x5_of_2x2_baseline", Isa::baseline, {5, 2}, Encoding::f32, convolve_5x5_of_2x2_baseline},
-    {"winograd_f32_3x3_of_2x2_baseline", Isa::baseline, {3, 2}, Encoding::f32, convolve_3x3_of_2x2_baseline},
-    {"winograd_f32_5x5_of_4x4_baseline", Isa::baseline, {5, 4}, Encoding::f32, convolve_5x5_of_4x4_baseline},
-    {"winograd_f32_3x3_of_4x4_baseline", Isa::baseline, {3, 4}, Encoding::f32, convolve_3x3_of_4x4_baseline},
-    {"winograd_f32_4x4_of_5x5_baseline", Isa::baseline, {4, 5}, Encoding::f32, convolve_4x4_of_5x5_baseline},
-    {"winograd_f32_2x2_of_5x5_baseline", Isa::baseline, {2, 5}, Encoding::f32, convolve_2x2_of_5x5_baseline},
-};
 
 constexpr std::size_t kMostTaps = 5;
 constexpr std::size_t kMostInputs = 8;
@@ -105,10 +65,10 @@ void transform_filters(Tile tile, const Lanes (&filter)[kMostTaps][kMostTaps],
 
 }  // namespace
 
-std::span<const Kernel> table() noexcept { return kTable; }
+std::span<const Kernel> table() noexcept { return table_of<Kernel, tier::amx>(); }
 
 const Kernel& select(Isa isa, Encoding encoding, Tile tile) noexcept {
-  const Kernel* kernel = kTable;
+  const Kernel* kernel = table().data();
   while (kernel->isa > isa || kernel->encoding != encoding || !(kernel->tile == tile)) ++kernel;
   return *kernel;
 }

@@ -98,15 +98,13 @@ TEST(SharedLibrary, RuleSeesInternals) {
   EXPECT_FALSE(declared("fmt::v9::vformat(int)", words));
 }
 
-/// Objects of files named after a tier above the baseline.
-std::vector<std::filesystem::path> tier_objects(std::string_view tier) {
+/// Objects of a tier: a library of its own.
+std::vector<std::filesystem::path> tier_objects(const std::string& tier) {
   std::vector<std::filesystem::path> objects;
-  const auto folder = std::filesystem::path(COLONNADE_BINARY_DIR) / "CMakeFiles/colonnade_kernels.dir/kernels";
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    const std::size_t tier_end = name.find_first_of("._");
-    if (name.ends_with(".cpp.o") && name.substr(0, tier_end) == tier) objects.push_back(entry.path());
-  }
+  const auto folder =
+      std::filesystem::path(COLONNADE_BINARY_DIR) / "CMakeFiles" / ("colonnade_kernels_" + tier + ".dir");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.path().extension() == ".o") objects.push_back(entry.path());
   return objects;
 }
 

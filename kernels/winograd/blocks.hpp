@@ -1,48 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry points of each ISA file, and how they cut the work.
+// How the work is cut into blocks of tiles, and the workspace that they need.
 #pragma once
 
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/winograd/winograd.hpp"
 
 namespace colonnade::kernels::winograd {
-
-void convolve_2x2_baseline(const Args& args) noexcept;
-void convolve_2x2_avx2(const Args& args) noexcept;
-void convolve_2x2_avx512(const Args& args) noexcept;
-void convolve_2x2_amx(const Args& args) noexcept;
-void convolve_4x4_baseline(const Args& args) noexcept;
-void convolve_4x4_avx2(const Args& args) noexcept;
-void convolve_4x4_avx512(const Args& args) noexcept;
-void convolve_4x4_amx(const Args& args) noexcept;
-void convolve_6x6_baseline(const Args& args) noexcept;
-void convolve_6x6_avx2(const Args& args) noexcept;
-void convolve_6x6_avx512(const Args& args) noexcept;
-void convolve_6x6_amx(const Args& args) noexcept;
-void convolve_3x3_of_2x2_baseline(const Args& args) noexcept;
-void convolve_3x3_of_2x2_avx2(const Args& args) noexcept;
-void convolve_3x3_of_2x2_avx512(const Args& args) noexcept;
-void convolve_3x3_of_2x2_amx(const Args& args) noexcept;
-void convolve_5x5_of_2x2_baseline(const Args& args) noexcept;
-void convolve_5x5_of_2x2_avx2(const Args& args) noexcept;
-void convolve_5x5_of_2x2_avx512(const Args& args) noexcept;
-void convolve_5x5_of_2x2_amx(const Args& args) noexcept;
-void convolve_3x3_of_4x4_baseline(const Args& args) noexcept;
-void convolve_3x3_of_4x4_avx2(const Args& args) noexcept;
-void convolve_3x3_of_4x4_avx512(const Args& args) noexcept;
-void convolve_3x3_of_4x4_amx(const Args& args) noexcept;
-void convolve_5x5_of_4x4_baseline(const Args& args) noexcept;
-void convolve_5x5_of_4x4_avx2(const Args& args) noexcept;
-void convolve_5x5_of_4x4_avx512(const Args& args) noexcept;
-void convolve_5x5_of_4x4_amx(const Args& args) noexcept;
-void convolve_2x2_of_5x5_baseline(const Args& args) noexcept;
-void convolve_2x2_of_5x5_avx2(const Args& args) noexcept;
-void convolve_2x2_of_5x5_avx512(const Args& args) noexcept;
-void convolve_2x2_of_5x5_amx(const Args& args) noexcept;
-void convolve_4x4_of_5x5_baseline(const Args& args) noexcept;
-void convolve_4x4_of_5x5_avx2(const Args& args) noexcept;
-void convolve_4x4_of_5x5_avx512(const Args& args) noexcept;
-void convolve_4x4_of_5x5_amx(const Args& args) noexcept;
 
 inline constexpr std::size_t kLine = 16;         // floats of a cache line
 inline constexpr std::size_t kBlockFloats = 64;  // most output channels that are multiplied and transformed together

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/base/tier.hpp"
+
+#include "kernels/elementwise/generic.hpp"
+
+namespace colonnade::kernels {
+
+static constexpr elementwise::Kernel kKernel = {COLONNADE_TIER_NAME, kThisIsa, elementwise::run_unary,
+                                                elementwise::run_binary};
+
+template <>
+KernelList<elementwise::Kernel> kernels_of<elementwise::Kernel, ThisTier>() noexcept {
+  return {&kKernel, 1};
+}
+
+}  // namespace colonnade::kernels

@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "kernels/gemm/generic.hpp"
-#include "kernels/gemm/tiers.hpp"
-
-namespace colonnade::kernels::gemm {
-
-void conv_avx512(const ConvArgs& args) noexcept { conv(args); }
-
-}  // namespace colonnade::kernels::gemm

@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "kernels/norm/generic.hpp"
-
-namespace colonnade::kernels::norm {
-
-extern const Kernel kAvx2;
-constinit const Kernel kAvx2 = {"avx2", Isa::avx2, run_softmax, run_layer_norm, run_reduce, run_instance_norm, run_lrn};
-
-}  // namespace colonnade::kernels::norm

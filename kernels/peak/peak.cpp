@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/peak/peak.hpp"
+
+#include "kernels/base/table.hpp"
+
+namespace colonnade::kernels::peak {
+
+std::span<const Kernel> table() noexcept { return table_of<Kernel>(); }
+
+const Kernel& select(Isa isa) noexcept { return first_for(table(), isa); }
+
+}  // namespace colonnade::kernels::peak

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/base/tier.hpp"
+
+#include "kernels/pool/generic.hpp"
+
+namespace colonnade::kernels {
+
+static constexpr pool::Kernel kKernel = {COLONNADE_TIER_NAME, kThisIsa, pool::run_generic};
+
+template <>
+KernelList<pool::Kernel> kernels_of<pool::Kernel, ThisTier>() noexcept {
+  return {&kKernel, 1};
+}
+
+}  // namespace colonnade::kernels
