@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import pathlib
+import random
 import signal
 import statistics
 import struct
@@ -84,8 +85,15 @@ class Load:
         return result
 
 
+def values(shape: list[int]) -> list[float]:
+    """The same ones in every run, floats of 32 bits: what is equal or has few bits is faster to multiply and to read."""
+    generator = random.Random(1)
+    packed = struct.pack(f"<{count(shape)}f", *(generator.random() for _ in range(count(shape))))
+    return list(struct.unpack(f"<{count(shape)}f", packed))
+
+
 def binary_body(name: str, shape: list[int], folder: pathlib.Path) -> tuple[pathlib.Path, list[str]]:
-    data = struct.pack(f"<{count(shape)}f", *([0.5] * count(shape)))
+    data = struct.pack(f"<{count(shape)}f", *values(shape))
     head = json.dumps({"inputs": [{"name": name, "shape": shape, "datatype": "FP32",
                                    "parameters": {"binary_data_size": len(data)}}],
                        "parameters": {"binary_data_output": True}}).encode()
@@ -96,8 +104,8 @@ def binary_body(name: str, shape: list[int], folder: pathlib.Path) -> tuple[path
 
 def json_body(name: str, shape: list[int], folder: pathlib.Path) -> tuple[pathlib.Path, list[str]]:
     path = folder / "json"
-    path.write_text(json.dumps({"inputs": [{"name": name, "shape": shape, "datatype": "FP32",
-                                            "data": [0.5] * count(shape)}]}))
+    data = [float(f"{value:.9g}") for value in values(shape)]  # the digits that 32 bits need, as clients write them
+    path.write_text(json.dumps({"inputs": [{"name": name, "shape": shape, "datatype": "FP32", "data": data}]}))
     return path, ["Content-Type: application/json"]
 
 
