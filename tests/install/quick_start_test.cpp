@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What README prints for C++ programs is what examples/cpp holds, and its commands do what they say.
+// What README and docs/embed.md print for C++ programs is what examples/cpp holds, and the commands do what they say.
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -29,13 +29,9 @@ std::string example(const std::string& name) {
   return text.substr(text.find('\n') + 1);
 }
 
-/// The only block of this language in README's section.
-std::string block(const std::string& section, const std::string& language) {
-  const std::string readme = text_of(kSource / "README.md");
-  const std::size_t begin = readme.find("\n## " + section + "\n");
-  EXPECT_NE(begin, std::string::npos) << section;
-  const std::size_t end = readme.find("\n## ", begin + 1);
-  const std::string text = readme.substr(begin, end - begin);
+/// The only block of this language in a document.
+std::string block(const std::string& document, const std::string& language) {
+  const std::string text = text_of(kSource / document);
   const std::string fence = "\n```" + language + "\n";
   const std::size_t open = text.find(fence);
   EXPECT_NE(open, std::string::npos) << language;
@@ -45,8 +41,8 @@ std::string block(const std::string& section, const std::string& language) {
 }
 
 TEST(QuickStart, PrintsTheExample) {
-  EXPECT_EQ(block("In a program", "cpp"), example("digit.cpp"));
-  EXPECT_EQ(block("In a program", "cmake"), example("CMakeLists.txt"));
+  EXPECT_EQ(block("README.md", "cpp"), example("digit.cpp"));
+  EXPECT_EQ(block("docs/embed.md", "cmake"), example("CMakeLists.txt"));
 }
 
 /// A folder that looks like the root of the checkout after a build.
@@ -56,7 +52,7 @@ TEST(QuickStart, ItsCommandsDoWhatTheySay) {
   std::filesystem::create_directories(folder / "build");
   std::filesystem::create_symlink(kSource / "examples", folder / "examples");
   std::filesystem::create_symlink(COLONNADE_BINARY_DIR, folder / "build/release");
-  const std::string commands = block("In a program", "sh");
+  const std::string commands = block("docs/embed.md", "sh");
   const ProcessResult result =
       run_process("cd " + shell_word(folder.string()) + " && bash -e -c " + shell_word(commands));
   std::filesystem::remove_all(folder);
