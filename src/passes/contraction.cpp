@@ -131,17 +131,6 @@ bool is_neutral(const Doubles& values, double neutral) {
 
 }  // namespace
 
-const FusedEpilogue* epilogue_of(const Operator& op) {
-  if (const auto* conv = std::get_if<Conv>(&op)) return &conv->epilogue;
-  if (const auto* conv = std::get_if<ConvTranspose>(&op)) return &conv->epilogue;
-  if (const auto* product = std::get_if<MatMul>(&op)) return &product->epilogue;
-  return nullptr;
-}
-
-FusedEpilogue* epilogue_of(Operator& op) {
-  return const_cast<FusedEpilogue*>(epilogue_of(static_cast<const Operator&>(op)));
-}
-
 bool is_plain(const FusedEpilogue& epilogue) { return epilogue == FusedEpilogue{}; }
 
 double element(const Doubles& values, std::size_t channel, double absent) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv, ConvTranspose and MatMul seen as one thing: sums of products with output channels on the last axis.
+// What passes do to contractions: maps of channels, folded into their weights.
 #pragma once
 
+#include "graph/contraction.hpp"
 #include "passes/editor.hpp"
 
 namespace colonnade::rewrite {
 
-const FusedEpilogue* epilogue_of(const Operator& op);  ///< null when the operator is no contraction
-FusedEpilogue* epilogue_of(Operator& op);
 inline constexpr std::size_t kBiasInput = 2;
 
 /// Nothing has been fused into the sums but, maybe, the bias.

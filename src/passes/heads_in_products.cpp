@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of two values read and write the heads of attention where they lie, without Transposes around them.
+#include "graph/contraction.hpp"
 #include "passes/match.hpp"
 #include "passes/pass_list.hpp"
 #include "passes/permutation.hpp"
@@ -15,16 +16,16 @@ bool swaps_heads(const Transpose& op, std::size_t rank) {
   return perm_of(op, rank) == swap;
 }
 
-/// A product of two float32 matrices of known shapes, neither of them constant.
-bool has_kernel(const Editor& editor, const Node& node) {
+/// A product of two float32 matrices of known shapes, neither of them constant, that has a kernel.
+bool has_product_kernel(const Editor& editor, const Node& node) {
   if (!std::holds_alternative<MatMul>(node.op) || editor.is_constant(node.inputs[0]) ||
       editor.is_constant(node.inputs[1]) || (node.input(2) != kAbsent && !editor.is_constant(node.inputs[2])))
     return false;
   for (const ValueId id : {node.inputs[0], node.inputs[1], node.outputs[0]}) {
     const ValueType& type = editor.value(id).type;
-    if (type.dtype != DType::f32 || !type.is_static() || type.shape->size() < 2) return false;
+    if (type.dtype != DType::f32 || !type.is_static()) return false;
   }
-  return true;
+  return no_product_reason(editor.graph(), node).empty();
 }
 
 void read_heads(Editor& editor, int index) {
@@ -59,7 +60,7 @@ bool heads_in_products(Graph& graph) {
   Editor editor(graph);
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index) {
-    if (!editor.alive(index) || !has_kernel(editor, editor.node(index))) continue;
+    if (!editor.alive(index) || !has_product_kernel(editor, editor.node(index))) continue;
     read_heads(editor, index);
     write_heads(editor, index);
   }

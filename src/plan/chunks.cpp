@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
+#include "graph/contraction.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "plan/conv_choice.hpp"
 
@@ -34,19 +35,14 @@ bool is_pointwise(const PlanContext& context, std::int32_t index) {
   return conv.groups == 1 && all(conv.kernel, 1) && all(conv.strides, 1);
 }
 
-const FusedEpilogue& epilogue_of(const Node& node) {
-  if (const Conv* conv = std::get_if<Conv>(&node.op)) return conv->epilogue;
-  return std::get<MatMul>(node.op).epilogue;
-}
+/// Whether the epilogue reads a tensor of its own.
+bool has_operands(const FusedEpilogue& epilogue) { return epilogue.residual || epilogue.prelu_slope; }
 
 bool is_channel_wise(const PlanContext& context, std::int32_t index) {
   const auto i = static_cast<std::size_t>(index);
   const Node& node = context.graph.nodes[i];
-  switch (context.choices[i].family) {
-    case Family::unary: return true;
-    case Family::depthwise: return !epilogue_of(node).residual && !epilogue_of(node).prelu_slope;
-    default: return false;
-  }
+  if (context.choices[i].family == Family::unary) return true;
+  return context.choices[i].family == Family::depthwise && !has_operands(*epilogue_of(node.op));
 }
 
 /// The single inner consumer of a node that nothing else reads; -1 otherwise.
@@ -60,9 +56,7 @@ void find_chunks(const PlanContext& context, LocalSegment& segment) {
   for (std::size_t head = 0; head < segment.nodes.size(); ++head) {
     const LocalNode& first = segment.nodes[head];
     const Node& expand = context.graph.nodes[static_cast<std::size_t>(first.node)];
-    if (first.chunk_group >= 0 || !is_pointwise(context, first.node) || epilogue_of(expand).residual ||
-        epilogue_of(expand).prelu_slope)
-      continue;
+    if (first.chunk_group >= 0 || !is_pointwise(context, first.node) || has_operands(*epilogue_of(expand.op))) continue;
     const std::int64_t channels = context.graph.value(expand.outputs[0]).type.static_shape().back();
     if (channels < kMinChannels) continue;
     ChunkGroup group{{static_cast<std::int32_t>(head)}, channels, 0};

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/checked.hpp"
+#include "graph/contraction.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/winograd/winograd.hpp"
 #include "plan/conv_choice.hpp"
@@ -75,10 +76,7 @@ double contraction_seconds(const Graph& graph, const Node& node, Encoding encodi
 
 /// The activation that a contraction applies to its sums, where that is more than a few instructions.
 double epilogue_seconds(const Graph& graph, const Node& node, const Rates& rates) {
-  const FusedEpilogue* epilogue = nullptr;
-  if (const Conv* conv = std::get_if<Conv>(&node.op)) epilogue = &conv->epilogue;
-  if (const MatMul* matmul = std::get_if<MatMul>(&node.op)) epilogue = &matmul->epilogue;
-  if (const ConvTranspose* conv = std::get_if<ConvTranspose>(&node.op)) epilogue = &conv->epilogue;
+  const FusedEpilogue* epilogue = epilogue_of(node.op);
   if (epilogue == nullptr || !is_function(epilogue->activation.kind)) return 0;
   return rates.seconds(Work::function, elements_of(graph, node.outputs[0]), 1);
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/checked.hpp"
+#include "graph/contraction.hpp"
 #include "plan/conv_choice.hpp"
 #include "plan/typed_choice.hpp"
 
@@ -124,16 +125,14 @@ KernelChoice choose(const ConvTranspose& conv, const Context& context) {
   return rows(Family::conv_transpose);
 }
 
-KernelChoice choose_product(const MatMul& op, const Context& context) {
-  if (context.input(1)->type.dtype != DType::f32) return island("type has no kernel");
-  if (op.transpose_a || context.shape(0).size() < 2 || context.shape(1).size() < 2)
-    return island("transposed or one-dimensional operand");
-  return context.shape(0).back() > 0 ? rows(Family::product) : island("empty tensor");
+KernelChoice choose_product(const Context& context) {
+  const std::string_view reason = no_product_reason(context.graph, context.node);
+  return reason.empty() ? rows(Family::product) : island(std::string(reason));
 }
 
 KernelChoice choose(const MatMul& op, const Context& context) {
   if (!context.constant_or_absent(2)) return island("bias is not constant");
-  if (!context.constant(1) || context.shape(1).size() != 2) return choose_product(op, context);
+  if (!context.constant(1) || context.shape(1).size() != 2) return choose_product(context);
   if (op.transpose_a || context.shape(0).size() < 2) return island("transposed or one-dimensional left operand");
   KernelChoice choice = rows(Family::matmul);
   const RowShape out = row_shape(context.output_shape());
