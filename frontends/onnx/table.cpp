@@ -27,6 +27,7 @@ constexpr std::span<const Row> (*kFamilies[])() = {
     detection_rows,
     elementwise_rows,
     first_opsets_rows,
+    functions_rows,
     gather_rows,
     image_rows,
     legacy_rows,

@@ -47,6 +47,7 @@ std::span<const Row> conv_rows();
 std::span<const Row> detection_rows();
 std::span<const Row> elementwise_rows();
 std::span<const Row> first_opsets_rows();
+std::span<const Row> functions_rows();
 std::span<const Row> gather_rows();
 std::span<const Row> image_rows();
 std::span<const Row> legacy_rows();

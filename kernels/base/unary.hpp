@@ -5,39 +5,48 @@
 
 namespace colonnade::kernels {
 
-/// Functions of one float. `a` and `b` are the parameters of UnaryOp.
-enum class Unary : unsigned char {
-  identity,
-  relu,          // max(x, 0)
-  clip,          // min(max(x, a), b)
-  leaky_relu,    // x < 0 ? a * x : x
-  prelu,         // x < 0 ? slope[channel] * x : x
-  sigmoid,       // 1 / (1 + exp(-x))
-  hard_sigmoid,  // min(max(a * x + b, 0), 1)
-  hard_swish,    // x * min(max(x / 6 + 0.5, 0), 1)
-  silu,          // x * sigmoid(x)
-  tanh,
-  gelu_erf,   // x / 2 * (1 + erf(x / sqrt 2))
-  gelu_tanh,  // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
-  elu,        // x < 0 ? a * (exp(x) - 1) : x
-  selu,       // b * (x < 0 ? a * (exp(x) - 1) : x)
-  softplus,   // log(1 + exp(x))
-  softsign,   // x / (1 + |x|)
-  mish,       // x * tanh(softplus(x))
-  exp,
-  log,
-  erf,
-  sqrt,
-  reciprocal,
-  abs,
-  neg,
-  square,
-  floor,
-  ceil,
-  round,   // ties to even
-  affine,  // a * x + b
-};
-inline constexpr int kUnaryCount = static_cast<int>(Unary::affine) + 1;
+// Functions of one float, each with its functor in vector_math.hpp. a and b are the parameters of UnaryOp.
+// clang-format off
+#define COLONNADE_UNARY(F)                                                                  \
+  F(identity,     Identity)                                                                 \
+  F(relu,         Relu)        /* max(x, 0) */                                              \
+  F(clip,         Clip)        /* min(max(x, a), b) */                                      \
+  F(leaky_relu,   LeakyRelu)   /* x < 0 ? a * x : x */                                      \
+  F(prelu,        Prelu)       /* x < 0 ? slope[channel] * x : x */                         \
+  F(sigmoid,      Sigmoid)     /* 1 / (1 + exp(-x)) */                                      \
+  F(hard_sigmoid, HardSigmoid) /* min(max(a * x + b, 0), 1) */                              \
+  F(hard_swish,   HardSwish)   /* x * min(max(x / 6 + 0.5, 0), 1) */                        \
+  F(silu,         Silu)        /* x * sigmoid(x) */                                         \
+  F(tanh,         Tanh)                                                                     \
+  F(gelu_erf,     GeluErf)     /* x / 2 * (1 + erf(x / sqrt 2)) */                          \
+  F(gelu_tanh,    GeluTanh)    /* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) */  \
+  F(elu,          Elu)         /* x < 0 ? a * (exp(x) - 1) : x */                           \
+  F(selu,         Selu)        /* b * (x < 0 ? a * (exp(x) - 1) : x) */                     \
+  F(softplus,     Softplus)    /* log(1 + exp(x)) */                                        \
+  F(softsign,     Softsign)    /* x / (1 + |x|) */                                          \
+  F(mish,         Mish)        /* x * tanh(softplus(x)) */                                  \
+  F(exp,          Exp)                                                                      \
+  F(log,          Log)                                                                      \
+  F(erf,          Erf)                                                                      \
+  F(sqrt,         Sqrt)                                                                     \
+  F(reciprocal,   Reciprocal)                                                               \
+  F(abs,          Abs)                                                                      \
+  F(neg,          Neg)                                                                      \
+  F(square,       Square)                                                                   \
+  F(floor,        Floor)                                                                    \
+  F(ceil,         Ceil)                                                                     \
+  F(round,        Round)       /* ties to even */                                           \
+  F(affine,       Affine)      /* a * x + b */
+// clang-format on
+
+#define COLONNADE_ENUMERATOR(name, Functor) name,
+enum class Unary : unsigned char { COLONNADE_UNARY(COLONNADE_ENUMERATOR) };
+#undef COLONNADE_ENUMERATOR
+
+#define COLONNADE_NAME(name, Functor) #name,
+inline constexpr const char* kUnaryNames[] = {COLONNADE_UNARY(COLONNADE_NAME)};
+#undef COLONNADE_NAME
+inline constexpr int kUnaryCount = static_cast<int>(sizeof kUnaryNames / sizeof *kUnaryNames);
 
 /// A function of one float with its parameters. `slope` (prelu only) holds one value per channel.
 struct UnaryOp {

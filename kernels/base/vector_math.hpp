@@ -178,7 +178,7 @@ inline Vec mish(Vec x) {
   return select(less(x, zero()), scale2(clamped * r.value, r.n) * factor, x * (e * factor));
 }
 
-// One functor a Unary. kSlope: the call takes the slopes of the vector's channels as well.
+// One functor a row of COLONNADE_UNARY. kSlope: the call takes the slopes of the vector's channels as well.
 struct Plain {
   static constexpr bool kSlope = false;
   explicit Plain(const UnaryOp&) {}
@@ -312,35 +312,10 @@ struct Affine : WithParameters {
 template <class F>
 inline void with_unary(const UnaryOp& op, F f) {
   switch (op.kind) {
-    case Unary::identity: return f(Identity(op));
-    case Unary::relu: return f(Relu(op));
-    case Unary::clip: return f(Clip(op));
-    case Unary::leaky_relu: return f(LeakyRelu(op));
-    case Unary::prelu: return f(Prelu(op));
-    case Unary::sigmoid: return f(Sigmoid(op));
-    case Unary::hard_sigmoid: return f(HardSigmoid(op));
-    case Unary::hard_swish: return f(HardSwish(op));
-    case Unary::silu: return f(Silu(op));
-    case Unary::tanh: return f(Tanh(op));
-    case Unary::gelu_erf: return f(GeluErf(op));
-    case Unary::gelu_tanh: return f(GeluTanh(op));
-    case Unary::elu: return f(Elu(op));
-    case Unary::selu: return f(Selu(op));
-    case Unary::softplus: return f(Softplus(op));
-    case Unary::softsign: return f(Softsign(op));
-    case Unary::mish: return f(Mish(op));
-    case Unary::exp: return f(Exp(op));
-    case Unary::log: return f(Log(op));
-    case Unary::erf: return f(Erf(op));
-    case Unary::sqrt: return f(Sqrt(op));
-    case Unary::reciprocal: return f(Reciprocal(op));
-    case Unary::abs: return f(Abs(op));
-    case Unary::neg: return f(Neg(op));
-    case Unary::square: return f(Square(op));
-    case Unary::floor: return f(Floor(op));
-    case Unary::ceil: return f(Ceil(op));
-    case Unary::round: return f(Round(op));
-    case Unary::affine: return f(Affine(op));
+#define COLONNADE_CASE(name, Functor) \
+  case Unary::name: return f(Functor(op));
+    COLONNADE_UNARY(COLONNADE_CASE)
+#undef COLONNADE_CASE
   }
 }
 

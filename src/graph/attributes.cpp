@@ -185,17 +185,10 @@ class Words {
 };
 
 std::string activation_text(const Unary& u) {
-  const std::string_view name = name_of(u.kind);
-  switch (u.kind) {
-    case UnaryKind::clip:
-    case UnaryKind::selu:
-    case UnaryKind::hard_sigmoid: return fmt::format("{}({},{})", name, u.a, u.b);
-    case UnaryKind::leaky_relu:
-    case UnaryKind::elu:
-    case UnaryKind::celu:
-    case UnaryKind::thresholded_relu: return fmt::format("{}({})", name, u.a);
-    default: return std::string(name);
-  }
+  const UnaryFunction& function = function_of(u.kind);
+  if (function.parameters.a.name.empty()) return std::string(function.name);
+  if (function.parameters.b.name.empty()) return fmt::format("{}({})", function.name, u.a);
+  return fmt::format("{}({},{})", function.name, u.a, u.b);
 }
 
 void epilogue_words(Words& words, const FusedEpilogue& epilogue) {
@@ -215,16 +208,9 @@ void window_words(Words& words, const Window& window) {
 }
 
 void describe(Words& words, const Unary& op) {
-  switch (op.kind) {
-    case UnaryKind::clip: words.add("min", op.a).add("max", op.b); break;
-    case UnaryKind::selu: words.add("alpha", op.a).add("gamma", op.b); break;
-    case UnaryKind::hard_sigmoid: words.add("alpha", op.a).add("beta", op.b); break;
-    case UnaryKind::leaky_relu:
-    case UnaryKind::elu:
-    case UnaryKind::celu:
-    case UnaryKind::thresholded_relu: words.add("alpha", op.a); break;
-    default: break;
-  }
+  const auto& [a, b] = function_of(op.kind).parameters;
+  if (!a.name.empty()) words.add(a.name, op.a);
+  if (!b.name.empty()) words.add(b.name, op.b);
 }
 void describe(Words& words, const Binary& op) { words.flag("exact", op.exact); }
 void describe(Words&, const Select&) {}

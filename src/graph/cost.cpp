@@ -8,7 +8,7 @@
 namespace colonnade {
 namespace {
 
-constexpr double kTranscendental = 10;
+constexpr double kTranscendental = function_of(UnaryKind::exp).flop;
 constexpr double kNormalisation = 5;
 
 /// The node with its static shapes as element counts.
@@ -34,63 +34,13 @@ double product(const Ints& values) {
   return result;
 }
 
-double flop_per_element(UnaryKind kind) {
-  switch (kind) {
-    case UnaryKind::identity: return 0;
-    case UnaryKind::relu:
-    case UnaryKind::clip:
-    case UnaryKind::leaky_relu:
-    case UnaryKind::hard_sigmoid:
-    case UnaryKind::hard_swish:
-    case UnaryKind::thresholded_relu:
-    case UnaryKind::softsign:
-    case UnaryKind::sqrt:
-    case UnaryKind::reciprocal:
-    case UnaryKind::abs:
-    case UnaryKind::neg:
-    case UnaryKind::sign:
-    case UnaryKind::square:
-    case UnaryKind::floor:
-    case UnaryKind::ceil:
-    case UnaryKind::round:
-    case UnaryKind::logical_not:
-    case UnaryKind::is_nan:
-    case UnaryKind::bitwise_not: return 1;
-    case UnaryKind::sigmoid:
-    case UnaryKind::silu:
-    case UnaryKind::tanh:
-    case UnaryKind::gelu_erf:
-    case UnaryKind::gelu_tanh:
-    case UnaryKind::elu:
-    case UnaryKind::selu:
-    case UnaryKind::celu:
-    case UnaryKind::softplus:
-    case UnaryKind::mish:
-    case UnaryKind::exp:
-    case UnaryKind::log:
-    case UnaryKind::erf:
-    case UnaryKind::sin:
-    case UnaryKind::cos:
-    case UnaryKind::tan:
-    case UnaryKind::asin:
-    case UnaryKind::acos:
-    case UnaryKind::atan:
-    case UnaryKind::sinh:
-    case UnaryKind::cosh:
-    case UnaryKind::asinh:
-    case UnaryKind::acosh:
-    case UnaryKind::atanh: return kTranscendental;
-  }
-  return 1;
-}
-
 double epilogue_flop(const FusedEpilogue& epilogue) {
-  return flop_per_element(epilogue.activation.kind) + (epilogue.prelu_slope ? 1 : 0) + (epilogue.residual ? 1 : 0);
+  return function_of(epilogue.activation.kind).flop + (epilogue.prelu_slope ? 1 : 0) + (epilogue.residual ? 1 : 0);
 }
 
 double bias_flop(const Node& node) { return node.input(2) == kAbsent ? 0 : 1; }
 
-double flop(const Unary& op, const Sizes& sizes) { return flop_per_element(op.kind) * sizes.output(); }
+double flop(const Unary& op, const Sizes& sizes) { return function_of(op.kind).flop * sizes.output(); }
 double flop(const Binary& op, const Sizes& sizes) {
   return (op.kind == BinaryKind::pow ? kTranscendental : 1) * sizes.output();
 }

@@ -7,19 +7,6 @@
 namespace colonnade {
 namespace {
 
-constexpr std::array<std::string_view, 44> kUnaryNames = {
-    "identity",     "relu",        "clip",       "leaky_relu", "sigmoid",
-    "hard_sigmoid", "hard_swish",  "silu",       "tanh",       "gelu_erf",
-    "gelu_tanh",    "elu",         "selu",       "celu",       "thresholded_relu",
-    "softplus",     "softsign",    "mish",       "exp",        "log",
-    "erf",          "sqrt",        "reciprocal", "abs",        "neg",
-    "sign",         "square",      "floor",      "ceil",       "round",
-    "sin",          "cos",         "tan",        "asin",       "acos",
-    "atan",         "sinh",        "cosh",       "asinh",      "acosh",
-    "atanh",        "logical_not", "is_nan",     "bitwise_not"};
-static_assert(kUnaryNames[static_cast<std::size_t>(UnaryKind::thresholded_relu)] == "thresholded_relu");
-static_assert(kUnaryNames[static_cast<std::size_t>(UnaryKind::bitwise_not)] == "bitwise_not");
-
 constexpr std::array<std::string_view, 22> kBinaryNames = {"add",
                                                            "sub",
                                                            "mul",
@@ -83,7 +70,7 @@ std::string pascal_case(std::string_view snake) {
 
 }  // namespace
 
-std::string_view name_of(UnaryKind kind) { return kUnaryNames[static_cast<std::size_t>(kind)]; }
+std::string_view name_of(UnaryKind kind) { return function_of(kind).name; }
 std::string_view name_of(BinaryKind kind) { return kBinaryNames[static_cast<std::size_t>(kind)]; }
 std::string_view name_of(ReduceKind kind) { return kReduceNames[static_cast<std::size_t>(kind)]; }
 

@@ -16,56 +16,11 @@
 
 #include "base/narrow.hpp"
 #include "colonnade/colonnade.hpp"
+#include "graph/functions.hpp"
 #include "graph/opaque.hpp"
 
 namespace colonnade {
 
-enum class UnaryKind : std::uint8_t {
-  identity,
-  relu,
-  clip,
-  leaky_relu,
-  sigmoid,
-  hard_sigmoid,
-  hard_swish,
-  silu,
-  tanh,
-  gelu_erf,
-  gelu_tanh,
-  elu,
-  selu,
-  celu,
-  thresholded_relu,
-  softplus,
-  softsign,
-  mish,
-  exp,
-  log,
-  erf,
-  sqrt,
-  reciprocal,
-  abs,
-  neg,
-  sign,
-  square,
-  floor,
-  ceil,
-  round,
-  sin,
-  cos,
-  tan,
-  asin,
-  acos,
-  atan,
-  sinh,
-  cosh,
-  asinh,
-  acosh,
-  atanh,
-  logical_not,
-  is_nan,
-  bitwise_not,
-};
 std::string_view name_of(UnaryKind kind);
 
 enum class BinaryKind : std::uint8_t {
@@ -97,8 +52,7 @@ std::string_view name_of(BinaryKind kind);
 enum class ReduceKind : std::uint8_t { sum, mean, max, min, prod, l1, l2, log_sum, log_sum_exp, sum_square };
 std::string_view name_of(ReduceKind kind);
 
-/// y = f(x). a, b: clip (min, max), leaky_relu and elu and celu and thresholded_relu (alpha), selu (alpha, gamma),
-/// hard_sigmoid (alpha, beta).
+/// y = f(x). a, b: the function's parameters (graph/functions.hpp).
 struct Unary {
   UnaryKind kind = UnaryKind::identity;
   float a = 0;

@@ -8,33 +8,6 @@
 namespace colonnade::rewrite {
 namespace {
 
-/// The contraction kernels apply these to their sums.
-bool is_fusable(UnaryKind kind) {
-  switch (kind) {
-    case UnaryKind::relu:
-    case UnaryKind::clip:
-    case UnaryKind::leaky_relu:
-    case UnaryKind::sigmoid:
-    case UnaryKind::hard_sigmoid:
-    case UnaryKind::hard_swish:
-    case UnaryKind::silu:
-    case UnaryKind::tanh:
-    case UnaryKind::gelu_erf:
-    case UnaryKind::gelu_tanh:
-    case UnaryKind::elu:
-    case UnaryKind::selu:
-    case UnaryKind::softplus:
-    case UnaryKind::softsign:
-    case UnaryKind::mish:
-    case UnaryKind::exp:
-    case UnaryKind::abs:
-    case UnaryKind::neg:
-    case UnaryKind::square:
-    case UnaryKind::sqrt: return true;
-    default: return false;
-  }
-}
-
 /// The contraction whose float32 sums nobody but one node input reads; -1 when there is none.
 int sole_contraction(const Editor& editor, ValueId sums) {
   if (sums == kAbsent || !editor.read_once(sums) || editor.value(sums).type.dtype != DType::f32) return -1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// max(f(a), f(b)) = f(max(a, b)) for a function that never falls: fewer values are left after a pooling.
+// max(f(a), f(b)) = f(max(a, b)) for a function that never falls: fewer values are left after a pooling. It pays where
+// the function takes more than a few instructions.
 #include <algorithm>
 
 #include "passes/match.hpp"
@@ -8,17 +9,9 @@
 namespace colonnade::rewrite {
 namespace {
 
-/// Functions that never fall, of those that take more than a few instructions.
 bool never_falls(const Unary& unary) {
-  switch (unary.kind) {
-    case UnaryKind::sigmoid:
-    case UnaryKind::tanh:
-    case UnaryKind::softplus:
-    case UnaryKind::exp:
-    case UnaryKind::erf: return true;
-    case UnaryKind::elu: return unary.a >= 0;
-    default: return false;
-  }
+  const Monotone monotone = function_of(unary.kind).monotone;
+  return monotone == Monotone::yes || (monotone == Monotone::by_parameters && unary.a >= 0 && unary.b >= 0);
 }
 
 /// Every window has an element of its own, and there are fewer windows than elements.
@@ -39,8 +32,8 @@ bool pool_before_function(Editor& editor, int index) {
   const auto* pool = std::get_if<Pool>(&node.op);
   if (pool == nullptr || pool->kind != PoolKind::max || node.outputs.size() != 1) return false;
   const auto* unary = editor.produced_by<Unary>(node.inputs[0]);
-  if (unary == nullptr || !never_falls(*unary) || !editor.read_once(node.inputs[0]) || !shrinks(editor, *pool, node))
-    return false;
+  if (unary == nullptr || !is_costly(unary->kind) || !never_falls(*unary)) return false;
+  if (!editor.read_once(node.inputs[0]) || !shrinks(editor, *pool, node)) return false;
   const Node function = editor.node(editor.producer(node.inputs[0]));
   const ValueId pooled = editor.add(node.op, {function.inputs[0]}, node);
   editor.replace(node.outputs[0], editor.add(function.op, {pooled}, function));

@@ -33,13 +33,9 @@ std::optional<IntegerRange> integer_range(const Editor& editor, ValueId id, int 
 
 std::optional<IntegerRange> unary_range(const Editor& editor, const Unary& op, ValueId x, int chain) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  switch (op.kind) {
-    case UnaryKind::round:
-    case UnaryKind::floor:
-    case UnaryKind::ceil: return IntegerRange{-kInfinity, kInfinity};
-    case UnaryKind::clip: break;
-    default: return std::nullopt;
-  }
+  if (op.kind == UnaryKind::round || op.kind == UnaryKind::floor || op.kind == UnaryKind::ceil)
+    return IntegerRange{-kInfinity, kInfinity};
+  if (op.kind != UnaryKind::clip) return std::nullopt;
   const auto range = integer_range(editor, x, chain);
   const double low = static_cast<double>(op.a), high = static_cast<double>(op.b);
   if (!range || low != std::floor(low) || high != std::floor(high) || low > high) return std::nullopt;

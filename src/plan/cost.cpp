@@ -34,25 +34,6 @@ double larger_side(const Graph& graph, const Node& node) {
   return in == kAbsent || graph.value(in).constant ? out : std::max(out, elements_of(graph, in));
 }
 
-/// Whether a function costs more than a few instructions an element.
-bool is_function(UnaryKind kind) {
-  switch (kind) {
-    case UnaryKind::sigmoid:
-    case UnaryKind::silu:
-    case UnaryKind::tanh:
-    case UnaryKind::gelu_erf:
-    case UnaryKind::gelu_tanh:
-    case UnaryKind::elu:
-    case UnaryKind::selu:
-    case UnaryKind::softplus:
-    case UnaryKind::mish:
-    case UnaryKind::exp:
-    case UnaryKind::log:
-    case UnaryKind::erf: return true;
-    default: return false;
-  }
-}
-
 /// What is computed over what is needed, when `count` things come `grain` at a time.
 double padded(std::int64_t count, std::int64_t grain) {
   return static_cast<double>(round_up(count, grain)) / static_cast<double>(count);
@@ -77,7 +58,7 @@ double contraction_seconds(const Graph& graph, const Node& node, Encoding encodi
 /// The activation that a contraction applies to its sums, where that is more than a few instructions.
 double epilogue_seconds(const Graph& graph, const Node& node, const Rates& rates) {
   const FusedEpilogue* epilogue = epilogue_of(node.op);
-  if (epilogue == nullptr || !is_function(epilogue->activation.kind)) return 0;
+  if (epilogue == nullptr || !is_costly(epilogue->activation.kind)) return 0;
   return rates.seconds(Work::function, elements_of(graph, node.outputs[0]), 1);
 }
 
@@ -130,7 +111,7 @@ double seconds_of(const Graph& graph, const Node& node, const KernelChoice& choi
              elements(Work::transpose, sizeof(float) * elements_of(graph, node.inputs[0]));
     }
     case Family::unary:
-      return elements(is_function(std::get<Unary>(node.op).kind) ? Work::function : Work::arithmetic,
+      return elements(is_costly(std::get<Unary>(node.op).kind) ? Work::function : Work::arithmetic,
                       larger_side(graph, node));
     case Family::binary:
       return elements(std::get<Binary>(node.op).kind == BinaryKind::pow ? Work::function : Work::arithmetic,

@@ -33,39 +33,6 @@ struct Context {
   bool constant(std::size_t index) const { return input(index) && input(index)->constant; }
 };
 
-bool unary_has_kernel(UnaryKind kind) {
-  switch (kind) {
-    case UnaryKind::identity:
-    case UnaryKind::relu:
-    case UnaryKind::clip:
-    case UnaryKind::leaky_relu:
-    case UnaryKind::sigmoid:
-    case UnaryKind::hard_sigmoid:
-    case UnaryKind::hard_swish:
-    case UnaryKind::silu:
-    case UnaryKind::tanh:
-    case UnaryKind::gelu_erf:
-    case UnaryKind::gelu_tanh:
-    case UnaryKind::elu:
-    case UnaryKind::selu:
-    case UnaryKind::softplus:
-    case UnaryKind::softsign:
-    case UnaryKind::mish:
-    case UnaryKind::exp:
-    case UnaryKind::log:
-    case UnaryKind::erf:
-    case UnaryKind::sqrt:
-    case UnaryKind::reciprocal:
-    case UnaryKind::abs:
-    case UnaryKind::neg:
-    case UnaryKind::square:
-    case UnaryKind::floor:
-    case UnaryKind::ceil:
-    case UnaryKind::round: return true;
-    default: return false;
-  }
-}
-
 bool binary_has_kernel(BinaryKind kind) {
   switch (kind) {
     case BinaryKind::add:
@@ -87,7 +54,7 @@ bool is_last(std::int64_t axis, const Shape& shape) {
 }
 
 KernelChoice choose(const Unary& op, const Context&) {
-  return unary_has_kernel(op.kind) ? rows(Family::unary) : island("no kernel for this function");
+  return has_kernel(op.kind) ? rows(Family::unary) : island("no kernel for this function");
 }
 
 KernelChoice choose(const Binary& op, const Context& context) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/lower.hpp"
 
+#include <algorithm>
+#include <array>
+#include <iterator>
+
 namespace colonnade {
 
 const float* LowerContext::constant(std::size_t index) const {
@@ -26,41 +30,27 @@ const float* LowerContext::packed(std::size_t index, const std::string& format,
   return packed(index, format, [&](const Constant& constant) { return pack(*constant.tensor()); });
 }
 
-kernels::UnaryOp unary_op(const Unary& unary, const float* slope) {
-  using Kind = kernels::Unary;
-  kernels::UnaryOp op{Kind::identity, unary.a, unary.b, slope};
-  switch (unary.kind) {
-    case UnaryKind::identity: op.kind = Kind::identity; break;
-    case UnaryKind::relu: op.kind = Kind::relu; break;
-    case UnaryKind::clip: op.kind = Kind::clip; break;
-    case UnaryKind::leaky_relu: op.kind = Kind::leaky_relu; break;
-    case UnaryKind::sigmoid: op.kind = Kind::sigmoid; break;
-    case UnaryKind::hard_sigmoid: op.kind = Kind::hard_sigmoid; break;
-    case UnaryKind::hard_swish: op.kind = Kind::hard_swish; break;
-    case UnaryKind::silu: op.kind = Kind::silu; break;
-    case UnaryKind::tanh: op.kind = Kind::tanh; break;
-    case UnaryKind::gelu_erf: op.kind = Kind::gelu_erf; break;
-    case UnaryKind::gelu_tanh: op.kind = Kind::gelu_tanh; break;
-    case UnaryKind::elu: op.kind = Kind::elu; break;
-    case UnaryKind::selu: op.kind = Kind::selu; break;
-    case UnaryKind::softplus: op.kind = Kind::softplus; break;
-    case UnaryKind::softsign: op.kind = Kind::softsign; break;
-    case UnaryKind::mish: op.kind = Kind::mish; break;
-    case UnaryKind::exp: op.kind = Kind::exp; break;
-    case UnaryKind::log: op.kind = Kind::log; break;
-    case UnaryKind::erf: op.kind = Kind::erf; break;
-    case UnaryKind::sqrt: op.kind = Kind::sqrt; break;
-    case UnaryKind::reciprocal: op.kind = Kind::reciprocal; break;
-    case UnaryKind::abs: op.kind = Kind::abs; break;
-    case UnaryKind::neg: op.kind = Kind::neg; break;
-    case UnaryKind::square: op.kind = Kind::square; break;
-    case UnaryKind::floor: op.kind = Kind::floor; break;
-    case UnaryKind::ceil: op.kind = Kind::ceil; break;
-    case UnaryKind::round: op.kind = Kind::round; break;
-    default: fail(ErrorCode::internal, "function '{}' has no kernel", name_of(unary.kind));
+namespace {
+
+/// The kernel of each function. What the table promises and kernels lack does not compile.
+constexpr auto kKernels = [] {
+  std::array<kernels::Unary, kFunctionCount> kinds{};
+  for (std::size_t i = 0; i < kFunctionCount; ++i) {
+    if (!has_kernel(static_cast<UnaryKind>(i))) continue;
+    const std::string_view name = functions::kTable[i].name;
+    const auto* found = std::find(std::begin(kernels::kUnaryNames), std::end(kernels::kUnaryNames), name);
+    if (found == std::end(kernels::kUnaryNames)) fail(ErrorCode::internal, "function '{}' has no kernel", name);
+    kinds[i] = static_cast<kernels::Unary>(found - kernels::kUnaryNames);
   }
-  if (slope) op.kind = Kind::prelu;
-  return op;
+  return kinds;
+}();
+
+}  // namespace
+
+kernels::UnaryOp unary_op(const Unary& unary, const float* slope) {
+  if (slope) return {kernels::Unary::prelu, unary.a, unary.b, slope};
+  if (!has_kernel(unary.kind)) fail(ErrorCode::internal, "function '{}' has no kernel", name_of(unary.kind));
+  return {kKernels[static_cast<std::size_t>(unary.kind)], unary.a, unary.b, nullptr};
 }
 
 LoweredEpilogue lower_epilogue(const LowerContext& context, const FusedEpilogue& epilogue, std::size_t first_input) {

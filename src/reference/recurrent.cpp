@@ -16,20 +16,9 @@ struct Activation {
   double alpha = 0, beta = 0;
 
   double operator()(double x) const {
-    const auto unary = [&](UnaryKind kind) {
-      return unary_value({kind, static_cast<float>(alpha), static_cast<float>(beta)}, x);
-    };
-    if (name == "Sigmoid") return unary(UnaryKind::sigmoid);
-    if (name == "Tanh") return unary(UnaryKind::tanh);
-    if (name == "Relu") return unary(UnaryKind::relu);
     if (name == "Affine") return alpha * x + beta;
-    if (name == "LeakyRelu") return unary(UnaryKind::leaky_relu);
-    if (name == "ThresholdedRelu") return unary(UnaryKind::thresholded_relu);
     if (name == "ScaledTanh") return alpha * std::tanh(beta * x);
-    if (name == "HardSigmoid") return unary(UnaryKind::hard_sigmoid);
-    if (name == "Elu") return unary(UnaryKind::elu);
-    if (name == "Softsign") return unary(UnaryKind::softsign);
-    return unary(UnaryKind::softplus);
+    return unary_value({*find_function(name), static_cast<float>(alpha), static_cast<float>(beta)}, x);
   }
 };
 

@@ -43,44 +43,16 @@ double lowest_finite(DType dtype) {
   return dtype == DType::bf16 ? -0x1.fep127 : std::numeric_limits<float>::lowest();
 }
 
-namespace {
-
-struct NamedActivation {
-  std::string_view name;
-  UnaryKind kind;
-  float a = 0, b = 0;  ///< where no parameters are given
-};
-
-constexpr NamedActivation kActivations[] = {
-    {"Relu", UnaryKind::relu},
-    {"Sigmoid", UnaryKind::sigmoid},
-    {"Tanh", UnaryKind::tanh},
-    {"Softplus", UnaryKind::softplus},
-    {"Softsign", UnaryKind::softsign},
-    {"HardSwish", UnaryKind::hard_swish},
-    {"LeakyRelu", UnaryKind::leaky_relu, 0.01f},
-    {"Elu", UnaryKind::elu, 1},
-    {"Celu", UnaryKind::celu, 1},
-    {"ThresholdedRelu", UnaryKind::thresholded_relu, 1},
-    {"HardSigmoid", UnaryKind::hard_sigmoid, 0.2f, 0.5f},
-    {"Clip", UnaryKind::clip, std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max()},
-};
-
-}  // namespace
-
 ValueId activate(Lowering& low, ValueId x, const Activation& activation) {
-  const auto parameter = [&](std::size_t index, float fallback) {
-    return index < activation.parameters.size() ? activation.parameters[index] : fallback;
-  };
-  if (activation.name.empty() || activation.name == "Identity") return x;
-  for (const NamedActivation& known : kActivations) {
-    if (known.name == activation.name) return unary(low, known.kind, x, parameter(0, known.a), parameter(1, known.b));
-  }
-  if (activation.name == "Selu" || activation.name == "ScaledElu") {
-    return unary(low, UnaryKind::selu, x, parameter(0, 1.67326319217681884765625f),
-                 parameter(activation.parameters.size() > 2 ? 2 : 1, 1.05070102214813232421875f));
-  }
-  low.unsupported("activation '{}' is not supported", printable(activation.name));
+  const std::string name = activation.name == "ScaledElu" ? "Selu" : activation.name;
+  if (name.empty() || name == "Identity") return x;
+  const auto kind = find_function(name);
+  if (!kind) low.unsupported("activation '{}' is not supported", printable(activation.name));
+  const auto& given = activation.parameters;
+  const auto& [a, b] = function_of(*kind).parameters;
+  const std::size_t second = kind == UnaryKind::selu && given.size() > 2 ? 2 : 1;
+  return unary(low, *kind, x, given.empty() ? a.fallback : given[0],
+               second < given.size() ? given[second] : b.fallback);
 }
 
 namespace {

@@ -7,27 +7,6 @@
 namespace colonnade::onnx_import {
 namespace {
 
-template <UnaryKind kind>
-Values lower_unary(Lowering& low) {
-  return {unary(low, kind, low.input(0))};
-}
-
-Values unary_with(Lowering& low, UnaryKind kind, float alpha, float beta = 0) {
-  return {unary(low, kind, low.input(0), low.float_or("alpha", alpha), beta)};
-}
-
-Values lower_leaky_relu(Lowering& low) { return unary_with(low, UnaryKind::leaky_relu, 0.01f); }
-Values lower_elu(Lowering& low) { return unary_with(low, UnaryKind::elu, 1); }
-Values lower_celu(Lowering& low) { return unary_with(low, UnaryKind::celu, 1); }
-Values lower_thresholded_relu(Lowering& low) { return unary_with(low, UnaryKind::thresholded_relu, 1); }
-Values lower_selu(Lowering& low) {
-  return unary_with(low, UnaryKind::selu, 1.67326319217681884765625f,
-                    low.float_or("gamma", 1.05070102214813232421875f));
-}
-Values lower_hard_sigmoid(Lowering& low) {
-  return unary_with(low, UnaryKind::hard_sigmoid, 0.2f, low.float_or("beta", 0.5f));
-}
-
 Values lower_gelu(Lowering& low) {
   const std::string approximate = low.string_or("approximate", "none");
   if (approximate == "none") return {unary(low, UnaryKind::gelu_erf, low.input(0))};
@@ -149,8 +128,6 @@ Values lower_prelu(Lowering& low) {
 
 Values lower_where(Lowering& low) { return {select(low, low.input(0), low.input(1), low.input(2))}; }
 
-Values lower_identity(Lowering& low) { return {unary(low, UnaryKind::identity, low.input(0))}; }
-
 constexpr Row unary_row(std::string_view name, int since, Lower lower) {
   return {kOnnxDomain, name, since, kNoLimit, 1, 1, 1, lower};
 }
@@ -162,49 +139,10 @@ constexpr Row variadic_row(std::string_view name, Lower lower) {
 }
 
 constexpr Row kRows[] = {
-    unary_row("Abs", 1, lower_unary<UnaryKind::abs>),
-    unary_row("Acos", 7, lower_unary<UnaryKind::acos>),
-    unary_row("Acosh", 9, lower_unary<UnaryKind::acosh>),
-    unary_row("Asin", 7, lower_unary<UnaryKind::asin>),
-    unary_row("Asinh", 9, lower_unary<UnaryKind::asinh>),
-    unary_row("Atan", 7, lower_unary<UnaryKind::atan>),
-    unary_row("Atanh", 9, lower_unary<UnaryKind::atanh>),
-    unary_row("BitwiseNot", 18, lower_unary<UnaryKind::bitwise_not>),
-    unary_row("Ceil", 1, lower_unary<UnaryKind::ceil>),
-    unary_row("Celu", 12, lower_celu),
-    unary_row("Cos", 7, lower_unary<UnaryKind::cos>),
-    unary_row("Cosh", 9, lower_unary<UnaryKind::cosh>),
-    unary_row("Elu", 1, lower_elu),
-    unary_row("Erf", 9, lower_unary<UnaryKind::erf>),
-    unary_row("Exp", 1, lower_unary<UnaryKind::exp>),
-    unary_row("Floor", 1, lower_unary<UnaryKind::floor>),
     unary_row("Gelu", 20, lower_gelu),
-    unary_row("HardSigmoid", 1, lower_hard_sigmoid),
-    unary_row("HardSwish", 14, lower_unary<UnaryKind::hard_swish>),
-    unary_row("Identity", 1, lower_identity),
     unary_row("IsInf", 10, lower_is_inf),
-    unary_row("IsNaN", 9, lower_unary<UnaryKind::is_nan>),
-    unary_row("LeakyRelu", 1, lower_leaky_relu),
-    unary_row("Log", 1, lower_unary<UnaryKind::log>),
-    unary_row("Mish", 18, lower_unary<UnaryKind::mish>),
-    unary_row("Neg", 1, lower_unary<UnaryKind::neg>),
-    unary_row("Not", 1, lower_unary<UnaryKind::logical_not>),
-    unary_row("Reciprocal", 1, lower_unary<UnaryKind::reciprocal>),
-    unary_row("Relu", 1, lower_unary<UnaryKind::relu>),
-    unary_row("Round", 11, lower_unary<UnaryKind::round>),
-    unary_row("Selu", 6, lower_selu),
     unary_row("Shrink", 9, lower_shrink),
-    unary_row("Sigmoid", 1, lower_unary<UnaryKind::sigmoid>),
-    unary_row("Sign", 9, lower_unary<UnaryKind::sign>),
-    unary_row("Sin", 7, lower_unary<UnaryKind::sin>),
-    unary_row("Sinh", 9, lower_unary<UnaryKind::sinh>),
-    unary_row("Softplus", 1, lower_unary<UnaryKind::softplus>),
-    unary_row("Softsign", 1, lower_unary<UnaryKind::softsign>),
-    unary_row("Sqrt", 1, lower_unary<UnaryKind::sqrt>),
     unary_row("Swish", 24, lower_swish),
-    unary_row("Tan", 7, lower_unary<UnaryKind::tan>),
-    unary_row("Tanh", 1, lower_unary<UnaryKind::tanh>),
-    unary_row("ThresholdedRelu", 1, lower_thresholded_relu),
     {kOnnxDomain, "Clip", 1, 10, 1, 1, 1, lower_clip_attributes},
     {kOnnxDomain, "Clip", 11, kNoLimit, 1, 3, 1, lower_clip},
     binary_row("Add", 7, lower_binary<BinaryKind::add>),
