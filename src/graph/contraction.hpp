@@ -6,6 +6,9 @@
 
 namespace colonnade {
 
+/// Output channels that contractions compute together; fewer take as long.
+inline constexpr std::int64_t kPanel = 16;
+
 /// Null when the operator is no contraction.
 const FusedEpilogue* epilogue_of(const Operator& op);
 FusedEpilogue* epilogue_of(Operator& op);

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "graph/contraction.hpp"
 #include "passes/editor.hpp"
 #include "passes/pass_list.hpp"
 
 namespace colonnade::rewrite {
 namespace {
-
-constexpr std::int64_t kPanel = 16;  // output channels that cost as much as one
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 std::int64_t panels(std::int64_t channels) { return (channels + kPanel - 1) / kPanel; }

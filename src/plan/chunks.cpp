@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kChunkChannels = 64;
 constexpr std::int64_t kMinChannels = 2 * kChunkChannels;
-constexpr std::int64_t kPanel = 16;
+static_assert(kPanel == kernels::gemm::kPanel);
 constexpr auto kPiecesStep = static_cast<std::int64_t>(kernels::gemm::kPiecesStep);
 // Matrix units cut all pixels into pieces for each chunk that they expand.
 constexpr std::int64_t kPiecesChannels = 192;

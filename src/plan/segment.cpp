@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/checked.hpp"
+#include "graph/contraction.hpp"
 #include "plan/chunks.hpp"
 #include "plan/estimate.hpp"
 
@@ -13,7 +14,6 @@ namespace colonnade {
 namespace {
 
 constexpr double kMicro = 1e6;
-constexpr std::int64_t kPanel = 16;
 constexpr std::int64_t kSteps[] = {1, 2, 4, 8, 16, 32, 0};  // rows; 0: all
 constexpr std::int64_t kStrips[] = {1, 2, 4, 8};
 // What strips must gain: the columns computed twice are counted, the shorter rows of every kernel are not.
