@@ -80,7 +80,7 @@ class Compiled::Origin {
 };
 
 /// Bytes for a new blob.
-struct Compiled::Piece {
+struct Compiled::NewBlob {
   BlobKey key;
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
@@ -269,7 +269,7 @@ void Compiled::write(const Made& made) {
   CompiledPlan plan{made.shapes, made.layouts, made.threads, planned.take()};
 
   CompiledWriter out(options_.compiled);
-  write_areas(out, pieces_of(made, plan.bytes), content);
+  write_areas(out, new_blobs(made, plan.bytes), content);
   std::erase_if(content.plans, [&](const CompiledPlan& old) {
     return old.shapes == plan.shapes && old.layouts == plan.layouts && old.threads == plan.threads;
   });
@@ -280,7 +280,7 @@ void Compiled::write(const Made& made) {
 }
 
 /// What the old file has, as far as it is good, then what it has not.
-void Compiled::write_areas(CompiledWriter& out, std::vector<Piece> pieces, CompiledContent& content) const {
+void Compiled::write_areas(CompiledWriter& out, std::vector<NewBlob> fresh, CompiledContent& content) const {
   content.areas.clear();
   content.blobs.clear();
   for (std::uint32_t old = 0; old < content_.areas.size(); ++old) {
@@ -290,13 +290,13 @@ void Compiled::write_areas(CompiledWriter& out, std::vector<Piece> pieces, Compi
       if (blob.area != old) continue;
       content.blobs.push_back(blob);
       content.blobs.back().area = static_cast<std::uint32_t>(content.areas.size());
-      std::erase_if(pieces, [&, &known = key](const Piece& piece) { return piece.key == known; });
+      std::erase_if(fresh, [&, &known = key](const NewBlob& added) { return added.key == known; });
     }
     content.areas.push_back(*std::move(copied));
   }
-  const auto add = [&](std::span<const Piece> together) {
+  const auto add = [&](std::span<const NewBlob> together) {
     std::vector<std::span<const std::byte>> parts;
-    for (const Piece& piece : together) parts.push_back(piece.bytes);
+    for (const NewBlob& blob : together) parts.push_back(blob.bytes);
     std::vector<std::uint64_t> offsets;
     content.areas.push_back(out.add(parts, offsets));
     for (std::size_t i = 0; i < together.size(); ++i) {
@@ -306,15 +306,15 @@ void Compiled::write_areas(CompiledWriter& out, std::vector<Piece> pieces, Compi
     }
   };
   const auto elements =
-      std::stable_partition(pieces.begin(), pieces.end(), [](const Piece& piece) { return !piece.key.second.empty(); });
-  if (elements != pieces.begin()) add({pieces.begin(), elements});
-  for (auto piece = elements; piece != pieces.end(); ++piece) add({piece, piece + 1});
+      std::stable_partition(fresh.begin(), fresh.end(), [](const NewBlob& blob) { return !blob.key.second.empty(); });
+  if (elements != fresh.begin()) add({fresh.begin(), elements});
+  for (auto blob = elements; blob != fresh.end(); ++blob) add({blob, blob + 1});
 }
 
 /// Lowers the plan once more as a load would, with constants that notice when someone asks for their elements: what
 /// packed weights do not answer has to be in the file as well.
-std::vector<Compiled::Piece> Compiled::pieces_of(const Made& made, const std::string& planned) const {
-  std::vector<Piece> pieces;
+std::vector<Compiled::NewBlob> Compiled::new_blobs(const Made& made, const std::string& planned) const {
+  std::vector<NewBlob> fresh;
   ConstantTable watched;
   std::vector<bool> asked(constants_.all().size(), false);
   for (std::size_t i = 0; i < asked.size(); ++i) {
@@ -333,7 +333,7 @@ std::vector<Compiled::Piece> Compiled::pieces_of(const Made& made, const std::st
     auto packed = number ? made.weights.find(constants_.all()[*number], format) : std::nullopt;
     if (packed && !is_small(constant)) {
       const auto* bytes = reinterpret_cast<const std::byte*>(packed->floats.get());
-      pieces.push_back({{*number, format}, {bytes, packed->bytes}, packed->floats});
+      fresh.push_back({{*number, format}, {bytes, packed->bytes}, packed->floats});
     }
     return packed;
   });
@@ -345,9 +345,9 @@ std::vector<Compiled::Piece> Compiled::pieces_of(const Made& made, const std::st
   for (std::uint32_t i = 0; i < asked.size(); ++i) {
     if (!asked[i]) continue;
     const auto tensor = constants_.all()[i]->tensor();
-    pieces.push_back({{i, ""}, {static_cast<const std::byte*>(tensor->data()), tensor->byte_size()}, tensor});
+    fresh.push_back({{i, ""}, {static_cast<const std::byte*>(tensor->data()), tensor->byte_size()}, tensor});
   }
-  return pieces;
+  return fresh;
 }
 
 std::vector<CompiledFile> Compiled::files() const {

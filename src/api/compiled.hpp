@@ -61,7 +61,7 @@ class Compiled {
 
  private:
   class Origin;
-  struct Piece;
+  struct NewBlob;
   using BlobKey = std::pair<std::uint32_t, std::string>;
 
   void load();
@@ -72,8 +72,8 @@ class Compiled {
   const CompiledPlan* plan_for(const std::vector<Shape>& shapes, const Layouts& layouts, int threads) const;
   bool needs_writing(const Made& made) const;
   void write(const Made& made);
-  void write_areas(CompiledWriter& out, std::vector<Piece> pieces, CompiledContent& content) const;
-  std::vector<Piece> pieces_of(const Made& made, const std::string& planned) const;
+  void write_areas(CompiledWriter& out, std::vector<NewBlob> fresh, CompiledContent& content) const;
+  std::vector<NewBlob> new_blobs(const Made& made, const std::string& planned) const;
   std::vector<CompiledFile> files() const;
   std::vector<CompiledConstant> constants() const;
   void set_content(CompiledContent content);

@@ -26,8 +26,8 @@ namespace {
 constexpr std::array<char, 16> kMagic = {'C', 'o', 'l', 'o', 'n', 'n', 'a', 'd', 'e', ' ', 'p', 'l', 'a', 'n', 's', 1};
 
 constexpr std::uint64_t kPageBytes = 4096;
-constexpr std::uint64_t kPieceBytes = 256 * 1024;  ///< hashed while it is in a cache
-constexpr std::uint64_t kPiecesAThread = 8;        ///< less is not worth starting one
+constexpr std::uint64_t kBlockBytes = 256 * 1024;  ///< hashed while it is in a cache
+constexpr std::uint64_t kBlocksAThread = 8;        ///< less is not worth starting one
 
 struct Header {
   std::array<char, 16> magic = kMagic;
@@ -102,11 +102,11 @@ std::span<const std::byte> zeros_up_to(std::uint64_t size, std::uint64_t multipl
   return std::span(kZeros).first(static_cast<std::size_t>((multiple - size % multiple) % multiple));
 }
 
-/// Reads the piece of an area that begins `at`; false when it is damaged.
-bool read_piece(const onnx_import::Bytes& file, const CompiledArea& area, std::uint64_t at,
+/// Reads the block of an area that begins `at`; false when it is damaged.
+bool read_block(const onnx_import::Bytes& file, const CompiledArea& area, std::uint64_t at,
                 std::span<std::byte> bytes) noexcept {
   const auto size = static_cast<std::uint64_t>(file.size());
-  const std::uint64_t number = at / kPieceBytes;
+  const std::uint64_t number = at / kBlockBytes;
   if (area.offset > size || area.bytes > size - area.offset || number >= area.hashes.size()) return false;
   try {
     file.read(static_cast<std::int64_t>(area.offset + at), bytes);
@@ -149,19 +149,19 @@ CompiledContent read_content(Reader& reader) {
 
 bool read_area(const onnx_import::Bytes& file, const CompiledArea& area, std::span<std::byte> into, int threads) {
   if (into.size() != area.bytes) return false;
-  const std::uint64_t pieces = (area.bytes + kPieceBytes - 1) / kPieceBytes;
+  const std::uint64_t blocks = (area.bytes + kBlockBytes - 1) / kBlockBytes;
   std::atomic<std::uint64_t> next{0};
   std::atomic<bool> good{true};
   const auto work = [&] {
-    for (std::uint64_t piece = next++; piece < pieces && good; piece = next++) {
-      const std::uint64_t at = piece * kPieceBytes;
+    for (std::uint64_t block = next++; block < blocks && good; block = next++) {
+      const std::uint64_t at = block * kBlockBytes;
       const auto bytes = into.subspan(static_cast<std::size_t>(at));
-      if (!read_piece(file, area, at, bytes.first(std::min<std::size_t>(bytes.size(), kPieceBytes)))) good = false;
+      if (!read_block(file, area, at, bytes.first(std::min<std::size_t>(bytes.size(), kBlockBytes)))) good = false;
     }
   };
   {
     std::vector<std::jthread> helpers;
-    const auto most = std::min<std::uint64_t>(static_cast<std::uint64_t>(threads), pieces / kPiecesAThread);
+    const auto most = std::min<std::uint64_t>(static_cast<std::uint64_t>(threads), blocks / kBlocksAThread);
     try {
       for (std::uint64_t i = 1; i < most; ++i) helpers.emplace_back(work);
     } catch (const std::system_error&) {  // no more threads: those that are there do it all
@@ -203,22 +203,22 @@ CompiledArea CompiledWriter::add(std::span<const std::span<const std::byte>> par
   append(zeros_up_to(size_, kPageBytes));
   CompiledArea area;
   area.offset = size_;
-  const AlignedBuffer piece(kPieceBytes);
+  const AlignedBuffer block(kBlockBytes);
   std::size_t filled = 0;
   const auto flush = [&] {
-    const std::span bytes(piece.data(), filled);
+    const std::span bytes(block.data(), filled);
     area.hashes.push_back(hash_of(bytes));
     append(bytes);
     filled = 0;
   };
   const auto put = [&](std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
-      const std::size_t count = std::min<std::size_t>(bytes.size(), kPieceBytes - filled);
-      std::memcpy(piece.data() + filled, bytes.data(), count);
+      const std::size_t count = std::min<std::size_t>(bytes.size(), kBlockBytes - filled);
+      std::memcpy(block.data() + filled, bytes.data(), count);
       filled += count;
       area.bytes += count;
       bytes = bytes.subspan(count);
-      if (filled == kPieceBytes) flush();
+      if (filled == kBlockBytes) flush();
     }
   };
   for (const std::span<const std::byte> part : parts) {
@@ -233,10 +233,10 @@ CompiledArea CompiledWriter::add(std::span<const std::span<const std::byte>> par
 std::optional<CompiledArea> CompiledWriter::copy(const onnx_import::Bytes& file, const CompiledArea& area) {
   append(zeros_up_to(size_, kPageBytes));
   CompiledArea copied{size_, area.bytes, area.hashes};
-  const AlignedBuffer piece(kPieceBytes);
-  for (std::uint64_t at = 0; at < area.bytes; at += kPieceBytes) {
-    const std::span bytes(piece.data(), static_cast<std::size_t>(std::min(kPieceBytes, area.bytes - at)));
-    if (!read_piece(file, area, at, bytes)) return std::nullopt;
+  const AlignedBuffer block(kBlockBytes);
+  for (std::uint64_t at = 0; at < area.bytes; at += kBlockBytes) {
+    const std::span bytes(block.data(), static_cast<std::size_t>(std::min(kBlockBytes, area.bytes - at)));
+    if (!read_block(file, area, at, bytes)) return std::nullopt;
     append(bytes);
   }
   return copied;

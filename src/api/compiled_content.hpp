@@ -46,7 +46,7 @@ struct CompiledConstant {
 /// A part of the file that is read as a whole: what lies in it is in memory when any of it is.
 struct CompiledArea {
   std::uint64_t offset = 0, bytes = 0;
-  std::vector<std::uint64_t> hashes;  ///< of its pieces
+  std::vector<std::uint64_t> hashes;  ///< of its blocks
 };
 
 /// Bytes within an area, aligned as buffers are.

@@ -14,7 +14,7 @@
 namespace colonnade {
 namespace {
 
-constexpr std::uint64_t kPieceBytes = 256 * 1024;  ///< hashed while it is in a cache
+constexpr std::uint64_t kBlockBytes = 256 * 1024;  ///< hashed while it is in a cache
 
 }  // namespace
 
@@ -22,12 +22,12 @@ std::uint64_t hash_of(std::span<const std::byte> bytes) { return XXH3_64bits(byt
 
 std::uint64_t hash_of(std::uint64_t size,
                       const std::function<void(std::uint64_t offset, std::span<std::byte> into)>& read) {
-  const AlignedBuffer buffer(static_cast<std::size_t>(std::min(size, kPieceBytes)));
+  const AlignedBuffer buffer(static_cast<std::size_t>(std::min(size, kBlockBytes)));
   std::vector<std::uint64_t> hashes;
-  for (std::uint64_t offset = 0; offset < size; offset += kPieceBytes) {
-    const std::span<std::byte> piece(buffer.data(), static_cast<std::size_t>(std::min(kPieceBytes, size - offset)));
-    read(offset, piece);
-    hashes.push_back(hash_of(piece));
+  for (std::uint64_t offset = 0; offset < size; offset += kBlockBytes) {
+    const std::span<std::byte> block(buffer.data(), static_cast<std::size_t>(std::min(kBlockBytes, size - offset)));
+    read(offset, block);
+    hashes.push_back(hash_of(block));
   }
   return hash_of(std::as_bytes(std::span(hashes)));
 }

@@ -11,8 +11,8 @@ namespace colonnade {
 
 std::uint64_t hash_of(std::span<const std::byte> bytes);
 
-/// A hash of `size` bytes that `read` brings in pieces: it fills `into` from `offset` on. Another one than theirs in
-/// one piece.
+/// A hash of `size` bytes that `read` brings block by block: it fills `into` from `offset` on. Another one than theirs
+/// in one block.
 std::uint64_t hash_of(std::uint64_t size,
                       const std::function<void(std::uint64_t offset, std::span<std::byte> into)>& read);
 

@@ -11,13 +11,13 @@ namespace colonnade::rewrite {
 namespace {
 
 /// [begin, end) of `source` along one axis.
-struct Piece {
+struct Part {
   ValueId source = kAbsent;
   std::int64_t begin = 0, end = 0;
 };
 
 /// The value as a slice along nothing but `axis`; nothing when it is none.
-std::optional<Piece> piece_of(const Editor& editor, ValueId id, std::int64_t axis) {
+std::optional<Part> part_of(const Editor& editor, ValueId id, std::int64_t axis) {
   if (editor.produced_by<Slice>(id) == nullptr) return std::nullopt;
   const Node& node = editor.node(editor.producer(id));
   const ValueId source = node.inputs[0];
@@ -30,7 +30,7 @@ std::optional<Piece> piece_of(const Editor& editor, ValueId id, std::int64_t axi
   const SliceRange range =
       slice_range(shape[static_cast<std::size_t>(axis)], starts->front(), ends->front(), steps ? steps->front() : 1);
   if (range.step != 1) return std::nullopt;
-  return Piece{source, range.first, range.first + range.count};
+  return Part{source, range.first, range.first + range.count};
 }
 
 bool join_slices(Editor& editor, int index) {
@@ -39,15 +39,15 @@ bool join_slices(Editor& editor, int index) {
   if (op == nullptr || !has_rank(editor, node.outputs[0])) return false;
   const std::int64_t axis = normalize_axis(op->axis, static_cast<std::int64_t>(rank_of(editor, node.outputs[0])), node);
   std::vector<ValueId> inputs;
-  std::optional<Piece> last;
+  std::optional<Part> last;
   for (const ValueId id : node.inputs) {
-    auto piece = piece_of(editor, id, axis);
-    if (!piece || !last || piece->source != last->source || piece->begin != last->end) {
+    auto part = part_of(editor, id, axis);
+    if (!part || !last || part->source != last->source || part->begin != last->end) {
       inputs.push_back(id);
-      last = piece;
+      last = part;
       continue;
     }
-    last->end = piece->end;
+    last->end = part->end;
     const std::int64_t size = (*editor.value(last->source).type.shape)[static_cast<std::size_t>(axis)];
     inputs.back() = last->begin == 0 && last->end == size
                         ? last->source

@@ -7,7 +7,7 @@
 
 namespace colonnade::serve::http {
 
-/// Bytes that arrive piece by piece into one block, of which `aligned` lies on a 64-byte boundary: the tensors behind
+/// Bytes that arrive part by part into one block, of which `aligned` lies on a 64-byte boundary: the tensors behind
 /// a JSON header are then read where they arrived. The block is followed by readable memory (`kPadding`), which the
 /// JSON parser asks for.
 class Body {

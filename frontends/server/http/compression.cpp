@@ -101,7 +101,7 @@ Body decompress(Coding coding, std::span<const std::byte> bytes, std::size_t mos
   return body;
 }
 
-std::string compress(Coding coding, std::span<const std::span<const std::byte>> pieces) {
+std::string compress(Coding coding, std::span<const std::span<const std::byte>> parts) {
   Deflater deflater(coding);
   z_stream& stream = deflater.stream;
   std::string out;
@@ -116,9 +116,9 @@ std::string compress(Coding coding, std::span<const std::span<const std::byte>> 
     } while (stream.avail_out == 0);
     return status;
   };
-  for (std::span<const std::byte> piece : pieces) {
-    while (!piece.empty()) {
-      give(stream, piece);
+  for (std::span<const std::byte> part : parts) {
+    while (!part.empty()) {
+      give(stream, part);
       run(Z_NO_FLUSH);
     }
   }

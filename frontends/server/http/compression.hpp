@@ -20,7 +20,7 @@ Coding preferred_coding(std::string_view accepted);
 
 /// Throws Problem: 400 for damaged or incomplete data, 413 beyond `most_bytes`. `aligned` as Body's.
 Body decompress(Coding coding, std::span<const std::byte> bytes, std::size_t most_bytes, std::size_t aligned);
-/// All pieces together, fast rather than small.
-std::string compress(Coding coding, std::span<const std::span<const std::byte>> pieces);
+/// All parts together, fast rather than small.
+std::string compress(Coding coding, std::span<const std::span<const std::byte>> parts);
 
 }  // namespace colonnade::serve::http

@@ -325,8 +325,8 @@ void StreamConnection<Stream>::write() {
   std::vector<asio::const_buffer> buffers = {asio::buffer(head_)};
   if (method_ != "HEAD") {
     if (!response_.text.empty()) buffers.emplace_back(asio::buffer(response_.text));
-    for (const auto& piece : response_.pieces)
-      if (!piece.empty()) buffers.emplace_back(piece.data(), piece.size());
+    for (const auto& part : response_.parts)
+      if (!part.empty()) buffers.emplace_back(part.data(), part.size());
   }
   asio::async_write(stream_, std::move(buffers),
                     [self = self()](ErrorCode error, std::size_t) { self->on_written(error); });

@@ -33,7 +33,7 @@ Response page(const Route& route) {
   if (!file) throw Problem(404, "no such path: " + json_text(route.path));
   Response response;
   response.type = file->type;
-  response.pieces.push_back(std::as_bytes(std::span(file->content)));
+  response.parts.push_back(std::as_bytes(std::span(file->content)));
   response.fields.emplace_back("X-Content-Type-Options", "nosniff");
   response.fields.emplace_back(
       "Content-Security-Policy",

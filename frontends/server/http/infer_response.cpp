@@ -10,18 +10,18 @@
 namespace colonnade::serve::http {
 namespace {
 
-/// Adds the tensor's bytes to the answer's pieces and returns how many they are.
+/// Adds the tensor's bytes to the answer's parts and returns how many they are.
 std::size_t add_binary(Response& response, const OutputTensor& output) {
   if (output.view.dtype != DType::string) {
     std::string unused;
-    response.pieces.push_back(raw_bytes(output.view, unused));
+    response.parts.push_back(raw_bytes(output.view, unused));
     response.owners.push_back(output.owner);
   } else {
     auto bytes = std::make_shared<std::string>();
-    response.pieces.push_back(raw_bytes(output.view, *bytes));
+    response.parts.push_back(raw_bytes(output.view, *bytes));
     response.owners.push_back(std::move(bytes));
   }
-  return response.pieces.back().size();
+  return response.parts.back().size();
 }
 
 void append_output(Response& response, const OutputTensor& output, bool binary) {
@@ -64,7 +64,7 @@ Response infer_response(const InferenceResponse& answer, const AnswerForm& form)
     append_output(response, answer.outputs[i], form.is_binary(answer.outputs[i].name));
   }
   text += "]}";
-  if (response.pieces.empty()) return response;
+  if (response.parts.empty()) return response;
   response.type = "application/octet-stream";
   response.fields.emplace_back("Inference-Header-Content-Length", std::to_string(text.size()));
   return response;

@@ -84,7 +84,7 @@ std::optional<std::size_t> inference_header_length(const Request& request) {
 
 std::size_t Response::body_size() const {
   std::size_t size = text.size();
-  for (const auto& piece : pieces) size += piece.size();
+  for (const auto& part : parts) size += part.size();
   return size;
 }
 

@@ -52,8 +52,8 @@ struct Response {
   std::string type = "application/json";
   std::vector<std::pair<std::string_view, std::string>> fields;
   std::string text;                                 ///< first in the body
-  std::vector<std::span<const std::byte>> pieces;   ///< what follows it
-  std::vector<std::shared_ptr<const void>> owners;  ///< of the pieces
+  std::vector<std::span<const std::byte>> parts;    ///< what follows it
+  std::vector<std::shared_ptr<const void>> owners;  ///< of the parts
   std::string error;                                ///< for the log
   std::string id;                                   ///< of the inference, for the log
 

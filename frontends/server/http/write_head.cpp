@@ -33,10 +33,10 @@ std::string_view reason_of(int status) {
 }
 
 void compress_body(Response& response, Coding coding) {
-  std::vector<std::span<const std::byte>> pieces = {std::as_bytes(std::span(response.text))};
-  pieces.insert(pieces.end(), response.pieces.begin(), response.pieces.end());
-  response.text = compress(coding, pieces);
-  response.pieces.clear();
+  std::vector<std::span<const std::byte>> parts = {std::as_bytes(std::span(response.text))};
+  parts.insert(parts.end(), response.parts.begin(), response.parts.end());
+  response.text = compress(coding, parts);
+  response.parts.clear();
   response.owners.clear();
   response.fields.emplace_back("Content-Encoding", name_of(coding));
 }
