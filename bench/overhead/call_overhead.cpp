@@ -38,18 +38,18 @@ class Kernels {
     for (const ProgramSegment& segment : program_.segments) {
       const auto strips = static_cast<std::int64_t>(segment.strip_views.size());
       for (std::int64_t round = 0; round < segment.images * std::max<std::int64_t>(1, strips); ++round) {
-        StepContext step;
-        step.bases = bases_.data();
+        StepContext context;
+        context.bases = bases_.data();
         const auto& views = strips > 0 ? segment.strip_views[static_cast<std::size_t>(round % strips)] : program_.views;
-        step.views = views.front().data();
-        step.image = strips > 0 ? round / strips : round;
-        step.pointers = pointers_.data();
-        step.scratch = reinterpret_cast<float*>(arena_.data() + segment.scratch_offset);
-        for (const Instruction& instruction : segment.threads.front()) {
-          step.row_begin = instruction.row_begin;
-          step.row_end = instruction.row_end;
-          step.chunk = instruction.chunk;
-          program_.ops[static_cast<std::size_t>(instruction.op)]->run(step);
+        context.views = views.front().data();
+        context.image = strips > 0 ? round / strips : round;
+        context.pointers = pointers_.data();
+        context.scratch = reinterpret_cast<float*>(arena_.data() + segment.scratch_offset);
+        for (const Step& step : segment.lists.front()) {
+          context.row_begin = step.row_begin;
+          context.row_end = step.row_end;
+          context.chunk = step.chunk;
+          program_.ops[static_cast<std::size_t>(step.node)]->run(context);
         }
       }
     }

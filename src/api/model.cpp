@@ -34,7 +34,7 @@ std::size_t plan_bytes(const Prepared& prepared) {
   std::size_t bytes =
       prepared.graph.values.size() * (sizeof(Value) + sizeof(Storage)) + prepared.graph.nodes.size() * 2 * sizeof(Node);
   for (const ProgramSegment& segment : prepared.program->segments) {
-    for (const auto& list : segment.threads) bytes += list.size() * (sizeof(Instruction) + sizeof(Step));
+    for (const auto& list : segment.lists) bytes += list.size() * 2 * sizeof(Step);  // the plan has them too
     for (const auto& threads : segment.strip_views)
       for (const auto& views : threads) bytes += views.size() * sizeof(View);
   }

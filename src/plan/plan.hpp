@@ -9,6 +9,7 @@
 
 #include "graph/graph.hpp"
 #include "plan/kernel_choice.hpp"
+#include "plan/step.hpp"
 #include "topology/topology.hpp"
 
 namespace colonnade {
@@ -52,19 +53,6 @@ struct Ring {
   std::int64_t own_rows() const { return head_rows + (host == kAbsent ? rows : 0); }
   std::int64_t bytes_a_thread() const { return own_rows() * row_bytes * chunk_count; }
   bool operator==(const Ring&) const = default;
-};
-
-/// What one thread does next: run `node` for output rows [row_begin, row_end) (and one chunk of channels), or wait
-/// until the next thread has finished the rows of `node` below row_end.
-struct Step {
-  enum class Kind : std::uint8_t { run, wait };
-  Kind kind = Kind::run;
-  bool publish = false;   ///< the thread above waits for rows of this node
-  std::int32_t node = 0;  ///< index into Graph::nodes
-  std::int32_t row_begin = 0;
-  std::int32_t row_end = 0;
-  std::int32_t chunk = -1;  ///< -1: all channels
-  bool operator==(const Step&) const = default;
 };
 
 /// Nodes that run chunk by chunk of channels within a step: the first expands (its output channels are cut), the last

@@ -277,18 +277,13 @@ class Compiler {
     segment.scratch_offset = plan.scratch_offset;
     segment.scratch_bytes = plan.scratch_bytes;
     segment.participants = segment.share_images ? plan_.threads : static_cast<int>(plan.steps.size());
-    for (const auto& steps : plan.steps) {
-      std::vector<Instruction> list;
-      for (const Step& step : steps) {
-        list.push_back({step.kind == Step::Kind::wait ? Instruction::Kind::wait : Instruction::Kind::run, step.publish,
-                        step.node, step.row_begin, step.row_end, step.chunk});
-        if (step.kind == Step::Kind::run)
-          program_->pointer_count = std::max(
-              program_->pointer_count,
-              program_->ops[static_cast<std::size_t>(step.node)]->pointer_count(step.row_end - step.row_begin));
+    segment.lists = plan.steps;
+    for (const auto& list : segment.lists)
+      for (const Step& step : list) {
+        if (step.kind == Step::Kind::wait) continue;
+        const RowOp& op = *program_->ops[static_cast<std::size_t>(step.node)];
+        program_->pointer_count = std::max(program_->pointer_count, op.pointer_count(step.row_end - step.row_begin));
       }
-      segment.threads.push_back(std::move(list));
-    }
     if (program_->pointer_count > kMostPointers)
       fail(ErrorCode::resource_limit, "segment {}: a step would read more than {} rows at once",
            program_->segments.size(), kMostPointers);

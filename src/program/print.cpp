@@ -8,23 +8,23 @@
 namespace colonnade {
 namespace {
 
-constexpr std::size_t kShownInstructions = 24;
+constexpr std::size_t kShownSteps = 24;
 
-void print_list(std::string& text, const Program& program, std::size_t thread, const std::vector<Instruction>& list) {
+void print_list(std::string& text, const Program& program, std::size_t number, const std::vector<Step>& list) {
   const auto out = std::back_inserter(text);
-  fmt::format_to(out, "    thread {}: {} instructions\n", thread, list.size());
-  for (std::size_t i = 0; i < list.size() && i < kShownInstructions; ++i) {
-    const Instruction& instruction = list[i];
-    const auto op = static_cast<std::size_t>(instruction.op);
-    const bool wait = instruction.kind == Instruction::Kind::wait;
+  fmt::format_to(out, "    list {}: {} steps\n", number, list.size());
+  for (std::size_t i = 0; i < list.size() && i < kShownSteps; ++i) {
+    const Step& step = list[i];
+    const auto op = static_cast<std::size_t>(step.node);
+    const bool wait = step.kind == Step::Kind::wait;
     fmt::format_to(out, "      {} {} {}", wait ? "wait" : "run", program.op_names[op],
                    wait ? "" : program.ops[op]->kernel());
-    fmt::format_to(out, " rows [{},{})", instruction.row_begin, instruction.row_end);
-    if (instruction.chunk >= 0) fmt::format_to(out, " chunk {}", instruction.chunk);
-    if (instruction.publish) text += " publish";
+    fmt::format_to(out, " rows [{},{})", step.row_begin, step.row_end);
+    if (step.chunk >= 0) fmt::format_to(out, " chunk {}", step.chunk);
+    if (step.publish) text += " publish";
     text += '\n';
   }
-  if (list.size() > kShownInstructions) fmt::format_to(out, "      ... {} more\n", list.size() - kShownInstructions);
+  if (list.size() > kShownSteps) fmt::format_to(out, "      ... {} more\n", list.size() - kShownSteps);
 }
 
 }  // namespace
@@ -36,8 +36,8 @@ std::string to_text(const Program& program) {
     const ProgramSegment& segment = program.segments[i];
     fmt::format_to(std::back_inserter(text), "  segment {}: {} images{}\n", i, segment.images,
                    segment.share_images ? ", an image a thread" : "");
-    for (std::size_t thread = 0; thread < segment.threads.size(); ++thread)
-      print_list(text, program, thread, segment.threads[thread]);
+    for (std::size_t list = 0; list < segment.lists.size(); ++list)
+      print_list(text, program, list, segment.lists[list]);
   }
   return text;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "colonnade/colonnade.hpp"
+#include "plan/step.hpp"
 
 namespace colonnade {
 
@@ -71,21 +72,11 @@ class RowOp {
   virtual std::string_view kernel() const = 0;
 };
 
-struct Instruction {
-  enum class Kind : std::uint8_t { run, wait };
-  Kind kind = Kind::run;
-  bool publish = false;
-  std::int32_t op = 0;  ///< index into Program::ops
-  std::int32_t row_begin = 0;
-  std::int32_t row_end = 0;
-  std::int32_t chunk = -1;
-};
-
 struct ProgramSegment {
-  std::vector<std::vector<Instruction>> threads;  ///< one list a thread; a single list when images are shared
+  std::vector<std::vector<Step>> lists;  ///< one a thread; a single one when images are shared
   bool share_images = false;
   std::int64_t images = 1;
-  std::vector<std::vector<std::vector<View>>> strip_views;  ///< [strip][thread][value]; empty: Program::views
+  std::vector<std::vector<std::vector<View>>> strip_views;  ///< [strip][list][value]; empty: Program::views
   std::int64_t scratch_offset = 0;
   std::int64_t scratch_bytes = 0;
   int participants = 1;  ///< threads that have work
@@ -114,7 +105,7 @@ struct Program {
   std::vector<std::string> op_names;        ///< node names
   std::vector<std::string> op_kinds;
   std::vector<ProgramSegment> segments;
-  std::vector<std::vector<View>> views;            ///< [thread][value]
+  std::vector<std::vector<View>> views;            ///< [list][value]
   std::vector<const std::byte*> constants;         ///< bases after inputs and outputs
   std::vector<std::shared_ptr<const void>> owned;  ///< constants and packed weights
   std::vector<OutputCopy> copies;

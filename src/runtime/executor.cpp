@@ -133,8 +133,7 @@ bool Executor::run_segment(std::size_t index, int thread, int threads) {
     return true;
   }
   for (std::int64_t round = 0; round < rounds; ++round) {
-    for (int list = last; list >= 0; list -= threads)
-      run_list(index, segment.threads[static_cast<std::size_t>(list)], round, list);
+    for (int list = last; list >= 0; list -= threads) run_list(index, list, round);
     if (segment.participants > 1 && round + 1 < rounds && !meet(threads)) return false;
   }
   return true;
@@ -144,48 +143,44 @@ void Executor::run_images(std::size_t index, int list) {
   const ProgramSegment& segment = program_->segments[index];
   const auto strips = static_cast<std::int64_t>(strips_of(segment));
   for (std::int64_t image = list; image < segment.images; image += segment.participants)
-    for (std::int64_t strip = 0; strip < strips; ++strip)
-      run_list(index, segment.threads.front(), image * strips + strip, list);
+    for (std::int64_t strip = 0; strip < strips; ++strip) run_list(index, list, image * strips + strip);
 }
 
-void Executor::run_list(std::size_t segment_index, const std::vector<Instruction>& list, std::int64_t round,
-                        int thread) {
+void Executor::run_list(std::size_t segment_index, int list, std::int64_t round) {
   const ProgramSegment& segment = program_->segments[segment_index];
-  StepContext step;
-  step.bases = bases_.data();
+  const auto number = static_cast<std::size_t>(list);
   const auto strips = static_cast<std::int64_t>(segment.strip_views.size());
   const auto& views = strips > 0 ? segment.strip_views[static_cast<std::size_t>(round % strips)] : program_->views;
-  step.views = views[static_cast<std::size_t>(thread)].data();
-  step.image = strips > 0 ? round / strips : round;
-  step.pointers = pointers_[static_cast<std::size_t>(thread)].data();
-  step.scratch =
-      reinterpret_cast<float*>(bases_[Program::kArena] + segment.scratch_offset + thread * segment.scratch_bytes);
-  for (const Instruction& instruction : list) {
+  StepContext context;
+  context.bases = bases_.data();
+  context.views = views[number].data();
+  context.image = strips > 0 ? round / strips : round;
+  context.pointers = pointers_[number].data();
+  context.scratch =
+      reinterpret_cast<float*>(bases_[Program::kArena] + segment.scratch_offset + list * segment.scratch_bytes);
+  for (const Step& step : segment.lists[segment.share_images ? 0 : number]) {
     if (failed_.load(std::memory_order_relaxed)) return;
-    if (instruction.kind == Instruction::Kind::wait) {
-      const std::uint64_t awaited = token(round, instruction.row_end);
-      const auto& flag = progress(thread + 1, instruction.op).token;
+    if (step.kind == Step::Kind::wait) {
+      const std::uint64_t awaited = token(round, step.row_end);
+      const auto& flag = progress(list + 1, step.node).token;
       const auto is_there = [&] {
         return flag.load(std::memory_order_acquire) >= awaited || failed_.load(std::memory_order_relaxed);
       };
       while (!spin_until(kSpinForRows, is_there)) sched_yield();
       continue;
     }
-    step.row_begin = instruction.row_begin;
-    step.row_end = instruction.row_end;
-    step.chunk = instruction.chunk;
+    context.row_begin = step.row_begin;
+    context.row_end = step.row_end;
+    context.chunk = step.chunk;
     const std::int64_t begin = profiling_ ? now_ns() : 0;
     try {
       control_->check();
-      program_->ops[static_cast<std::size_t>(instruction.op)]->run(step);
-      if (profiling_)
-        events_[static_cast<std::size_t>(thread)].push_back(
-            {instruction.op, static_cast<std::int32_t>(segment_index), begin, now_ns()});
+      program_->ops[static_cast<std::size_t>(step.node)]->run(context);
+      if (profiling_) events_[number].push_back({step.node, static_cast<std::int32_t>(segment_index), begin, now_ns()});
     } catch (...) {
       return record_failure();
     }
-    if (instruction.publish)
-      progress(thread, instruction.op).token.store(token(round, instruction.row_end), std::memory_order_release);
+    if (step.publish) progress(list, step.node).token.store(token(round, step.row_end), std::memory_order_release);
   }
 }
 

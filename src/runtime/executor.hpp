@@ -57,15 +57,15 @@ class Executor {
   /// False when the run has failed and all threads are to leave.
   bool run_segment(std::size_t index, int thread, int threads);
   void run_images(std::size_t index, int list);
-  void run_list(std::size_t segment_index, const std::vector<Instruction>& list, std::int64_t round, int thread);
+  void run_list(std::size_t segment_index, int list, std::int64_t round);
   bool meet(int threads);
   /// Later rows of a round, later rounds of a run and later runs have later tokens.
   std::uint64_t token(std::int64_t round, std::int32_t row) const {
     return ((first_round_ + static_cast<std::uint64_t>(round)) << kRowBits) + static_cast<std::uint64_t>(row);
   }
   void begin_rounds();
-  Progress& progress(int thread, std::int32_t op) {
-    return progress_[static_cast<std::size_t>(thread) * program_->ops.size() + static_cast<std::size_t>(op)];
+  Progress& progress(int list, std::int32_t node) {
+    return progress_[static_cast<std::size_t>(list) * program_->ops.size() + static_cast<std::size_t>(node)];
   }
   void record_failure() noexcept;
 
