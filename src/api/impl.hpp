@@ -54,14 +54,18 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   const Graph& imported() const;
 
   /// Passes, plan and program for a key; shared with whoever holds one already.
-  std::shared_ptr<const Prepared> prepare(PlanKey key) const;
+  std::shared_ptr<const Prepared> prepare(const PlanKey& key) const;
   std::shared_ptr<const Prepared> prepare(std::vector<Shape> shapes) const {
-    return prepare({optimized, std::move(shapes), {}, 0, threads});
+    return prepare(PlanKey{optimized, std::move(shapes), {}, 0, threads});
   }
 
  private:
-  Compiled::Planned plan(const PlanKey& key) const;
-  std::shared_ptr<const Prepared> make(PlanKey key) const;
+  /// The line of data flow: passes once shapes are bound, plan, program.
+  std::shared_ptr<Prepared> make(const PlanKey& key) const;
+  /// The same with graph and plan from the compiled file; null where it has none for the key.
+  std::shared_ptr<Prepared> read(const PlanKey& key) const;
+  /// What `read` or `make` gives, measured, kept in the compiled file, refused where it has islands that may not be.
+  std::shared_ptr<const Prepared> read_or_make(const PlanKey& key) const;
   mutable std::once_flag import_once_;
   mutable Graph imported_;
   mutable std::mutex mutex_;

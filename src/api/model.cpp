@@ -42,6 +42,24 @@ std::size_t plan_bytes(const Prepared& prepared) {
   return bytes;
 }
 
+std::shared_ptr<Prepared> prepared_for(const PlanKey& key) {
+  auto prepared = std::make_shared<Prepared>();
+  static_cast<PlanKey&>(*prepared) = key;
+  return prepared;
+}
+
+PlanOptions plan_options(const Options& options, const PlanKey& key) {
+  return {options.schedule, options.math, key.threads, static_cast<std::int64_t>(options.memory_limit_bytes)};
+}
+
+void refuse_islands(const Prepared& prepared) {
+  const auto islands = islands_of(prepared);
+  if (islands.empty()) return;
+  const Island& island = islands.front();
+  fail(ErrorCode::unsupported, "strict: node '{}' ({}) would run as an island ({}): {}", island.node, island.op,
+       island.engine, island.reason);
+}
+
 /// Keeps a copy of bytes that have to last.
 onnx_import::OpenBytes lasting(std::span<const std::byte> bytes) {
   auto copy = std::make_shared<const AlignedBuffer>(bytes.size());
@@ -108,35 +126,37 @@ int Model::Impl::threads_of_run(int asked) const {
   return asked == 0 ? threads : std::min(asked, threads);
 }
 
-Compiled::Planned Model::Impl::plan(const PlanKey& key) const {
-  const PlanOptions plan_options{options.schedule, options.math, key.threads,
-                                 static_cast<std::int64_t>(options.memory_limit_bytes)};
-  BoundGraph bound = bound_graph(*key.source, key.shapes, key.layouts);
-  Plan made = make_plan(bound.graph, topology, plan_options);
-  return {std::move(bound), std::move(made)};
+std::shared_ptr<Prepared> Model::Impl::make(const PlanKey& key) const {
+  auto made = prepared_for(key);
+  auto [graph, rest] = bound_graph(*key.source, key.shapes, key.layouts);
+  made->graph = std::move(graph);
+  made->rest = std::move(rest);
+  made->plan = make_plan(made->graph, topology, plan_options(options, key));
+  made->program = compile(made->graph, made->plan, topology.isa, weights.of_node(key.node));
+  return made;
 }
 
-std::shared_ptr<const Prepared> Model::Impl::make(PlanKey key) const {
+std::shared_ptr<Prepared> Model::Impl::read(const PlanKey& key) const {
+  auto found = compiled->find(key.shapes, key.layouts, key.threads);
+  if (!found) return nullptr;
+  auto kept = prepared_for(key);
+  kept->graph = std::move(found->bound.graph);
+  kept->rest = std::move(found->bound.rest);
+  kept->plan = std::move(found->plan);
+  kept->program = compile(kept->graph, kept->plan, topology.isa, weights.of_node(key.node));
+  return kept;
+}
+
+std::shared_ptr<const Prepared> Model::Impl::read_or_make(const PlanKey& key) const {
   const auto begin = std::chrono::steady_clock::now();
-  auto prepared = std::make_shared<Prepared>();
-  static_cast<PlanKey&>(*prepared) = std::move(key);
-  const bool may_be_compiled = compiled && prepared->source == optimized;
-  auto planned =
-      may_be_compiled ? compiled->find(prepared->shapes, prepared->layouts, prepared->threads) : std::nullopt;
-  if (!planned) planned = plan(*prepared);
-  prepared->graph = std::move(planned->bound.graph);
-  prepared->rest = std::move(planned->bound.rest);
-  prepared->plan = std::move(planned->plan);
-  prepared->program = compile(prepared->graph, prepared->plan, topology.isa, weights.of_node(prepared->node));
+  const bool may_be_compiled = compiled && key.source == optimized;
+  auto prepared = may_be_compiled ? read(key) : nullptr;
+  if (!prepared) prepared = make(key);
   prepared->bytes = plan_bytes(*prepared);
-  if (const auto islands = islands_of(*prepared); options.strict && !islands.empty()) {
-    const Island& island = islands.front();
-    fail(ErrorCode::unsupported, "strict: node '{}' ({}) would run as an island ({}): {}", island.node, island.op,
-         island.engine, island.reason);
-  }
-  if (may_be_compiled && prepared->node == 0) {
-    compiled->keep({inputs, outputs, *optimized, prepared->shapes, prepared->layouts, prepared->threads,
-                    prepared->graph, prepared->rest, prepared->plan, weights});
+  if (options.strict) refuse_islands(*prepared);
+  if (may_be_compiled && key.node == 0) {
+    compiled->keep({inputs, outputs, *optimized, key.shapes, key.layouts, key.threads, prepared->graph, prepared->rest,
+                    prepared->plan, weights});
   }
   prepared->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   log_line(LogLevel::debug, "model '{}': planned {} segments in {:.1f} ms, arena {} bytes", name,
@@ -144,14 +164,14 @@ std::shared_ptr<const Prepared> Model::Impl::make(PlanKey key) const {
   return prepared;
 }
 
-std::shared_ptr<const Prepared> Model::Impl::prepare(PlanKey key) const {
+std::shared_ptr<const Prepared> Model::Impl::prepare(const PlanKey& key) const {
   const std::scoped_lock lock(mutex_);
   std::erase_if(prepared_, [](const auto& entry) { return entry.expired(); });
   for (const auto& entry : prepared_)
     if (auto prepared = entry.lock(); prepared && static_cast<const PlanKey&>(*prepared) == key) return prepared;
   std::shared_ptr<const Prepared> prepared;
   try {
-    prepared = make(std::move(key));
+    prepared = read_or_make(key);
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::resource_limit, "model '{}': out of memory while it was planned", name);
   }
