@@ -13,6 +13,7 @@
 #include "api/impl.hpp"
 #include "frontends/onnx/opaque/definitions.hpp"
 #include "onnx/builder.hpp"
+#include "support/folder.hpp"
 
 namespace colonnade {
 namespace {
@@ -56,9 +57,6 @@ ModelBuilder two_layers(float step) {
 class CompiledTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "colonnade_compiled_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     put(model(), two_layers(0.01f).bytes());
     set_log_handler([this](LogLevel level, std::string_view line) {
       if (level >= LogLevel::info && line.starts_with("compiled file")) lines_.emplace_back(line);
@@ -66,10 +64,7 @@ class CompiledTest : public ::testing::Test {
     options_.threads = 1;
     options_.compiled = file().string();
   }
-  void TearDown() override {
-    set_log_handler({});
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { set_log_handler({}); }
 
   fs::path model() const { return folder_ / "net.onnx"; }
   fs::path file() const { return folder_ / "net.compiled"; }
@@ -116,7 +111,8 @@ class CompiledTest : public ::testing::Test {
     EXPECT_EQ(lines_.size(), 0u) << lines_.front();
   }
 
-  fs::path folder_;
+  test::TemporaryFolder temporary_;
+  const fs::path& folder_ = temporary_.path();
   Options options_;
   std::vector<std::string> lines_;
 };

@@ -81,17 +81,6 @@ CliResult run_cli(const std::vector<std::string>& arguments) { return run(argume
 
 CliResult run_cli_unread(const std::vector<std::string>& arguments) { return run(arguments, false); }
 
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "colonnade_cli_XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 nlohmann::ordered_json describe(const std::string& model) {
   const CliResult result = run_cli({"explain", model, "--json"});
   EXPECT_EQ(result.status, 0) << result.err;

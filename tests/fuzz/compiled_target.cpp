@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damaged compiled files. As files: whatever is in them, the model answers as it does without. As archives, beyond the
 // hashes that would notice: what is read is refused or is some value.
-#include <unistd.h>
-
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +10,7 @@
 #include "api/impl.hpp"
 #include "fuzz/fuzz.hpp"
 #include "onnx/builder.hpp"
+#include "support/folder.hpp"
 
 namespace colonnade::fuzz {
 namespace {
@@ -28,25 +27,6 @@ std::string contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
-
-/// A folder that lives as long as the process that made it; its children leave it alone.
-class Folder {
- public:
-  Folder() : owner_(::getpid()), path_((fs::temp_directory_path() / "colonnade_fuzz_XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make a folder");
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    if (::getpid() == owner_) fs::remove_all(path_, ignored);
-  }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  pid_t owner_;
-  std::string path_;
-};
 
 onnx::TensorProto weights(const std::string& name, const Shape& shape) {
   onnx::TensorProto tensor;
@@ -207,7 +187,7 @@ class Samples {
     }
   }
 
-  Folder folder_;
+  test::TemporaryFolder folder_;
   std::vector<Sample> samples_;
 };
 

@@ -17,8 +17,8 @@ Rows make_rows(std::size_t rows, std::size_t width, std::size_t channels, std::s
   Rows result;
   result.reserve(rows);
   for (std::size_t row = 0; row < rows; ++row) {
-    result.emplace_back((width - 1) * stride + channels, row % 3 * 4);
-    random.fill(result.back().span());
+    result.emplace_back((width - 1) * stride + channels, test::Edge::back, row % 3 * 4);
+    random.fill(result.back().values());
   }
   return result;
 }
@@ -32,8 +32,8 @@ ConvCase::ConvCase(const ConvSizes& s, std::uint64_t seed)
       bias(s.channels_out),
       workspace(kernels::gemm::workspace_floats(kernels::Encoding::bf16x3, s.k(), s.channels_out)) {
   Random random(seed + 1);
-  random.fill(weights.span());
-  random.fill(bias.span());
+  random.fill(weights.values());
+  random.fill(bias.values());
   std::vector<float> by_tap(weights.size());
   for (std::size_t co = 0; co < s.channels_out; ++co) {
     for (std::size_t ci = 0; ci < s.channels_in; ++ci) {

@@ -2,13 +2,33 @@
 // One convolution for the tests: sizes, random operands in guarded memory, and the same sum in double precision.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "kernels/gemm/gemm.hpp"
-#include "kernels_gemm/guarded.hpp"
+#include "support/guarded.hpp"
 
 namespace colonnade::testing {
+
+using test::GuardedFloats;
+
+/// Numbers in [-1, 1), the same for equal seeds.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed * 2862933555777941757u + 3037000493u) {}
+  float next() {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<float>(static_cast<std::int32_t>(state_ >> 32)) * 0x1p-31f;
+  }
+  void fill(std::span<float> values) {
+    for (float& value : values) value = next();
+  }
+
+ private:
+  std::uint64_t state_;
+};
 
 struct ConvSizes {
   std::size_t height_in = 1;

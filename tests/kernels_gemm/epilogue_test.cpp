@@ -58,7 +58,7 @@ void check_epilogue(const Kernel& kernel, const ConvSizes& sizes, Epilogue epilo
 
 TEST(ConvEpilogue, EveryActivationAndResidual) {
   GuardedFloats slopes(100);
-  Random(3).fill(slopes.span());
+  Random(3).fill(slopes.values());
   for_each_kernel(kernels::gemm::table(), [&](const Kernel& kernel) {
     for (const std::size_t channels_out : {5u, 16u, 33u, 64u, 100u}) {
       const float* slope = slopes.data() + (100 - channels_out);

@@ -300,7 +300,7 @@ void check_epilogue(const Kernel& kernel, std::size_t channels_out, const kernel
 
 TEST(Winograd, EveryActivationAndResidual) {
   GuardedFloats slopes(64);
-  Random(3).fill(slopes.span());
+  Random(3).fill(slopes.values());
   for_each_kernel(kernels::winograd::table(), [&](const Kernel& kernel) {
     for (const std::size_t channels_out : {5u, 33u, 64u}) {
       for (const auto& op : every_activation(slopes.data() + (64 - channels_out))) {
@@ -319,7 +319,7 @@ TEST(Winograd, NoBias) {
     WinogradCase c(kernel, sizes_of(kernel, 4, 6, 4, 18), 37);
     Rows with = c.conv.make_out(38);
     kernel.run(c.args(with));
-    std::fill(c.conv.bias.span().begin(), c.conv.bias.span().end(), 0.0f);
+    std::fill(c.conv.bias.values().begin(), c.conv.bias.values().end(), 0.0f);
     Rows zero = c.conv.make_out(38);
     kernel.run(c.args(zero));
     Rows without = c.conv.make_out(38);

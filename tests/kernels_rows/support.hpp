@@ -3,8 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,57 +16,12 @@
 #include <vector>
 
 #include "kernels/base/isa.hpp"
+#include "support/guarded.hpp"
 
 namespace colonnade::kernels::test {
 
-/// Which end of a buffer touches an unmapped page.
-enum class Edge { front, back };
-
-/// `size` floats that begin or end at an unmapped page; the rest of the mapped pages holds a pattern that intact()
-/// finds unchanged unless a kernel wrote outside.
-class Guarded {
- public:
-  explicit Guarded(std::size_t size, Edge edge = Edge::back) : size_(size) {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    inner_ = (size * sizeof(float) + 64 + page - 1) / page * page;
-    mapped_ = inner_ + 2 * page;
-    base_ = static_cast<unsigned char*>(
-        ::mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (base_ == MAP_FAILED) throw std::bad_alloc();
-    ::mprotect(base_, page, PROT_NONE);
-    ::mprotect(base_ + page + inner_, page, PROT_NONE);
-    first_ = base_ + page;
-    std::memset(first_, kCanary, inner_);
-    data_ = reinterpret_cast<float*>(edge == Edge::front ? first_ : first_ + inner_ - size * sizeof(float));
-    for (float& x : values()) x = std::numeric_limits<float>::quiet_NaN();
-  }
-  Guarded(std::span<const float> source, Edge edge) : Guarded(source.size(), edge) {
-    std::copy(source.begin(), source.end(), data_);
-  }
-  Guarded(const Guarded&) = delete;
-  Guarded& operator=(const Guarded&) = delete;
-  ~Guarded() { ::munmap(base_, mapped_); }
-
-  float* data() { return data_; }
-  std::span<float> values() { return {data_, size_}; }
-  bool intact() const {
-    const auto* begin = reinterpret_cast<const unsigned char*>(data_);
-    for (const unsigned char* p = first_; p < first_ + inner_; ++p) {
-      if (p == begin) p += size_ * sizeof(float);
-      if (p < first_ + inner_ && *p != kCanary) return false;
-    }
-    return true;
-  }
-
- private:
-  static constexpr unsigned char kCanary = 0xC5;
-  std::size_t size_;
-  std::size_t inner_;
-  std::size_t mapped_;
-  unsigned char* base_;
-  unsigned char* first_;
-  float* data_;
-};
+using colonnade::test::Edge;
+using Guarded = colonnade::test::GuardedFloats;
 
 inline std::vector<float> random_floats(std::size_t size, unsigned seed, float low = -1.0f, float high = 1.0f) {
   std::mt19937 generator(seed);

@@ -5,13 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <numeric>
 #include <set>
 
 #include "builder.hpp"
 #include "reference/reference.hpp"
+#include "support/folder.hpp"
 
 namespace colonnade::onnx_import::testing {
 
@@ -53,31 +52,6 @@ inline void expect_ints(const Tensor& actual, const Shape& shape, const Ints& ex
   EXPECT_EQ(Ints(actual.values<std::int64_t>().begin(), actual.values<std::int64_t>().end()), expected);
 }
 
-/// The folder of models and test data beside the checkout; empty when it is absent.
-inline std::filesystem::path shared_folder() {
-  const char* given = std::getenv("COLONNADE_SHARED");
-  const std::filesystem::path folder = given ? given : std::filesystem::path(COLONNADE_SOURCE_DIR) / ".." / "shared";
-  return std::filesystem::is_directory(folder) ? std::filesystem::canonical(folder) : std::filesystem::path();
-}
-
-/// A folder that vanishes with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "colonnade-XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) throw std::runtime_error("cannot make a temporary folder");
-    path_ = pattern;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using test::TemporaryFolder;
 
 }  // namespace colonnade::onnx_import::testing

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "evaluate.hpp"
+#include "support/onnx_cases.hpp"
 
 namespace colonnade::onnx_import::testing {
 namespace {
@@ -25,30 +26,18 @@ void import_folder(const fs::path& folder, std::size_t least) {
 }
 
 TEST(Models, EveryModelImports) {
-  const fs::path folder = shared_folder() / "models";
+  const fs::path folder = test::shared_folder() / "models";
   if (!fs::is_directory(folder)) GTEST_SKIP() << "no shared models";
   for (const auto& [kind, least] :
        {std::pair("vision", 29), {"tabular", 8}, {"audio", 9}, {"text", 11}, {"quantized", 6}})
     import_folder(folder / kind, static_cast<std::size_t>(least));
 }
 
-/// ONNX's backend test data, unpacked once a process.
-class Conformance : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const fs::path archive = shared_folder() / "onnx-backend-tests.tar.xz";
-    if (shared_folder().empty() || !fs::exists(archive)) GTEST_SKIP() << "no conformance data";
-    static const TemporaryFolder unpacked;
-    static const int status =
-        std::system(fmt::format("tar -xJf '{}' -C '{}'", archive.string(), unpacked.path().string()).c_str());
-    ASSERT_EQ(status, 0);
-    data_ = unpacked.path() / "onnx" / "backend" / "test" / "data";
-  }
-
-  fs::path data_;
-};
-
-TEST_F(Conformance, TheLightModelsImport) { import_folder(data_ / "light", 9); }
+TEST(Conformance, TheLightModelsImport) {
+  const test::OnnxCases cases;
+  if (!cases.available()) GTEST_SKIP() << "no conformance data";
+  import_folder(cases.data() / "light", 9);
+}
 
 }  // namespace
 }  // namespace colonnade::onnx_import::testing

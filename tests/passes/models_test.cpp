@@ -2,7 +2,6 @@
 // Walks over the models beside the checkout: they import, bind, optimise and verify; prints what is left of them.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -12,6 +11,7 @@
 #include "frontends/onnx/onnx.hpp"
 #include "passes/graphs.hpp"
 #include "passes/passes.hpp"
+#include "support/shared.hpp"
 
 namespace colonnade::test {
 namespace {
@@ -19,11 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kMaxFlop = 30e6;
-
-fs::path shared_folder() {
-  if (const char* folder = std::getenv("COLONNADE_SHARED")) return folder;
-  return fs::path(COLONNADE_SOURCE_DIR).parent_path() / "shared";
-}
 
 struct Summary {
   int transposes = 0;

@@ -65,18 +65,8 @@ std::string product_chain(std::int64_t size, int count) {
   return model.SerializeAsString();
 }
 
-Repository::Repository() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "colonnade_XXXXXX").string();
-  folder_ = mkdtemp(pattern.data());
-}
-
-Repository::~Repository() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
-
 void Repository::add(const std::string& name, const std::string& model, int version) {
-  const auto folder = folder_ / name / std::to_string(version);
+  const auto folder = folder_.path() / name / std::to_string(version);
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "model.onnx", std::ios::binary) << model;
 }

@@ -2,11 +2,11 @@
 // Models that give back what they take, and a folder to serve them from.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "colonnade/colonnade.hpp"
+#include "support/folder.hpp"
 
 namespace colonnade::test {
 
@@ -25,20 +25,15 @@ std::string product_chain(std::int64_t size, int count);
 /// A repository in a temporary folder, gone with this.
 class Repository {
  public:
-  Repository();
-  ~Repository();
-  Repository(const Repository&) = delete;
-  Repository& operator=(const Repository&) = delete;
-
   /// <name>/<version>/model.onnx
   void add(const std::string& name, const std::string& model, int version = 1);
   /// "echo_FP32", "echo_BYTES", ...: one input "x" [-1] of each datatype; "pair": inputs "a" BOOL [-1] and "b" FP32
   /// [-1,2].
   void add_echo_models();
-  std::string path() const { return folder_.string(); }
+  std::string path() const { return folder_.path().string(); }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 }  // namespace colonnade::test

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What surrounds the calls: keys, TLS, deadlines, clients that leave, shutdown.
-#include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
 
 #include "grpc_fixture.hpp"
+#include "support/folder.hpp"
 #include "support/process.hpp"
 
 namespace colonnade::test {
@@ -93,26 +93,20 @@ TEST_F(GrpcTransport, WrongOptionsAreRefused) {
 /// Self-signed certificates in a folder that lives as long as this.
 class Certificates {
  public:
-  Certificates() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "colonnade_tls_XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~Certificates() { std::filesystem::remove_all(folder_); }
-
   void make(const std::string& name) const {
     const auto result = run_process("openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=" + name +
                                     " -addext subjectAltName=DNS:" + name + " -keyout " +
                                     shell_word(path(name + ".key")) + " -out " + shell_word(path(name + ".pem")));
     ASSERT_EQ(result.status, 0) << result.output;
   }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.file(name); }
   std::string read(const std::string& name) const {
     std::ifstream file(path(name));
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(GrpcTransport, Tls) {

@@ -2,9 +2,10 @@
 #include "frontends/server/repository.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
+
+#include "support/folder.hpp"
 
 namespace colonnade::serve {
 namespace {
@@ -14,25 +15,19 @@ namespace fs = std::filesystem;
 /// A repository in a folder that lives as long as this.
 class Folder {
  public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "colonnade-repository-XXXXXX").string();
-    path_ = fs::canonical(mkdtemp(name.data()));
-  }
-  ~Folder() { fs::remove_all(path_); }
-
   fs::path add(const std::string& relative, const std::string& content = "model") const {
-    const fs::path file = path_ / relative;
+    const fs::path file = folder_.path() / relative;
     fs::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << content;
     return file;
   }
-  fs::path path() const { return path_; }
+  fs::path path() const { return folder_.path(); }
   std::vector<FoundModel> scan(const std::string& relative = "") const {
-    return scan_repositories({(path_ / relative).string()});
+    return scan_repositories({(folder_.path() / relative).string()});
   }
 
  private:
-  fs::path path_;
+  test::TemporaryFolder folder_;
 };
 
 std::string problem_of(const FoundModel& model) { return model.problem ? model.problem->message : ""; }

@@ -3,21 +3,15 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "support/folder.hpp"
 #include "support/process.hpp"
+#include "support/shared.hpp"
 
 namespace colonnade::test {
-
-/// The folder of models and test data beside the checkout, or where COLONNADE_SHARED says; it need not exist.
-inline std::filesystem::path shared_folder() {
-  const char* named = std::getenv("COLONNADE_SHARED");
-  return named != nullptr ? std::filesystem::path(named)
-                          : std::filesystem::path(COLONNADE_SOURCE_DIR) / ".." / "shared";
-}
 
 /// ONNX's test data, unpacked into a temporary folder while this lives.
 class OnnxCases {
@@ -25,30 +19,24 @@ class OnnxCases {
   OnnxCases() {
     const std::filesystem::path archive = shared_folder() / "onnx-backend-tests.tar.xz";
     if (!std::filesystem::exists(archive)) return;
-    std::string folder = (std::filesystem::temp_directory_path() / "colonnade_onnx_XXXXXX").string();
-    if (mkdtemp(folder.data()) == nullptr) return;
-    root_ = folder;
-    available_ = run_process("tar -xJf " + shell_word(archive.string()) + " -C " + shell_word(folder)).status == 0;
-  }
-  OnnxCases(const OnnxCases&) = delete;
-  OnnxCases& operator=(const OnnxCases&) = delete;
-  ~OnnxCases() {
-    std::error_code ignored;
-    if (!root_.empty()) std::filesystem::remove_all(root_, ignored);
+    available_ =
+        run_process("tar -xJf " + shell_word(archive.string()) + " -C " + shell_word(root_.path().string())).status ==
+        0;
   }
 
   bool available() const { return available_; }
+  std::filesystem::path data() const { return root_.path() / "onnx" / "backend" / "test" / "data"; }
   /// Every case's model, sorted by path.
   std::vector<std::filesystem::path> models() const {
     std::vector<std::filesystem::path> paths;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root_))
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root_.path()))
       if (entry.path().filename() == "model.onnx") paths.push_back(entry.path());
     std::sort(paths.begin(), paths.end());
     return paths;
   }
 
  private:
-  std::filesystem::path root_;
+  TemporaryFolder root_;
   bool available_ = false;
 };
 
