@@ -6,14 +6,16 @@ import pathlib
 import sys
 import unittest
 
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(SOURCE / "tests" / "support"), str(SOURCE / "models")]
+import suite  # noqa: E402
+
 try:
     import numpy  # noqa: F401
     import onnx
 except Exception as error:  # an onnx may be there and not fit the protobuf beside it
-    print(f"skipped: {error}")
-    sys.exit(77)
+    suite.skip(error)
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "models"))
 from zoo import NETWORKS  # noqa: E402
 
 # Trainable parameters, batch norms included, and multiplications at the default size; torchvision's unless said.
@@ -123,4 +125,4 @@ class NetworksTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

@@ -11,11 +11,12 @@ import unittest
 import xml.etree.ElementTree
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(SOURCE / "bench" / "peers"))
+sys.path[:0] = [str(SOURCE / "tests" / "support"), str(SOURCE / "bench" / "peers")]
 
 import environment
 import peers
 import report
+import suite
 from process import EngineFailed, Process
 from rows import Row, RowStore, summarise
 
@@ -225,4 +226,4 @@ class ColonnadeWorker(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

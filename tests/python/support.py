@@ -6,11 +6,12 @@ from __future__ import annotations
 import importlib
 import pathlib
 import sys
-import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ROOT / "models" / "embedded"
-SKIPPED = 77
+
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+from suite import main, skip  # noqa: E402, F401
 
 
 def need(*modules: str) -> None:
@@ -19,12 +20,7 @@ def need(*modules: str) -> None:
         try:
             importlib.import_module(module)
         except ModuleNotFoundError as error:
-            print(f"skipped: {error}")
-            sys.exit(SKIPPED)
-
-
-def main() -> None:
-    unittest.main(verbosity=1)
+            skip(error)
 
 
 def model_of(nodes, inputs, outputs, initializers=(), opset=17, ir_version=9, **graph):

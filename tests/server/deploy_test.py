@@ -12,8 +12,10 @@ import sys
 import tempfile
 import unittest
 
-import serving
-import tiny_onnx
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import serving  # noqa: E402
+import suite  # noqa: E402
+import tiny_onnx  # noqa: E402
 
 DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "frontends" / "server" / "deploy"
 USER = 65534  # nobody
@@ -123,4 +125,4 @@ class DeployTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    suite.main()

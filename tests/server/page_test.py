@@ -12,9 +12,11 @@ import urllib.error
 import urllib.request
 import zlib
 
-import chromium
-import serving
-import tiny_onnx
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import chromium  # noqa: E402
+import serving  # noqa: E402
+import suite  # noqa: E402
+import tiny_onnx  # noqa: E402
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "models" / "embedded"
 
@@ -179,6 +181,5 @@ class PageTest(unittest.TestCase):
 
 if __name__ == "__main__":
     if not chromium.find():
-        print("no Chromium here")
-        sys.exit(77)
-    unittest.main(argv=sys.argv[:1])
+        suite.skip("no Chromium here")
+    suite.main()

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands under "Serve models" in README.md, run as they are printed.
 #include <gtest/gtest.h>
-#include <stdlib.h>
+#include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "support/folder.hpp"
+#include "support/process.hpp"
 
 namespace colonnade {
 namespace {
@@ -23,37 +24,23 @@ std::string commands_under(const std::string& heading) {
   return readme.substr(begin, readme.find("```", begin) - begin);
 }
 
-struct Outcome {
-  int status = -1;
-  std::string output;
-};
-
-Outcome run(const std::string& command) {
-  Outcome result;
-  FILE* pipe = popen(command.c_str(), "r");
-  std::array<char, 4096> block{};
-  while (const std::size_t count = fread(block.data(), 1, block.size(), pipe))
-    result.output.append(block.data(), count);
-  result.status = pclose(pipe);
-  return result;
-}
-
-/// The default ports are the README's: a network of its own keeps them free.
+/// The default ports are the README's: a network of its own keeps them free. Root needs no user namespace for it, which
+/// a changed root folder does not allow.
 TEST(QuickStart, ServesAsPrinted) {
-  if (run("unshare -rn bash -c 'ip link set lo up && command -v curl' 2>&1").status != 0)
-    GTEST_SKIP() << "no network namespaces, or no curl";
-  std::string pattern = (std::filesystem::temp_directory_path() / "colonnade_XXXXXX").string();
-  const std::filesystem::path folder = mkdtemp(pattern.data());
+  const std::string alone = getuid() == 0 ? "unshare -n" : "unshare -rn";
+  const test::ProcessResult tried = test::run_process(alone + " bash -c 'ip link set lo up && command -v curl'");
+  if (tried.status != 0) GTEST_SKIP() << "no network of its own, or no curl: " << tried.output;
+  const test::TemporaryFolder temporary;
+  const std::filesystem::path& folder = temporary.path();
   std::filesystem::create_directory(folder / "build");
   std::filesystem::create_symlink(COLONNADE_BINARY_DIR, folder / "build/release");
   std::filesystem::create_symlink(COLONNADE_SOURCE_DIR "/models", folder / "models");
   std::ofstream(folder / "commands.sh") << commands_under("## Serve models") << "wait\n";
-  const Outcome result =
-      run("cd " + folder.string() + " && unshare -rn bash -c 'ip link set lo up && exec bash -e commands.sh' 2>log");
+  const test::ProcessResult result = test::run_process(
+      "cd " + folder.string() + " && " + alone + " bash -c 'ip link set lo up && exec bash -e commands.sh' 2>log");
   std::ifstream log(folder / "log");
   std::stringstream logged;
   logged << log.rdbuf();
-  std::filesystem::remove_all(folder);
   EXPECT_EQ(result.status, 0) << result.output << logged.str();
 
   const auto has = [&](const std::string& text) { return result.output.find(text) != std::string::npos; };
