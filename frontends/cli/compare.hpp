@@ -9,7 +9,7 @@
 
 namespace colonnade::cli {
 
-/// |difference| <= absolute * max|expected| + relative * |expected|.
+/// |difference| <= absolute * max|expected| + relative * |expected|, or subnormal.
 struct Tolerance {
   double absolute = 0;
   double relative = 0;
