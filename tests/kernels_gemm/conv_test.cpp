@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "kernels_gemm/conv_case.hpp"
@@ -209,60 +208,6 @@ TEST(Conv, PackFillsTheLastPanelWithZeros) {
     const std::size_t column = i / (k * 16) * 16 + i % 16;
     const std::size_t row = i % (k * 16) / 16;
     ASSERT_EQ(packed[i], column < n ? source[column * k + row] : 0.0f) << i;
-  }
-}
-
-/// Three pieces of eight significant bits are the whole float; rows beyond the last are zero.
-TEST(Conv, PiecesSumUpToTheFloat) {
-  constexpr std::size_t k = 43, panel = kernels::gemm::kPanel;
-  std::vector<float> source(k * panel);
-  Random random(71);
-  random.fill(source);
-  source[5] = 0, source[6] = -1.5f, source[7] = 3.0e38f, source[8] = 1e-30f, source[9] = -0x1.fffffep127f;
-  GuardedFloats pieces(kernels::gemm::panel_floats(kernels::Encoding::bf16x3, k));
-  ASSERT_EQ(pieces.size(), 2u * 3 * 16 * 16);
-  kernels::gemm::cut_pieces(source.data(), k, pieces.data());
-  for (std::size_t row = 0; row < 64; ++row)
-    for (std::size_t column = 0; column < panel; ++column) {
-      double sum = 0;
-      for (std::size_t piece = 0; piece < 3; ++piece) {
-        std::uint32_t word = 0;
-        std::memcpy(&word, pieces.data() + ((row / 32 * 3 + piece) * 16 + row % 16) * panel + column, sizeof word);
-        word = row % 32 < 16 ? word << 16 : word & 0xffff0000u;
-        float value = 0;
-        std::memcpy(&value, &word, sizeof value);
-        sum += static_cast<double>(value);
-      }
-      ASSERT_EQ(sum, row < k ? static_cast<double>(source[row * panel + column]) : 0.0) << row << ' ' << column;
-    }
-}
-
-/// Root mean square of what one pixel row's sums of `k` products err, against double precision.
-double error_of(const Kernel& kernel, std::size_t k) {
-  ConvCase c({.width_in = 64, .channels_in = k, .channels_out = 64}, 72);
-  Rows out = c.make_out(73);
-  kernel.run(c.args(kernel, out));
-  double squares = 0;
-  for (std::size_t x = 0; x < 64; ++x)
-    for (std::size_t channel = 0; channel < 64; ++channel) {
-      const double error = static_cast<double>(out[0][x * 64 + channel]) - c.exact(0, x, channel).sum;
-      squares += error * error;
-    }
-  return std::sqrt(squares / (64 * 64));
-}
-
-/// Matrix units err no more than vector units, short sums and long.
-TEST(Conv, PiecesErrNoMoreThanFloats) {
-  const auto table = kernels::gemm::table();
-  const Kernel& floats = *std::find_if(table.begin(), table.end(),
-                                       [](const Kernel& kernel) { return kernel.encoding == kernels::Encoding::f32; });
-  for (const Kernel& kernel : table) {
-    if (kernel.encoding != kernels::Encoding::bf16x3 || kernel.isa > kernels::host_isa()) continue;
-    for (const std::size_t k : {32u, 96u, 200u, 600u, 1500u}) {
-      std::printf("%zu terms: %s errs %.2g, %s %.2g\n", k, kernel.name, error_of(kernel, k), floats.name,
-                  error_of(floats, k));
-      EXPECT_LE(error_of(kernel, k), error_of(floats, k)) << k;
-    }
   }
 }
 
