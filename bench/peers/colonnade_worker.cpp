@@ -140,9 +140,7 @@ class Worker {
   long timed_run() {
     const Clock::time_point start = Clock::now();
     session_->run(inputs_, output_views_);
-    const long elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
-    last_seconds_ = static_cast<double>(elapsed) / 1e9;
-    return elapsed;
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
   }
 
   std::string output(const std::string& folder) {
@@ -164,7 +162,7 @@ class Worker {
 
   std::string run(double seconds) {
     constexpr std::size_t kLeastRuns = 2;
-    if (last_seconds_ < seconds) timed_run();
+    timed_run();
     std::vector<long> times;
     const Clock::time_point start = Clock::now();
     while (times.size() < kLeastRuns || std::chrono::duration<double>(Clock::now() - start).count() < seconds) {
@@ -188,7 +186,6 @@ class Worker {
   std::optional<colonnade::Session> session_;
   long idle_kb_ = 0;
   long load_peak_kb_ = 0;
-  double last_seconds_ = 0;
 };
 
 }  // namespace

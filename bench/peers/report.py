@@ -48,9 +48,12 @@ def best_peer(rows: dict[str, Row]) -> Row | None:
 
 
 def speedup(rows: dict[str, Row], over: str | None = None) -> float:
-    """How many times faster Colonnade is than the best peer, or than one engine; NaN where one is missing."""
-    own, other = good(rows, "colonnade"), good(rows, over) if over else best_peer(rows)
-    return other.ms / own.ms if own is not None and other is not None else math.nan
+    """How many times faster Colonnade is than the best peer, or than one engine: 0 where only Colonnade failed, NaN
+    where there is nothing to compare."""
+    own, other = rows.get("colonnade"), good(rows, over) if over else best_peer(rows)
+    if own is None or other is None:
+        return math.nan
+    return 0.0 if own.failure else other.ms / own.ms
 
 
 def memory_ratio(rows: dict[str, Row]) -> float:
@@ -66,8 +69,11 @@ def typical_others(rows: list[Row]) -> float:
 
 
 def geometric_mean(values: list[float]) -> float:
-    numbers = [value for value in values if math.isfinite(value) and value > 0]
-    return math.exp(sum(map(math.log, numbers)) / len(numbers)) if numbers else math.nan
+    """Of the finite values; 0 where one of them is: a failure is no reason for a better mean."""
+    numbers = list(filter(math.isfinite, values))
+    if not numbers:
+        return math.nan
+    return statistics.geometric_mean(numbers) if all(numbers) else 0.0
 
 
 def number(value: float) -> str:

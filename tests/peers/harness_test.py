@@ -7,6 +7,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 import unittest
 import xml.etree.ElementTree
 
@@ -22,6 +23,7 @@ from rows import Row, RowStore, summarise
 
 try:
     import numpy
+    import worker
     from check import relative_error
 except ImportError:
     numpy = None
@@ -46,6 +48,15 @@ class Statistics(unittest.TestCase):
     def test_geometric_mean_skips_what_is_missing(self):
         self.assertAlmostEqual(report.geometric_mean([2.0, 8.0, math.nan]), 4.0)
         self.assertTrue(math.isnan(report.geometric_mean([math.nan])))
+
+    def test_a_failure_of_ours_does_not_better_the_mean(self):
+        rows = [row("colonnade", 1.0), row("mnn", 4.0), row("mnn", 9.0, "vgg16"),
+                row("colonnade", math.nan, "vgg16", failure="wrong answer"),
+                row("colonnade", 1.0, "densenet121"), row("mnn", math.nan, "densenet121", failure="no operator")]
+        means = report.means(rows, 1)
+        self.assertEqual((means["3x3"], means["all"]), (0, 0))
+        self.assertAlmostEqual(means["mixed"], 4.0)
+        self.assertIn("all 0.00x", report.terminal(rows))
 
     def test_failed_rows_are_never_the_best_peer(self):
         rows = {r.engine: r for r in [row("colonnade", 2.0), row("ncnn", 1.0, failure="wrong answer"), row("mnn", 6.0),
@@ -196,6 +207,26 @@ while input(): print('{"cores": %d}' % len(os.sched_getaffinity(0)), flush=True)
                 self.assertGreaterEqual(process.others[0], 0.0)
             finally:
                 process.end()
+
+
+@unittest.skipUnless(numpy, "needs NumPy")
+class PythonWorker(unittest.TestCase):
+    def test_warms_up_however_long_a_run_takes(self):
+        class Engine:
+            runs = 0
+
+            def run(self):
+                self.runs += 1
+                time.sleep(0.02)
+
+        for seconds in ("0.001", "0.05"):
+            engine = Engine()
+            one = worker.Worker(engine, "", 1, [])
+            for _ in range(2):
+                before = engine.runs
+                times = one.run(seconds)["ns"]
+                self.assertGreaterEqual(len(times), worker.LEAST_RUNS)
+                self.assertEqual(engine.runs, before + len(times) + 1)
 
 
 @unittest.skipUnless("COLONNADE_PEER_WORKER" in os.environ, "needs the worker")
