@@ -204,7 +204,7 @@ inline void binary_row(const RowArgs& args) noexcept {
     for (std::size_t i = 0; i < args.count; ++i) out[i] = static_cast<Out>(Op::of(plain(a[i]), plain(b[i])));
     return;
   }
-  if (args.step[0] == 1 && args.step[1] == 0) {
+  if (args.step[0] == 1 && args.step[1] == 0 && args.count > 0) {
     const auto same = plain(*b);
     for (std::size_t i = 0; i < args.count; ++i) out[i] = static_cast<Out>(Op::of(plain(a[i]), same));
     return;

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of elements: arithmetic, comparison, logic, casts, selection, copies.
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "kernels_rows/typed.hpp"
+
+namespace colonnade::kernels::test {
+namespace {
+
+using colonnade::test::Guarded;
+using typed::Binary;
+using typed::RowArgs;
+using typed::RowFn;
+using typed::Unary;
+
+/// Equal, or neither a number.
+template <class T>
+bool same(T a, T b) {
+  return a == b || (a != a && b != b);
+}
+
+/// Elements that a row of `count` reads at a step.
+std::size_t span_of(std::size_t count, std::ptrdiff_t step) {
+  return count == 0 ? 0 : (count - 1) * static_cast<std::size_t>(step) + 1;
+}
+
+/// Guarded operands of a row of `count`.
+template <class... In, std::size_t... I>
+std::tuple<Guarded<In>...> inputs_of(std::size_t count, const std::array<std::ptrdiff_t, sizeof...(In)>& steps,
+                                     Edge edge, std::index_sequence<I...>) {
+  return {Guarded<In>(std::span<const In>(elements<In>(span_of(count, steps[I]), static_cast<unsigned>(count + I))),
+                      edge)...};
+}
+
+/// Runs a row on guarded buffers and compares each element with want(in...).
+template <class Out, class... In, class Want>
+void check_row(RowFn row, const std::string& label, const std::array<std::ptrdiff_t, sizeof...(In)>& steps, Want want) {
+  for (const std::size_t count : kCounts)
+    for (const Edge edge : {Edge::front, Edge::back}) {
+      const auto in = inputs_of<In...>(count, steps, edge, std::index_sequence_for<In...>());
+      const Guarded<Out> out(count, edge);
+      RowArgs args;
+      args.out = out.data();
+      args.count = count;
+      const auto each = [&](auto visit) {
+        [&]<std::size_t... I>(std::index_sequence<I...>) { (visit(std::get<I>(in), I), ...); }
+        (std::index_sequence_for<In...>());
+      };
+      each([&](const auto& buffer, std::size_t i) {
+        args.in[i] = buffer.data();
+        args.step[i] = steps[i];
+      });
+      row(args);
+      ASSERT_TRUE(out.intact()) << label << " count " << count;
+      each([&](const auto& buffer, std::size_t) { ASSERT_TRUE(buffer.intact()) << label; });
+      for (std::size_t i = 0; i < count; ++i) {
+        const Out wanted = [&]<std::size_t... I>(std::index_sequence<I...>) {
+          return static_cast<Out>(want(plain(std::get<I>(in)[i * static_cast<std::size_t>(steps[I])])...));
+        }
+        (std::index_sequence_for<In...>());
+        ASSERT_TRUE(same(out[i], wanted)) << label << " count " << count << " at " << i;
+      }
+    }
+}
+
+template <class T>
+T arithmetic(Binary op, T a, T b) {
+  if constexpr (kIsFloat<T>) {
+    switch (op) {
+      case Binary::add: return a + b;
+      case Binary::sub: return a - b;
+      case Binary::mul: return a * b;
+      case Binary::div: return a / b;
+      case Binary::min: return a != a || b != b ? a + b : std::min(a, b);
+      case Binary::max: return a != a || b != b ? a + b : std::max(a, b);
+      default: return (a - b) * (a - b);
+    }
+  } else {
+    T result = 0, difference = 0;
+    __builtin_sub_overflow(a, b, &difference);
+    switch (op) {
+      case Binary::add: return __builtin_add_overflow(a, b, &result), result;
+      case Binary::sub: return difference;
+      case Binary::mul: return __builtin_mul_overflow(a, b, &result), result;
+      case Binary::min: return std::min(a, b);
+      case Binary::max: return std::max(a, b);
+      default: return __builtin_mul_overflow(difference, difference, &result), result;
+    }
+  }
+}
+
+template <class T>
+bool compared(Binary op, T a, T b) {
+  switch (op) {
+    case Binary::equal: return a == b;
+    case Binary::less: return a < b;
+    case Binary::less_or_equal: return a < b || a == b;
+    case Binary::greater: return b < a;
+    default: return b < a || a == b;
+  }
+}
+
+bool joined(Binary op, bool a, bool b) {
+  const int sum = a + b;
+  return op == Binary::logical_and ? sum == 2 : op == Binary::logical_or ? sum > 0 : sum == 1;
+}
+
+constexpr std::array<std::ptrdiff_t, 2> kSteps[] = {{1, 1}, {1, 0}, {0, 1}, {2, 3}, {0, 0}};
+
+/// Whether the contract has the function for the type.
+bool has(Binary op, Type type) {
+  const bool is_float = type == Type::f32 || type == Type::f64;
+  if (op == Binary::div) return is_float;
+  if (op < Binary::equal) return type != Type::boolean;
+  return op < Binary::logical_and || type == Type::boolean;
+}
+
+TEST(Typed, Binary) {
+  for (const auto& kernel : runnable(typed::table()))
+    for (int i = 0; i <= static_cast<int>(Binary::logical_xor); ++i)
+      for (const Type type : kTypes) {
+        const auto op = static_cast<Binary>(i);
+        const RowFn row = kernel.binary(op, type);
+        const std::string label = label_of(kernel, "binary", i, type);
+        ASSERT_EQ(row != nullptr, has(op, type)) << label;
+        if (row == nullptr) continue;
+        for (const auto& steps : kSteps)
+          with_type(type, [&]<class T>(Tag<T>) {
+            const auto comparison = [op](auto a, auto b) { return compared(op, a, b); };
+            if constexpr (kIsBoolean<T>) {
+              const auto logic = [op](bool a, bool b) { return joined(op, a, b); };
+              if (op >= Binary::logical_and) return check_row<std::uint8_t, T, T>(row, label, steps, logic);
+            } else {
+              const auto number = [op](T a, T b) { return arithmetic(op, a, b); };
+              if (op < Binary::equal) return check_row<T, T, T>(row, label, steps, number);
+            }
+            check_row<std::uint8_t, T, T>(row, label, steps, comparison);
+          });
+        if (testing::Test::HasFatalFailure()) return;
+      }
+}
+
+TEST(Typed, Unary) {
+  for (const auto& kernel : runnable(typed::table()))
+    for (const Unary op : {Unary::logical_not, Unary::is_nan, Unary::neg, Unary::abs})
+      for (const Type type : kTypes) {
+        const RowFn row = kernel.unary(op, type);
+        const std::string label = label_of(kernel, "unary", static_cast<int>(op), type);
+        const bool is_boolean = type == Type::boolean, is_signed = !is_boolean && type != Type::u8;
+        ASSERT_EQ(row != nullptr, op == Unary::logical_not ? is_boolean
+                                  : op == Unary::is_nan    ? !is_boolean
+                                                           : is_signed)
+            << label;
+        if (row == nullptr) continue;
+        for (const std::ptrdiff_t step : {1, 0, 3})
+          with_type(type, [&]<class T>(Tag<T>) {
+            if constexpr (kIsBoolean<T>) {
+              check_row<std::uint8_t, T>(row, label, {step}, [](bool a) { return !a; });
+            } else {
+              const auto number = [op](T a) {
+                return op == Unary::abs && !(a < 0) ? a : arithmetic(Binary::sub, T{0}, a);
+              };
+              if (op == Unary::is_nan)
+                return check_row<std::uint8_t, T>(row, label, {step}, [](T a) { return a != a; });
+              check_row<T, T>(row, label, {step}, number);
+            }
+          });
+        if (testing::Test::HasFatalFailure()) return;
+      }
+}
+
+/// Truncated, the nearest in range, nothing for what is no number.
+template <class To, class From>
+To converted(From x) {
+  if constexpr (kIsFloat<From> && !kIsFloat<To>) {
+    const long double cut = std::trunc(static_cast<long double>(x));
+    const long double low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
+    return cut != cut ? To{0} : static_cast<To>(std::clamp(cut, low, high));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+TEST(Typed, Casts) {
+  for (const auto& kernel : runnable(typed::table()))
+    for (const Type from : kTypes)
+      for (const Type to : kTypes) {
+        const std::string label = label_of(kernel, "cast", static_cast<int>(from), to);
+        const RowFn row = kernel.cast(from, to);
+        ASSERT_NE(row, nullptr) << label;
+        for (const std::ptrdiff_t step : {1, 0, 2})
+          with_type(from, [&]<class From>(Tag<From>) {
+            with_type(to, [&]<class To>(Tag<To>) {
+              if constexpr (kIsBoolean<To>) {
+                check_row<std::uint8_t, From>(row, label, {step}, [](auto x) { return x != decltype(x){0}; });
+              } else {
+                check_row<To, From>(row, label, {step}, [](auto x) { return converted<To>(x); });
+              }
+            });
+          });
+        if (testing::Test::HasFatalFailure()) return;
+      }
+}
+
+/// Calls body(Tag) with a type of each size that elements have.
+template <class F>
+void for_sizes(F body) {
+  body(Tag<std::uint8_t>());
+  body(Tag<std::uint16_t>());
+  body(Tag<std::uint32_t>());
+  body(Tag<std::uint64_t>());
+}
+
+TEST(Typed, SelectsAndCopies) {
+  for (const auto& kernel : runnable(typed::table())) {
+    EXPECT_EQ(kernel.select(3), nullptr);
+    EXPECT_EQ(kernel.copy(3), nullptr);
+    for_sizes([&]<class T>(Tag<T>) {
+      const std::string label = std::string(kernel.name) + " bytes " + std::to_string(sizeof(T));
+      for (const auto& steps : {std::array<std::ptrdiff_t, 3>{1, 1, 1}, {0, 1, 1}, {1, 0, 2}, {2, 3, 0}})
+        check_row<T, Boolean, T, T>(kernel.select(sizeof(T)), label, steps, [](bool c, T a, T b) { return c ? a : b; });
+      for (const std::ptrdiff_t step : {1, 0, 5})
+        check_row<T, T>(kernel.copy(sizeof(T)), label, {step}, [](T a) { return a; });
+    });
+  }
+}
+
+}  // namespace
+}  // namespace colonnade::kernels::test
