@@ -2,10 +2,10 @@
 // Real models, where they exist beside the checkout: each loads, plans and runs through the command line, matches its
 // stored outputs or else the reference, and gives the same bits under every schedule and number of threads.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -13,6 +13,9 @@
 #include <numeric>
 #include <string>
 #include <vector>
+
+#include "support/process.hpp"
+#include "support/shared.hpp"
 
 namespace {
 
@@ -25,27 +28,13 @@ constexpr double kLargestMacs = 3e8;  // sanitizers slow the reference too much 
 constexpr double kLargestMacs = 1e12;
 #endif
 
-fs::path shared_folder() {
-  if (const char* given = std::getenv("COLONNADE_SHARED")) return given;
-  return fs::path(COLONNADE_SOURCE_DIR) / ".." / "shared";
+using colonnade::test::shared_folder;
+
+colonnade::test::ProcessResult run(const std::string& arguments) {
+  return colonnade::test::run_process(std::string(COLONNADE_CLI) + " " + arguments);
 }
 
-struct Outcome {
-  int status = 0;
-  std::string text;
-};
-
-Outcome run(const std::string& arguments) {
-  Outcome outcome;
-  FILE* pipe = popen((std::string(COLONNADE_CLI) + " " + arguments + " 2>&1").c_str(), "r");
-  char buffer[4096];
-  while (std::size_t n = std::fread(buffer, 1, sizeof buffer, pipe)) outcome.text.append(buffer, n);
-  const int status = pclose(pipe);
-  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
-}
-
-std::string shell_quoted(const fs::path& path) { return "'" + path.string() + "'"; }
+std::string shell_quoted(const fs::path& path) { return colonnade::test::shell_word(path.string()); }
 
 json manifest() {
   std::ifstream file(shared_folder() / "models" / "manifest.json");
@@ -263,51 +252,12 @@ TEST_P(SharedModel, MatchesAndIsTheSameForEverySchedule) {
   fs::path stored = model;
   stored.replace_filename(model.stem().string() + "_io");
   for (const std::string& options : input_options(entry, model, stored)) {
-    const Outcome outcome = run("check " + shell_quoted(model) + options + " --schedules");
-    EXPECT_EQ(outcome.status, 0) << options << "\n" << outcome.text;
-    std::printf("%-40s %s\n", GetParam().c_str(), first_line(outcome.text).c_str());
+    const colonnade::test::ProcessResult outcome = run("check " + shell_quoted(model) + options + " --schedules");
+    EXPECT_EQ(outcome.status, 0) << options << "\n" << outcome.output;
+    std::printf("%-40s %s\n", GetParam().c_str(), first_line(outcome.output).c_str());
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Walk, SharedModel, testing::ValuesIn(model_files()), test_name);
-
-struct LightModel {
-  std::string name, input;
-  double macs;
-};
-
-class Light : public testing::TestWithParam<LightModel> {};
-
-TEST_P(Light, MatchesItsStoredOutput) {
-  const fs::path archive = shared_folder() / "onnx-backend-tests.tar.xz";
-  if (!fs::exists(archive)) GTEST_SKIP() << "no " << archive;
-  if (GetParam().macs > kLargestMacs) GTEST_SKIP() << "too slow under a sanitizer";
-  const fs::path folder = temporary(GetParam().name);
-  fs::create_directories(folder);
-  const std::string inside = "onnx/backend/test/data/light/";
-  const std::string stem = inside + "light_" + GetParam().name;
-  ASSERT_EQ(std::system(("tar xf " + shell_quoted(archive) + " -C " + shell_quoted(folder) + " " + stem + ".onnx " +
-                         stem + "_output_0.pb")
-                            .c_str()),
-            0);
-  constexpr std::int64_t kPixels = 3 * 224 * 224;
-  write_npy(folder / "input.npy", {1, 3, 224, 224},
-            [](std::int64_t i) { return static_cast<float>(static_cast<double>(i) / kPixels); });
-  const Outcome outcome = run("check " + shell_quoted(folder / (stem + ".onnx")) + " --input " +
-                              shell_quoted(GetParam().input + "=" + (folder / "input.npy").string()) + " --expect " +
-                              shell_quoted(folder / (stem + "_output_0.pb")) + " --schedules");
-  EXPECT_EQ(outcome.status, 0) << outcome.text;
-  std::printf("%-40s %s\n", GetParam().name.c_str(), first_line(outcome.text).c_str());
-  fs::remove_all(folder);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Zoo, Light,
-    testing::Values(LightModel{"bvlc_alexnet", "data_0", 6.6e8}, LightModel{"densenet121", "data_0", 2.9e9},
-                    LightModel{"inception_v1", "data_0", 1.6e9}, LightModel{"inception_v2", "data_0", 2e9},
-                    LightModel{"resnet50", "gpu_0/data_0", 4.1e9}, LightModel{"shufflenet", "gpu_0/data_0", 1.5e8},
-                    LightModel{"squeezenet", "data_0", 3.5e8}, LightModel{"vgg19", "data_0", 2e10},
-                    LightModel{"zfnet512", "gpu_0/data_0", 2e9}),
-    [](const testing::TestParamInfo<LightModel>& parameter) { return parameter.param.name; });
 
 }  // namespace
