@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/peak.hpp"
+#include "bench/rows.hpp"
 #include "kernels/depthwise/depthwise.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/move/move.hpp"
@@ -35,9 +36,8 @@ struct Floats {
 
 std::ptrdiff_t step(std::size_t stride) { return static_cast<std::ptrdiff_t>(stride); }
 
-void count_bytes(benchmark::State& state, double bytes) {
-  state.counters["GB/s"] = benchmark::Counter(bytes * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
-}
+using bench::add;
+using bench::count_bytes;
 
 /// Row pointers of a window that slides over an image, null in the padding.
 struct Windows {
@@ -184,12 +184,6 @@ void run_move(benchmark::State& state, const move::Kernel& kernel, Move what, st
     }
   }
   count_bytes(state, 8.0 * static_cast<double>(pixels * channels));
-}
-
-template <class Kernel, class Run>
-void add(const std::string& name, const Kernel& kernel, Run run) {
-  if (kernel.isa > host_isa()) return;
-  benchmark::RegisterBenchmark((name + "/" + kernel.name).c_str(), run);
 }
 
 void add_depthwise() {
