@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values as bytes, field by field: graphs, plans and what is left of them. One visitor for all types. Large constants
-// are numbers of a table that the caller keeps.
+// are numbers of a table that the caller keeps; choices of families are left out of plans.
 #pragma once
 
 #include <array>
@@ -61,7 +61,9 @@ class Writer {
 
   template <class T>
   void write(const T& value) {
-    if constexpr (archive::is_number<T>) {
+    if constexpr (std::is_same_v<T, std::vector<Choice>>) {
+      // follow from the graph
+    } else if constexpr (archive::is_number<T>) {
       append(&value, sizeof value);
     } else if constexpr (std::is_same_v<T, bool>) {
       bytes_.push_back(value ? 1 : 0);
@@ -146,7 +148,9 @@ class Reader {
 
   template <class T>
   void read_into(T& value) {
-    if constexpr (archive::is_number<T>) {
+    if constexpr (std::is_same_v<T, std::vector<Choice>>) {
+      // whoever has the graph makes them
+    } else if constexpr (archive::is_number<T>) {
       copy(&value, sizeof value);
     } else if constexpr (std::is_same_v<T, bool>) {
       value = read_bool();

@@ -195,6 +195,7 @@ std::optional<Compiled::Planned> Compiled::find(const std::vector<Shape>& shapes
   planned.bound.rest = reader.read<std::unique_ptr<const Rest>>();
   planned.plan = reader.read<Plan>();
   reader.end();
+  planned.plan.choices = choose_families(planned.bound.graph, planned.plan.options.math, isa_);
   return planned;
 }
 
@@ -340,7 +341,8 @@ std::vector<Compiled::NewBlob> Compiled::new_blobs(const Made& made, const std::
   Reader reader(planned, watched);
   const auto graph = reader.read<Graph>();
   reader.read<std::unique_ptr<const Rest>>();
-  const auto plan = reader.read<Plan>();
+  auto plan = reader.read<Plan>();
+  plan.choices = choose_families(graph, plan.options.math, isa_);
   const auto program = compile(graph, plan, isa_, store);
   for (std::uint32_t i = 0; i < asked.size(); ++i) {
     if (!asked[i]) continue;

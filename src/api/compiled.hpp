@@ -15,8 +15,8 @@
 
 #include "api/compiled_content.hpp"
 #include "api/pipeline.hpp"
+#include "families/weights.hpp"
 #include "plan/plan.hpp"
-#include "program/weights.hpp"
 
 namespace colonnade {
 

@@ -6,7 +6,6 @@
 #include "api/measure_rates.hpp"
 #include "base/checked.hpp"
 #include "frontends/onnx/onnx.hpp"
-#include "plan/conv_choice.hpp"
 #include "reference/reference.hpp"
 #include "runtime/measure.hpp"
 
@@ -49,12 +48,11 @@ std::string_view name_of(Schedule schedule) {
 json operator_json(const Prepared& prepared, const SegmentPlan& segment, std::int32_t index) {
   const Node& node = prepared.graph.nodes[static_cast<std::size_t>(index)];
   const Value& value = prepared.graph.value(node.outputs[0]);
-  const KernelChoice& choice = prepared.plan.choices[static_cast<std::size_t>(index)];
-  json entry = {
-      {"node", node.name}, {"op", name_of(node.op)}, {"output", value.name}, {"kernel", name_of(choice.family)}};
-  if (choice.family == Family::winograd) {
-    entry["tile"] = choice.row_granularity;
-    entry["products"] = winograd_products(std::get<Conv>(node.op), choice.row_granularity);
+  const Choice& choice = prepared.plan.choices[static_cast<std::size_t>(index)];
+  json entry = {{"node", node.name}, {"op", name_of(node.op)}, {"output", value.name}, {"kernel", choice.family->name}};
+  if (const Told told = choice.family->tell({{prepared.graph, node}, choice}); told.tile > 0) {
+    entry["tile"] = told.tile;
+    entry["products"] = told.products;
   }
   if (choice.encoding == kernels::Encoding::bf16x3) entry["matrix_units"] = true;
   if (!value.type.is_static()) return entry;

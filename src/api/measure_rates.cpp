@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/aligned_buffer.hpp"
+#include "families/winograd.hpp"
 #include "plan/cost.hpp"
-#include "plan/kernel_choice.hpp"
 #include "plan/plan.hpp"
 #include "program/compile.hpp"
 #include "runtime/barrier.hpp"
@@ -141,11 +141,11 @@ WorkProbe conv_probe(std::int64_t in, std::int64_t out, std::int64_t kernel, Wor
   const ValueId x = probe.input({1, kRows, kWidth, in});
   WorkProbe result{work, 0, probe.finish(probe.conv(x, out, kernel, depthwise))};
   const Node& node = result.graph.nodes.front();
-  result.units =
-      work == Work::winograd
-          ? winograd_flop(result.graph, node,
-                          choose_kernel(result.graph, node, Math::fast, kernels::Isa::avx512).row_granularity)
-          : flop_of(result.graph, node);
+  result.units = flop_of(result.graph, node);
+  if (work == Work::winograd) {
+    const Choice choice = choose_family(result.graph, node, Math::fast, kernels::Isa::avx512);
+    result.units = winograd_flop({result.graph, node}, choice.granularity);
+  }
   const bool both = work == Work::winograd || work == Work::pieces;
   result.depth = both ? 2.0 * static_cast<double>(in * out) / static_cast<double>(in + out)
                       : static_cast<double>(kernel * kernel * (depthwise ? 1 : in));

@@ -16,11 +16,7 @@ struct NodeWork {
   std::int64_t scratch_bytes = 0;  ///< kernel workspace of one thread
 };
 
-/// What a Winograd convolution by tiles of `tile` outputs counts: the operations of a direct 3x3 sum, padding included,
-/// times the products of its tile over those of F(4x4, 3x3), 36 for 16 outputs.
-double winograd_flop(const Graph& graph, const Node& node, std::int64_t tile);
-
-std::vector<NodeWork> node_work(const Graph& graph, const std::vector<KernelChoice>& choices, const Rates& rates);
+std::vector<NodeWork> node_work(const Graph& graph, const std::vector<Choice>& choices, const Rates& rates);
 
 /// Where a working set of `bytes` lies that a thread uses again and again: of shared caches it has a core's share.
 MemoryLevel memory_level(const Topology& topology, std::int64_t bytes);

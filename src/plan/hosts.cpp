@@ -7,11 +7,11 @@ namespace colonnade {
 namespace {
 
 /// Values whose writer and readers all take rows with strides as they come.
-std::vector<bool> find_movable(const Graph& graph, const std::vector<KernelChoice>& choices,
+std::vector<bool> find_movable(const Graph& graph, const std::vector<Choice>& choices,
                                const std::vector<RowNode>& rows) {
   std::vector<bool> movable(graph.values.size(), false);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    if (choices[i].by_rows() && choices[i].family != Family::to_channels_first)
+    if (choices[i].by_rows() && choices[i].family->border != Border::leaves)
       movable[static_cast<std::size_t>(graph.nodes[i].outputs[0])] = true;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
     for (std::size_t k = 0; k < graph.nodes[i].inputs.size(); ++k) {
@@ -21,20 +21,6 @@ std::vector<bool> find_movable(const Graph& graph, const std::vector<KernelChoic
     }
   for (const ValueId id : graph.outputs) movable[static_cast<std::size_t>(id)] = false;
   return movable;
-}
-
-bool along_channels(const Graph& graph, const Node& node) {
-  const auto rank = static_cast<std::int64_t>(graph.value(node.outputs[0]).type.static_shape().size());
-  return normalize_axis(std::get<Concat>(node.op).axis, rank, node) == rank - 1;
-}
-
-/// The first channel of a Slice that cuts nothing but channels.
-std::optional<std::int64_t> sliced_channel(const Graph& graph, const Node& node) {
-  const Shape& shape = graph.value(node.inputs[0]).type.static_shape();
-  const auto axes = *slice_axes_of(graph, node);
-  for (std::size_t axis = 0; axis + 1 < axes.size(); ++axis)
-    if (axes[axis].first != 0 || axes[axis].step != 1 || axes[axis].count != shape[axis]) return std::nullopt;
-  return axes.back().first;
 }
 
 /// Pixels of each node's output.
@@ -59,8 +45,7 @@ bool skips(const std::vector<std::int64_t>& pixels, std::size_t maker, std::size
 
 }  // namespace
 
-std::vector<Host> find_hosts(const Graph& graph, const std::vector<KernelChoice>& choices,
-                             const std::vector<RowNode>& rows) {
+std::vector<Host> find_hosts(const Graph& graph, const std::vector<Choice>& choices, const std::vector<RowNode>& rows) {
   const std::vector<bool> movable = find_movable(graph, choices, rows);
   std::vector<Host> hosts(graph.values.size());
   const std::vector<std::int64_t> pixels = pixels_of(graph);
@@ -73,14 +58,9 @@ std::vector<Host> find_hosts(const Graph& graph, const std::vector<KernelChoice>
     const Node& node = graph.nodes[i];
     for (const ValueId id : node.outputs)
       if (id != kAbsent) maker[static_cast<std::size_t>(id)] = i;
-    if (choices[i].family == Family::slice && !graph.value(node.inputs[0]).constant) {
-      if (const auto channel = sliced_channel(graph, node)) place(node.outputs[0], node.inputs[0], *channel);
-    } else if (choices[i].family == Family::concat && along_channels(graph, node)) {
-      std::int64_t channel = 0;
-      for (const ValueId id : node.inputs) {
-        if (!skips(pixels, maker[static_cast<std::size_t>(id)], i)) place(id, node.outputs[0], channel);
-        channel += graph.value(id).type.static_shape().back();
-      }
+    for (const auto& [value, host, channel] : choices[i].family->placements({{graph, node}, choices[i]})) {
+      const bool part = host == node.outputs[0];
+      if (!part || !skips(pixels, maker[static_cast<std::size_t>(value)], i)) place(value, host, channel);
     }
   }
   return hosts;

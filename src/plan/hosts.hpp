@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "plan/kernel_choice.hpp"
+#include "families/family.hpp"
 #include "plan/row_maps.hpp"
 
 namespace colonnade {
@@ -20,7 +20,6 @@ struct Host {
 /// what it is cut from, provided all that write and read it do so by rows; skip connections do not. Whether it does is
 /// decided where both have
 /// their place: two whole tensors, or two rings of one segment.
-std::vector<Host> find_hosts(const Graph& graph, const std::vector<KernelChoice>& choices,
-                             const std::vector<RowNode>& rows);
+std::vector<Host> find_hosts(const Graph& graph, const std::vector<Choice>& choices, const std::vector<RowNode>& rows);
 
 }  // namespace colonnade

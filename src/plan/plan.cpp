@@ -14,9 +14,12 @@ namespace {
 constexpr double kMostWorthOneThreadUs = 1000;  // more is worth a team without asking
 
 SegmentPlan::Kind kind_of(const PlanContext& context, const std::vector<std::int32_t>& nodes) {
-  const Family family = context.choices[static_cast<std::size_t>(nodes.front())].family;
-  if (family == Family::island) return SegmentPlan::Kind::island;
-  if (family == Family::view) return SegmentPlan::Kind::view;
+  switch (context.choices[static_cast<std::size_t>(nodes.front())].family->scope) {
+    case Scope::island: return SegmentPlan::Kind::island;
+    case Scope::view: return SegmentPlan::Kind::view;
+    case Scope::rows:
+    case Scope::whole: break;
+  }
   return nodes.size() > 1 ? SegmentPlan::Kind::columns : SegmentPlan::Kind::layer;
 }
 
@@ -215,7 +218,7 @@ SegmentPlan plan_segment(const PlanContext& context, const SegmentChoice& choice
 ValueId root_of(const PlanContext& context, ValueId id) {
   for (;;) {
     const std::int32_t producer = context.producer[static_cast<std::size_t>(id)];
-    if (producer < 0 || context.choices[static_cast<std::size_t>(producer)].family != Family::view) return id;
+    if (producer < 0 || context.choices[static_cast<std::size_t>(producer)].family->scope != Scope::view) return id;
     id = context.graph.nodes[static_cast<std::size_t>(producer)].inputs[0];
   }
 }

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "families/family.hpp"
 #include "graph/graph.hpp"
-#include "plan/kernel_choice.hpp"
 #include "plan/step.hpp"
 #include "topology/topology.hpp"
 
@@ -103,7 +103,7 @@ struct SegmentPlan {
 struct Plan {
   PlanOptions options;
   int threads = 1;
-  std::vector<KernelChoice> choices;  ///< one a node
+  std::vector<Choice> choices;  ///< one a node
   std::vector<SegmentPlan> segments;
   std::vector<Storage> storage;  ///< one a value
   std::int64_t arena_bytes = 0;

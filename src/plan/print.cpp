@@ -25,9 +25,10 @@ void print_node(std::string& text, const Plan& plan, const Graph& graph, const S
   const Node& node = graph.nodes[static_cast<std::size_t>(index)];
   const Value& value = graph.value(node.outputs[0]);
   const Storage& storage = plan.storage[static_cast<std::size_t>(node.outputs[0])];
-  const KernelChoice& choice = plan.choices[static_cast<std::size_t>(index)];
-  fmt::format_to(out, "    {} ", name_of(choice.family));
-  if (choice.family == Family::winograd) fmt::format_to(out, "{0}x{0} ", choice.row_granularity);
+  const Choice& choice = plan.choices[static_cast<std::size_t>(index)];
+  fmt::format_to(out, "    {} ", choice.family->name);
+  if (const Told told = choice.family->tell({{graph, node}, choice}); told.tile > 0)
+    fmt::format_to(out, "{0}x{0} ", told.tile);
   fmt::format_to(out, "{} %{} {}", name_of(node.op), value.name, to_text(value.type));
   const auto ring = std::find_if(segment.rings.begin(), segment.rings.end(),
                                  [&](const Ring& candidate) { return candidate.value == node.outputs[0]; });

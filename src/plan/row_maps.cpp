@@ -3,37 +3,8 @@
 
 #include <algorithm>
 
-#include "base/checked.hpp"
-
 namespace colonnade {
 namespace {
-
-constexpr std::int64_t kUnitChannels = 16;
-
-/// Row view of the node's output; a channels-first output is seen as the channels-last one it is made from.
-RowShape output_rows(const Graph& graph, const Node& node, Family family) {
-  const ValueId seen = family == Family::to_channels_first ? node.inputs[0] : node.outputs[0];
-  return row_shape(graph.value(seen).type.static_shape());
-}
-
-/// Units that threads share of a kernel on whole tensors.
-std::int64_t unit_count(const Graph& graph, const Node& node, Family family) {
-  const Shape& in = graph.value(node.inputs[0]).type.static_shape();
-  switch (family) {
-    case Family::reduce: return reduced_axes_of(in, *constant_ints(graph, node, 1), node)->outer;
-    case Family::instance_norm: return in.front() * ceil_div(in.back(), kUnitChannels);
-    case Family::swap_axes: return axis_swap_of(in, std::get<Transpose>(node.op).perm)->outer;
-    case Family::product: {
-      const Shape out =
-          heads_swapped(graph.value(node.outputs[0]).type.static_shape(), std::get<MatMul>(node.op).heads_inside_out);
-      return element_count(std::span(out).first(out.size() - 2)) * ceil_div(out[out.size() - 2], kProductRows);
-    }
-    case Family::recurrent: return recurrent_form_of(graph, node)->directions;
-    case Family::trees:
-    case Family::grid_sample: return in.front();
-    default: return 1;
-  }
-}
 
 RowMap map_of(const Graph& graph, const Node& node, std::size_t input, std::int64_t rows) {
   RowMap map;
@@ -56,23 +27,25 @@ RowMap map_of(const Graph& graph, const Node& node, std::size_t input, std::int6
 
 }  // namespace
 
-std::vector<RowNode> row_nodes(const Graph& graph, const std::vector<KernelChoice>& choices) {
+RowShape output_rows(const Graph& graph, const Node& node, const Choice& choice) {
+  const ValueId seen = choice.family->border == Border::leaves ? node.inputs[0] : node.outputs[0];
+  return row_shape(graph.value(seen).type.static_shape());
+}
+
+std::vector<RowNode> row_nodes(const Graph& graph, const std::vector<Choice>& choices) {
   std::vector<RowNode> result(graph.nodes.size());
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    const KernelChoice& choice = choices[i];
+    const Choice& choice = choices[i];
     RowNode& row_node = result[i];
     row_node.inputs.resize(node.inputs.size());
-    if (choice.family == Family::island || choice.family == Family::view) continue;
-    if (!choice.by_rows()) {
-      row_node.rows = unit_count(graph, node, choice.family);
-      continue;
-    }
-    const RowShape shape = output_rows(graph, node, choice.family);
+    if (choice.family->scope == Scope::whole) row_node.rows = choice.family->units({{graph, node}, choice});
+    if (!choice.by_rows()) continue;
+    const RowShape shape = output_rows(graph, node, choice);
     row_node.by_rows = true;
     row_node.images = shape.images;
     row_node.rows = shape.rows;
-    row_node.granularity = choice.row_granularity;
+    row_node.granularity = choice.granularity;
     row_node.row_bytes = shape.row_elements() * static_cast<std::int64_t>(sizeof(float));
     for (std::size_t k = 0; k < node.inputs.size(); ++k) row_node.inputs[k] = map_of(graph, node, k, shape.rows);
   }

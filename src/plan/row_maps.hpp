@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "families/family.hpp"
 #include "graph/graph.hpp"
-#include "plan/kernel_choice.hpp"
 
 namespace colonnade {
 
@@ -25,6 +25,9 @@ struct RowNode {
   std::vector<RowMap> inputs;  ///< one a node input
 };
 
-std::vector<RowNode> row_nodes(const Graph& graph, const std::vector<KernelChoice>& choices);
+/// Row view of a node's output; a channels-first output is seen as the channels-last one it is made from.
+RowShape output_rows(const Graph& graph, const Node& node, const Choice& choice);
+
+std::vector<RowNode> row_nodes(const Graph& graph, const std::vector<Choice>& choices);
 
 }  // namespace colonnade

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/checked.hpp"
-#include "graph/contraction.hpp"
 #include "plan/chunks.hpp"
 #include "plan/estimate.hpp"
 
@@ -50,14 +49,18 @@ std::vector<std::int32_t> row_first_order(const PlanContext& context) {
   return order;
 }
 
+Border border_of(const PlanContext& context, std::int32_t node) {
+  return context.choices[static_cast<std::size_t>(node)].family->border;
+}
+
 /// Why `node` cannot join the segment that holds `members`; empty when it can.
 std::string refusal(const PlanContext& context, const std::vector<std::int32_t>& members, std::int32_t node) {
   const auto i = static_cast<std::size_t>(node);
   const Node& candidate = context.graph.nodes[i];
   if (!context.choices[i].by_rows()) {
-    const Family family = context.choices[i].family;
-    if (family == Family::view) return "the next operator reshapes";
-    return family == Family::island ? "the next operator is an island" : "the next operator needs all rows";
+    const Scope scope = context.choices[i].family->scope;
+    if (scope == Scope::view) return "the next operator reshapes";
+    return scope == Scope::island ? "the next operator is an island" : "the next operator needs all rows";
   }
   if (context.rows[i].images != context.rows[static_cast<std::size_t>(members.front())].images)
     return "the number of images changes";
@@ -67,15 +70,13 @@ std::string refusal(const PlanContext& context, const std::vector<std::int32_t>&
     const std::int32_t producer = context.producer[static_cast<std::size_t>(id)];
     if (producer < 0 || std::find(members.begin(), members.end(), producer) == members.end()) continue;
     if (context.rows[i].inputs[k].whole()) return "the next operator needs all rows";
-    if (context.choices[i].family == Family::to_channels_last)
-      return "its output is in another layout than the engine's";
-    if (context.choices[static_cast<std::size_t>(producer)].family == Family::to_channels_first)
-      return "its output leaves the engine's layout";
+    if (border_of(context, node) == Border::enters) return "its output is in another layout than the engine's";
+    if (border_of(context, producer) == Border::leaves) return "its output leaves the engine's layout";
   }
   return {};
 }
 
-struct Candidate {
+struct Estimated {
   double cost = std::numeric_limits<double>::infinity();
   double arithmetic_us = 0;
   std::int64_t rows_per_step = 0;
@@ -85,8 +86,8 @@ struct Candidate {
   double memory_price_us = 0;
 };
 
-Candidate candidate_of(const SegmentEstimate& estimate, std::int64_t step, std::int64_t strips, int threads) {
-  Candidate candidate{estimate.microseconds(1), estimate.arithmetic_us(1), step > 0 ? step : estimate.sink_rows(),
+Estimated candidate_of(const SegmentEstimate& estimate, std::int64_t step, std::int64_t strips, int threads) {
+  Estimated candidate{estimate.microseconds(1), estimate.arithmetic_us(1), step > 0 ? step : estimate.sink_rows(),
                       strips};
   const double together = threads > 1 && estimate.splits(threads) ? estimate.microseconds(threads) : candidate.cost;
   if (together < candidate.cost) {
@@ -98,19 +99,16 @@ Candidate candidate_of(const SegmentEstimate& estimate, std::int64_t step, std::
   return candidate;
 }
 
-constexpr double kPiecesCutTwice = 1.25;  // what matrix units take longer when every thread cuts all pixels
-
 /// A contraction whose threads take output channels: each reads all rows and its share of the weights.
-Candidate by_channels(const PlanContext& context, std::int32_t node) {
+Estimated by_channels(const PlanContext& context, std::int32_t node) {
   const auto i = static_cast<std::size_t>(node);
-  Candidate candidate;
+  Estimated candidate;
   const auto shares = channel_shares(context, node, context.threads);
   if (!shares || context.rows[i].images >= context.threads) return candidate;
   const NodeWork& work = context.work[i];
   const double share = static_cast<double>(shares->chunk_channels) / static_cast<double>(shares->channels);
   const std::int64_t written = context.rows[i].row_bytes * context.rows[i].rows;
-  const double cut = context.choices[i].encoding == kernels::Encoding::bf16x3 ? kPiecesCutTwice : 1;
-  const double compute = work.seconds * share * cut + work.visit_seconds;
+  const double compute = work.seconds * share * context.chunk_rules[i].apart + work.visit_seconds;
   const double rows = static_cast<double>(context.read_bytes[i]) + share * 2 * static_cast<double>(written);
   // its rows come from all threads, and its channels go to threads that take rows
   const double others =
@@ -126,14 +124,13 @@ Candidate by_channels(const PlanContext& context, std::int32_t node) {
 }
 
 /// A node that does not run by rows.
-Candidate whole_node(const PlanContext& context, std::int32_t node) {
+Estimated whole_node(const PlanContext& context, std::int32_t node) {
   const auto i = static_cast<std::size_t>(node);
-  const Family family = context.choices[i].family;
-  Candidate candidate{0};
-  if (family == Family::view) return candidate;
-  const int parts = family == Family::island
-                        ? 1
-                        : static_cast<int>(std::clamp<std::int64_t>(context.rows[i].rows, 1, context.threads));
+  const Scope scope = context.choices[i].family->scope;
+  Estimated candidate{0};
+  if (scope == Scope::view) return candidate;
+  const int parts =
+      scope == Scope::island ? 1 : static_cast<int>(std::clamp<std::int64_t>(context.rows[i].rows, 1, context.threads));
   const double alone = kMicro * context.work[i].seconds;
   const double saved = alone - alone / parts - context.topology.rates.barrier_us;
   if (saved > 0) candidate.threads = parts;
@@ -149,11 +146,11 @@ bool may_join(const PlanContext& context, std::size_t begin, std::size_t end) {
   if (context.rows[node].images != context.rows[static_cast<std::size_t>(context.order[begin + 1])].images)
     return false;
   if (context.first_use[node] >= end) return true;
-  if (context.choices[node].family == Family::to_channels_first) return false;
+  if (border_of(context, context.order[begin]) == Border::leaves) return false;
   return std::none_of(context.readers[node].begin(), context.readers[node].end(), [&](const Reader& reader) {
     const auto reading = static_cast<std::size_t>(reader.node);
     // what it reads is channels first: its rows are not those of the image
-    const bool other_rows = context.choices[reading].family == Family::to_channels_last;
+    const bool other_rows = border_of(context, reader.node) == Border::enters;
     return context.position[reading] < end && (other_rows || context.map(reader).whole());
   });
 }
@@ -179,10 +176,10 @@ class Growth {
   }
 
   /// Takes the next node in; its best candidate alone, which the sum of layers is made of, is `alone_us`.
-  Candidate add(double alone_us) {
+  Estimated add(double alone_us) {
     ++length_;
     layers_us_ += alone_us;
-    Candidate best, best_in_strips;
+    Estimated best, best_in_strips;
     for (Run& run : runs_) {
       if (!run.alive) continue;
       run.alive = run.estimate.add();
@@ -191,11 +188,11 @@ class Growth {
       if (run.step > 1 && run.step >= rows) continue;  // the same as all rows
       if (length_ > 1 && run.step != 1 && (run.step == 0 || 2 * run.step > rows))
         continue;  // rings as large as the tensors
-      const Candidate candidate = candidate_of(run.estimate, run.step, run.strips, context_.threads);
+      const Estimated candidate = candidate_of(run.estimate, run.step, run.strips, context_.threads);
       if (context_.options.schedule == Schedule::automatic && candidate.cost > kHopeless * layers_us_ + kHopelessUs &&
           length_ > 1)
         run.alive = false;
-      Candidate& slot = run.strips >= context_.min_strips && run.strips > 1 ? best_in_strips : best;
+      Estimated& slot = run.strips >= context_.min_strips && run.strips > 1 ? best_in_strips : best;
       if (candidate.cost + candidate.memory_price_us < slot.cost + slot.memory_price_us) slot = candidate;
     }
     const bool strips_first = context_.min_strips > 1 && best_in_strips.cost < std::numeric_limits<double>::infinity();
@@ -278,11 +275,12 @@ void find_all_chunks(PlanContext& context) {
 
 PlanContext make_context(const Graph& graph, const Topology& topology, const PlanOptions& options) {
   PlanContext context{graph, topology, options};
-  for (const Node& node : graph.nodes)
-    context.choices.push_back(choose_kernel(graph, node, options.math, topology.isa));
+  context.choices = choose_families(graph, options.math, topology.isa);
   context.rows = row_nodes(graph, context.choices);
   context.work = node_work(graph, context.choices, topology.rates);
   context.windows = column_windows(graph, context.choices);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    context.chunk_rules.push_back(context.choices[i].family->chunks({{graph, graph.nodes[i]}, context.choices[i]}));
   context.hosts = find_hosts(graph, context.choices, context.rows);
   context.producer.assign(graph.values.size(), -1);
   context.is_output.assign(graph.values.size(), false);
@@ -395,22 +393,19 @@ LocalSegment local_segment(const PlanContext& context, const std::vector<std::in
 
 std::optional<ChunkGroup> channel_shares(const PlanContext& context, std::int32_t node, int threads) {
   const auto i = static_cast<std::size_t>(node);
-  const Node& candidate = context.graph.nodes[i];
-  const Family family = context.choices[i].family;
-  if (threads < 2 || ((family == Family::conv || family == Family::winograd) ? std::get<Conv>(candidate.op).groups != 1
-                                                                             : family != Family::matmul))
-    return std::nullopt;
-  const std::int64_t channels = context.graph.value(candidate.outputs[0]).type.static_shape().back();
-  const std::int64_t panels = ceil_div(channels, kPanel);
-  if (panels < threads) return std::nullopt;
-  return ChunkGroup{{node}, channels, ceil_div(panels, threads) * kPanel};
+  const std::int64_t share = context.chunk_rules[i].share;
+  if (threads < 2 || share == 0) return std::nullopt;
+  const std::int64_t channels = context.graph.value(context.graph.nodes[i].outputs[0]).type.static_shape().back();
+  const std::int64_t shares = ceil_div(channels, share);
+  if (shares < threads) return std::nullopt;
+  return ChunkGroup{{node}, channels, ceil_div(shares, threads) * share};
 }
 
 std::vector<SegmentChoice> choose_segments(const PlanContext& context) {
   const std::size_t count = context.order.size();
   std::vector<double> best(count + 1, std::numeric_limits<double>::infinity());
   std::vector<std::size_t> from(count + 1, 0);
-  std::vector<Candidate> choice(count + 1);
+  std::vector<Estimated> choice(count + 1);
   std::vector<double> alone_us(count, 0);
   Growth growth(context);
   best[0] = 0;
@@ -423,9 +418,9 @@ std::vector<SegmentChoice> choose_segments(const PlanContext& context) {
       if (!alone &&
           !(by_rows && growth.alive() && context.options.schedule != Schedule::layers && may_join(context, begin, end)))
         break;
-      Candidate candidate = by_rows ? growth.add(alone_us[begin]) : whole_node(context, last);
+      Estimated candidate = by_rows ? growth.add(alone_us[begin]) : whole_node(context, last);
       if (alone && by_rows) {
-        const Candidate channels = by_channels(context, last);
+        const Estimated channels = by_channels(context, last);
         if (channels.cost < candidate.cost) candidate = channels;
       }
       if (alone) alone_us[begin] = candidate.cost;

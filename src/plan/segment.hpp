@@ -22,10 +22,11 @@ struct PlanContext {
   const Topology& topology;
   PlanOptions options{};
   int threads = 1;
-  std::vector<KernelChoice> choices{};
+  std::vector<Choice> choices{};
   std::vector<RowNode> rows{};
   std::vector<NodeWork> work{};
   std::vector<ColumnWindow> windows{};
+  std::vector<ChunkRule> chunk_rules{};
   std::vector<Host> hosts{};                           ///< per value
   std::vector<std::int32_t> producer{};                ///< per value: node, or -1
   std::vector<std::vector<std::int32_t>> consumers{};  ///< per value: nodes

@@ -4,57 +4,17 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
+#include "plan/row_maps.hpp"
 
 namespace colonnade {
-namespace {
 
-ColumnWindow window_of(const Graph& graph, const Node& node, const KernelChoice& choice) {
-  const Family family = choice.family;
-  ColumnWindow window{true};
-  if (family == Family::winograd) window.grain = std::max(window.grain, choice.row_granularity);
-  if (node.outputs[0] == kAbsent || node.inputs.empty() || node.inputs[0] == kAbsent) return {};
-  const Shape& in = graph.value(node.inputs[0]).type.static_shape();
-  const ValueId seen = family == Family::to_channels_first ? node.inputs[0] : node.outputs[0];
-  window.width = row_shape(graph.value(seen).type.static_shape()).width;
-  switch (family) {
-    case Family::conv:
-    case Family::winograd:
-    case Family::planes:
-    case Family::depthwise: {
-      const Conv& conv = std::get<Conv>(node.op);
-      window.kernel = conv.kernel[1], window.stride = conv.strides[1], window.dilation = conv.dilations[1];
-      window.pad = resolve_pads(conv, std::span(in).subspan(1, 2))[1];
-      window.residual = conv.epilogue.residual;
-      return window;
-    }
-    case Family::pool: {
-      const Pool& pool = std::get<Pool>(node.op);
-      window.kernel = pool.kernel[1], window.stride = pool.strides[1], window.dilation = pool.dilations[1];
-      window.pad = resolve_pads(pool, std::span(in).subspan(1, 2))[1];
-      return window;
-    }
-    case Family::unary:
-    case Family::binary:
-    case Family::softmax:
-    case Family::layer_norm:
-    case Family::lrn:
-    case Family::to_channels_last:
-    case Family::to_channels_first: return window;
-    case Family::concat: {
-      const auto rank = static_cast<std::int64_t>(in.size());
-      window.known = normalize_axis(std::get<Concat>(node.op).axis, rank, node) == rank - 1;
-      return window;
-    }
-    default: window.known = false; return window;
+std::vector<ColumnWindow> column_windows(const Graph& graph, const std::vector<Choice>& choices) {
+  std::vector<ColumnWindow> windows(choices.size());
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (!choices[i].by_rows()) continue;
+    windows[i] = choices[i].family->window({{graph, graph.nodes[i]}, choices[i]});
+    windows[i].width = output_rows(graph, graph.nodes[i], choices[i]).width;
   }
-}
-
-}  // namespace
-
-std::vector<ColumnWindow> column_windows(const Graph& graph, const std::vector<KernelChoice>& choices) {
-  std::vector<ColumnWindow> windows;
-  for (std::size_t i = 0; i < choices.size(); ++i)
-    windows.push_back(choices[i].by_rows() ? window_of(graph, graph.nodes[i], choices[i]) : ColumnWindow{});
   return windows;
 }
 

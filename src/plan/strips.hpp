@@ -3,22 +3,15 @@
 
 #include <optional>
 
-#include "plan/kernel_choice.hpp"
+#include "families/family.hpp"
 #include "plan/schedule.hpp"
 
 namespace colonnade {
 
 inline constexpr std::int64_t kMinStripColumns = 64;
 
-/// Columns of its inputs that a node reads for columns of its output.
-struct ColumnWindow {
-  bool known = false;  ///< false: its family does not run on part of a row
-  std::int64_t width = 1;
-  std::int64_t kernel = 1, stride = 1, dilation = 1, pad = 0;
-  bool residual = false;   ///< another input is read at the output's columns
-  std::int64_t grain = 4;  ///< strips start at multiples of it: of Winograd's tiles
-};
-std::vector<ColumnWindow> column_windows(const Graph& graph, const std::vector<KernelChoice>& choices);
+/// One a node.
+std::vector<ColumnWindow> column_windows(const Graph& graph, const std::vector<Choice>& choices);
 
 /// Columns of an input `width` wide that output columns `out` of a node need.
 Interval input_columns(const ColumnWindow& window, std::int64_t width, Interval out);

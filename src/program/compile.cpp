@@ -3,49 +3,10 @@
 
 #include <algorithm>
 
-#include "program/lower.hpp"
+#include "families/lower.hpp"
 
 namespace colonnade {
 namespace {
-
-std::unique_ptr<RowOp> lower(const LowerContext& context) {
-  switch (context.family) {
-    case Family::view: return nullptr;
-    case Family::island: return lower_island(context);
-    case Family::conv: return lower_conv(context);
-    case Family::winograd: return lower_winograd(context);
-    case Family::planes: return lower_planes(context);
-    case Family::depthwise: return lower_depthwise(context);
-    case Family::conv_transpose: return lower_conv_transpose(context);
-    case Family::matmul: return lower_matmul(context);
-    case Family::pool: return lower_pool(context);
-    case Family::unary: return lower_unary(context);
-    case Family::binary: return lower_binary(context);
-    case Family::softmax: return lower_softmax(context);
-    case Family::layer_norm: return lower_layer_norm(context);
-    case Family::lrn: return lower_lrn(context);
-    case Family::reduce_width: return lower_reduce_width(context);
-    case Family::resize: return lower_resize(context);
-    case Family::to_channels_last: return lower_to_channels_last(context);
-    case Family::to_channels_first: return lower_to_channels_first(context);
-    case Family::concat: return lower_concat(context);
-    case Family::slice: return lower_slice(context);
-    case Family::gather: return lower_gather(context);
-    case Family::pad: return lower_pad(context);
-    case Family::depth_to_space: return lower_depth_to_space(context);
-    case Family::space_to_depth: return lower_space_to_depth(context);
-    case Family::reduce: return lower_reduce(context);
-    case Family::instance_norm: return lower_instance_norm(context);
-    case Family::swap_axes: return lower_swap_axes(context);
-    case Family::concat_outer: return lower_concat_outer(context);
-    case Family::typed: return lower_typed(context);
-    case Family::product: return lower_product(context);
-    case Family::recurrent: return lower_recurrent(context);
-    case Family::trees: return lower_trees(context);
-    case Family::grid_sample: return lower_grid_sample(context);
-  }
-  return nullptr;
-}
 
 /// Per node: its part in the segment's chunk groups.
 std::vector<ChunkInfo> chunk_infos(const Graph& graph, const Plan& plan) {
@@ -108,20 +69,15 @@ class Compiler {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
       std::vector<bool> taken(node.inputs.size());
-      const LowerContext context{graph_,
-                                 node,
-                                 plan_.choices[i].family,
-                                 plan_.choices[i].row_granularity,
-                                 plan_.choices[i].encoding,
+      const LowerContext context{{{graph_, node}, plan_.choices[i]},
                                  chunks[i],
                                  isa_,
                                  weights_,
                                  program_->owned,
                                  program_->weights_bytes,
                                  program_->islands,
-                                 taken,
-                                 plan_.choices[i].reason};
-      program_->ops.push_back(lower(context));
+                                 taken};
+      program_->ops.push_back(plan_.choices[i].family->lower(context));
       for (std::size_t input = 0; input < taken.size(); ++input)
         if (node.inputs[input] != kAbsent && !taken[input])
           is_viewed_[static_cast<std::size_t>(node.inputs[input])] = true;
@@ -231,7 +187,7 @@ class Compiler {
   }
 
   bool makes_planes(std::int32_t node) const {
-    return plan_.choices[static_cast<std::size_t>(node)].family == Family::to_channels_first;
+    return plan_.choices[static_cast<std::size_t>(node)].family->border == Border::leaves;
   }
 
   /// Planes have as many columns as the rows that they are made from, where they are made: who reads them later sees a

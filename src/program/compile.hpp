@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "families/weights.hpp"
 #include "kernels/base/isa.hpp"
 #include "plan/plan.hpp"
 #include "program/program.hpp"
-#include "program/weights.hpp"
 
 namespace colonnade {
 

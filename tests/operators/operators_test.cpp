@@ -8,10 +8,10 @@
 #include <set>
 #include <sstream>
 
+#include "families/table.hpp"
 #include "frontends/onnx/onnx.hpp"
 #include "frontends/onnx/table.hpp"
 #include "passes/passes.hpp"
-#include "plan/kernel_choice.hpp"
 #include "program/compile.hpp"
 #include "support/onnx_cases.hpp"
 
@@ -114,10 +114,10 @@ void add_kernels(Table& table, const Graph& graph) {
   for (const Node& node : graph.nodes) {
     Facts* facts = facts_of(table, node);
     if (facts == nullptr) continue;
-    const KernelChoice choice = choose_kernel(graph, node, Math::fast, kernels::Isa::avx512);
-    if (choice.family == Family::view) facts->others.insert("no work");
-    if (choice.by_rows()) facts->columns.emplace(name_of(choice.family));
-    if (choice.family >= Family::reduce) facts->whole.emplace(name_of(choice.family));
+    const Family& family = *choose_family(graph, node, Math::fast, kernels::Isa::avx512).family;
+    if (family.scope == Scope::view) facts->others.insert("no work");
+    if (family.scope == Scope::rows) facts->columns.emplace(family.name);
+    if (family.scope == Scope::whole) facts->whole.emplace(family.name);
   }
   const Plan plan = make_plan(graph, fixed_topology("zen4-2"), {Schedule::columns, Math::fast, 1, 0});
   WeightStore weights;

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "plan/kernel_choice.hpp"
+#include "families/table.hpp"
 #include "plan/plan.hpp"
 #include "support/known_networks.hpp"
 
@@ -77,45 +77,45 @@ TEST(Plan, TakesTheTileThatIsSoonestBesideMatrixUnits) {
     Network net("one convolution");
     net.conv(net.input({1, side, side, channels}), channels, {});
     const Graph graph = net.finish();
-    return choose_kernel(graph, graph.nodes.front(), Math::fast, kernels::Isa::amx);
+    return choose_family(graph, graph.nodes.front(), Math::fast, kernels::Isa::amx);
   };
   for (const auto& [side, channels, tile] : {std::array<std::int64_t, 3>{28, 512, 4}, {14, 512, 2}, {14, 256, 2}}) {
-    const KernelChoice taken = choice(side, channels);
-    EXPECT_EQ(taken.family, Family::winograd) << side << " x " << channels;
-    EXPECT_EQ(taken.row_granularity, tile) << side << " x " << channels;
+    const Choice taken = choice(side, channels);
+    EXPECT_EQ(taken.family, &families::winograd) << side << " x " << channels;
+    EXPECT_EQ(taken.granularity, tile) << side << " x " << channels;
     EXPECT_EQ(taken.encoding, kernels::Encoding::f32) << side << " x " << channels;
   }
-  EXPECT_EQ(choice(7, 512).family, Family::conv);
+  EXPECT_EQ(choice(7, 512).family, &families::conv);
   EXPECT_EQ(choice(7, 512).encoding, kernels::Encoding::bf16x3);
 }
 
 /// The kernel of a convolution of a square image, on vector units.
-KernelChoice choice(std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
+Choice choice(std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
   Network net("one convolution");
   net.conv(net.input({1, side, side, in}), out, spec);
   const Graph graph = net.finish();
-  return choose_kernel(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512);
+  return choose_family(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512);
 }
 
 /// 5x5 filters pass in tiles too, unless few channels make the transforms dearer than the products they save; few
 /// outputs leave lanes idle that pixels fill.
 TEST(Plan, TakesTilesOfFiveByFiveFiltersAndPlanesOfFewOutputs) {
   for (const std::int64_t channels : {12, 48, 128}) {
-    const KernelChoice taken = choice(28, channels, channels, {.kernel = 5});
-    EXPECT_EQ(taken.family, Family::winograd) << channels;
-    EXPECT_EQ(taken.row_granularity, 4) << channels;
+    const Choice taken = choice(28, channels, channels, {.kernel = 5});
+    EXPECT_EQ(taken.family, &families::winograd) << channels;
+    EXPECT_EQ(taken.granularity, 4) << channels;
   }
-  EXPECT_EQ(choice(28, 3, 16, {.kernel = 5}).family, Family::conv);
-  EXPECT_EQ(choice(28, 1, 8, {.kernel = 5}).family, Family::planes);
-  EXPECT_EQ(choice(28, 3, 12, {.kernel = 5}).family, Family::planes);
-  EXPECT_EQ(choice(28, 3, 3, {.kernel = 3}).family, Family::planes);
+  EXPECT_EQ(choice(28, 3, 16, {.kernel = 5}).family, &families::conv);
+  EXPECT_EQ(choice(28, 1, 8, {.kernel = 5}).family, &families::planes);
+  EXPECT_EQ(choice(28, 3, 12, {.kernel = 5}).family, &families::planes);
+  EXPECT_EQ(choice(28, 3, 3, {.kernel = 3}).family, &families::planes);
 }
 
 /// Larger filters and strides come down to tiles of fewer taps, where that takes fewer products.
 TEST(Plan, TakesTilesOfFiltersThatAreLargeOrHaveAStride) {
   const auto tile = [](std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
-    const KernelChoice taken = choice(side, in, out, spec);
-    return taken.family == Family::winograd ? taken.row_granularity : 0;
+    const Choice taken = choice(side, in, out, spec);
+    return taken.family == &families::winograd ? taken.granularity : 0;
   };
   EXPECT_EQ(tile(224, 3, 64, {.kernel = 7, .stride = 2}), 5) << "a residual network's first layer";
   EXPECT_EQ(tile(224, 3, 96, {.kernel = 11, .stride = 4}), 4);
@@ -126,7 +126,7 @@ TEST(Plan, TakesTilesOfFiltersThatAreLargeOrHaveAStride) {
   EXPECT_EQ(tile(56, 64, 64, {.kernel = 3, .stride = 2}), 0) << "three taps of two phases are two and one";
   EXPECT_EQ(tile(224, 1, 16, {.kernel = 7, .stride = 2}), 0) << "few products, as many transforms";
   EXPECT_EQ(tile(56, 48, 48, {.kernel = 7, .dilation = 2}), 0);
-  EXPECT_EQ(choice(112, 3, 8, {.kernel = 7}).family, Family::planes);
+  EXPECT_EQ(choice(112, 3, 8, {.kernel = 7}).family, &families::planes);
   EXPECT_EQ(tile(112, 16, 12, {.kernel = 9}), 4);
 }
 
@@ -137,7 +137,7 @@ TEST(Plan, TakesMatrixUnitsForLongSums) {
     net.conv(net.input({1, 28, 28, in}), out, spec);
     Graph graph = net.finish();
     std::get<Conv>(graph.nodes.front().op).exact = exact;
-    return choose_kernel(graph, graph.nodes.front(), math, isa).encoding == kernels::Encoding::bf16x3;
+    return choose_family(graph, graph.nodes.front(), math, isa).encoding == kernels::Encoding::bf16x3;
   };
   const ConvSpec pointwise{.kernel = 1};
   EXPECT_TRUE(pieces(256, 256, pointwise, kernels::Isa::amx, Math::fast, false));

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "families/lower.hpp"
 #include "kernels/elementwise/elementwise.hpp"
-#include "program/lower.hpp"
 
 namespace colonnade::test {
 namespace {

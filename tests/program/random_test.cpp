@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "families/table.hpp"
 #include "reference/reference.hpp"
 #include "support/execute.hpp"
 #include "support/random_network.hpp"
@@ -100,7 +101,7 @@ TEST(KnownNetworks, OfWideLayersAgreeWithTheReference) {
   const Graph graph = wide_layers(30, 36);
   const Plan plan = make_plan(graph, topology_of(kernels::Isa::amx), {Schedule::automatic, Math::fast, 1, 0});
   EXPECT_EQ(std::count_if(plan.choices.begin(), plan.choices.end(),
-                          [](const KernelChoice& c) { return c.encoding == kernels::Encoding::bf16x3; }),
+                          [](const Choice& c) { return c.encoding == kernels::Encoding::bf16x3; }),
             8);
   const std::vector<Tensor> inputs = random_inputs(graph, 6);
   const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
@@ -112,7 +113,7 @@ TEST(KnownNetworks, OfLargeFiltersAgreeWithTheReference) {
   const Graph graph = large_filters(50, 77);
   const Plan plan = make_plan(graph, topology_of(kernels::Isa::avx512), {Schedule::automatic, Math::fast, 1, 0});
   EXPECT_EQ(std::count_if(plan.choices.begin(), plan.choices.end(),
-                          [](const KernelChoice& c) { return c.family == Family::winograd; }),
+                          [](const Choice& c) { return c.family == &families::winograd; }),
             6)
       << to_text(plan, graph);
   const std::vector<Tensor> inputs = random_inputs(graph, 8);

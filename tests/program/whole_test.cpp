@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "plan/kernel_choice.hpp"
+#include "families/table.hpp"
 #include "reference/elements.hpp"
 #include "reference/reference.hpp"
 #include "support/execute.hpp"
@@ -79,9 +79,9 @@ void expect_close(const std::vector<Tensor>& found, const std::vector<Tensor>& e
 }
 
 /// The node runs by `family` and agrees with the reference.
-void check(const Graph& graph, Family family, const std::vector<Tensor>& inputs, double tolerance = 0) {
+void check(const Graph& graph, const Family& family, const std::vector<Tensor>& inputs, double tolerance = 0) {
   SCOPED_TRACE(to_text(graph));
-  EXPECT_EQ(name_of(choose_kernel(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512).family), name_of(family));
+  EXPECT_EQ(choose_family(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512).family->name, family.name);
   const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
   for (const kernels::Isa isa : host_isas()) {
     SCOPED_TRACE(kernels::name_of(isa));
@@ -93,7 +93,7 @@ void check(const Graph& graph, Family family, const std::vector<Tensor>& inputs,
   }
 }
 
-void check(Operator op, const std::vector<Input>& inputs, Family family = Family::typed, double tolerance = 0,
+void check(Operator op, const std::vector<Input>& inputs, const Family& family = families::typed, double tolerance = 0,
            std::size_t outputs = 1) {
   const Graph graph = single(std::move(op), inputs, outputs);
   check(graph, family, inputs_of(graph, 1), tolerance);
@@ -113,8 +113,8 @@ TEST(Typed, ComplexNumbersMove) {
   for (const auto& [op, inputs] : moves) {
     const Graph graph = single(op, inputs, 1);
     SCOPED_TRACE(to_text(graph));
-    EXPECT_EQ(name_of(choose_kernel(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512).family),
-              name_of(Family::typed));
+    EXPECT_EQ(choose_family(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512).family->name,
+              families::typed.name);
     const std::vector<Tensor> expected = reference::evaluate(graph, views_of({x}));
     for (const kernels::Isa isa : host_isas())
       EXPECT_TRUE(same_bits(run(graph, {Schedule::automatic, Math::fast, 2, 0}, isa, {x}), expected));
@@ -154,7 +154,7 @@ TEST(Typed, Logic) {
 
 TEST(Typed, FindsWhatIsNotANumber) {
   const Graph graph = single(Unary{UnaryKind::is_nan}, {computed(DType::f32, {5})}, 1);
-  check(graph, Family::typed,
+  check(graph, families::typed,
         {reference::tensor_of(DType::f32, {5}, std::vector<double>{0, std::nan(""), 1, INFINITY, std::nan("")})});
 }
 
@@ -165,7 +165,7 @@ TEST(Typed, Casts) {
   const std::vector<double> hard{1e30, -1e30, std::nan(""), 2.9, -2.9, 300, -0.0, 2147483648.0};
   for (const DType to : {DType::i8, DType::u8, DType::i32, DType::i64, DType::boolean}) {
     const Graph graph = single(Cast{to}, {computed(DType::f32, {8})}, 1);
-    check(graph, Family::typed, {reference::tensor_of(DType::f32, {8}, hard)});
+    check(graph, families::typed, {reference::tensor_of(DType::f32, {8}, hard)});
   }
 }
 
@@ -195,7 +195,7 @@ TEST(Typed, FindsExtremes) {
       for (const DType dtype : {DType::f32, DType::i32, DType::i64, DType::boolean})
         check(ArgReduce{max, 1, true, last}, {computed(dtype, {3, 9, 2})});
   const Graph graph = single(ArgReduce{}, {computed(DType::f32, {4})}, 1);
-  check(graph, Family::typed,
+  check(graph, families::typed,
         {reference::tensor_of(DType::f32, {4}, std::vector<double>{1, std::nan(""), 9, std::nan("")})});
 }
 
@@ -214,8 +214,8 @@ TEST(Typed, MovesBoxes) {
   check(Transpose{{0, 2, 1, 3}}, {computed(DType::f64, {2, 64, 2, 40})});
   check(Concat{1}, {computed(i64, {4, 1}), computed(i64, {4, 3}), computed(i64, {4, 1})});
   check(Concat{0}, {computed(i64, {1}), computed(i64, {3})});
-  check(Split{1}, {computed(i64, {4, 6}), constant(index_tensor({2}, {1, 5}))}, Family::typed, 0, 2);
-  check(Split{0}, {computed(f32, {4, 6}), constant(index_tensor({2}, {3, 1}))}, Family::typed, 0, 2);
+  check(Split{1}, {computed(i64, {4, 6}), constant(index_tensor({2}, {1, 5}))}, families::typed, 0, 2);
+  check(Split{0}, {computed(f32, {4, 6}), constant(index_tensor({2}, {3, 1}))}, families::typed, 0, 2);
   check(Expand{}, {computed(f32, {3, 1}), constant(index_tensor({3}, {2, 3, 5}))});
   check(Tile{}, {computed(f32, {3, 2}), constant(index_tensor({2}, {2, 3}))});
   check(Slice{}, {computed(f32, {3, 9, 5}), constant(index_tensor({2}, {-1, 1})), constant(index_tensor({2}, {0, 9})),
@@ -224,29 +224,30 @@ TEST(Typed, MovesBoxes) {
 
 TEST(Typed, Products) {
   for (const DType dtype : {DType::i32, DType::i64, DType::f64})
-    check(MatMul{}, {computed(dtype, {2, 3, 7}), computed(dtype, {7, 45})}, Family::typed,
+    check(MatMul{}, {computed(dtype, {2, 3, 7}), computed(dtype, {7, 45})}, families::typed,
           dtype == DType::f64 ? 1e-12 : 0);
 }
 
 TEST(Typed, SoftmaxBeforeAxesOfOne) {
-  check(Softmax{1, false}, {computed(DType::f32, {2, 37, 1})}, Family::typed, 1e-6);
+  check(Softmax{1, false}, {computed(DType::f32, {2, 37, 1})}, families::typed, 1e-6);
 }
 
 TEST(Product, ComputedMatrices) {
   const DType f32 = DType::f32;
-  check(MatMul{}, {computed(f32, {2, 3, 150, 33}), computed(f32, {2, 3, 33, 21})}, Family::product, 2e-4);
-  check(MatMul{false, true, {}}, {computed(f32, {2, 3, 5, 33}), computed(f32, {2, 1, 21, 33})}, Family::product, 2e-4);
-  check(MatMul{}, {computed(f32, {4, 17}), computed(f32, {17, 16})}, Family::product, 2e-4);
+  check(MatMul{}, {computed(f32, {2, 3, 150, 33}), computed(f32, {2, 3, 33, 21})}, families::product, 2e-4);
+  check(MatMul{false, true, {}}, {computed(f32, {2, 3, 5, 33}), computed(f32, {2, 1, 21, 33})}, families::product,
+        2e-4);
+  check(MatMul{}, {computed(f32, {4, 17}), computed(f32, {17, 16})}, families::product, 2e-4);
   // heads inside: [batch, rows, heads, columns]
   check(MatMul{false, false, {}, true, false, false}, {computed(f32, {2, 150, 3, 33}), computed(f32, {2, 3, 33, 21})},
-        Family::product, 2e-4);
+        families::product, 2e-4);
   check(MatMul{false, true, {}, true, true, false}, {computed(f32, {2, 5, 3, 33}), computed(f32, {1, 21, 3, 33})},
-        Family::product, 2e-4);
+        families::product, 2e-4);
   check(MatMul{false, false, {}, false, true, true}, {computed(f32, {2, 3, 150, 33}), computed(f32, {33, 3, 21})},
-        Family::product, 2e-4);
+        families::product, 2e-4);
   check(MatMul{false, true, {}, true, false, true}, {computed(f32, {150, 3, 33}), computed(f32, {21, 33})},
-        Family::product, 2e-4);
-  check(MatMul{}, {computed(f32, {3, 4, 17}), constant(random_tensor(f32, {3, 17, 5}, 9))}, Family::product, 2e-4);
+        families::product, 2e-4);
+  check(MatMul{}, {computed(f32, {3, 4, 17}), constant(random_tensor(f32, {3, 17, 5}, 9))}, families::product, 2e-4);
 }
 
 std::vector<Input> cell_inputs(RecurrentKind kind, std::int64_t directions, std::int64_t hidden, bool states) {
@@ -277,7 +278,7 @@ TEST(Recurrent, AgreesWithTheReference) {
             op.hidden_size = hidden;
             op.linear_before_reset = linear;
             const std::int64_t directions = direction == Direction::bidirectional ? 2 : 1;
-            check(op, cell_inputs(kind, directions, hidden, states), Family::recurrent, 1e-5,
+            check(op, cell_inputs(kind, directions, hidden, states), families::recurrent, 1e-5,
                   kind == RecurrentKind::lstm ? 3 : 2);
           }
 }
@@ -286,14 +287,14 @@ TEST(Recurrent, RaggedStates) {
   colonnade::Recurrent op;
   op.hidden_size = 13;
   op.activations = {"Sigmoid", "Tanh", "Tanh"};
-  check(op, cell_inputs(RecurrentKind::lstm, 1, 13, true), Family::recurrent, 1e-5, 3);
+  check(op, cell_inputs(RecurrentKind::lstm, 1, 13, true), families::recurrent, 1e-5, 3);
 }
 
 TEST(Recurrent, OtherActivationsStayWithTheReference) {
   colonnade::Recurrent op;
   op.hidden_size = 8;
   op.activations = {"Sigmoid", "Relu", "Tanh"};
-  check(op, cell_inputs(RecurrentKind::lstm, 1, 8, true), Family::island, 0, 3);
+  check(op, cell_inputs(RecurrentKind::lstm, 1, 8, true), families::island, 0, 3);
 }
 
 /// A balanced tree of thresholds, or a single leaf.
@@ -343,11 +344,11 @@ TEST(Trees, AgreeWithTheReference) {
       std::mt19937 random(static_cast<unsigned>(mode) * 7 + static_cast<unsigned>(post));
       for (int tree = 0; tree < 19; ++tree) add_tree(op, random, tree % 6, mode);
       const Graph regressor = single(op, {computed(DType::f32, {9, 6})}, 1);
-      check(regressor, Family::trees, {samples_with_gaps(9)});
+      check(regressor, families::trees, {samples_with_gaps(9)});
       op.classifier = true;
       op.labels = {7, 3, 5};
       const Graph classifier = single(op, {computed(DType::f32, {9, 6})}, 2);
-      check(classifier, Family::trees, {samples_with_gaps(9)});
+      check(classifier, families::trees, {samples_with_gaps(9)});
     }
 }
 
@@ -359,7 +360,7 @@ TEST(Trees, MalformedOnesStayWithTheReference) {
   op.nodes = {loop};
   op.roots = {0};
   const Graph graph = single(op, {computed(DType::f32, {1, 6})}, 1);
-  EXPECT_EQ(choose_kernel(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512).family, Family::island);
+  EXPECT_EQ(choose_family(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512).family, &families::island);
 }
 
 TEST(GridSamples, AgreeWithTheReference) {
@@ -369,7 +370,7 @@ TEST(GridSamples, AgreeWithTheReference) {
       for (const bool align : {true, false})
         for (const std::int64_t channels : {1, 5, 33})
           check(GridSample{mode, padding, align},
-                {computed(DType::f32, {2, channels, 7, 9}), computed(DType::f32, {2, 5, 17, 2})}, Family::grid_sample,
+                {computed(DType::f32, {2, channels, 7, 9}), computed(DType::f32, {2, 5, 17, 2})}, families::grid_sample,
                 1e-4);
 }
 
@@ -382,14 +383,14 @@ TEST(Layouts, RowsOfAChannelsFirstTensorAreNotThoseOfTheImage) {
   graph.nodes.push_back({Transpose{{0, 2, 3, 1}}, {clipped}, {y}, "turn", "Transpose"});
   graph.outputs = {y};
   infer_types(graph);
-  check(graph, Family::unary, inputs_of(graph, 1));
+  check(graph, families::unary, inputs_of(graph, 1));
 }
 
 /// The node is an island that oneDNN runs.
 void check_onednn(Operator op, const std::vector<Input>& inputs, double tolerance = 1e-5) {
   const Graph graph = single(std::move(op), inputs, 1);
   EXPECT_EQ(program_of(graph, {}, host_isas().back())->islands.at(0).engine, "onednn") << to_text(graph);
-  check(graph, Family::island, inputs_of(graph, 1), tolerance);
+  check(graph, families::island, inputs_of(graph, 1), tolerance);
 }
 
 TEST(OneDnn, PoolsOneAndThreeAxes) {
@@ -473,7 +474,7 @@ TEST(OneDnn, ResizesVolumes) {
   graph.outputs = {y};
   infer_types(graph);
   EXPECT_EQ(program_of(graph, {}, host_isas().back())->islands.at(0).engine, "onednn");
-  check(graph, Family::island, inputs_of(graph, 1), 1e-5);
+  check(graph, families::island, inputs_of(graph, 1), 1e-5);
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ const std::vector<Rule>& include_table() {
       {"src/graph", {"include", "src/base"}},
       {"src/reference", {"include", "src/graph", "src/base"}},
       {"src/passes", {"include", "src/graph", "src/reference", "src/base"}},
-      {"src/plan", {"include", "src/graph", "src/topology", "src/base", "kernels/"}},
-      {"src/program", {"include", "src/plan", "src/graph", "src/reference", "src/topology", "src/base", "kernels/"}},
+      {"src/families", {"include", "src/graph", "src/reference", "src/topology", "src/base", "kernels/"}},
+      {"src/plan", {"include", "src/families", "src/graph", "src/topology", "src/base"}},
+      {"src/program", {"include", "src/families", "src/plan", "src/graph", "src/base", "kernels/base"}},
       {"src/runtime", {"include", "src/program", "src/topology", "src/base", "kernels/base", "kernels/peak"}},
       {"src/api", {"include", "src/", "frontends/onnx", "kernels/"}},
       {"kernels/winograd", {"kernels/base", "kernels/gemm"}},  // its 36 products are gemm's micro-kernel
@@ -49,10 +50,10 @@ const std::vector<Rule>& library_table() {
   static const std::vector<Rule> table = {
       {"hwloc", {"src/topology/hwloc.cpp"}},
       {"xxh", {"src/base/hash.cpp"}},
-      {"dnnl", {"src/program/"}},
-      {"oneapi/", {"src/program/"}},
+      {"dnnl", {"src/families/onednn.cpp"}},
+      {"oneapi/", {"src/families/onednn.cpp"}},
       {"onnx/", {"frontends/onnx/"}},
-      {"omp.h", {"src/program/onednn.cpp"}},
+      {"omp.h", {"src/families/onednn.cpp"}},
       {"google/protobuf/", {"frontends/onnx/", "frontends/server/"}},
       {"grpc", {"frontends/server/"}},
       {"boost/", {"frontends/server/"}},
@@ -145,6 +146,23 @@ TEST(Includes, FollowTheTable) {
     }
   }
   EXPECT_GT(checked, 30u);
+}
+
+/// To planner and compiler a family is a row of the table: they include no file of one and name none.
+TEST(Includes, PlannerAndCompilerKnowNoFamily) {
+  const std::set<std::string> table = {"families/family.hpp", "families/lower.hpp", "families/row_op.hpp",
+                                       "families/weights.hpp"};
+  std::size_t checked = 0;
+  for (const SourceFile& file : source_files({"src/plan", "src/program", "src/runtime"}, is_cpp)) {
+    for (const Include& include : includes_of(file)) {
+      if (!include.name.starts_with("families/")) continue;
+      ++checked;
+      EXPECT_TRUE(table.contains(include.name)) << file.path << ":" << include.line << ": includes " << include.name;
+    }
+    for (std::size_t i = 0; i < file.lines.size(); ++i)
+      EXPECT_EQ(file.lines[i].find("families::"), std::string::npos) << file.path << ":" << i + 1 << ": names a family";
+  }
+  EXPECT_GT(checked, 3u);
 }
 
 TEST(Includes, OtherLibrariesStayBehindOneFolder) {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "families/table.hpp"
+
+namespace colonnade {
+namespace {
+
+bool is_floats(const Value& value) { return value.type.dtype == DType::f32; }
+
+/// Why no family that takes floats runs the node; empty when one may.
+std::string floats_refusal(const Candidate& candidate) {
+  const auto& [graph, node] = static_cast<const Subject&>(candidate);
+  const auto* trees = std::get_if<TreeEnsemble>(&node.op);
+  for (const ValueId id : node.outputs) {
+    if (id == kAbsent || is_floats(graph.value(id))) continue;
+    const bool label = trees && trees->classifier && graph.value(id).type.dtype == DType::i64;
+    if (!label) return "type has no kernel";
+  }
+  if (!candidate.has_input(0)) return "no kernel for this operator";
+  if (!is_floats(candidate.input(0))) return "type has no kernel";
+  if (std::holds_alternative<Binary>(node.op) && !is_floats(candidate.input(1))) return "type has no kernel";
+  for (const ValueId id : node.inputs)
+    if (id != kAbsent && !graph.value(id).type.is_static()) return "shape is unknown";
+  const auto empty = [&, &values = graph](ValueId id) {
+    return id != kAbsent && element_count(values.value(id).type.static_shape()) == 0;
+  };
+  if (std::any_of(node.outputs.begin(), node.outputs.end(), empty)) return "empty tensor";
+  if (node.outputs[0] == kAbsent && !std::holds_alternative<Recurrent>(node.op)) return "the first output is left out";
+  return {};
+}
+
+/// Nothing goes in, yet something comes out: sums of nothing, padding. Loops over rows of input never get there.
+bool makes_of_nothing(const Graph& graph, const Node& node) {
+  const auto empty = [&](ValueId id) {
+    const Shape& shape = graph.value(id).type.static_shape();
+    return std::find(shape.begin(), shape.end(), 0) != shape.end();
+  };
+  if (node.input(0) == kAbsent || !graph.value(node.input(0)).type.is_tensor() || !empty(node.input(0))) return false;
+  return !std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return id == kAbsent || empty(id); });
+}
+
+/// Plans count rows one by one, kernels columns.
+bool is_vast(const Graph& graph, const Node& node) {
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 22, kMostColumns = std::int64_t{1} << 26;
+  const auto vast = [&](ValueId id) {
+    if (id == kAbsent || graph.value(id).constant || !graph.value(id).type.is_static()) return false;
+    const RowShape shape = row_shape(graph.value(id).type.static_shape());
+    return shape.rows > kMostRows || shape.width > kMostColumns;
+  };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), vast) ||
+         std::any_of(node.outputs.begin(), node.outputs.end(), vast);
+}
+
+Choice island(std::string reason) {
+  Choice choice{&families::island};
+  choice.reason = std::move(reason);
+  return choice;
+}
+
+}  // namespace
+
+Choice choose_family(const Graph& graph, const Node& node, Math math, kernels::Isa isa) {
+  if (makes_of_nothing(graph, node)) return island("its input is empty");
+  if (is_vast(graph, node)) return island("more rows or columns than a plan can count");
+  const Candidate candidate{{graph, node}, math, isa};
+  std::string reason = floats_refusal(candidate);
+  const bool floats = reason.empty();
+  for (const Family* family : families::kTable) {
+    if (family->takes == Takes::floats && !floats) continue;
+    Match match = family->match(candidate);
+    if (!match.reason.empty()) reason = std::move(match.reason);
+    if (!match.taken) continue;
+    if (family->scope == Scope::island) break;
+    return {family, std::move(match.form), match.encoding, match.granularity, {}};
+  }
+  return island(reason.empty() ? "no kernel for this operator" : std::move(reason));
+}
+
+std::vector<Choice> choose_families(const Graph& graph, Math math, kernels::Isa isa) {
+  std::vector<Choice> choices;
+  for (const Node& node : graph.nodes) choices.push_back(choose_family(graph, node, math, isa));
+  return choices;
+}
+
+}  // namespace colonnade

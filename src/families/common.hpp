@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rows of the table share: members for what a family does not have, and work by the element.
+#pragma once
+
+#include "families/family.hpp"
+
+namespace colonnade {
+
+std::int64_t one_unit(const Chosen& node);
+std::int64_t no_bytes(const Chosen& node);
+/// Of the second input, as it is given.
+std::int64_t weight_bytes(const Chosen& node);
+/// Does not run on part of a row.
+ColumnWindow no_window(const Chosen& node);
+/// Reads the columns that it writes.
+ColumnWindow same_columns(const Chosen& node);
+ChunkRule no_chunks(const Chosen& node);
+ChunkRule carries_chunks(const Chosen& node);
+std::vector<Placement> no_placements(const Chosen& node);
+Told nothing_told(const Chosen& node);
+Effort no_effort(const Chosen& node, const Rates& rates);
+
+double elements_of(const Graph& graph, ValueId id);
+/// Elements of the larger of the first input and the first output.
+double larger_side(const Subject& node);
+/// What is computed over what is needed, when `count` things come `grain` at a time.
+double padded(std::int64_t count, std::int64_t grain);
+
+/// Every element of the larger side once.
+template <Work kind>
+Effort element_effort(const Chosen& node, const Rates& rates) {
+  return {rates.seconds(kind, larger_side(node), 1)};
+}
+/// Every byte of the larger side once.
+template <Work kind>
+Effort byte_effort(const Chosen& node, const Rates& rates) {
+  return {rates.seconds(kind, sizeof(float) * larger_side(node), 1)};
+}
+
+/// Whether an axis is the innermost one.
+bool is_last(std::int64_t axis, const Shape& shape);
+
+}  // namespace colonnade

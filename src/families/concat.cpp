@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Concatenation along the channels or the width, and of whole tensors along an outer axis.
+#include <cstring>
+
+#include "families/common.hpp"
+#include "families/lower.hpp"
+#include "families/rows.hpp"
+#include "families/table.hpp"
+#include "kernels/move/move.hpp"
+
+namespace colonnade {
+namespace {
+
+struct ConcatForm {
+  bool along_channels = false;
+};
+
+/// Concatenation along the channels or the width. Parts that lie in the output's rows already are left alone.
+class ConcatOp final : public RowOp {
+ public:
+  explicit ConcatOp(const LowerContext& context)
+      : kernel_(kernels::move::select(context.isa)), out_(context.node.outputs[0]) {
+    along_channels_ = context.form<ConcatForm>().along_channels;
+    std::int64_t begin = 0;
+    for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
+      const RowShape part = row_shape(context.input_shape(i));
+      parts_.push_back({context.node.inputs[i], context.floats(i), part, begin});
+      begin += along_channels_ ? part.channels : part.width;
+    }
+  }
+
+  void run(const StepContext& step) const override {
+    const Rows out(step, out_, 0);
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
+      for (const Part& part : parts_) {
+        const std::int64_t column = along_channels_ ? out.column_begin() : 0;
+        const Rows rows(step, part.constant ? kAbsent : part.value, 0);
+        const float* in = rows ? rows.at(r, column)
+                               : part.constant + (step.image * part.shape.rows + r) * part.shape.row_elements() +
+                                     column * part.shape.channels;
+        float* to = out(r) + (along_channels_ ? part.begin : part.begin * out.pixel_stride());
+        if (in == to) continue;
+        kernel_.copy({static_cast<std::size_t>(along_channels_ ? out.width() : part.shape.width),
+                      static_cast<std::size_t>(part.shape.channels), in, to,
+                      rows ? rows.pixel_stride() : part.shape.channels, out.pixel_stride()});
+      }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  struct Part {
+    ValueId value;
+    const float* constant;
+    RowShape shape;
+    std::int64_t begin;  ///< its first channel or column
+  };
+  const kernels::move::Kernel& kernel_;
+  ValueId out_;
+  bool along_channels_ = true;
+  std::vector<Part> parts_;
+};
+
+/// Concatenation of whole tensors along an outer axis.
+class ConcatOuterOp final : public RowOp {
+ public:
+  ConcatOuterOp(const LowerContext& context, const Concat& concat) : out_(context.node.outputs[0]) {
+    const Shape& shape = context.output_shape();
+    const auto axis =
+        static_cast<std::size_t>(normalize_axis(concat.axis, static_cast<std::int64_t>(shape.size()), context.node));
+    outer_ = element_count(std::span(shape).first(axis));
+    for (std::size_t i = 0; i < context.node.inputs.size(); ++i)
+      parts_.push_back({context.node.inputs[i], context.floats(i),
+                        element_count(context.input_shape(i)) / std::max<std::int64_t>(1, outer_)});
+  }
+
+  void run(const StepContext& step) const override {
+    float* out = whole(step, out_);
+    for (std::int64_t i = 0; i < outer_; ++i)
+      for (const Part& part : parts_) {
+        if (part.elements == 0) continue;
+        const float* in = part.constant ? part.constant : whole(step, part.value);
+        std::memcpy(out, in + i * part.elements, static_cast<std::size_t>(part.elements) * sizeof(float));
+        out += part.elements;
+      }
+  }
+
+  std::string_view kernel() const override { return "memcpy"; }
+
+ private:
+  struct Part {
+    ValueId value;
+    const float* constant;
+    std::int64_t elements;
+  };
+  ValueId out_;
+  std::int64_t outer_ = 1;
+  std::vector<Part> parts_;
+};
+
+Match match(const Candidate& node) {
+  const auto* op = std::get_if<Concat>(&node.node.op);
+  if (op == nullptr) return refuse();
+  const auto rank = static_cast<std::int64_t>(node.output_shape().size());
+  const std::int64_t axis = normalize_axis(op->axis, rank, node.node);
+  const bool by_rows = (rank == 4 && axis >= 2) || (rank >= 2 && rank < 4 && axis == rank - 1);
+  return by_rows ? take(Form::of(ConcatForm{axis == rank - 1})) : refuse();
+}
+
+Match match_outer(const Candidate& node) { return std::holds_alternative<Concat>(node.node.op) ? take() : refuse(); }
+
+ColumnWindow columns(const Chosen& node) { return {node.form<ConcatForm>().along_channels}; }
+
+/// Its parts may lie in it.
+std::vector<Placement> placements(const Chosen& node) {
+  std::vector<Placement> parts;
+  if (!node.form<ConcatForm>().along_channels) return parts;
+  std::int64_t channel = 0;
+  for (const ValueId id : node.node.inputs) {
+    parts.push_back({id, node.node.outputs[0], channel});
+    channel += node.graph.value(id).type.static_shape().back();
+  }
+  return parts;
+}
+
+std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<ConcatOp>(context); }
+std::unique_ptr<RowOp> lower_outer(const LowerContext& context) {
+  return std::make_unique<ConcatOuterOp>(context, std::get<Concat>(context.node.op));
+}
+
+}  // namespace
+
+constinit const Family families::concat = {.name = "concat",
+                                           .scope = Scope::rows,
+                                           .border = Border::none,
+                                           .takes = Takes::floats,
+                                           .match = match,
+                                           .units = one_unit,
+                                           .effort = byte_effort<Work::copy>,
+                                           .weights_bytes = no_bytes,
+                                           .workspace_bytes = no_bytes,
+                                           .window = columns,
+                                           .chunks = no_chunks,
+                                           .placements = placements,
+                                           .tell = nothing_told,
+                                           .lower = lower};
+
+constinit const Family families::concat_outer = {.name = "concat_outer",
+                                                 .scope = Scope::whole,
+                                                 .border = Border::none,
+                                                 .takes = Takes::floats,
+                                                 .match = match_outer,
+                                                 .units = one_unit,
+                                                 .effort = byte_effort<Work::copy>,
+                                                 .weights_bytes = no_bytes,
+                                                 .workspace_bytes = no_bytes,
+                                                 .window = no_window,
+                                                 .chunks = no_chunks,
+                                                 .placements = no_placements,
+                                                 .tell = nothing_told,
+                                                 .lower = lower_outer};
+
+}  // namespace colonnade

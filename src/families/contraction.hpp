@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums over channels and taps with constant weights: what convolutions and matrix products share.
+#pragma once
+
+#include "families/lower.hpp"
+#include "families/window.hpp"
+#include "graph/contraction.hpp"
+#include "kernels/gemm/gemm.hpp"
+
+namespace colonnade {
+
+static_assert(kPanel == kernels::gemm::kPanel);
+
+struct Contraction {
+  Window window{};
+  std::int64_t groups = 1;
+  std::int64_t terms = 0;     ///< of a sum
+  std::int64_t inputs = 0;    ///< channels of a group
+  std::int64_t outputs = 0;   ///< channels of a group
+  bool pointwise = false;     ///< a matrix product: rows that follow each other are one
+  bool partial_sums = false;  ///< of a single pixel (kernels::gemm)
+  const kernels::gemm::Kernel* kernel = nullptr;
+};
+
+/// What a contraction of so many channels a group takes, by its operations: any family that multiplies by panels.
+double contraction_seconds(const Chosen& node, std::int64_t groups, const Rates& rates);
+
+Effort contraction_effort(const Chosen& node, const Rates& rates);
+std::int64_t contraction_weights_bytes(const Chosen& node);
+std::int64_t contraction_workspace_bytes(const Chosen& node);
+/// Of a node whose output pixels each need one input pixel, or of any other.
+ChunkRule contraction_chunks(const Chosen& node, bool pointwise, const FusedEpilogue& epilogue);
+
+std::unique_ptr<RowOp> lower_contraction(const LowerContext& context, const float* weights,
+                                         const FusedEpilogue& epilogue);
+
+}  // namespace colonnade

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution by direct sums.
+#include <algorithm>
+
+#include "families/common.hpp"
+#include "families/contraction.hpp"
+#include "families/dense_conv.hpp"
+#include "families/table.hpp"
+
+namespace colonnade {
+namespace {
+
+using kernels::Encoding;
+
+/// Weights [out, in / groups, kernel...] packed group by group.
+AlignedBuffer pack(const Constant& weight, std::int64_t groups, Encoding encoding) {
+  const bool pieces = encoding == Encoding::bf16x3;
+  const Shape& shape = weight.shape();
+  const std::int64_t taps = shape[2] * shape[3], channels = shape[1], n = shape[0] / groups, row = channels * taps;
+  const auto k = static_cast<std::size_t>(row);
+  const auto floats = static_cast<std::int64_t>(kernels::gemm::packed_floats(encoding, k, static_cast<std::size_t>(n)));
+  const auto panel_floats = static_cast<std::int64_t>(kernels::gemm::panel_floats(encoding, k));
+  std::vector<float> whole(pieces ? k * kernels::gemm::kPanel : 0);
+  AlignedBuffer packed(static_cast<std::size_t>(floats * groups) * sizeof(float));
+  weight.for_each_rows(groups == 1 ? kPanel : n, [&](std::span<const float> elements, std::int64_t first) {
+    const std::int64_t end = first + static_cast<std::int64_t>(elements.size()) / row;
+    for (std::int64_t o = first, width = 0; o < end; o += width) {
+      width = std::min(kPanel, n - o % n);
+      float* const place = packed.floats() + o / n * floats + o % n / kPanel * panel_floats;
+      float* const panel = pieces ? whole.data() : place;
+      for (std::int64_t t = 0; t < taps; ++t)
+        kernels::gemm::pack(elements.data() + (o - first) * row + t, taps, row, static_cast<std::size_t>(channels),
+                            static_cast<std::size_t>(width), panel + t * channels * kPanel);
+      if (pieces) kernels::gemm::cut_pieces(panel, k, place);
+    }
+  });
+  return packed;
+}
+
+bool is_pointwise(const Conv& conv) {
+  const Ints one{1, 1};
+  return conv.groups == 1 && conv.kernel == one && conv.strides == one;
+}
+
+Match match(const Candidate& node) {
+  const Conv* conv = std::get_if<Conv>(&node.node.op);
+  if (conv == nullptr) return refuse();
+  if (const std::string reason = dense_refusal(node); !reason.empty()) return refuse(reason);
+  const Shape &in = node.input_shape(0), &out = node.output_shape();
+  const std::int64_t taps = conv->kernel[0] * conv->kernel[1], inputs = in[3] / conv->groups,
+                     outputs = out[3] / conv->groups;
+  const bool matrix_units = may_use_matrix_units(node, *conv);
+  const LongSums sums{out[1] * out[2], taps, inputs, outputs, matrix_units ? taps_inside(*conv, in, out) : 1};
+  const Encoding encoding = matrix_units && takes_pieces(sums) ? Encoding::bf16x3 : Encoding::f32;
+  const Window window = window_of(node, *conv);
+  const bool pointwise =
+      is_pointwise(*conv) && window.pad_top == 0 && window.pad_left == 0 && in[1] == out[1] && in[2] == out[2];
+  return take(
+      Form::of(Contraction{window, conv->groups, taps * inputs, inputs, outputs, pointwise,
+                           pointwise && takes_partial_sums(in, out), &kernels::gemm::select(node.isa, encoding)}),
+      1, encoding);
+}
+
+ColumnWindow columns(const Chosen& node) { return conv_columns(node, node.form<Contraction>().window); }
+
+ChunkRule chunks(const Chosen& node) {
+  const Conv& conv = std::get<Conv>(node.node.op);
+  return contraction_chunks(node, is_pointwise(conv), conv.epilogue);
+}
+
+std::unique_ptr<RowOp> lower(const LowerContext& context) {
+  const Encoding encoding = context.choice.encoding;
+  const std::int64_t groups = context.form<Contraction>().groups;
+  const float* weights =
+      context.packed(1, (encoding == Encoding::bf16x3 ? "pieces/" : "conv/") + std::to_string(groups),
+                     [&](const Constant& weight) { return pack(weight, groups, encoding); });
+  return lower_contraction(context, weights, std::get<Conv>(context.node.op).epilogue);
+}
+
+}  // namespace
+
+constinit const Family families::conv = {.name = "conv",
+                                         .scope = Scope::rows,
+                                         .border = Border::none,
+                                         .takes = Takes::floats,
+                                         .match = match,
+                                         .units = one_unit,
+                                         .effort = contraction_effort,
+                                         .weights_bytes = contraction_weights_bytes,
+                                         .workspace_bytes = contraction_workspace_bytes,
+                                         .window = columns,
+                                         .chunks = chunks,
+                                         .placements = no_placements,
+                                         .tell = nothing_told,
+                                         .lower = lower};
+
+}  // namespace colonnade

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unary and binary operators by rows.
+#include "kernels/elementwise/elementwise.hpp"
+
+#include <array>
+
+#include "base/checked.hpp"
+#include "families/broadcast.hpp"
+#include "families/common.hpp"
+#include "families/lower.hpp"
+#include "families/rows.hpp"
+#include "families/table.hpp"
+
+namespace colonnade {
+namespace {
+
+using kernels::elementwise::Binary;
+
+class UnaryRowOp final : public RowOp {
+ public:
+  explicit UnaryRowOp(const LowerContext& context)
+      : kernel_(kernels::elementwise::select(context.isa)),
+        op_(unary_op(std::get<colonnade::Unary>(context.node.op))),
+        chunks_(context.chunks),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        shape_(row_shape(context.output_shape())) {}
+
+  void run(const StepContext& step) const override {
+    const std::int64_t chunk = std::max<std::int64_t>(0, step.chunk);
+    const Rows in(step, in_, chunk), out(step, out_, chunk);
+    kernels::elementwise::UnaryArgs args;
+    args.op = op_;
+    args.channels = static_cast<std::size_t>(step.chunk < 0 ? shape_.channels : chunks_.size(step.chunk));
+    args.in_pixel_stride = in.pixel_stride();
+    args.out_pixel_stride = out.pixel_stride();
+    const std::int64_t width = out.width();
+    for (std::int64_t r = step.row_begin; r < step.row_end;) {
+      const std::int64_t end = run_end({&in, &out}, r, step.row_end, width);
+      args.pixels = static_cast<std::size_t>((end - r) * width);
+      args.in = in.at(r, out.column_begin());
+      args.out = out(r);
+      kernel_.unary(args);
+      r = end;
+    }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::elementwise::Kernel& kernel_;
+  kernels::UnaryOp op_;
+  ChunkInfo chunks_;
+  ValueId in_, out_;
+  RowShape shape_;
+};
+
+/// Nothing when no kernel has the function.
+std::optional<Binary> kernel_kind(BinaryKind kind) {
+  switch (kind) {
+    case BinaryKind::add: return Binary::add;
+    case BinaryKind::sub: return Binary::sub;
+    case BinaryKind::mul: return Binary::mul;
+    case BinaryKind::div: return Binary::div;
+    case BinaryKind::min: return Binary::min;
+    case BinaryKind::max: return Binary::max;
+    case BinaryKind::pow: return Binary::pow;
+    case BinaryKind::prelu: return Binary::prelu;
+    case BinaryKind::squared_difference: return Binary::squared_difference;
+    case BinaryKind::mod:
+    case BinaryKind::fmod:
+    case BinaryKind::equal:
+    case BinaryKind::less:
+    case BinaryKind::less_or_equal:
+    case BinaryKind::greater:
+    case BinaryKind::greater_or_equal:
+    case BinaryKind::logical_and:
+    case BinaryKind::logical_or:
+    case BinaryKind::logical_xor:
+    case BinaryKind::bitwise_and:
+    case BinaryKind::bitwise_or:
+    case BinaryKind::bitwise_xor: break;
+  }
+  return std::nullopt;
+}
+
+struct BinaryForm {
+  Binary kind;
+  std::array<Broadcast, 2> operands;
+};
+
+/// One operand: rows like the output's, or a whole tensor (or constant) that broadcasts.
+struct OperandRows {
+  ValueId value = kAbsent;
+  const float* constant = nullptr;
+  bool by_rows = true;
+  std::int64_t image_stride = 0, row_stride = 0;
+  std::ptrdiff_t pixel_stride = 0, channel_stride = 1;
+
+  /// The operand's values for output row r from `column` on.
+  const float* row(const StepContext& step, std::int64_t r, std::int64_t column) const {
+    if (by_rows) return pixel_stride == 0 ? Rows(step, value, 0)(r) : Rows(step, value, 0).at(r, column);
+    const float* base = constant ? constant : whole(step, value);
+    return base + step.image * image_stride + r * row_stride + column * pixel_stride;
+  }
+  /// Floats from a pixel to the next.
+  std::ptrdiff_t stride(const StepContext& step) const {
+    return by_rows && pixel_stride != 0 ? step.views[value].pixel_stride : pixel_stride;
+  }
+};
+
+OperandRows operand_rows(const LowerContext& context, std::size_t index) {
+  const Shape& shape = context.input_shape(index);
+  const Shape& output = context.output_shape();
+  const Broadcast broadcast = context.form<BinaryForm>().operands[index];
+  OperandRows operand;
+  operand.value = context.node.inputs[index];
+  operand.constant = context.floats(index);
+  operand.by_rows = !operand.constant && !broadcast.images && !broadcast.rows && shape.size() == output.size();
+  const RowShape out = row_shape(output);
+  const bool scalar = element_count(shape) == 1;
+  const std::int64_t channels = broadcast.channels || scalar ? 1 : out.channels;
+  const std::int64_t width = broadcast.width || scalar ? 1 : out.width, rows = broadcast.rows || scalar ? 1 : out.rows;
+  operand.channel_stride = broadcast.channels ? 0 : 1;
+  operand.pixel_stride = broadcast.width ? 0 : channels;
+  if (out.width == 1) operand.pixel_stride = broadcast.rows ? 0 : channels;
+  operand.row_stride = broadcast.rows ? 0 : width * channels;
+  operand.image_stride = broadcast.images ? 0 : rows * width * channels;
+  if (scalar) operand.pixel_stride = operand.row_stride = operand.image_stride = 0;
+  return operand;
+}
+
+class BinaryRowOp final : public RowOp {
+ public:
+  explicit BinaryRowOp(const LowerContext& context)
+      : kernel_(kernels::elementwise::select(context.isa)),
+        op_(context.form<BinaryForm>().kind),
+        out_(context.node.outputs[0]),
+        shape_(row_shape(context.output_shape())),
+        a_(operand_rows(context, 0)),
+        b_(operand_rows(context, 1)) {}
+
+  void run(const StepContext& step) const override {
+    const Rows out(step, out_, 0);
+    kernels::elementwise::BinaryArgs args;
+    args.op = op_;
+    args.channels = static_cast<std::size_t>(shape_.channels);
+    args.a_pixel_stride = a_.stride(step);
+    args.a_channel_stride = a_.channel_stride;
+    args.b_pixel_stride = b_.stride(step);
+    args.b_channel_stride = b_.channel_stride;
+    args.out_pixel_stride = out.pixel_stride();
+    const std::int64_t width = out.width(), column = out.column_begin();
+    for (std::int64_t r = step.row_begin; r < step.row_end;) {
+      const float* a = a_.row(step, r, column);
+      const float* b = b_.row(step, r, column);
+      std::int64_t end = r + 1;
+      while (end < step.row_end && out(end) == out(end - 1) + width * args.out_pixel_stride &&
+             a_.row(step, end, column) == a + (end - r) * width * args.a_pixel_stride &&
+             b_.row(step, end, column) == b + (end - r) * width * args.b_pixel_stride)
+        ++end;
+      args.pixels = static_cast<std::size_t>((end - r) * width);
+      args.a = a;
+      args.b = b;
+      args.out = out(r);
+      kernel_.binary(args);
+      r = end;
+    }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::elementwise::Kernel& kernel_;
+  Binary op_;
+  ValueId out_;
+  RowShape shape_;
+  OperandRows a_, b_;
+};
+
+Match match_unary(const Candidate& node) {
+  const auto* op = std::get_if<colonnade::Unary>(&node.node.op);
+  if (op == nullptr) return refuse();
+  return has_kernel(op->kind) ? take() : refuse("no kernel for this function");
+}
+
+Match match_binary(const Candidate& node) {
+  const auto* op = std::get_if<colonnade::Binary>(&node.node.op);
+  if (op == nullptr) return refuse();
+  const auto kind = kernel_kind(op->kind);
+  if (!kind) return refuse("no kernel for this function");
+  BinaryForm form{*kind, {}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto operand = broadcast_of(node.input_shape(i), node.output_shape());
+    if (!operand) return refuse("operand broadcasts over folded axes");
+    form.operands[i] = *operand;
+  }
+  return take(Form::of(form));
+}
+
+Effort unary_effort(const Chosen& node, const Rates& rates) {
+  const bool function = is_costly(std::get<colonnade::Unary>(node.node.op).kind);
+  return {rates.seconds(function ? Work::function : Work::arithmetic, larger_side(node), 1)};
+}
+
+Effort binary_effort(const Chosen& node, const Rates& rates) {
+  const bool function = std::get<colonnade::Binary>(node.node.op).kind == BinaryKind::pow;
+  return {rates.seconds(function ? Work::function : Work::arithmetic, larger_side(node), 1)};
+}
+
+std::unique_ptr<RowOp> lower_unary(const LowerContext& context) { return std::make_unique<UnaryRowOp>(context); }
+std::unique_ptr<RowOp> lower_binary(const LowerContext& context) { return std::make_unique<BinaryRowOp>(context); }
+
+}  // namespace
+
+constinit const Family families::unary = {.name = "unary",
+                                          .scope = Scope::rows,
+                                          .border = Border::none,
+                                          .takes = Takes::floats,
+                                          .match = match_unary,
+                                          .units = one_unit,
+                                          .effort = unary_effort,
+                                          .weights_bytes = no_bytes,
+                                          .workspace_bytes = no_bytes,
+                                          .window = same_columns,
+                                          .chunks = carries_chunks,
+                                          .placements = no_placements,
+                                          .tell = nothing_told,
+                                          .lower = lower_unary};
+
+constinit const Family families::binary = {.name = "binary",
+                                           .scope = Scope::rows,
+                                           .border = Border::none,
+                                           .takes = Takes::floats,
+                                           .match = match_binary,
+                                           .units = one_unit,
+                                           .effort = binary_effort,
+                                           .weights_bytes = no_bytes,
+                                           .workspace_bytes = no_bytes,
+                                           .window = same_columns,
+                                           .chunks = no_chunks,
+                                           .placements = no_placements,
+                                           .tell = nothing_told,
+                                           .lower = lower_binary};
+
+}  // namespace colonnade

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// A family of kernels is a row of a table: all that planner and compiler ask about the nodes that it runs.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "families/form.hpp"
+#include "graph/graph.hpp"
+#include "kernels/base/encoding.hpp"
+#include "kernels/base/isa.hpp"
+#include "topology/topology.hpp"
+
+namespace colonnade {
+
+class RowOp;
+struct Family;
+struct LowerContext;
+
+/// A node and the values around it, all shapes known.
+struct Subject {
+  const Graph& graph;
+  const Node& node;
+
+  bool has_input(std::size_t index) const { return node.input(index) != kAbsent; }
+  const Value& input(std::size_t index) const { return graph.value(node.inputs[index]); }
+  const Shape& input_shape(std::size_t index) const { return input(index).type.static_shape(); }
+  const Shape& output_shape() const { return graph.value(node.outputs[0]).type.static_shape(); }
+  bool constant(std::size_t index) const { return has_input(index) && input(index).constant; }
+  bool constant_or_absent(std::size_t index) const { return !has_input(index) || input(index).constant; }
+};
+
+/// A node for which a family is sought.
+struct Candidate : Subject {
+  Math math;
+  kernels::Isa isa;
+};
+
+/// What a family makes of a node: a form, or the reason why it does not run it. Nothing is said where another family is
+/// asked too.
+struct Match {
+  bool taken = false;
+  std::string reason{};
+  Form form{};
+  std::int64_t granularity = 1;
+  kernels::Encoding encoding = kernels::Encoding::f32;
+};
+Match refuse(std::string reason = {});
+Match take(Form form = {}, std::int64_t granularity = 1, kernels::Encoding encoding = kernels::Encoding::f32);
+
+/// All that was decided about a node.
+struct Choice {
+  const Family* family = nullptr;
+  Form form{};
+  kernels::Encoding encoding = kernels::Encoding::f32;
+  std::int64_t granularity = 1;  ///< rows start at multiples of this
+  std::string reason{};          ///< why it is an island
+
+  /// Works row by row: may share a segment with other nodes.
+  bool by_rows() const;
+};
+
+/// A node and what was decided about it.
+struct Chosen : Subject {
+  const Choice& choice;
+
+  template <class T>
+  const T& form() const {
+    return choice.form.as<T>();
+  }
+};
+
+/// What a family works on.
+enum class Scope : std::uint8_t {
+  view,    ///< nothing: the same bytes under another shape
+  rows,    ///< row by row
+  whole,   ///< whole tensors, in units that threads share
+  island,  ///< whole tensors, by oneDNN or the reference
+};
+
+/// Whether its rows are those of the engine's layout.
+enum class Border : std::uint8_t {
+  none,
+  enters,  ///< reads planes [channel][row][column]
+  leaves,  ///< writes them
+};
+
+/// What a family asks of the values around a node.
+enum class Takes : std::uint8_t { anything, floats };
+
+/// What the arithmetic of a node takes.
+struct Effort {
+  double seconds = 0;      ///< of one thread for all images and rows, operands in L2
+  double idle_pixels = 0;  ///< that it could do while a call starts
+};
+
+/// Columns of its inputs that a node reads for columns of its output.
+struct ColumnWindow {
+  bool known = false;  ///< false: its family does not run on part of a row
+  std::int64_t width = 1;
+  std::int64_t kernel = 1, stride = 1, dilation = 1, pad = 0;
+  bool residual = false;   ///< another input is read at the output's columns
+  std::int64_t grain = 4;  ///< strips start at multiples of it
+};
+
+/// How a node is cut into chunks of channels.
+struct ChunkRule {
+  bool opens = false;      ///< a pointwise contraction whose outputs may come chunk by chunk
+  bool carries = false;    ///< works channel by channel
+  bool closes = false;     ///< a pointwise contraction that may sum over chunks of its inputs
+  std::int64_t wish = 0;   ///< channels of the chunks that it opens
+  std::int64_t grain = 1;  ///< the chunks that it closes have multiples of so many channels
+  std::int64_t share = 0;  ///< threads may divide its outputs in multiples of so many channels; 0: they do not
+  double apart = 1;        ///< times its arithmetic when they do
+};
+
+/// A value that may lie in the rows of another, from a channel on.
+struct Placement {
+  ValueId value = kAbsent;
+  ValueId host = kAbsent;
+  std::int64_t channel = 0;
+};
+
+/// What is told of a node beside its family.
+struct Told {
+  std::int64_t tile = 0;  ///< rows and columns that are computed together, 0: none
+  double products = 1;    ///< as a share of those of the direct sum
+};
+
+struct Family {
+  std::string_view name;
+  Scope scope;
+  Border border;
+  Takes takes;
+  Match (*match)(const Candidate&);
+  std::int64_t (*units)(const Chosen&);  ///< that threads share, of whole tensors
+  Effort (*effort)(const Chosen&, const Rates&);
+  std::int64_t (*weights_bytes)(const Chosen&);    ///< packed
+  std::int64_t (*workspace_bytes)(const Chosen&);  ///< of one thread
+  ColumnWindow (*window)(const Chosen&);           ///< all but the width
+  ChunkRule (*chunks)(const Chosen&);
+  std::vector<Placement> (*placements)(const Chosen&);
+  Told (*tell)(const Chosen&);
+  std::unique_ptr<RowOp> (*lower)(const LowerContext&);  ///< null for a view
+};
+
+inline bool Choice::by_rows() const { return family->scope == Scope::rows; }
+
+/// The family that runs a node: a pure function of the node, its shapes, the numeric policy and the tier, never of
+/// schedule or threads, so that every schedule gives the same bits.
+Choice choose_family(const Graph& graph, const Node& node, Math math, kernels::Isa isa);
+/// One a node.
+std::vector<Choice> choose_families(const Graph& graph, Math math, kernels::Isa isa);
+
+}  // namespace colonnade

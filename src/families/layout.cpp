@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layout changes at the borders, and two axes of a whole tensor swapped.
+#include <functional>
+#include <numeric>
+
+#include "families/common.hpp"
+#include "families/lower.hpp"
+#include "families/rows.hpp"
+#include "families/table.hpp"
+#include "kernels/move/move.hpp"
+
+namespace colonnade {
+namespace {
+
+/// Between planes [image][channel][row][column] of a whole tensor and channels-last rows.
+class LayoutOp final : public RowOp {
+ public:
+  LayoutOp(const LowerContext& context, bool to_last)
+      : kernel_(kernels::move::select(context.isa)),
+        to_last_(to_last),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        shape_(row_shape(to_last ? context.output_shape() : context.input_shape(0))) {}
+
+  void run(const StepContext& step) const override {
+    const Rows rows(step, to_last_ ? out_ : in_, 0);
+    const View& columns = step.views[out_];
+    float* planes = whole(step, to_last_ ? in_ : out_) + step.image * shape_.rows * shape_.row_elements();
+    const std::ptrdiff_t plane_stride = shape_.rows * shape_.width;
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
+      float* plane_row = planes + r * shape_.width + columns.column_begin;
+      const auto width = static_cast<std::size_t>(columns.width), channels = static_cast<std::size_t>(shape_.channels);
+      if (to_last_)
+        kernel_.planes_to_pixels({width, channels, plane_row, plane_stride, rows(r), rows.pixel_stride()});
+      else
+        kernel_.pixels_to_planes(
+            {width, channels, rows.at(r, columns.column_begin), rows.pixel_stride(), plane_row, plane_stride});
+    }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::move::Kernel& kernel_;
+  bool to_last_;
+  ValueId in_, out_;
+  RowShape shape_;
+};
+
+/// [outer, first, second, inner] such that a Transpose swaps `first` and `second`.
+struct AxisSwap {
+  std::int64_t outer = 1, first = 1, second = 1, inner = 1;
+};
+
+/// Swaps two axes of a whole tensor [outer][first][second] -> [outer][second][first]; units are the outer indices.
+class SwapAxesOp final : public RowOp {
+ public:
+  explicit SwapAxesOp(const LowerContext& context)
+      : kernel_(kernels::move::select(context.isa)),
+        swap_(context.form<AxisSwap>()),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]) {}
+
+  void run(const StepContext& step) const override {
+    const std::int64_t elements = swap_.first * swap_.second;
+    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit)
+      kernel_.pixels_to_planes({static_cast<std::size_t>(swap_.first), static_cast<std::size_t>(swap_.second),
+                                whole(step, in_) + unit * elements, swap_.second, whole(step, out_) + unit * elements,
+                                swap_.first});
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::move::Kernel& kernel_;
+  AxisSwap swap_;
+  ValueId in_, out_;
+};
+
+/// Nothing when the permutation does more than swap.
+std::optional<AxisSwap> axis_swap_of(const Shape& input, const Ints& permutation) {
+  const std::size_t rank = input.size();
+  Ints perm = permutation;
+  if (perm.empty()) {
+    perm.resize(rank);
+    std::iota(perm.rbegin(), perm.rend(), 0);
+  }
+  std::size_t begin = 0;
+  while (begin < rank && perm[begin] == static_cast<std::int64_t>(begin)) ++begin;
+  std::size_t end = rank;
+  while (end > begin && perm[end - 1] == static_cast<std::int64_t>(end - 1)) --end;
+  if (begin == end) return std::nullopt;
+  const auto split = static_cast<std::size_t>(perm[begin]);
+  for (std::size_t i = begin; i < end; ++i) {
+    const std::size_t expected = i - begin < end - split ? split + (i - begin) : begin + (i - begin) - (end - split);
+    if (perm[i] != static_cast<std::int64_t>(expected)) return std::nullopt;
+  }
+  const auto product = [&](std::size_t first, std::size_t last) {
+    return std::accumulate(input.begin() + static_cast<std::ptrdiff_t>(first),
+                           input.begin() + static_cast<std::ptrdiff_t>(last), std::int64_t{1}, std::multiplies<>());
+  };
+  return AxisSwap{product(0, begin), product(begin, split), product(split, end), product(end, rank)};
+}
+
+/// Whether a Transpose of an image has this permutation.
+bool permutes(const Candidate& node, const Ints& perm) {
+  const auto* op = std::get_if<Transpose>(&node.node.op);
+  return op != nullptr && node.input_shape(0).size() == 4 && op->perm == perm;
+}
+
+Match match_last(const Candidate& node) { return permutes(node, {0, 2, 3, 1}) ? take() : refuse(); }
+Match match_first(const Candidate& node) { return permutes(node, {0, 3, 1, 2}) ? take() : refuse(); }
+
+Match match_swap(const Candidate& node) {
+  const auto* op = std::get_if<Transpose>(&node.node.op);
+  if (op == nullptr) return refuse();
+  const auto swap = axis_swap_of(node.input_shape(0), op->perm);
+  return swap && swap->inner == 1 ? take(Form::of(*swap)) : refuse("general transposition");
+}
+
+std::int64_t units(const Chosen& node) { return node.form<AxisSwap>().outer; }
+
+std::unique_ptr<RowOp> lower_last(const LowerContext& context) { return std::make_unique<LayoutOp>(context, true); }
+std::unique_ptr<RowOp> lower_first(const LowerContext& context) { return std::make_unique<LayoutOp>(context, false); }
+std::unique_ptr<RowOp> lower_swap(const LowerContext& context) { return std::make_unique<SwapAxesOp>(context); }
+
+}  // namespace
+
+constinit const Family families::to_channels_last = {.name = "to_channels_last",
+                                                     .scope = Scope::rows,
+                                                     .border = Border::enters,
+                                                     .takes = Takes::floats,
+                                                     .match = match_last,
+                                                     .units = one_unit,
+                                                     .effort = byte_effort<Work::transpose>,
+                                                     .weights_bytes = no_bytes,
+                                                     .workspace_bytes = no_bytes,
+                                                     .window = same_columns,
+                                                     .chunks = no_chunks,
+                                                     .placements = no_placements,
+                                                     .tell = nothing_told,
+                                                     .lower = lower_last};
+
+constinit const Family families::to_channels_first = {.name = "to_channels_first",
+                                                      .scope = Scope::rows,
+                                                      .border = Border::leaves,
+                                                      .takes = Takes::floats,
+                                                      .match = match_first,
+                                                      .units = one_unit,
+                                                      .effort = byte_effort<Work::transpose>,
+                                                      .weights_bytes = no_bytes,
+                                                      .workspace_bytes = no_bytes,
+                                                      .window = same_columns,
+                                                      .chunks = no_chunks,
+                                                      .placements = no_placements,
+                                                      .tell = nothing_told,
+                                                      .lower = lower_first};
+
+constinit const Family families::swap_axes = {.name = "swap_axes",
+                                              .scope = Scope::whole,
+                                              .border = Border::none,
+                                              .takes = Takes::floats,
+                                              .match = match_swap,
+                                              .units = units,
+                                              .effort = byte_effort<Work::transpose>,
+                                              .weights_bytes = no_bytes,
+                                              .workspace_bytes = no_bytes,
+                                              .window = no_window,
+                                              .chunks = no_chunks,
+                                              .placements = no_placements,
+                                              .tell = nothing_told,
+                                              .lower = lower_swap};
+
+}  // namespace colonnade

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/onednn.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <dnnl.hpp>
+#include <mutex>
+#include <unordered_map>
+
+namespace colonnade {
+namespace {
+
+using Dims = dnnl::memory::dims;
+using Type = dnnl::memory::data_type;
+using MemoryDesc = dnnl::memory::desc;
+
+/// oneDNN counts the calling thread's OpenMP threads both when it makes and when it runs a primitive. It gets one: a
+/// team of OpenMP's would compete with our workers, hang in a forked child, end the process where there are no threads
+/// left, and might add up in another order. What the caller had set is restored.
+class OneThread {
+ public:
+  OneThread() : saved_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(saved_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int saved_;
+};
+
+const dnnl::engine& engine() {
+  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+/// Scratch is ours: oneDNN's own belongs to the primitive, which sessions on several threads run at the same time.
+dnnl::primitive_attr with_scratch() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+Dims row_major(const Shape& shape) {
+  Dims strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+MemoryDesc dense(const Shape& shape) { return {shape, Type::f32, row_major(shape)}; }
+
+dnnl::memory view(const MemoryDesc& desc, const void* data) {
+  return dnnl::memory(desc, engine(), const_cast<void*>(data));
+}
+
+dnnl::memory reordered(dnnl::memory from, const MemoryDesc& desc) {
+  dnnl::memory to(desc, engine());
+  dnnl::stream stream(engine());
+  dnnl::reorder(from, to).execute(stream, from, to);
+  stream.wait();
+  return to;
+}
+
+/// A created primitive and the operands it takes: (argument, index of a node input or, for DNNL_ARG_DST, output 0).
+class Primitive final : public OneDnnPrimitive {
+ public:
+  struct Operand {
+    int argument;
+    std::size_t input;
+    MemoryDesc desc;
+    std::shared_ptr<const Tensor> constant;
+    MemoryDesc wanted;  ///< the order in which the primitive reads it: `desc`, or it is reordered
+  };
+
+  Primitive(dnnl::primitive primitive, std::string implementation, std::vector<Operand> operands,
+            MemoryDesc destination, MemoryDesc scratch)
+      : primitive_(std::move(primitive)),
+        implementation_("onednn:" + std::move(implementation)),
+        operands_(std::move(operands)),
+        destination_(std::move(destination)),
+        scratch_(std::move(scratch)) {
+    for (Operand& operand : operands_) {
+      if (!operand.constant) continue;
+      constants_.emplace(operand.argument, in_order(operand, operand.constant->data()));
+      if (operand.wanted != operand.desc) operand.constant.reset();
+    }
+  }
+
+  void run(const void* const* inputs, void* const* outputs) const override {
+    const OneThread threads;
+    dnnl::stream stream(engine());
+    std::unordered_map<int, dnnl::memory> arguments = constants_;
+    for (const Operand& operand : operands_)
+      if (!constants_.contains(operand.argument))
+        arguments.emplace(operand.argument, in_order(operand, inputs[operand.input]));
+    arguments.emplace(DNNL_ARG_DST, dnnl::memory(destination_, engine(), outputs[0]));
+    const dnnl::memory scratch = take_scratch();
+    arguments.emplace(DNNL_ARG_SCRATCHPAD, scratch);
+    primitive_.execute(stream, arguments);
+    stream.wait();
+    const std::scoped_lock lock(mutex_);
+    idle_scratch_.push_back(scratch);
+  }
+
+  std::string_view implementation() const override { return implementation_; }
+
+ private:
+  static dnnl::memory in_order(const Operand& operand, const void* data) {
+    const dnnl::memory given = view(operand.desc, data);
+    return operand.wanted == operand.desc ? given : reordered(given, operand.wanted);
+  }
+
+  dnnl::memory take_scratch() const {
+    const std::scoped_lock lock(mutex_);
+    if (idle_scratch_.empty()) return dnnl::memory(scratch_, engine());
+    dnnl::memory scratch = std::move(idle_scratch_.back());
+    idle_scratch_.pop_back();
+    return scratch;
+  }
+
+  dnnl::primitive primitive_;
+  std::string implementation_;
+  std::vector<Operand> operands_;
+  std::unordered_map<int, dnnl::memory> constants_;  ///< by argument
+  MemoryDesc destination_, scratch_;
+  mutable std::mutex mutex_;
+  mutable std::vector<dnnl::memory> idle_scratch_;  ///< of runs that are over, for the next ones
+};
+
+/// Scratch is no part of the limit on memory.
+constexpr std::size_t kMostScratchBytes = std::size_t{512} << 20;
+
+struct Maker {
+  const Graph& graph;
+  const Node& node;
+
+  const Value& input(std::size_t index) const { return graph.value(node.inputs[index]); }
+  const Shape& shape(std::size_t index) const { return input(index).type.static_shape(); }
+  const Shape& output() const { return graph.value(node.outputs[0]).type.static_shape(); }
+  Primitive::Operand operand(int argument, std::size_t index, const MemoryDesc& desc) const {
+    const auto constant = input(index).constant ? input(index).constant->tensor() : nullptr;
+    return {argument, index, desc, constant, desc};
+  }
+
+  template <class Primitive_, class Desc>
+  std::unique_ptr<OneDnnPrimitive> finish(const Desc& desc, std::vector<Primitive::Operand> operands,
+                                          MemoryDesc destination) const {
+    const MemoryDesc scratch = desc.scratchpad_desc();
+    if (scratch.get_size() > kMostScratchBytes) return nullptr;
+    return std::make_unique<Primitive>(Primitive_(desc), desc.impl_info_str(), std::move(operands),
+                                       std::move(destination), scratch);
+  }
+};
+
+std::unique_ptr<OneDnnPrimitive> make(const MatMul& op, const Maker& maker) {
+  if (op.heads_inside_a || op.heads_inside_b || op.heads_inside_out) return nullptr;
+  if (op.epilogue.residual || op.epilogue.prelu_slope || op.epilogue.activation.kind != UnaryKind::identity)
+    return nullptr;
+  if (maker.node.input(2) != kAbsent) return nullptr;
+  const std::size_t rank = maker.output().size();
+  if (rank < 2 || maker.shape(0).size() < 2 || maker.shape(1).size() < 2 || rank > 6) return nullptr;
+  const auto operand = [&](std::size_t index, bool transpose) {
+    Shape shape(rank - maker.shape(index).size(), 1);
+    shape.insert(shape.end(), maker.shape(index).begin(), maker.shape(index).end());
+    Dims strides = row_major(shape);
+    if (transpose) {
+      std::swap(shape[rank - 1], shape[rank - 2]);
+      std::swap(strides[rank - 1], strides[rank - 2]);
+    }
+    return MemoryDesc(shape, Type::f32, strides);
+  };
+  const MemoryDesc a = operand(0, op.transpose_a), b = operand(1, op.transpose_b), c = dense(maker.output());
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::matmul::primitive_desc desc(engine(), a, b, c, with_scratch());
+#else
+  const dnnl::matmul::primitive_desc desc({a, b, c}, with_scratch(), engine());
+#endif
+  return maker.finish<dnnl::matmul>(desc, {maker.operand(DNNL_ARG_SRC, 0, a), maker.operand(DNNL_ARG_WEIGHTS, 1, b)},
+                                    c);
+}
+
+std::unique_ptr<OneDnnPrimitive> make(const Transpose& op, const Maker& maker) {
+  const Shape& in = maker.shape(0);
+  if (in.empty() || in.size() > 6) return nullptr;
+  const Dims out_strides = row_major(maker.output());
+  Dims strides(in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) strides[static_cast<std::size_t>(op.perm[i])] = out_strides[i];
+  const MemoryDesc source = dense(in), destination(in, Type::f32, strides);
+  const dnnl::reorder::primitive_desc desc(engine(), source, engine(), destination, with_scratch());
+  return maker.finish<dnnl::reorder>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
+}
+
+std::unique_ptr<OneDnnPrimitive> make(const Softmax& op, const Maker& maker) {
+  const MemoryDesc tensor = dense(maker.shape(0));
+  const auto axis =
+      static_cast<int>(normalize_axis(op.axis, static_cast<std::int64_t>(maker.shape(0).size()), maker.node));
+#if DNNL_VERSION_MAJOR >= 3
+  const auto algorithm = op.log ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
+  const dnnl::softmax_forward::primitive_desc desc(engine(), dnnl::prop_kind::forward_inference, algorithm, tensor,
+                                                   tensor, axis, with_scratch());
+  return maker.finish<dnnl::softmax_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
+#else
+  if (op.log) {
+    const dnnl::logsoftmax_forward::primitive_desc desc({dnnl::prop_kind::forward_inference, tensor, axis},
+                                                        with_scratch(), engine());
+    return maker.finish<dnnl::logsoftmax_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
+  }
+  const dnnl::softmax_forward::primitive_desc desc({dnnl::prop_kind::forward_inference, tensor, axis}, with_scratch(),
+                                                   engine());
+  return maker.finish<dnnl::softmax_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
+#endif
+}
+
+std::unique_ptr<OneDnnPrimitive> make(const Reduce& op, const Maker& maker) {
+  const auto axes = constant_ints(maker.graph, maker.node, 1);
+  if (!axes || axes->empty()) return nullptr;
+  dnnl::algorithm algorithm = dnnl::algorithm::undef;
+  switch (op.kind) {
+    case ReduceKind::sum: algorithm = dnnl::algorithm::reduction_sum; break;
+    case ReduceKind::mean: algorithm = dnnl::algorithm::reduction_mean; break;
+    case ReduceKind::max: algorithm = dnnl::algorithm::reduction_max; break;
+    case ReduceKind::min: algorithm = dnnl::algorithm::reduction_min; break;
+    case ReduceKind::prod:
+    case ReduceKind::l1:
+    case ReduceKind::l2:
+    case ReduceKind::log_sum:
+    case ReduceKind::log_sum_exp:
+    case ReduceKind::sum_square: return nullptr;
+  }
+  Shape kept = maker.shape(0);
+  for (const std::int64_t axis : *axes)
+    kept[static_cast<std::size_t>(normalize_axis(axis, static_cast<std::int64_t>(kept.size()), maker.node))] = 1;
+  if (kept == maker.shape(0)) return nullptr;
+  const MemoryDesc source = dense(maker.shape(0)), destination = dense(kept);
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::reduction::primitive_desc desc(engine(), algorithm, source, destination, 0.0f, 0.0f, with_scratch());
+#else
+  const dnnl::reduction::primitive_desc desc({algorithm, source, destination, 0.0f, 0.0f}, with_scratch(), engine());
+#endif
+  return maker.finish<dnnl::reduction>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
+}
+
+/// The scales of a Resize divide the sizes evenly: what oneDNN makes of the sizes is what they say.
+bool scales_are_exact(const Maker& maker) {
+  const auto scales = constant_floats(maker.graph, maker.node, 2);
+  if (!scales || scales->size() != maker.output().size()) return false;
+  for (std::size_t axis = 0; axis < scales->size(); ++axis)
+    if ((*scales)[axis] * static_cast<float>(maker.shape(0)[axis]) != static_cast<float>(maker.output()[axis]))
+      return false;
+  return true;
+}
+
+/// A channels-last tensor as oneDNN counts its axes: channels before the spatial ones.
+MemoryDesc channels_first(const Shape& shape) {
+  const Dims last = row_major(shape);
+  Shape dims{shape.front(), shape.back()};
+  Dims strides{last.front(), last.back()};
+  dims.insert(dims.end(), shape.begin() + 1, shape.end() - 1);
+  strides.insert(strides.end(), last.begin() + 1, last.end() - 1);
+  return {dims, Type::f32, strides};
+}
+
+/// Pads at either end of the spatial axes.
+struct Pads {
+  Dims begins, ends;
+};
+template <class Window>
+Pads pads_of(const Window& op, const Shape& in) {
+  const std::size_t spatial = in.size() - 2;
+  const Ints pads = resolve_pads(op, std::span(in).subspan(1, spatial));
+  const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(spatial);
+  return {{pads.begin(), middle}, {middle, pads.end()}};
+}
+
+/// Poolings of one or three spatial axes.
+std::unique_ptr<OneDnnPrimitive> make(const Pool& op, const Maker& maker) {
+  const Shape& in = maker.shape(0);
+  const Shape& out = maker.output();
+  const bool dilated = std::any_of(op.dilations.begin(), op.dilations.end(), [](auto d) { return d != 1; });
+  if (op.kind == PoolKind::lp || dilated || in.size() < 3 || in.size() > 5) return nullptr;
+  Pads pads = pads_of(op, in);
+  for (std::size_t axis = 0; axis < in.size() - 2; ++axis) {
+    const std::int64_t reach = (out[axis + 1] - 1) * op.strides[axis] + op.kernel[axis];
+    const std::int64_t end = reach - in[axis + 1] - pads.begins[axis];
+    // windows that reach beyond the padding count other elements than oneDNN does
+    if (end > pads.ends[axis] && op.kind == PoolKind::average && op.count_include_pad) return nullptr;
+    pads.ends[axis] = end;
+  }
+  const auto algorithm = op.kind == PoolKind::max ? dnnl::algorithm::pooling_max
+                         : op.count_include_pad   ? dnnl::algorithm::pooling_avg_include_padding
+                                                  : dnnl::algorithm::pooling_avg_exclude_padding;
+  const MemoryDesc source = channels_first(in), destination = channels_first(out);
+  constexpr auto kInference = dnnl::prop_kind::forward_inference;
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::pooling_forward::primitive_desc desc(engine(), kInference, algorithm, source, destination, op.strides,
+                                                   op.kernel, Dims(op.kernel.size(), 0), pads.begins, pads.ends,
+                                                   with_scratch());
+#else
+  const dnnl::pooling_forward::primitive_desc desc(
+      {kInference, algorithm, source, destination, op.strides, op.kernel, pads.begins, pads.ends}, with_scratch(),
+      engine());
+#endif
+  return maker.finish<dnnl::pooling_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
+}
+
+/// Local response normalisation with channels as the second axis.
+std::unique_ptr<OneDnnPrimitive> make(const Lrn& op, const Maker& maker) {
+  const Shape& in = maker.shape(0);
+  if (in.size() < 3 || in.size() > 5 || op.axis != 1 || op.size % 2 == 0) return nullptr;
+  const MemoryDesc tensor = dense(in);
+  constexpr auto kInference = dnnl::prop_kind::forward_inference;
+  constexpr auto kAcross = dnnl::algorithm::lrn_across_channels;
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::lrn_forward::primitive_desc desc(engine(), kInference, kAcross, tensor, tensor, op.size, op.alpha,
+                                               op.beta, op.bias, with_scratch());
+#else
+  const dnnl::lrn_forward::primitive_desc desc({kInference, kAcross, tensor, op.size, op.alpha, op.beta, op.bias},
+                                               with_scratch(), engine());
+#endif
+  return maker.finish<dnnl::lrn_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
+}
+
+/// Linear resizing of up to three spatial axes, channels first, pixels at their centres.
+std::unique_ptr<OneDnnPrimitive> make(const Resize& op, const Maker& maker) {
+  const Shape& in = maker.shape(0);
+  const Shape& out = maker.output();
+  if (in.size() < 3 || in.size() > 5 || in[0] != out[0] || in[1] != out[1]) return nullptr;
+  if (op.mode != ResizeMode::linear || op.coordinates != CoordinateMode::half_pixel || op.antialias) return nullptr;
+  const bool sizes = op.aspect == AspectPolicy::stretch && maker.node.input(3) != kAbsent;
+  if (!sizes && !scales_are_exact(maker)) return nullptr;
+  const MemoryDesc source = dense(in), destination = dense(out);
+  constexpr auto kInference = dnnl::prop_kind::forward_inference;
+  constexpr auto kLinear = dnnl::algorithm::resampling_linear;
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::resampling_forward::primitive_desc desc(engine(), kInference, kLinear, source, destination,
+                                                      with_scratch());
+#else
+  const dnnl::resampling_forward::primitive_desc desc({kInference, kLinear, source, destination}, with_scratch(),
+                                                      engine());
+#endif
+  return maker.finish<dnnl::resampling_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
+}
+
+/// Convolutions that the row kernels do not take: three spatial axes, or computed weights. Channels-last; the weights
+/// go into the order that the primitive asks for, since only its slowest implementation takes them as they are.
+std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
+  if (op.epilogue.residual || op.epilogue.prelu_slope || op.epilogue.activation.kind != UnaryKind::identity)
+    return nullptr;
+  const Shape& in = maker.shape(0);
+  const Shape& weight = maker.shape(1);
+  const std::size_t spatial = in.size() - 2;
+  if (spatial < 1 || spatial > 3) return nullptr;
+  Shape weight_shape = weight;
+  if (op.groups > 1) {
+    weight_shape[0] /= op.groups;
+    weight_shape.insert(weight_shape.begin(), op.groups);
+  }
+  const MemoryDesc source = channels_first(in), destination = channels_first(maker.output());
+  const MemoryDesc weights(weight_shape, Type::f32, dnnl::memory::format_tag::any);
+  const auto [begins, ends] = pads_of(op, in);
+  Dims dilations = op.dilations;
+  for (auto& dilation : dilations) --dilation;
+  const bool bias = maker.node.input(2) != kAbsent;
+  const MemoryDesc bias_desc = bias ? dense(maker.shape(2)) : MemoryDesc();
+  constexpr auto kInference = dnnl::prop_kind::forward_inference;
+  constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::convolution_forward::primitive_desc desc(engine(), kInference, kDirect, source, weights, bias_desc,
+                                                       destination, op.strides, dilations, begins, ends,
+                                                       with_scratch());
+#else
+  const dnnl::convolution_forward::primitive_desc desc(
+      {kInference, kDirect, source, weights, bias_desc, destination, op.strides, dilations, begins, ends},
+      with_scratch(), engine());
+#endif
+  std::vector<Primitive::Operand> operands{maker.operand(DNNL_ARG_SRC, 0, source),
+                                           maker.operand(DNNL_ARG_WEIGHTS, 1, dense(weight_shape))};
+  operands.back().wanted = desc.weights_desc();
+  if (bias) operands.push_back(maker.operand(DNNL_ARG_BIAS, 2, bias_desc));
+  return maker.finish<dnnl::convolution_forward>(desc, std::move(operands), destination);
+}
+
+template <class Op>
+std::unique_ptr<OneDnnPrimitive> make(const Op&, const Maker&) {
+  return nullptr;
+}
+
+/// oneDNN counts in 32 bits in places: a matrix of 2^32 rows is one of none to it.
+constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
+
+bool is_countable(const Value& value) {
+  return value.type.is_static() && element_count(value.type.static_shape()) <= kMostElements;
+}
+
+bool is_usable(const Value& value) {
+  if (value.type.dtype != DType::f32 || !is_countable(value)) return false;
+  for (const std::int64_t dim : value.type.static_shape())
+    if (dim == 0) return false;
+  return !value.type.static_shape().empty();
+}
+
+}  // namespace
+
+std::unique_ptr<OneDnnPrimitive> make_onednn_primitive(const Graph& graph, const Node& node) {
+  if (node.outputs.size() != 1 || node.inputs.empty() || node.inputs[0] == kAbsent) return nullptr;
+  if (!is_usable(graph.value(node.inputs[0])) || !is_usable(graph.value(node.outputs[0]))) return nullptr;
+  for (const ValueId input : node.inputs)
+    if (input != kAbsent && !is_countable(graph.value(input))) return nullptr;
+  const OneThread threads;
+  try {
+    return std::visit([&](const auto& op) { return make(op, Maker{graph, node}); }, node.op);
+  } catch (const dnnl::error&) {
+    return nullptr;
+  }
+}
+
+}  // namespace colonnade

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of two computed matrices: the right one is packed when it is needed.
+#include "base/checked.hpp"
+#include "families/common.hpp"
+#include "families/contraction.hpp"
+#include "families/lower.hpp"
+#include "families/rows.hpp"
+#include "families/table.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/move/move.hpp"
+#include "reference/indexing.hpp"
+
+namespace colonnade {
+namespace {
+
+constexpr std::int64_t kProductRows = 128;  // one unit of work
+
+/// Units are blocks of rows of a matrix of the batch.
+class MatrixProductOp final : public RowOp {
+ public:
+  MatrixProductOp(const LowerContext& context, const MatMul& op)
+      : kernel_(kernels::gemm::select(context.isa, kernels::Encoding::f32)),
+        move_(kernels::move::select(context.isa)),
+        transposed_(op.transpose_b),
+        a_(context.node.inputs[0]),
+        b_(context.node.inputs[1]),
+        out_(context.node.outputs[0]) {
+    const Shape logical = heads_swapped(context.output_shape(), op.heads_inside_out);
+    rows_ = logical[logical.size() - 2];
+    columns_ = logical.back();
+    depth_ = context.input_shape(0).back();
+    blocks_ = ceil_div(rows_, kProductRows);
+    batch_.assign(logical.begin(), logical.end() - 2);
+    a_at_ = matrices_of(context.input_shape(0), op.heads_inside_a);
+    b_at_ = matrices_of(context.input_shape(1), op.heads_inside_b);
+    out_at_ = matrices_of(context.output_shape(), op.heads_inside_out);
+    bias_ = context.floats(2);
+    const LoweredEpilogue lowered = lower_epilogue(context, op.epilogue, 3);
+    epilogue_ = lowered.epilogue;
+    residual_ = lowered.residual;
+  }
+
+  void run(const StepContext& step) const override {
+    std::int64_t packed = -1;
+    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
+      const std::int64_t matrix = unit / blocks_, first = unit % blocks_ * kProductRows;
+      if (matrix != packed) pack(whole(step, b_) + offset(matrix, b_at_), step.scratch);
+      packed = matrix;
+      run_block(step, matrix, first, std::min(kProductRows, rows_ - first));
+    }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  /// Where the matrices of an operand or of the result lie.
+  struct Matrices {
+    Ints strides;          ///< by axis of the batch; 0: the same for all
+    std::int64_t row = 0;  ///< floats from one row to the next
+  };
+
+  Matrices matrices_of(const Shape& shape, bool heads_inside) const {
+    const Shape logical = heads_swapped(shape, heads_inside);
+    const Ints strides = heads_swapped(reference::strides_of(shape), heads_inside);
+    const std::size_t axes = shape.size() - 2;
+    Matrices matrices{Ints(batch_.size(), 0), strides[axes]};
+    for (std::size_t axis = 0; axis < axes; ++axis)
+      if (logical[axis] != 1) matrices.strides[batch_.size() - axes + axis] = strides[axis];
+    return matrices;
+  }
+  std::int64_t offset(std::int64_t matrix, const Matrices& matrices) const {
+    std::int64_t result = 0;
+    for (std::size_t axis = batch_.size(); axis-- > 0; matrix /= batch_[axis])
+      result += matrix % batch_[axis] * matrices.strides[axis];
+    return result;
+  }
+
+  void pack(const float* b, float* panel) const {
+    const auto depth = static_cast<std::size_t>(depth_);
+    for (std::int64_t first = 0; first < columns_; first += kPanel, panel += depth_ * kPanel) {
+      const std::int64_t count = std::min(kPanel, columns_ - first);
+      if (count < kPanel) move_.fill({depth, static_cast<std::size_t>(kPanel), panel, kPanel, 0.0f});
+      const auto channels = static_cast<std::size_t>(count);
+      if (transposed_)
+        move_.planes_to_pixels({depth, channels, b + first * b_at_.row, b_at_.row, panel, kPanel});
+      else
+        move_.copy({depth, channels, b + first, panel, b_at_.row, kPanel});
+    }
+  }
+
+  void run_block(const StepContext& step, std::int64_t matrix, std::int64_t first, std::int64_t rows) const {
+    const float* a = whole(step, a_) + offset(matrix, a_at_) + first * a_at_.row;
+    const std::int64_t at = offset(matrix, out_at_) + first * out_at_.row;
+    float* out = whole(step, out_) + at;
+    const float* residual = residual_ == kAbsent ? nullptr : whole(step, residual_) + at;
+    kernels::gemm::ConvArgs args;
+    args.in_rows = &a;
+    args.out_rows = &out;
+    args.residual_rows = residual ? &residual : nullptr;
+    args.width_in = args.width_out = static_cast<std::size_t>(rows);
+    args.channels_in = static_cast<std::size_t>(depth_);
+    args.channels_out = static_cast<std::size_t>(columns_);
+    args.in_pixel_stride = a_at_.row;
+    args.out_pixel_stride = args.residual_pixel_stride = out_at_.row;
+    args.weights = step.scratch;
+    args.panel_stride = args.channels_in * kernels::gemm::kPanel;
+    args.bias = bias_;
+    args.epilogue = epilogue_;
+    kernel_.run(args);
+  }
+
+  const kernels::gemm::Kernel& kernel_;
+  const kernels::move::Kernel& move_;
+  bool transposed_;
+  ValueId a_, b_, out_, residual_ = kAbsent;
+  std::int64_t rows_ = 1, columns_ = 1, depth_ = 1, blocks_ = 1;
+  Shape batch_;
+  Matrices a_at_, b_at_, out_at_;
+  const float* bias_ = nullptr;
+  kernels::Epilogue epilogue_;
+};
+
+Match match(const Candidate& node) {
+  const MatMul* op = std::get_if<MatMul>(&node.node.op);
+  if (op == nullptr || !node.constant_or_absent(2)) return refuse();
+  if (node.constant(1) && node.input_shape(1).size() == 2) return refuse();
+  const std::string_view reason = no_product_reason(node.graph, node.node);
+  return reason.empty() ? take() : refuse(std::string(reason));
+}
+
+std::int64_t units(const Chosen& node) {
+  const Shape out = heads_swapped(node.output_shape(), std::get<MatMul>(node.node.op).heads_inside_out);
+  return element_count(std::span(out).first(out.size() - 2)) * ceil_div(out[out.size() - 2], kProductRows);
+}
+
+Effort effort(const Chosen& node, const Rates& rates) { return {contraction_seconds(node, 1, rates)}; }
+
+/// The right matrix, packed.
+std::int64_t workspace_bytes(const Chosen& node) {
+  const auto depth = static_cast<std::size_t>(node.input_shape(0).back()),
+             columns = static_cast<std::size_t>(node.output_shape().back());
+  return static_cast<std::int64_t>(sizeof(float) *
+                                   kernels::gemm::packed_floats(kernels::Encoding::f32, depth, columns));
+}
+
+std::unique_ptr<RowOp> lower(const LowerContext& context) {
+  return std::make_unique<MatrixProductOp>(context, std::get<MatMul>(context.node.op));
+}
+
+}  // namespace
+
+constinit const Family families::product = {.name = "product",
+                                            .scope = Scope::whole,
+                                            .border = Border::none,
+                                            .takes = Takes::floats,
+                                            .match = match,
+                                            .units = units,
+                                            .effort = effort,
+                                            .weights_bytes = no_bytes,
+                                            .workspace_bytes = workspace_bytes,
+                                            .window = no_window,
+                                            .chunks = no_chunks,
+                                            .placements = no_placements,
+                                            .tell = nothing_told,
+                                            .lower = lower};
+
+}  // namespace colonnade

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions along the width, row by row, and over adjacent axes of whole tensors.
+#include "families/common.hpp"
+#include "families/lower.hpp"
+#include "families/rows.hpp"
+#include "families/table.hpp"
+#include "kernels/norm/norm.hpp"
+
+namespace colonnade {
+namespace {
+
+using kernels::norm::Reduction;
+
+/// [outer, reduced, inner] of a reduction over adjacent axes.
+struct ReducedAxes {
+  std::int64_t outer = 1, reduced = 1, inner = 1;
+};
+
+struct ReduceForm {
+  Reduction kind;
+  ReducedAxes axes{};
+};
+
+/// Nothing when no kernel has the reduction.
+std::optional<Reduction> kernel_kind(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::sum: return Reduction::sum;
+    case ReduceKind::mean: return Reduction::mean;
+    case ReduceKind::max: return Reduction::max;
+    case ReduceKind::min: return Reduction::min;
+    case ReduceKind::prod:
+    case ReduceKind::l1:
+    case ReduceKind::l2:
+    case ReduceKind::log_sum:
+    case ReduceKind::log_sum_exp:
+    case ReduceKind::sum_square: break;
+  }
+  return std::nullopt;
+}
+
+class ReduceWidthOp final : public RowOp {
+ public:
+  explicit ReduceWidthOp(const LowerContext& context)
+      : kernel_(kernels::norm::select(context.isa)),
+        op_(context.form<ReduceForm>().kind),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        shape_(row_shape(context.input_shape(0))) {}
+
+  void run(const StepContext& step) const override {
+    const Rows in(step, in_, 0), out(step, out_, 0);
+    kernels::norm::ReduceArgs args;
+    args.op = op_;
+    args.pixels = static_cast<std::size_t>(shape_.width);
+    args.channels = static_cast<std::size_t>(shape_.channels);
+    args.in_pixel_stride = in.pixel_stride();
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
+      args.in = in(r);
+      args.out = out(r);
+      kernel_.reduce(args);
+    }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::norm::Kernel& kernel_;
+  Reduction op_;
+  ValueId in_, out_;
+  RowShape shape_;
+};
+
+/// Reduction over adjacent axes of a whole tensor; units are the outer indices.
+class ReduceOp final : public RowOp {
+ public:
+  explicit ReduceOp(const LowerContext& context)
+      : kernel_(kernels::norm::select(context.isa)),
+        op_(context.form<ReduceForm>().kind),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        axes_(context.form<ReduceForm>().axes) {}
+
+  void run(const StepContext& step) const override {
+    kernels::norm::ReduceArgs args;
+    args.op = op_;
+    args.pixels = static_cast<std::size_t>(axes_.reduced);
+    args.channels = static_cast<std::size_t>(axes_.inner);
+    args.in_pixel_stride = axes_.inner;
+    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
+      args.in = whole(step, in_) + unit * axes_.reduced * axes_.inner;
+      args.out = whole(step, out_) + unit * axes_.inner;
+      kernel_.reduce(args);
+    }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::norm::Kernel& kernel_;
+  Reduction op_;
+  ValueId in_, out_;
+  ReducedAxes axes_;
+};
+
+/// Nothing when the axes are not adjacent.
+std::optional<ReducedAxes> reduced_axes_of(const Shape& input, const Ints& axes, const Node& node) {
+  const auto rank = static_cast<std::int64_t>(input.size());
+  std::vector<bool> reduced(input.size(), false);
+  for (const std::int64_t axis : axes) reduced[static_cast<std::size_t>(normalize_axis(axis, rank, node))] = true;
+  ReducedAxes split;
+  int phase = 0;
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    if (reduced[i] && phase == 2) return std::nullopt;
+    if (reduced[i]) phase = 1;
+    if (!reduced[i] && phase == 1) phase = 2;
+    (phase == 0 ? split.outer : phase == 1 ? split.reduced : split.inner) *= input[i];
+  }
+  return split;
+}
+
+Match match_width(const Candidate& node) {
+  const auto* op = std::get_if<Reduce>(&node.node.op);
+  const auto kind = op == nullptr ? std::nullopt : kernel_kind(op->kind);
+  if (!kind) return refuse();
+  const auto axes = constant_ints(node.graph, node.node, 1);
+  const bool one = axes && axes->size() == 1 && node.input_shape(0).size() == 4 && op->keepdims;
+  const bool width = one && normalize_axis(axes->front(), 4, node.node) == 2;
+  return width ? take(Form::of(ReduceForm{*kind})) : refuse();
+}
+
+Match match(const Candidate& node) {
+  const auto* op = std::get_if<Reduce>(&node.node.op);
+  if (op == nullptr) return refuse();
+  const auto kind = kernel_kind(op->kind);
+  if (!kind) return refuse("no kernel for this reduction");
+  const auto axes = constant_ints(node.graph, node.node, 1);
+  if (!axes || axes->empty()) return refuse("axes are not given as a constant");
+  const auto reduced = reduced_axes_of(node.input_shape(0), *axes, node.node);
+  return reduced ? take(Form::of(ReduceForm{*kind, *reduced})) : refuse("reduced axes are not adjacent");
+}
+
+std::int64_t units(const Chosen& node) { return node.form<ReduceForm>().axes.outer; }
+
+std::unique_ptr<RowOp> lower_width(const LowerContext& context) { return std::make_unique<ReduceWidthOp>(context); }
+std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<ReduceOp>(context); }
+
+}  // namespace
+
+constinit const Family families::reduce_width = {.name = "reduce_width",
+                                                 .scope = Scope::rows,
+                                                 .border = Border::none,
+                                                 .takes = Takes::floats,
+                                                 .match = match_width,
+                                                 .units = one_unit,
+                                                 .effort = element_effort<Work::reduce>,
+                                                 .weights_bytes = no_bytes,
+                                                 .workspace_bytes = no_bytes,
+                                                 .window = no_window,
+                                                 .chunks = no_chunks,
+                                                 .placements = no_placements,
+                                                 .tell = nothing_told,
+                                                 .lower = lower_width};
+
+constinit const Family families::reduce = {.name = "reduce",
+                                           .scope = Scope::whole,
+                                           .border = Border::none,
+                                           .takes = Takes::floats,
+                                           .match = match,
+                                           .units = units,
+                                           .effort = element_effort<Work::reduce>,
+                                           .weights_bytes = no_bytes,
+                                           .workspace_bytes = no_bytes,
+                                           .window = no_window,
+                                           .chunks = no_chunks,
+                                           .placements = no_placements,
+                                           .tell = nothing_told,
+                                           .lower = lower};
+
+}  // namespace colonnade

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/common.hpp"
+#include "families/lower.hpp"
+#include "families/rows.hpp"
+#include "families/table.hpp"
+#include "graph/resize_coordinates.hpp"
+#include "kernels/move/move.hpp"
+
+namespace colonnade {
+namespace {
+
+class ResizeOp final : public RowOp {
+ public:
+  ResizeOp(const LowerContext& context, const Resize& resize)
+      : kernel_(kernels::move::select(context.isa)),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        shape_(row_shape(context.output_shape())) {
+    const auto axes = *resize_axes(context.graph, context.node);
+    rows_ = resize_taps(resize, axes[1]);
+    row_weights_.assign(rows_.weights.begin(), rows_.weights.end());
+    const ResizeTaps columns = resize_taps(resize, axes[2]);
+    taps_x_ = columns.taps;
+    columns_.assign(columns.indices.begin(), columns.indices.end());
+    column_weights_.assign(columns.weights.begin(), columns.weights.end());
+  }
+
+  void run(const StepContext& step) const override {
+    const Rows in(step, in_, 0), out(step, out_, 0);
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
+      for (std::int64_t t = 0; t < rows_.taps; ++t)
+        step.pointers[t] = in(rows_.indices[static_cast<std::size_t>(r * rows_.taps + t)]);
+      kernel_.resize({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels),
+                      static_cast<std::size_t>(rows_.taps), static_cast<std::size_t>(taps_x_), step.pointers,
+                      row_weights_.data() + r * rows_.taps, columns_.data(), column_weights_.data(), out(r),
+                      in.pixel_stride(), out.pixel_stride()});
+    }
+  }
+
+  std::size_t pointer_count(std::int64_t) const override { return static_cast<std::size_t>(rows_.taps); }
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::move::Kernel& kernel_;
+  ValueId in_, out_;
+  RowShape shape_;
+  ResizeTaps rows_;
+  std::int64_t taps_x_ = 1;
+  std::vector<float> row_weights_, column_weights_;
+  std::vector<std::int32_t> columns_;
+};
+
+Match match(const Candidate& node) {
+  const Resize* op = std::get_if<Resize>(&node.node.op);
+  if (op == nullptr) return refuse();
+  const Shape &in = node.input_shape(0), &out = node.output_shape();
+  if (in.size() != 4 || in[0] != out[0] || in[3] != out[3]) return refuse("resizes other than the two spatial axes");
+  if (op->antialias || op->coordinates == CoordinateMode::tf_crop_and_resize)
+    return refuse("antialiased or cropping resize");
+  const bool constant = constant_floats(node.graph, node.node, 2) || constant_ints(node.graph, node.node, 3);
+  return constant ? take() : refuse("scales are not constant");
+}
+
+std::unique_ptr<RowOp> lower(const LowerContext& context) {
+  return std::make_unique<ResizeOp>(context, std::get<Resize>(context.node.op));
+}
+
+}  // namespace
+
+constinit const Family families::resize = {.name = "resize",
+                                           .scope = Scope::rows,
+                                           .border = Border::none,
+                                           .takes = Takes::floats,
+                                           .match = match,
+                                           .units = one_unit,
+                                           .effort = element_effort<Work::resize>,
+                                           .weights_bytes = no_bytes,
+                                           .workspace_bytes = no_bytes,
+                                           .window = no_window,
+                                           .chunks = no_chunks,
+                                           .placements = no_placements,
+                                           .tell = nothing_told,
+                                           .lower = lower};
+
+}  // namespace colonnade

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of the table, each defined in the file of its family.
+#pragma once
+
+#include "families/family.hpp"
+
+namespace colonnade::families {
+
+extern const Family view, depthwise, planes, winograd, conv, conv_transpose, matmul, product, pool, unary, binary,
+    softmax, layer_norm, lrn, instance_norm, reduce_width, reduce, resize, to_channels_last, to_channels_first,
+    swap_axes, concat, concat_outer, slice, gather, pad, depth_to_space, space_to_depth, recurrent, trees, grid_sample,
+    typed, island;
+
+/// In the order in which they are asked: special ones before general ones, the island last.
+inline constexpr const Family* kTable[] = {&view,
+                                           &depthwise,
+                                           &planes,
+                                           &winograd,
+                                           &conv,
+                                           &conv_transpose,
+                                           &matmul,
+                                           &product,
+                                           &pool,
+                                           &unary,
+                                           &binary,
+                                           &softmax,
+                                           &layer_norm,
+                                           &lrn,
+                                           &instance_norm,
+                                           &reduce_width,
+                                           &reduce,
+                                           &resize,
+                                           &to_channels_last,
+                                           &to_channels_first,
+                                           &swap_axes,
+                                           &concat,
+                                           &concat_outer,
+                                           &slice,
+                                           &gather,
+                                           &pad,
+                                           &depth_to_space,
+                                           &space_to_depth,
+                                           &recurrent,
+                                           &trees,
+                                           &grid_sample,
+                                           &typed,
+                                           &island};
+
+}  // namespace colonnade::families

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole tensors of any type: walks over boxes, row by row, by typed kernels. What is walked is settled when lowered.
+#include "kernels/typed/typed.hpp"
+
+#include <cstring>
+
+#include "families/common.hpp"
+#include "families/lower.hpp"
+#include "families/rows.hpp"
+#include "families/slice.hpp"
+#include "families/table.hpp"
+#include "families/typed_match.hpp"
+#include "families/typed_walk.hpp"
+#include "kernels/norm/norm.hpp"
+#include "reference/indexing.hpp"
+
+namespace colonnade {
+namespace {
+
+using kernels::typed::RowFn;
+using namespace typed_walk;
+
+struct Lowering {
+  const LowerContext& context;
+  const kernels::typed::Kernel& kernel;
+
+  const Node& node() const { return context.node; }
+  const Shape& output() const { return context.output_shape(); }
+  kernels::typed::Type type(std::size_t input) const { return *typed_type(context.input(input).type.dtype); }
+  std::size_t axis_of(std::int64_t axis, const Shape& shape) const {
+    return static_cast<std::size_t>(normalize_axis(axis, static_cast<std::int64_t>(shape.size()), node()));
+  }
+  RowFn copy() const { return kernel.copy(static_cast<std::size_t>(element_bytes(context, node().outputs[0]))); }
+  Operand dense(ValueId value, const Shape& shape, std::int64_t offset = 0) const {
+    return {value, offset, reference::strides_of(shape)};
+  }
+
+  std::unique_ptr<RowOp> walk(RowFn row, const Shape& box, const std::vector<Operand>& inputs) const {
+    return walks({Walk(context, row, box, inputs, dense(node().outputs[0], box))});
+  }
+  std::unique_ptr<RowOp> walks(std::vector<Walk> list) const {
+    return std::make_unique<WalkOp>(kernel.name, std::move(list));
+  }
+  /// Inputs broadcast to the output.
+  std::unique_ptr<RowOp> elementwise(RowFn row, std::size_t operands) const {
+    std::vector<Operand> inputs;
+    for (std::size_t i = 0; i < operands; ++i)
+      inputs.push_back({node().inputs[i], 0, reference::broadcast_strides(context.input_shape(i), output())});
+    return walk(row, output(), inputs);
+  }
+};
+
+/// Reads one index of an index tensor.
+std::int64_t index_at(const std::byte* indices, bool wide, std::int64_t i) {
+  if (wide) return reinterpret_cast<const std::int64_t*>(indices)[i];
+  return reinterpret_cast<const std::int32_t*>(indices)[i];
+}
+
+class GatherOp final : public RowOp {
+ public:
+  GatherOp(const Lowering& l, const Gather& op)
+      : name_(l.node().name),
+        kernel_(l.kernel.name),
+        data_(l.node().inputs[0]),
+        indices_(l.node().inputs[1]),
+        out_(l.node().outputs[0]),
+        wide_(l.context.input(1).type.dtype == DType::i64),
+        view_(reference::axis_view(l.context.input_shape(0),
+                                   static_cast<std::int64_t>(l.axis_of(op.axis, l.context.input_shape(0))))),
+        count_(element_count(l.context.input_shape(1))),
+        block_(view_.inner * element_bytes(l.context, data_)) {}
+
+  void run(const StepContext& step) const override {
+    switch (block_) {
+      case 4: return copy_blocks(step, [](std::byte* to, const std::byte* from) { std::memcpy(to, from, 4); });
+      case 8: return copy_blocks(step, [](std::byte* to, const std::byte* from) { std::memcpy(to, from, 8); });
+      default:
+        return copy_blocks(step, [this](std::byte* to, const std::byte* from) {
+          std::memcpy(to, from, static_cast<std::size_t>(block_));
+        });
+    }
+  }
+  std::string_view kernel() const override { return kernel_; }
+
+ private:
+  template <class Copy>
+  void copy_blocks(const StepContext& step, Copy copy) const {
+    const std::byte* data = bytes_at(step, data_);
+    const std::byte* indices = bytes_at(step, indices_);
+    std::byte* out = bytes_at(step, out_);
+    for (std::int64_t outer = 0; outer < view_.outer; ++outer, data += view_.size * block_)
+      for (std::int64_t i = 0; i < count_; ++i, out += block_) {
+        std::int64_t index = index_at(indices, wide_, i);
+        if (index < -view_.size || index >= view_.size)
+          fail(ErrorCode::invalid_input, "node '{}' (Gather): index {} is outside an axis of {}", name_, index,
+               view_.size);
+        if (index < 0) index += view_.size;
+        copy(out, data + index * block_);
+      }
+  }
+
+  std::string name_;
+  std::string_view kernel_;
+  ValueId data_, indices_, out_;
+  bool wide_;
+  reference::AxisView view_;
+  std::int64_t count_, block_;
+};
+
+/// All elements off, then the chosen ones on.
+class OneHotOp final : public RowOp {
+ public:
+  OneHotOp(const Lowering& l, const OneHot& op)
+      : kernel_(l.kernel.name),
+        copy_(l.copy()),
+        indices_(l.node().inputs[0]),
+        values_(l.node().inputs[2]),
+        out_(l.node().outputs[0]),
+        wide_(l.context.input(0).type.dtype == DType::i64),
+        view_(reference::axis_view(l.output(), static_cast<std::int64_t>(l.axis_of(op.axis, l.output())))),
+        bytes_(element_bytes(l.context, out_)) {}
+
+  void run(const StepContext& step) const override {
+    const std::byte* indices = bytes_at(step, indices_);
+    const std::byte* values = bytes_at(step, values_);
+    std::byte* out = bytes_at(step, out_);
+    copy_({{values}, {0}, out, static_cast<std::size_t>(view_.outer * view_.size * view_.inner)});
+    for (std::int64_t i = 0; i < view_.outer * view_.inner; ++i) {
+      std::int64_t position = index_at(indices, wide_, i);
+      position += position < 0 ? view_.size : 0;
+      if (position < 0 || position >= view_.size) continue;
+      const std::int64_t element = (i / view_.inner * view_.size + position) * view_.inner + i % view_.inner;
+      std::memcpy(out + element * bytes_, values + bytes_, static_cast<std::size_t>(bytes_));
+    }
+  }
+  std::string_view kernel() const override { return kernel_; }
+
+ private:
+  std::string_view kernel_;
+  RowFn copy_;
+  ValueId indices_, values_, out_;
+  bool wide_;
+  reference::AxisView view_;
+  std::int64_t bytes_;
+};
+
+class ArgReduceOp final : public RowOp {
+ public:
+  ArgReduceOp(const Lowering& l, const ArgReduce& op)
+      : kernel_(l.kernel.name), arg_(l.kernel.arg(l.type(0))), in_(l.node().inputs[0]), out_(l.node().outputs[0]) {
+    const Shape& shape = l.context.input_shape(0);
+    const auto view = reference::axis_view(shape, static_cast<std::int64_t>(l.axis_of(op.axis, shape)));
+    args_ = {nullptr,
+             nullptr,
+             static_cast<std::size_t>(view.outer),
+             static_cast<std::size_t>(view.size),
+             static_cast<std::size_t>(view.inner),
+             op.max,
+             op.select_last_index};
+  }
+
+  void run(const StepContext& step) const override {
+    kernels::typed::ArgArgs args = args_;
+    args.in = bytes_at(step, in_);
+    args.out = reinterpret_cast<std::int64_t*>(bytes_at(step, out_));
+    arg_(args);
+  }
+  std::string_view kernel() const override { return kernel_; }
+
+ private:
+  std::string_view kernel_;
+  kernels::typed::ArgFn arg_;
+  ValueId in_, out_;
+  kernels::typed::ArgArgs args_;
+};
+
+class ProductOp final : public RowOp {
+ public:
+  explicit ProductOp(const Lowering& l)
+      : kernel_(l.kernel.name),
+        product_(l.kernel.product(l.type(0), *typed_type(l.context.graph.value(l.node().outputs[0]).type.dtype))),
+        a_(l.node().inputs[0]),
+        b_(l.node().inputs[1]),
+        out_(l.node().outputs[0]) {
+    const Shape& b = l.context.input_shape(1);
+    args_.k = static_cast<std::size_t>(b[0]);
+    args_.n = static_cast<std::size_t>(b[1]);
+    args_.m = static_cast<std::size_t>(element_count(l.context.input_shape(0)) / b[0]);
+  }
+
+  void run(const StepContext& step) const override {
+    kernels::typed::ProductArgs args = args_;
+    args.a = bytes_at(step, a_);
+    args.b = bytes_at(step, b_);
+    args.out = bytes_at(step, out_);
+    product_(args);
+  }
+  std::string_view kernel() const override { return kernel_; }
+
+ private:
+  std::string_view kernel_;
+  kernels::typed::ProductFn product_;
+  ValueId a_, b_, out_;
+  kernels::typed::ProductArgs args_;
+};
+
+/// Softmax over the last axis that is longer than one.
+class SoftmaxOp final : public RowOp {
+ public:
+  SoftmaxOp(const Lowering& l, const Softmax& op)
+      : kernel_(kernels::norm::select(l.context.isa)), in_(l.node().inputs[0]), out_(l.node().outputs[0]) {
+    const Shape& shape = l.output();
+    const std::int64_t channels = shape[l.axis_of(op.axis, shape)];
+    args_.pixels = static_cast<std::size_t>(element_count(shape) / channels);
+    args_.channels = static_cast<std::size_t>(channels);
+    args_.in_pixel_stride = args_.out_pixel_stride = channels;
+    args_.log = op.log;
+  }
+
+  void run(const StepContext& step) const override {
+    kernels::norm::SoftmaxArgs args = args_;
+    args.in = whole(step, in_);
+    args.out = whole(step, out_);
+    kernel_.softmax(args);
+  }
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::norm::Kernel& kernel_;
+  ValueId in_, out_;
+  kernels::norm::SoftmaxArgs args_;
+};
+
+std::unique_ptr<RowOp> lower(const Unary& op, const Lowering& l) {
+  const RowFn row = op.kind == UnaryKind::identity ? l.copy() : l.kernel.unary(*typed_unary(op.kind), l.type(0));
+  return l.elementwise(row, 1);
+}
+std::unique_ptr<RowOp> lower(const Binary& op, const Lowering& l) {
+  return l.elementwise(l.kernel.binary(*typed_binary(op.kind), l.type(0)), 2);
+}
+std::unique_ptr<RowOp> lower(const Select&, const Lowering& l) {
+  return l.elementwise(l.kernel.select(static_cast<std::size_t>(element_bytes(l.context, l.node().outputs[0]))), 3);
+}
+std::unique_ptr<RowOp> lower(const Cast& op, const Lowering& l) {
+  return l.elementwise(l.kernel.cast(l.type(0), *typed_type(op.to)), 1);
+}
+std::unique_ptr<RowOp> lower(const Expand&, const Lowering& l) { return l.elementwise(l.copy(), 1); }
+
+std::unique_ptr<RowOp> lower(const Transpose& op, const Lowering& l) {
+  const Ints from = reference::strides_of(l.context.input_shape(0));
+  Ints strides;
+  for (std::size_t i = 0; i < from.size(); ++i)
+    strides.push_back(from[op.perm.empty() ? from.size() - 1 - i : static_cast<std::size_t>(op.perm[i])]);
+  return l.walk(l.copy(), l.output(), {{l.node().inputs[0], 0, strides}});
+}
+
+std::unique_ptr<RowOp> lower(const Slice&, const Lowering& l) {
+  const auto axes = *slice_axes_of(l.context.graph, l.node());
+  Operand input{l.node().inputs[0], 0, reference::strides_of(l.context.input_shape(0))};
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    input.offset += axes[i].first * input.strides[i];
+    input.strides[i] *= axes[i].step;
+  }
+  return l.walk(l.copy(), l.output(), {input});
+}
+
+std::unique_ptr<RowOp> lower(const Tile&, const Lowering& l) {
+  const Shape& shape = l.context.input_shape(0);
+  const Ints repeats = *constant_ints(l.context.graph, l.node(), 1), from = reference::strides_of(shape);
+  Shape box;
+  Ints strides;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    box.insert(box.end(), {repeats[axis], shape[axis]});
+    strides.insert(strides.end(), {0, from[axis]});
+  }
+  return l.walk(l.copy(), box, {{l.node().inputs[0], 0, strides}});
+}
+
+std::unique_ptr<RowOp> lower(const Concat& op, const Lowering& l) {
+  const std::size_t axis = l.axis_of(op.axis, l.output());
+  Operand output = l.dense(l.node().outputs[0], l.output());
+  std::vector<Walk> walks;
+  for (std::size_t i = 0; i < l.node().inputs.size(); ++i) {
+    const Shape& part = l.context.input_shape(i);
+    walks.emplace_back(l.context, l.copy(), part, std::vector{l.dense(l.node().inputs[i], part)}, output);
+    output.offset += part[axis] * output.strides[axis];
+  }
+  return l.walks(std::move(walks));
+}
+
+std::unique_ptr<RowOp> lower(const Split& op, const Lowering& l) {
+  const Shape& shape = l.context.input_shape(0);
+  const std::size_t axis = l.axis_of(op.axis, shape);
+  Operand input = l.dense(l.node().inputs[0], shape);
+  std::vector<Walk> walks;
+  for (const ValueId id : l.node().outputs) {
+    const Shape& part = l.context.graph.value(id).type.static_shape();
+    walks.emplace_back(l.context, l.copy(), part, std::vector{input}, l.dense(id, part));
+    input.offset += part[axis] * input.strides[axis];
+  }
+  return l.walks(std::move(walks));
+}
+
+std::unique_ptr<RowOp> lower(const Gather& op, const Lowering& l) { return std::make_unique<GatherOp>(l, op); }
+std::unique_ptr<RowOp> lower(const OneHot& op, const Lowering& l) { return std::make_unique<OneHotOp>(l, op); }
+std::unique_ptr<RowOp> lower(const ArgReduce& op, const Lowering& l) { return std::make_unique<ArgReduceOp>(l, op); }
+std::unique_ptr<RowOp> lower(const Softmax& op, const Lowering& l) { return std::make_unique<SoftmaxOp>(l, op); }
+std::unique_ptr<RowOp> lower(const MatMul&, const Lowering& l) { return std::make_unique<ProductOp>(l); }
+
+template <class Op>
+std::unique_ptr<RowOp> lower(const Op&, const Lowering& l) {
+  fail(ErrorCode::internal, "node '{}' has no typed kernel", l.node().name);
+}
+
+Match match(const Candidate& node) { return has_typed_kernel(node.graph, node.node) ? take() : refuse(); }
+
+std::unique_ptr<RowOp> lower_typed(const LowerContext& context) {
+  const Lowering lowering{context, kernels::typed::select(context.isa)};
+  return std::visit([&](const auto& op) { return lower(op, lowering); }, context.node.op);
+}
+
+}  // namespace
+
+constinit const Family families::typed = {.name = "typed",
+                                          .scope = Scope::whole,
+                                          .border = Border::none,
+                                          .takes = Takes::anything,
+                                          .match = match,
+                                          .units = one_unit,
+                                          .effort = byte_effort<Work::copy>,
+                                          .weights_bytes = no_bytes,
+                                          .workspace_bytes = no_bytes,
+                                          .window = no_window,
+                                          .chunks = no_chunks,
+                                          .placements = no_placements,
+                                          .tell = nothing_told,
+                                          .lower = lower_typed};
+
+}  // namespace colonnade

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution by Winograd's minimal filtering.
+#include "families/winograd.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/checked.hpp"
+#include "families/common.hpp"
+#include "families/contraction.hpp"
+#include "families/dense_conv.hpp"
+#include "families/lower.hpp"
+#include "families/rows.hpp"
+#include "families/table.hpp"
+#include "families/window.hpp"
+#include "kernels/winograd/winograd.hpp"
+
+namespace colonnade {
+namespace {
+
+using kernels::Encoding;
+
+struct WinogradForm {
+  Window window{};
+  kernels::winograd::Filter filter{};
+  std::size_t groups = 1;
+  std::size_t inputs = 0, outputs = 0;  ///< channels of a group as tiles see them
+  const kernels::winograd::Kernel* kernel = nullptr;
+
+  std::int64_t tile() const { return static_cast<std::int64_t>(kernel->tile.outputs); }
+};
+
+/// Weights [out, in / groups, kernel, kernel] transformed and packed group by group.
+AlignedBuffer pack_groups(const kernels::winograd::Kernel& kernel, kernels::winograd::Filter filter,
+                          const Constant& weight, std::size_t groups) {
+  const bool pieces = kernel.encoding == Encoding::bf16x3;
+  const kernels::winograd::Tile tile = kernel.tile;
+  const std::size_t n = static_cast<std::size_t>(weight.shape()[0]) / groups;
+  const auto k = static_cast<std::size_t>(weight.shape()[1]);
+  const std::size_t channels = filter.channels(k), row = filter.kernel * filter.kernel * k;
+  const std::size_t floats = kernels::winograd::packed_floats(kernel.encoding, tile, channels, n);
+  std::vector<float> panel(pieces ? kernels::winograd::packed_floats(Encoding::f32, tile, channels, 1) : 0);
+  AlignedBuffer packed(groups * floats * sizeof(float));
+  const auto multiple = static_cast<std::int64_t>(groups == 1 ? kernels::gemm::kPanel : n);
+  weight.for_each_rows(multiple, [&](std::span<const float> elements, std::int64_t first) {
+    const auto begin = static_cast<std::size_t>(first);
+    const std::size_t end = begin + elements.size() / row;
+    for (std::size_t o = begin, count = 0; o < end; o += count) {
+      count = std::min(end - o, n - o % n);
+      const float* from = elements.data() + (o - begin) * row;
+      float* const to = packed.floats() + o / n * floats;
+      if (pieces)
+        kernels::winograd::pack_pieces(tile, filter, from, k, o % n, count, panel.data(), to);
+      else
+        kernels::winograd::pack(tile, filter, from, k, o % n, count, to);
+    }
+  });
+  return packed;
+}
+
+class WinogradOp final : public RowOp {
+ public:
+  WinogradOp(const LowerContext& context, const Conv& conv)
+      : tile_(context.form<WinogradForm>().tile()),
+        filter_(context.form<WinogradForm>().filter),
+        parts_(static_cast<std::int64_t>(filter_.parts())),
+        halo_(static_cast<std::int64_t>(filter_.taps()) - 1),
+        kernel_(*context.form<WinogradForm>().kernel),
+        window_(context.form<WinogradForm>().window),
+        groups_(context.form<WinogradForm>().groups),
+        chunks_(context.chunks),
+        in_(context.node.inputs[0]),
+        out_(context.node.outputs[0]),
+        in_shape_(row_shape(context.input_shape(0))),
+        out_shape_(row_shape(context.output_shape())) {
+    weights_ =
+        context.packed(1,
+                       fmt::format("winograd/{}{}/{}/{}", kernel_.encoding == Encoding::bf16x3 ? "pieces/" : "", tile_,
+                                   filter_.stride, groups_),
+                       [this](const Constant& weight) { return pack_groups(kernel_, filter_, weight, groups_); });
+    bias_ = context.floats(2);
+    const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
+    epilogue_ = lowered.epilogue;
+    residual_ = lowered.residual;
+  }
+
+  void run(const StepContext& step) const override {
+    const std::int64_t tile_rows = ceil_div(step.row_end - step.row_begin, tile_);
+    const std::int64_t begin = step.chunk < 0 ? 0 : chunks_.begin(step.chunk);
+    const float** in_rows = step.pointers;
+    const float** out_rows = in_rows + (tile_rows * tile_ + halo_) * parts_;
+    const float** residual_rows = out_rows + tile_rows * tile_;
+    const Rows in(step, in_, 0), out(step, out_, 0), residual(step, residual_, 0);
+    const RowWindow row_window(in, out, window_.stride_w, window_.pad_left);
+    const std::int64_t first = step.row_begin * window_.stride_h - window_.pad_top;
+    const std::int64_t end =
+        std::min(first + (step.row_end - step.row_begin - 1) * window_.stride_h + window_.kernel_h, in_shape_.rows);
+    const auto apart = static_cast<std::int64_t>(filter_.step());
+    const float** to = in_rows;
+    for (std::int64_t i = 0, top = first; i < tile_rows * tile_ + halo_; ++i, top += window_.stride_h)
+      for (std::int64_t part = 0, y = top; part < parts_; ++part, y += apart)
+        *to++ = y < 0 || y >= end ? nullptr : in(y) + row_window.skip * in.pixel_stride();
+    for (std::int64_t i = 0; i < tile_rows * tile_; ++i) {
+      const std::int64_t r = step.row_begin + i;
+      out_rows[i] = r < step.row_end ? out(r) + begin : nullptr;
+      residual_rows[i] = residual && r < step.row_end ? residual.at(r, out.column_begin()) + begin : nullptr;
+    }
+    kernels::winograd::Args args;
+    args.tile_rows = static_cast<std::size_t>(tile_rows);
+    args.in_rows = in_rows;
+    args.out_rows = const_cast<float**>(out_rows);
+    args.residual_rows = residual ? residual_rows : nullptr;
+    args.width_in = static_cast<std::size_t>(row_window.width_in);
+    args.width_out = static_cast<std::size_t>(row_window.width_out);
+    args.pad_left = static_cast<std::size_t>(row_window.pad_left);
+    args.filter = filter_;
+    args.channels_in = static_cast<std::size_t>(in_shape_.channels) / groups_;
+    args.channels_out =
+        static_cast<std::size_t>(step.chunk < 0 ? out_shape_.channels : chunks_.size(step.chunk)) / groups_;
+    args.in_pixel_stride = in.pixel_stride();
+    args.out_pixel_stride = out.pixel_stride();
+    args.residual_pixel_stride = residual ? residual.pixel_stride() : 0;
+    args.weights = weights_ + packed_floats(args, static_cast<std::size_t>(begin));
+    args.bias = bias_ ? bias_ + begin : nullptr;
+    args.epilogue = epilogue_;
+    if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
+    args.workspace = step.scratch;
+    run_groups(args, tile_rows * tile_, in_rows, out_rows, residual_rows);
+  }
+
+  std::size_t pointer_count(std::int64_t rows) const override {
+    return static_cast<std::size_t>((rows + tile_ + halo_) * parts_ + 2 * (rows + tile_));
+  }
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  /// Of weights of so many output channels of a group.
+  std::size_t packed_floats(const kernels::winograd::Args& args, std::size_t channels_out) const {
+    return kernels::winograd::packed_floats(kernel_.encoding, kernel_.tile, filter_.channels(args.channels_in),
+                                            channels_out);
+  }
+
+  void run_groups(kernels::winograd::Args& args, std::int64_t rows, const float** in_rows, const float** out_rows,
+                  const float** residual_rows) const {
+    for (std::size_t g = 0; g < groups_; ++g) {
+      kernel_.run(args);
+      if (g + 1 == groups_) return;
+      for (std::int64_t i = 0; i < (rows + halo_) * parts_; ++i)
+        if (in_rows[i]) in_rows[i] += args.channels_in;
+      for (std::int64_t i = 0; i < rows; ++i)
+        if (out_rows[i]) out_rows[i] += args.channels_out;
+      for (std::int64_t i = 0; args.residual_rows && i < rows; ++i)
+        if (residual_rows[i]) residual_rows[i] += args.channels_out;
+      args.weights += packed_floats(args, args.channels_out);
+      if (args.bias) args.bias += args.channels_out;
+      if (args.epilogue.activation.slope) args.epilogue.activation.slope += args.channels_out;
+    }
+  }
+
+  std::int64_t tile_;  ///< output rows
+  kernels::winograd::Filter filter_;
+  std::int64_t parts_;
+  std::int64_t halo_;  ///< rows of parts that a tile reads more
+  const kernels::winograd::Kernel& kernel_;
+  Window window_;
+  std::size_t groups_;
+  ChunkInfo chunks_;
+  ValueId in_, out_, residual_ = kAbsent;
+  RowShape in_shape_, out_shape_;
+  const float* weights_ = nullptr;
+  const float* bias_ = nullptr;
+  kernels::Epilogue epilogue_;
+};
+
+Match match(const Candidate& node) {
+  const Conv* conv = std::get_if<Conv>(&node.node.op);
+  if (conv == nullptr || !dense_refusal(node).empty() || !may_reorder(node, *conv)) return refuse();
+  const Shape &in = node.input_shape(0), &out = node.output_shape();
+  const auto [tile, encoding] = choose_winograd(*conv, in, out, may_use_matrix_units(node, *conv));
+  if (tile == 0) return refuse();
+  WinogradForm form{window_of(node, *conv), winograd_filter(*conv), static_cast<std::size_t>(conv->groups)};
+  form.inputs = winograd_channels(*conv, node.input_shape(1)[1]);
+  form.outputs = static_cast<std::size_t>(node.input_shape(1)[0] / conv->groups);
+  form.kernel = &kernels::winograd::select(node.isa, encoding, winograd_tile(*conv, tile));
+  return take(Form::of(form), tile, encoding);
+}
+
+Effort effort(const Chosen& node, const Rates& rates) {
+  const auto& form = node.form<WinogradForm>();
+  const auto in = static_cast<double>(form.inputs);
+  const auto out = static_cast<double>(round_up(static_cast<std::int64_t>(form.outputs), kPanel));
+  return {rates.seconds(Work::winograd, winograd_flop(node, form.tile()), 2 * in * out / (in + out)),
+          idle_pixels(node.choice.encoding)};
+}
+
+std::int64_t weights_bytes(const Chosen& node) {
+  const auto& form = node.form<WinogradForm>();
+  return static_cast<std::int64_t>(
+      form.groups * sizeof(float) *
+      kernels::winograd::packed_floats(form.kernel->encoding, form.kernel->tile, form.inputs, form.outputs));
+}
+
+std::int64_t workspace_bytes(const Chosen& node) {
+  const auto& form = node.form<WinogradForm>();
+  return static_cast<std::int64_t>(sizeof(float) * kernels::winograd::workspace_floats(form.kernel->encoding,
+                                                                                       form.kernel->tile, form.inputs,
+                                                                                       form.outputs));
+}
+
+ColumnWindow columns(const Chosen& node) {
+  const auto& form = node.form<WinogradForm>();
+  ColumnWindow window = conv_columns(node, form.window);
+  window.grain = std::max(window.grain, form.tile());
+  return window;
+}
+
+ChunkRule chunks(const Chosen& node) {
+  const bool one_group = node.form<WinogradForm>().groups == 1;
+  return {.share = one_group ? kPanel : 0, .apart = apart(node.choice.encoding)};
+}
+
+Told tell(const Chosen& node) {
+  const std::int64_t tile = node.form<WinogradForm>().tile();
+  return {tile, winograd_products(std::get<Conv>(node.node.op), tile)};
+}
+
+std::unique_ptr<RowOp> lower(const LowerContext& context) {
+  return std::make_unique<WinogradOp>(context, std::get<Conv>(context.node.op));
+}
+
+}  // namespace
+
+double winograd_flop(const Subject& node, std::int64_t tile) {
+  const Conv& conv = std::get<Conv>(node.node.op);
+  const Shape& shape = node.output_shape();
+  const double sticking_out = padded(shape[1], tile) * padded(shape[2], tile) * padded(shape[3] / conv.groups, kPanel);
+  constexpr double kProducts = 36.0 / (16 * 9);  // of 4x4 outputs of a 3x3 filter, whose rate is known
+  return flop_of(node.graph, node.node) * sticking_out * winograd_products(conv, tile) / kProducts;
+}
+
+constinit const Family families::winograd = {.name = "winograd",
+                                             .scope = Scope::rows,
+                                             .border = Border::none,
+                                             .takes = Takes::floats,
+                                             .match = match,
+                                             .units = one_unit,
+                                             .effort = effort,
+                                             .weights_bytes = weights_bytes,
+                                             .workspace_bytes = workspace_bytes,
+                                             .window = columns,
+                                             .chunks = chunks,
+                                             .placements = no_placements,
+                                             .tell = tell,
+                                             .lower = lower};
+
+}  // namespace colonnade
