@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "frontends/onnx/bytes.hpp"
+#include "frontends/onnx/beside.hpp"
 
 namespace colonnade::onnx_import {
 
@@ -18,15 +18,14 @@ struct OpenBytes {
   bool lasts = false;
 };
 
-/// The files of one folder, opened as they are asked for. Nothing outside the folder is opened, no symbolic link is
-/// followed, only regular files with one hard link are read. Without a folder every file is refused.
+/// The files of one model, opened as they are asked for. Without folders every file is refused.
 class Files {
  public:
   Files() = default;
-  explicit Files(std::optional<std::string> folder) : folder_(std::move(folder)) {}
+  explicit Files(std::optional<ModelFolders> folders) : folders_(std::move(folders)) {}
 
-  /// Throws Error{io}, and Error{invalid_model} for paths that are absolute, climb out or hold a NUL, a backslash or a
-  /// drive. Many files do not last: a process may open only so many.
+  /// As open_beside; throws Error{invalid_model} for paths too that are absolute, climb out or hold a NUL, a backslash
+  /// or a drive. Many files do not last: a process may open only so many.
   OpenBytes open(const std::string& path, std::string_view where);
   /// Those that last, by path.
   const std::map<std::string, std::shared_ptr<const Bytes>>& lasting() const { return files_; }
@@ -34,7 +33,7 @@ class Files {
   bool all_last() const { return all_last_; }
 
  private:
-  std::optional<std::string> folder_;
+  std::optional<ModelFolders> folders_;
   std::map<std::string, std::shared_ptr<const Bytes>> files_;
   bool all_last_ = true;
 };

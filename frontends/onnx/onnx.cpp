@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <new>
 
@@ -89,6 +91,11 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+ModelFolders folders_of(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  return {folder_of(path), folder_of(real ? real.get() : path)};
+}
+
 FileDescriptor open_model(const std::string& path) {
   if (path.find('\0') != std::string::npos) fail(ErrorCode::io, "cannot open: the path holds a NUL");
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -145,7 +152,7 @@ Graph import_model(OpenBytes source, std::shared_ptr<Files> files) {
 std::shared_ptr<Source> Source::file(const std::string& path) {
   std::string what = fmt::format("'{}'", printable(path));
   auto bytes = guarded(what, [&] { return std::make_shared<const FileBytes>(open_model(path), path); });
-  return std::make_shared<Source>(std::move(what), OpenBytes{std::move(bytes), true}, folder_of(path));
+  return std::make_shared<Source>(std::move(what), OpenBytes{std::move(bytes), true}, folders_of(path));
 }
 
 std::shared_ptr<Source> Source::reader(Model::Reader read, std::uint64_t size) {

@@ -23,9 +23,9 @@ class Source {
   static std::shared_ptr<Source> file(const std::string& path);
   /// Bytes that are read when they are needed, as long as the source or a graph of it lives. External data is refused.
   static std::shared_ptr<Source> reader(Model::Reader read, std::uint64_t size);
-  /// `what` is for messages. Without a folder external data is refused.
-  Source(std::string what, OpenBytes bytes, std::optional<std::string> folder = std::nullopt)
-      : what_(std::move(what)), bytes_(std::move(bytes)), files_(std::make_shared<Files>(std::move(folder))) {}
+  /// `what` is for messages. Without folders external data is refused.
+  Source(std::string what, OpenBytes bytes, std::optional<ModelFolders> folders = std::nullopt)
+      : what_(std::move(what)), bytes_(std::move(bytes)), files_(std::make_shared<Files>(std::move(folders))) {}
 
   /// Safe from several threads.
   Graph import() const;
@@ -41,8 +41,8 @@ class Source {
   mutable std::mutex mutex_;
 };
 
-/// Reads a model file. External data is read from the file's folder only: relative paths without "..", no symbolic
-/// links, regular files, offset and length within the file.
+/// Reads a model file. External data is read from the file's folder only: relative paths without "..", regular files,
+/// offset and length within the file; symbolic links as Files says.
 /// Throws Error{invalid_model} when the file is malformed or contradicts itself, Error{unsupported} naming node,
 /// operator, domain and opset when an operator is unknown, Error{io} when the file cannot be read. The file stays open:
 /// large constants are read from it when they are needed.

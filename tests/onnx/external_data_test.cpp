@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <iterator>
 
 #include "evaluate.hpp"
 
@@ -109,15 +110,131 @@ TEST_F(ExternalDataTest, RefusesPathsThatLeaveTheFolder) {
   refuse({{"offset", "0"}});
 }
 
-TEST_F(ExternalDataTest, RefusesLinks) {
-  fs::create_symlink(outside_ / "secret.bin", model_ / "link.bin");
+TEST_F(ExternalDataTest, FollowsLinksThatStayInTheFolder) {
+  const std::vector<float> first = {1, 2, 3, 4}, second = {7, 8, 9, 10};
   fs::create_symlink("w.bin", model_ / "inner.bin");
-  fs::create_directory_symlink(outside_, model_ / "linked");
+  fs::create_symlink("../inner.bin", model_ / "sub" / "back.bin");
+  fs::create_symlink("../model/./sub/../w.bin", model_ / "detour.bin");
+  fs::create_symlink(model_ / "w.bin", model_ / "absolute.bin");
   fs::create_directory_symlink("sub", model_ / "linked_sub");
-  fs::create_hard_link(outside_ / "secret.bin", model_ / "hard.bin");
-  for (const char* location : {"link.bin", "inner.bin", "linked/secret.bin", "linked_sub/w.bin", "hard.bin"}) {
+  for (const char* location : {"inner.bin", "sub/back.bin", "detour.bin", "absolute.bin"})
+    EXPECT_EQ(values({{"location", location}}), first) << location;
+  EXPECT_EQ(values({{"location", "linked_sub/w.bin"}}), second);
+  EXPECT_EQ(values({{"location", "linked_sub/back.bin"}}), first);
+}
+
+TEST_F(ExternalDataTest, RefusesLinksThatLeaveTheFolder) {
+  fs::create_symlink(outside_ / "secret.bin", model_ / "link.bin");
+  fs::create_symlink("../outside/secret.bin", model_ / "relative.bin");
+  fs::create_symlink("../../../../../../../../etc/passwd", model_ / "passwd");
+  fs::create_symlink("/etc/passwd", model_ / "absolute");
+  fs::create_symlink("/dev/zero", model_ / "zero");
+  fs::create_symlink("/proc/self/environ", model_ / "process");
+  fs::create_directory_symlink(outside_, model_ / "linked");
+  fs::create_symlink("relative.bin", model_ / "twice.bin");
+  for (const char* location :
+       {"link.bin", "relative.bin", "passwd", "absolute", "zero", "process", "linked/secret.bin", "twice.bin"})
     refuse({{"location", location}});
+}
+
+TEST_F(ExternalDataTest, RefusesLinksThatLeadNowhere) {
+  fs::create_symlink("loop.bin", model_ / "loop.bin");
+  fs::create_symlink("pong.bin", model_ / "ping.bin");
+  fs::create_symlink("ping.bin", model_ / "pong.bin");
+  fs::create_symlink("growing/growing", model_ / "growing");
+  fs::create_symlink("absent.bin", model_ / "dangling.bin");
+  ASSERT_EQ(::mkfifo((model_ / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("pipe", model_ / "linked_pipe");
+  fs::create_symlink("sub", model_ / "linked_sub");
+  for (const char* location : {"loop.bin", "ping.bin", "growing", "linked_pipe", "linked_sub", "inner/w.bin"})
+    refuse({{"location", location}}, location[0] == 'i' ? ErrorCode::io : ErrorCode::invalid_model);
+  refuse({{"location", "dangling.bin"}}, ErrorCode::io);
+}
+
+/// Only root gives files away.
+bool give_away(const fs::path& path) { return ::geteuid() == 0 && ::chown(path.c_str(), 65534, 65534) == 0; }
+
+TEST_F(ExternalDataTest, HardLinksMustHaveTheFoldersOwner) {
+  fs::create_hard_link(outside_ / "secret.bin", model_ / "hard.bin");
+  EXPECT_EQ(values({{"location", "hard.bin"}}), (std::vector<float>{13, 13, 13, 13}));
+  if (!give_away(model_ / "hard.bin") || !give_away(model_ / "w.bin")) return;
+  refuse({{"location", "hard.bin"}});
+  EXPECT_EQ(values({{"location", "w.bin"}}), (std::vector<float>{1, 2, 3, 4}));
+}
+
+/// As huggingface_hub keeps models: links to blobs that are named after their contents.
+class ModelCacheTest : public ExternalDataTest {
+ protected:
+  void SetUp() override {
+    ExternalDataTest::SetUp();
+    fs::create_directories(blobs_);
+    fs::create_directories(snapshot_ / "onnx");
+    ModelBuilder model;
+    model.constant(external_tensor("w", {4}, {{"location", "model.onnx_data"}}));
+    model.node("Relu", {"w"}, {"y"}).output("y");
+    std::ofstream(blobs_ / "4f2a", std::ios::binary) << model.bytes();
+    write(blobs_ / "9c1b", {5, 6, 7, 8});
+    fs::create_symlink("../../blobs/4f2a", snapshot_ / "model.onnx");
+    link_data("../../blobs/9c1b");
   }
+
+  void link_data(const std::string& target) {
+    fs::remove(snapshot_ / "model.onnx_data");
+    fs::create_symlink(target, snapshot_ / "model.onnx_data");
+  }
+
+  std::vector<float> values() {
+    const Graph graph = import_file((snapshot_ / "model.onnx").string());
+    const Tensor result = std::move(reference::evaluate(graph, std::span<const TensorView>{}).front());
+    return {result.values<float>().begin(), result.values<float>().end()};
+  }
+
+  void refuse(const std::string& part) {
+    try {
+      values();
+      FAIL() << "loaded, expected: " << part;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_model);
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  }
+
+  fs::path cache_ = folder_.path() / "models--us--net", blobs_ = cache_ / "blobs",
+           snapshot_ = cache_ / "snapshots" / "0123abc";
+};
+
+TEST_F(ModelCacheTest, DataLieBesideWhereTheModelIsLinkedTo) {
+  EXPECT_EQ(values(), (std::vector<float>{5, 6, 7, 8}));
+  link_data(blobs_ / "9c1b");
+  EXPECT_EQ(values(), (std::vector<float>{5, 6, 7, 8}));
+}
+
+TEST_F(ModelCacheTest, OtherFoldersStayClosed) {
+  for (const std::string target :
+       {"../../../outside/secret.bin", "../../blobs/../refs", "../../../../../../../../etc/passwd", "/etc/passwd"}) {
+    write(cache_ / "refs", {1, 2, 3, 4});
+    link_data(target);
+    refuse("'model.onnx_data' leads out of the model's folder");
+  }
+  fs::create_directories(blobs_ / "deeper");
+  write(blobs_ / "deeper" / "w", {1, 2, 3, 4});
+  link_data("../../blobs/deeper/w");
+  refuse("leads out of the model's folder");
+}
+
+TEST_F(ModelCacheTest, AModelOfItsOwnFolderOpensNoOther) {
+  const std::string bytes = [&] {
+    std::ifstream file(blobs_ / "4f2a", std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }();
+  fs::remove(snapshot_ / "model.onnx");
+  std::ofstream(snapshot_ / "model.onnx", std::ios::binary) << bytes;
+  refuse("leads out of the model's folder");
+}
+
+TEST_F(ModelCacheTest, BlobsMustHaveTheFoldersOwner) {
+  if (!give_away(blobs_ / "9c1b")) return;
+  refuse("leads to a file of another owner");
 }
 
 TEST_F(ExternalDataTest, RefusesWhatIsNoRegularFile) {
