@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/error.hpp"
+#include "base/hash.hpp"
 #include "topology/probe.hpp"
 
 namespace colonnade {
@@ -39,13 +41,6 @@ constexpr Field kFields[] = {
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : value;
-}
-
-/// FNV-1a: the same name in every build.
-std::uint64_t hash_of(const std::string& text) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
 }
 
 bool is_rate(const json& value) {
@@ -132,7 +127,8 @@ std::string rates_path(const Topology& topology) {
     if (home.empty()) return {};
     folder = home + "/.cache";
   }
-  return fmt::format("{}/colonnade/machine-{:016x}.json", folder, hash_of(machine_key(topology)));
+  const std::string key = machine_key(topology);
+  return fmt::format("{}/colonnade/machine-{:016x}.json", folder, hash_of(std::as_bytes(std::span(key))));
 }
 
 std::optional<Rates> read_rates(const std::string& path, const std::string& key) {
