@@ -19,13 +19,13 @@ if(COLONNADE_XXHASH_DISPATCH)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/hash.cpp PROPERTIES
     COMPILE_DEFINITIONS COLONNADE_XXHASH_DISPATCH)
 endif()
-# ImageDecoder's formats
+# The formats of src/image
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(TIFF REQUIRED)
 pkg_check_modules(webp REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(openjpeg REQUIRED libopenjp2)
-set_source_files_properties(${PROJECT_SOURCE_DIR}/frontends/onnx/opaque/image.cpp PROPERTIES
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/image/jpeg2000.cpp PROPERTIES
   COMPILE_OPTIONS "-isystem;${openjpeg_INCLUDE_DIRS}")
 find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)
 find_library(DNNL_LIBRARY dnnl REQUIRED)

@@ -110,8 +110,8 @@ void give_inputs(const Model& model, const InputOptions& options, const ShapeOpt
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("--input '{}' names no input; the model has {}", text, names_of(inputs)));
     const auto index = static_cast<std::size_t>(assignment.index);
-    const images::Image image = images::decode_image(read_file(assignment.file), assignment.file);
-    given[index] = images::image_tensor(image, inputs[index], wanted[index], options.image);
+    given[index] =
+        images::image_tensor(read_file(assignment.file), assignment.file, inputs[index], wanted[index], options.image);
   }
   std::vector<Tensor> read = read_assigned(inputs, plain, "input");
   for (std::size_t i = 0; i < inputs.size(); ++i)

@@ -2,144 +2,19 @@
 #include "frontends/image/image.hpp"
 
 #include <fmt/core.h>
-#include <jpeglib.h>
-#include <png.h>
 
 #include <algorithm>
 #include <cmath>
-#include <csetjmp>
-#include <cstdio>  // jpeglib.h needs FILE declared first
 #include <cstring>
+
+#include "frontends/image/scale.hpp"
+#include "image/rows.hpp"
 
 namespace colonnade::images {
 namespace {
 
-/// Neither deflate nor an all-zero JPEG block packs more pixels than this into a byte.
-constexpr std::int64_t kLargestPixelsPerByte = 8 * 1032;
-
-[[noreturn]] void fail(const std::string& where, std::string_view what) {
-  throw Error(ErrorCode::invalid_input, fmt::format("'{}' is not a usable image: {}", where, what));
-}
-
-/// An image file that is looked at but not yet believed.
-struct File {
-  std::span<const std::byte> bytes;
-  const std::string& where;
-  std::int64_t most_pixels;
-};
-
-void check_size(std::int64_t width, std::int64_t height, const File& file) {
-  const auto& [bytes, where, most_pixels] = file;
-  const std::int64_t pixels = width * height;
-  if (width <= 0 || height <= 0) fail(where, "it is empty");
-  if (pixels > most_pixels)
-    fail(where, fmt::format("{} x {} pixels are more than the limit of {}", width, height, most_pixels));
-  if (pixels / kLargestPixelsPerByte > static_cast<std::int64_t>(bytes.size()))
-    fail(where, fmt::format("{} x {} pixels cannot be in {} bytes", width, height, bytes.size()));
-}
-
-Image decode_png(const File& file) {
-  const auto& [bytes, where, most_pixels] = file;
-  png_image header{};
-  header.version = PNG_IMAGE_VERSION;
-  if (!png_image_begin_read_from_memory(&header, bytes.data(), bytes.size())) fail(where, header.message);
-  header.format = PNG_FORMAT_RGBA;
-  try {
-    check_size(header.width, header.height, file);
-  } catch (...) {
-    png_image_free(&header);
-    throw;
-  }
-  std::vector<std::uint8_t> rgba(PNG_IMAGE_SIZE(header));
-  if (!png_image_finish_read(&header, nullptr, rgba.data(), 0, nullptr)) fail(where, header.message);
-  Image image{static_cast<int>(header.width), static_cast<int>(header.height), {}};
-  image.rgb.resize(rgba.size() / 4 * 3);
-  for (std::size_t i = 0; i < rgba.size() / 4; ++i) std::memcpy(&image.rgb[3 * i], &rgba[4 * i], 3);
-  return image;
-}
-
-struct JpegErrors {
-  jpeg_error_mgr manager;
-  std::jmp_buf escape;
-  char message[JMSG_LENGTH_MAX];
-};
-
-void escape_from_jpeg(j_common_ptr info) {
-  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
-  errors->manager.format_message(info, errors->message);
-  std::longjmp(errors->escape, 1);
-}
-
-void ignore_jpeg_message(j_common_ptr, int) {}
-
-// The three steps below hold no object with a destructor: libjpeg leaves them by longjmp.
-bool read_jpeg_header(jpeg_decompress_struct& info, JpegErrors& errors, std::span<const std::byte> bytes) {
-  info.err = jpeg_std_error(&errors.manager);
-  errors.manager.error_exit = escape_from_jpeg;
-  errors.manager.emit_message = ignore_jpeg_message;
-  if (setjmp(errors.escape)) return false;
-  jpeg_create_decompress(&info);
-  jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<unsigned long>(bytes.size()));
-  jpeg_read_header(&info, TRUE);
-  info.out_color_space = JCS_RGB;
-  return true;
-}
-
-bool read_jpeg_rows(jpeg_decompress_struct& info, JpegErrors& errors, std::uint8_t* rgb) {
-  if (setjmp(errors.escape)) return false;
-  jpeg_start_decompress(&info);
-  while (info.output_scanline < info.output_height) {
-    JSAMPROW row = rgb + std::size_t{3} * info.output_width * info.output_scanline;
-    jpeg_read_scanlines(&info, &row, 1);
-  }
-  jpeg_finish_decompress(&info);
-  return true;
-}
-
-struct JpegDecoder {
-  jpeg_decompress_struct info{};
-  JpegErrors errors{};
-  ~JpegDecoder() { jpeg_destroy_decompress(&info); }
-};
-
-Image decode_jpeg(const File& file) {
-  JpegDecoder decoder;
-  if (!read_jpeg_header(decoder.info, decoder.errors, file.bytes)) fail(file.where, decoder.errors.message);
-  const std::int64_t width = decoder.info.image_width;
-  const std::int64_t height = decoder.info.image_height;
-  check_size(width, height, file);
-  Image image{static_cast<int>(width), static_cast<int>(height), {}};
-  image.rgb.resize(static_cast<std::size_t>(3 * width * height));
-  if (!read_jpeg_rows(decoder.info, decoder.errors, image.rgb.data())) fail(file.where, decoder.errors.message);
-  return image;
-}
-
-/// For one output position: the first source position and the weights from there on.
-struct Taps {
-  int first = 0;
-  std::vector<float> weights;
-};
-
-std::vector<Taps> triangle_taps(int from, int to) {
-  const double ratio = static_cast<double>(from) / to;
-  const double support = std::max(ratio, 1.0);
-  std::vector<Taps> all(static_cast<std::size_t>(to));
-  for (int i = 0; i < to; ++i) {
-    const double centre = (i + 0.5) * ratio;
-    const int first = std::max(0, static_cast<int>(std::floor(centre - support)));
-    const int last = std::min(from - 1, static_cast<int>(std::ceil(centre + support)));
-    Taps& taps = all[static_cast<std::size_t>(i)];
-    taps.first = first;
-    double sum = 0;
-    for (int k = first; k <= last; ++k) {
-      const double weight = std::max(0.0, 1 - std::abs((k + 0.5 - centre) / support));
-      taps.weights.push_back(static_cast<float>(weight));
-      sum += weight;
-    }
-    for (float& weight : taps.weights) weight = static_cast<float>(weight / sum);
-  }
-  return all;
-}
+constexpr std::int64_t kMostPixels = ImageLimits{}.pixels;
+constexpr std::int64_t kStagedElements = 16384;
 
 /// Where the axes of an image are in a tensor's shape; -1: absent.
 struct Axes {
@@ -182,76 +57,145 @@ float pick_channel(const float* rgb, std::size_t channel, const std::string& col
 
 bool is_float(DType dtype) { return name_of(dtype).find("float") != std::string_view::npos; }
 
-}  // namespace
+/// The shape without open dimensions, and what it says about the image.
+struct Target {
+  Shape shape;
+  std::int64_t batch, channels;
+  Size size;
+  bool channels_last;
+};
 
-Image decode_image(std::span<const std::byte> bytes, const std::string& where, std::int64_t most_pixels) {
-  const File file{bytes, where, most_pixels};
-  const auto byte_at = [&](std::size_t i) { return i < bytes.size() ? std::to_integer<int>(bytes[i]) : -1; };
-  if (byte_at(0) == 0x89 && byte_at(1) == 'P' && byte_at(2) == 'N') return decode_png(file);
-  if (byte_at(0) == 0xff && byte_at(1) == 0xd8) return decode_jpeg(file);
-  fail(where, "neither PNG nor JPEG");
-}
-
-std::vector<float> resize_bilinear(const Image& image, int width, int height) {
-  const auto columns = triangle_taps(image.width, width);
-  const auto rows = triangle_taps(image.height, height);
-  const std::size_t row_elements = static_cast<std::size_t>(width) * 3;
-  std::vector<float> narrow(row_elements * static_cast<std::size_t>(image.height), 0.0f);
-  for (std::size_t y = 0; y < static_cast<std::size_t>(image.height); ++y)
-    for (std::size_t x = 0; x < columns.size(); ++x)
-      for (std::size_t k = 0; k < columns[x].weights.size(); ++k)
-        for (std::size_t c = 0; c < 3; ++c) {
-          const std::size_t from =
-              y * static_cast<std::size_t>(image.width) + static_cast<std::size_t>(columns[x].first) + k;
-          narrow[y * row_elements + 3 * x + c] += columns[x].weights[k] * static_cast<float>(image.rgb[3 * from + c]);
-        }
-  std::vector<float> out(row_elements * rows.size(), 0.0f);
-  for (std::size_t y = 0; y < rows.size(); ++y)
-    for (std::size_t k = 0; k < rows[y].weights.size(); ++k) {
-      const float* from = &narrow[(static_cast<std::size_t>(rows[y].first) + k) * row_elements];
-      for (std::size_t i = 0; i < row_elements; ++i) out[y * row_elements + i] += rows[y].weights[k] * from[i];
-    }
-  return out;
-}
-
-Tensor image_tensor(const Image& image, const TensorInfo& info, Shape shape, const ImageOptions& options) {
+Target target_of(const TensorInfo& info, Shape shape, Size image, const ImageOptions& options,
+                 const ImageLimits& limits) {
   const Axes axes = find_axes(info, shape, options.layout);
+  if (size_of(info.dtype) == 0)
+    throw Error(ErrorCode::invalid_input,
+                fmt::format("input '{}' of type {} cannot take an image", info.name, name_of(info.dtype)));
+  const bool is_open = std::count(shape.begin(), shape.end(), -1) > 0;
   const auto dimension = [&](int axis, std::int64_t otherwise) {
     if (axis < 0) return std::int64_t{1};
     std::int64_t& value = shape[static_cast<std::size_t>(axis)];
     return value = value < 0 ? otherwise : value;
   };
-  const std::int64_t batch = dimension(axes.batch, 1);
-  const std::int64_t channels = dimension(axes.channel, options.color == "gray" ? 1 : 3);
-  const std::int64_t height = dimension(axes.height, image.height);
-  const std::int64_t width = dimension(axes.width, image.width);
+  Target target{{}, dimension(axes.batch, 1), dimension(axes.channel, options.color == "gray" ? 1 : 3), {}, false};
+  target.size.height = dimension(axes.height, image.height);
+  target.size.width = dimension(axes.width, image.width);
+  target.channels_last = axes.channel > axes.width;
+  const auto& [width, height] = target.size;
+  if (height <= 0 || width <= 0 || height > kMostPixels / width)
+    throw Error(ErrorCode::invalid_input,
+                fmt::format("input '{}' of {} x {} cannot take an image", info.name, width, height));
+  const auto bytes = static_cast<double>(element_count(shape)) * static_cast<double>(size_of(info.dtype));
+  if (is_open && bytes > static_cast<double>(limits.tensor_bytes))
+    throw Error(ErrorCode::invalid_input, fmt::format("input '{}' of {} x {} pixels takes {:.0f} bytes, limit {}",
+                                                      info.name, width, height, bytes, limits.tensor_bytes));
+  target.shape = std::move(shape);
+  return target;
+}
+
+std::string color_of(const TensorInfo& info, const Target& target, const ImageOptions& options) {
+  const std::int64_t channels = target.channels;
   const std::string color = options.color == "auto" ? (channels == 1 ? "gray" : "rgb") : options.color;
   if (!is_channel_count(channels) || (channels == 1) != (color == "gray"))
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("input '{}' has {} channels, which do not fit color {}", info.name, channels, color));
-  if (height <= 0 || width <= 0 || height > kMostPixels / width)
-    throw Error(ErrorCode::invalid_input,
-                fmt::format("input '{}' of {} x {} cannot take an image", info.name, width, height));
   check_channel_values(options.mean, channels, "mean");
   check_channel_values(options.std, channels, "std");
+  return color;
+}
 
-  const double scale = options.scale >= 0 ? options.scale : (is_float(info.dtype) ? 1.0 / 255 : 1.0);
-  const std::vector<float> pixels = resize_bilinear(image, static_cast<int>(width), static_cast<int>(height));
-  Tensor numbers(DType::f64, shape);
-  const std::span<double> values = numbers.values<double>();
-  const auto planes = static_cast<std::size_t>(channels);
-  const std::size_t plane = pixels.size() / 3;
-  const std::size_t sample = planes * plane;
-  const bool channels_last = axes.channel > axes.width;
-  for (std::size_t i = 0; i < sample && batch > 0; ++i) {
-    const std::size_t channel = channels_last ? i % planes : i / plane;
-    const std::size_t pixel = channels_last ? i / planes : i % plane;
-    const double value = pick_channel(&pixels[3 * pixel], channel, color) * scale;
-    const double scaled = (value - channel_value(options.mean, channel, 0)) / channel_value(options.std, channel, 1);
-    values[i] = is_float(info.dtype) ? scaled : std::nearbyint(scaled);
+/// Scaled rows as elements of a tensor. Some rows are converted at a time.
+class Writer {
+ public:
+  Writer(DType dtype, Target target, std::string color, const ImageOptions& options)
+      : target_(std::move(target)),
+        color_(std::move(color)),
+        options_(options),
+        scale_(options.scale >= 0 ? options.scale : (is_float(dtype) ? 1.0 / 255 : 1.0)),
+        planes_(static_cast<std::size_t>(target_.channels)),
+        width_(static_cast<std::size_t>(target_.size.width)),
+        most_rows_(std::max<std::int64_t>(1, kStagedElements / (target_.size.width * target_.channels))),
+        tensor_(dtype, target_.shape) {}
+
+  void take(std::span<const float> rgb) {
+    if (staged_rows_ == 0) stage_ = Tensor(DType::f64, {target_.channels, rows_to_stage(), target_.size.width});
+    const std::span<double> values = stage_.values<double>();
+    const bool round = !is_float(tensor_.dtype());
+    const std::size_t plane = values.size() / planes_;
+    const auto row = static_cast<std::size_t>(staged_rows_) * width_;
+    for (std::size_t x = 0; x < width_; ++x) {
+      for (std::size_t c = 0; c < planes_; ++c) {
+        const double value = pick_channel(&rgb[3 * x], c, color_) * scale_;
+        const double scaled = (value - channel_value(options_.mean, c, 0)) / channel_value(options_.std, c, 1);
+        values[target_.channels_last ? planes_ * (row + x) + c : plane * c + row + x] =
+            round ? std::nearbyint(scaled) : scaled;
+      }
+    }
+    if (++staged_rows_ == stage_.shape()[1]) flush();
   }
-  for (std::size_t i = sample; i < values.size(); ++i) values[i] = values[i - sample];
-  return numbers.converted(info.dtype);
+
+  /// With every image of the batch, once all rows came.
+  Tensor finish() {
+    auto* const bytes = static_cast<std::byte*>(tensor_.data());
+    const std::size_t sample = tensor_.byte_size() / static_cast<std::size_t>(target_.batch);
+    for (std::size_t at = sample; at < tensor_.byte_size(); at += sample) std::memcpy(bytes + at, bytes, sample);
+    return std::move(tensor_);
+  }
+
+ private:
+  std::int64_t rows_to_stage() const { return std::min(most_rows_, target_.size.height - written_rows_); }
+
+  void flush() {
+    const Tensor elements = stage_.converted(tensor_.dtype());
+    const std::size_t row_bytes = width_ * size_of(tensor_.dtype());
+    const std::size_t pieces = target_.channels_last ? 1 : planes_;
+    const std::size_t piece = elements.byte_size() / pieces;
+    const std::size_t plane = row_bytes * static_cast<std::size_t>(target_.size.height);
+    const std::size_t first = row_bytes * static_cast<std::size_t>(written_rows_) * (planes_ / pieces);
+    for (std::size_t i = 0; i < pieces; ++i)
+      std::memcpy(static_cast<std::byte*>(tensor_.data()) + i * plane + first,
+                  static_cast<const std::byte*>(elements.data()) + i * piece, piece);
+    written_rows_ += staged_rows_;
+    staged_rows_ = 0;
+  }
+
+  Target target_;
+  std::string color_;
+  const ImageOptions& options_;
+  double scale_;
+  std::size_t planes_, width_;
+  std::int64_t most_rows_, staged_rows_ = 0, written_rows_ = 0;
+  Tensor tensor_, stage_;
+};
+
+template <class Action>
+auto naming(const std::string& where, const Action& action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("'{}' is not a usable image: {}", where, error.what()));
+  }
+}
+
+}  // namespace
+
+Tensor image_tensor(std::span<const std::byte> bytes, const std::string& where, const TensorInfo& info, Shape shape,
+                    const ImageOptions& options, const ImageLimits& limits) {
+  const Bytes file(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  const auto rows = naming(where, [&] { return open_rows(file, {limits.pixels, limits.held_bytes}); });
+  const Size size{rows->width(), rows->height()};
+  Target target = target_of(info, std::move(shape), size, options, limits);
+  std::string color = color_of(info, target, options);
+  if (target.batch <= 0) return Tensor(info.dtype, target.shape);
+  const Size scaled = target.size;
+  Writer writer(info.dtype, std::move(target), std::move(color), options);
+  Scaler scaler(size, scaled, [&](std::span<const float> row) { writer.take(row); });
+  std::vector<std::uint8_t> rgb(static_cast<std::size_t>(3 * size.width));
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    naming(where, [&] { rows->read(rgb); });
+    scaler.take(rgb);
+  }
+  return writer.finish();
 }
 
 }  // namespace colonnade::images

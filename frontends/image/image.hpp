@@ -12,13 +12,6 @@
 
 namespace colonnade::images {
 
-/// 8-bit RGB pixels, rows from the top.
-struct Image {
-  int width = 0;
-  int height = 0;
-  std::vector<std::uint8_t> rgb;
-};
-
 /// How pixels become elements: (pixel * scale - mean) / std, channel by channel.
 struct ImageOptions {
   std::vector<double> mean;     ///< one value, or one a channel; empty: 0
@@ -28,19 +21,19 @@ struct ImageOptions {
   std::string color = "auto";   ///< "auto" (gray for one channel, else rgb), "rgb", "bgr" or "gray"
 };
 
-inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 28;
+/// What one file may take.
+struct ImageLimits {
+  std::int64_t pixels = std::int64_t{1} << 28;        ///< decoded
+  std::int64_t held_bytes = std::int64_t{1} << 30;    ///< of interlaced and progressive files, which are held whole
+  std::int64_t tensor_bytes = std::int64_t{1} << 33;  ///< where the image's own size is the tensor's
+};
 
-/// Decodes by content, whatever the name says; an alpha channel is dropped. Throws Error{invalid_input} naming `where`,
-/// for images of more than `most_pixels` before they take any memory.
-Image decode_image(std::span<const std::byte> bytes, const std::string& where, std::int64_t most_pixels = kMostPixels);
-
-/// Bilinear with half-pixel centres; when shrinking, the triangle widens so that every pixel counts (as Pillow does).
-/// Result: [height][width][3] in 0..255.
-std::vector<float> resize_bilinear(const Image& image, int width, int height);
-
-/// The image as an input of type `info.dtype`: `shape` holds the wanted dimensions, where -1 takes the image's own
-/// size (1 for the batch, 3 channels). A batch above one repeats the image. Throws Error{invalid_input} where the
-/// shape is no image's, Error{invalid_argument} for options that do not fit it.
-Tensor image_tensor(const Image& image, const TensorInfo& info, Shape shape, const ImageOptions& options);
+/// A PNG or JPEG file, told by its content and scaled (bilinear), as an input of type `info.dtype`. `shape` holds the
+/// wanted dimensions, where -1 takes the image's own size (1 for the batch, 3 channels). A batch above one repeats the
+/// image; transparency is dropped. Rows are scaled as they are decoded: apart from the tensor, only a few of them are
+/// held. Throws Error{invalid_input} naming `where` for unusable files and those beyond the limits, before they take
+/// any memory, and where the shape is no image's; Error{invalid_argument} for options that do not fit it.
+Tensor image_tensor(std::span<const std::byte> bytes, const std::string& where, const TensorInfo& info, Shape shape,
+                    const ImageOptions& options = {}, const ImageLimits& limits = {});
 
 }  // namespace colonnade::images

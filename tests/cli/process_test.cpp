@@ -13,8 +13,8 @@
 #include "frontends/cli/numbers.hpp"
 #include "markup.hpp"
 #include "onnx/builder.hpp"
-#include "pictures.hpp"
 #include "shell.hpp"
+#include "support/image_files.hpp"
 
 namespace colonnade::test {
 namespace {
@@ -219,7 +219,7 @@ TEST(Run, PictureEqualsItsPixelsAsNumbers) {
   const bool channels_last = input.shape[3] == 1 || input.shape[3] == 3;
   const auto height = static_cast<int>(input.shape[channels_last ? 1 : 2]);
   const auto width = static_cast<int>(input.shape[channels_last ? 2 : 3]);
-  images::Image image{width, height, {}};
+  Picture image{width, height, {}};
   std::vector<double> values;
   for (int i = 0; i < width * height; ++i) {
     const bool ink = (i % width) > width / 3 && (i % width) < width / 2;

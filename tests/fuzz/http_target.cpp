@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged HTTP requests for inference, through everything that reads them. However the bytes are cut, the same request
-// comes out; what is understood survives being written and read again; everything else is a refusal of one line.
+// Damaged HTTP requests for inference, images among them, through everything that reads them. However the bytes are
+// cut, the same request comes out; what is understood survives being written and read again; everything else is a
+// refusal of one line.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "frontends/server/datatype.hpp"
@@ -13,6 +17,7 @@
 #include "frontends/server/http/route.hpp"
 #include "frontends/server/raw_tensor.hpp"
 #include "fuzz/fuzz.hpp"
+#include "support/image_files.hpp"
 
 namespace colonnade::fuzz {
 namespace {
@@ -72,12 +77,27 @@ std::optional<Request> read(std::string_view bytes, std::size_t piece) {
   }
 }
 
+struct Subject {
+  std::string_view path, datatype;
+  Shape shape;
+};
+
+/// The models that take a body without JSON; the last one is any other.
+const Subject kSubjects[] = {{"text", "BYTES", {-1, 1, 8, 8}},
+                             {"grey-image", "FP32", {-1, 1, 8, 8}},
+                             {"byte-image", "UINT8", {2, 9, 7, 3}},
+                             {"open-image", "FP16", {-1, 3, -1, -1}},
+                             {"", "FP32", {-1, 1, 8, 8}}};
+
 inference::ModelMetadataResponse metadata_of(std::string_view path) {
+  const auto subject = std::find_if(std::begin(kSubjects), std::end(kSubjects), [&](const Subject& each) {
+    return path.find(each.path) != std::string_view::npos;
+  });
   inference::ModelMetadataResponse metadata;
   auto* input = metadata.add_inputs();
   input->set_name("x");
-  input->set_datatype(path.find("text") != std::string_view::npos ? "BYTES" : "FP32");
-  for (const std::int64_t dimension : {-1, 1, 8, 8}) input->add_shape(dimension);
+  input->set_datatype(std::string(subject->datatype));
+  for (const std::int64_t dimension : subject->shape) input->add_shape(dimension);
   return metadata;
 }
 
@@ -202,6 +222,43 @@ std::string infer_body(std::size_t& header_bytes, Random& random) {
   return head + binary;
 }
 
+std::string small_image(Random& random) {
+  const int width = 1 + static_cast<int>(random.below(24)), height = 1 + static_cast<int>(random.below(24));
+  if (random.one_in(3)) {
+    const std::string jpeg = test::jpeg_of(test::checkered(width, height), random.one_in(2));
+    return random.one_in(3) ? test::with_scans(jpeg, static_cast<int>(random.below(120))) : jpeg;
+  }
+  constexpr std::pair<int, int> kForms[] = {{PNG_COLOR_TYPE_GRAY, 1},      {PNG_COLOR_TYPE_GRAY, 4},
+                                            {PNG_COLOR_TYPE_GRAY, 16},     {PNG_COLOR_TYPE_PALETTE, 1},
+                                            {PNG_COLOR_TYPE_PALETTE, 8},   {PNG_COLOR_TYPE_RGB, 8},
+                                            {PNG_COLOR_TYPE_RGB, 16},      {PNG_COLOR_TYPE_GRAY_ALPHA, 8},
+                                            {PNG_COLOR_TYPE_RGB_ALPHA, 8}, {PNG_COLOR_TYPE_RGB_ALPHA, 16}};
+  const auto& [color, depth] = random.one_of(kForms);
+  const bool transparent = (color & PNG_COLOR_MASK_ALPHA) == 0 && random.one_in(3);
+  const test::PngForm form{width, height, color, depth, random.one_in(2), transparent, random.one_in(4) ? 0.45455 : 0};
+  const std::size_t most_row_bytes = static_cast<std::size_t>(width) * 8;
+  const std::vector<std::uint8_t> row(most_row_bytes, static_cast<std::uint8_t>(random.below(256)));
+  return test::png_file(form, [&](int) { return row; });
+}
+
+/// As it should be, damaged, or promising more than it holds.
+std::string image(Random& random) {
+  if (random.one_in(8)) {
+    constexpr int kMostPixels = 1 << 19;  // the limit allows half of them
+    const int width = 1 << random.below(20);
+    return test::black_png(width, 1 + static_cast<int>(random.below(kMostPixels / static_cast<std::size_t>(width))),
+                           random.one_in(2));
+  }
+  std::string file = small_image(random);
+  const bool is_png = file.starts_with("\x89PNG");
+  if (is_png && random.one_in(8))
+    return test::with_size(file, static_cast<std::uint32_t>(random.integer()),
+                           static_cast<std::uint32_t>(random.integer()));
+  if (random.one_in(3)) return file;
+  file = damage(std::move(file), small_image(random), random);
+  return is_png && random.one_in(2) ? test::with_checksums(std::move(file)) : file;
+}
+
 std::string chunked(std::string_view body, Random& random) {
   std::string out;
   while (!body.empty()) {
@@ -224,8 +281,9 @@ std::string request(Random& random) {
   if (random.one_in(8)) {
     path = random.one_in(2) ? "/v2/models/text/versions/1/infer" : "/v2/models/m%2f/infer?q";
     header_bytes = 0;
-  } else if (random.one_in(16)) {
-    path = "/v2/models/image";
+  } else if (random.one_in(4)) {
+    path = fmt::format("/v2/models/{}-image", random.one_of(std::array{"grey", "byte", "open"}));
+    body = image(random);
   }
   fields += fmt::format("Inference-Header-Content-Length: {}\r\n", header_bytes);
   if (random.one_in(4)) {

@@ -21,8 +21,8 @@ using Bytes = std::span<const std::byte>;
 /// Longer than any server runs, and far from what clocks count to.
 constexpr std::chrono::microseconds kLongestTimeout = std::chrono::hours(24 * 365);
 
-/// Red, green, blue and alpha.
-constexpr std::size_t kDecodedPixelBytes = 4;
+/// An image has at most one pixel for so many of the bytes that a body may have.
+constexpr std::int64_t kBytesPerPixel = 4;
 
 template <class T>
 std::optional<T> take(Parameters& parameters, const std::string& name, std::string_view where,
@@ -248,13 +248,13 @@ InferCall parse_image_infer(const Body& body, const inference::ModelMetadataResp
   if (!dtype || *dtype == DType::string || *dtype == DType::boolean)
     throw Problem(400, fmt::format("input '{}' of type {} cannot take an image", input.name(), input.datatype()));
   const Shape shape(input.shape().begin(), input.shape().end());
-  const images::Image image =
-      images::decode_image(body.bytes(), "the body", static_cast<std::int64_t>(most_bytes / kDecodedPixelBytes));
+  const auto most = static_cast<std::int64_t>(most_bytes);
+  const images::ImageLimits limits{.pixels = most / kBytesPerPixel, .held_bytes = most, .tensor_bytes = most};
   TensorInfo info;
   info.name = input.name();
   info.dtype = *dtype;
   info.shape = shape;
-  return call_with(owned_input(input.name(), images::image_tensor(image, info, shape, {})));
+  return call_with(owned_input(input.name(), images::image_tensor(body.bytes(), "the body", info, shape, {}, limits)));
 }
 
 }  // namespace colonnade::serve::http
