@@ -50,7 +50,7 @@ target_compile_definitions(colonnade_private_dependencies INTERFACE $<BUILD_INTE
 
 if(COLONNADE_BUILD_CLI)
   find_package(CLI11 REQUIRED)
-  find_package(ZLIB REQUIRED)
+  pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
   add_library(colonnade_cli_dependencies INTERFACE)
-  target_link_libraries(colonnade_cli_dependencies INTERFACE CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json ZLIB::ZLIB)
+  target_link_libraries(colonnade_cli_dependencies INTERFACE CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json PkgConfig::libzip)
 endif()

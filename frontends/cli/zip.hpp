@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zip archives as far as NumPy's .npz needs them: stored and deflated entries, Zip64 sizes.
+// Zip archives as far as NumPy's .npz needs them: stored and deflated entries.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct ZipEntry {
 /// malformed; never allocates more than the archive can really hold.
 std::vector<ZipEntry> parse_zip(std::span<const std::byte> archive, const std::string& where);
 
-/// An archive of stored entries. Throws Error{io} beyond 4 GiB or 65535 entries.
+/// An archive of one stored entry or more, the same bytes every time. Throws Error{io}.
 std::string format_zip(std::span<const ZipEntry> entries);
 
 }  // namespace colonnade::cli

@@ -2,7 +2,7 @@
 #include "frontends/cli/npy.hpp"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
+#include <zip.h>
 
 #include <cstring>
 #include <string>
@@ -151,33 +151,23 @@ std::string archive_of_two() {
   return format_npz(items);
 }
 
-/// A one-entry archive with a deflated entry, made by zlib.
+/// A one-entry archive with a deflated entry.
 std::string deflated_archive(const std::string& name, const std::string& content) {
-  const std::vector<ZipEntry> stored{{name, content}};
-  std::string plain = format_zip(stored);
-  std::string packed(compressBound(static_cast<uLong>(content.size())) + 64, '\0');
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-
-  const std::size_t data = 30 + name.size();
-  std::string central = plain.substr(data + content.size());
-  const auto put = [](std::string& where, std::size_t at, std::size_t value, std::size_t width) {
-    for (std::size_t i = 0; i < width; ++i) where[at + i] = static_cast<char>((value >> (8 * i)) & 0xff);
-  };
-  std::string local = plain.substr(0, data);
-  put(local, 8, 8, 2);
-  put(local, 18, packed.size(), 4);
-  put(central, 10, 8, 2);
-  put(central, 20, packed.size(), 4);
-  put(central, central.size() - 6, data + packed.size(), 4);
-  return local + packed + central;
+  zip_source_t* const to = zip_source_buffer_create(nullptr, 0, 0, nullptr);
+  zip_t* const archive = zip_open_from_source(to, ZIP_CREATE | ZIP_TRUNCATE, nullptr);
+  zip_source_keep(to);
+  zip_source_t* const from = zip_source_buffer(archive, content.data(), content.size(), 0);
+  EXPECT_EQ(zip_file_add(archive, name.c_str(), from, 0), 0);
+  EXPECT_EQ(zip_set_file_compression(archive, 0, ZIP_CM_DEFLATE, 9), 0);
+  EXPECT_EQ(zip_close(archive), 0);
+  zip_stat_t status;
+  EXPECT_EQ(zip_source_stat(to, &status), 0);
+  std::string bytes(status.size, '\0');
+  EXPECT_EQ(zip_source_open(to), 0);
+  EXPECT_EQ(zip_source_read(to, bytes.data(), bytes.size()), static_cast<zip_int64_t>(bytes.size()));
+  zip_source_close(to);
+  zip_source_free(to);
+  return bytes;
 }
 
 TEST(Npz, RoundTrips) {
@@ -225,6 +215,27 @@ TEST(Npz, SurvivesEverySingleByteChange) {
           EXPECT_EQ(error.code(), ErrorCode::invalid_input) << error.what();
         }
       }
+}
+
+/// Many entries of the directory that are one and the same deflated data.
+TEST(Npz, RefusesEntriesThatTogetherAreTooLarge) {
+  const std::string archive = deflated_archive("x.npy", format_npy(Tensor(DType::f32, {1 << 22})));
+  const std::size_t central = archive.find("PK\x01\x02"), end = archive.find("PK\x05\x06");
+  std::string bomb = archive.substr(0, central), tail = archive.substr(end);
+  constexpr std::size_t kEntries = 100;
+  for (std::size_t i = 0; i < kEntries; ++i) bomb += archive.substr(central, end - central);
+  const auto put = [&](std::size_t at, std::size_t value, std::size_t width) {
+    for (std::size_t i = 0; i < width; ++i) tail[at + i] = static_cast<char>((value >> (8 * i)) & 0xff);
+  };
+  put(8, kEntries, 2);
+  put(10, kEntries, 2);
+  put(12, kEntries * (end - central), 4);
+  try {
+    parse_npz(bytes_of(bomb + tail), "x.npz");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("impossible size"), std::string::npos) << error.what();
+  }
 }
 
 TEST(Npz, RefusesAClaimOfGigabytes) {

@@ -6,11 +6,10 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/impl/codegen/proto_buffer_reader.h>
-#include <zlib.h>
 
 #include <limits>
-#include <new>
 
+#include "frontends/server/deflate.hpp"
 #include "frontends/server/status.hpp"
 
 namespace colonnade::serve {
@@ -32,15 +31,6 @@ constexpr std::size_t kWorthNoCopy = 4096;
   throw Failure(Code::too_large, fmt::format("expected a message of at most {} bytes", most_bytes));
 }
 
-struct Inflater {
-  z_stream stream{};
-  Inflater() {
-    constexpr int kEitherFrame = 15 + 32;
-    if (inflateInit2(&stream, kEitherFrame) != Z_OK) throw std::bad_alloc();
-  }
-  ~Inflater() { inflateEnd(&stream); }
-};
-
 /// Field 15 and what gzip begins with are in none of our messages.
 bool is_compressed(const std::vector<grpc::Slice>& slices) {
   std::uint8_t first[2];
@@ -56,27 +46,22 @@ bool is_compressed(const std::vector<grpc::Slice>& slices) {
 
 std::string inflate_all(const std::vector<grpc::Slice>& slices, std::size_t most_bytes) {
   constexpr std::size_t kBlock = std::size_t{64} << 10;
-  Inflater inflater;
-  z_stream& stream = inflater.stream;
+  Inflater inflater(Frame::either);
   std::string text;
-  int status = Z_OK;
+  bool is_damaged = false;
   for (const grpc::Slice& slice : slices) {
-    stream.next_in = const_cast<Bytef*>(slice.begin());
-    stream.avail_in = static_cast<uInt>(slice.size());
-    do {
+    std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());
+    for (std::size_t count = kBlock; count == kBlock;) {
       const std::size_t before = text.size();
       if (before > most_bytes) refuse_size(most_bytes);
       text.resize(before + kBlock);
-      stream.next_out = reinterpret_cast<Bytef*>(text.data() + before);
-      stream.avail_out = static_cast<uInt>(kBlock);
-      status = inflate(&stream, Z_NO_FLUSH);
-      text.resize(before + kBlock - stream.avail_out);
-    } while (status == Z_OK && stream.avail_out == 0);
-    if (status == Z_BUF_ERROR) status = Z_OK;  // the slice ended where a block of ours did
-    if (status != Z_OK) break;
+      count = inflater.unpack(bytes, std::as_writable_bytes(std::span(text).subspan(before)));
+      text.resize(before + count);
+    }
+    is_damaged = is_damaged || !bytes.empty();
   }
-  if (stream.avail_in > 0) status = Z_DATA_ERROR;
-  if (status != Z_STREAM_END) throw Failure(Code::invalid_argument, "the message's compressed bytes are damaged");
+  if (is_damaged || inflater.state() != Inflater::State::ended)
+    throw Failure(Code::invalid_argument, "the message's compressed bytes are damaged");
   if (text.size() > most_bytes) refuse_size(most_bytes);
   return text;
 }
