@@ -142,7 +142,7 @@ void check_round_trip(const InferCall& call, bool binary) {
   const std::size_t at = text.find("\"outputs\":");
   text.replace(at, 10, "\"inputs\":");
   const std::size_t header_bytes = text.size();
-  for (const auto& piece : response.pieces) text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  for (const auto& part : response.parts) text.append(reinterpret_cast<const char*>(part.data()), part.size());
   const InferCall again = parse_infer(body_of(text), header_bytes, limits().deepest_json);
   for (std::size_t i = 0; i < call.request.inputs.size(); ++i)
     if (!equal(call.request.inputs[i].view, again.request.inputs.at(i).view)) throw Failure("another tensor: " + text);
