@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ImageDecoder: image files as [height, width, channels] of bytes.
+#include "image/image.hpp"
+
 #include "base/error.hpp"
 #include "frontends/onnx/lowering.hpp"
 #include "frontends/onnx/opaque/definitions.hpp"
 #include "graph/shape_rules.hpp"
-#include "image/image.hpp"
 #include "reference/call.hpp"
 
 namespace colonnade::onnx_import {
