@@ -145,6 +145,7 @@ void add_safety(CLI::App& app, ServeArguments& arguments) {
   app.add_option("--http-max-input-size", http.most_body_bytes,
                  "Largest body of a request or gRPC message, decompressed, e.g. 64M (K, M, G)")
       ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Validator(CLI::PositiveNumber).description(""))
       ->type_name("BYTES")
       ->capture_default_str()
       ->group("Safety");

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -133,8 +134,15 @@ class AccessLog {
 };
 
 std::atomic<AccessLog*> access_log{nullptr};
+thread_local const LogAbout* about = nullptr;
 
 }  // namespace
+
+LogAbout::LogAbout(const std::string& model, std::int64_t version) : model_(model), version_(version), outer_(about) {
+  about = this;
+}
+
+LogAbout::~LogAbout() { about = outer_; }
 
 void set_log_level(LogLevel level) { least_level = level; }
 
@@ -144,6 +152,11 @@ void log(LogLevel level, std::string_view event, LogFields fields) {
   Line line(text);
   line.add("level", name_of(level));
   line.add("event", event);
+  const bool names_model = std::any_of(fields.begin(), fields.end(), [](const auto& f) { return f.first == "model"; });
+  if (about != nullptr && !names_model) {
+    line.add("model", about->model_);
+    line.add("version", about->version_);
+  }
   for (const auto& [key, value] : fields) line.add(key, value);
   line.end();
   write_all(STDERR_FILENO, text);

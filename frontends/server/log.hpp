@@ -22,6 +22,21 @@ using LogFields = std::initializer_list<std::pair<std::string_view, LogValue>>;
 void log(LogLevel level, std::string_view event, LogFields fields = {});
 void set_log_level(LogLevel level);
 
+/// While this lives, lines of this thread that name no model say that they are about this one.
+class LogAbout {
+ public:
+  LogAbout(const std::string& model, std::int64_t version);
+  ~LogAbout();
+  LogAbout(const LogAbout&) = delete;
+  LogAbout& operator=(const LogAbout&) = delete;
+
+ private:
+  friend void log(LogLevel level, std::string_view event, LogFields fields);
+  const std::string& model_;
+  const std::int64_t version_;
+  const LogAbout* const outer_;
+};
+
 /// A request that was answered, for the access log.
 struct Access {
   std::string_view protocol;  ///< "http" or "grpc"

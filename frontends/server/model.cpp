@@ -59,12 +59,13 @@ Status status_of(const Error& error, const std::string& model) {
   return {Code::internal, error.what()};
 }
 
-Status status_of(const std::exception_ptr& failure, const std::string& model) {
+Status status_of(const std::exception_ptr& failure, const std::string& model, std::int64_t version) {
   try {
     std::rethrow_exception(failure);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::io || error.code() == ErrorCode::internal)
-      log(LogLevel::error, "run failed", {{"model", model}, {"reason", std::string_view(error.what())}});
+      log(LogLevel::error, "run failed",
+          {{"model", model}, {"version", version}, {"reason", std::string_view(error.what())}});
     return status_of(error, model);
   } catch (const Failure& error) {
     return error.status();
@@ -178,11 +179,12 @@ void ServedModel::run(std::vector<JobPtr> jobs, int parts, const std::stop_token
 std::optional<Status> ServedModel::attempt(std::span<JobPtr> jobs, int parts, const std::stop_token& stop) {
   std::optional<Status> failure;
   InstancePtr instance;
+  const LogAbout about(signature_.model, version_);
   try {
     instance = borrow();
     run_together(*instance, jobs, parts, stop);
   } catch (...) {
-    failure = status_of(std::current_exception(), signature_.model);
+    failure = status_of(std::current_exception(), signature_.model, version_);
   }
   if (instance) give_back(std::move(instance));
   return failure;

@@ -268,7 +268,8 @@ std::vector<Registry::IndexRow> Registry::index() const {
   // Of what may be asked for, clients learn here.
   if (options_.control == ControlMode::explicit_)
     for (const FoundModel& found : scan())
-      if (!known.contains(found.name)) rows.push_back({found.name, 0, State::unavailable, ""});
+      if (!known.contains(found.name))
+        rows.push_back({found.name, 0, State::unavailable, found.problem ? found.problem->message : ""});
   return rows;
 }
 
@@ -420,6 +421,7 @@ std::shared_ptr<ServedModel> Registry::make(const FoundModel& found, std::int64_
   const auto file = parameters.files.find(number);
   const std::string* bytes = file == parameters.files.end() ? nullptr : &file->second;
   const std::filesystem::path path = bytes != nullptr ? std::filesystem::path() : found.versions.at(number);
+  const LogAbout about(found.name, number);
   return with_failures(path, [&] {
     Options options = model_options(config, options_.model);
     if (!options_.compiled_folder.empty() && bytes == nullptr)

@@ -100,12 +100,31 @@ bool is_version_folder(const fs::path& path) {
   return parse_version(path.filename().string()) && fs::is_directory(path, error);
 }
 
+bool is_onnx_file(const fs::path& path) {
+  std::error_code error;
+  return path.extension() == ".onnx" && fs::is_regular_file(path, error);
+}
+
 bool is_model_folder(const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return false;
   if (fs::exists(folder / kConfigName, error)) return true;
   const std::vector<fs::path> entries = entries_of(folder);
   return std::any_of(entries.begin(), entries.end(), is_version_folder);
+}
+
+/// True for what somebody took for a model's folder: an .onnx file lies in it, or in a folder of it.
+bool is_meant_as_model(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return false;
+  const auto holds_onnx = [](const fs::path& place) {
+    const std::vector<fs::path> entries = entries_of(place);
+    return std::any_of(entries.begin(), entries.end(), is_onnx_file);
+  };
+  const std::vector<fs::path> entries = entries_of(folder);
+  return holds_onnx(folder) || std::any_of(entries.begin(), entries.end(), [&](const fs::path& entry) {
+           return fs::is_directory(entry, error) && holds_onnx(entry);
+         });
 }
 
 void add_stamp(FoundModel& model, std::int64_t version, const Stamp& stamp) {
@@ -129,8 +148,14 @@ void read_config(FoundModel& model, const fs::path& root) {
 void read_versions(FoundModel& model, const fs::path& root) {
   const std::string& given = model.config.default_model_filename();
   const std::string name = given.empty() ? kModelName : given;
-  for (const fs::path& entry : entries_of(model.folder)) {
-    if (!is_version_folder(entry)) continue;
+  std::vector<fs::path> folders = entries_of(model.folder);
+  std::erase_if(folders, [](const fs::path& entry) { return !is_version_folder(entry); });
+  if (folders.empty()) {
+    model.changed = std::max(model.changed, fs::last_write_time(model.folder));
+    throw Failure(Code::not_found,
+                  fmt::format("expected folders of versions that hold the model, as 1/{}; found none", name));
+  }
+  for (const fs::path& entry : folders) {
     const std::string text = entry.filename().string();
     const fs::path folder = contained(entry, root, "version " + text);
     const fs::path file = model_file(folder, name);
@@ -182,11 +207,6 @@ FoundModel read_file_entry(const std::string& name, const fs::path& file, const 
                     [&](FoundModel& model) { read_bare_file(model, contained(file, root, "the model's file")); });
 }
 
-bool is_onnx_file(const fs::path& path) {
-  std::error_code error;
-  return path.extension() == ".onnx" && fs::is_regular_file(path, error);
-}
-
 /// True for the folder of a single model, given where a repository is expected.
 bool is_single_model(const fs::path& root) {
   std::error_code error;
@@ -229,10 +249,15 @@ void scan(const Source& source, const std::string* wanted, std::vector<FoundMode
     return;
   }
   const std::size_t before = models.size();
-  for (const fs::path& entry : entries_of(root)) {
+  const std::vector<fs::path> entries = entries_of(root);
+  // Beside bare files a folder may hold anything.
+  const bool is_triton = std::none_of(entries.begin(), entries.end(), is_onnx_file);
+  for (const fs::path& entry : entries) {
     const std::string stem = name_or(entry.stem()), name = name_or(entry.filename());
     if (is_onnx_file(entry) && is_wanted(stem)) models.push_back(read_file_entry(stem, entry, root));
-    if (is_wanted(name) && is_model_folder(entry)) models.push_back(read_folder(name, entry, root));
+    if (!is_wanted(name)) continue;
+    if (is_model_folder(entry) || (is_triton && is_meant_as_model(entry)))
+      models.push_back(read_folder(name, entry, root));
   }
   if (!source.name.empty() && models.size() > before + 1)
     throw Failure(Code::invalid_argument, fmt::format("{}={}: expected a single model, found {}", source.name,

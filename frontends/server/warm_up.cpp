@@ -109,7 +109,8 @@ void warm_up(ServedModel& model, const FoundModel& found) {
   try {
     if (const auto request = request_of_zeros(model.signature())) model.warm_up(*request, 1, 1);
   } catch (const std::exception& error) {
-    log(LogLevel::info, "model not warmed up", {{"model", found.name}, {"reason", std::string_view(error.what())}});
+    log(LogLevel::info, "model not warmed up",
+        {{"model", found.name}, {"version", model.version()}, {"reason", std::string_view(error.what())}});
   }
 }
 

@@ -2,6 +2,7 @@
 """What can be checked of frontends/server/deploy without Docker and Kubernetes: the program runs with exactly the
 arguments written there, but for ports and the folder of models, under another user than root and without a folder to
 write to. Arguments: the colonnade program."""
+import json
 import os
 import pathlib
 import re
@@ -73,6 +74,19 @@ class DeployTest(unittest.TestCase):
                           for word in ("ENTRYPOINT", "CMD"))
         self.assertEqual(entry, ["colonnade"])
         self.serves(command, "/models")
+
+    def test_dockerfile_checks_health(self):
+        text = (DEPLOY / "Dockerfile").read_text()
+        command = json.loads(re.search(r"(?ms)^HEALTHCHECK .*?CMD (\[.*?\])$", text)[1].replace("\\\n", ""))
+        server = serving.Server(self.program, self.models, "--http-port=0", "--grpc-port=0", "--metrics-port=0")
+        port = server.url.rsplit(":", 1)[1]
+        command[-1] = command[-1].replace("127.0.0.1/8000", f"127.0.0.1/{port}")
+        self.assertIn(port, command[-1])
+        self.assertEqual(subprocess.run(command, timeout=20).returncode, 0)
+        wrong = [*command[:-1], command[-1].replace("/health/live", "/health/none")]
+        self.assertNotEqual(subprocess.run(wrong, timeout=20).returncode, 0)
+        server.stop()
+        self.assertNotEqual(subprocess.run(command, timeout=20, stderr=subprocess.DEVNULL).returncode, 0)
 
     def test_dockerfile_installs_what_the_program_loads(self):
         if not shutil.which("dpkg-query") or not shutil.which("readelf") or "VERSION_ID=\"12\"" not in pathlib.Path(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that come, change and go while they are asked.
+#include "frontends/server/log.hpp"
 #include "service_fixture.hpp"
 
 namespace colonnade::test {
@@ -62,6 +63,36 @@ TEST_F(LifecycleTest, ModelsThatWereCompiledAreLoadedFromTheirFiles) {
   start(options);
   EXPECT_EQ(values_of<float>(answer(lookup(4)).outputs[0]), std::vector<float>{40});
   EXPECT_GT(std::filesystem::file_size(file), 100u);
+}
+
+TEST_F(LifecycleTest, AModelWithoutVersionsIsListedWithTheReason) {
+  add_lookup();
+  std::filesystem::create_directory(repository.path() + "/flat");
+  std::ofstream(repository.path() + "/flat/model.onnx") << "model";
+  serve::ServiceOptions options;
+  options.strict_readiness = false;
+  ::testing::internal::CaptureStderr();
+  start(options);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find(R"("event":"model cannot be loaded","model":"flat")"), std::string::npos) << log;
+  EXPECT_TRUE(state_of("flat", "").starts_with("UNAVAILABLE: expected folders of versions")) << state_of("flat", "");
+  EXPECT_EQ(state_of("lookup"), "READY");
+  start(explicitly({"lookup"}));
+  EXPECT_TRUE(state_of("flat", "").starts_with("UNAVAILABLE: expected folders of versions")) << state_of("flat", "");
+}
+
+TEST_F(LifecycleTest, LinesOfTheLibraryNameTheModel) {
+  add_lookup();
+  const Repository compiled;
+  serve::ServiceOptions options;
+  options.compiled_folder = compiled.path();
+  std::ofstream(options.compiled_folder / "lookup.1.compiled") << "damaged";
+  set_log_handler([](LogLevel level, std::string_view line) { serve::log(level, "library", {{"message", line}}); });
+  ::testing::internal::CaptureStderr();
+  start(options);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  set_log_handler({});
+  EXPECT_NE(log.find(R"("event":"library","model":"lookup","version":1,"message":)"), std::string::npos) << log;
 }
 
 TEST_F(LifecycleTest, ABrokenModelHarmsNoOther) {

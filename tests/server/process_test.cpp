@@ -156,6 +156,10 @@ TEST(ServerProcess, SaysWhyItCannotStart) {
   EXPECT_NE(last.find("/no/such/repository"), std::string::npos) << last;
   EXPECT_NE(missing.wait(), 0);
 
+  ServerProcess closed({"embedded:digits", "--http-max-input-size", "0"});
+  EXPECT_NE(closed.line().find("--http-max-input-size"), std::string::npos);
+  EXPECT_NE(closed.wait(), 0);
+
   ServerProcess first({"embedded:digits"});
   const int port = first.http_port();
   ASSERT_GT(port, 0);

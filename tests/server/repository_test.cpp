@@ -102,6 +102,22 @@ TEST(Repository, AFolderOfFilesAndATritonRepository) {
   for (const FoundModel& model : models) EXPECT_EQ(problem_of(model), "") << model.name;
 }
 
+TEST(Repository, AFolderWithoutVersionsIsAProblemAndNotForgotten) {
+  const Folder folder;
+  folder.add("flat/model.onnx");
+  folder.add("named/v1/model.onnx");
+  folder.add("good/1/model.onnx");
+  folder.add("lost+found/readme.txt");
+  const auto models = folder.scan();
+  ASSERT_EQ(models.size(), 3u);
+  expect_contains(problem_of(models[0]), "expected folders of versions that hold the model, as 1/model.onnx");
+  EXPECT_EQ(problem_of(models[1]), "");
+  expect_contains(problem_of(models[2]), "as 1/model.onnx; found none");
+  EXPECT_TRUE(find_model({folder.path().string()}, "flat"));
+  folder.add("bare.onnx");  // beside it a folder may hold anything
+  EXPECT_EQ(folder.scan().size(), 2u);
+}
+
 TEST(Repository, AModelMayBeAFolderWithItsData) {
   const Folder folder;
   folder.add("m/1/model.onnx/model.onnx");

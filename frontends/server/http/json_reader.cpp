@@ -15,6 +15,34 @@ constexpr std::size_t kMostKeptBytes = std::size_t{4} << 20;
 
 static_assert(Body::kPadding >= simdjson::SIMDJSON_PADDING);
 
+/// The first word outside of strings that JSON does not know (NaN, Infinity, None), and where; "" when there is none.
+std::pair<std::string_view, std::size_t> unknown_word(std::string_view text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  bool is_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') is_string = !is_string;
+    if (is_string) i += text[i] == '\\' ? 1 : 0;
+    if (is_string || !is_letter(text[i])) continue;
+    const std::size_t begin = i;
+    while (i + 1 < text.size() && is_letter(text[i + 1])) ++i;
+    const std::string_view word = text.substr(begin, i + 1 - begin);
+    const bool is_exponent = begin > 0 && (word == "e" || word == "E");
+    if (!is_exponent && word != "true" && word != "false" && word != "null") return {word, begin};
+  }
+  return {};
+}
+
+[[noreturn]] void fail_syntax(std::string_view text, simdjson::error_code error) {
+  constexpr std::size_t kMostShown = 20;
+  const auto [word, at] = unknown_word(text);
+  if (word.empty() && error == simdjson::NUMBER_ERROR)
+    throw Problem(400, "invalid JSON: a number is malformed or out of range");
+  if (word.empty()) throw Problem(400, fmt::format("invalid JSON: {}", simdjson::error_message(error)));
+  const bool is_number = word == "NaN" || word == "Infinity" || word == "nan" || word == "inf" || word == "Inf";
+  throw Problem(400, fmt::format("invalid JSON: found '{}' at byte {}{}", word.substr(0, kMostShown), at,
+                                 is_number ? "; JSON has no such number, binary data has" : ""));
+}
+
 }  // namespace
 
 JsonParser& thread_json_parser() {
@@ -32,8 +60,7 @@ Json JsonParser::parse(std::span<const std::byte> text, int deepest) {
   const auto error = parser_.parse(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(), false).get(root);
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();
   if (error == simdjson::DEPTH_ERROR) throw Problem(400, fmt::format("the JSON is nested deeper than {}", deepest));
-  if (error == simdjson::NUMBER_ERROR) throw Problem(400, "invalid JSON: a number is malformed or out of range");
-  if (error != simdjson::SUCCESS) throw Problem(400, fmt::format("invalid JSON: {}", simdjson::error_message(error)));
+  if (error != simdjson::SUCCESS) fail_syntax({reinterpret_cast<const char*>(text.data()), text.size()}, error);
   return root;
 }
 
