@@ -17,6 +17,7 @@
 #include <new>
 
 #include "frontends/onnx/build.hpp"
+#include "frontends/onnx/node.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -130,7 +131,16 @@ class ReaderBytes final : public Bytes {
   mutable std::mutex mutex_;
 };
 
-Graph import_model(OpenBytes source, std::shared_ptr<Files> files) {
+ModelMetadata metadata_of(const onnx::ModelProto& model) {
+  ModelMetadata metadata{model.producer_name(), model.producer_version(),  model.domain(),
+                         model.doc_string(),    model.model_version(),     model.ir_version(),
+                         model.graph().name(),  model.graph().doc_string()};
+  for (const auto& [domain, version] : opsets_of(model.opset_import())) metadata.opsets.emplace(domain, version);
+  for (const auto& entry : model.metadata_props()) metadata.custom[entry.key()] = entry.value();
+  return metadata;
+}
+
+Graph import_model(OpenBytes source, std::shared_ptr<Files> files, ModelMetadata& metadata) {
   const std::int64_t size = source.bytes->size();
   if (size == 0) fail(ErrorCode::invalid_model, "not an ONNX model: no bytes");
   if (size > std::numeric_limits<int>::max()) {
@@ -144,6 +154,7 @@ Graph import_model(OpenBytes source, std::shared_ptr<Files> files) {
   parse(skeleton.message, model, head);
   skeleton.message = {};
   check_model(model, head);
+  metadata = metadata_of(model);
   return build_graph(model, ExternalData(std::move(source), std::move(skeleton.ranges), std::move(files)));
 }
 
@@ -164,7 +175,12 @@ std::shared_ptr<Source> Source::reader(Model::Reader read, std::uint64_t size) {
 
 Graph Source::import() const {
   const std::scoped_lock lock(mutex_);
-  return guarded(what_, [&] { return import_model(bytes_, files_); });
+  return guarded(what_, [&] { return import_model(bytes_, files_, metadata_); });
+}
+
+ModelMetadata Source::metadata() const {
+  const std::scoped_lock lock(mutex_);
+  return metadata_;
 }
 
 Graph import_file(const std::string& path) { return Source::file(path)->import(); }

@@ -29,6 +29,8 @@ class Source {
 
   /// Safe from several threads.
   Graph import() const;
+  /// Of the last import.
+  ModelMetadata metadata() const;
 
   const std::shared_ptr<const Bytes>& bytes() const { return bytes_.bytes; }
   /// What imports opened besides; whoever opens more here makes imports find them.
@@ -39,6 +41,7 @@ class Source {
   OpenBytes bytes_;
   std::shared_ptr<Files> files_;
   mutable std::mutex mutex_;
+  mutable ModelMetadata metadata_;
 };
 
 /// Reads a model file. External data is read from the file's folder only: relative paths without "..", regular files,

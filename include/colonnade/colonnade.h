@@ -12,9 +12,9 @@
 // Handles. `..._free` takes NULL. A session keeps what it needs of its model, a model of its bytes: free in any order.
 // Text and arrays that a handle returns belong to it and live as long as it does.
 //
-// Threads. Models may be shared between threads. A session and the tensors of a run belong to one call at a time. Stops
-// may be requested by any thread. The hooks are for the whole process. A child of fork may use everything; runs that
-// were under way in other threads are lost to it.
+// Threads. Models may be shared between threads. A session and the tensors of a run belong to one call at a time: a
+// call beside another thread's is COLONNADE_INVALID_ARGUMENT. Stops may be requested by any thread. The hooks are for
+// the whole process. A child of fork may use everything; runs that were under way in other threads are lost to it.
 //
 // Versions. Structs start with `struct_size`, which the caller sets to sizeof the struct it was compiled with; fields
 // are only ever appended, and zero is the default of each. So a program runs with any later library, and with an
@@ -153,9 +153,9 @@ typedef struct colonnade_dimension {
 /// How a model is run; NULL instead of a pointer to it means the defaults.
 typedef struct colonnade_options {
   size_t struct_size;
-  int32_t threads;                        ///< 0: what affinity, cgroup quota and physical cores allow
+  int32_t threads;                        ///< at most 4096; 0: what affinity, cgroup quota and physical cores allow
   int32_t schedule;                       ///< COLONNADE_SCHEDULE_...
-  int32_t math;                           ///< COLONNADE_MATH_...
+  int32_t math;                           ///< COLONNADE_MATH_...; FAST: infinities may become NaN, subnormals zero
   int32_t strict;                         ///< not 0: refuse models with islands (COLONNADE_UNSUPPORTED)
   uint64_t memory_limit_bytes;            ///< of a plan's arena, of a tensor made apart from plans; 0: none
   uint64_t plan_cache_bytes;              ///< of all plans that a session keeps; 0: 256 MiB
@@ -217,6 +217,36 @@ COLONNADE_API colonnade_status* colonnade_model_input(const colonnade_model* mod
 COLONNADE_API colonnade_status* colonnade_model_output(const colonnade_model* model, size_t index,
                                                        colonnade_value_info* info);
 
+/// A name and what stands by it.
+typedef struct colonnade_opset {
+  const char* domain;  ///< "ai.onnx" is the default one
+  int64_t version;
+} colonnade_opset;
+typedef struct colonnade_property {
+  const char* key;
+  const char* value;
+} colonnade_property;
+
+/// What the author's tools wrote into the model's file; "" and 0 where they wrote nothing.
+typedef struct colonnade_metadata {
+  size_t struct_size;
+  const char* name;  ///< the file's without its folder, that of an embedded model, else "model"
+  const char* producer_name;
+  const char* producer_version;
+  const char* domain;
+  const char* description;
+  int64_t model_version;
+  int64_t ir_version;  ///< of the ONNX format
+  const char* graph_name;
+  const char* graph_description;
+  const colonnade_opset* opsets;
+  size_t opset_count;
+  const colonnade_property* custom;  ///< the author's own, ordered by key
+  size_t custom_count;
+} colonnade_metadata;
+/// Fills `metadata`, whose struct_size is set.
+COLONNADE_API colonnade_status* colonnade_model_metadata(const colonnade_model* model, colonnade_metadata* metadata);
+
 /// The shape of an input by its name.
 typedef struct colonnade_shape {
   const char* input;
@@ -235,7 +265,8 @@ COLONNADE_API colonnade_status* colonnade_describe_machine(char** json);
 /// Ends runs that were given it, from any thread.
 typedef struct colonnade_stop colonnade_stop;
 COLONNADE_API colonnade_status* colonnade_stop_create(colonnade_stop** stop);
-/// Runs under way end with COLONNADE_CANCELLED within one step of a column, later ones at once.
+/// Runs under way, plans that they make included, end with COLONNADE_CANCELLED within one step of a column or one
+/// operator that runs as an island, later ones at once.
 COLONNADE_API void colonnade_stop_request(colonnade_stop* stop);
 COLONNADE_API void colonnade_stop_free(colonnade_stop* stop);
 

@@ -6,12 +6,17 @@
 //   std::vector<colonnade::Tensor> outputs = session.run(inputs);
 #pragma once
 
+#if __cplusplus < 201709L  // where C++20 is complete enough: GCC 10, clang 10
+#error "colonnade/colonnade.hpp needs C++20: compile with -std=c++20, or use the C interface, colonnade/colonnade.h"
+#else
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <future>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <span>
@@ -165,7 +170,8 @@ struct TensorView {
   std::vector<std::int64_t> strides = {};
 
   TensorView() = default;
-  TensorView(DType type, Shape dims, const void* memory) : dtype(type), shape(std::move(dims)), data(memory) {}
+  TensorView(DType type, Shape dims, const void* memory, std::vector<std::int64_t> steps = {})
+      : dtype(type), shape(std::move(dims)), data(memory), strides(std::move(steps)) {}
   TensorView(const Tensor& tensor)  // NOLINT
       : dtype(tensor.dtype()),
         shape(tensor.shape()),
@@ -181,7 +187,8 @@ struct MutableTensorView {
   std::vector<std::int64_t> strides = {};
 
   MutableTensorView() = default;
-  MutableTensorView(DType type, Shape dims, void* memory) : dtype(type), shape(std::move(dims)), data(memory) {}
+  MutableTensorView(DType type, Shape dims, void* memory, std::vector<std::int64_t> steps = {})
+      : dtype(type), shape(std::move(dims)), data(memory), strides(std::move(steps)) {}
   MutableTensorView(Tensor& tensor)  // NOLINT
       : dtype(tensor.dtype()),
         shape(tensor.shape()),
@@ -249,14 +256,28 @@ struct TensorInfo {
   bool has_rank = true;  ///< false: the model says nothing about the shape, any will do
 };
 
+/// What the author's tools wrote into the model's file; "" and 0 where they wrote nothing.
+struct ModelMetadata {
+  std::string producer_name, producer_version;
+  std::string domain, description;
+  std::int64_t model_version = 0;
+  std::int64_t ir_version = 0;  ///< of the ONNX format
+  std::string graph_name, graph_description;
+  std::map<std::string, std::int64_t> opsets = {};  ///< version by domain, "ai.onnx" the default one
+  std::map<std::string, std::string> custom = {};   ///< the author's own
+};
+
 /// How segments are chosen: by the cost model, columns wherever possible, or one operator after another.
 enum class Schedule { automatic, columns, layers };
 
-/// Numeric policy: `fast` allows Winograd and matrix units (float32 as three bf16 pieces); `exact` forbids both.
+/// Numeric policy. `fast` allows Winograd and matrix units (float32 as three bf16 pieces), through which an infinity
+/// among the inputs becomes NaN, in Winograd's tiles in neighbouring elements too; and it counts subnormal numbers as
+/// zero (FTZ and DAZ), the model's weights included. `exact` does none of this: infinities and gradual underflow are
+/// IEEE's, as in the reference evaluation, except for functions (Exp, Tanh, ...) whose own results are subnormal.
 enum class Math { fast, exact };
 
 struct Options {
-  int threads = 0;  ///< 0: min(affinity, cgroup quota, physical cores)
+  int threads = 0;  ///< at most 4096; 0: min(affinity, cgroup quota, physical cores)
   Schedule schedule = Schedule::automatic;
   Math math = Math::fast;
   bool strict = false;  ///< refuse models with islands (Error{unsupported})
@@ -276,7 +297,9 @@ struct Options {
 };
 
 /// How a run may end before it is done, by Error{cancelled}, Error{deadline} or Error{resource_limit}; the contents of
-/// outputs are then unspecified and the session may be used again. Both are honoured within one step of a column.
+/// outputs are then unspecified and the session may be used again. Stop, deadline and poll are asked between the steps
+/// of a column; between operators that run as islands; while a plan is made, between passes, segments and blocks of
+/// weights that are packed (a plan that is broken off is forgotten); and while the run waits for others.
 struct RunOptions {
   std::stop_token stop = {};
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
@@ -284,7 +307,14 @@ struct RunOptions {
   /// Threads at most; 0 and more than the model's: the model's. Each number has plans of its own, so that a run beside
   /// others need not follow a plan for threads that are busy. Results are the same bits.
   int threads = 0;
+  /// Called now and then, some milliseconds apart, by the thread that runs: what it throws ends the run, which throws
+  /// it. So a program may look whether its user has lost patience. It must not use the session.
+  std::function<void()> poll = {};
 };
+
+/// Inputs and outputs of a run by name.
+using NamedInputs = std::map<std::string, TensorView>;
+using NamedOutputs = std::map<std::string, Tensor>;
 
 /// Shapes of inputs by name, for models whose dimensions are open.
 using ShapeMap = std::map<std::string, Shape>;
@@ -292,13 +322,15 @@ using ShapeMap = std::map<std::string, Shape>;
 /// The values of the pipeline that can be printed.
 enum class Stage { graph, optimized_graph, plan, program };
 
-/// A loaded model: immutable, cheap to copy, safe to share between threads.
+/// A loaded model: immutable, cheap to copy, safe to share between threads. One that was made of nothing, or moved
+/// from, throws Error{invalid_argument} when it is used.
 ///
 /// Loading throws Error{io} for what cannot be read, Error{invalid_model} for a file that is malformed or contradicts
 /// itself, Error{unsupported} for what this build cannot run (with Options::strict: has no kernel for),
 /// Error{invalid_argument} for wrong options and Error{resource_limit} for a model beyond the memory limit.
 class COLONNADE_API Model {
  public:
+  Model() = default;
   /// Reads an ONNX file; external data is read from the file's folder only. The files stay open, and weights are read
   /// from them whenever a plan packs them: replacing or deleting the files is fine, changing them in place makes a
   /// later plan fail with Error{io}.
@@ -314,6 +346,9 @@ class COLONNADE_API Model {
   static Model embedded(std::string_view name, const Options& options = {});
   static std::vector<std::string> embedded_names();
 
+  /// The file's name without its folder, the name of an embedded model, else "model".
+  const std::string& name() const;
+  const ModelMetadata& metadata() const;
   std::span<const TensorInfo> inputs() const;
   std::span<const TensorInfo> outputs() const;
   const Options& options() const;
@@ -343,10 +378,11 @@ class COLONNADE_API Model {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Runs a model. Owns plans, arenas and scratch; use one per thread, a call at a time. Calls wait for runs that
-/// `run_async` has started, except `run_async` itself. All sessions of a process share one set of worker threads: a run
-/// takes those that are idle and does the rest itself. Where shapes depend on data, what follows is planned when they
-/// are known.
+/// Runs a model. Owns plans, arenas and scratch; use one per thread, a call at a time: a call beside another thread's
+/// throws Error{invalid_argument}, and so does one of a session that was made of nothing or moved from. Calls wait for
+/// runs that `run_async` has started, except `run_async` itself. All sessions of a process share one set of worker
+/// threads: a run takes those that are idle and does the rest itself. Where shapes depend on data, what follows is
+/// planned when they are known.
 ///
 /// Runs throw Error{invalid_argument} for a wrong number of inputs or outputs and for outputs of a wrong type or shape,
 /// Error{invalid_input} for inputs of a wrong type, shape or value (an index out of range), Error{invalid_model} and
@@ -355,6 +391,7 @@ class COLONNADE_API Model {
 /// RunOptions says.
 class COLONNADE_API Session {
  public:
+  Session() noexcept;
   explicit Session(const Model& model);
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -363,21 +400,34 @@ class COLONNADE_API Session {
   /// Plans for these shapes and threads (as of RunOptions) now, so that the next run does not. Throws as
   /// `Model::resolve_shapes` and runs do.
   void prepare(const ShapeMap& overrides = {}, int threads = 0);
+  /// The same for a run with these options, whose stop, deadline and poll end it.
+  void prepare(const ShapeMap& overrides, const RunOptions& options);
   /// Shapes of the outputs for the given inputs' shapes; -1 for dimensions that depend on data. Throws as runs do.
-  std::vector<Shape> output_shapes(std::span<const Shape> input_shapes);
+  std::vector<Shape> output_shapes(std::span<const Shape> input_shapes, const RunOptions& options = {});
 
   /// Runs with inputs in the model's order; returns new tensors.
   std::vector<Tensor> run(std::span<const TensorView> inputs, const RunOptions& options = {});
+  std::vector<Tensor> run(std::initializer_list<TensorView> inputs, const RunOptions& options = {}) {
+    return run(std::span<const TensorView>(inputs.begin(), inputs.size()), options);
+  }
+  /// The same with inputs and outputs by name. Throws Error{invalid_argument} for names that the model has not and for
+  /// inputs that are missing.
+  NamedOutputs run_named(const NamedInputs& inputs, const RunOptions& options = {});
   /// The same for any data: models whose inputs or outputs are sequences, optionals or maps.
   std::vector<Datum> run_data(std::span<const Datum> inputs, const RunOptions& options = {});
   /// Runs into the caller's memory, whose shapes must equal the outputs' shapes.
   void run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
            const RunOptions& options = {});
+  void run(std::initializer_list<TensorView> inputs, std::initializer_list<MutableTensorView> outputs,
+           const RunOptions& options = {}) {
+    run(std::span<const TensorView>(inputs.begin(), inputs.size()),
+        std::span<const MutableTensorView>(outputs.begin(), outputs.size()), options);
+  }
 
   /// Starts a run and returns at once; the future has what the run would have thrown. Runs of a session follow each
   /// other in the order of their calls. The memory of
   /// the inputs must live until the run is over; the session's destructor waits for its runs.
-  std::future<std::vector<Tensor>> run_async(std::vector<TensorView> inputs, RunOptions options = {});
+  std::future<std::vector<Tensor> > run_async(std::vector<TensorView> inputs, RunOptions options = {});
   /// The same into the caller's memory. `done` is called once, by a thread of the library, with null or with what was
   /// thrown; it must not throw, and may start other runs but not destroy the session.
   void run_async(std::vector<TensorView> inputs, std::vector<MutableTensorView> outputs,
@@ -410,11 +460,13 @@ class COLONNADE_API Session {
   /// "operators":[{"node","op","segment","ms","calls"}]} of the runs since profiling was turned on, in milliseconds a
   /// run.
   std::string profile() const;
-  /// The same runs in Chrome/Perfetto trace-event format.
+  /// The same runs in Chrome/Perfetto trace-event format: microseconds from the start of the first, one row a thread
+  /// of the plan.
   std::string trace() const;
 
  private:
   struct Impl;
+  Impl& impl() const;
   std::unique_ptr<Impl> impl_;
 };
 
@@ -447,3 +499,5 @@ COLONNADE_API double measure_fma_peak(int threads, const std::string& isa = "");
 COLONNADE_API std::string_view version() noexcept;
 
 }  // namespace colonnade
+
+#endif  // C++20

@@ -26,6 +26,8 @@ struct colonnade_model {
 
   colonnade::Model model;
   std::vector<std::vector<const char*>> input_dim_names, output_dim_names;
+  std::vector<colonnade_opset> opsets;
+  std::vector<colonnade_property> custom;
 };
 
 namespace colonnade::c {

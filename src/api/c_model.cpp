@@ -115,7 +115,10 @@ using colonnade::c::required;
 colonnade_model::colonnade_model(Model loaded)
     : model(std::move(loaded)),
       input_dim_names(colonnade::dim_names_of(model.inputs())),
-      output_dim_names(colonnade::dim_names_of(model.outputs())) {}
+      output_dim_names(colonnade::dim_names_of(model.outputs())) {
+  for (const auto& [domain, version] : model.metadata().opsets) opsets.push_back({domain.c_str(), version});
+  for (const auto& [key, value] : model.metadata().custom) custom.push_back({key.c_str(), value.c_str()});
+}
 
 colonnade_status* colonnade_model_load(const char* path, const colonnade_options* options, colonnade_model** model) {
   return colonnade::make_model(
@@ -172,6 +175,28 @@ colonnade_status* colonnade_model_output(const colonnade_model* model, std::size
   return guarded([&] {
     const colonnade_model& known = required(model, "model");
     colonnade::give_info(known.model.outputs(), known.output_dim_names, index, "output", info);
+  });
+}
+
+colonnade_status* colonnade_model_metadata(const colonnade_model* model, colonnade_metadata* metadata) {
+  return guarded([&] {
+    const colonnade_model& known = required(model, "model");
+    const colonnade::ModelMetadata& found = known.model.metadata();
+    colonnade_metadata filled{};
+    filled.name = known.model.name().c_str();
+    filled.producer_name = found.producer_name.c_str();
+    filled.producer_version = found.producer_version.c_str();
+    filled.domain = found.domain.c_str();
+    filled.description = found.description.c_str();
+    filled.model_version = found.model_version;
+    filled.ir_version = found.ir_version;
+    filled.graph_name = found.graph_name.c_str();
+    filled.graph_description = found.graph_description.c_str();
+    filled.opsets = known.opsets.data();
+    filled.opset_count = known.opsets.size();
+    filled.custom = known.custom.data();
+    filled.custom_count = known.custom.size();
+    colonnade::c::give(filled, metadata, "metadata");
   });
 }
 

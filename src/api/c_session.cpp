@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C interface: stops and sessions.
+#include <atomic>
 #include <limits>
+#include <memory>
 
 #include "api/c_api.hpp"
 
@@ -13,8 +15,18 @@ struct colonnade_session {
 
   colonnade::Model model;
   colonnade::Session session;
-  std::vector<colonnade::TensorView> inputs;  ///< of the last run: their memory is used again
-  std::vector<colonnade::MutableTensorView> outputs;
+  struct Views {
+    std::vector<colonnade::TensorView> inputs;
+    std::vector<colonnade::MutableTensorView> outputs;
+  };
+  std::atomic<Views*> spare = nullptr;  ///< of the last run: their memory is used again
+
+  std::unique_ptr<Views> take_views() {
+    std::unique_ptr<Views> views(spare.exchange(nullptr));
+    return views ? std::move(views) : std::make_unique<Views>();
+  }
+  void keep(std::unique_ptr<Views> views) { const std::unique_ptr<Views> before(spare.exchange(views.release())); }
+  ~colonnade_session() { delete spare.load(); }
 };
 
 namespace colonnade {
@@ -53,12 +65,13 @@ void set_views(std::span<colonnade_tensor* const> tensors, std::vector<MutableTe
   for (std::size_t i = 0; i < tensors.size(); ++i) views[i] = c::required(tensors[i], "an output").view;
 }
 
-void run_into_new(colonnade_session& handle, std::span<colonnade_tensor*> outputs, const RunOptions& options) {
+void run_into_new(colonnade_session& handle, std::span<const TensorView> inputs, std::span<colonnade_tensor*> outputs,
+                  const RunOptions& options) {
   const std::size_t expected = handle.model.outputs().size();
   if (outputs.size() != expected)
     fail(ErrorCode::invalid_argument, "expected {} outputs, found {}", expected, outputs.size());
   std::vector<std::unique_ptr<colonnade_tensor>> made;
-  for (Tensor& tensor : handle.session.run(handle.inputs, options)) {
+  for (Tensor& tensor : handle.session.run(inputs, options)) {
     auto& output = made.emplace_back(std::make_unique<colonnade_tensor>());
     output->owned = std::move(tensor);
     output->view = MutableTensorView(output->owned);
@@ -134,10 +147,15 @@ colonnade_status* colonnade_session_run(colonnade_session* session, colonnade_te
       colonnade::fail(colonnade::ErrorCode::invalid_argument, "{} of {} outputs are null, expected all or none", absent,
                       results.size());
     const colonnade::RunOptions limits = colonnade::run_options_of(options);
-    colonnade::set_views(array(inputs, input_count, "inputs"), known.inputs);
-    if (absent > 0) return colonnade::run_into_new(known, results, limits);
-    colonnade::set_views(results, known.outputs);
-    known.session.run(known.inputs, known.outputs, limits);
+    auto views = known.take_views();
+    colonnade::set_views(array(inputs, input_count, "inputs"), views->inputs);
+    if (absent > 0) {
+      colonnade::run_into_new(known, views->inputs, results, limits);
+    } else {
+      colonnade::set_views(results, views->outputs);
+      known.session.run(views->inputs, views->outputs, limits);
+    }
+    known.keep(std::move(views));
   });
 }
 

@@ -56,11 +56,11 @@ class Compiled::Origin {
   std::shared_ptr<const Constant> at(std::uint32_t number) {
     const std::scoped_lock lock(mutex_);
     if (!optimized_) {
-      optimized_ = optimized_graph(import_graph(*source_, options_));
+      optimized_ = optimized_graph(import_graph(*source_, options_), options_.math);
       Writer(constants_).write(*optimized_);
     }
     for (; number >= constants_.all().size() && planned_ < plans_.size(); ++planned_) {
-      const BoundGraph bound = bound_graph(*optimized_, plans_[planned_].first, plans_[planned_].second);
+      const BoundGraph bound = bound_graph(*optimized_, plans_[planned_].first, plans_[planned_].second, options_.math);
       Writer writer(constants_);
       writer.write(bound.graph);
       writer.write(bound.rest);
@@ -257,6 +257,7 @@ void Compiled::write(const Made& made) {
   CompiledContent content = content_;
   content.inputs = made.inputs;
   content.outputs = made.outputs;
+  content.metadata = made.metadata;
   content.files = files();
   if (!file_) {
     Writer optimized(constants_);

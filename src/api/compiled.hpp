@@ -31,6 +31,7 @@ class Compiled {
   bool is_loaded() const { return optimized_ != nullptr; }
   const std::vector<TensorInfo>& inputs() const { return content_.inputs; }
   const std::vector<TensorInfo>& outputs() const { return content_.outputs; }
+  const ModelMetadata& metadata() const { return content_.metadata; }
   const std::shared_ptr<const Graph>& optimized() const { return optimized_; }
 
   struct Planned {
@@ -46,6 +47,7 @@ class Compiled {
   struct Made {
     const std::vector<TensorInfo>& inputs;
     const std::vector<TensorInfo>& outputs;
+    const ModelMetadata& metadata;
     const Graph& optimized;
     const std::vector<Shape>& shapes;
     const Layouts& layouts;

@@ -67,6 +67,7 @@ struct CompiledPlan {
 struct CompiledContent {
   std::vector<CompiledFile> files;
   std::vector<TensorInfo> inputs, outputs;
+  ModelMetadata metadata;
   std::vector<CompiledConstant> constants;
   std::string optimized;  ///< the graph's bytes
   std::vector<CompiledPlan> plans;

@@ -44,6 +44,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::shared_ptr<onnx_import::Source> import_from;
   std::shared_ptr<const Graph> optimized;  ///< shape-independent passes done, in bodies too
   std::vector<TensorInfo> inputs, outputs;
+  ModelMetadata metadata;
   mutable WeightStore weights;
   std::unique_ptr<Compiled> compiled;  ///< null: no file was asked for
 
@@ -53,8 +54,9 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   /// The graph as it was imported: now, where a compiled file made that unnecessary before.
   const Graph& imported() const;
 
-  /// Passes, plan and program for a key; shared with whoever holds one already.
-  std::shared_ptr<const Prepared> prepare(const PlanKey& key) const;
+  /// Passes, plan and program for a key; shared with whoever holds one already. Throws what `control` says meanwhile;
+  /// null: nothing.
+  std::shared_ptr<const Prepared> prepare(const PlanKey& key, const RunControl* control = nullptr) const;
   std::shared_ptr<const Prepared> prepare(std::vector<Shape> shapes) const {
     return prepare(PlanKey{optimized, std::move(shapes), {}, 0, threads});
   }
@@ -65,12 +67,20 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   /// The same with graph and plan from the compiled file; null where it has none for the key.
   std::shared_ptr<Prepared> read(const PlanKey& key) const;
   /// What `read` or `make` gives, measured, kept in the compiled file, refused where it has islands that may not be.
-  std::shared_ptr<const Prepared> read_or_make(const PlanKey& key) const;
+  std::shared_ptr<const Prepared> read_or_make(const PlanKey& key, const RunControl* control) const;
+  /// One or the other; broken off where `control` says so.
+  std::shared_ptr<Prepared> read_or_made(const PlanKey& key, const RunControl* control) const;
   mutable std::once_flag import_once_;
   mutable Graph imported_;
-  mutable std::mutex mutex_;
+  mutable std::timed_mutex mutex_;
   mutable std::list<std::weak_ptr<const Prepared>> prepared_;
 };
+
+/// What a model is made of. Throws Error{invalid_argument} for one that was made of nothing or moved from.
+const std::shared_ptr<const Model::Impl>& known(const Model& model);
+
+/// The input of that name. Throws Error{invalid_argument} that lists those that there are.
+const TensorInfo& input_named(std::span<const TensorInfo> inputs, const std::string& name);
 
 /// Nodes that no kernel of ours runs, the planned ones first.
 std::vector<Island> islands_of(const Prepared& prepared);

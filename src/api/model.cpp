@@ -9,6 +9,7 @@
 
 #include "api/embedded.hpp"
 #include "api/impl.hpp"
+#include "base/interruption.hpp"
 #include "base/log.hpp"
 #include "frontends/onnx/onnx.hpp"
 #include "graph/dimensions.hpp"
@@ -20,6 +21,8 @@ namespace colonnade {
 namespace {
 
 constexpr std::int64_t kDefaultImageSize = 224;
+constexpr int kMostThreads = 4096;
+constexpr std::chrono::milliseconds kBetweenQuestions{2};
 
 TensorInfo info_of(const Graph& graph, ValueId id) {
   const Value& value = graph.value(id);
@@ -68,7 +71,8 @@ onnx_import::OpenBytes lasting(std::span<const std::byte> bytes) {
 }
 
 Model make_model(std::string name, std::shared_ptr<onnx_import::Source> source, const Options& options) {
-  if (options.threads < 0) fail(ErrorCode::invalid_argument, "threads must not be negative, found {}", options.threads);
+  if (options.threads < 0 || options.threads > kMostThreads)
+    fail(ErrorCode::invalid_argument, "threads must be 0 to {}, found {}", kMostThreads, options.threads);
   auto impl = std::make_shared<Model::Impl>();
   impl->name = std::move(name);
   impl->options = options;
@@ -80,12 +84,14 @@ Model make_model(std::string name, std::shared_ptr<onnx_import::Source> source, 
   if (const Compiled* compiled = impl->compiled.get(); compiled != nullptr && compiled->is_loaded()) {
     impl->inputs = compiled->inputs();
     impl->outputs = compiled->outputs();
+    impl->metadata = compiled->metadata();
     impl->optimized = compiled->optimized();
   } else {
     const Graph& imported = impl->imported();
     for (const ValueId id : imported.inputs) impl->inputs.push_back(info_of(imported, id));
     for (const ValueId id : imported.outputs) impl->outputs.push_back(info_of(imported, id));
-    impl->optimized = std::make_shared<const Graph>(optimized_graph(imported));
+    impl->metadata = impl->import_from->metadata();
+    impl->optimized = std::make_shared<const Graph>(optimized_graph(imported, options.math));
   }
   if (impl->compiled) {
     impl->weights.set_source(
@@ -103,17 +109,6 @@ std::int64_t default_size(const TensorInfo& info, std::size_t axis) {
   return info.shape.size() == 4 && axis >= 2 ? kDefaultImageSize : 1;
 }
 
-const TensorInfo& input_named(std::span<const TensorInfo> inputs, const std::string& name) {
-  const auto found =
-      std::find_if(inputs.begin(), inputs.end(), [&](const TensorInfo& info) { return info.name == name; });
-  if (found == inputs.end()) {
-    std::vector<std::string> names;
-    for (const TensorInfo& info : inputs) names.push_back(info.name);
-    fail(ErrorCode::invalid_argument, "the model has no input '{}'; its inputs are: {}", name, fmt::join(names, ", "));
-  }
-  return *found;
-}
-
 }  // namespace
 
 const Graph& Model::Impl::imported() const {
@@ -128,7 +123,7 @@ int Model::Impl::threads_of_run(int asked) const {
 
 std::shared_ptr<Prepared> Model::Impl::make(const PlanKey& key) const {
   auto made = prepared_for(key);
-  auto [graph, rest] = bound_graph(*key.source, key.shapes, key.layouts);
+  auto [graph, rest] = bound_graph(*key.source, key.shapes, key.layouts, options.math);
   made->graph = std::move(graph);
   made->rest = std::move(rest);
   made->plan = make_plan(made->graph, topology, plan_options(options, key));
@@ -147,16 +142,23 @@ std::shared_ptr<Prepared> Model::Impl::read(const PlanKey& key) const {
   return kept;
 }
 
-std::shared_ptr<const Prepared> Model::Impl::read_or_make(const PlanKey& key) const {
+std::shared_ptr<Prepared> Model::Impl::read_or_made(const PlanKey& key, const RunControl* control) const {
+  const std::function<void()> ask = [control] {
+    if (control != nullptr) control->check_caller();
+  };
+  const Interruptible scope(ask);
+  auto prepared = compiled && key.source == optimized ? read(key) : nullptr;
+  return prepared ? prepared : make(key);
+}
+
+std::shared_ptr<const Prepared> Model::Impl::read_or_make(const PlanKey& key, const RunControl* control) const {
   const auto begin = std::chrono::steady_clock::now();
-  const bool may_be_compiled = compiled && key.source == optimized;
-  auto prepared = may_be_compiled ? read(key) : nullptr;
-  if (!prepared) prepared = make(key);
+  const auto prepared = read_or_made(key, control);
   prepared->bytes = plan_bytes(*prepared);
   if (options.strict) refuse_islands(*prepared);
-  if (may_be_compiled && key.node == 0) {
-    compiled->keep({inputs, outputs, *optimized, key.shapes, key.layouts, key.threads, prepared->graph, prepared->rest,
-                    prepared->plan, weights});
+  if (compiled && key.source == optimized && key.node == 0) {
+    compiled->keep({inputs, outputs, metadata, *optimized, key.shapes, key.layouts, key.threads, prepared->graph,
+                    prepared->rest, prepared->plan, weights});
   }
   prepared->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   log_line(LogLevel::debug, "model '{}': planned {} segments in {:.1f} ms, arena {} bytes", name,
@@ -164,19 +166,37 @@ std::shared_ptr<const Prepared> Model::Impl::read_or_make(const PlanKey& key) co
   return prepared;
 }
 
-std::shared_ptr<const Prepared> Model::Impl::prepare(const PlanKey& key) const {
-  const std::scoped_lock lock(mutex_);
+std::shared_ptr<const Prepared> Model::Impl::prepare(const PlanKey& key, const RunControl* control) const {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (control == nullptr) lock.lock();
+  while (!lock.owns_lock() && !lock.try_lock_for(kBetweenQuestions)) control->check_caller();
   std::erase_if(prepared_, [](const auto& entry) { return entry.expired(); });
   for (const auto& entry : prepared_)
     if (auto prepared = entry.lock(); prepared && static_cast<const PlanKey&>(*prepared) == key) return prepared;
   std::shared_ptr<const Prepared> prepared;
   try {
-    prepared = read_or_make(key);
+    prepared = read_or_make(key, control);
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::resource_limit, "model '{}': out of memory while it was planned", name);
   }
   prepared_.push_back(prepared);
   return prepared;
+}
+
+const TensorInfo& input_named(std::span<const TensorInfo> inputs, const std::string& name) {
+  const auto found =
+      std::find_if(inputs.begin(), inputs.end(), [&](const TensorInfo& info) { return info.name == name; });
+  if (found == inputs.end()) {
+    std::vector<std::string> names;
+    for (const TensorInfo& info : inputs) names.push_back(info.name);
+    fail(ErrorCode::invalid_argument, "the model has no input '{}'; its inputs are: {}", name, fmt::join(names, ", "));
+  }
+  return *found;
+}
+
+const std::shared_ptr<const Model::Impl>& known(const Model& model) {
+  if (!model.impl()) fail(ErrorCode::invalid_argument, "the model is empty: it was made of nothing or moved from");
+  return model.impl();
 }
 
 std::vector<Island> islands_of(const Prepared& prepared) {
@@ -218,14 +238,16 @@ std::vector<std::string> Model::embedded_names() {
   return names;
 }
 
-std::span<const TensorInfo> Model::inputs() const { return impl_->inputs; }
-std::span<const TensorInfo> Model::outputs() const { return impl_->outputs; }
-const Options& Model::options() const { return impl_->options; }
+const std::string& Model::name() const { return known(*this)->name; }
+const ModelMetadata& Model::metadata() const { return known(*this)->metadata; }
+std::span<const TensorInfo> Model::inputs() const { return known(*this)->inputs; }
+std::span<const TensorInfo> Model::outputs() const { return known(*this)->outputs; }
+const Options& Model::options() const { return known(*this)->options; }
 
 std::vector<Shape> Model::resolve_shapes(const ShapeMap& overrides) const {
   std::map<std::string, std::int64_t> symbols;
   for (const auto& [name, shape] : overrides) {
-    const TensorInfo& info = input_named(impl_->inputs, name);
+    const TensorInfo& info = input_named(known(*this)->inputs, name);
     if (info.has_rank && shape.size() != info.shape.size())
       fail(ErrorCode::invalid_argument, "input '{}': expected {} dimensions [{}], found {} [{}]", name,
            info.shape.size(), fmt::join(info.shape, ","), shape.size(), fmt::join(shape, ","));
@@ -233,11 +255,15 @@ std::vector<Shape> Model::resolve_shapes(const ShapeMap& overrides) const {
       if (shape[i] < 0 || (info.shape[i] >= 0 && info.shape[i] != shape[i]))
         fail(ErrorCode::invalid_argument, "input '{}': dimension {} must be {}, found {}", name, i,
              info.shape[i] < 0 ? "at least 0" : std::to_string(info.shape[i]), shape[i]);
-      if (info.shape[i] < 0 && !info.dim_names[i].empty()) symbols[info.dim_names[i]] = shape[i];
+      if (info.shape[i] >= 0 || info.dim_names[i].empty()) continue;
+      const auto [symbol, fresh] = symbols.try_emplace(info.dim_names[i], shape[i]);
+      if (!fresh && symbol->second != shape[i])
+        fail(ErrorCode::invalid_argument, "input '{}': dimension '{}' is {} at axis {}, another input has {}", name,
+             symbol->first, shape[i], i, symbol->second);
     }
   }
   std::vector<Shape> shapes;
-  for (const TensorInfo& info : impl_->inputs) {
+  for (const TensorInfo& info : known(*this)->inputs) {
     const auto given = overrides.find(info.name);
     Shape shape = given != overrides.end() ? given->second : info.shape;
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -251,8 +277,9 @@ std::vector<Shape> Model::resolve_shapes(const ShapeMap& overrides) const {
 }
 
 std::string Model::print(Stage stage, const ShapeMap& overrides) const {
-  if (stage == Stage::graph) return to_text(impl_->imported());
-  const auto prepared = impl_->prepare(resolve_shapes(overrides));
+  const Impl& impl = *known(*this);
+  if (stage == Stage::graph) return to_text(impl.imported());
+  const auto prepared = impl.prepare(resolve_shapes(overrides));
   switch (stage) {
     case Stage::graph: break;
     case Stage::optimized_graph: return to_text(prepared->graph);
@@ -263,23 +290,25 @@ std::string Model::print(Stage stage, const ShapeMap& overrides) const {
 }
 
 std::string Model::describe(const ShapeMap& overrides) const {
-  return describe_plan(*impl_, *impl_->prepare(resolve_shapes(overrides)));
+  const Impl& impl = *known(*this);
+  return describe_plan(impl, *impl.prepare(resolve_shapes(overrides)));
 }
 
 std::vector<Datum> Model::evaluate_reference(std::span<const Datum> inputs) const {
-  if (inputs.size() != impl_->inputs.size())
-    fail(ErrorCode::invalid_argument, "expected {} inputs, found {}", impl_->inputs.size(), inputs.size());
+  const Impl& impl = *known(*this);
+  if (inputs.size() != impl.inputs.size())
+    fail(ErrorCode::invalid_argument, "expected {} inputs, found {}", impl.inputs.size(), inputs.size());
   std::vector<Shape> shapes;
   std::vector<const Datum*> data;
   for (const Datum& input : inputs) {
     shapes.push_back(input.is_tensor() ? input.tensor().shape() : Shape{});
     data.push_back(&input);
   }
-  return reference::evaluate(bind_shapes(impl_->imported(), shapes), data);
+  return reference::evaluate(bind_shapes(impl.imported(), shapes), data);
 }
 
 std::vector<Tensor> Model::evaluate_reference(std::span<const TensorView> inputs) const {
-  return reference::evaluate(impl_->imported(), inputs);
+  return reference::evaluate(known(*this)->imported(), inputs);
 }
 
 }  // namespace colonnade

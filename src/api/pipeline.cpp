@@ -6,6 +6,15 @@
 #include "passes/passes.hpp"
 
 namespace colonnade {
+namespace {
+
+PassOptions passes_of(Math math) {
+  PassOptions options;
+  if (math == Math::exact) options.disabled = {"flush_denormals"};
+  return options;
+}
+
+}  // namespace
 
 Graph import_graph(const onnx_import::Source& source, const Options& options) {
   Graph graph = source.import();
@@ -16,18 +25,18 @@ Graph import_graph(const onnx_import::Source& source, const Options& options) {
   return graph;
 }
 
-Graph optimized_graph(Graph graph) {
-  optimize(graph);
+Graph optimized_graph(Graph graph, Math math) {
+  optimize(graph, passes_of(math));
   for (Node& node : graph.nodes) {
-    for (Body* body : bodies_in(node.op)) *body = std::make_shared<const Graph>(optimized_graph(**body));
+    for (Body* body : bodies_in(node.op)) *body = std::make_shared<const Graph>(optimized_graph(**body, math));
   }
   return graph;
 }
 
-BoundGraph bound_graph(const Graph& optimized, const std::vector<Shape>& shapes, const Layouts& layouts) {
+BoundGraph bound_graph(const Graph& optimized, const std::vector<Shape>& shapes, const Layouts& layouts, Math math) {
   BoundGraph bound{bind_shapes(optimized, shapes), nullptr};
   set_layouts(bound.graph, layouts);
-  optimize(bound.graph);
+  optimize(bound.graph, passes_of(math));
   bound.rest = split(bound.graph);
   return bound;
 }

@@ -13,12 +13,12 @@ namespace colonnade {
 Graph import_graph(const onnx_import::Source& source, const Options& options);
 
 /// The graph after the passes that need no shapes, the graphs within it as well.
-Graph optimized_graph(Graph graph);
+Graph optimized_graph(Graph graph, Math math);
 
 struct BoundGraph {
   Graph graph;  ///< the part that can be planned, shapes known
   std::unique_ptr<const Rest> rest;
 };
-BoundGraph bound_graph(const Graph& optimized, const std::vector<Shape>& shapes, const Layouts& layouts);
+BoundGraph bound_graph(const Graph& optimized, const std::vector<Shape>& shapes, const Layouts& layouts, Math math);
 
 }  // namespace colonnade

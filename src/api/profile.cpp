@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the time of profiled runs went, as JSON.
+#include <unistd.h>
+
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "api/session_impl.hpp"
@@ -8,12 +11,15 @@
 namespace colonnade {
 namespace {
 
+constexpr double kNanosecondsPerMicrosecond = 1e3;
 constexpr double kNanosecondsPerMillisecond = 1e6;
 
 }  // namespace
 
 std::string Session::profile() const {
-  const Executor& executor = impl_->idle().current().executor;
+  const Impl& known = impl().idle();
+  const Turn mine(known.turn);
+  const Executor& executor = known.current().executor;
   const Program& program = executor.program();
   const double runs = std::max(1, executor.profiled_runs());
   struct Total {
@@ -50,20 +56,33 @@ std::string Session::profile() const {
 }
 
 std::string Session::trace() const {
-  const Executor& executor = impl_->idle().current().executor;
+  const Impl& known = impl().idle();
+  const Turn mine(known.turn);
+  const Executor& executor = known.current().executor;
   const Program& program = executor.program();
+  const auto pid = static_cast<std::int64_t>(::getpid());
+  std::int64_t start = std::numeric_limits<std::int64_t>::max();
+  for (const auto& list : executor.events())
+    for (const TraceEvent& event : list) start = std::min(start, event.begin_ns);
   nlohmann::json events = nlohmann::json::array();
-  for (std::size_t thread = 0; thread < executor.events().size(); ++thread)
+  const auto name = [&](const char* what, std::size_t thread, const std::string& text) {
+    events.push_back({{"name", what}, {"ph", "M"}, {"pid", pid}, {"tid", thread}, {"args", {{"name", text}}}});
+  };
+  name("process_name", 0, known.model->name);
+  for (std::size_t thread = 0; thread < executor.events().size(); ++thread) {
+    name("thread_name", thread, "thread " + std::to_string(thread) + " of the plan");
     for (const TraceEvent& event : executor.events()[thread])
       events.push_back({{"name", program.op_names[static_cast<std::size_t>(event.op)]},
                         {"cat", program.op_kinds[static_cast<std::size_t>(event.op)]},
                         {"ph", "X"},
-                        {"ts", static_cast<double>(event.begin_ns) / 1e3},
-                        {"dur", static_cast<double>(event.end_ns - event.begin_ns) / 1e3},
-                        {"pid", 1},
+                        {"ts", static_cast<double>(event.begin_ns - start) / kNanosecondsPerMicrosecond},
+                        {"dur", static_cast<double>(event.end_ns - event.begin_ns) / kNanosecondsPerMicrosecond},
+                        {"pid", pid},
                         {"tid", thread},
                         {"args", {{"segment", event.segment}}}});
-  return nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump();
+  }
+  return nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump(
+      -1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace colonnade

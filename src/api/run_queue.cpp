@@ -15,6 +15,11 @@
 #include "base/error.hpp"
 
 namespace colonnade {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenQuestions{2};
+
+}  // namespace
 
 /// The threads, and what guards all queues. Never destroyed: the threads sleep in it until the process ends.
 class Dispatcher {
@@ -36,11 +41,17 @@ class Dispatcher {
     work_.notify_one();
   }
 
-  void wait(RunQueue& queue) {
+  void wait(RunQueue& queue, const RunControl* control) {
     if (queue.pending_.load(std::memory_order_acquire) == 0 || current == &queue) return;
     std::unique_lock lock(mutex_);
     refresh(queue);
-    done_.wait(lock, [&] { return queue.pending_.load(std::memory_order_acquire) == 0; });
+    const auto is_done = [&] { return queue.pending_.load(std::memory_order_acquire) == 0; };
+    if (control == nullptr) return done_.wait(lock, is_done);
+    while (!done_.wait_for(lock, kBetweenQuestions, is_done)) {
+      lock.unlock();
+      control->check_caller();
+      lock.lock();
+    }
   }
 
  private:
@@ -120,8 +131,8 @@ class Dispatcher {
 };
 
 void RunQueue::post(std::function<void()> task) { Dispatcher::of_process().post(*this, std::move(task)); }
-void RunQueue::wait() {
-  if (pending_.load(std::memory_order_acquire) != 0) Dispatcher::of_process().wait(*this);
+void RunQueue::wait(const RunControl* control) {
+  if (pending_.load(std::memory_order_acquire) != 0) Dispatcher::of_process().wait(*this, control);
 }
 
 }  // namespace colonnade

@@ -6,6 +6,8 @@
 #include <deque>
 #include <functional>
 
+#include "runtime/control.hpp"
+
 namespace colonnade {
 
 /// Tasks that follow each other, done by threads that all queues of the process share. The threads are made when tasks
@@ -20,8 +22,8 @@ class RunQueue {
 
   /// The task must not throw. Throws Error{resource_limit} when there is no thread for it and none can be made.
   void post(std::function<void()> task);
-  /// Returns when all tasks are done; at once within one of them.
-  void wait();
+  /// Returns when all tasks are done; at once within one of them. Throws what `control` says meanwhile; null: nothing.
+  void wait(const RunControl* control = nullptr);
 
  private:
   friend class Dispatcher;

@@ -42,8 +42,8 @@ std::vector<Datum> run_program(Executor& executor, std::span<const void* const> 
 }  // namespace
 
 std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs,
-                                   int threads, const Layouts& layouts) {
-  threads = model_->threads_of_run(threads);
+                                   const RunControl& control, const Layouts& layouts) {
+  const int threads = model_->threads_of_run(control.threads());
   const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) {
     return is_for(*entry->prepared, source.get(), inputs, threads, layouts);
   });
@@ -53,7 +53,8 @@ std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, s
   }
   std::vector<Shape> shapes;
   for (const TensorView& input : inputs) shapes.push_back(input.shape);
-  auto entry = std::make_shared<Entry>(model_->prepare({source, std::move(shapes), layouts, node(), threads}));
+  auto entry =
+      std::make_shared<Entry>(model_->prepare({source, std::move(shapes), layouts, node(), threads}, &control));
   entry->executor.set_profiling(profiling_);
   entries_.push_front(entry);
   evict();
@@ -116,7 +117,7 @@ std::vector<Datum> Runner::run_data(const std::shared_ptr<const Graph>& source, 
                                     RunControl& control) {
   std::vector<TensorView> views;
   for (const Datum* input : inputs) views.push_back(input == nullptr ? TensorView() : view_of(*input));
-  const auto entry = use(source, views, control.threads());
+  const auto entry = use(source, views, control);
   return run(*entry, {views, [&](std::size_t i) { return inputs[i] == nullptr ? Datum() : *inputs[i]; }}, control);
 }
 
@@ -140,6 +141,7 @@ std::vector<Datum> Runner::run_rest(Entry& entry, const Inputs& inputs, RunContr
   };
   for (const ApartNode& apart : rest.apart) {
     control.check();
+    control.poll();
     const bool is_loop = !std::holds_alternative<If>(apart.node.op);
     const reference::RunBody run_body = [&](const Body& body, std::span<const Datum* const> data) {
       if (is_loop) control.count_iteration();

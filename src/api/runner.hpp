@@ -34,10 +34,10 @@ class Runner {
  public:
   explicit Runner(std::shared_ptr<const Model::Impl> model) : model_(std::move(model)) {}
 
-  /// The plan for these shapes and layouts and a run that asks for so many threads, from now on the most recently used
-  /// one. The least recently used ones go where the limit asks for it.
+  /// The plan for these shapes and layouts and the threads of the run, from now on the most recently used one. The
+  /// least recently used ones go where the limit asks for it. Throws what `control` says while the plan is made.
   std::shared_ptr<Entry> use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs,
-                             int threads, const Layouts& layouts = {});
+                             const RunControl& control, const Layouts& layouts = {});
 
   /// Throws what `control` says between and within programs; the runner can be used again.
   std::vector<Datum> run(Entry& entry, const Inputs& inputs, RunControl& control);

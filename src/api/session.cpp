@@ -84,15 +84,15 @@ Entry& Session::Impl::current() const {
   return *entry;
 }
 
-Entry& Session::Impl::use(std::span<const TensorView> inputs, int threads, const Layouts& layouts) {
-  entry = runner.use(model->optimized, inputs, threads, layouts);
+Entry& Session::Impl::use(std::span<const TensorView> inputs, const RunControl& control, const Layouts& layouts) {
+  entry = runner.use(model->optimized, inputs, control, layouts);
   return *entry;
 }
 
-Entry& Session::Impl::use(std::span<const Shape> shapes, int threads) {
+Entry& Session::Impl::use(std::span<const Shape> shapes, const RunControl& control) {
   views.clear();
   for (const Shape& shape : shapes) views.emplace_back(DType::undefined, shape, nullptr);
-  return use(views, threads);
+  return use(views, control);
 }
 
 void Session::Impl::check_count(std::size_t found) const {
@@ -136,22 +136,20 @@ void Session::Impl::check_output(std::size_t index, const MutableTensorView& vie
        fmt::join(in_order(shape, back), ","), fmt::join(in_order(view.shape, back), ","));
 }
 
-std::vector<Datum> Session::Impl::run_dense(Entry& plan, std::span<const TensorView> inputs,
-                                            const RunOptions& options) {
-  RunControl control(options);
+std::vector<Datum> Session::Impl::run_dense(Entry& plan, std::span<const TensorView> inputs, RunControl& control) {
   return runner.run(plan, {inputs, [&](std::size_t i) { return Datum(copy_of(inputs[i])); }}, control);
 }
 
 void Session::Impl::run_dense(Entry& plan, std::span<const TensorView> inputs,
-                              std::span<const MutableTensorView> outputs, const RunOptions& options) {
+                              std::span<const MutableTensorView> outputs, RunControl& control) {
   const Layouts& layouts = plan.prepared->layouts;
   if (!plan.prepared->rest) {
     const Program& program = *plan.prepared->program;
     for (std::size_t i = 0; i < outputs.size(); ++i)
       check_output(i, outputs[i], program.output_types[i], program.output_shapes[i], layouts);
-    return runner.run(plan, inputs, outputs, RunControl(options));
+    return runner.run(plan, inputs, outputs, control);
   }
-  const std::vector<Datum> data = run_dense(plan, inputs, options);
+  const std::vector<Datum> data = run_dense(plan, inputs, control);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& tensor = data[i].tensor();
     check_output(i, outputs[i], tensor.dtype(), tensor.shape(), layouts);
@@ -159,15 +157,16 @@ void Session::Impl::run_dense(Entry& plan, std::span<const TensorView> inputs,
   }
 }
 
-std::vector<Tensor> Session::Impl::run(std::span<const TensorView> inputs, const RunOptions& options) {
+std::vector<Tensor> Session::Impl::run(std::span<const TensorView> inputs, RunControl& control) {
+  const Turn mine(turn);
   check_inputs(inputs);
   std::vector<Datum> data;
   if (have_strides(inputs)) {
     staging.set(inputs, {}, {});
-    Entry& plan = use(inputs, options.threads, staging.layouts());
-    data = run_dense(plan, staging.gather(), options);
+    Entry& plan = use(inputs, control, staging.layouts());
+    data = run_dense(plan, staging.gather(), control);
   } else {
-    data = run_dense(use(inputs, options.threads), inputs, options);
+    data = run_dense(use(inputs, control), inputs, control);
   }
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < data.size(); ++i) {
@@ -180,18 +179,19 @@ std::vector<Tensor> Session::Impl::run(std::span<const TensorView> inputs, const
 }
 
 void Session::Impl::run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
-                        const RunOptions& options) {
+                        RunControl& control) {
+  const Turn mine(turn);
   check_inputs(inputs);
   check_output_views(outputs);
-  if (!have_strides(inputs) && !have_strides(outputs))
-    return run_dense(use(inputs, options.threads), inputs, outputs, options);
+  if (!have_strides(inputs) && !have_strides(outputs)) return run_dense(use(inputs, control), inputs, outputs, control);
   staging.set(inputs, outputs, model->outputs);
-  Entry& plan = use(inputs, options.threads, staging.layouts());
-  run_dense(plan, staging.gather(), staging.outputs(), options);
+  Entry& plan = use(inputs, control, staging.layouts());
+  run_dense(plan, staging.gather(), staging.outputs(), control);
   staging.scatter();
 }
 
-std::vector<Datum> Session::Impl::run_data(std::span<const Datum> inputs, const RunOptions& options) {
+std::vector<Datum> Session::Impl::run_data(std::span<const Datum> inputs, RunControl& control) {
+  const Turn mine(turn);
   check_count(inputs.size());
   std::vector<TensorView> tensors;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -202,48 +202,82 @@ std::vector<Datum> Session::Impl::run_data(std::span<const Datum> inputs, const 
       fail(ErrorCode::invalid_input, "input '{}': expected {}, found {}", info.name, type_text(info), to_text(found));
   }
   check_inputs(tensors);
-  RunControl control(options);
-  return runner.run(use(tensors, options.threads), {tensors, [&](std::size_t i) { return inputs[i]; }}, control);
+  return runner.run(use(tensors, control), {tensors, [&](std::size_t i) { return inputs[i]; }}, control);
 }
 
-Session::Session(const Model& model) : impl_(std::make_unique<Impl>(model.impl())) {}
+Session::Session() noexcept = default;
+Session::Session(const Model& model) : impl_(std::make_unique<Impl>(known(model))) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-void Session::prepare(const ShapeMap& overrides, int threads) {
-  Impl& impl = impl_->idle();
-  impl.use(std::span<const Shape>(Model(impl.model).resolve_shapes(overrides)), threads);
+Session::Impl& Session::impl() const {
+  if (!impl_) fail(ErrorCode::invalid_argument, "the session is empty: it was made of nothing or moved from");
+  return *impl_;
 }
 
-std::vector<Shape> Session::output_shapes(std::span<const Shape> input_shapes) {
-  Impl& impl = impl_->idle();
-  impl.check_count(input_shapes.size());
-  const Prepared& prepared = *impl.use(input_shapes, 0).prepared;
+void Session::prepare(const ShapeMap& overrides, int threads) {
+  RunOptions options;
+  options.threads = threads;
+  prepare(overrides, options);
+}
+
+void Session::prepare(const ShapeMap& overrides, const RunOptions& options) {
+  const RunControl control(options);
+  Impl& known = impl().idle(&control);
+  const Turn mine(known.turn);
+  known.use(std::span<const Shape>(Model(known.model).resolve_shapes(overrides)), control);
+}
+
+std::vector<Shape> Session::output_shapes(std::span<const Shape> input_shapes, const RunOptions& options) {
+  const RunControl control(options);
+  Impl& known = impl().idle(&control);
+  const Turn mine(known.turn);
+  known.check_count(input_shapes.size());
+  const Prepared& prepared = *known.use(input_shapes, control).prepared;
   if (!prepared.rest) return prepared.program->output_shapes;
   return prepared.rest->output_shapes;
 }
 
 std::vector<Tensor> Session::run(std::span<const TensorView> inputs, const RunOptions& options) {
-  return impl_->idle().run(inputs, options);
+  RunControl control(options);
+  return impl().idle(&control).run(inputs, control);
 }
 
 void Session::run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
                   const RunOptions& options) {
-  impl_->idle().run(inputs, outputs, options);
+  RunControl control(options);
+  impl().idle(&control).run(inputs, outputs, control);
 }
 
 std::vector<Datum> Session::run_data(std::span<const Datum> inputs, const RunOptions& options) {
-  return impl_->idle().run_data(inputs, options);
+  RunControl control(options);
+  return impl().idle(&control).run_data(inputs, control);
+}
+
+NamedOutputs Session::run_named(const NamedInputs& inputs, const RunOptions& options) {
+  const Model::Impl& model = *impl().model;
+  std::vector<TensorView> views;
+  for (const TensorInfo& info : model.inputs) {
+    const auto given = inputs.find(info.name);
+    if (given == inputs.end()) fail(ErrorCode::invalid_argument, "input '{}' is missing", info.name);
+    views.push_back(given->second);
+  }
+  for (const auto& [name, view] : inputs) input_named(model.inputs, name);
+  std::vector<Tensor> results = run(views, options);
+  NamedOutputs outputs;
+  for (std::size_t i = 0; i < results.size(); ++i) outputs[model.outputs[i].name] = std::move(results[i]);
+  return outputs;
 }
 
 std::future<std::vector<Tensor>> Session::run_async(std::vector<TensorView> inputs, RunOptions options) {
   auto promise = std::make_shared<std::promise<std::vector<Tensor>>>();
   auto future = promise->get_future();
-  impl_->queue.post(
+  impl().queue.post(
       [impl = impl_.get(), promise = std::move(promise), inputs = std::move(inputs), options = std::move(options)] {
         try {
-          promise->set_value(impl->run(inputs, options));
+          RunControl control(options);
+          promise->set_value(impl->run(inputs, control));
         } catch (...) {
           promise->set_exception(std::current_exception());
         }
@@ -254,11 +288,12 @@ std::future<std::vector<Tensor>> Session::run_async(std::vector<TensorView> inpu
 void Session::run_async(std::vector<TensorView> inputs, std::vector<MutableTensorView> outputs,
                         std::function<void(std::exception_ptr)> done, RunOptions options) {
   if (!done) fail(ErrorCode::invalid_argument, "run_async: there is no function to call when it is done");
-  impl_->queue.post([impl = impl_.get(), inputs = std::move(inputs), outputs = std::move(outputs),
+  impl().queue.post([impl = impl_.get(), inputs = std::move(inputs), outputs = std::move(outputs),
                      done = std::move(done), options = std::move(options)] {
     std::exception_ptr error;
     try {
-      impl->run(inputs, outputs, options);
+      RunControl control(options);
+      impl->run(inputs, outputs, control);
     } catch (...) {
       error = std::current_exception();
     }
@@ -271,32 +306,39 @@ void Session::run_async(std::vector<TensorView> inputs, std::vector<MutableTenso
 }
 
 void Session::shrink() {
-  Impl& impl = impl_->idle();
-  impl.entry.reset();
-  impl.views = {};
-  impl.staging = {};
-  impl.runner.shrink();
+  Impl& known = impl().idle();
+  const Turn mine(known.turn);
+  known.entry.reset();
+  known.views = {};
+  known.staging = {};
+  known.runner.shrink();
 }
 
 Session::MemoryStats Session::memory_stats() const {
-  const Impl& impl = impl_->idle();
-  const std::size_t arenas = impl.runner.arena_bytes();
-  return {impl.model->weights.bytes(), arenas, impl.runner.cached_bytes() - arenas + impl.staging.bytes(),
-          impl.runner.cached_plans()};
+  const Impl& known = impl().idle();
+  const Turn mine(known.turn);
+  const std::size_t arenas = known.runner.arena_bytes();
+  return {known.model->weights.bytes(), arenas, known.runner.cached_bytes() - arenas + known.staging.bytes(),
+          known.runner.cached_plans()};
 }
 
 Session::Stats Session::stats() const {
-  const Impl& impl = impl_->idle();
-  const Entry& entry = impl.current();
+  const Impl& known = impl().idle();
+  const Turn mine(known.turn);
+  const Entry& entry = known.current();
   const Program& program = *entry.prepared->program;
   return {entry.prepared->milliseconds,
           static_cast<std::size_t>(program.weights_bytes),
           static_cast<std::size_t>(program.arena_bytes),
-          impl.runner.cached_plans(),
-          impl.runner.cached_bytes(),
+          known.runner.cached_plans(),
+          known.runner.cached_bytes(),
           program.threads};
 }
 
-void Session::set_profiling(bool on) { impl_->idle().runner.set_profiling(on); }
+void Session::set_profiling(bool on) {
+  Impl& known = impl().idle();
+  const Turn mine(known.turn);
+  known.runner.set_profiling(on);
+}
 
 }  // namespace colonnade

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/interruption.hpp"
+
 namespace colonnade {
 
 PackedWeights WeightStore::get(const std::shared_ptr<const Constant>& constant, const std::string& format,
@@ -18,6 +20,7 @@ PackedWeights WeightStore::get(const std::shared_ptr<const Constant>& constant, 
   }
   auto found = source_ ? source_(*constant, format, node_) : std::nullopt;
   if (!found) {
+    interruption_point();
     const auto made = std::make_shared<const AlignedBuffer>(pack(*constant));
     found = PackedWeights{std::shared_ptr<const float>(made, made->floats()), made->bytes()};
   }

@@ -13,17 +13,17 @@ using SymbolSizes = std::map<std::string, std::int64_t>;
 
 void check_dims(const Value& value, const Shape& shape) {
   for (const std::int64_t dim : shape) {
-    if (dim < 0) fail(ErrorCode::invalid_argument, "input '{}': the given shape holds {}", value.name, dim);
+    if (dim < 0) fail(ErrorCode::invalid_input, "input '{}': the given shape holds {}", value.name, dim);
   }
   if (!value.type.shape) return;
   const Shape& declared = *value.type.shape;
   if (declared.size() != shape.size()) {
-    fail(ErrorCode::invalid_argument, "input '{}': expected rank {} ({}), found {}", value.name, declared.size(),
+    fail(ErrorCode::invalid_input, "input '{}': expected rank {} ({}), found {}", value.name, declared.size(),
          to_text(value.type), to_text({value.type.dtype, shape}));
   }
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     if (declared[axis] >= 0 && declared[axis] != shape[axis]) {
-      fail(ErrorCode::invalid_argument, "input '{}': expected {} at axis {} ({}), found {}", value.name, declared[axis],
+      fail(ErrorCode::invalid_input, "input '{}': expected {} at axis {} ({}), found {}", value.name, declared[axis],
            axis, to_text(value.type), shape[axis]);
     }
   }
@@ -35,7 +35,7 @@ void bind_symbols(const Value& value, const Shape& shape, SymbolSizes& sizes) {
     if (symbol.empty()) continue;
     const auto [place, fresh] = sizes.try_emplace(symbol, shape[axis]);
     if (!fresh && place->second != shape[axis]) {
-      fail(ErrorCode::invalid_argument, "input '{}': dimension '{}' is {} at axis {}, another input has {}", value.name,
+      fail(ErrorCode::invalid_input, "input '{}': dimension '{}' is {} at axis {}, another input has {}", value.name,
            symbol, shape[axis], axis, place->second);
     }
   }

@@ -7,6 +7,7 @@
 
 #include "base/aligned_buffer.hpp"
 #include "base/error.hpp"
+#include "base/interruption.hpp"
 
 namespace colonnade {
 namespace {
@@ -61,6 +62,7 @@ void Constant::for_each_rows(
   const std::int64_t step = std::min(rows, blocks * multiple);
   const AlignedBuffer buffer(static_cast<std::size_t>(step * row) * sizeof(float));
   for (std::int64_t first = 0; first < rows; first += step) {
+    interruption_point();
     const auto count = static_cast<std::size_t>(std::min(step, rows - first) * row);
     make_(first * row, {buffer.data(), count * sizeof(float)});
     visit({buffer.floats(), count}, first);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/interruption.hpp"
 #include "passes/pass_list.hpp"
 
 namespace colonnade {
@@ -53,6 +54,7 @@ bool is_disabled(const PassOptions& options, std::string_view name) {
 }
 
 bool run_pass(const Pass& pass, Graph& graph, const PassOptions& options) {
+  interruption_point();
   const auto begin = std::chrono::steady_clock::now();
   const bool changed = pass.run(graph);
   const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/checked.hpp"
+#include "base/interruption.hpp"
 #include "plan/arena.hpp"
 #include "plan/segment.hpp"
 
@@ -192,6 +193,7 @@ void count_traffic(const PlanContext& context, SegmentPlan& segment) {
 }
 
 SegmentPlan plan_segment(const PlanContext& context, const SegmentChoice& choice) {
+  interruption_point();
   SegmentPlan segment;
   segment.kind = kind_of(context, choice.nodes);
   segment.nodes = choice.nodes;

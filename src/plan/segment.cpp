@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/checked.hpp"
+#include "base/interruption.hpp"
 #include "plan/chunks.hpp"
 #include "plan/estimate.hpp"
 
@@ -410,6 +411,7 @@ std::vector<SegmentChoice> choose_segments(const PlanContext& context) {
   Growth growth(context);
   best[0] = 0;
   for (std::size_t end = 1; end <= count; ++end) {
+    interruption_point();
     const std::int32_t last = context.order[end - 1];
     const bool by_rows = context.choices[static_cast<std::size_t>(last)].by_rows();
     if (by_rows) growth.start(end);

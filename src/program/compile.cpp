@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/interruption.hpp"
 #include "families/lower.hpp"
 
 namespace colonnade {
@@ -41,6 +42,7 @@ class Compiler {
     program_->threads = plan_.threads;
     program_->arena_bytes = plan_.arena_bytes;
     program_->flop = plan_.flop;
+    program_->keeps_subnormals = plan_.options.math == Math::exact;
     describe_borders();
     lower_nodes();
     make_views();
@@ -67,6 +69,7 @@ class Compiler {
   void lower_nodes() {
     const auto chunks = chunk_infos(graph_, plan_);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      interruption_point();
       const Node& node = graph_.nodes[i];
       std::vector<bool> taken(node.inputs.size());
       const LowerContext context{{{graph_, node}, plan_.choices[i]},

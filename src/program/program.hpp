@@ -53,6 +53,7 @@ struct Program {
   std::vector<DType> input_types, output_types;
   std::vector<Shape> input_shapes, output_shapes;
   double flop = 0;
+  bool keeps_subnormals = false;  ///< else they count as zero while it runs
 
   std::size_t base_count() const { return 1 + input_shapes.size() + output_shapes.size() + constants.size(); }
 };

@@ -35,17 +35,23 @@ std::uint64_t rounds_of(const ProgramSegment& segment) {
   return static_cast<std::uint64_t>(segment.images) * strips_of(segment);
 }
 
-/// Subnormal numbers count as zero while this lives: they cost a hundred times a number's time, and are none of the
-/// answer. Kernels of all tiers and threads see the same mode.
-class FlushSubnormals {
+/// How subnormal numbers count while this lives, in kernels of all tiers and threads, whatever the caller's mode is: as
+/// zero, since they cost a hundred times a number's time and are none of the answer, or exactly.
+class SubnormalMode {
  public:
 #if defined(__x86_64__)
-  FlushSubnormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | kFlushToZero | kSubnormalsAreZero); }
-  ~FlushSubnormals() { _mm_setcsr(saved_); }
+  explicit SubnormalMode(bool keep) : saved_(_mm_getcsr()) {
+    _mm_setcsr(keep ? saved_ & ~(kFlushToZero | kSubnormalsAreZero) : saved_ | kFlushToZero | kSubnormalsAreZero);
+  }
+  SubnormalMode(const SubnormalMode&) = delete;
+  SubnormalMode& operator=(const SubnormalMode&) = delete;
+  ~SubnormalMode() { _mm_setcsr(saved_); }
 
  private:
   static constexpr unsigned kFlushToZero = 0x8000, kSubnormalsAreZero = 0x0040;
   unsigned saved_;
+#else
+  explicit SubnormalMode(bool) {}
 #endif
 };
 
@@ -114,9 +120,10 @@ bool Executor::meet(int threads) {
 }
 
 void Executor::run_thread(int thread, int threads) {
-  const FlushSubnormals mode;
+  const SubnormalMode mode(program_->keeps_subnormals);
   const auto& segments = program_->segments;
   for (std::size_t i = 0; i < segments.size(); ++i) {
+    if (thread == 0 && i > 0) control_->poll_soon();
     if (!run_segment(i, thread, threads)) return;
     if (i + 1 == segments.size()) return;
     const bool alone = segments[i].participants == 1 && segments[i + 1].participants == 1;
@@ -129,24 +136,24 @@ bool Executor::run_segment(std::size_t index, int thread, int threads) {
   const auto rounds = static_cast<std::int64_t>(rounds_of(segment));
   const int lists = (segment.participants - thread + threads - 1) / threads, last = thread + (lists - 1) * threads;
   if (segment.share_images) {
-    for (int list = last; list >= 0; list -= threads) run_images(index, list);
+    for (int list = last; list >= 0; list -= threads) run_images(index, list, thread);
     return true;
   }
   for (std::int64_t round = 0; round < rounds; ++round) {
-    for (int list = last; list >= 0; list -= threads) run_list(index, list, round);
+    for (int list = last; list >= 0; list -= threads) run_list(index, list, round, thread);
     if (segment.participants > 1 && round + 1 < rounds && !meet(threads)) return false;
   }
   return true;
 }
 
-void Executor::run_images(std::size_t index, int list) {
+void Executor::run_images(std::size_t index, int list, int thread) {
   const ProgramSegment& segment = program_->segments[index];
   const auto strips = static_cast<std::int64_t>(strips_of(segment));
   for (std::int64_t image = list; image < segment.images; image += segment.participants)
-    for (std::int64_t strip = 0; strip < strips; ++strip) run_list(index, list, image * strips + strip);
+    for (std::int64_t strip = 0; strip < strips; ++strip) run_list(index, list, image * strips + strip, thread);
 }
 
-void Executor::run_list(std::size_t segment_index, int list, std::int64_t round) {
+void Executor::run_list(std::size_t segment_index, int list, std::int64_t round, int thread) {
   const ProgramSegment& segment = program_->segments[segment_index];
   const auto number = static_cast<std::size_t>(list);
   const auto strips = static_cast<std::int64_t>(segment.strip_views.size());
@@ -175,6 +182,7 @@ void Executor::run_list(std::size_t segment_index, int list, std::int64_t round)
     const std::int64_t begin = profiling_ ? now_ns() : 0;
     try {
       control_->check();
+      if (thread == 0) control_->poll();
       program_->ops[static_cast<std::size_t>(step.node)]->run(context);
       if (profiling_) events_[number].push_back({step.node, static_cast<std::int32_t>(segment_index), begin, now_ns()});
     } catch (...) {

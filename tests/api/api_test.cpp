@@ -352,7 +352,7 @@ TEST(Json, ProfileAndTraceCountTheRuns) {
   const json trace = json::parse(session.trace());
   expect_keys(trace, {"traceEvents"});
   ASSERT_FALSE(trace["traceEvents"].empty());
-  expect_keys(trace["traceEvents"][0], {"name", "ph", "ts", "dur", "pid", "tid"});
+  expect_keys(trace["traceEvents"].back(), {"name", "ph", "ts", "dur", "pid", "tid"});
 }
 
 TEST(Json, MachineWithoutMeasuring) {

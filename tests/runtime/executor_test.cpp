@@ -139,6 +139,24 @@ TEST(Executor, CountsSubnormalsAsZeroWhileItRuns) {
   }
 }
 
+TEST(Executor, UnderflowsGraduallyWhereMathIsExact) {
+  Network net("subnormal");
+  const ValueId a = net.input({1, 4, 4, 8});
+  const ValueId b = net.input({1, 4, 4, 8});
+  const Graph graph = net.finish(net.node(Binary{BinaryKind::mul}, {a, b}));
+  std::vector<Tensor> inputs = random_inputs(graph, 1);
+  for (Tensor& input : inputs)
+    for (float& x : input.values<float>()) x = 1e-20f;
+  volatile float tiny = 1e-20f;
+  const float expected = tiny * tiny;
+  ASSERT_NE(expected, 0.0f);
+  for (const int threads : {1, 2}) {
+    const std::vector<Tensor> outputs =
+        run(graph, {Schedule::layers, Math::exact, threads, 0}, kernels::host_isa(), inputs);
+    for (const float y : outputs[0].values<float>()) EXPECT_EQ(y, expected);
+  }
+}
+
 TEST(Executor, KeepsTinySegmentsInOrder) {
   constexpr int kRuns = 2000, kCrowdedRuns = 500;
   const Graph graph = six_layers(6, 4, 4);
