@@ -55,6 +55,19 @@ TEST_F(Install, CommandLineToolRuns) {
   EXPECT_EQ(result.status, 0) << result.output;
 }
 
+TEST_F(Install, LeavesThePythonModuleToPip) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(prefix()))
+    EXPECT_FALSE(entry.path().filename().string().starts_with("_engine")) << entry.path();
+}
+
+TEST_F(Install, AnOlderLanguageIsOneClearError) {
+  const ProcessResult built =
+      compile(COLONNADE_CXX_COMPILER, "-std=c++17 -fsyntax-only", kConsumer + "/main.cpp", "/dev/null");
+  EXPECT_NE(built.status, 0);
+  EXPECT_NE(built.output.find("colonnade.hpp needs C++20"), std::string::npos) << built.output;
+  EXPECT_EQ(built.output.find("'span'"), std::string::npos) << built.output;
+}
+
 TEST_F(Install, SharedLibraryLeaksNoDependency) {
   const ProcessResult result =
       run_process("grep -niE 'protobuf|hwloc|dnnl|onnx|fmt|OpenMP' " + shell_word(installed("colonnade-shared.cmake")));
