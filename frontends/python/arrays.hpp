@@ -28,21 +28,25 @@ class Loan {
   ~Loan() { give_back(); }
 
   /// Lends the elements of a numpy array, of anything with the buffer protocol or DLPack, or of a numpy array that was
-  /// made of it where the elements do not lie as the library reads them; text is copied. `role` ("input 'x'") begins
-  /// the messages of Error{invalid_input}; `wanted` is what bit patterns are taken for.
+  /// made of it where the elements do not lie as the library reads them; text, lists and numbers are copied. `role`
+  /// ("input 'x'") begins the messages of Error{invalid_input}; `wanted` is what bit patterns are taken for.
   void read(nb::handle object, DType wanted, const std::string& role, TensorView& view);
-  /// Lends writable memory: never a copy.
+  /// Lends writable memory of a numpy array, of the buffer protocol or DLPack: never a copy. Throws
+  /// Error{invalid_argument}.
   void write(nb::handle object, DType wanted, const std::string& role, MutableTensorView& view);
   void give_back();
 
  private:
   bool read_buffer(nb::handle object, DType wanted, int flags, TensorView& view);
   void read_dlpack(nb::handle object, const std::string& role, TensorView& view);
+  void read_numbers(nb::handle object, DType wanted, const std::string& role, TensorView& view);
+  bool write_dlpack(nb::handle object, MutableTensorView& view);
   void read_strings(nb::handle object, const std::string& role, TensorView& view);
 
   Py_buffer buffer_{};
   nb::object owner_;
   nb::ndarray<nb::ro> lent_;
+  nb::ndarray<> lent_to_write_;
   std::vector<std::string> strings_;
 };
 
@@ -52,7 +56,8 @@ nb::object shape_tuple(const Shape& shape);
 /// An array of numpy that owns the tensor; strings become an array of objects.
 nb::object to_array(Tensor tensor);
 
-/// numpy.asarray(object) with this type of elements. Throws Error{invalid_input} that begins with `role`.
+/// numpy.asarray(object), with this type of elements. Throws Error{invalid_input} that begins with `role`.
+nb::object as_array(nb::handle object, const std::string& role);
 nb::object as_array(nb::handle object, DType dtype, const std::string& role);
 /// A dense tensor of its own with a dense view's elements.
 Tensor copy_of(const TensorView& view);

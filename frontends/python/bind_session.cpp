@@ -6,6 +6,7 @@
 
 #include "frontends/python/python.hpp"
 #include "frontends/python/session.hpp"
+#include "frontends/python/signed.hpp"
 
 namespace colonnade::python {
 namespace {
@@ -37,7 +38,9 @@ nb::object run(SharedSession& session, nb::handle feeds, nb::handle outputs, nb:
 
 nb::dict output_shapes(SharedSession& session, const ShapeMap& shapes) {
   const std::vector<Shape> inputs = session.model().resolve_shapes(shapes);
-  const std::vector<Shape> outputs = session.with([&](Session& engine) { return engine.output_shapes(inputs); });
+  const RunOptions options = Limits().options();
+  const std::vector<Shape> outputs =
+      session.with(options, [&](Session& engine) { return engine.output_shapes(inputs, options); });
   nb::dict result;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     nb::list dimensions;
@@ -69,6 +72,16 @@ nb::dict memory_stats(SharedSession& session) {
   return result;
 }
 
+constexpr const char* kRun =
+    "run($self, feeds, outputs=None, *, out=None, stop=None, timeout=None, loop_limit=0)\n--\n\n"
+    "Runs with inputs by name, or in the model's order, and returns outputs by name: new arrays, or those of `out` (a "
+    "dict by name or a sequence in the model's order). `outputs` names those wanted. `stop` is a StopSource, `timeout` "
+    "in seconds, `loop_limit` the iterations of all loops together. Signals such as Ctrl-C end it like `stop`, in the "
+    "main thread.";
+constexpr const char* kRunList =
+    "run_list($self, feeds, outputs=None, *, out=None, stop=None, timeout=None, loop_limit=0)\n--\n\n"
+    "As run, but returns a list in the order of `outputs`.";
+
 }  // namespace
 
 void bind_session(nb::module_& module) {
@@ -87,6 +100,15 @@ void bind_session(nb::module_& module) {
           },
           nb::arg("model"), nb::arg("options"), "Of a Model, or of what a Model is made of, with its options.")
       .def_prop_ro("model", [](const SharedSession& session) { return session.model(); })
+      .def_prop_ro("inputs", [](const SharedSession& session) { return list_of(session.model().inputs()); })
+      .def_prop_ro("outputs", [](const SharedSession& session) { return list_of(session.model().outputs()); })
+      .def("__repr__",
+           [](const SharedSession& session) { return "<colonnade.Session of " + text_of(session.model()) + ">"; })
+      .def("close", &SharedSession::close, "Waits for its runs and gives its memory back; later calls raise.")
+      .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
+      .def(
+          "__exit__", [](SharedSession& session, nb::handle, nb::handle, nb::handle) { session.close(); },
+          nb::arg("type").none(), nb::arg("value").none(), nb::arg("traceback").none())
       .def(
           "run",
           [](SharedSession& session, nb::handle feeds, nb::handle outputs, nb::handle out, const std::stop_source* stop,
@@ -94,10 +116,7 @@ void bind_session(nb::module_& module) {
             return run(session, feeds, outputs, out, stop, timeout, loop_limit, Form::dict);
           },
           nb::arg("feeds"), nb::arg("outputs") = nb::none(), nb::kw_only(), nb::arg("out") = nb::none(),
-          nb::arg("stop") = nb::none(), nb::arg("timeout") = nb::none(), nb::arg("loop_limit") = 0,
-          "Runs with inputs by name, or in the model's order, and returns outputs by name: new arrays, or those of "
-          "`out` (a dict by name or a sequence in the model's order). `outputs` names those wanted. `stop` is a "
-          "StopSource, `timeout` in seconds, `loop_limit` the iterations of all loops together.")
+          nb::arg("stop") = nb::none(), nb::arg("timeout") = nb::none(), nb::arg("loop_limit") = 0)
       .def(
           "run_list",
           [](SharedSession& session, nb::handle feeds, nb::handle outputs, nb::handle out, const std::stop_source* stop,
@@ -105,8 +124,7 @@ void bind_session(nb::module_& module) {
             return run(session, feeds, outputs, out, stop, timeout, loop_limit, Form::list);
           },
           nb::arg("feeds"), nb::arg("outputs") = nb::none(), nb::kw_only(), nb::arg("out") = nb::none(),
-          nb::arg("stop") = nb::none(), nb::arg("timeout") = nb::none(), nb::arg("loop_limit") = 0,
-          "As run, but returns a list in the order of `outputs`.")
+          nb::arg("stop") = nb::none(), nb::arg("timeout") = nb::none(), nb::arg("loop_limit") = 0)
       .def(
           "_start",
           [](nb::handle self, nb::handle feeds, nb::handle outputs, nb::handle out, const std::stop_source* stop,
@@ -127,7 +145,8 @@ void bind_session(nb::module_& module) {
       .def(
           "prepare",
           [](SharedSession& session, const ShapeMap& shapes) {
-            session.with([&](Session& engine) { engine.prepare(shapes); });
+            const RunOptions options = Limits().options();
+            session.with(options, [&](Session& engine) { engine.prepare(shapes, options); });
           },
           nb::arg("shapes") = ShapeMap(), "Plans for these shapes now, so that the next run does not.")
       .def("output_shapes", &output_shapes, nb::arg("shapes") = ShapeMap(),
@@ -155,6 +174,10 @@ void bind_session(nb::module_& module) {
             return from_json(session.with([](Session& engine) { return engine.trace(); }));
           },
           "The last profiled run in the trace-event format of Chrome and Perfetto; json.dump writes it.");
+
+  const nb::handle type = nb::type<SharedSession>();
+  Signed<0>::put(type, "run", kRun);
+  Signed<1>::put(type, "run_list", kRunList);
 
   module.def("_wait_for_started_runs", &wait_for_started_runs);
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <memory>
 #include <span>
 
@@ -50,6 +53,17 @@ Model::Reader reader_of(nb::handle callable) {
   };
 }
 
+/// Raises colonnade.FileError with the number of what keeps the file from being opened, where something does.
+void raise_file_error(const Error& error, const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  const int number = file < 0 ? errno : 0;
+  if (file >= 0) ::close(file);
+  const nb::object exception =
+      nb::module_::import_("colonnade._errors").attr("file_error")(to_str(error.what()), number, to_str(path));
+  PyErr_SetObject(exception.type().ptr(), exception.ptr());
+  throw nb::python_error();
+}
+
 Model load(nb::handle source, nb::kwargs keywords) {
   std::optional<std::uint64_t> size;
   if (keywords.contains("size")) {
@@ -66,8 +80,13 @@ Model load(nb::handle source, nb::kwargs keywords) {
   }
   if (PyUnicode_Check(source.ptr()) || nb::hasattr(source, "__fspath__")) {
     const std::string path = path_of(source, "model");
-    const nb::gil_scoped_release release;
-    return Model::load(path, options);
+    try {
+      const nb::gil_scoped_release release;
+      return Model::load(path, options);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::io) raise_file_error(error, path);
+      throw;
+    }
   }
   Loan loan;
   TensorView bytes;
@@ -81,6 +100,28 @@ Model load(nb::handle source, nb::kwargs keywords) {
   const nb::gil_scoped_release release;
   return Model::from_bytes({static_cast<const std::byte*>(bytes.data), static_cast<std::size_t>(bytes.shape[0])},
                            options);
+}
+
+nb::dict metadata_of(const Model& model) {
+  const ModelMetadata& metadata = model.metadata();
+  nb::dict result, opsets, custom;
+  for (const auto& [domain, version] : metadata.opsets) opsets[to_str(domain)] = version;
+  for (const auto& [key, value] : metadata.custom) custom[to_str(key)] = to_str(value);
+  result["producer_name"] = to_str(metadata.producer_name);
+  result["producer_version"] = to_str(metadata.producer_version);
+  result["domain"] = to_str(metadata.domain);
+  result["description"] = to_str(metadata.description);
+  result["model_version"] = metadata.model_version;
+  result["ir_version"] = metadata.ir_version;
+  result["graph_name"] = to_str(metadata.graph_name);
+  result["graph_description"] = to_str(metadata.graph_description);
+  result["opsets"] = opsets;
+  result["custom"] = custom;
+  return result;
+}
+
+std::string count_of(std::size_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 nb::object shape_of(const TensorInfo& info) {
@@ -102,12 +143,6 @@ nb::object containers_of(const TensorInfo& info) {
   nb::list names;
   for (const Container container : info.containers) names.append(kNames[static_cast<std::size_t>(container)]);
   return nb::tuple(names);
-}
-
-nb::object list_of(std::span<const TensorInfo> infos) {
-  nb::list list;
-  for (const TensorInfo& info : infos) list.append(nb::cast(info));
-  return list;
 }
 
 Stage stage_named(const std::string& name) {
@@ -171,6 +206,17 @@ void bind_tensor_info(nb::module_& module) {
 
 }  // namespace
 
+nb::object list_of(std::span<const TensorInfo> infos) {
+  nb::list list;
+  for (const TensorInfo& info : infos) list.append(nb::cast(info));
+  return list;
+}
+
+std::string text_of(const Model& model) {
+  return nb::cast<std::string>(nb::repr(to_str(model.name()))) + ": " + count_of(model.inputs().size(), "input") +
+         ", " + count_of(model.outputs().size(), "output");
+}
+
 void bind_model(nb::module_& module) {
   bind_tensor_info(module);
   bind_plan(module);
@@ -192,6 +238,10 @@ void bind_model(nb::module_& module) {
           nb::arg("name"), nb::arg("options"), "A model embedded in the library, see embedded_names().")
       .def_prop_ro("inputs", [](const Model& model) { return list_of(model.inputs()); })
       .def_prop_ro("outputs", [](const Model& model) { return list_of(model.outputs()); })
+      .def_prop_ro("name", [](const Model& model) { return to_str(model.name()); })
+      .def_prop_ro("metadata", &metadata_of,
+                   "What the author's tools wrote into the file, as a dict: producer_name, producer_version, domain, "
+                   "description, model_version, ir_version, graph_name, graph_description, opsets by domain, custom.")
       .def_prop_ro("options", [](const Model& model) { return to_dict(model.options()); })
       .def(
           "resolve_shapes",
@@ -220,10 +270,7 @@ void bind_model(nb::module_& module) {
       .def("evaluate_reference", &evaluate_reference, nb::arg("feeds"),
            "Evaluates the graph by the slow reference implementation: the oracle.")
       .def("_repr_svg_", [](const Model& model) { return plan_of(model, {}).svg(); })
-      .def("__repr__", [](const Model& model) {
-        return "<colonnade.Model: " + std::to_string(model.inputs().size()) + " inputs, " +
-               std::to_string(model.outputs().size()) + " outputs>";
-      });
+      .def("__repr__", [](const Model& model) { return "<colonnade.Model " + text_of(model) + ">"; });
 }
 
 }  // namespace colonnade::python

@@ -5,6 +5,7 @@
 
 #include "frontends/python/arrays.hpp"
 #include "frontends/python/python.hpp"
+#include "frontends/python/signals.hpp"
 
 namespace colonnade::python {
 
@@ -64,6 +65,7 @@ void translate_errors() {
 NB_MODULE(_engine, module) {
   module.doc() = "The engine of the package colonnade.";
   translate_errors();
+  find_main_thread();
   bind_model(module);
   bind_session(module);
   bind_log(module);

@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,11 @@ nb::object from_json(const std::string& text);
 nb::object to_exception(const Error& error);
 /// From now on Error is raised as the class of colonnade._errors that its code belongs to.
 void translate_errors();
+
+/// Inputs or outputs as a list of colonnade.TensorInfo.
+nb::object list_of(std::span<const TensorInfo> infos);
+/// A model in a line: "'net.onnx': 1 input, 2 outputs".
+std::string text_of(const Model& model);
 
 void bind_model(nb::module_& module);
 void bind_session(nb::module_& module);

@@ -22,7 +22,42 @@ RunOptions Limits::options() const {
   }
   if (loop_limit < 0) throw Error(ErrorCode::invalid_argument, "loop_limit: expected a number of at least 0");
   options.loop_limit = loop_limit;
+  if (handles_signals()) options.poll = poll_signals;
   return options;
+}
+
+SharedSession::Holding::Holding(SharedSession& session, const RunOptions& options) : session_(session) {
+  constexpr std::chrono::milliseconds kBetweenQuestions{5};
+  if (session.holder_.load(std::memory_order_relaxed) == std::this_thread::get_id())
+    throw Error(ErrorCode::invalid_argument, "the session is in use by the run that a signal's handler interrupts");
+  while (!session.mutex_.try_lock() && !session.mutex_.try_lock_for(kBetweenQuestions)) {
+    if (options.stop.stop_requested()) throw Error(ErrorCode::cancelled, "the run was cancelled");
+    if (std::chrono::steady_clock::now() >= options.deadline)
+      throw Error(ErrorCode::deadline, "the run did not end by its deadline");
+    if (options.poll) options.poll();
+  }
+  if (session.is_closed_) {
+    session.mutex_.unlock();
+    session.check_open();
+  }
+  session.holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+}
+
+SharedSession::Holding::~Holding() {
+  session_.holder_.store({}, std::memory_order_relaxed);
+  session_.mutex_.unlock();
+}
+
+void SharedSession::check_open() const {
+  if (is_closed_) throw Error(ErrorCode::invalid_argument, "the session is closed");
+}
+
+void SharedSession::close() {
+  if (is_closed_) return;
+  with([this](Session& session) {
+    session = Session();
+    is_closed_ = true;
+  });
 }
 
 SharedSession::SharedSession(Model model) : model_(std::move(model)), session_(model_) {
@@ -149,14 +184,15 @@ bool SharedSession::are_known(const Call& call) const {
 }
 
 /// Asks the engine when the shapes are not those of the last run.
-std::shared_ptr<const SharedSession::Known> SharedSession::shapes_of(const Call& call) {
+std::shared_ptr<const SharedSession::Known> SharedSession::shapes_of(const Call& call, const RunOptions& options) {
   if (are_known(call)) return known_;
   auto known = std::make_shared<Known>();
   for (const TensorView& view : call.inputs) known->inputs.push_back(view.shape);
   known->complete = true;
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     known->complete = known->complete && fits(call.inputs[i], inputs_[i].info);
-  if (known->complete) known->outputs = with([&](Session& session) { return session.output_shapes(known->inputs); });
+  if (known->complete)
+    known->outputs = with(options, [&](Session& session) { return session.output_shapes(known->inputs, options); });
   for (std::size_t i = 0; i < known->outputs.size(); ++i) {
     const Shape& shape = known->outputs[i];
     const DType dtype = outputs_[i].info.dtype;
@@ -194,7 +230,7 @@ void SharedSession::allocate_outputs(const Known& known, Call& call) const {
 }
 
 void SharedSession::run_tensors(Call& call, const RunOptions& options) {
-  std::vector<Tensor> tensors = with([&](Session& session) { return session.run(call.inputs, options); });
+  std::vector<Tensor> tensors = with(options, [&](Session& session) { return session.run(call.inputs, options); });
   for (std::size_t i = 0; i < tensors.size(); ++i) call.results[i] = to_array(std::move(tensors[i]));
 }
 
@@ -210,14 +246,14 @@ void SharedSession::run_arrays(Call& call, nb::handle out, const Limits& limits)
   // The plan of another layout is not the one that shapes alone would be asked of.
   if (have_strides && !any_given) return run_tensors(call, options);
   if (!all_given) {
-    const std::shared_ptr<const Known> known = shapes_of(call);
+    const std::shared_ptr<const Known> known = shapes_of(call, options);
     if (!known->complete) {
       if (!any_given) return run_tensors(call, options);
       throw Error(ErrorCode::invalid_argument, "out: shapes of outputs depend on data; give memory for all or none");
     }
     allocate_outputs(*known, call);
   }
-  with([&](Session& session) { session.run(call.inputs, call.outputs, options); });
+  with(options, [&](Session& session) { session.run(call.inputs, call.outputs, options); });
 }
 
 void SharedSession::run_data(const Feeds& feeds, Call& call, const Limits& limits) {
@@ -238,7 +274,7 @@ void SharedSession::run_data(const Feeds& feeds, Call& call, const Limits& limit
   }
   check_names(feeds, named);
   const RunOptions options = limits.options();
-  std::vector<Datum> outputs = with([&](Session& session) { return session.run_data(inputs, options); });
+  std::vector<Datum> outputs = with(options, [&](Session& session) { return session.run_data(inputs, options); });
   call.results.clear();
   for (Datum& output : outputs) call.results.push_back(to_python(std::move(output)));
 }

@@ -4,13 +4,16 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "colonnade/colonnade.hpp"
 #include "frontends/python/arrays.hpp"
+#include "frontends/python/signals.hpp"
 
 namespace colonnade::python {
 
@@ -20,6 +23,7 @@ struct Limits {
   std::optional<double> timeout;  ///< seconds from the call on
   std::int64_t loop_limit = 0;
 
+  /// For a run by the calling thread, which signals end where it handles them.
   RunOptions options() const;
 };
 
@@ -47,15 +51,37 @@ class SharedSession {
   bool start(nb::object self, const Feeds& feeds, nb::handle chosen, nb::handle out, const Limits& limits,
              nb::object done);
 
-  /// Calls `use` with the session while nobody else has it, without the GIL.
+  /// Calls `use` with the session and `options` while nobody else has it, without the GIL. Throws what the options say
+  /// while somebody has.
   template <class Use>
-  auto with(Use use) {
+  auto with(const RunOptions& options, Use use) {
+    const Signals signals;
     const nb::gil_scoped_release release;
-    const std::scoped_lock lock(mutex_);
+    const Holding holding(*this, options);
     return use(session_);
   }
+  template <class Use>
+  auto with(Use use) {
+    return with(Limits().options(), std::move(use));
+  }
+
+  /// Ends the session's runs and gives its memory back; later calls throw.
+  void close();
 
  private:
+  /// The session's mutex, held by the calling thread.
+  class Holding {
+   public:
+    Holding(SharedSession& session, const RunOptions& options);
+    Holding(const Holding&) = delete;
+    Holding& operator=(const Holding&) = delete;
+    ~Holding();
+
+   private:
+    SharedSession& session_;
+  };
+  void check_open() const;
+
   struct Port {
     nb::object name;
     std::string role;  ///< "input 'x'"
@@ -87,7 +113,7 @@ class SharedSession {
   void lend_inputs(const Feeds& feeds, Call& call) const;
   void lend_outputs(nb::handle out, Call& call) const;
   bool are_known(const Call& call) const;
-  std::shared_ptr<const Known> shapes_of(const Call& call);
+  std::shared_ptr<const Known> shapes_of(const Call& call, const RunOptions& options);
   void allocate_outputs(const Known& known, Call& call) const;
   void run_tensors(Call& call, const RunOptions& options);
   void run_arrays(Call& call, nb::handle out, const Limits& limits);
@@ -100,7 +126,9 @@ class SharedSession {
 
   Model model_;
   Session session_;
-  std::mutex mutex_;  ///< never waited for with the GIL
+  std::timed_mutex mutex_;  ///< never waited for with the GIL
+  std::atomic<std::thread::id> holder_;
+  bool is_closed_ = false;
   std::vector<Port> inputs_, outputs_;
   bool tensors_only_ = true;
   std::shared_ptr<const Known> known_;

@@ -82,7 +82,8 @@ void SharedSession::finish(Pending& pending, const std::exception_ptr& error) {
 bool SharedSession::start(nb::object self, const Feeds& feeds, nb::handle chosen, nb::handle out, const Limits& limits,
                           nb::object done) {
   if (!tensors_only_) return false;
-  const RunOptions options = limits.options();
+  RunOptions options = limits.options();
+  options.poll = nullptr;  // a thread of the library runs
   const auto pending = std::make_shared<Pending>();
   *pending = {std::move(self), std::move(done), this, outputs_chosen(chosen), take_call()};
   Call& call = *pending->call;
@@ -94,6 +95,7 @@ bool SharedSession::start(nb::object self, const Feeds& feeds, nb::handle chosen
   const nb::gil_scoped_release release;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;
+  check_open();
   Started::get().add(1);
   try {
     session_.run_async(

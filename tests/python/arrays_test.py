@@ -52,6 +52,19 @@ def as_bits(value, bits):
     return value.astype(bits) if bits == np.int8 else value.view(bits)
 
 
+class Foreign:
+    """Memory that DLPack alone gives."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **arguments):
+        return self.array.__dlpack__(**arguments)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
 class Types(unittest.TestCase):
     def test_types_of_numpy(self):
         for onnx_type, dtype in NATIVE.items():
@@ -160,16 +173,6 @@ class Layouts(unittest.TestCase):
         self.assertEqual(octets(b"abc").tolist(), [97, 98, 99])
 
     def test_dlpack(self):
-        class Foreign:
-            def __init__(self, array):
-                self.array = array
-
-            def __dlpack__(self, **arguments):
-                return self.array.__dlpack__(**arguments)
-
-            def __dlpack_device__(self):
-                return self.array.__dlpack_device__()
-
         self.check_foreign(Foreign, self.value)
         self.check_foreign(Foreign, self.value[1:])
 
@@ -183,8 +186,28 @@ class Layouts(unittest.TestCase):
     def check_foreign(self, wrap, value):
         np.testing.assert_array_equal(self.session(wrap(value)), value)
 
+    def test_lists_and_numbers(self):
+        any_shape = colonnade.Session(support.identity(T.FLOAT, None))
+        for value in ([1.0, 2.0, -3.5], (1, 2, 3), [[1, 2], [3, 4]], [True, False], 3, 2.5, []):
+            expected = np.asarray(value, np.float32)
+            answer = any_shape(value)
+            self.assertEqual(answer.dtype, np.float32)
+            np.testing.assert_array_equal(answer, expected)
+        numbers = colonnade.Session(support.identity(T.INT64, ["N"]))
+        self.assertEqual(numbers.run({"x": [1, 2]})["y"].tolist(), [1, 2])
+        words = colonnade.Session(support.identity(T.STRING, ["N"]))
+        self.assertEqual(words.run({"x": ["a", "bc"]})["y"].tolist(), ["a", "bc"])
+        half = colonnade.Session(support.identity(T.FLOAT16, ["N"]))
+        self.assertEqual(half.run({"x": [0.5, 2]})["y"].tolist(), [0.5, 2])
+        message = "input 'x': expected int64, found a list of float64: give an array of that type, as numpy.asarray makes it"
+        with self.assertRaisesRegex(colonnade.InvalidInput, message):
+            numbers.run({"x": [1.5]})
+        for wrong in ([[1], [2, 3]], [None], [object()]):
+            with self.assertRaisesRegex(colonnade.InvalidInput, "input 'x': "):
+                any_shape(wrong)
+
     def test_no_arrays(self):
-        for value in ([1.0], None, 3, "text", object()):
+        for value in (None, "text", object()):
             with self.assertRaisesRegex(colonnade.InvalidInput, "input 'x': expected an array"):
                 self.session(value)
 
@@ -229,6 +252,15 @@ class Ownership(unittest.TestCase):
         self.session.run([value], out=[numbers])
         self.assertEqual(numbers.tolist(), value.tolist())
 
+    def test_out_by_dlpack(self):
+        value = np.arange(10, dtype=np.float32)
+        memory = np.zeros((10, 2), np.float32)
+        for part in (memory.reshape(-1)[:10], memory[:, 1]):
+            memory[:] = 0
+            wrapped = Foreign(part)
+            self.assertIs(self.session.run([value], out=[wrapped])["y"], wrapped)
+            np.testing.assert_array_equal(part, value)
+
     def test_wrong_out(self):
         value = np.arange(10, dtype=np.float32)
         locked = np.zeros(10, np.float32)
@@ -236,7 +268,9 @@ class Ownership(unittest.TestCase):
         for out, message in (
             ([np.zeros(11, np.float32)], r"output 'y': expected shape \[10\], found \[11\]"),
             ([np.zeros(10)], "output 'y': expected float32, found float64"),
-            ([locked], "output 'y': expected a writable array"),
+            ([locked], "output 'y': expected a writable array of the output's type, found one of float32 that is read-only"),
+            ([memoryview(bytes(40)).cast("f")], "output 'y': expected a writable array .* memoryview that is read-only"),
+            ([Foreign(locked)], "output 'y': expected a writable array"),
             ([[1.0] * 10], "output 'y': expected a writable array"),
             ([], "out: expected 1 arrays, found 0"),
             ({"z": locked}, "no output 'z'; there are: y"),
@@ -263,7 +297,7 @@ class OtherData(unittest.TestCase):
             self.assertIsInstance(result["t"], list)
             self.assertEqual(len(result["t"]), len(given) + 1)
             np.testing.assert_array_equal(result["y"], two)
-        for wrong in (one, {"a": one}, [one.astype(np.float64)], [[1.0]]):
+        for wrong in (one, {"a": one}, [one.astype(np.float64)], [None]):
             with self.assertRaisesRegex(colonnade.InvalidInput, "input 's'"):
                 session.run({"s": wrong, "x": two, "i": np.array(-1)})
 

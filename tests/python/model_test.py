@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models: where they come from, what they tell, how they are drawn; and that the package is what its stubs say."""
 import ast
+import errno
 import importlib.metadata
 import importlib.util
 import inspect
+import os
 import pathlib
 import pickle
 import re
@@ -19,6 +21,7 @@ import support
 support.need("colonnade", "numpy", "onnx")
 
 import numpy as np
+import onnx
 from onnx import TensorProto as T
 from onnx import helper
 
@@ -84,7 +87,7 @@ class Sources(unittest.TestCase):
         for keywords, message in (
             ({"thread": 1}, "no option 'thread'; there are: threads, schedule"),
             ({"threads": "two"}, "threads: expected a number of at least 0, found 'two'"),
-            ({"threads": -1}, "threads must not be negative"),
+            ({"threads": -1}, "threads must be 0 to 4096, found -1"),
             ({"schedule": "fast"}, "schedule: expected one of 'automatic', 'columns', 'layers', found 'fast'"),
             ({"dimensions": {"batch": "x"}}, "dimensions: expected a dict of numbers by symbol"),
             ({"isa": 3}, "isa: expected text, found int"),
@@ -95,6 +98,32 @@ class Sources(unittest.TestCase):
             colonnade.Session(model, threads=2)
         with self.assertRaises(colonnade.ResourceLimit):
             colonnade.Session(DIGITS, memory_limit_bytes=1)(IMAGE)
+
+    def test_metadata(self):
+        data = onnx.load_from_string(support.identity(T.FLOAT))
+        data.producer_name, data.producer_version, data.domain, data.model_version = "loom", "4.2", "org.example", 7
+        data.doc_string, data.graph.doc_string = "weaves", "warp and weft"
+        data.metadata_props.add(key="threads", value="many")
+        self.assertEqual(
+            colonnade.Model(data.SerializeToString()).metadata,
+            {
+                "producer_name": "loom",
+                "producer_version": "4.2",
+                "domain": "org.example",
+                "description": "weaves",
+                "model_version": 7,
+                "ir_version": data.ir_version,
+                "graph_name": "graph",
+                "graph_description": "warp and weft",
+                "opsets": {"ai.onnx": 19, "ai.onnx.ml": 3},
+                "custom": {"threads": "many"},
+            },
+        )
+
+    def test_what_it_says_of_itself(self):
+        model = colonnade.Model(DIGITS)
+        self.assertEqual(model.name, "digits.onnx")
+        self.assertEqual(repr(model), "<colonnade.Model 'digits.onnx': 1 input, 1 output>")
 
     def test_dimensions(self):
         model = colonnade.Model(DIGITS, dimensions={"batch": 3})
@@ -188,6 +217,23 @@ class Errors(unittest.TestCase):
             self.assertTrue(issubclass(kind, colonnade.ColonnadeError) and issubclass(kind, base))
             self.assertEqual(str(pickle.loads(pickle.dumps(kind("why")))), "why")
 
+    def test_files_that_cannot_be_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            missing = pathlib.Path(folder) / "none.onnx"
+            for path, kind, number in (
+                (missing, FileNotFoundError, errno.ENOENT),
+                (pathlib.Path(folder), IsADirectoryError, errno.EISDIR),
+            ):
+                for make in (colonnade.Model, colonnade.Session):
+                    with self.assertRaises(kind) as caught:
+                        make(path)
+                    error = caught.exception
+                    self.assertIsInstance(error, colonnade.FileError)
+                    self.assertEqual((error.errno, error.strerror, error.filename), (number, os.strerror(number), str(path)))
+                    self.assertIn(path.name, str(error))
+                    again = pickle.loads(pickle.dumps(error))
+                    self.assertEqual((type(again), again.errno, str(again)), (type(error), number, str(error)))
+
     def test_names_that_are_no_utf8(self):
         data = support.identity(T.FLOAT).replace(b"\x12\x01x", b"\x12\x01\xff")
         with self.assertRaises(colonnade.ColonnadeError):
@@ -204,7 +250,7 @@ def stub_names(node):
             given = [a.arg for a in arguments.posonlyargs + arguments.args + arguments.kwonlyargs]
             given += [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
             names[item.name] = [name for name in given if name != "self"]
-        elif isinstance(item, ast.ClassDef) and not item.name.endswith("Options"):
+        elif isinstance(item, ast.ClassDef) and not item.name.endswith(("Options", "Metadata")):
             names[item.name] = stub_names(item)
     return names
 
@@ -227,6 +273,8 @@ def engine_names(container):
                 given = [a.arg for a in call.posonlyargs + call.args + call.kwonlyargs]
                 given += [a.arg for a in (call.vararg, call.kwarg) if a]
                 names[name] = [n for n in given if n != "self"]
+            elif getattr(value, "__text_signature__", None) is not None:
+                names[name] = [n for n in inspect.signature(value).parameters if n != "self"]
     return names
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import gc
+import inspect
 import json
 import multiprocessing
 import os
@@ -151,8 +152,15 @@ class Numbers(unittest.TestCase):
         session(images())
         profile, trace = session.profile(), session.trace()
         self.assertTrue(profile["operators"])
-        self.assertEqual({"name", "ph", "ts", "dur"} - set(trace["traceEvents"][0]), set())
         json.dumps(trace)
+        events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        names = {event["tid"]: event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "thread_name"}
+        self.assertEqual({"name", "ph", "ts", "dur"} - set(events[0]), set())
+        self.assertEqual(min(event["ts"] for event in events), 0)
+        self.assertLess(max(event["ts"] for event in events), 60e6)
+        self.assertEqual({event["pid"] for event in trace["traceEvents"]}, {os.getpid()})
+        self.assertTrue({event["tid"] for event in events} <= set(names))
+        self.assertEqual(names[0], "thread 0 of the plan")
 
     def test_memory(self):
         session = colonnade.Session(DIGITS)
@@ -163,6 +171,30 @@ class Numbers(unittest.TestCase):
         session.shrink()
         self.assertEqual(session.memory_stats()["plans"], 0)
         session(images())
+
+
+    def test_what_it_says_of_itself(self):
+        session = colonnade.Session(two_outputs())
+        self.assertEqual(repr(session), "<colonnade.Session of 'model': 2 inputs, 2 outputs>")
+        self.assertEqual([info.name for info in session.inputs], ["a", "b"])
+        self.assertEqual([info.name for info in session.outputs], ["sum", "difference"])
+        for method in (colonnade.Session.run, colonnade.Session.run_list, session.run):
+            names = [name for name in inspect.signature(method).parameters if name != "self"]
+            self.assertEqual(names, ["feeds", "outputs", "out", "stop", "timeout", "loop_limit"])
+        self.assertIn("StopSource", colonnade.Session.run.__doc__)
+        with self.assertRaises(TypeError):
+            session.run(*range(30))
+
+    def test_with(self):
+        with colonnade.Session(DIGITS) as session:
+            self.assertEqual(session(images()).shape, (1, 10))
+        for call in (lambda: session(images()), session.stats, session.prepare, session.trace):
+            with self.assertRaisesRegex(colonnade.InvalidArgument, "the session is closed"):
+                call()
+        session.close()
+        with self.assertRaisesRegex(colonnade.InvalidArgument, "the session is closed"):
+            asyncio.run(session.run_async([images()]))
+        self.assertEqual(session.model.inputs[0].name, "image")
 
 
 class Limits(unittest.TestCase):

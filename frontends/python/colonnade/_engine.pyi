@@ -3,11 +3,11 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, overload
 
-from typing_extensions import Unpack
+from typing_extensions import Self, Unpack
 
 import numpy
 
-# An array: numpy, the buffer protocol or DLPack; what is no tensor is a list, a dict or None.
+# An array: numpy, the buffer protocol or DLPack; a list or a number; what is no tensor is a list, a dict or None.
 Value: TypeAlias = Any
 Feeds: TypeAlias = Mapping[str, Value] | Sequence[Value]
 Names: TypeAlias = str | Iterable[str] | None
@@ -31,6 +31,18 @@ class Options(TypedDict, total=False):
 class ReaderOptions(Options):
     size: int
 
+class Metadata(TypedDict):
+    producer_name: str
+    producer_version: str
+    domain: str
+    description: str
+    model_version: int
+    ir_version: int
+    graph_name: str
+    graph_description: str
+    opsets: dict[str, int]
+    custom: dict[str, str]
+
 class TensorInfo:
     @property
     def name(self) -> str: ...
@@ -53,6 +65,10 @@ class Model:
     def __init__(self, source: Reader, **options: Unpack[ReaderOptions]) -> None: ...
     @staticmethod
     def embedded(name: str, **options: Unpack[Options]) -> Model: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def metadata(self) -> Metadata: ...
     @property
     def inputs(self) -> list[TensorInfo]: ...
     @property
@@ -81,6 +97,13 @@ class Session:
     def __init__(self, model: Reader, **options: Unpack[ReaderOptions]) -> None: ...
     @property
     def model(self) -> Model: ...
+    @property
+    def inputs(self) -> list[TensorInfo]: ...
+    @property
+    def outputs(self) -> list[TensorInfo]: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, type: object, value: object, traceback: object) -> None: ...
     def run(
         self,
         feeds: Feeds,

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes wrong, as one hierarchy. Messages are one line that names node, operator, tensor, expected and found."""
+import errno
+import os
 
 
 class ColonnadeError(Exception):
@@ -27,7 +29,41 @@ class ResourceLimit(ColonnadeError, MemoryError):
 
 
 class FileError(ColonnadeError, OSError):
-    """A file cannot be read or written."""
+    """A file cannot be read or written. `errno`, `strerror` and `filename` are set where they are known; what has a
+    class of its own in Python is of that as well: FileNotFoundError, PermissionError, IsADirectoryError."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return file_error, (str(self), self.errno or 0, self.filename or "")
+
+
+class _Missing(FileError, FileNotFoundError):
+    pass
+
+
+class _Forbidden(FileError, PermissionError):
+    pass
+
+
+class _Folder(FileError, IsADirectoryError):
+    pass
+
+
+for _class in (_Missing, _Forbidden, _Folder):
+    _class.__name__, _class.__qualname__ = FileError.__name__, FileError.__qualname__
+_BY_NUMBER = {errno.ENOENT: _Missing, errno.EACCES: _Forbidden, errno.EPERM: _Forbidden, errno.EISDIR: _Folder}
+
+
+def file_error(message: str, number: int, path: str) -> FileError:
+    """The error of a file that could not be opened for the reason of that number; 0: for another one."""
+    if number == 0 and os.path.isdir(path):
+        number = errno.EISDIR
+    error = _BY_NUMBER.get(number, FileError)(message)
+    if number != 0:
+        error.errno, error.strerror, error.filename = number, os.strerror(number), path
+    return error
 
 
 class InternalError(ColonnadeError, RuntimeError):
