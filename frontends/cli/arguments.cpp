@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 
+#include <fmt/format.h>
+
 #include <limits>
+#include <string>
 
 namespace colonnade::cli {
 namespace {
@@ -10,7 +13,15 @@ constexpr double kMostThreads = 4096;
 constexpr double kMostCount = 1e9;
 
 /// A range that --help does not spell out.
-CLI::Validator within(double low, double high) { return CLI::Range(low, high).description(""); }
+CLI::Validator within(double low, double high) {
+  const auto check = [low, high](const std::string& text) -> std::string {
+    double value = 0;
+    if (!CLI::detail::lexical_cast(text, value)) return fmt::format("expected a number, found '{}'", text);
+    if (value >= low && value <= high) return {};
+    return fmt::format("expected {} to {}, found {}", low, high, text);
+  };
+  return {check, ""};
+}
 
 CLI::Validator not_negative() { return CLI::Validator(CLI::NonNegativeNumber).description(""); }
 
@@ -30,7 +41,10 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
                         "columns (depth-wise), layers (one after another) or auto (cost model)"),
          {"auto", "columns", "layers"})
       ->group("Engine");
-  choose(app.add_option("--math", engine.math, "fast (allows Winograd and matrix units) or exact (forbids both)"),
+  choose(app.add_option(
+             "--math", engine.math,
+             "fast (Winograd, matrix units, subnormal numbers count as zero; infinities may become NaN) or exact "
+             "(none of these)"),
          {"fast", "exact"})
       ->group("Engine");
   app.add_option("--memory-limit", engine.memory_limit,

@@ -137,6 +137,33 @@ std::string operator_text(const BenchResult& result) {
   return "\n" + table.text("") + rest;
 }
 
+/// Islands that take much of the time, slowest first.
+Json slow_islands(const BenchResult& result) {
+  constexpr double kLargeShare = 0.1;
+  std::map<std::string, const Json*> islands;
+  for (const Json& item : array_in(result.description, "islands")) islands[text_in(item, "node")] = &item;
+  Json slow = Json::array();
+  for (const Json& item : timed_operators(result)) {
+    const auto island = islands.find(text_in(item, "node"));
+    if (island == islands.end() || number_in(item, "share") < kLargeShare) continue;
+    slow.push_back({{"node", text_in(item, "node")},
+                    {"op", text_in(item, "op")},
+                    {"share", item["share"]},
+                    {"engine", text_in(*island->second, "engine")}});
+  }
+  return slow;
+}
+
+std::string warning_text(const BenchResult& result) {
+  std::string text;
+  for (const Json& item : slow_islands(result))
+    text += fmt::format(
+        "warning: '{}' ({}) takes {:.0f} % of the time, an island that {} runs\n", shortened(text_in(item, "node"), 40),
+        text_in(item, "op"), 100 * number_in(item, "share"),
+        text_in(item, "engine") == "reference" ? "the slow reference implementation" : text_in(item, "engine"));
+  return text.empty() ? "" : "\n" + text;
+}
+
 std::string island_text(const BenchResult& result) {
   const Json& islands = array_in(result.description, "islands");
   if (islands.empty()) return "\nislands: none\n";
@@ -206,6 +233,7 @@ Json to_json(const BenchResult& result) {
           {"segments", timed_segments(result)},
           {"prediction_error", finite(prediction_error(result))},
           {"islands", array_in(result.description, "islands")},
+          {"slow_islands", slow_islands(result)},
           {"operators", timed_operators(result)}};
 }
 
@@ -227,7 +255,11 @@ std::string to_text(const BenchResult& result, bool quiet) {
   out += latency_text(result);
   out += fmt::format("arithmetic   {}flop a run, {:.1f} GFLOP/s, {:.1f} % of the FMA peak ({:.0f} GFLOP/s)\n",
                      human_count(result.flop()), result.gflops(), result.percent_of_peak(), result.peak_gflops);
-  return out + segment_text(result) + operator_text(result) + island_text(result);
+  if (result.percent_of_peak() > 100)
+    out +=
+        "             (above 100 %: a convolution counts as direct, of which Winograd multiplies a part; matrix units "
+        "are faster than FMA)\n";
+  return out + segment_text(result) + operator_text(result) + island_text(result) + warning_text(result);
 }
 
 }  // namespace colonnade::cli

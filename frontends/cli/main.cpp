@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -8,6 +9,9 @@
 #include <functional>
 #include <new>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "arguments.hpp"
 #ifdef COLONNADE_SERVER
@@ -81,6 +85,37 @@ int show_parse_result(const CLI::App& app, const CLI::ParseError& error) {
   return write_out(out, kGood);
 }
 
+/// Letters to insert, remove, replace or swap with their neighbour that make one word of another.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before, last(b.size() + 1), next(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    next[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      next[j] = std::min({last[j] + 1, next[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        next[j] = std::min(next[j], before[j - 2] + 1);
+    }
+    before = std::exchange(last, next);
+  }
+  return last.back();
+}
+
+/// What is wrong with a word that is no command; "" for one that is.
+std::string unknown_command(const CLI::App& app, std::string_view word) {
+  constexpr std::size_t kSimilar = 2;
+  std::string nearest, all;
+  for (const CLI::App* sub : app.get_subcommands(nullptr)) {
+    const std::string& name = sub->get_name();
+    if (word == name) return "";
+    all += (all.empty() ? "" : ", ") + name;
+    if (distance(word, name) <= kSimilar && (nearest.empty() || distance(word, name) < distance(word, nearest)))
+      nearest = name;
+  }
+  return fmt::format("there is no command '{}'; {}", word,
+                     nearest.empty() ? "there are: " + all : fmt::format("did you mean '{}'?", nearest));
+}
+
 int run(int argc, char** argv) {
   CLI::App app(kDescription, "colonnade");
   app.footer(kFooter);
@@ -110,6 +145,9 @@ int run(int argc, char** argv) {
   app.add_subcommand("version", "Print the version")->callback([&] {
     command = [&](std::string& out) { return out = version_line + "\n", kGood; };
   });
+  const std::string_view first = argc > 1 ? argv[1] : "-";
+  if (!first.starts_with('-'))
+    if (const std::string wrong = unknown_command(app, first); !wrong.empty()) return complain(kWrongUse, wrong);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -73,7 +73,11 @@ TEST(Usage, VersionAndHelp) {
 
 TEST(Usage, WrongUseIsTwo) {
   expect_refusal({}, 2);
-  expect_refusal({"fly"}, 2);
+  expect_refusal({"fly"}, 2, "there is no command 'fly'; there are: bench, run, explain, check, machine");
+  expect_refusal({"benhc"}, 2, "there is no command 'benhc'; did you mean 'bench'?");
+  expect_refusal({"chek", kDigits}, 2, "did you mean 'check'?");
+  expect_refusal({"bench", kDigits, "--threads", "abc"}, 2, "--threads: expected a number, found 'abc'");
+  expect_refusal({"bench", kDigits, "--threads", "5000"}, 2, "--threads: expected 0 to 4096, found 5000");
   expect_refusal({"bench", "--nosuch"}, 2);
   expect_refusal({"run"}, 2, "MODEL");
   expect_refusal({"bench", kDigits, "--iterations", "x"}, 2, "iterations");
