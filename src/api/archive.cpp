@@ -18,49 +18,49 @@ std::optional<std::uint32_t> ConstantTable::find(const Constant& constant) const
   return found == numbers_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void Writer::write_struct(const Tensor& tensor) {
+void ArchiveWriter::write_struct(const Tensor& tensor) {
   write(tensor.dtype());
   write(tensor.shape());
   write(tensor.strings());
   append(tensor.data(), tensor.byte_size());
 }
 
-void Writer::write_struct(const Opaque& op) {
+void ArchiveWriter::write_struct(const Opaque& op) {
   write(std::string(op.definition->name));
   write(op.version);
   write(op.attributes);
 }
 
-void Reader::refuse() { fail(ErrorCode::io, "its content is malformed"); }
+void ArchiveReader::refuse() { fail(ErrorCode::io, "its content is malformed"); }
 
-void Reader::end() const {
+void ArchiveReader::end() const {
   if (!bytes_.empty()) refuse();
 }
 
-void Reader::copy(void* into, std::size_t bytes) {
+void ArchiveReader::copy(void* into, std::size_t bytes) {
   if (bytes > bytes_.size()) refuse();
   if (bytes > 0) std::memcpy(into, bytes_.data(), bytes);
   bytes_.remove_prefix(bytes);
 }
 
-bool Reader::read_bool() {
+bool ArchiveReader::read_bool() {
   const auto value = read<std::uint8_t>();
   if (value > 1) refuse();
   return value == 1;
 }
 
-std::size_t Reader::read_size(std::size_t bytes) {
+std::size_t ArchiveReader::read_size(std::size_t bytes) {
   const auto size = read<std::uint64_t>();
   if (size > bytes_.size() / bytes) refuse();
   return static_cast<std::size_t>(size);
 }
 
-std::shared_ptr<const Constant> Reader::constant(std::uint32_t number) const {
+std::shared_ptr<const Constant> ArchiveReader::constant(std::uint32_t number) const {
   if (number >= constants_.all().size()) refuse();
   return constants_.all()[number];
 }
 
-void Reader::read_struct(Tensor& tensor) {
+void ArchiveReader::read_struct(Tensor& tensor) {
   const auto dtype = read<DType>();
   auto shape = read<Shape>();
   auto strings = read<std::vector<std::string>>();
@@ -81,7 +81,7 @@ void Reader::read_struct(Tensor& tensor) {
   copy(tensor.data(), tensor.byte_size());
 }
 
-void Reader::read_struct(Opaque& op) {
+void ArchiveReader::read_struct(Opaque& op) {
   const auto name = read<std::string>();
   const auto version = read<std::int64_t>();
   auto attributes = read<Attributes>();
@@ -90,11 +90,11 @@ void Reader::read_struct(Opaque& op) {
   op = make_opaque(*definition, version, std::move(attributes));
 }
 
-template void Writer::write(const Graph&);
-template void Writer::write(const std::unique_ptr<const Rest>&);
-template void Writer::write(const Plan&);
-template Graph Reader::read<Graph>();
-template std::unique_ptr<const Rest> Reader::read<std::unique_ptr<const Rest>>();
-template Plan Reader::read<Plan>();
+template void ArchiveWriter::write(const Graph&);
+template void ArchiveWriter::write(const std::unique_ptr<const Rest>&);
+template void ArchiveWriter::write(const Plan&);
+template Graph ArchiveReader::read<Graph>();
+template std::unique_ptr<const Rest> ArchiveReader::read<std::unique_ptr<const Rest>>();
+template Plan ArchiveReader::read<Plan>();
 
 }  // namespace colonnade

@@ -53,9 +53,9 @@ inline constexpr bool is_number = (std::is_arithmetic_v<T> || std::is_enum_v<T>)
 
 }  // namespace archive
 
-class Writer {
+class ArchiveWriter {
  public:
-  explicit Writer(ConstantTable& constants) : constants_(constants) {}
+  explicit ArchiveWriter(ConstantTable& constants) : constants_(constants) {}
 
   std::string take() { return std::move(bytes_); }
 
@@ -128,11 +128,11 @@ class Writer {
   std::string bytes_;
 };
 
-/// Reads what a Writer wrote. Whatever else the bytes are is refused by Error{io}; what is allocated stays in
+/// Reads what a ArchiveWriter wrote. Whatever else the bytes are is refused by Error{io}; what is allocated stays in
 /// proportion to them.
-class Reader {
+class ArchiveReader {
  public:
-  Reader(std::string_view bytes, const ConstantTable& constants) : bytes_(bytes), constants_(constants) {}
+  ArchiveReader(std::string_view bytes, const ConstantTable& constants) : bytes_(bytes), constants_(constants) {}
 
   template <class T>
   T read() {
@@ -223,11 +223,11 @@ class Reader {
 };
 
 // Made once: the code for all operators is large.
-extern template void Writer::write(const Graph&);
-extern template void Writer::write(const std::unique_ptr<const Rest>&);
-extern template void Writer::write(const Plan&);
-extern template Graph Reader::read<Graph>();
-extern template std::unique_ptr<const Rest> Reader::read<std::unique_ptr<const Rest>>();
-extern template Plan Reader::read<Plan>();
+extern template void ArchiveWriter::write(const Graph&);
+extern template void ArchiveWriter::write(const std::unique_ptr<const Rest>&);
+extern template void ArchiveWriter::write(const Plan&);
+extern template Graph ArchiveReader::read<Graph>();
+extern template std::unique_ptr<const Rest> ArchiveReader::read<std::unique_ptr<const Rest>>();
+extern template Plan ArchiveReader::read<Plan>();
 
 }  // namespace colonnade

@@ -57,11 +57,11 @@ class Compiled::Origin {
     const std::scoped_lock lock(mutex_);
     if (!optimized_) {
       optimized_ = optimized_graph(import_graph(*source_, options_), options_.math);
-      Writer(constants_).write(*optimized_);
+      ArchiveWriter(constants_).write(*optimized_);
     }
     for (; number >= constants_.all().size() && planned_ < plans_.size(); ++planned_) {
       const BoundGraph bound = bound_graph(*optimized_, plans_[planned_].first, plans_[planned_].second, options_.math);
-      Writer writer(constants_);
+      ArchiveWriter writer(constants_);
       writer.write(bound.graph);
       writer.write(bound.rest);
     }
@@ -117,13 +117,13 @@ void Compiled::load() {
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) fail(ErrorCode::io, "it is no regular file");
   file_ = std::make_shared<const onnx_import::FileBytes>(std::move(file), options_.compiled);
   const std::string archive = read_archive(*file_);
-  Reader reader(archive, constants_);
+  ArchiveReader reader(archive, constants_);
   reason_ = misfit(read_key(reader));
   if (!reason_.empty()) return;
   set_content(read_content(reader));
   if (!is_of(content_.files)) fail(ErrorCode::io, "it was made for another model");
   make_constants();
-  Reader graph(content_.optimized, constants_);
+  ArchiveReader graph(content_.optimized, constants_);
   optimized_ = std::make_shared<const Graph>(graph.read<Graph>());
   graph.end();
 }
@@ -189,7 +189,7 @@ std::optional<Compiled::Planned> Compiled::find(const std::vector<Shape>& shapes
                                                 int threads) const {
   const CompiledPlan* plan = plan_for(shapes, layouts, threads);
   if (plan == nullptr) return std::nullopt;
-  Reader reader(plan->bytes, constants_);
+  ArchiveReader reader(plan->bytes, constants_);
   Planned planned;
   planned.bound.graph = reader.read<Graph>();
   planned.bound.rest = reader.read<std::unique_ptr<const Rest>>();
@@ -260,11 +260,11 @@ void Compiled::write(const Made& made) {
   content.metadata = made.metadata;
   content.files = files();
   if (!file_) {
-    Writer optimized(constants_);
+    ArchiveWriter optimized(constants_);
     optimized.write(made.optimized);
     content.optimized = optimized.take();
   }
-  Writer planned(constants_);
+  ArchiveWriter planned(constants_);
   planned.write(made.graph);
   planned.write(made.rest);
   planned.write(made.plan);
@@ -339,7 +339,7 @@ std::vector<Compiled::NewBlob> Compiled::new_blobs(const Made& made, const std::
     }
     return packed;
   });
-  Reader reader(planned, watched);
+  ArchiveReader reader(planned, watched);
   const auto graph = reader.read<Graph>();
   reader.read<std::unique_ptr<const Rest>>();
   auto plan = reader.read<Plan>();

@@ -90,7 +90,7 @@ std::uint64_t machine_hash(const Topology& topology) {
   Topology machine = topology;
   machine.rates.source.clear();
   ConstantTable none;
-  Writer writer(none);
+  ArchiveWriter writer(none);
   writer.write(machine);
   const std::string bytes = writer.take();
   return hash_of(std::as_bytes(std::span(bytes)));
@@ -139,9 +139,9 @@ std::string read_archive(const onnx_import::Bytes& file) {
   return bytes;
 }
 
-CompiledKey read_key(Reader& reader) { return reader.read<CompiledKey>(); }
+CompiledKey read_key(ArchiveReader& reader) { return reader.read<CompiledKey>(); }
 
-CompiledContent read_content(Reader& reader) {
+CompiledContent read_content(ArchiveReader& reader) {
   auto content = reader.read<CompiledContent>();
   reader.end();
   return content;
@@ -245,7 +245,7 @@ std::optional<CompiledArea> CompiledWriter::copy(const onnx_import::Bytes& file,
 std::shared_ptr<const onnx_import::FileBytes> CompiledWriter::finish(const CompiledKey& key,
                                                                      const CompiledContent& content) {
   ConstantTable none;
-  Writer writer(none);
+  ArchiveWriter writer(none);
   writer.write(key);
   writer.write(content);
   const std::string archive = writer.take();

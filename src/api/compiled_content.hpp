@@ -78,8 +78,8 @@ struct CompiledContent {
 /// Header and archive of an open file, its hash compared. Throws Error{io} saying what is wrong with it.
 std::string read_archive(const onnx_import::Bytes& file);
 /// The archive's two parts. The key comes first and is read alone: the rest may be another build's.
-CompiledKey read_key(Reader& reader);
-CompiledContent read_content(Reader& reader);
+CompiledKey read_key(ArchiveReader& reader);
+CompiledContent read_content(ArchiveReader& reader);
 /// Reads an area by several threads where it is large; false when it is damaged.
 bool read_area(const onnx_import::Bytes& file, const CompiledArea& area, std::span<std::byte> into, int threads);
 

@@ -444,8 +444,8 @@ using AnyOperator =
 struct Operator : AnyOperator {
   Operator() noexcept;
   template <class Alternative>
-    requires(!std::is_base_of_v<AnyOperator, std::remove_cvref_t<Alternative>>)
-  Operator(Alternative&& alternative)  // NOLINT(google-explicit-constructor): an operator is any of them
+  requires(!std::is_base_of_v<AnyOperator, std::remove_cvref_t<Alternative>>)
+      Operator(Alternative&& alternative)  // NOLINT(google-explicit-constructor): an operator is any of them
       : AnyOperator(std::in_place_type<std::remove_cvref_t<Alternative>>, std::forward<Alternative>(alternative)) {}
   Operator(const Operator& other);
   Operator(Operator&& other) noexcept;

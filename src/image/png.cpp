@@ -45,6 +45,7 @@ bool read_header(Decoder& decoder) {
   decoder.info = png_create_info_struct(decoder.png);
   if (decoder.info == nullptr) return false;
   png_set_benign_errors(decoder.png, 1);
+  png_set_user_limits(decoder.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // check_size() says what the limit is
   png_set_read_fn(decoder.png, &decoder.file, read_png);
   png_read_info(decoder.png, decoder.info);
   return true;

@@ -73,16 +73,16 @@ TEST(Misuse, ASessionThatThreadsShareSaysSo) {
   EXPECT_TRUE(same_bits(session.run({TensorView(input)}).front(), expected)) << "the session is as good as before";
 }
 
-/// The run that is under way asks, and another thread tries: no chance needed.
+/// The run that is under way asks, which takes a run of many milliseconds, and another thread tries: no chance needed.
 TEST(Misuse, EveryCallBesideARunIsRefused) {
   ModelBuilder model;
-  model.input("x", {1, 8, 64, 64}).output("y");
+  model.input("x", {1, 8, 512, 512}).output("y");
   for (int i = 0; i < 40; ++i)
     model.node(i % 2 == 0 ? "Relu" : "Softplus", {i == 0 ? "x" : "t" + std::to_string(i - 1)},
                {i == 39 ? "y" : "t" + std::to_string(i)});
   const std::string bytes = model.bytes();
   Session session(Model::from_bytes(as_bytes(bytes), one_thread()));
-  const Tensor input(DType::f32, {1, 8, 64, 64});
+  const Tensor input(DType::f32, {1, 8, 512, 512});
   std::atomic<int> asked{0};
   RunOptions options;
   options.poll = [&] {
@@ -93,7 +93,7 @@ TEST(Misuse, EveryCallBesideARunIsRefused) {
       };
       refused([&] { session.run({TensorView(input)}); });
       refused([&] { session.prepare(); });
-      refused([&] { session.output_shapes(std::vector<Shape>{{1, 8, 64, 64}}); });
+      refused([&] { session.output_shapes(std::vector<Shape>{{1, 8, 512, 512}}); });
       refused([&] { session.run_data(std::vector<Datum>{Datum(input)}); });
       refused([&] { session.shrink(); });
       refused([&] { session.stats(); });
