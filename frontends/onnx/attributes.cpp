@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/onnx/node.hpp"
+#include "frontends/onnx/flatten.hpp"
+#include "frontends/onnx/tensor.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -36,6 +37,7 @@ AttributeProto::AttributeType type_or(const AttributeProto& attribute, Attribute
   if (attribute.has_t()) return AttributeProto::TENSOR;
   if (attribute.has_g()) return AttributeProto::GRAPH;
   if (attribute.has_sparse_tensor()) return AttributeProto::SPARSE_TENSOR;
+  if (attribute.has_tp()) return AttributeProto::TYPE_PROTO;
   if (attribute.floats_size() > 0) return AttributeProto::FLOATS;
   if (attribute.ints_size() > 0) return AttributeProto::INTS;
   if (attribute.strings_size() > 0) return AttributeProto::STRINGS;
@@ -102,6 +104,48 @@ const onnx::TensorProto* find_tensor(const OnnxNode& node, std::string_view name
 const onnx::SparseTensorProto* find_sparse_tensor(const OnnxNode& node, std::string_view name) {
   const auto* attribute = find(node, name, AttributeProto::SPARSE_TENSOR);
   return attribute ? &attribute->sparse_tensor() : nullptr;
+}
+
+const onnx::TypeProto* find_type(const OnnxNode& node, std::string_view name) {
+  const auto* attribute = find(node, name, AttributeProto::TYPE_PROTO);
+  return attribute ? &attribute->tp() : nullptr;
+}
+
+bool holds_int(const OnnxNode& node, std::string_view name) {
+  const auto found = node.attributes.find(name);
+  return found != node.attributes.end() && type_of(*found->second) == AttributeProto::INT;
+}
+
+namespace {
+
+bool is_element_type(std::string_view name) { return name == "dtype" || name == "output_datatype" || name == "to"; }
+
+Attribute attribute_of(const OnnxNode& node, const std::string& name, const AttributeProto& proto,
+                       ExternalData& external) {
+  const std::string where = fmt::format("{}: attribute '{}'", node.label(), printable(name));
+  switch (type_of(proto)) {
+    case AttributeProto::INT: {
+      const std::int64_t value = *find_int(node, name);
+      return is_element_type(name) ? static_cast<std::int64_t>(dtype_of(value, where)) : value;
+    }
+    case AttributeProto::FLOAT: return *find_float(node, name);
+    case AttributeProto::STRING: return *find_string(node, name);
+    case AttributeProto::INTS: return *find_ints(node, name);
+    case AttributeProto::FLOATS: return *find_floats(node, name);
+    case AttributeProto::STRINGS: return *find_strings(node, name);
+    case AttributeProto::TENSOR:
+      return std::make_shared<const Tensor>(tensor_from(*find_tensor(node, name), where, external));
+    default: fail(ErrorCode::invalid_model, "{} is of a type that the operator does not know", where);
+  }
+}
+
+}  // namespace
+
+Attributes attributes_of(const OnnxNode& node, ExternalData& external) {
+  Attributes attributes;
+  for (const auto& [name, proto] : node.attributes)
+    attributes.emplace(name, attribute_of(node, name, *proto, external));
+  return attributes;
 }
 
 }  // namespace colonnade::onnx_import

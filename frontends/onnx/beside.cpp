@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "frontends/onnx/proto.hpp"
+#include "base/printable.hpp"
 
 namespace colonnade::onnx_import {
 namespace {

@@ -5,11 +5,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "frontends/onnx/flatten.hpp"
 #include "frontends/onnx/lowering.hpp"
-#include "frontends/onnx/node.hpp"
-#include "frontends/onnx/opaque/sequence.hpp"
 #include "frontends/onnx/tensor.hpp"
 #include "graph/shape_rules.hpp"
+#include "reference/onnx/definitions.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -271,7 +271,8 @@ class Builder {
     if (declared.dtype == DType::undefined || !is_wrapped || is_input) return id;
     const std::string name = graph_.value(id).name;
     graph_.value(id).name = names_.fresh(name + "/optional");
-    Node node{Opaque{&kOptionalGetElement, kNewestOpset, {}}, {id}, {kAbsent}, printable(name), "OptionalGetElement"};
+    Opaque get_element{&reference::kOptionalGetElement, kNewestOpset, {}};
+    Node node{std::move(get_element), {id}, {kAbsent}, printable(name), "OptionalGetElement"};
     ValueType type = infer_types(graph_, node).at(0);
     node.outputs = {push_value(graph_, name, std::move(type))};
     graph_.nodes.push_back(std::move(node));

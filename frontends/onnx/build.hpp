@@ -2,7 +2,7 @@
 #pragma once
 
 #include "frontends/onnx/external_data.hpp"
-#include "frontends/onnx/proto.hpp"
+#include "frontends/onnx/format.hpp"
 #include "graph/graph.hpp"
 
 namespace colonnade::onnx_import {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "frontends/onnx/onnx.hpp"
+#include "frontends/onnx/proto.hpp"
 #include "frontends/onnx/tensor.hpp"
 
 namespace colonnade::onnx_import {

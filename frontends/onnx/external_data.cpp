@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "frontends/onnx/proto.hpp"
+
 namespace colonnade::onnx_import {
 namespace {
 

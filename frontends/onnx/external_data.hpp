@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "frontends/onnx/files.hpp"
-#include "frontends/onnx/proto.hpp"
+#include "frontends/onnx/format.hpp"
 #include "frontends/onnx/skeleton.hpp"
 
 namespace colonnade::onnx_import {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "frontends/onnx/proto.hpp"
+#include "base/printable.hpp"
 
 namespace colonnade::onnx_import {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "frontends/onnx/node.hpp"
+#include "frontends/onnx/flatten.hpp"
 #include "frontends/onnx/table.hpp"
 
 namespace colonnade::onnx_import {

@@ -2,7 +2,9 @@
 #include "frontends/onnx/lowering.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "frontends/onnx/tensor.hpp"
@@ -108,18 +110,6 @@ ValueId Lowering::constant(std::shared_ptr<const Constant> constant) {
   return push_value(target_.graph, std::move(name), std::move(type), std::move(constant));
 }
 
-Tensor ints_tensor(const Ints& values) {
-  Tensor tensor(DType::i64, {static_cast<std::int64_t>(values.size())});
-  std::copy(values.begin(), values.end(), tensor.values<std::int64_t>().begin());
-  return tensor;
-}
-
-Tensor floats_tensor(std::span<const float> values, Shape shape) {
-  Tensor tensor(DType::f32, std::move(shape));
-  std::copy(values.begin(), values.end(), tensor.values<float>().begin());
-  return tensor;
-}
-
 ValueId ints(Lowering& low, const Ints& values) { return low.constant(ints_tensor(values)); }
 
 ValueId int_scalar(Lowering& low, std::int64_t value) {
@@ -209,35 +199,8 @@ ValueId scalar(Lowering& low, DType dtype, double value) {
   low.unsupported("element type {} is not supported here", name_of(dtype));
 }
 
-namespace {
-
-Attribute attribute_of(Lowering& low, const std::string& name, const onnx::AttributeProto& proto) {
-  const OnnxNode& node = low.node();
-  switch (type_of(proto)) {
-    case onnx::AttributeProto::INT: return *find_int(node, name);
-    case onnx::AttributeProto::FLOAT: return *find_float(node, name);
-    case onnx::AttributeProto::STRING: return *find_string(node, name);
-    case onnx::AttributeProto::INTS: return *find_ints(node, name);
-    case onnx::AttributeProto::FLOATS: return *find_floats(node, name);
-    case onnx::AttributeProto::STRINGS: return *find_strings(node, name);
-    case onnx::AttributeProto::TENSOR: {
-      const std::string where = fmt::format("{}: attribute '{}'", node.label(), printable(name));
-      return std::make_shared<const Tensor>(tensor_from(*find_tensor(node, name), where, low.external()));
-    }
-    default: low.invalid("attribute '{}' is of a type that the operator does not know", printable(name));
-  }
-}
-
-}  // namespace
-
-Attributes attributes_of(Lowering& low) {
-  Attributes attributes;
-  for (const auto& [name, proto] : low.node().attributes) attributes.emplace(name, attribute_of(low, name, *proto));
-  return attributes;
-}
-
 Values lower_opaque(Lowering& low, const Definition& definition) {
-  return lower_opaque(low, definition, attributes_of(low), low.inputs());
+  return lower_opaque(low, definition, attributes_of(low.node(), low.external()), low.inputs());
 }
 
 Values lower_opaque(Lowering& low, const Definition& definition, Attributes attributes, Values inputs) {

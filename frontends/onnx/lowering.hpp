@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/lists.hpp"
 #include "base/narrow.hpp"
 #include "frontends/onnx/external_data.hpp"
 #include "frontends/onnx/node.hpp"
@@ -141,14 +142,10 @@ ValueId ints(Lowering& low, const Ints& values);
 ValueId int_scalar(Lowering& low, std::int64_t value);
 ValueId scalar(Lowering& low, DType dtype, double value);
 ValueId floats(Lowering& low, std::span<const float> values, Shape shape);
-Tensor ints_tensor(const Ints& values);
-Tensor floats_tensor(std::span<const float> values, Shape shape);
 
 /// The node as an opaque operator: the lowering of rows that bring their own definition.
 Values lower_opaque(Lowering& low, const Definition& definition);
 Values lower_opaque(Lowering& low, const Definition& definition, Attributes attributes, Values inputs);
-/// The node's attributes.
-Attributes attributes_of(Lowering& low);
 template <const Definition& definition>
 Values opaque(Lowering& low) {
   return lower_opaque(low, definition);

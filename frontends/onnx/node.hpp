@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "frontends/onnx/proto.hpp"
+#include "frontends/onnx/format.hpp"
 #include "graph/operators.hpp"
 
 namespace colonnade::onnx_import {
@@ -21,6 +20,7 @@ namespace colonnade::onnx_import {
 using Opsets = std::map<std::string, std::int64_t, std::less<>>;
 
 struct OnnxGraph;
+class ExternalData;
 
 struct OnnxNode {
   std::string name;  ///< unique enough for messages, never empty
@@ -48,8 +48,8 @@ struct OnnxGraph {
   std::unordered_map<std::string, int> ranks;  ///< that the model declares, by name
 };
 
-/// What an attribute holds; UNDEFINED for an empty list of an unknown type.
-onnx::AttributeProto::AttributeType type_of(const onnx::AttributeProto& attribute);
+/// Whether the attribute is there and an integer.
+bool holds_int(const OnnxNode& node, std::string_view name);
 
 /// Attributes by name; nothing when absent. Throw Error{invalid_model} when the attribute has another type.
 std::optional<std::int64_t> find_int(const OnnxNode& node, std::string_view name);
@@ -60,15 +60,11 @@ std::optional<std::vector<float>> find_floats(const OnnxNode& node, std::string_
 std::optional<std::vector<std::string>> find_strings(const OnnxNode& node, std::string_view name);
 const onnx::TensorProto* find_tensor(const OnnxNode& node, std::string_view name);
 const onnx::SparseTensorProto* find_sparse_tensor(const OnnxNode& node, std::string_view name);
+const onnx::TypeProto* find_type(const OnnxNode& node, std::string_view name);
 
-/// The model's main graph, calls of model-local functions replaced by their bodies (nested ones too). `owned` keeps
-/// attributes that the model stores in forms this build's schema does not know.
-/// Throws Error{invalid_model} for recursion, doubled functions and attributes, malformed calls and names that nothing
-/// defines.
-OnnxGraph flatten(const onnx::ModelProto& model, std::deque<onnx::AttributeProto>& owned);
-
-/// Opsets a list of imports names: of a doubled domain the highest counts.
-Opsets opsets_of(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports);
+/// All attributes as an opaque operator has them; those that number an element type (dtype, output_datatype, to) number
+/// a DType. Throws Error{invalid_model} for graphs, types and lists of tensors.
+Attributes attributes_of(const OnnxNode& node, ExternalData& external);
 
 /// The nodes in an order in which whatever they and their graphs read is produced before; the given order where it is
 /// one. `given` holds names that need no producer. Throws Error{invalid_model} for undefined inputs, doubled outputs

@@ -17,7 +17,7 @@
 #include <new>
 
 #include "frontends/onnx/build.hpp"
-#include "frontends/onnx/node.hpp"
+#include "frontends/onnx/flatten.hpp"
 
 namespace colonnade::onnx_import {
 namespace {

@@ -29,36 +29,23 @@ struct Row {
   Lower lower;
 };
 
-/// The rows of one family of operators; each in ops/<family>.cpp, opaque ones in opaque/<family>.cpp.
+/// The rows of one family of operators; each in ops/<domain>/<family>.cpp.
 std::span<const Row> attention_rows();
 std::span<const Row> cast_rows();
 std::span<const Row> composed_rows();
 std::span<const Row> constant_rows();
-std::span<const Row> contrib_rows();
-std::span<const Row> contrib_attention_rows();
-std::span<const Row> contrib_heads_rows();
-std::span<const Row> contrib_integer_product_rows();
-std::span<const Row> contrib_norm_rows();
-std::span<const Row> contrib_opaque_rows();
-std::span<const Row> contrib_product_rows();
-std::span<const Row> contrib_quantized_rows();
 std::span<const Row> control_rows();
 std::span<const Row> conv_rows();
-std::span<const Row> detection_rows();
 std::span<const Row> elementwise_rows();
 std::span<const Row> first_opsets_rows();
 std::span<const Row> functions_rows();
 std::span<const Row> gather_rows();
-std::span<const Row> image_rows();
 std::span<const Row> legacy_rows();
-std::span<const Row> linear_rows();
 std::span<const Row> linear_attention_rows();
 std::span<const Row> loss_rows();
 std::span<const Row> matmul_rows();
-std::span<const Row> matrix_rows();
-std::span<const Row> ml_encoders_rows();
-std::span<const Row> ml_svm_rows();
 std::span<const Row> norm_rows();
+std::span<const Row> opaque_rows();
 std::span<const Row> pool_rows();
 std::span<const Row> quantize_rows();
 std::span<const Row> random_rows();
@@ -67,19 +54,28 @@ std::span<const Row> reduce_rows();
 std::span<const Row> resize_rows();
 std::span<const Row> sequence_rows();
 std::span<const Row> shape_rows();
-std::span<const Row> signal_rows();
 std::span<const Row> slice_rows();
-std::span<const Row> sliding_rows();
-std::span<const Row> text_rows();
-std::span<const Row> tfidf_rows();
 std::span<const Row> training_rows();
-std::span<const Row> tree_rows();
 
-/// Every row, family after family.
-std::vector<Row> all_rows();
+std::span<const Row> ml_encoders_rows();
+std::span<const Row> ml_linear_rows();
+std::span<const Row> ml_svm_rows();
+std::span<const Row> ml_tree_rows();
+
+std::span<const Row> microsoft_attention_rows();
+std::span<const Row> microsoft_fused_rows();
+std::span<const Row> microsoft_heads_rows();
+std::span<const Row> microsoft_integer_product_rows();
+std::span<const Row> microsoft_norm_rows();
+std::span<const Row> microsoft_opaque_rows();
+std::span<const Row> microsoft_product_rows();
+std::span<const Row> microsoft_quantized_rows();
 
 /// The row for the node's domain, operator and opset; null when there is none. Writers put operators into files whose
 /// opset does not have them yet: such a one stands for its first version.
 const Row* find_row(const OnnxNode& node);
+
+/// Every row, family after family.
+std::vector<Row> all_rows();
 
 }  // namespace colonnade::onnx_import

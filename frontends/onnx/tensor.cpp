@@ -13,6 +13,7 @@
 #include "base/checked.hpp"
 #include "frontends/onnx/onnx.hpp"
 #include "frontends/onnx/packing.hpp"
+#include "frontends/onnx/proto.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -335,14 +336,9 @@ int data_type_of(DType dtype) {
   return static_cast<int>(std::find(std::begin(kDataTypes), std::end(kDataTypes), dtype) - std::begin(kDataTypes));
 }
 
-std::string printable(std::string_view text) {
-  constexpr std::size_t kLongest = 200;
-  std::string clean(text.substr(0, kLongest));
-  for (char& c : clean) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  if (text.size() > kLongest) clean += "...";
-  return clean;
+std::optional<std::int64_t> data_type_named(const std::string& name) {
+  onnx::TensorProto::DataType type{};
+  return onnx::TensorProto::DataType_Parse(name, &type) ? std::optional<std::int64_t>(type) : std::nullopt;
 }
 
 Tensor tensor_from(const onnx::TensorProto& proto, const std::string& where, ExternalData& data) {

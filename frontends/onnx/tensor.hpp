@@ -6,7 +6,7 @@
 #include <string>
 
 #include "frontends/onnx/external_data.hpp"
-#include "frontends/onnx/proto.hpp"
+#include "frontends/onnx/format.hpp"
 #include "graph/constant.hpp"
 
 namespace colonnade::onnx_import {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/onnx/type.hpp"
 
+#include "frontends/onnx/node.hpp"
+#include "frontends/onnx/proto.hpp"
+
 namespace colonnade::onnx_import {
 namespace {
 
@@ -57,6 +60,11 @@ DeclaredType declared_type(const onnx::TypeProto& proto, std::string_view where)
       default: fail(ErrorCode::unsupported, "{}: sparse tensors and opaque types are not supported", where);
     }
   }
+}
+
+std::optional<Shape> declared_shape(const OnnxGraph& graph, std::size_t input) {
+  if (input >= graph.inputs.size()) return std::nullopt;
+  return declared_type(graph.proto->input(static_cast<int>(input)).type(), "input of a nested graph").type.shape;
 }
 
 }  // namespace colonnade::onnx_import

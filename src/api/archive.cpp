@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "frontends/onnx/opaque/definitions.hpp"
+#include "reference/onnx/definitions.hpp"
 
 namespace colonnade {
 
@@ -85,7 +85,7 @@ void ArchiveReader::read_struct(Opaque& op) {
   const auto name = read<std::string>();
   const auto version = read<std::int64_t>();
   auto attributes = read<Attributes>();
-  const Definition* definition = onnx_import::find_definition(name);
+  const Definition* definition = reference::find_definition(name);
   if (definition == nullptr) refuse();
   op = make_opaque(*definition, version, std::move(attributes));
 }

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "api/impl.hpp"
-#include "frontends/onnx/opaque/definitions.hpp"
 #include "onnx/builder.hpp"
+#include "reference/onnx/definitions.hpp"
 #include "support/folder.hpp"
 
 namespace colonnade {
@@ -337,12 +337,12 @@ TEST_F(CompiledTest, WeightsAreInMemoryOnce) {
 TEST(Definitions, AreAllFoundByTheirNames) {
   const std::regex pattern(R"re(Definition k\w+\{\s*"(\w+)")re");
   std::size_t count = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(COLONNADE_SOURCE_DIR) / "frontends" / "onnx")) {
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(COLONNADE_SOURCE_DIR) / "src/reference/onnx")) {
     if (entry.path().extension() != ".cpp") continue;
     const std::string text = contents(entry.path());
     for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match, ++count) {
       const std::string name = (*match)[1];
-      const Definition* found = onnx_import::find_definition(name);
+      const Definition* found = reference::find_definition(name);
       ASSERT_NE(found, nullptr) << name;
       EXPECT_EQ(found->name, name);
     }

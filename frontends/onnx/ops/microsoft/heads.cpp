@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// com.microsoft: RotaryEmbedding and GroupQueryAttention, and what all attention operators share.
+#include "frontends/onnx/ops/microsoft/heads.hpp"
+
+#include <cmath>
+
+namespace colonnade::onnx_import {
+
+std::int64_t read_heads(const Lowering& low, std::string_view name) {
+  const std::int64_t heads = low.required_int(name);
+  if (heads < 1 || heads > (std::int64_t{1} << 24)) low.invalid("attribute '{}': {} is out of range", name, heads);
+  return heads;
+}
+
+ValueId split_heads(Lowering& low, ValueId x, std::int64_t heads) {
+  if (low.rank(x) != 3) low.invalid("expected [batch, sequence, hidden], found rank {}", low.rank(x));
+  const std::int64_t hidden = low.dim(x, 2);
+  if (hidden >= 0 && hidden % heads != 0) low.invalid("{} heads do not divide {} columns", heads, hidden);
+  return transpose(low, reshape(low, x, {0, 0, heads, hidden < 0 ? -1 : hidden / heads}), {0, 2, 1, 3});
+}
+
+ValueId merge_heads(Lowering& low, ValueId x) {
+  const std::int64_t heads = low.dim(x, 1), size = low.dim(x, 3);
+  return reshape(low, transpose(low, x, {0, 2, 1, 3}), {0, 0, heads < 0 || size < 0 ? -1 : heads * size});
+}
+
+ValueId scaled_scores(Lowering& low, ValueId query, ValueId key) {
+  const float scale = low.float_or("scale", 0);
+  const std::int64_t size = low.dim(query, low.rank(query) - 1);
+  const MatMul product{.transpose_b = true, .epilogue = {}};
+  if (scale != 0) return low.emit(product, {binary_scalar(low, BinaryKind::mul, query, scale), key});
+  if (size > 0) {
+    const double factor = 1 / std::sqrt(static_cast<double>(size));
+    return low.emit(product, {binary_scalar(low, BinaryKind::mul, query, factor), key});
+  }
+  const ValueId root =
+      unary(low, UnaryKind::sqrt, cast(low, extent(low, query, low.rank(query) - 1), low.dtype(query)));
+  return low.emit(product, {binary(low, BinaryKind::div, query, root), key});
+}
+
+ValueId rotate(Lowering& low, ValueId x, const Rotation& rotation) {
+  const std::int64_t last = low.rank(x) - 1, count = rotation.count, size = low.dim(x, last);
+  const ValueId zero = ints(low, {0}), rotated_end = ints(low, {2 * count}), end = ints(low, {std::int64_t{1} << 40});
+  const bool is_partial = size != 2 * count;
+  const ValueId rotated = is_partial ? slice_of(low, x, last, zero, rotated_end) : x;
+  const auto product = [&](ValueId a, ValueId b) { return binary(low, BinaryKind::mul, a, b); };
+  Values parts;
+  if (rotation.interleaved) {
+    Ints pairs(static_cast<std::size_t>(last), 0);
+    pairs.insert(pairs.end(), {count, 2});
+    parts = low.emit_all(Split{.axis = last + 1}, {reshape(low, rotated, pairs)}, 2);
+    for (ValueId& part : parts) part = squeeze(low, part, {last + 1});
+  } else {
+    parts = low.emit_all(Split{.axis = last}, {rotated}, 2);
+  }
+  ValueId real = binary(low, BinaryKind::sub, product(parts[0], rotation.cosine), product(parts[1], rotation.sine));
+  ValueId imaginary =
+      binary(low, BinaryKind::add, product(parts[0], rotation.sine), product(parts[1], rotation.cosine));
+  ValueId y = kAbsent;
+  if (rotation.interleaved) {
+    real = unsqueeze(low, real, {last + 1});
+    imaginary = unsqueeze(low, imaginary, {last + 1});
+    Ints joined(static_cast<std::size_t>(last), 0);
+    joined.push_back(2 * count);
+    y = reshape(low, low.emit(Concat{last + 1}, {real, imaginary}), joined);
+  } else {
+    y = low.emit(Concat{last}, {real, imaginary});
+  }
+  return is_partial ? low.emit(Concat{last}, {y, slice_of(low, x, last, rotated_end, end)}) : y;
+}
+
+namespace {
+
+/// Columns of a table of cosines or sines.
+std::int64_t angle_count(const Lowering& low, ValueId table) {
+  if (low.rank(table) != 2)
+    low.invalid("expected tables of cosines and sines of rank 2, found rank {}", low.rank(table));
+  const std::int64_t count = low.dim(table, 1);
+  if (count < 0) low.unsupported("the number of rotated pairs is not known");
+  return count;
+}
+
+/// Rows of the tables at positions [B, S] as [B, 1, S, C].
+Rotation rotation_at(Lowering& low, ValueId positions, ValueId cosines, ValueId sines, bool interleaved) {
+  const auto rows = [&](ValueId table) { return unsqueeze(low, low.emit(Gather{0}, {table, positions}), {1}); };
+  return {rows(cosines), rows(sines), angle_count(low, cosines), interleaved};
+}
+
+/// Positions [B, S] of a sequence of `length`: as given, or counted from a single first one.
+ValueId sequence_positions(Lowering& low, ValueId given, ValueId length) {
+  const std::int64_t rank = low.rank(given);
+  if (rank == 2) return given;
+  if (rank != 1) low.invalid("expected position_ids of rank 1 or 2, found rank {}", rank);
+  return unsqueeze(low, numbers_from(low, cast(low, given, DType::i64), length), {0});
+}
+
+Values lower_rotary_embedding(Lowering& low) {
+  const ValueId x = low.input(0), cosines = low.input(2), sines = low.input(3);
+  const std::int64_t rank = low.rank(x), heads = low.int_or("num_heads", 0);
+  if (rank != 3 && rank != 4) low.invalid("expected an input of rank 3 or 4, found rank {}", rank);
+  ValueId by_head = x;
+  if (rank == 3) {
+    const std::int64_t hidden = low.dim(x, 2), size = 2 * angle_count(low, cosines);
+    if (heads == 0 && (hidden < 0 || size == 0 || hidden % size != 0)) {
+      low.invalid("{} columns are no heads of {}", hidden, size);
+    }
+    by_head = split_heads(low, x, heads > 0 ? heads : hidden / size);
+  }
+  const ValueId positions = sequence_positions(low, low.input(1), extent(low, by_head, 2));
+  const ValueId y = rotate(low, by_head, rotation_at(low, positions, cosines, sines, low.flag("interleaved")));
+  return {rank == 3 ? merge_heads(low, y) : y};
+}
+
+/// The numbers that GroupQueryAttention counts with, int64. Per sentence b: `past` [B, 1] positions before this call,
+/// `ends` [B, 1] with this call's.
+struct Counts {
+  ValueId queries, total;  ///< vectors of one
+  ValueId past, ends;
+  ValueId is_first;  ///< whether nothing is in the cache: one boolean
+};
+
+Counts count(Lowering& low, ValueId query) {
+  Counts counts{};
+  counts.queries = extent(low, query, 2);
+  counts.total = reshape(low, cast(low, low.input(6), DType::i64), {1});
+  counts.ends = binary_scalar(low, BinaryKind::add, reshape(low, cast(low, low.input(5), DType::i64), {-1, 1}), 1.0);
+  counts.is_first = binary(low, BinaryKind::equal, counts.queries, counts.total);
+  counts.past = select(low, counts.is_first, ints(low, {0}), binary(low, BinaryKind::sub, counts.ends, counts.queries));
+  return counts;
+}
+
+/// [B, Nk, M, H]: row by row the past's first positions, then the new ones, then zeros; M is the larger one of the
+/// cache's length and `total`.
+ValueId fill_cache(Lowering& low, ValueId past, ValueId x, const Counts& counts) {
+  if (past == kAbsent) return x;
+  const auto by_position = [&](ValueId values) { return transpose(low, values, {0, 2, 1, 3}); };
+  const ValueId capacity = extent(low, past, 2);
+  const ValueId length = binary(low, BinaryKind::max, capacity, counts.total);
+  const ValueId rows = unsqueeze(low, numbers_from(low, ints(low, {0}), length), {0});
+  const ValueId is_past = binary(low, BinaryKind::less, rows, counts.past);
+  const ValueId newest = binary_scalar(low, BinaryKind::sub, counts.queries, 1.0);
+  const ValueId new_row = binary(low, BinaryKind::min, binary(low, BinaryKind::sub, rows, counts.past), newest);
+  const ValueId source = select(low, is_past, rows, binary(low, BinaryKind::add, capacity, new_row));
+  const ValueId both = low.emit(Concat{1}, {by_position(past), by_position(x)});
+  const ValueId gathered = low.emit(GatherNd{.batch_dims = 1}, {both, unsqueeze(low, source, {2})});
+  const ValueId end = binary(low, BinaryKind::add, counts.past, counts.queries);
+  const ValueId is_used = unsqueeze(low, binary(low, BinaryKind::less, rows, end), {1, 3});
+  return select(low, is_used, by_position(gathered), scalar(low, low.dtype(x), 0));
+}
+
+/// [B, 1, S, T]: where a query may look.
+ValueId visible(Lowering& low, const Counts& counts) {
+  const ValueId keys = numbers_from(low, ints(low, {0}), counts.total);
+  const std::int64_t window = low.int_or("local_window_size", -1);
+  ValueId allowed = binary(low, BinaryKind::less, keys, unsqueeze(low, counts.ends, {2}));
+  const auto restrict = [&](ValueId also) { allowed = binary(low, BinaryKind::logical_and, allowed, also); };
+  if (low.flag("causal", true)) {
+    const ValueId steps = unsqueeze(low, numbers_from(low, ints(low, {0}), counts.queries), {0});
+    const ValueId own = unsqueeze(low, binary(low, BinaryKind::add, counts.past, steps), {2});
+    restrict(binary(low, BinaryKind::less_or_equal, keys, own));
+    if (window >= 0) {
+      const ValueId first = binary_scalar(low, BinaryKind::sub, own, static_cast<double>(window));
+      restrict(binary(low, BinaryKind::greater, keys, first));
+    }
+  }
+  return unsqueeze(low, allowed, {1});
+}
+
+/// A share of every head's softmax that goes nowhere: its score a head, zero where only smooth_softmax asks for it.
+ValueId sink_scores(Lowering& low, ValueId scores) {
+  const ValueId given = low.optional_input(11);
+  if (given == kAbsent && low.int_or("smooth_softmax", -1) != 1) return kAbsent;
+  const ValueId sink = given == kAbsent ? scalar(low, low.dtype(scores), 0) : unsqueeze(low, given, {0, 2, 3});
+  const ValueId shape =
+      join(low, {extent(low, scores, 0), extent(low, scores, 1), extent(low, scores, 2), ints(low, {1})});
+  return low.emit(Expand{}, {sink, shape});
+}
+
+ValueId softmax_with_sink(Lowering& low, ValueId scores) {
+  const ValueId sink = sink_scores(low, scores);
+  if (sink == kAbsent) return low.emit(Softmax{.axis = -1}, {scores});
+  const ValueId shares = low.emit(Softmax{.axis = -1}, {low.emit(Concat{3}, {scores, sink})});
+  return slice_of(low, shares, 3, ints(low, {0}), ints(low, {-1}));
+}
+
+struct Grouped {
+  ValueId query, key, value;  ///< [B, N, S, H], [B, Nk, S, H] twice
+};
+
+Grouped read_grouped(Lowering& low, std::int64_t heads, std::int64_t key_heads) {
+  const ValueId query = low.input(0), key = low.optional_input(1);
+  if (key != kAbsent) {
+    return {split_heads(low, query, heads), split_heads(low, key, key_heads),
+            split_heads(low, low.input(2), key_heads)};
+  }
+  const ValueId all = split_heads(low, query, heads + 2 * key_heads);
+  const Values parts = low.emit_all(Split{.axis = 1}, {all, ints(low, {heads, key_heads, key_heads})}, 3);
+  return {parts[0], parts[1], parts[2]};
+}
+
+/// RMS norm of each head, where its weight is given.
+ValueId normalize_heads(Lowering& low, ValueId x, std::size_t weight) {
+  if (low.optional_input(weight) == kAbsent) return x;
+  const LayerNorm norm{.epsilon = low.float_or("qk_norm_epsilon", 1e-6f), .axis = 3, .rms = true};
+  return low.emit(norm, {x, low.input(weight)});
+}
+
+void rotate_grouped(Lowering& low, Grouped& grouped, const Counts& counts) {
+  const ValueId given = low.optional_input(9);
+  const ValueId steps = unsqueeze(low, numbers_from(low, ints(low, {0}), counts.queries), {0});
+  ValueId positions = binary(low, BinaryKind::add, counts.past, steps);
+  if (given != kAbsent) {
+    const ValueId ids = cast(low, given, DType::i64);
+    const ValueId first = slice_of(low, reshape(low, ids, {-1}), 0, ints(low, {0}), ints(low, {1}));
+    positions = select(low, counts.is_first, binary(low, BinaryKind::add, positions, first), ids);
+  }
+  const Rotation rotation = rotation_at(low, positions, low.input(7), low.input(8), low.flag("rotary_interleaved"));
+  grouped.query = rotate(low, grouped.query, rotation);
+  grouped.key = rotate(low, grouped.key, rotation);
+}
+
+void refuse_special_caches(const Lowering& low) {
+  for (const char* name : {"k_quant_type", "v_quant_type"}) {
+    if (low.string_or(name, "NONE") != "NONE")
+      low.unsupported("attribute '{}': quantised caches are not supported", name);
+  }
+  if (low.flag("sliding_window_cache")) low.unsupported("sliding_window_cache is not supported");
+}
+
+/// Heads of queries that share a head of keys are rows of one product: [B, Nk, N / Nk S, H].
+Values lower_group_query_attention(Lowering& low) {
+  refuse_special_caches(low);
+  const std::int64_t heads = read_heads(low, "num_heads"), key_heads = read_heads(low, "kv_num_heads");
+  if (heads % key_heads != 0) low.invalid("{} heads of keys do not divide {} of queries", key_heads, heads);
+  Grouped grouped = read_grouped(low, heads, key_heads);
+  const Counts counts = count(low, grouped.query);
+  grouped.query = normalize_heads(low, grouped.query, 14);
+  grouped.key = normalize_heads(low, grouped.key, 15);
+  if (low.flag("do_rotary")) rotate_grouped(low, grouped, counts);
+  const ValueId present_key = fill_cache(low, low.optional_input(3), grouped.key, counts);
+  const ValueId present_value = fill_cache(low, low.optional_input(4), grouped.value, counts);
+  const auto in_use = [&](ValueId cache) { return slice_of(low, cache, 2, ints(low, {0}), counts.total); };
+
+  const ValueId batch = extent(low, grouped.query, 0), size = ints(low, {-1});
+  const auto regrouped = [&](ValueId x, std::int64_t count, ValueId rows, ValueId columns) {
+    return reshape_to(low, x, {batch, ints(low, {count}), rows, columns});
+  };
+  const ValueId rows = binary_scalar(low, BinaryKind::mul, counts.queries, static_cast<double>(heads / key_heads));
+  const ValueId query = regrouped(grouped.query, key_heads, rows, size);
+  ValueId scores = regrouped(scaled_scores(low, query, in_use(present_key)), heads, counts.queries, size);
+  if (const float cap = low.float_or("softcap", 0); cap != 0) {
+    const ValueId share = unary(low, UnaryKind::tanh, binary_scalar(low, BinaryKind::mul, scores, 1.0 / cap));
+    scores = binary_scalar(low, BinaryKind::mul, share, cap);
+  }
+  if (low.optional_input(10) != kAbsent) scores = binary(low, BinaryKind::add, scores, low.input(10));
+  const ValueId is_visible = visible(low, counts);
+  const auto where_visible = [&](double otherwise) {
+    return select(low, is_visible, scores, scalar(low, low.dtype(scores), otherwise));
+  };
+  const ValueId shares = softmax_with_sink(low, where_visible(lowest_finite(low.dtype(scores))));
+  const ValueId mixed = low.emit(MatMul{}, {regrouped(shares, key_heads, rows, size), in_use(present_value)});
+  const ValueId output = merge_heads(low, regrouped(mixed, heads, counts.queries, size));
+  Values outputs = {output, present_key, present_value};
+  if (low.wants_output(3)) outputs.push_back(low.int_or("qk_output", 0) == 1 ? where_visible(0) : shares);
+  return outputs;
+}
+
+constexpr Row kRows[] = {
+    microsoft_row("GroupQueryAttention", 7, 16, 4, lower_group_query_attention),
+    microsoft_row("RotaryEmbedding", 4, 4, 1, lower_rotary_embedding),
+};
+
+}  // namespace
+
+std::span<const Row> microsoft_heads_rows() { return kRows; }
+
+}  // namespace colonnade::onnx_import

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// com.microsoft: products of quantised matrices, and of floats with weights of few bits.
+#include <cmath>
+
+#include "frontends/onnx/ops/core/shared.hpp"
+#include "frontends/onnx/ops/microsoft/quantized.hpp"
+
+namespace colonnade::onnx_import {
+namespace {
+
+/// y + the input, where there is one.
+ValueId add_input(Lowering& low, ValueId y, std::size_t index) {
+  return low.optional_input(index) == kAbsent ? y : binary(low, BinaryKind::add, y, low.input(index));
+}
+
+Values lower_matmul_integer_to_float(Lowering& low) {
+  const Quantized a{low.input(0), {low.input(2), low.optional_input(4)}};
+  const Quantized b{low.input(1), {low.input(3), low.optional_input(5)}};
+  return {add_input(low, scaled_product(low, a, b), 6)};
+}
+
+Values lower_dynamic_quantize_matmul(Lowering& low) {
+  const Values a = quantize_by_range(low, low.input(0));
+  const Quantized b{low.input(1), {low.input(2), low.optional_input(3)}};
+  return {add_input(low, scaled_product(low, {a[0], {a[1], a[2]}}, b), 4)};
+}
+
+/// Products of 16-bit numbers, as 32-bit ones.
+Values lower_matmul_integer_16(Lowering& low) {
+  const ValueId a = low.input(0), b = low.input(1);
+  const DType wide = low.dtype(a) == DType::u16 && low.dtype(b) == DType::u16 ? DType::u32 : DType::i32;
+  return {low.emit(MatMul{}, {cast(low, a, wide), cast(low, b, wide)})};
+}
+
+/// (A B + C) times both scales and alpha: C is quantised by that very scale. Quantised again where a scale says how.
+Values lower_gemm(Lowering& low) {
+  const auto operand = [&](std::size_t first, const char* transposes) {
+    const ValueId value = low.input(first);
+    return IntegerOperand{low.flag(transposes) ? transpose(low, value, {1, 0}) : value, low.optional_input(first + 2)};
+  };
+  const bool has_offset = low.optional_input(6) != kAbsent;
+  ValueId sums = integer_matmul(low, operand(0, "transA"), operand(3, "transB"), has_offset ? DType::i32 : DType::f32);
+  if (has_offset) sums = cast(low, binary(low, BinaryKind::add, sums, low.input(6)), DType::f32);
+  const ValueId scales = binary(low, BinaryKind::mul, low.input(1), low.input(4));
+  const ValueId y =
+      binary(low, BinaryKind::mul, sums, binary_scalar(low, BinaryKind::mul, scales, low.float_or("alpha", 1)));
+  if (low.optional_input(7) == kAbsent) return {y};
+  const ValueId zero_point = low.optional_input(8);
+  const DType to = zero_point == kAbsent ? low.dtype(low.input(0)) : low.dtype(zero_point);
+  return {quantize(low, y, {low.input(7), zero_point}, to)};
+}
+
+/// position / block for every position below `count`.
+ValueId block_numbers(Lowering& low, std::int64_t count, std::int64_t block) {
+  Ints numbers(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) numbers[static_cast<std::size_t>(i)] = i / block;
+  return ints(low, numbers);
+}
+
+std::int64_t read_block_size(const Lowering& low, std::int64_t fallback) {
+  const std::int64_t block = low.int_or("block_size", fallback);
+  if (block < 16 || block > (1 << 24) || (block & (block - 1)) != 0) {
+    low.invalid("attribute 'block_size': expected a power of two from 16 on, found {}", block);
+  }
+  return block;
+}
+
+/// [N, blocks] zero points: packed bytes, numbers of the scales' type, or the middle of the range.
+ValueId weight_zero_points(Lowering& low, ValueId given, std::int64_t bits, std::int64_t rows, std::int64_t blocks,
+                           DType dtype) {
+  if (given == kAbsent) return scalar(low, dtype, static_cast<double>(1 << (bits - 1)));
+  if (low.dtype(given) != DType::u8) return reshape(low, given, {rows, blocks});
+  const ValueId all = unpack(low, reshape(low, given, {rows, -1}), bits);
+  return cast(low, slice_of(low, all, 1, ints(low, {0}), ints(low, {blocks})), dtype);
+}
+
+/// The weights [N, K]: numbers of few bits in bytes, each block of a row with a scale and a zero point of its own.
+ValueId unpacked_weights(Lowering& low, std::int64_t rows, std::int64_t depth) {
+  const std::int64_t bits = low.int_or("bits", 4), block = read_block_size(low, 0);
+  if (bits != 2 && bits != 4 && bits != 8) low.unsupported("{} bits a weight are not supported", bits);
+  if (low.int_or("weight_prepacked", 0) != 0) low.unsupported("prepacked weights are not supported");
+  const std::int64_t blocks = (depth + block - 1) / block;
+  const ValueId bytes = low.input(1), given_groups = low.optional_input(4);
+  if (low.shape(bytes) && low.rank(bytes) == 3 && low.dim(bytes, 1) >= 0 && low.dim(bytes, 1) != blocks) {
+    low.invalid("expected {} blocks of weights for {} inputs, found {}", blocks, depth, low.dim(bytes, 1));
+  }
+  const ValueId numbers = unpack(low, reshape(low, bytes, {rows, blocks * block * bits / 8}), bits);
+  const ValueId groups = low.is_empty(given_groups) ? block_numbers(low, depth, block) : given_groups;
+  const ValueId scales = reshape(low, low.input(2), {rows, blocks});
+  const DType dtype = low.dtype(scales);
+  const ValueId zero_points = weight_zero_points(low, low.optional_input(3), bits, rows, blocks, dtype);
+  const auto per_weight = [&](ValueId x) { return low.rank(x) == 0 ? x : low.emit(Gather{1}, {x, groups}); };
+  const ValueId used = cast(low, slice_of(low, numbers, 1, ints(low, {0}), ints(low, {depth})), dtype);
+  const ValueId centred = binary(low, BinaryKind::sub, used, per_weight(zero_points));
+  return binary(low, BinaryKind::mul, centred, per_weight(scales));
+}
+
+std::int64_t read_size(const Lowering& low, std::string_view name) {
+  const std::int64_t size = low.required_int(name);
+  if (size < 1 || size > (std::int64_t{1} << 24)) low.invalid("attribute '{}': {} is out of range", name, size);
+  return size;
+}
+
+Values lower_matmul_n_bits(Lowering& low) {
+  const ValueId weights = unpacked_weights(low, read_size(low, "N"), read_size(low, "K"));
+  Values inputs = {low.input(0), weights};
+  if (low.optional_input(5) != kAbsent) inputs.push_back(low.input(5));
+  return {low.emit(MatMul{.transpose_b = true, .epilogue = {}}, std::move(inputs))};
+}
+
+/// Packed numbers and zero points as one byte each; numbers without zero points count from the middle of their range.
+void unpack_quantized(Lowering& low, Quantized& x, std::int64_t bits) {
+  x.value = unpack(low, x.value, bits);
+  if (x.by.zero_point == kAbsent) {
+    const double middle = static_cast<double>(1 << (bits - 1));
+    x.value = cast(low, binary_scalar(low, BinaryKind::sub, cast(low, x.value, DType::i16), middle), DType::i8);
+  } else if (bits < 8) {
+    const std::int64_t last = low.rank(x.by.zero_point) - 1;
+    const ValueId end = extent(low, x.by.scale, last);
+    x.by.zero_point = slice_of(low, unpack(low, x.by.zero_point, bits), last, ints(low, {0}), end);
+  }
+}
+
+/// Rows are gathered first and dequantised after, except along the axis of the blocks.
+Values lower_gather_block_quantized(Lowering& low) {
+  const ValueId indices = low.input(1);
+  Quantized x{low.input(0), {low.input(2), low.optional_input(3)}};
+  const std::int64_t rank = low.rank(x.value), bits = low.int_or("bits", 4);
+  const std::int64_t gather_axis = checked_axis(low, low.int_or("gather_axis", 0), rank);
+  x.by.axis = checked_axis(low, low.int_or("quantize_axis", 1), rank);
+  x.by.block = read_block_size(low, 128);
+  const bool is_packed = low.dtype(x.value) == DType::u8, gathers_first = gather_axis != x.by.axis;
+  if (is_packed && (gather_axis == rank - 1 || (bits < 8 && !gathers_first))) {
+    low.invalid("packed numbers cannot be gathered along axis {}", gather_axis);
+  }
+  if (gathers_first) {
+    for (ValueId* part : {&x.value, &x.by.scale, &x.by.zero_point}) {
+      if (*part != kAbsent) *part = low.emit(Gather{gather_axis}, {*part, indices});
+    }
+    if (gather_axis < x.by.axis) x.by.axis += low.rank(indices) - 1;
+  }
+  if (is_packed) unpack_quantized(low, x, bits);
+  const ValueId y = dequantize(low, x.value, x.by, low.dtype(x.by.scale));
+  return {gathers_first ? y : low.emit(Gather{gather_axis}, {y, indices})};
+}
+
+/// Weights [directions, inputs, gates] as LSTM's [directions, gates, inputs]. Activations are not quantised: the
+/// operator's own quantisation of them only serves speed.
+Values lower_dynamic_quantize_lstm(Lowering& low) {
+  const auto weight = [&](std::size_t index, std::size_t scale) {
+    const auto spread = [&](ValueId x) {
+      if (x == kAbsent) return x;
+      return unsqueeze(low, x, low.rank(x) == 1 ? Ints{1, 2} : Ints{1});
+    };
+    ValueId x = cast(low, low.input(index), DType::f32);
+    const ValueId zero_point = spread(low.optional_input(scale + 1));
+    if (zero_point != kAbsent) x = binary(low, BinaryKind::sub, x, cast(low, zero_point, DType::f32));
+    return transpose(low, binary(low, BinaryKind::mul, x, spread(low.input(scale))), {0, 2, 1});
+  };
+  Values inputs = {low.input(0), weight(1, 8), weight(2, 10)};
+  for (std::size_t i = 3; i < 8; ++i) inputs.push_back(low.optional_input(i));
+  return recur(low, RecurrentKind::lstm, std::move(inputs));
+}
+
+constexpr Row kRows[] = {
+    microsoft_row("DynamicQuantizeLSTM", 12, 12, 3, lower_dynamic_quantize_lstm),
+    microsoft_row("DynamicQuantizeMatMul", 3, 5, 1, lower_dynamic_quantize_matmul),
+    microsoft_row("GatherBlockQuantized", 3, 4, 1, lower_gather_block_quantized),
+    microsoft_row("MatMulInteger16", 2, 2, 1, lower_matmul_integer_16),
+    microsoft_row("MatMulIntegerToFloat", 4, 7, 1, lower_matmul_integer_to_float),
+    microsoft_row("MatMulNBits", 3, 6, 1, lower_matmul_n_bits),
+    microsoft_row("QGemm", 6, 9, 1, lower_gemm),
+};
+
+}  // namespace
+
+std::span<const Row> microsoft_integer_product_rows() { return kRows; }
+
+}  // namespace colonnade::onnx_import

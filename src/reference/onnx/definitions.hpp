@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of ONNX that have no core form: each definition has its shape rule and its evaluation, in the file named
+// above it. Their attributes are those of the ONNX operator, but that an element type is a DType.
+#pragma once
+
+#include <string_view>
+
+#include "graph/opaque.hpp"
+
+namespace colonnade::reference {
+
+/// Null when there is none of this name: graphs that were written to a file find their definitions again.
+const Definition* find_definition(std::string_view name);
+
+// elementwise.cpp
+extern const Definition kBitCast;
+/// A quotient of 16-bit floats, which passes would widen were it a Div; rounded to integers that shows.
+extern const Definition kNarrowQuotient;
+
+// detection.cpp
+extern const Definition kNonMaxSuppression, kRoiAlign, kMaxRoiPool, kUnique;
+
+// image.cpp
+extern const Definition kImageDecoder;
+
+// matrix.cpp
+extern const Definition kDet, kCumProd;
+
+// sliding.cpp
+extern const Definition kCol2Im, kDeformConv, kMaxUnpool;
+
+// signal.cpp
+extern const Definition kDFT, kSTFT, kMelWeightMatrix;
+
+// random.cpp
+extern const Definition kDropout, kRandomNormal, kRandomNormalLike, kRandomUniform, kRandomUniformLike, kBernoulli,
+    kMultinomial;
+
+// sequence.cpp
+/// An Optional without input has attributes dtype and is_sequence in place of a type.
+extern const Definition kSequenceEmpty, kSequenceConstruct, kSequenceAt, kSequenceInsert, kSequenceErase,
+    kSequenceLength, kSplitToSequence, kConcatFromSequence, kOptional, kOptionalHasElement, kOptionalGetElement;
+
+// text.cpp
+extern const Definition kStringNormalizer, kStringConcat, kStringSplit, kRegexFullMatch;
+
+// tfidf.cpp
+extern const Definition kTfIdfVectorizer;
+
+// encoders.cpp
+extern const Definition kLabelEncoder, kOneHotEncoder, kDictVectorizer, kCastMap, kZipMap;
+
+// coupling.cpp
+/// Chances of classes from those of pairs; its attribute is the number of classes.
+extern const Definition kPairwiseCoupling;
+
+// microsoft.cpp
+extern const Definition kInverse, kCropAndResize, kUniqueByAppearance, kNGramRepeatBlock, kMurmurHash3;
+
+}  // namespace colonnade::reference

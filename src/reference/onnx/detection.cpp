@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+// Boxes and selections: NonMaxSuppression, RoiAlign, MaxRoiPool, Unique.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/checked.hpp"
+#include "base/lists.hpp"
+#include "graph/shape_rules.hpp"
+#include "reference/call.hpp"
+#include "reference/elements.hpp"
+#include "reference/indexing.hpp"
+#include "reference/onnx/definitions.hpp"
+
+namespace colonnade::reference {
+namespace {
+
+// NonMaxSuppression
+
+struct Box {
+  float y1, x1, y2, x2;
+  float area() const { return (y2 - y1) * (x2 - x1); }
+};
+
+Types infer_suppression(const Opaque& op, const RuleContext& ctx) {
+  ctx.inputs(2, 5);
+  ctx.rank(0, 3);
+  ctx.rank(1, 3);
+  ctx.dim(0, 2, 4, "a box");
+  if (const std::int64_t form = op.int_or("center_point_box", 0); form != 0 && form != 1) {
+    ctx.fail("attribute 'center_point_box': {} does not exist", form);
+  }
+  if (ctx.shape(0) && ctx.shape(1)) {
+    ctx.dim(1, 0, (*ctx.shape(0))[0], "the batch");
+    ctx.dim(1, 2, (*ctx.shape(0))[1], "the boxes");
+  }
+  return {{DType::i64, Shape{kUnknownDim, 3}}};
+}
+
+Box box_of(const float* corners, bool centered) {
+  if (centered) {
+    const float half_width = corners[2] / 2, half_height = corners[3] / 2;
+    return {corners[1] - half_height, corners[0] - half_width, corners[1] + half_height, corners[0] + half_width};
+  }
+  return {std::min(corners[0], corners[2]), std::min(corners[1], corners[3]), std::max(corners[0], corners[2]),
+          std::max(corners[1], corners[3])};
+}
+
+bool overlap(const Box& a, const Box& b, float threshold) {
+  const float height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1);
+  const float width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
+  if (!(height > 0) || !(width > 0) || !(a.area() > 0) || !(b.area() > 0)) return false;
+  const float common = height * width;
+  return common / (a.area() + b.area() - common) > threshold;
+}
+
+/// The only element of an input, or the fallback where it is not given.
+double scalar_or(const Call& call, std::size_t index, double fallback) {
+  const Tensor* tensor = call.optional(index);
+  if (tensor == nullptr || tensor->size() == 0) return fallback;
+  if (tensor->size() != 1) call.invalid("input {} has {} elements, expected one", index, tensor->size());
+  return load_all<double>(*tensor)[0];
+}
+
+/// The boxes of one class that stay, best first.
+std::vector<std::int64_t> suppressed(std::span<const Box> boxes, std::span<const float> scores, double limit,
+                                     float overlap_threshold, float score_threshold) {
+  std::vector<std::int64_t> candidates;
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    if (scores[i] > score_threshold) candidates.push_back(static_cast<std::int64_t>(i));
+  }
+  std::stable_sort(candidates.begin(), candidates.end(), [&](std::int64_t a, std::int64_t b) {
+    return scores[static_cast<std::size_t>(a)] > scores[static_cast<std::size_t>(b)];
+  });
+  std::vector<std::int64_t> kept;
+  for (const std::int64_t candidate : candidates) {
+    if (static_cast<double>(kept.size()) >= limit) break;
+    const bool covered = std::any_of(kept.begin(), kept.end(), [&](std::int64_t other) {
+      return overlap(boxes[static_cast<std::size_t>(candidate)], boxes[static_cast<std::size_t>(other)],
+                     overlap_threshold);
+    });
+    if (!covered) kept.push_back(candidate);
+  }
+  return kept;
+}
+
+Data evaluate_suppression(const Opaque& op, const Call& call) {
+  const bool centered = op.int_or("center_point_box", 0) == 1;
+  const Shape &scores_shape = call.input(1).shape(), &boxes_shape = call.input(0).shape();
+  const double limit = scalar_or(call, 2, 0);
+  const auto overlap_threshold = static_cast<float>(scalar_or(call, 3, 0));
+  const auto score_threshold = static_cast<float>(scalar_or(call, 4, -std::numeric_limits<double>::infinity()));
+  const std::vector<double> corners = load_all<double>(call.input(0)), given = load_all<double>(call.input(1));
+  const std::vector<float> all(corners.begin(), corners.end()), scores(given.begin(), given.end());
+  const auto count = static_cast<std::size_t>(boxes_shape[1]);
+  Ints selected;
+  std::vector<Box> boxes(count);
+  for (std::int64_t batch = 0; batch < scores_shape[0]; ++batch) {
+    for (std::size_t i = 0; i < count; ++i) {
+      boxes[i] = box_of(all.data() + (static_cast<std::size_t>(batch) * count + i) * 4, centered);
+    }
+    for (std::int64_t label = 0; label < scores_shape[1]; ++label) {
+      const auto row = static_cast<std::size_t>(batch * scores_shape[1] + label) * count;
+      const auto kept =
+          suppressed(boxes, std::span(scores).subspan(row, count), limit, overlap_threshold, score_threshold);
+      for (const std::int64_t box : kept) selected.insert(selected.end(), {batch, label, box});
+    }
+  }
+  const auto rows = static_cast<std::int64_t>(selected.size() / 3);
+  return {ints_tensor(selected).reshaped({rows, 3})};
+}
+
+// RoiAlign
+
+struct Alignment {
+  bool max = false, half_pixel = true;
+  std::int64_t height = 1, width = 1, sampling_ratio = 0;
+  double scale = 1;
+};
+
+/// Samples along one axis of a bin; more of them than this say that the box is nonsense.
+constexpr double kMaxSamples = 1 << 12;
+
+Alignment alignment_of(const Opaque& op) {
+  Alignment read;
+  const std::string mode = op.string_or("mode", "avg");
+  if (mode != "avg" && mode != "max") fail(ErrorCode::invalid_model, "attribute 'mode': '{}' does not exist", mode);
+  const std::string transform =
+      op.version < 16 ? "output_half_pixel" : op.string_or("coordinate_transformation_mode", "half_pixel");
+  if (transform != "half_pixel" && transform != "output_half_pixel") {
+    fail(ErrorCode::invalid_model, "attribute 'coordinate_transformation_mode': '{}' does not exist", transform);
+  }
+  read.max = mode == "max";
+  read.half_pixel = transform == "half_pixel";
+  read.height = op.int_or("output_height", 1);
+  read.width = op.int_or("output_width", 1);
+  read.sampling_ratio = op.int_or("sampling_ratio", 0);
+  read.scale = static_cast<double>(op.float_or("spatial_scale", 1));
+  if (read.height < 1 || read.width < 1 || read.height > kMaxDim || read.width > kMaxDim) {
+    fail(ErrorCode::invalid_model, "expected a positive output size, found {}x{}", read.height, read.width);
+  }
+  if (read.sampling_ratio < 0 || static_cast<double>(read.sampling_ratio) > kMaxSamples) {
+    fail(ErrorCode::invalid_model, "attribute 'sampling_ratio': {} is out of range", read.sampling_ratio);
+  }
+  return read;
+}
+
+Types infer_align(const Opaque& op, const RuleContext& ctx) {
+  const Alignment read = alignment_of(op);
+  ctx.inputs(3, 3);
+  ctx.rank(0, 4);
+  ctx.rank(1, 2);
+  ctx.dim(1, 1, 4, "a region");
+  ctx.rank(2, 1);
+  const std::int64_t regions = ctx.shape(1) ? (*ctx.shape(1))[0] : kUnknownDim;
+  ctx.dim(2, 0, regions, "the regions");
+  const std::int64_t channels = ctx.shape(0) ? (*ctx.shape(0))[1] : kUnknownDim;
+  return {{ctx.dtype(0), Shape{regions, channels, read.height, read.width}}};
+}
+
+/// Where a sample lies along one axis: two neighbours and the share of the second; no neighbours outside.
+struct Sample {
+  std::int64_t low = 0, high = 0;
+  double share = 0;
+  bool inside = false;
+};
+
+Sample sample_at(double position, std::int64_t size) {
+  if (!(position >= -1) || position > static_cast<double>(size) || size == 0) return {};
+  const double clamped = std::max(position, 0.0);
+  const auto low = static_cast<std::int64_t>(clamped);
+  if (low >= size - 1) return {size - 1, size - 1, 0, true};
+  return {low, low + 1, clamped - static_cast<double>(low), true};
+}
+
+/// The samples of all bins along one axis, bin by bin.
+std::vector<Sample> axis_samples(const Alignment& read, double start, double end, std::int64_t bins, std::int64_t size,
+                                 const Call& call) {
+  const double offset = read.half_pixel ? 0.5 : 0;
+  const double first = start * read.scale - offset, last = end * read.scale - offset;
+  const double length = read.half_pixel ? last - first : std::max(last - first, 1.0);
+  const double bin = length / static_cast<double>(bins);
+  const double count = read.sampling_ratio > 0 ? static_cast<double>(read.sampling_ratio) : std::ceil(bin);
+  if (!(count <= kMaxSamples)) call.invalid("a region asks for {} samples a bin", count);
+  std::vector<Sample> samples;
+  for (std::int64_t b = 0; b < bins; ++b) {
+    for (double i = 0; i < count; ++i) {
+      samples.push_back(sample_at(first + static_cast<double>(b) * bin + (i + 0.5) * bin / count, size));
+    }
+  }
+  return samples;
+}
+
+double pooled(const double* plane, std::int64_t width, std::span<const Sample> ys, std::span<const Sample> xs,
+              bool max) {
+  double sum = 0, peak = -std::numeric_limits<double>::infinity();
+  for (const Sample& y : ys) {
+    for (const Sample& x : xs) {
+      if (!y.inside || !x.inside) {
+        peak = std::max(peak, 0.0);
+        continue;
+      }
+      const double* low = plane + y.low * width;
+      const double* high = plane + y.high * width;
+      const double parts[] = {(1 - y.share) * (1 - x.share) * low[x.low], (1 - y.share) * x.share * low[x.high],
+                              y.share * (1 - x.share) * high[x.low], y.share * x.share * high[x.high]};
+      sum += parts[0] + parts[1] + parts[2] + parts[3];
+      peak = std::max(peak, *std::max_element(parts, parts + 4));
+    }
+  }
+  const std::size_t count = ys.size() * xs.size();
+  if (count == 0) return 0;
+  return max ? peak : sum / static_cast<double>(count);
+}
+
+Data evaluate_align(const Opaque& op, const Call& call) {
+  const Alignment read = alignment_of(op);
+  const Shape &x = call.input(0).shape(), shape = call.shape();
+  const std::vector<double> image = load_all<double>(call.input(0)), regions = load_all<double>(call.input(1));
+  const Ints batches = call.ints(2);
+  std::vector<double> y;
+  y.reserve(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t r = 0; r < batches.size(); ++r) {
+    if (batches[r] < 0 || batches[r] >= x[0]) call.invalid("batch index {} is out of range [0,{})", batches[r], x[0]);
+    const double* box = regions.data() + r * 4;
+    const auto xs = axis_samples(read, box[0], box[2], read.width, x[3], call);
+    const auto ys = axis_samples(read, box[1], box[3], read.height, x[2], call);
+    const std::size_t across = xs.size() / static_cast<std::size_t>(read.width);
+    const std::size_t down = ys.size() / static_cast<std::size_t>(read.height);
+    for (std::int64_t c = 0; c < x[1]; ++c) {
+      const double* plane = image.data() + (batches[r] * x[1] + c) * x[2] * x[3];
+      for (std::size_t bin = 0; bin < static_cast<std::size_t>(read.height * read.width); ++bin) {
+        const std::size_t row = bin / static_cast<std::size_t>(read.width);
+        const std::size_t column = bin % static_cast<std::size_t>(read.width);
+        y.push_back(pooled(plane, x[3], std::span(ys).subspan(row * down, down),
+                           std::span(xs).subspan(column * across, across), read.max));
+      }
+    }
+  }
+  return {tensor_of(call.dtype(), shape, y)};
+}
+
+// MaxRoiPool
+
+Ints pooled_shape(const Opaque& op) {
+  const Ints shape = op.ints_or("pooled_shape");
+  const bool in_range = std::all_of(shape.begin(), shape.end(), [](auto dim) { return dim >= 1 && dim <= kMaxDim; });
+  if (shape.size() != 2 || !in_range) {
+    fail(ErrorCode::invalid_model, "attribute 'pooled_shape': expected two positive sizes");
+  }
+  return shape;
+}
+
+Types infer_roi_pool(const Opaque& op, const RuleContext& ctx) {
+  const Ints pooled = pooled_shape(op);
+  op.float_or("spatial_scale", 1);
+  ctx.inputs(2, 2);
+  ctx.rank(0, 4);
+  ctx.rank(1, 2);
+  ctx.dim(1, 1, 5, "a region");
+  const std::int64_t regions = ctx.shape(1) ? (*ctx.shape(1))[0] : kUnknownDim;
+  const std::int64_t channels = ctx.shape(0) ? (*ctx.shape(0))[1] : kUnknownDim;
+  return {{ctx.dtype(0), Shape{regions, channels, pooled[0], pooled[1]}}};
+}
+
+/// The pixels [first, last) of one bin along one axis.
+Interval bin_pixels(double start, double end, std::int64_t bin, std::int64_t bins, std::int64_t size) {
+  const double length = std::max(end - start + 1, 1.0) / static_cast<double>(bins);
+  const auto clipped = [&](double at) {
+    return static_cast<std::int64_t>(std::clamp(at + start, 0.0, static_cast<double>(size)));
+  };
+  return {clipped(std::floor(static_cast<double>(bin) * length)),
+          clipped(std::ceil(static_cast<double>(bin + 1) * length))};
+}
+
+double largest(const double* plane, std::int64_t width, Interval rows, Interval columns) {
+  if (rows.begin >= rows.end || columns.begin >= columns.end) return 0;
+  double peak = -std::numeric_limits<double>::infinity();
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    peak = std::max(peak, *std::max_element(plane + row * width + columns.begin, plane + row * width + columns.end));
+  }
+  return peak;
+}
+
+Data evaluate_roi_pool(const Opaque& op, const Call& call) {
+  const Ints pooled = pooled_shape(op);
+  const auto scale = static_cast<double>(op.float_or("spatial_scale", 1));
+  const Shape& x = call.input(0).shape();
+  const std::vector<double> image = load_all<double>(call.input(0)), regions = load_all<double>(call.input(1));
+  std::vector<double> y;
+  for (std::size_t r = 0; r + 5 <= regions.size(); r += 5) {
+    std::array<double, 4> box{};
+    for (std::size_t i = 0; i < 4; ++i) {
+      box[i] = std::round(regions[r + 1 + i] * scale);
+      if (!(std::abs(box[i]) <= static_cast<double>(kMaxDim))) call.invalid("a region reaches to {}", box[i]);
+    }
+    if (!(regions[r] >= 0 && regions[r] < static_cast<double>(x[0]))) {
+      call.invalid("batch index {} is out of range [0,{})", regions[r], x[0]);
+    }
+    for (std::int64_t c = 0; c < x[1]; ++c) {
+      const double* plane = image.data() + (static_cast<std::int64_t>(regions[r]) * x[1] + c) * x[2] * x[3];
+      for (std::int64_t row = 0; row < pooled[0]; ++row) {
+        const Interval rows = bin_pixels(box[1], box[3], row, pooled[0], x[2]);
+        for (std::int64_t column = 0; column < pooled[1]; ++column) {
+          y.push_back(largest(plane, x[3], rows, bin_pixels(box[0], box[2], column, pooled[1], x[3])));
+        }
+      }
+    }
+  }
+  return {tensor_of(call.dtype(), call.shape(), y)};
+}
+
+// Unique
+
+Types infer_unique(const Opaque& op, const RuleContext& ctx) {
+  ctx.inputs(1, 1);
+  op.int_or("sorted", 1);
+  ValueType y{ctx.dtype(0), Shape{kUnknownDim}};
+  std::int64_t slices = kUnknownDim;
+  if (op.has("axis")) {
+    y.shape = ctx.shape(0);
+    if (y.shape) {
+      const std::int64_t axis = ctx.axis(op.int_of("axis"), rank_of(*y.shape));
+      slices = at(*y.shape, axis);
+      at(*y.shape, axis) = kUnknownDim;
+    }
+  } else if (ctx.shape(0)) {
+    slices = product_of(*ctx.shape(0));
+  }
+  const ValueType counts{DType::i64, Shape{kUnknownDim}};
+  return {y, counts, {DType::i64, Shape{slices}}, counts};
+}
+
+/// Slices in numbers: where each is first met, which one each slice is, how often it occurs.
+struct Groups {
+  Ints first, inverse, counts;
+};
+
+/// -1, 0 or 1; what is not a number comes last and equals itself.
+template <class T>
+int compare(const T& a, const T& b) {
+  if constexpr (std::is_same_v<T, double>) {
+    if (std::isnan(a) || std::isnan(b)) return static_cast<int>(std::isnan(a)) - static_cast<int>(std::isnan(b));
+  }
+  return a < b ? -1 : (b < a ? 1 : 0);
+}
+
+template <class T>
+Groups grouped(std::span<const T> values, const AxisView& view, bool sorted) {
+  const auto compare_slices = [&](std::int64_t a, std::int64_t b) {
+    for (std::int64_t outer = 0; outer < view.outer; ++outer) {
+      const T* row = values.data() + outer * view.size * view.inner;
+      for (std::int64_t i = 0; i < view.inner; ++i) {
+        const int order = compare(row[a * view.inner + i], row[b * view.inner + i]);
+        if (order != 0) return order;
+      }
+    }
+    return 0;
+  };
+  Ints order(static_cast<std::size_t>(view.size));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return compare_slices(a, b) < 0; });
+  Ints first, group_of(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || compare_slices(order[i - 1], order[i]) != 0) first.push_back(order[i]);
+    group_of[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(first.size()) - 1;
+  }
+  Ints rank(first.size());
+  std::iota(rank.begin(), rank.end(), 0);
+  const auto earlier = [&](auto a, auto b) {
+    return first[static_cast<std::size_t>(a)] < first[static_cast<std::size_t>(b)];
+  };
+  if (!sorted) std::sort(rank.begin(), rank.end(), earlier);
+  Groups groups{Ints(first.size()), Ints(order.size()), Ints(first.size(), 0)};
+  Ints place(first.size());
+  for (std::size_t i = 0; i < rank.size(); ++i) {
+    place[static_cast<std::size_t>(rank[i])] = static_cast<std::int64_t>(i);
+    groups.first[i] = first[static_cast<std::size_t>(rank[i])];
+  }
+  for (std::size_t i = 0; i < group_of.size(); ++i) {
+    groups.inverse[i] = place[static_cast<std::size_t>(group_of[i])];
+    ++groups.counts[static_cast<std::size_t>(groups.inverse[i])];
+  }
+  return groups;
+}
+
+Groups groups_of(const Tensor& x, const AxisView& view, bool sorted, const Call& call) {
+  if (x.dtype() == DType::string) return grouped<std::string>(x.strings(), view, sorted);
+  return visit_compute(x.dtype(), call.where(), [&](auto tag) {
+    using C = typename decltype(tag)::type;
+    return grouped<C>(load_all<C>(x), view, sorted);
+  });
+}
+
+Tensor slices_of(const Tensor& x, const AxisView& view, const Ints& which, Shape shape) {
+  Tensor y(x.dtype(), std::move(shape));
+  visit_storage(x.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = elements<T>(x);
+    T* to = elements<T>(y);
+    for (std::int64_t outer = 0; outer < view.outer; ++outer) {
+      for (const std::int64_t slice : which) {
+        to = std::copy_n(from + (outer * view.size + slice) * view.inner, view.inner, to);
+      }
+    }
+  });
+  return y;
+}
+
+Data evaluate_unique(const Opaque& op, const Call& call) {
+  const Tensor& x = call.input(0);
+  const bool whole = !op.has("axis");
+  const std::int64_t axis = whole ? 0 : call.axis(op.int_of("axis"), x);
+  const AxisView view = whole ? AxisView{1, x.size(), 1} : axis_view(x.shape(), axis);
+  const Groups groups = groups_of(x, view, op.int_or("sorted", 1) != 0, call);
+  Shape shape = whole ? Shape{0} : x.shape();
+  at(shape, axis) = static_cast<std::int64_t>(groups.first.size());
+  return {slices_of(x, view, groups.first, std::move(shape)), ints_tensor(groups.first), ints_tensor(groups.inverse),
+          ints_tensor(groups.counts)};
+}
+
+}  // namespace
+
+constexpr Definition kNonMaxSuppression{"NonMaxSuppression", infer_suppression, evaluate_suppression};
+constexpr Definition kRoiAlign{"RoiAlign", infer_align, evaluate_align};
+constexpr Definition kMaxRoiPool{"MaxRoiPool", infer_roi_pool, evaluate_roi_pool};
+constexpr Definition kUnique{"Unique", infer_unique, evaluate_unique};
+
+}  // namespace colonnade::reference
