@@ -20,7 +20,7 @@ void describe(onnx::ValueInfoProto& info, const std::string& name, const Port& p
   for (const std::int64_t dimension : port.shape) {
     auto* dim = type->mutable_shape()->add_dim();
     if (dimension < 0)
-      dim->set_dim_param("length_of_" + port.name);
+      dim->set_dim_param("axis_" + std::to_string(type->shape().dim_size() - 1) + "_of_" + port.name);
     else
       dim->set_dim_value(dimension);
   }
