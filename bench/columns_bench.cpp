@@ -77,14 +77,14 @@ void run(benchmark::State& state, const Graph& graph, Schedule schedule) {
   options.schedule = schedule;
   const Plan plan = make_plan(graph, topology, options);
   WeightStore weights;
-  Executor executor(compile(graph, plan, topology.isa, weights));
+  Executor executor(compile(graph, plan, topology.features, weights));
   Tensor in(DType::f32, graph.value(graph.inputs[0]).type.static_shape());
   Tensor out(DType::f32, graph.value(graph.outputs[0]).type.static_shape());
   const void* inputs[] = {in.data()};
   void* outputs[] = {out.data()};
   for (auto _ : state) executor.run(inputs, outputs);
   const double gflop = plan.flop * 1e-9;
-  static const double peak = measure_fma_gflops(topology.isa, 1);
+  static const double peak = measure_fma_gflops(topology.features, 1);
   using benchmark::Counter;
   state.counters["GFLOP/s"] = Counter(gflop, Counter::kIsIterationInvariantRate);
   state.counters["peak%"] = Counter(100 * gflop / peak, Counter::kIsIterationInvariantRate);

@@ -96,7 +96,7 @@ void report_flops(benchmark::State& state, kernels::Isa isa, double flops, Body 
 template <class Table, class Shapes, class Name, class Run>
 void register_shapes(const Table& table, const Shapes& shapes, Name name, Run run) {
   for (const auto& kernel : table) {
-    if (kernel.isa > kernels::host_isa()) continue;
+    if (!kernels::host_features().contains(kernel.isa)) continue;
     for (const auto& shape : shapes) {
       const auto body = [&kernel, &shape, run](benchmark::State& state) { run(state, kernel, shape); };
       benchmark::RegisterBenchmark(std::string(name(kernel, shape)).c_str(), body);

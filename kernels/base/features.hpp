@@ -18,15 +18,24 @@ enum class Feature : unsigned char {
   amx_bf16,
 };
 
+enum class Isa : unsigned char;
+
 /// A set of features.
 class Features {
  public:
   constexpr Features() = default;
+  /// What kernels of a tier may use.
+  Features(Isa tier) noexcept;  // NOLINT(google-explicit-constructor): a tier stands for its features
   template <class... More>
   constexpr explicit Features(Feature first, More... more) : bits_((bit(first) | ... | bit(more))) {}
 
   constexpr bool contains(Features other) const { return (other.bits_ & ~bits_) == 0; }
   constexpr void add(Feature feature) { bits_ |= bit(feature); }
+  constexpr void add(Features other) { bits_ |= other.bits_; }
+  friend constexpr Features operator&(Features a, Features b) {
+    a.bits_ &= b.bits_;
+    return a;
+  }
   constexpr bool operator==(const Features&) const = default;
 
  private:

@@ -37,14 +37,21 @@ bool parse_isa(const char* name, Isa& isa) noexcept {
   return false;
 }
 
-Features features_of(Isa isa) noexcept { return tier_of(isa).needs; }
+Features::Features(Isa tier) noexcept : Features(tier_of(tier).needs) {}
 
-Isa host_isa() noexcept {
-  const Features features = host_features();
+const char* name_of(Features features) noexcept {
   Isa strongest = Isa::baseline;
   for (const Isa isa : kAllIsas)
-    if (tier_of(isa).here && features.contains(features_of(isa))) strongest = isa;
-  return strongest;
+    if (features.contains(isa)) strongest = isa;
+  return name_of(strongest);
+}
+
+Features usable_features() noexcept {
+  const Features host = host_features();
+  Features usable;
+  for (const Isa isa : kAllIsas)
+    if (tier_of(isa).here && host.contains(isa)) usable.add(Features(isa));
+  return usable;
 }
 
 }  // namespace colonnade::kernels

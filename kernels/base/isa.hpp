@@ -38,9 +38,9 @@ inline constexpr bool x86_64 = false;
 const char* name_of(Isa isa) noexcept;
 /// Parses name_of's names; false leaves `isa` alone.
 bool parse_isa(const char* name, Isa& isa) noexcept;
-/// What kernels of a tier may use.
-Features features_of(Isa isa) noexcept;
-/// The strongest tier that this processor and operating system run.
-Isa host_isa() noexcept;
+/// The strongest tier that these features run: how a processor is called.
+const char* name_of(Features features) noexcept;
+/// All that kernels of this build can use of this processor and operating system.
+Features usable_features() noexcept;
 
 }  // namespace colonnade::kernels

@@ -46,11 +46,11 @@ std::span<const Kernel> table_of() noexcept {
   return {table.rows, table.count};
 }
 
-/// The first kernel of a table, best first, that a tier can run; the last one runs everywhere.
+/// The first kernel of a table, best first, that a processor with these features runs; the last one runs everywhere.
 template <class Kernel>
-const Kernel& first_for(std::span<const Kernel> table, Isa isa) noexcept {
+const Kernel& first_for(std::span<const Kernel> table, Features features) noexcept {
   for (const Kernel& kernel : table)
-    if (kernel.isa <= isa) return kernel;
+    if (features.contains(kernel.isa)) return kernel;
   return table.back();
 }
 

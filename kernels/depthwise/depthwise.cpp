@@ -7,6 +7,6 @@ namespace colonnade::kernels::depthwise {
 
 std::span<const Kernel> table() noexcept { return table_of<Kernel>(); }
 
-const Kernel& select(Isa isa) noexcept { return first_for(table(), isa); }
+const Kernel& select(Features features) noexcept { return first_for(table(), features); }
 
 }  // namespace colonnade::kernels::depthwise

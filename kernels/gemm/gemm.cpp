@@ -33,9 +33,9 @@ std::uint32_t nearest_piece(float x) {
 
 std::span<const Kernel> table() noexcept { return table_of<Kernel, tier::amx>(); }
 
-const Kernel& select(Isa isa, Encoding encoding) noexcept {
+const Kernel& select(Features features, Encoding encoding) noexcept {
   const Kernel* kernel = table().data();
-  while (kernel->isa > isa || kernel->encoding != encoding) ++kernel;
+  while (!features.contains(kernel->isa) || kernel->encoding != encoding) ++kernel;
   return *kernel;
 }
 

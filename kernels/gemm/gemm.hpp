@@ -101,9 +101,9 @@ struct Kernel {
   ConvFn run;
 };
 
-/// Every kernel of this build, best first; a host runs those whose isa <= host_isa().
+/// Every kernel of this build, best first; a host runs those whose tier its features hold.
 std::span<const Kernel> table() noexcept;
 /// The best kernel of an encoding that a tier runs.
-const Kernel& select(Isa isa, Encoding encoding) noexcept;
+const Kernel& select(Features features, Encoding encoding) noexcept;
 
 }  // namespace colonnade::kernels::gemm

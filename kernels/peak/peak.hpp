@@ -20,6 +20,6 @@ struct Kernel {
 };
 
 std::span<const Kernel> table() noexcept;
-const Kernel& select(Isa isa) noexcept;
+const Kernel& select(Features features) noexcept;
 
 }  // namespace colonnade::kernels::peak

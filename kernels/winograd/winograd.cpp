@@ -67,9 +67,9 @@ void transform_filters(Tile tile, const Lanes (&filter)[kMostTaps][kMostTaps],
 
 std::span<const Kernel> table() noexcept { return table_of<Kernel, tier::amx>(); }
 
-const Kernel& select(Isa isa, Encoding encoding, Tile tile) noexcept {
+const Kernel& select(Features features, Encoding encoding, Tile tile) noexcept {
   const Kernel* kernel = table().data();
-  while (kernel->isa > isa || kernel->encoding != encoding || !(kernel->tile == tile)) ++kernel;
+  while (!features.contains(kernel->isa) || kernel->encoding != encoding || !(kernel->tile == tile)) ++kernel;
   return *kernel;
 }
 

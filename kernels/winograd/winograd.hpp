@@ -137,6 +137,6 @@ struct Kernel {
 
 std::span<const Kernel> table() noexcept;
 /// The best kernel of a tile and an encoding that a tier runs.
-const Kernel& select(Isa isa, Encoding encoding, Tile tile) noexcept;
+const Kernel& select(Features features, Encoding encoding, Tile tile) noexcept;
 
 }  // namespace colonnade::kernels::winograd

@@ -25,6 +25,10 @@ void ArchiveWriter::write_struct(const Tensor& tensor) {
   append(tensor.data(), tensor.byte_size());
 }
 
+void ArchiveWriter::write_struct(const kernels::Features& features) {
+  for (const kernels::Isa isa : kernels::kAllIsas) write(features.contains(isa));
+}
+
 void ArchiveWriter::write_struct(const Opaque& op) {
   write(std::string(op.definition->name));
   write(op.version);

@@ -123,6 +123,7 @@ class ArchiveWriter {
   }
   void write_struct(const Tensor& tensor);
   void write_struct(const Opaque& op);
+  void write_struct(const kernels::Features& features);
 
   ConstantTable& constants_;
   std::string bytes_;

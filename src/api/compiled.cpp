@@ -89,7 +89,7 @@ struct Compiled::NewBlob {
 Compiled::Compiled(const Options& options, const Topology& topology, int threads,
                    std::shared_ptr<onnx_import::Source> source)
     : options_(options),
-      isa_(topology.isa),
+      features_(topology.features),
       readers_(topology.default_threads()),
       key_(compiled_key(options, topology, threads)),
       source_(std::move(source)) {
@@ -195,7 +195,7 @@ std::optional<Compiled::Planned> Compiled::find(const std::vector<Shape>& shapes
   planned.bound.rest = reader.read<std::unique_ptr<const Rest>>();
   planned.plan = reader.read<Plan>();
   reader.end();
-  planned.plan.choices = choose_families(planned.bound.graph, planned.plan.options.math, isa_);
+  planned.plan.choices = choose_families(planned.bound.graph, planned.plan.options.math, features_);
   return planned;
 }
 
@@ -343,8 +343,8 @@ std::vector<Compiled::NewBlob> Compiled::new_blobs(const Made& made, const std::
   const auto graph = reader.read<Graph>();
   reader.read<std::unique_ptr<const Rest>>();
   auto plan = reader.read<Plan>();
-  plan.choices = choose_families(graph, plan.options.math, isa_);
-  const auto program = compile(graph, plan, isa_, store);
+  plan.choices = choose_families(graph, plan.options.math, features_);
+  const auto program = compile(graph, plan, features_, store);
   for (std::uint32_t i = 0; i < asked.size(); ++i) {
     if (!asked[i]) continue;
     const auto tensor = constants_.all()[i]->tensor();

@@ -81,7 +81,7 @@ class Compiled {
   void set_content(CompiledContent content);
 
   const Options options_;
-  const kernels::Isa isa_;
+  const kernels::Features features_;
   const int readers_;  ///< threads that read
   const CompiledKey key_;
   const std::shared_ptr<onnx_import::Source> source_;

@@ -120,8 +120,8 @@ bool read_block(const onnx_import::Bytes& file, const CompiledArea& area, std::u
 
 CompiledKey compiled_key(const Options& options, const Topology& topology, int threads) {
   const std::string id = own_build_id();
-  return {id.empty() ? "" : fmt::format("{} {}", version(), id), std::string(kernels::name_of(topology.isa)), threads,
-          options_text(options), machine_hash(topology)};
+  return {id.empty() ? "" : fmt::format("{} {}", version(), id), std::string(kernels::name_of(topology.features)),
+          threads, options_text(options), machine_hash(topology)};
 }
 
 std::string read_archive(const onnx_import::Bytes& file) {

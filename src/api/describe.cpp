@@ -143,7 +143,7 @@ std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
               {"threads", prepared.program->threads},
               {"schedule", name_of(model.options.schedule)},
               {"math", model.options.math == Math::fast ? "fast" : "exact"},
-              {"isa", kernels::name_of(model.topology.isa)},
+              {"isa", kernels::name_of(model.topology.features)},
               {"rates", rates_json(model.topology.rates)},
               {"inputs", values_json(model.inputs, prepared.shapes)},
               {"outputs", values_json(model.outputs, output_shapes)},
@@ -178,7 +178,7 @@ std::string describe_machine(bool measure) {
   for (const CacheLevel& cache : topology.caches)
     caches.push_back({{"level", cache.level}, {"bytes", cache.bytes}, {"sharing_cores", cache.sharing_cores}});
   json machine = {{"cpu_model", topology.cpu_model},
-                  {"isa", kernels::name_of(topology.isa)},
+                  {"isa", kernels::name_of(topology.features)},
                   {"cores", cores},
                   {"physical_cores", topology.cores.size()},
                   {"default_threads", topology.default_threads()},
@@ -192,7 +192,7 @@ std::string describe_machine(bool measure) {
 }
 
 double measure_fma_peak(int threads, const std::string& isa) {
-  return measure_fma_gflops(select_isa(isa), std::max(1, threads));
+  return measure_fma_gflops(select_features(isa), std::max(1, threads));
 }
 
 std::string_view version() noexcept { return COLONNADE_VERSION; }

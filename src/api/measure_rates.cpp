@@ -82,7 +82,7 @@ class Probe {
 double seconds_of(const Graph& graph, const Topology& topology, int threads) {
   WeightStore weights;
   const Plan plan = make_plan(graph, topology, {.schedule = Schedule::layers, .threads = threads});
-  Executor executor(compile(graph, plan, topology.isa, weights));
+  Executor executor(compile(graph, plan, topology.features, weights));
   std::vector<Tensor> inputs, outputs;
   std::vector<const void*> sources;
   std::vector<void*> results;
@@ -228,12 +228,12 @@ Rates measure_rates(const Topology& topology) {
   double few_steps = kNever, many_steps = kNever, team = kNever, few_barriers = kNever, many_barriers = kNever;
   const std::vector<WorkProbe> probes = work_probes();
   Topology vectors = topology;  // matrix units are a kind of work of their own
-  vectors.isa = std::min(topology.isa, kernels::Isa::avx512);
+  vectors.features = topology.features & kernels::Isa::avx512;
   std::vector<double> seconds(probes.size(), kNever);
   const auto faster = [](double& rate, double found) { rate = std::max(rate, found); };
   const auto sooner = [](double& time, double found) { time = std::min(time, found); };
   for (int pass = 0; pass < kPasses; ++pass) {
-    faster(fma, measure_fma_gflops(topology.isa, 1));
+    faster(fma, measure_fma_gflops(topology.features, 1));
     faster(l2, measure_read_gbs(sets.l2, 1));
     faster(dram, measure_read_gbs(sets.dram, 1));
     if (sets.l3 > 0) faster(l3, measure_read_gbs(sets.l3, 1));

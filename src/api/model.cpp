@@ -100,7 +100,7 @@ Model make_model(std::string name, std::shared_ptr<onnx_import::Source> source, 
         });
   }
   log_line(LogLevel::info, "model '{}': loaded, {} operators, {} threads, {}", impl->name,
-           impl->optimized->nodes.size(), impl->threads, kernels::name_of(impl->topology.isa));
+           impl->optimized->nodes.size(), impl->threads, kernels::name_of(impl->topology.features));
   return Model(std::move(impl));
 }
 
@@ -127,7 +127,7 @@ std::shared_ptr<Prepared> Model::Impl::make(const PlanKey& key) const {
   made->graph = std::move(graph);
   made->rest = std::move(rest);
   made->plan = make_plan(made->graph, topology, plan_options(options, key));
-  made->program = compile(made->graph, made->plan, topology.isa, weights.of_node(key.node));
+  made->program = compile(made->graph, made->plan, topology.features, weights.of_node(key.node));
   return made;
 }
 
@@ -138,7 +138,7 @@ std::shared_ptr<Prepared> Model::Impl::read(const PlanKey& key) const {
   kept->graph = std::move(found->bound.graph);
   kept->rest = std::move(found->bound.rest);
   kept->plan = std::move(found->plan);
-  kept->program = compile(kept->graph, kept->plan, topology.isa, weights.of_node(key.node));
+  kept->program = compile(kept->graph, kept->plan, topology.features, weights.of_node(key.node));
   return kept;
 }
 

@@ -19,7 +19,7 @@ struct ConcatForm {
 class ConcatOp final : public RowOp {
  public:
   explicit ConcatOp(const LowerContext& context)
-      : kernel_(kernels::move::select(context.isa)), out_(context.node.outputs[0]) {
+      : kernel_(kernels::move::select(context.features)), out_(context.node.outputs[0]) {
     along_channels_ = context.form<ConcatForm>().along_channels;
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {

@@ -57,7 +57,7 @@ Match match(const Candidate& node) {
       is_pointwise(*conv) && window.pad_top == 0 && window.pad_left == 0 && in[1] == out[1] && in[2] == out[2];
   return take(
       Form::of(Contraction{window, conv->groups, taps * inputs, inputs, outputs, pointwise,
-                           pointwise && takes_partial_sums(in, out), &kernels::gemm::select(node.isa, encoding)}),
+                           pointwise && takes_partial_sums(in, out), &kernels::gemm::select(node.features, encoding)}),
       1, encoding);
 }
 

@@ -64,7 +64,7 @@ AlignedBuffer pack_phases(const Tensor& weight, std::int64_t groups, std::int64_
 class ConvTransposeOp final : public RowOp {
  public:
   ConvTransposeOp(const LowerContext& context, const ConvTranspose& conv)
-      : kernel_(kernels::gemm::select(context.isa, kernels::Encoding::f32)),
+      : kernel_(kernels::gemm::select(context.features, kernels::Encoding::f32)),
         groups_(conv.groups),
         kernel_h_(conv.kernel[0]),
         kernel_w_(conv.kernel[1]),

@@ -73,7 +73,7 @@ std::string dense_refusal(const Candidate& node) {
 
 bool may_reorder(const Candidate& node, const Conv& conv) { return node.math != Math::exact && !conv.exact; }
 bool may_use_matrix_units(const Candidate& node, const Conv& conv) {
-  return may_reorder(node, conv) && node.isa >= kernels::Isa::amx;
+  return may_reorder(node, conv) && node.features.contains(kernels::Isa::amx);
 }
 
 kernels::winograd::Filter winograd_filter(const Conv& conv) {

@@ -28,7 +28,7 @@ AlignedBuffer pack_depthwise(const Constant& weight) {
 class DepthwiseOp final : public RowOp {
  public:
   DepthwiseOp(const LowerContext& context, const Conv& conv)
-      : kernel_(kernels::depthwise::select(context.isa)),
+      : kernel_(kernels::depthwise::select(context.features)),
         window_(context.form<Window>()),
         chunks_(context.chunks),
         in_(context.node.inputs[0]),

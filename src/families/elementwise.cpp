@@ -19,7 +19,7 @@ using kernels::elementwise::Binary;
 class UnaryRowOp final : public RowOp {
  public:
   explicit UnaryRowOp(const LowerContext& context)
-      : kernel_(kernels::elementwise::select(context.isa)),
+      : kernel_(kernels::elementwise::select(context.features)),
         op_(unary_op(std::get<colonnade::Unary>(context.node.op))),
         chunks_(context.chunks),
         in_(context.node.inputs[0]),
@@ -133,7 +133,7 @@ OperandRows operand_rows(const LowerContext& context, std::size_t index) {
 class BinaryRowOp final : public RowOp {
  public:
   explicit BinaryRowOp(const LowerContext& context)
-      : kernel_(kernels::elementwise::select(context.isa)),
+      : kernel_(kernels::elementwise::select(context.features)),
         op_(context.form<BinaryForm>().kind),
         out_(context.node.outputs[0]),
         shape_(row_shape(context.output_shape())),

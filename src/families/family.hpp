@@ -36,7 +36,7 @@ struct Subject {
 /// A node for which a family is sought.
 struct Candidate : Subject {
   Math math;
-  kernels::Isa isa;
+  kernels::Features features;
 };
 
 /// What a family makes of a node: a form, or the reason why it does not run it. Nothing is said where another family is
@@ -151,8 +151,8 @@ inline bool Choice::by_rows() const { return family->scope == Scope::rows; }
 
 /// The family that runs a node: a pure function of the node, its shapes, the numeric policy and the tier, never of
 /// schedule or threads, so that every schedule gives the same bits.
-Choice choose_family(const Graph& graph, const Node& node, Math math, kernels::Isa isa);
+Choice choose_family(const Graph& graph, const Node& node, Math math, kernels::Features features);
 /// One a node.
-std::vector<Choice> choose_families(const Graph& graph, Math math, kernels::Isa isa);
+std::vector<Choice> choose_families(const Graph& graph, Math math, kernels::Features features);
 
 }  // namespace colonnade

@@ -20,8 +20,8 @@ constexpr std::int64_t kSampleBlock = 64;  // positions at a time
 class GridSampleOp final : public RowOp {
  public:
   GridSampleOp(const LowerContext& context, const GridSample& op)
-      : kernel_(sample::select(context.isa)),
-        move_(kernels::move::select(context.isa)),
+      : kernel_(sample::select(context.features)),
+        move_(kernels::move::select(context.features)),
         in_(context.node.inputs[0]),
         grid_(context.node.inputs[1]),
         out_(context.node.outputs[0]) {

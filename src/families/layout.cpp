@@ -16,7 +16,7 @@ namespace {
 class LayoutOp final : public RowOp {
  public:
   LayoutOp(const LowerContext& context, bool to_last)
-      : kernel_(kernels::move::select(context.isa)),
+      : kernel_(kernels::move::select(context.features)),
         to_last_(to_last),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),
@@ -56,7 +56,7 @@ struct AxisSwap {
 class SwapAxesOp final : public RowOp {
  public:
   explicit SwapAxesOp(const LowerContext& context)
-      : kernel_(kernels::move::select(context.isa)),
+      : kernel_(kernels::move::select(context.features)),
         swap_(context.form<AxisSwap>()),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]) {}

@@ -29,7 +29,7 @@ struct ChunkInfo {
 /// A node to be lowered to a RowOp.
 struct LowerContext : Chosen {
   ChunkInfo chunks;
-  kernels::Isa isa;
+  kernels::Features features;
   WeightStore& weights;
   std::vector<std::shared_ptr<const void>>& owned;  ///< keeps what the RowOp points into
   std::int64_t& weights_bytes;

@@ -65,7 +65,7 @@ Match match(const Candidate& node) {
   const Shape &in = node.input_shape(0), &weight = node.input_shape(1);
   if (op->transpose_a || in.size() < 2) return refuse("transposed or one-dimensional left operand");
   const RowShape rows = row_shape(in), out = row_shape(node.output_shape());
-  const bool pieces = node.math != Math::exact && node.isa >= kernels::Isa::amx &&
+  const bool pieces = node.math != Math::exact && node.features.contains(kernels::Isa::amx) &&
                       takes_pieces({out.rows * out.width, 1, in.back(), out.channels});
   const Encoding encoding = pieces ? Encoding::bf16x3 : Encoding::f32;
   const std::int64_t terms = weight[op->transpose_b ? 1 : 0], outputs = weight[op->transpose_b ? 0 : 1];
@@ -76,7 +76,7 @@ Match match(const Candidate& node) {
                                    outputs,
                                    rows.rows == out.rows && rows.width == out.width,
                                    takes_partial_sums(in, node.output_shape()),
-                                   &kernels::gemm::select(node.isa, encoding)}),
+                                   &kernels::gemm::select(node.features, encoding)}),
               1, encoding);
 }
 

@@ -18,7 +18,7 @@ template <class Args, auto Member>
 class PixelOp final : public RowOp {
  public:
   PixelOp(const LowerContext& context, const Args& prototype)
-      : kernel_(kernels::norm::select(context.isa)),
+      : kernel_(kernels::norm::select(context.features)),
         prototype_(prototype),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),
@@ -54,7 +54,7 @@ class PixelOp final : public RowOp {
 class InstanceNormOp final : public RowOp {
  public:
   InstanceNormOp(const LowerContext& context, const InstanceNorm& norm)
-      : kernel_(kernels::norm::select(context.isa)),
+      : kernel_(kernels::norm::select(context.features)),
         epsilon_(norm.epsilon),
         scale_(context.floats(1)),
         bias_(context.floats(2)),

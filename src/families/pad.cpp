@@ -14,7 +14,7 @@ namespace {
 class PadOp final : public RowOp {
  public:
   explicit PadOp(const LowerContext& context)
-      : kernel_(kernels::move::select(context.isa)),
+      : kernel_(kernels::move::select(context.features)),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),
         in_shape_(row_shape(context.input_shape(0))),

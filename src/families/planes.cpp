@@ -50,8 +50,8 @@ AlignedBuffer pack_planes(const Tensor& weight) {
 class PlanesOp final : public RowOp {
  public:
   PlanesOp(const LowerContext& context, const Conv& conv)
-      : kernel_(kernels::planes::select(context.isa)),
-        move_(kernels::move::select(context.isa)),
+      : kernel_(kernels::planes::select(context.features)),
+        move_(kernels::move::select(context.features)),
         window_(context.form<PlanesForm>().window),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),

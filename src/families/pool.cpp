@@ -35,7 +35,7 @@ std::vector<float> tap_counts(std::int64_t outputs, std::int64_t size, std::int6
 class PoolOp final : public RowOp {
  public:
   PoolOp(const LowerContext& context, const Pool& pool)
-      : kernel_(kernels::pool::select(context.isa)),
+      : kernel_(kernels::pool::select(context.features)),
         pool_(pool),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),

@@ -19,8 +19,8 @@ constexpr std::int64_t kProductRows = 128;  // one unit of work
 class MatrixProductOp final : public RowOp {
  public:
   MatrixProductOp(const LowerContext& context, const MatMul& op)
-      : kernel_(kernels::gemm::select(context.isa, kernels::Encoding::f32)),
-        move_(kernels::move::select(context.isa)),
+      : kernel_(kernels::gemm::select(context.features, kernels::Encoding::f32)),
+        move_(kernels::move::select(context.features)),
         transposed_(op.transpose_b),
         a_(context.node.inputs[0]),
         b_(context.node.inputs[1]),

@@ -36,8 +36,8 @@ AlignedBuffer pack_gates(const Tensor& weight) {
 class RecurrentOp final : public RowOp {
  public:
   RecurrentOp(const LowerContext& context, const Recurrent& op)
-      : kernel_(kernels::recurrent::select(context.isa)),
-        product_(kernels::gemm::select(context.isa, kernels::Encoding::f32)),
+      : kernel_(kernels::recurrent::select(context.features)),
+        product_(kernels::gemm::select(context.features, kernels::Encoding::f32)),
         op_(op),
         inputs_(context.node.inputs),
         outputs_(context.node.outputs),

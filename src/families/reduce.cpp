@@ -41,7 +41,7 @@ std::optional<Reduction> kernel_kind(ReduceKind kind) {
 class ReduceWidthOp final : public RowOp {
  public:
   explicit ReduceWidthOp(const LowerContext& context)
-      : kernel_(kernels::norm::select(context.isa)),
+      : kernel_(kernels::norm::select(context.features)),
         op_(context.form<ReduceForm>().kind),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),
@@ -74,7 +74,7 @@ class ReduceWidthOp final : public RowOp {
 class ReduceOp final : public RowOp {
  public:
   explicit ReduceOp(const LowerContext& context)
-      : kernel_(kernels::norm::select(context.isa)),
+      : kernel_(kernels::norm::select(context.features)),
         op_(context.form<ReduceForm>().kind),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),

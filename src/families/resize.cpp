@@ -12,7 +12,7 @@ namespace {
 class ResizeOp final : public RowOp {
  public:
   ResizeOp(const LowerContext& context, const Resize& resize)
-      : kernel_(kernels::move::select(context.isa)),
+      : kernel_(kernels::move::select(context.features)),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),
         shape_(row_shape(context.output_shape())) {

@@ -17,7 +17,7 @@ namespace {
 class SliceOp final : public RowOp {
  public:
   explicit SliceOp(const LowerContext& context)
-      : kernel_(kernels::move::select(context.isa)),
+      : kernel_(kernels::move::select(context.features)),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),
         shape_(row_shape(context.output_shape())) {
@@ -54,7 +54,7 @@ struct GatherForm {
 class GatherOp final : public RowOp {
  public:
   explicit GatherOp(const LowerContext& context)
-      : kernel_(kernels::move::select(context.isa)),
+      : kernel_(kernels::move::select(context.features)),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),
         channels_(context.form<GatherForm>().channels) {

@@ -12,7 +12,7 @@ namespace {
 class DepthToSpaceOp final : public RowOp {
  public:
   DepthToSpaceOp(const LowerContext& context, std::int64_t block)
-      : kernel_(kernels::move::select(context.isa)),
+      : kernel_(kernels::move::select(context.features)),
         block_(block),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),
@@ -40,7 +40,7 @@ class DepthToSpaceOp final : public RowOp {
 class SpaceToDepthOp final : public RowOp {
  public:
   SpaceToDepthOp(const LowerContext& context, std::int64_t block)
-      : kernel_(kernels::move::select(context.isa)),
+      : kernel_(kernels::move::select(context.features)),
         block_(block),
         in_(context.node.inputs[0]),
         out_(context.node.outputs[0]),

@@ -208,7 +208,7 @@ class ProductOp final : public RowOp {
 class SoftmaxOp final : public RowOp {
  public:
   SoftmaxOp(const Lowering& l, const Softmax& op)
-      : kernel_(kernels::norm::select(l.context.isa)), in_(l.node().inputs[0]), out_(l.node().outputs[0]) {
+      : kernel_(kernels::norm::select(l.context.features)), in_(l.node().inputs[0]), out_(l.node().outputs[0]) {
     const Shape& shape = l.output();
     const std::int64_t channels = shape[l.axis_of(op.axis, shape)];
     args_.pixels = static_cast<std::size_t>(element_count(shape) / channels);
@@ -315,7 +315,7 @@ std::unique_ptr<RowOp> lower(const Op&, const Lowering& l) {
 Match match(const Candidate& node) { return has_typed_kernel(node.graph, node.node) ? take() : refuse(); }
 
 std::unique_ptr<RowOp> lower_typed(const LowerContext& context) {
-  const Lowering lowering{context, kernels::typed::select(context.isa)};
+  const Lowering lowering{context, kernels::typed::select(context.features)};
   return std::visit([&](const auto& op) { return lower(op, lowering); }, context.node.op);
 }
 

@@ -182,7 +182,7 @@ Match match(const Candidate& node) {
   WinogradForm form{window_of(node, *conv), winograd_filter(*conv), static_cast<std::size_t>(conv->groups)};
   form.inputs = winograd_channels(*conv, node.input_shape(1)[1]);
   form.outputs = static_cast<std::size_t>(node.input_shape(1)[0] / conv->groups);
-  form.kernel = &kernels::winograd::select(node.isa, encoding, winograd_tile(*conv, tile));
+  form.kernel = &kernels::winograd::select(node.features, encoding, winograd_tile(*conv, tile));
   return take(Form::of(form), tile, encoding);
 }
 

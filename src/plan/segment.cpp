@@ -276,7 +276,7 @@ void find_all_chunks(PlanContext& context) {
 
 PlanContext make_context(const Graph& graph, const Topology& topology, const PlanOptions& options) {
   PlanContext context{graph, topology, options};
-  context.choices = choose_families(graph, options.math, topology.isa);
+  context.choices = choose_families(graph, options.math, topology.features);
   context.rows = row_nodes(graph, context.choices);
   context.work = node_work(graph, context.choices, topology.rates);
   context.windows = column_windows(graph, context.choices);

@@ -28,10 +28,10 @@ constexpr std::size_t kMostPointers = std::size_t{1} << 28;
 
 class Compiler {
  public:
-  Compiler(const Graph& graph, const Plan& plan, kernels::Isa isa, WeightStore& weights)
+  Compiler(const Graph& graph, const Plan& plan, kernels::Features features, WeightStore& weights)
       : graph_(graph),
         plan_(plan),
-        isa_(isa),
+        features_(features),
         weights_(weights),
         program_(std::make_shared<Program>()),
         is_viewed_(graph.values.size()) {
@@ -74,7 +74,7 @@ class Compiler {
       std::vector<bool> taken(node.inputs.size());
       const LowerContext context{{{graph_, node}, plan_.choices[i]},
                                  chunks[i],
-                                 isa_,
+                                 features_,
                                  weights_,
                                  program_->owned,
                                  program_->weights_bytes,
@@ -261,7 +261,7 @@ class Compiler {
 
   const Graph& graph_;
   const Plan& plan_;
-  kernels::Isa isa_;
+  kernels::Features features_;
   WeightStore& weights_;
   std::shared_ptr<Program> program_;
   std::vector<bool> is_viewed_;  ///< by value: someone reads its view
@@ -269,8 +269,9 @@ class Compiler {
 
 }  // namespace
 
-std::shared_ptr<const Program> compile(const Graph& graph, const Plan& plan, kernels::Isa isa, WeightStore& weights) {
-  return Compiler(graph, plan, isa, weights).run();
+std::shared_ptr<const Program> compile(const Graph& graph, const Plan& plan, kernels::Features features,
+                                       WeightStore& weights) {
+  return Compiler(graph, plan, features, weights).run();
 }
 
 }  // namespace colonnade

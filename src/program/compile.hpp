@@ -9,6 +9,7 @@
 namespace colonnade {
 
 /// Lowers a plan. Packed weights come from and go to `weights`, which all plans of a model share.
-std::shared_ptr<const Program> compile(const Graph& graph, const Plan& plan, kernels::Isa isa, WeightStore& weights);
+std::shared_ptr<const Program> compile(const Graph& graph, const Plan& plan, kernels::Features features,
+                                       WeightStore& weights);
 
 }  // namespace colonnade

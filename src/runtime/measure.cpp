@@ -66,14 +66,14 @@ void check_threads(int threads) {
 
 }  // namespace
 
-double measure_fma_gflops(kernels::Isa isa, int threads) {
+double measure_fma_gflops(kernels::Features features, int threads) {
   check_threads(threads);
-  if (isa > kernels::host_isa()) {
-    fail(ErrorCode::invalid_argument, "this host has no tier '{}', its best is '{}'", kernels::name_of(isa),
-         kernels::name_of(kernels::host_isa()));
+  if (!kernels::host_features().contains(features)) {
+    fail(ErrorCode::invalid_argument, "this host has no tier '{}', its best is '{}'", kernels::name_of(features),
+         kernels::name_of(kernels::usable_features()));
   }
   constexpr std::size_t kRounds = 1000;
-  const kernels::peak::Kernel& kernel = kernels::peak::select(isa);
+  const kernels::peak::Kernel& kernel = kernels::peak::select(features);
   std::vector<float> results(static_cast<std::size_t>(threads));
   const double seconds = seconds_per_repetition(threads, [&](int thread, std::int64_t repetitions) {
     results[static_cast<std::size_t>(thread)] =
@@ -89,7 +89,7 @@ double measure_read_gbs(std::int64_t working_set_bytes, int threads) {
   }
   const std::size_t count = static_cast<std::size_t>(working_set_bytes) / sizeof(float);
   std::vector<AlignedBuffer> buffers(static_cast<std::size_t>(threads));
-  const kernels::peak::Kernel& kernel = kernels::peak::select(kernels::host_isa());
+  const kernels::peak::Kernel& kernel = kernels::peak::select(kernels::usable_features());
   for (AlignedBuffer& buffer : buffers) {
     buffer = AlignedBuffer(count * sizeof(float));
     std::fill_n(buffer.floats(), count, 1.0f);

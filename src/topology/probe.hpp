@@ -41,6 +41,6 @@ Rates default_rates(const Topology& topology);
 std::array<std::vector<WorkRate>, kWorkKinds> default_work(double fma_gflops, double l2_gbs);
 
 /// The tier that `value` names; throws Error{invalid_argument} that names `source` and the host's tiers otherwise.
-kernels::Isa parse_tier(const std::string& value, const char* source, kernels::Isa host);
+kernels::Isa parse_tier(const std::string& value, const char* source, kernels::Features host);
 
 }  // namespace colonnade

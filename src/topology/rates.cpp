@@ -113,7 +113,7 @@ std::array<std::vector<WorkRate>, kWorkKinds> default_work(double fma_gflops, do
 
 std::string machine_key(const Topology& topology) {
   std::string key = fmt::format("colonnade-rates/{}; {}; {}; {} processors", kFileVersion, topology.cpu_model,
-                                kernels::name_of(topology.isa), sysconf(_SC_NPROCESSORS_ONLN));
+                                kernels::name_of(topology.features), sysconf(_SC_NPROCESSORS_ONLN));
   for (const CacheLevel& cache : topology.caches)
     if (cache.level < 3) key += fmt::format("; L{} {}", cache.level, cache.bytes);
   return key;

@@ -39,7 +39,7 @@ std::string processors_text(const Topology& topology) {
 std::string to_text(const Topology& topology) {
   const int siblings = topology.cores.empty() ? 1 : topology.cores.front().smt_siblings;
   std::string text = fmt::format("cpu      {}\n", topology.cpu_model);
-  text += fmt::format("isa      {}\n", kernels::name_of(topology.isa));
+  text += fmt::format("isa      {}\n", kernels::name_of(topology.features));
   text += fmt::format("cores    {}, {} each, {}, {}; processors {}\n",
                       count_text(static_cast<int>(topology.cores.size()), "core"), count_text(siblings, "thread"),
                       count_text(topology.numa_nodes, "NUMA node"), count_text(l3_domain_count(topology), "L3 domain"),

@@ -27,10 +27,10 @@ std::int64_t physical_memory_bytes() {
   return std::int64_t{std::max(0L, sysconf(_SC_PHYS_PAGES))} * std::max(0L, sysconf(_SC_PAGE_SIZE));
 }
 
-std::string tiers_up_to(kernels::Isa strongest) {
+std::string tiers_of(kernels::Features features) {
   std::string names;
   for (const kernels::Isa isa : kernels::kAllIsas) {
-    if (isa > strongest) break;
+    if (!features.contains(isa)) continue;
     if (!names.empty()) names += ", ";
     names += kernels::name_of(isa);
   }
@@ -88,12 +88,9 @@ std::vector<int> allowed_processors(int thread) {
 
 Rates default_rates(const Topology& topology) {
   Rates rates;
-  switch (topology.isa) {
-    case kernels::Isa::amx:
-    case kernels::Isa::avx512: rates.fma_gflops = 130, rates.l2_gbs = 120; break;
-    case kernels::Isa::avx2: rates.fma_gflops = 90, rates.l2_gbs = 90; break;
-    case kernels::Isa::baseline: rates.fma_gflops = 25, rates.l2_gbs = 45; break;
-  }
+  rates.fma_gflops = 25, rates.l2_gbs = 45;
+  if (topology.features.contains(kernels::Isa::avx2)) rates.fma_gflops = 90, rates.l2_gbs = 90;
+  if (topology.features.contains(kernels::Isa::avx512)) rates.fma_gflops = 130, rates.l2_gbs = 120;
   const double cores = std::max<double>(1, static_cast<double>(topology.cores.size()));
   const double cores_a_node = cores / std::max(1, topology.numa_nodes);
   rates.dram_gbs = std::clamp(64.0 / cores_a_node, 4.0, 16.0);
@@ -108,20 +105,20 @@ Rates default_rates(const Topology& topology) {
   return rates;
 }
 
-kernels::Isa parse_tier(const std::string& value, const char* source, kernels::Isa host) {
+kernels::Isa parse_tier(const std::string& value, const char* source, kernels::Features host) {
   kernels::Isa isa = kernels::Isa::baseline;
   if (!kernels::parse_isa(value.c_str(), isa)) {
     fail(ErrorCode::invalid_argument, "{}: unknown tier '{}', expected one of {} (this host has {})", source, value,
-         tiers_up_to(kernels::Isa::amx), tiers_up_to(host));
+         tiers_of(kernels::Isa::amx), tiers_of(host));
   }
-  if (isa > host) {
-    fail(ErrorCode::invalid_argument, "{}: this host has no tier '{}', it has {}", source, value, tiers_up_to(host));
+  if (!host.contains(isa)) {
+    fail(ErrorCode::invalid_argument, "{}: this host has no tier '{}', it has {}", source, value, tiers_of(host));
   }
   return isa;
 }
 
-kernels::Isa select_isa(const std::string& requested) {
-  const kernels::Isa host = kernels::host_isa();
+kernels::Features select_features(const std::string& requested) {
+  const kernels::Features host = kernels::usable_features();
   if (!requested.empty()) return parse_tier(requested, "isa", host);
   const char* environment = std::getenv("COLONNADE_ISA");
   if (environment != nullptr && *environment != '\0') return parse_tier(environment, "COLONNADE_ISA", host);
@@ -151,9 +148,9 @@ Topology detect_cores(std::vector<int> allowed) {
 }
 
 Topology detect_topology(const std::string& isa) {
-  const kernels::Isa tier = select_isa(isa);
+  const kernels::Features features = select_features(isa);
   Topology topology = detect_cores(allowed_processors());
-  topology.isa = tier;
+  topology.features = features;
   const std::optional<Rates> measured = read_rates(rates_path(topology), machine_key(topology));
   topology.rates = measured ? *measured : default_rates(topology);
   return topology;

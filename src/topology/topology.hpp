@@ -78,10 +78,10 @@ struct Core {
 
 struct Topology {
   std::string cpu_model;
-  kernels::Isa isa = kernels::Isa::baseline;
-  std::vector<Core> cores;         ///< within the affinity mask, one per physical core; never empty
-  std::vector<int> core_of;        ///< by processor of the system, as far as known: index into cores, -1 for none
-  std::vector<CacheLevel> caches;  ///< data caches L1, L2, L3 as far as known
+  kernels::Features features = {};  ///< what kernels may use
+  std::vector<Core> cores;          ///< within the affinity mask, one per physical core; never empty
+  std::vector<int> core_of;         ///< by processor of the system, as far as known: index into cores, -1 for none
+  std::vector<CacheLevel> caches;   ///< data caches L1, L2, L3 as far as known
   int numa_nodes = 1;
   double cpu_quota = 0;  ///< cgroup limit in cores; 0: none
   std::int64_t memory_bytes = 0;
@@ -94,9 +94,9 @@ struct Topology {
   std::int64_t cache_bytes(int level) const;
 };
 
-/// The machine this process runs on: hwloc, affinity mask, cgroup v1 and v2 quota, the tier that select_isa(isa) gives,
-/// the rates of its rates file when there is one, else default_rates. Falls back to one core with common cache sizes
-/// where sysfs is missing.
+/// The machine this process runs on: hwloc, affinity mask, cgroup v1 and v2 quota, the tier that select_features(isa)
+/// gives, the rates of its rates file when there is one, else default_rates. Falls back to one core with common cache
+/// sizes where sysfs is missing.
 Topology detect_topology(const std::string& isa = {});
 
 /// The same without tier and rates, for these processors.
@@ -106,8 +106,8 @@ Topology detect_cores(std::vector<int> allowed);
 /// thread that is kept to one processor says nothing about the others of its process. Empty when no mask can be read.
 std::vector<int> processors_of_process();
 
-/// The tier that Options::isa, then COLONNADE_ISA, then the host ask for.
-kernels::Isa select_isa(const std::string& requested);
+/// What the tier uses that Options::isa, then COLONNADE_ISA ask for; else all that kernels can use of the host.
+kernels::Features select_features(const std::string& requested);
 
 /// CPU quota in cores from a cgroup tree: `root` stands for /sys/fs/cgroup, `self` for the text of /proc/self/cgroup.
 /// The smallest of cpu.max (v2) and cpu.cfs_quota_us / cpu.cfs_period_us (v1) up the hierarchy; 0: none.

@@ -85,7 +85,7 @@ void check_runs(const Graph& graph, const std::vector<Tensor>& inputs, const std
   std::vector<Tensor> first;
   for (const Run& each : kRuns) {
     const PlanOptions options{each.schedule, tolerance == 0 ? Math::exact : Math::fast, each.threads, 0};
-    const std::vector<Tensor> found = test::run(graph, options, kernels::host_isa(), inputs);
+    const std::vector<Tensor> found = test::run(graph, options, kernels::usable_features(), inputs);
     const std::string label = fmt::format("schedule {}, {} threads: ", static_cast<int>(each.schedule), each.threads);
     if (first.empty()) {
       first = found;

@@ -87,7 +87,7 @@ struct ConvCase {
 template <class Table, class Body>
 void for_each_kernel(const Table& table, Body body) {
   for (const auto& kernel : table) {
-    if (kernel.isa > kernels::host_isa()) {
+    if (!kernels::host_features().contains(kernel.isa)) {
       std::printf("[ skipped  ] %s: the host lacks %s\n", kernel.name, kernels::name_of(kernel.isa));
       continue;
     }

@@ -73,7 +73,7 @@ void check(const Case& c, const planes::Kernel& kernel, unsigned seed) {
 
 TEST(Planes, SumsEveryTapOfEveryChannel) {
   for (const planes::Kernel& kernel : planes::table()) {
-    if (kernel.isa > host_isa()) continue;
+    if (!host_features().contains(kernel.isa)) continue;
     unsigned seed = 1;
     for (std::size_t channels_out = 1; channels_out <= planes::kMostChannels; ++channels_out)
       for (const std::size_t pixels : {1, 16, 40, 96, 113})

@@ -54,7 +54,7 @@ std::vector<Kernel> runnable(std::span<const Kernel> table) {
   std::vector<Kernel> rows;
   std::string names;
   for (const Kernel& kernel : table) {
-    if (kernel.isa > host_isa()) {
+    if (!host_features().contains(kernel.isa)) {
       names += std::string(" (skipped ") + kernel.name + ")";
       continue;
     }

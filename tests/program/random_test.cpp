@@ -16,32 +16,34 @@ constexpr double kFastTolerance = 1e-4;
 constexpr double kExactTolerance = 1e-5;
 constexpr std::uint32_t kSeedsPerTest = 8;
 
-std::string label(const Graph& graph, const PlanOptions& options, kernels::Isa isa) {
-  return graph.name + " " + kernels::name_of(isa) + ", schedule " + std::to_string(static_cast<int>(options.schedule)) +
-         ", math " + std::to_string(static_cast<int>(options.math)) + ", threads " + std::to_string(options.threads) +
-         ", limit " + std::to_string(options.memory_limit_bytes);
+std::string label(const Graph& graph, const PlanOptions& options, kernels::Features features) {
+  return graph.name + " " + kernels::name_of(features) + ", schedule " +
+         std::to_string(static_cast<int>(options.schedule)) + ", math " +
+         std::to_string(static_cast<int>(options.math)) + ", threads " + std::to_string(options.threads) + ", limit " +
+         std::to_string(options.memory_limit_bytes);
 }
 
 /// The schedules and threads that must agree with one thread layer by layer, under one tier and policy.
 void check_schedules(const Graph& graph, const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected,
-                     Math math, kernels::Isa isa) {
-  const std::vector<Tensor> layers = run(graph, {Schedule::layers, math, 1, 0}, isa, inputs);
+                     Math math, kernels::Features features) {
+  const std::vector<Tensor> layers = run(graph, {Schedule::layers, math, 1, 0}, features, inputs);
   EXPECT_LE(worst_error(layers, expected), math == Math::fast ? kFastTolerance : kExactTolerance)
-      << label(graph, {Schedule::layers, math, 1, 0}, isa) << "\n"
+      << label(graph, {Schedule::layers, math, 1, 0}, features) << "\n"
       << to_text(graph);
   for (const Schedule schedule : {Schedule::columns, Schedule::layers, Schedule::automatic})
     for (const int threads : {1, 2, 3}) {
       const PlanOptions options{schedule, math, threads, 0};
-      EXPECT_TRUE(same_bits(run(graph, options, isa, inputs), layers))
-          << label(graph, options, isa) << "\n"
-          << to_text(make_plan(graph, topology_of(isa), options), graph);
+      EXPECT_TRUE(same_bits(run(graph, options, features, inputs), layers))
+          << label(graph, options, features) << "\n"
+          << to_text(make_plan(graph, topology_of(features), options), graph);
     }
 }
 
 /// Limits from what columns take down to what is refused. Returns how many of the plans have strips.
 int check_memory_limits(const Graph& graph, const std::vector<Tensor>& inputs) {
-  const std::vector<Tensor> layers = run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::host_isa(), inputs);
-  const Topology topology = topology_of(kernels::host_isa());
+  const std::vector<Tensor> layers =
+      run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::usable_features(), inputs);
+  const Topology topology = topology_of(kernels::usable_features());
   std::int64_t limit = make_plan(graph, topology, {Schedule::columns, Math::fast, 2, 0}).arena_bytes;
   int with_strips = 0;
   for (; limit > 0; limit = limit * 3 / 4) {
@@ -50,8 +52,8 @@ int check_memory_limits(const Graph& graph, const std::vector<Tensor>& inputs) {
       const Plan plan = make_plan(graph, topology, options);
       with_strips += std::any_of(plan.segments.begin(), plan.segments.end(),
                                  [](const SegmentPlan& segment) { return !segment.strips.empty(); });
-      EXPECT_TRUE(same_bits(run(graph, options, kernels::host_isa(), inputs), layers))
-          << label(graph, options, kernels::host_isa());
+      EXPECT_TRUE(same_bits(run(graph, options, kernels::usable_features(), inputs), layers))
+          << label(graph, options, kernels::usable_features());
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::resource_limit) << error.what();
       break;
@@ -84,8 +86,9 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RandomRuns, testing::Range(0u, 8u));
 TEST(KnownNetworks, AgreeUnderEverySchedule) {
   for (const Graph& graph : {six_layers(44, 300, 16), inverted_residual(20, 24), residual_stage(2)}) {
     const std::vector<Tensor> inputs = random_inputs(graph, 3);
-    const std::vector<Tensor> expected = run(graph, {Schedule::layers, Math::exact, 1, 0}, kernels::host_isa(), inputs);
-    check_schedules(graph, inputs, expected, Math::fast, kernels::host_isa());
+    const std::vector<Tensor> expected =
+        run(graph, {Schedule::layers, Math::exact, 1, 0}, kernels::usable_features(), inputs);
+    check_schedules(graph, inputs, expected, Math::fast, kernels::usable_features());
   }
 }
 
@@ -132,10 +135,10 @@ TEST(KnownNetworks, GiveTheSameBitsUnderAMemoryLimit) {
 TEST(Program, SharesPackedWeightsBetweenPlans) {
   const Graph graph = residual_stage();
   WeightStore weights;
-  const Plan columns = make_plan(graph, topology_of(kernels::host_isa()), {Schedule::columns, Math::fast, 2, 0});
-  const Plan layers = make_plan(graph, topology_of(kernels::host_isa()), {Schedule::layers, Math::fast, 1, 0});
-  const auto first = compile(graph, columns, kernels::host_isa(), weights),
-             second = compile(graph, layers, kernels::host_isa(), weights);
+  const Plan columns = make_plan(graph, topology_of(kernels::usable_features()), {Schedule::columns, Math::fast, 2, 0});
+  const Plan layers = make_plan(graph, topology_of(kernels::usable_features()), {Schedule::layers, Math::fast, 1, 0});
+  const auto first = compile(graph, columns, kernels::usable_features(), weights),
+             second = compile(graph, layers, kernels::usable_features(), weights);
   EXPECT_EQ(first->weights_bytes, second->weights_bytes);
   int shared = 0;
   for (const auto& owned : first->owned)
@@ -145,7 +148,8 @@ TEST(Program, SharesPackedWeightsBetweenPlans) {
 
 TEST(Program, PrintsEveryKernel) {
   const Graph graph = pooling_net();
-  const std::string text = to_text(*program_of(graph, {Schedule::columns, Math::fast, 2, 0}, kernels::host_isa()));
+  const std::string text =
+      to_text(*program_of(graph, {Schedule::columns, Math::fast, 2, 0}, kernels::usable_features()));
   for (const Node& node : graph.nodes) EXPECT_NE(text.find(node.name), std::string::npos) << node.name << "\n" << text;
 }
 

@@ -185,7 +185,7 @@ TEST(Typed, RefusesIndicesOutside) {
   const Graph graph = single(Gather{0}, {computed(DType::f32, {4}), computed(DType::i64, {1})}, 1);
   for (const std::int64_t index : {4, -5}) {
     const std::vector<Tensor> inputs{random_tensor(DType::f32, {4}, 1), index_tensor({1}, {index})};
-    EXPECT_THROW(run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::host_isa(), inputs), Error);
+    EXPECT_THROW(run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::usable_features(), inputs), Error);
   }
 }
 

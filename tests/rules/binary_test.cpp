@@ -93,7 +93,7 @@ TEST(SharedLibrary, RuleSeesInternals) {
   EXPECT_TRUE(declared("colonnade::Tensor::~Tensor()", words));
   EXPECT_TRUE(declared("colonnade::Model::embedded_names[abi:cxx11]()", words));
   EXPECT_TRUE(declared("vtable for colonnade::Error", words));
-  EXPECT_FALSE(declared("colonnade::kernels::host_isa()", words));
+  EXPECT_FALSE(declared("colonnade::kernels::host_features()", words));
   EXPECT_FALSE(declared("colonnade::Model::Impl::Impl()", words));
   EXPECT_FALSE(declared("fmt::v9::vformat(int)", words));
 }

@@ -38,7 +38,7 @@ struct Triggered {
   Triggered(const Graph& graph, const PlanOptions& options) : executor(program(graph, options)) {}
 
   std::shared_ptr<const Program> program(const Graph& graph, const PlanOptions& options) {
-    auto made = std::const_pointer_cast<Program>(program_of(graph, options, kernels::host_isa(), "server-16"));
+    auto made = std::const_pointer_cast<Program>(program_of(graph, options, kernels::usable_features(), "server-16"));
     for (auto& op : made->ops)
       if (op) op = std::make_unique<TriggeringOp>(std::move(op), trigger);
     return made;
@@ -120,7 +120,8 @@ TEST(Cancel, DeadlinesThatAreNotMetEndARunAndOthersDoNot) {
   const Graph graph = residual_stage(6);
   const std::vector<Tensor> inputs = random_inputs(graph, 7);
   for (const int threads : {1, 4}) {
-    Executor executor(program_of(graph, {Schedule::columns, Math::fast, threads, 0}, kernels::host_isa(), "server-16"));
+    Executor executor(
+        program_of(graph, {Schedule::columns, Math::fast, threads, 0}, kernels::usable_features(), "server-16"));
     const auto begin = std::chrono::steady_clock::now();
     const std::vector<Tensor> expected = run(executor, inputs);
     const auto once = std::chrono::steady_clock::now() - begin;

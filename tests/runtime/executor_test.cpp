@@ -18,7 +18,7 @@ namespace {
 /// An executor with tensors bound to it, so that a run is nothing but Executor::run.
 struct Bound {
   Bound(const Graph& graph, const PlanOptions& options)
-      : executor(program_of(graph, options, kernels::host_isa())), tensors(random_inputs(graph, 7)) {
+      : executor(program_of(graph, options, kernels::usable_features())), tensors(random_inputs(graph, 7)) {
     const Program& program = executor.program();
     for (const Tensor& input : tensors) in.push_back(input.data());
     for (std::size_t i = 0; i < program.output_shapes.size(); ++i)
@@ -84,7 +84,7 @@ std::vector<Tensor> gather_inputs(const Graph& graph, std::int64_t last) {
 TEST(Executor, NamesTheOperatorThatFailsAndRunsAgain) {
   const Graph graph = gather_graph();
   for (const int threads : {1, 2, 3}) {
-    Executor executor(program_of(graph, {Schedule::automatic, Math::fast, threads, 0}, kernels::host_isa()));
+    Executor executor(program_of(graph, {Schedule::automatic, Math::fast, threads, 0}, kernels::usable_features()));
     const std::vector<Tensor> good = gather_inputs(graph, 3);
     const std::vector<Tensor> expected = run(executor, good);
     const auto table = good[0].values<float>(), row = expected[0].values<float>().subspan(16, 8);
@@ -110,7 +110,7 @@ TEST(Executor, FailsInTheMiddleOfSharedSegmentsAndRunsAgain) {
   for (int i = 0; i < 3; ++i) x = net.conv(x, 8, {.activation = UnaryKind::relu});
   const Graph graph = net.finish(x);
   for (const int threads : {1, 2, 4}) {
-    Executor executor(program_of(graph, {Schedule::columns, Math::fast, threads, 0}, kernels::host_isa()));
+    Executor executor(program_of(graph, {Schedule::columns, Math::fast, threads, 0}, kernels::usable_features()));
     std::vector<Tensor> inputs = random_inputs(graph, 5);
     const std::vector<Tensor> expected = run(executor, inputs);
     for (int round = 0; round < 20; ++round) {
@@ -133,7 +133,7 @@ TEST(Executor, CountsSubnormalsAsZeroWhileItRuns) {
   volatile float tiny = 1e-20f;
   for (const int threads : {1, 2}) {
     const std::vector<Tensor> outputs =
-        run(graph, {Schedule::layers, Math::fast, threads, 0}, kernels::host_isa(), inputs);
+        run(graph, {Schedule::layers, Math::fast, threads, 0}, kernels::usable_features(), inputs);
     for (const float y : outputs[0].values<float>()) EXPECT_EQ(y, 0.0f);
     EXPECT_NE(tiny * tiny, 0.0f) << "the caller's mode is gone";
   }
@@ -152,7 +152,7 @@ TEST(Executor, UnderflowsGraduallyWhereMathIsExact) {
   ASSERT_NE(expected, 0.0f);
   for (const int threads : {1, 2}) {
     const std::vector<Tensor> outputs =
-        run(graph, {Schedule::layers, Math::exact, threads, 0}, kernels::host_isa(), inputs);
+        run(graph, {Schedule::layers, Math::exact, threads, 0}, kernels::usable_features(), inputs);
     for (const float y : outputs[0].values<float>()) EXPECT_EQ(y, expected);
   }
 }
@@ -161,10 +161,11 @@ TEST(Executor, KeepsTinySegmentsInOrder) {
   constexpr int kRuns = 2000, kCrowdedRuns = 500;
   const Graph graph = six_layers(6, 4, 4);
   const std::vector<Tensor> inputs = random_inputs(graph, 11);
-  const std::vector<Tensor> expected = run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::host_isa(), inputs);
+  const std::vector<Tensor> expected =
+      run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::usable_features(), inputs);
   for (const Schedule schedule : {Schedule::layers, Schedule::columns})
     for (const int threads : {2, 3, 4}) {
-      Executor executor(program_of(graph, {schedule, Math::fast, threads, 0}, kernels::host_isa(), "server-16"));
+      Executor executor(program_of(graph, {schedule, Math::fast, threads, 0}, kernels::usable_features(), "server-16"));
       for (int i = 0; i < (threads == 2 ? kRuns : kCrowdedRuns); ++i)
         ASSERT_TRUE(same_bits(run(executor, inputs), expected)) << "threads " << threads << ", run " << i;
     }
@@ -178,11 +179,12 @@ bool shares(const Graph& graph, const PlanOptions& options, const char* machine,
 
 void expect_one_threads_bits(const Graph& graph, Sharing sharing) {
   const std::vector<Tensor> inputs = random_inputs(graph, 13);
-  const std::vector<Tensor> expected = run(graph, {Schedule::columns, Math::fast, 1, 0}, kernels::host_isa(), inputs);
+  const std::vector<Tensor> expected =
+      run(graph, {Schedule::columns, Math::fast, 1, 0}, kernels::usable_features(), inputs);
   for (const int threads : {2, 3, 4}) {
     const PlanOptions options{Schedule::columns, Math::fast, threads, 0};
     ASSERT_TRUE(shares(graph, options, "server-16", sharing)) << "threads " << threads;
-    Executor executor(program_of(graph, options, kernels::host_isa(), "server-16"));
+    Executor executor(program_of(graph, options, kernels::usable_features(), "server-16"));
     for (int i = 0; i < 5; ++i) EXPECT_TRUE(same_bits(run(executor, inputs), expected)) << "threads " << threads;
   }
 }

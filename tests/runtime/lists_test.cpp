@@ -26,7 +26,7 @@ Topology large_server() {
   topology.rates.l3_total_gbs *= 4;
   topology.rates.dram_total_gbs *= 4;
   topology.rates.total_threads *= 4;
-  topology.isa = kernels::host_isa();
+  topology.features = kernels::usable_features();
   return topology;
 }
 
@@ -57,7 +57,7 @@ class Lists : public testing::Test {
     const Plan plan = make_plan(graph, topology, {schedule, Math::fast, threads, 0});
     verify(plan, graph);
     WeightStore weights;
-    const auto program = compile(graph, plan, topology.isa, weights);
+    const auto program = compile(graph, plan, topology.features, weights);
     for (std::size_t i = 0; i < plan.segments.size(); ++i)
       ++shared_[{plan.segments[i].sharing, program->segments[i].participants}];
     for (Workers* workers : {&one, &three}) {
@@ -89,7 +89,8 @@ TEST_F(Lists, OfManyThreadsGiveTheBitsOfOne) {
   for (std::uint32_t seed = 900; seed < 908; ++seed) graphs.push_back(random_network(seed));
   for (const Graph& graph : graphs) {
     const std::vector<Tensor> inputs = random_inputs(graph, 17);
-    const std::vector<Tensor> expected = run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::host_isa(), inputs);
+    const std::vector<Tensor> expected =
+        run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::usable_features(), inputs);
     for (const int threads : {8, 16, 32, 64})
       for (const Schedule schedule : {Schedule::columns, Schedule::layers, Schedule::automatic})
         check(graph, schedule, threads, inputs, expected);

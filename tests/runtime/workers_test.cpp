@@ -284,9 +284,10 @@ TEST(Workers, GiveTheSameBitsHoweverManyThereAre) {
   for (const Graph& graph : graphs) {
     const std::vector<Tensor> inputs = random_inputs(graph, 13);
     for (const Schedule schedule : {Schedule::columns, Schedule::layers}) {
-      const std::vector<Tensor> expected = run(graph, {schedule, Math::fast, 1, 0}, kernels::host_isa(), inputs);
+      const std::vector<Tensor> expected = run(graph, {schedule, Math::fast, 1, 0}, kernels::usable_features(), inputs);
       for (const int lists : {2, 3, 5}) {
-        const auto program = program_of(graph, {schedule, Math::fast, lists, 0}, kernels::host_isa(), "server-16");
+        const auto program =
+            program_of(graph, {schedule, Math::fast, lists, 0}, kernels::usable_features(), "server-16");
         for (int threads = 1; threads <= lists; ++threads) {
           Workers workers(machine(threads));
           Executor executor(program, &workers);

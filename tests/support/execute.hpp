@@ -29,18 +29,18 @@ inline std::vector<Tensor> random_inputs(const Graph& graph, std::uint32_t seed)
 inline std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
 
 /// A machine on paper that runs a tier.
-inline Topology topology_of(kernels::Isa isa, const char* machine = "zen4-2") {
+inline Topology topology_of(kernels::Features features, const char* machine = "zen4-2") {
   Topology topology = fixed_topology(machine);
-  topology.isa = isa;
+  topology.features = features;
   return topology;
 }
 
-inline std::shared_ptr<const Program> program_of(const Graph& graph, const PlanOptions& options, kernels::Isa isa,
-                                                 const char* machine = "zen4-2") {
-  const Plan plan = make_plan(graph, topology_of(isa, machine), options);
+inline std::shared_ptr<const Program> program_of(const Graph& graph, const PlanOptions& options,
+                                                 kernels::Features features, const char* machine = "zen4-2") {
+  const Plan plan = make_plan(graph, topology_of(features, machine), options);
   verify(plan, graph);
   WeightStore weights;
-  return compile(graph, plan, isa, weights);
+  return compile(graph, plan, features, weights);
 }
 
 inline std::vector<Tensor> run(Executor& executor, const std::vector<Tensor>& inputs,
@@ -59,9 +59,9 @@ inline std::vector<Tensor> run(Executor& executor, const std::vector<Tensor>& in
   return outputs;
 }
 
-inline std::vector<Tensor> run(const Graph& graph, const PlanOptions& options, kernels::Isa isa,
+inline std::vector<Tensor> run(const Graph& graph, const PlanOptions& options, kernels::Features features,
                                const std::vector<Tensor>& inputs) {
-  Executor executor(program_of(graph, options, isa));
+  Executor executor(program_of(graph, options, features));
   return run(executor, inputs);
 }
 
@@ -93,7 +93,7 @@ inline double worst_error(const std::vector<Tensor>& found, const std::vector<Te
 inline std::vector<kernels::Isa> host_isas() {
   std::vector<kernels::Isa> isas;
   for (const kernels::Isa isa : kernels::kAllIsas)
-    if (isa <= kernels::host_isa()) isas.push_back(isa);
+    if (kernels::usable_features().contains(isa)) isas.push_back(isa);
   return isas;
 }
 

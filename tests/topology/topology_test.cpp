@@ -92,21 +92,21 @@ TEST(ParseTier, NamesTheHostsTiersInErrors) {
 TEST(SelectIsa, PrefersTheRequestThenTheVariableThenTheHost) {
   {
     const IsaVariable unset(nullptr);
-    EXPECT_EQ(select_isa(""), kernels::host_isa());
+    EXPECT_EQ(select_features(""), kernels::usable_features());
   }
   {
     const IsaVariable empty("");
-    EXPECT_EQ(select_isa(""), kernels::host_isa());
+    EXPECT_EQ(select_features(""), kernels::usable_features());
   }
   const IsaVariable baseline("baseline");
-  EXPECT_EQ(select_isa(""), kernels::Isa::baseline);
-  EXPECT_EQ(detect_topology().isa, kernels::Isa::baseline);
-  EXPECT_EQ(select_isa(kernels::name_of(kernels::host_isa())), kernels::host_isa());
+  EXPECT_EQ(select_features(""), kernels::Isa::baseline);
+  EXPECT_EQ(detect_topology().features, kernels::Isa::baseline);
+  EXPECT_EQ(select_features(kernels::name_of(kernels::usable_features())), kernels::usable_features());
 }
 
 TEST(SelectIsa, RefusesGarbageInTheVariable) {
   const IsaVariable garbage("AVX2 ");
-  EXPECT_THROW(select_isa(""), Error);
+  EXPECT_THROW(select_features(""), Error);
   EXPECT_THROW(detect_topology(), Error);
 }
 
@@ -224,7 +224,7 @@ TEST(DefaultRates, FollowTheTierAndTheCaches) {
   const Rates fast = default_rates(topology);
   EXPECT_GT(fast.fma_gflops, 100);
   EXPECT_GT(fast.l3_gbs, fast.dram_gbs);
-  topology.isa = kernels::Isa::baseline;
+  topology.features = kernels::Isa::baseline;
   EXPECT_LT(default_rates(topology).fma_gflops, fast.fma_gflops);
   EXPECT_LT(default_rates(fixed_topology("emerald-2")).l3_gbs, fast.l3_gbs);
   const Rates tiny = default_rates(fixed_topology("tiny-1"));
