@@ -77,13 +77,10 @@ void compare_exactly(Comparison& result, const Tensor& found, const Tensor& expe
 }  // namespace
 
 Tolerance tolerance_of(DType dtype, Math math) {
-  switch (dtype) {
-    case DType::f32:
-    case DType::f64: return {math == Math::exact ? 1e-5 : 1e-4, 1e-3};
-    case DType::f16: return {1e-2, 1e-2};
-    case DType::bf16: return {4e-2, 4e-2};
-    default: return {};
-  }
+  if (dtype == DType::f32 || dtype == DType::f64) return {math == Math::exact ? 1e-5 : 1e-4, 1e-3};
+  if (dtype == DType::f16) return {1e-2, 1e-2};
+  if (dtype == DType::bf16) return {4e-2, 4e-2};
+  return {};
 }
 
 Comparison compare(const Tensor& found, const Tensor& expected, Tolerance tolerance) {

@@ -20,8 +20,15 @@ ErrorCode code_of(serve::Code code) {
     case serve::Code::invalid_argument: return ErrorCode::invalid_argument;
     case serve::Code::not_found:
     case serve::Code::unavailable: return ErrorCode::io;
-    default: return ErrorCode::internal;
+    case serve::Code::unauthorized:
+    case serve::Code::too_large:
+    case serve::Code::resource_exhausted:
+    case serve::Code::deadline_exceeded:
+    case serve::Code::cancelled:
+    case serve::Code::unsupported:
+    case serve::Code::internal: break;
   }
+  return ErrorCode::internal;
 }
 
 CLI::Validator within(double low, double high) { return CLI::Range(low, high).description(""); }

@@ -57,7 +57,27 @@ Storage storage_of(DType dtype) {
     case DType::u32:
     case DType::u64: return Storage::uint64s;
     case DType::string: return Storage::strings;
-    default: break;
+    case DType::undefined:
+    case DType::f16:
+    case DType::bf16:
+    case DType::i8:
+    case DType::i16:
+    case DType::i32:
+    case DType::u8:
+    case DType::u16:
+    case DType::boolean:
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f8e8m0:
+    case DType::f4e2m1:
+    case DType::i4:
+    case DType::u4:
+    case DType::i2:
+    case DType::u2:
+    case DType::f6e2m3:
+    case DType::f6e3m2: break;
   }
   return Storage::int32s;
 }
@@ -117,19 +137,17 @@ void unpack_field(const google::protobuf::RepeatedField<std::int32_t>& field, Te
 
 void copy_int32s(const onnx::TensorProto& proto, Tensor& tensor, std::string_view where) {
   const auto& field = proto.int32_data();
-  switch (tensor.dtype()) {
-    case DType::i32: return copy_field<std::int32_t>(field, tensor, where);
-    case DType::i16: return copy_field<std::int16_t>(field, tensor, where);
-    case DType::i8: return copy_field<std::int8_t>(field, tensor, where);
-    case DType::boolean: {
-      for (int i = 0; i < field.size(); ++i)
-        tensor.values<std::uint8_t>()[static_cast<std::size_t>(i)] = field.Get(i) != 0;
-      return;
-    }
-    default: break;
+  const DType dtype = tensor.dtype();
+  if (dtype == DType::i32) return copy_field<std::int32_t>(field, tensor, where);
+  if (dtype == DType::i16) return copy_field<std::int16_t>(field, tensor, where);
+  if (dtype == DType::i8) return copy_field<std::int8_t>(field, tensor, where);
+  if (dtype == DType::boolean) {
+    for (int i = 0; i < field.size(); ++i)
+      tensor.values<std::uint8_t>()[static_cast<std::size_t>(i)] = field.Get(i) != 0;
+    return;
   }
-  if (bits_of(tensor.dtype()) < 6) return unpack_field(field, tensor, where);
-  if (size_of(tensor.dtype()) == 1) return copy_field<std::uint8_t>(field, tensor, where);
+  if (bits_of(dtype) < 6) return unpack_field(field, tensor, where);
+  if (size_of(dtype) == 1) return copy_field<std::uint8_t>(field, tensor, where);
   copy_field<std::uint16_t>(field, tensor, where);
 }
 

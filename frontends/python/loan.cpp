@@ -84,7 +84,7 @@ bool is_number(nb::handle object) {
 char numpy_kind(nb::handle array) { return nb::cast<std::string>(array.attr("dtype").attr("kind"))[0]; }
 
 DType dtype_of(const nb::dlpack::dtype& type) {
-  using Code = nb::dlpack::dtype_code;
+  using TypeCode = nb::dlpack::dtype_code;
   const auto sized = [&](DType one, DType two, DType four, DType eight) {
     return type.bits == 8    ? one
            : type.bits == 16 ? two
@@ -93,18 +93,18 @@ DType dtype_of(const nb::dlpack::dtype& type) {
                              : DType::undefined;
   };
   if (type.lanes != 1) return DType::undefined;
-  switch (static_cast<Code>(type.code)) {
-    case Code::Int: return sized(DType::i8, DType::i16, DType::i32, DType::i64);
-    case Code::UInt: return sized(DType::u8, DType::u16, DType::u32, DType::u64);
-    case Code::Float: return sized(DType::undefined, DType::f16, DType::f32, DType::f64);
-    case Code::Bfloat: return DType::bf16;
-    case Code::Complex: return type.bits == 64 ? DType::c64 : type.bits == 128 ? DType::c128 : DType::undefined;
-    case Code::Bool: return DType::boolean;
-    case Code::Float8_E4M3FN: return DType::f8e4m3fn;
-    case Code::Float8_E4M3FNUZ: return DType::f8e4m3fnuz;
-    case Code::Float8_E5M2: return DType::f8e5m2;
-    case Code::Float8_E5M2FNUZ: return DType::f8e5m2fnuz;
-    case Code::Float8_E8M0FNU: return DType::f8e8m0;
+  switch (static_cast<TypeCode>(type.code)) {
+    case TypeCode::Int: return sized(DType::i8, DType::i16, DType::i32, DType::i64);
+    case TypeCode::UInt: return sized(DType::u8, DType::u16, DType::u32, DType::u64);
+    case TypeCode::Float: return sized(DType::undefined, DType::f16, DType::f32, DType::f64);
+    case TypeCode::Bfloat: return DType::bf16;
+    case TypeCode::Complex: return type.bits == 64 ? DType::c64 : type.bits == 128 ? DType::c128 : DType::undefined;
+    case TypeCode::Bool: return DType::boolean;
+    case TypeCode::Float8_E4M3FN: return DType::f8e4m3fn;
+    case TypeCode::Float8_E4M3FNUZ: return DType::f8e4m3fnuz;
+    case TypeCode::Float8_E5M2: return DType::f8e5m2;
+    case TypeCode::Float8_E5M2FNUZ: return DType::f8e5m2fnuz;
+    case TypeCode::Float8_E8M0FNU: return DType::f8e8m0;
     default: return DType::undefined;
   }
 }

@@ -13,8 +13,12 @@ Reason reason_of(Code code) {
     case Code::cancelled: return Reason::cancelled;
     case Code::internal:
     case Code::unsupported: return Reason::backend;
-    default: return Reason::other;
+    case Code::invalid_argument:
+    case Code::not_found:
+    case Code::unauthorized:
+    case Code::too_large: break;
   }
+  return Reason::other;
 }
 
 void Histogram::add(std::chrono::nanoseconds took) {

@@ -377,12 +377,10 @@ inline Vec call_first(const AnyUnary& f, Vec x, const float* slope, std::size_t 
 /// As with_unary, with few copies of f: the identity, relu, clip and AnyUnary.
 template <class F>
 inline void with_fused_unary(const UnaryOp& op, F f) {
-  switch (op.kind) {
-    case Unary::identity: return f(Identity(op));
-    case Unary::relu: return f(Relu(op));
-    case Unary::clip: return f(Clip(op));
-    default: return f(AnyUnary{op});
-  }
+  if (op.kind == Unary::identity) return f(Identity(op));
+  if (op.kind == Unary::relu) return f(Relu(op));
+  if (op.kind == Unary::clip) return f(Clip(op));
+  f(AnyUnary{op});
 }
 
 }  // namespace

@@ -66,12 +66,9 @@ struct Bounds {
 
 inline Bounds bounds_of(const UnaryOp& op) {
   const float inf = __builtin_inff();
-  switch (op.kind) {
-    case Unary::identity: return {true, -inf, inf};
-    case Unary::relu: return {true, 0, inf};
-    case Unary::clip: return {true, op.a, op.b};
-    default: return {false, -inf, inf};
-  }
+  if (op.kind == Unary::relu) return {true, 0, inf};
+  if (op.kind == Unary::clip) return {true, op.a, op.b};
+  return {op.kind == Unary::identity, -inf, inf};
 }
 
 /// The activation of channels [begin, end) of `pixels` pixels, in place, while they are in the first-level cache.

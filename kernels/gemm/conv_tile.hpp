@@ -182,13 +182,8 @@ template <std::size_t R, std::size_t V>
 
 inline bool stays_in_registers(const Tile& tile, bool whole) {
   if (tile.residual != nullptr && !whole) return false;
-  switch (tile.epilogue->activation.kind) {
-    case Unary::identity:
-    case Unary::relu:
-    case Unary::clip:
-    case Unary::hard_swish: return true;
-    default: return false;
-  }
+  const Unary kind = tile.epilogue->activation.kind;
+  return kind == Unary::identity || kind == Unary::relu || kind == Unary::clip || kind == Unary::hard_swish;
 }
 
 template <std::size_t R, std::size_t V>

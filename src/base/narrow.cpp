@@ -30,16 +30,14 @@ constexpr Format kF6e3m2{3, 2, 3, 0x1f, 0x1f, 0x20};
 constexpr Format kF4e2m1{2, 1, 1, 0x7, 0x7, 0x8};
 
 const Format* format_of(DType dtype) {
-  switch (dtype) {
-    case DType::f8e4m3fn: return &kF8e4m3fn;
-    case DType::f8e4m3fnuz: return &kF8e4m3fnuz;
-    case DType::f8e5m2: return &kF8e5m2;
-    case DType::f8e5m2fnuz: return &kF8e5m2fnuz;
-    case DType::f6e2m3: return &kF6e2m3;
-    case DType::f6e3m2: return &kF6e3m2;
-    case DType::f4e2m1: return &kF4e2m1;
-    default: return nullptr;
-  }
+  if (dtype == DType::f8e4m3fn) return &kF8e4m3fn;
+  if (dtype == DType::f8e4m3fnuz) return &kF8e4m3fnuz;
+  if (dtype == DType::f8e5m2) return &kF8e5m2;
+  if (dtype == DType::f8e5m2fnuz) return &kF8e5m2fnuz;
+  if (dtype == DType::f6e2m3) return &kF6e2m3;
+  if (dtype == DType::f6e3m2) return &kF6e3m2;
+  if (dtype == DType::f4e2m1) return &kF4e2m1;
+  return nullptr;
 }
 
 constexpr int kPowerBias = 127;
@@ -70,16 +68,10 @@ unsigned code_of(const Format& format, double magnitude) {
 }  // namespace
 
 int bits_of(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::i2:
-    case DType::u2: return 2;
-    case DType::i4:
-    case DType::u4:
-    case DType::f4e2m1: return 4;
-    case DType::f6e2m3:
-    case DType::f6e3m2: return 6;
-    default: return static_cast<int>(8 * size_of(dtype));
-  }
+  if (dtype == DType::i2 || dtype == DType::u2) return 2;
+  if (dtype == DType::i4 || dtype == DType::u4 || dtype == DType::f4e2m1) return 4;
+  if (dtype == DType::f6e2m3 || dtype == DType::f6e3m2) return 6;
+  return static_cast<int>(8 * size_of(dtype));
 }
 
 bool is_float(DType dtype) noexcept {

@@ -4,23 +4,18 @@
 namespace colonnade {
 namespace {
 
-bool compares(BinaryKind kind) {
+/// What a function of two values gives.
+enum class Gives : std::uint8_t { comparison, logic, number, one_of_them };
+Gives gives(BinaryKind kind) {
   switch (kind) {
     case BinaryKind::equal:
     case BinaryKind::less:
     case BinaryKind::less_or_equal:
     case BinaryKind::greater:
-    case BinaryKind::greater_or_equal: return true;
-    default: return false;
-  }
-}
-
-bool logical(BinaryKind kind) {
-  return kind == BinaryKind::logical_and || kind == BinaryKind::logical_or || kind == BinaryKind::logical_xor;
-}
-
-bool calculates(BinaryKind kind) {
-  switch (kind) {
+    case BinaryKind::greater_or_equal: return Gives::comparison;
+    case BinaryKind::logical_and:
+    case BinaryKind::logical_or:
+    case BinaryKind::logical_xor: return Gives::logic;
     case BinaryKind::add:
     case BinaryKind::sub:
     case BinaryKind::mul:
@@ -28,10 +23,20 @@ bool calculates(BinaryKind kind) {
     case BinaryKind::pow:
     case BinaryKind::mod:
     case BinaryKind::fmod:
-    case BinaryKind::squared_difference: return true;
-    default: return false;
+    case BinaryKind::squared_difference: return Gives::number;
+    case BinaryKind::min:
+    case BinaryKind::max:
+    case BinaryKind::prelu:
+    case BinaryKind::bitwise_and:
+    case BinaryKind::bitwise_or:
+    case BinaryKind::bitwise_xor: break;
   }
+  return Gives::one_of_them;
 }
+
+bool compares(BinaryKind kind) { return gives(kind) == Gives::comparison; }
+bool logical(BinaryKind kind) { return gives(kind) == Gives::logic; }
+bool calculates(BinaryKind kind) { return gives(kind) == Gives::number; }
 
 void numbers(const RuleContext& ctx, std::size_t input, bool or_booleans) {
   const DType dtype = ctx.dtype(input);

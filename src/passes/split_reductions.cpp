@@ -20,7 +20,12 @@ bool reduce_by_sum(Editor& editor, int index) {
     case ReduceKind::l2: before = UnaryKind::square, after = UnaryKind::sqrt; break;
     case ReduceKind::sum_square: before = UnaryKind::square; break;
     case ReduceKind::log_sum: after = UnaryKind::log; break;
-    default: return false;
+    case ReduceKind::sum:
+    case ReduceKind::mean:
+    case ReduceKind::max:
+    case ReduceKind::min:
+    case ReduceKind::prod:
+    case ReduceKind::log_sum_exp: return false;
   }
   const auto unary = [&](UnaryKind kind, ValueId x) {
     return kind == UnaryKind::identity ? x : editor.add(Unary{kind}, {x}, node);

@@ -195,7 +195,8 @@ ValueType type_of(const Datum& datum) {
       return {datum.dtype(),
               {},
               {datum.keys().dtype() == DType::string ? Container::map_of_string : Container::map_of_int64}};
-    default: break;
+    case Datum::Kind::sequence:
+    case Datum::Kind::optional: break;
   }
   const bool sequence = datum.kind() == Datum::Kind::sequence;
   // an absent datum knows an element type, but not what holds the elements

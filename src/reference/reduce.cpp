@@ -75,8 +75,15 @@ C initial(ReduceKind kind, DType dtype) {
     case ReduceKind::max: return lowest_of<C>(dtype);
     case ReduceKind::min: return highest_of<C>(dtype);
     case ReduceKind::prod: return C{1};
-    default: return C{0};
+    case ReduceKind::sum:
+    case ReduceKind::mean:
+    case ReduceKind::l1:
+    case ReduceKind::l2:
+    case ReduceKind::log_sum:
+    case ReduceKind::log_sum_exp:
+    case ReduceKind::sum_square: break;
   }
+  return C{0};
 }
 
 template <class C>

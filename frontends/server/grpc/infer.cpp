@@ -123,7 +123,23 @@ class TypedInput {
       case DType::string:
         check(contents.bytes_contents(), "bytes_contents");
         return strings_of(name, std::move(shape_), *contents.mutable_bytes_contents());
-      default: break;
+      case DType::undefined:
+      case DType::f16:
+      case DType::bf16:
+      case DType::f8e4m3fn:
+      case DType::f8e4m3fnuz:
+      case DType::f8e5m2:
+      case DType::f8e5m2fnuz:
+      case DType::f8e8m0:
+      case DType::f4e2m1:
+      case DType::i4:
+      case DType::u4:
+      case DType::i2:
+      case DType::u2:
+      case DType::c64:
+      case DType::c128:
+      case DType::f6e2m3:
+      case DType::f6e3m2: break;
     }
     refuse(fmt::format("input '{}': {} travels in raw_input_contents only", name, input_.datatype()));
   }

@@ -130,7 +130,23 @@ Tensor elements_of(const Json& data, const std::string& name, DType dtype, const
     case DType::u64: return read_tensor<std::uint64_t>(data, place);
     case DType::boolean: return read_tensor<bool>(data, place);
     case DType::string: return read_tensor<std::string>(data, place);
-    default: break;
+    case DType::undefined:
+    case DType::f16:
+    case DType::bf16:
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f8e8m0:
+    case DType::f4e2m1:
+    case DType::i4:
+    case DType::u4:
+    case DType::i2:
+    case DType::u2:
+    case DType::c64:
+    case DType::c128:
+    case DType::f6e2m3:
+    case DType::f6e3m2: break;
   }
   Place floats{name, shape, DType::f32, place.count};
   return read_tensor<float>(data, floats).converted(dtype);

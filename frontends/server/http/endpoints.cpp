@@ -155,8 +155,13 @@ Response Endpoints::now(const Request& request, const Route& route) const {
     case Endpoint::config: return json_response(json_of(service_.config(model, version)));
     case Endpoint::statistics: return json_response(json_of(service_.statistics(model, version), Absent::written));
     case Endpoint::index: return index(request);
-    default: throw Problem(501, "not supported: " + json_text(route.path));
+    case Endpoint::describe:
+    case Endpoint::infer:
+    case Endpoint::load:
+    case Endpoint::unload:
+    case Endpoint::unsupported: break;
   }
+  throw Problem(501, "not supported: " + json_text(route.path));
 }
 
 Response Endpoints::index(const Request& request) const {

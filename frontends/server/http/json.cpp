@@ -153,7 +153,21 @@ void append_json_elements(std::string& out, const TensorView& tensor, std::strin
     case DType::string: append_strings(out, tensor, name); break;
     case DType::f16:
     case DType::bf16: append_halves(out, tensor, name); break;
-    default:
+    case DType::undefined:
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f8e8m0:
+    case DType::f4e2m1:
+    case DType::i4:
+    case DType::u4:
+    case DType::i2:
+    case DType::u2:
+    case DType::c64:
+    case DType::c128:
+    case DType::f6e2m3:
+    case DType::f6e3m2:
       throw Failure(Code::unsupported,
                     fmt::format("output '{}' of type {} has no form in this protocol", name, name_of(tensor.dtype)));
   }
