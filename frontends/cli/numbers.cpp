@@ -70,21 +70,10 @@ std::vector<double> magnitudes(const Tensor& tensor) {
 }  // namespace
 
 bool is_float(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::f32:
-    case DType::f64:
-    case DType::f16:
-    case DType::bf16:
-    case DType::f8e4m3fn:
-    case DType::f8e4m3fnuz:
-    case DType::f8e5m2:
-    case DType::f8e5m2fnuz:
-    case DType::f8e8m0:
-    case DType::f6e2m3:
-    case DType::f6e3m2:
-    case DType::f4e2m1: return true;
-    default: return false;
-  }
+  constexpr DType kFloats[] = {DType::f32,      DType::f64,        DType::f16,    DType::bf16,
+                               DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz,
+                               DType::f8e8m0,   DType::f6e2m3,     DType::f6e3m2, DType::f4e2m1};
+  return std::find(std::begin(kFloats), std::end(kFloats), dtype) != std::end(kFloats);
 }
 
 bool is_integer(DType dtype) noexcept {
@@ -131,9 +120,17 @@ Tensor random_tensor(DType dtype, const Shape& shape, std::uint64_t seed) {
     for (std::string& text : tensor.strings()) text = std::to_string(random.next() % 10);
     return tensor;
   }
-  std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
-  for (double& value : values) value = random_value(dtype, shape.size() == 4, random);
-  return from_doubles(dtype, shape, values);
+  constexpr std::size_t kBlock = 4096;
+  Tensor tensor(dtype, shape);
+  std::vector<double> values;
+  const auto count = static_cast<std::size_t>(element_count(shape));
+  for (std::size_t first = 0; first < count; first += values.size()) {
+    values.resize(std::min(kBlock, count - first));
+    for (double& value : values) value = random_value(dtype, shape.size() == 4, random);
+    const Tensor block = from_doubles(dtype, {static_cast<std::int64_t>(values.size())}, values);
+    std::memcpy(static_cast<char*>(tensor.data()) + first * size_of(dtype), block.data(), block.byte_size());
+  }
+  return tensor;
 }
 
 }  // namespace colonnade::cli

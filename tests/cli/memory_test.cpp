@@ -79,5 +79,21 @@ TEST(Memory, WeightsAreInMemoryOnce) {
   }
 }
 
+TEST(Memory, BenchHoldsAnInputOnce) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers keep freed memory";
+  constexpr double kInput = 64 * kMebibyte;
+  const TemporaryFolder folder;
+  ModelBuilder model;
+  model.input("x", {1, 16, 1024, 1024}).output("y").node("GlobalMaxPool", {"x"}, {"y"});
+  const std::string path = folder.file("net.onnx");
+  std::ofstream(path, std::ios::binary) << model.bytes();
+  const CliResult result = run_cli({"bench", path, "--threads", "1", "--iterations", "1", "--warmup", "0", "--json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  const double above_idle = json["peak_rss_bytes"].get<double>() - json["idle_rss_bytes"].get<double>();
+  EXPECT_GE(above_idle, kInput);
+  EXPECT_LT(above_idle - json["arena_bytes"].get<double>(), 1.1 * kInput + 16 * kMebibyte);
+}
+
 }  // namespace
 }  // namespace colonnade::test
