@@ -170,16 +170,16 @@ class Samples {
   /// Everything that a load may read of an archive.
   static void read_all(std::string_view archive) {
     ConstantTable constants;
-    Reader reader(archive, constants);
+    ArchiveReader reader(archive, constants);
     read_key(reader);
     const CompiledContent content = read_content(reader);
     for (const CompiledConstant& constant : content.constants) {
       static const auto kElement = std::make_shared<const Tensor>(DType::f32, Shape{});
       constants.add(std::make_shared<const Constant>(constant.elements ? constant.elements : kElement));
     }
-    Reader(content.optimized, constants).read<Graph>();
+    ArchiveReader(content.optimized, constants).read<Graph>();
     for (const CompiledPlan& plan : content.plans) {
-      Reader parts(plan.bytes, constants);
+      ArchiveReader parts(plan.bytes, constants);
       parts.read<Graph>();
       parts.read<std::unique_ptr<const Rest>>();
       parts.read<Plan>();
