@@ -195,7 +195,7 @@ std::optional<Compiled::Planned> Compiled::find(const std::vector<Shape>& shapes
   planned.bound.rest = reader.read<std::unique_ptr<const Rest>>();
   planned.plan = reader.read<Plan>();
   reader.end();
-  planned.plan.choices = choose_families(planned.bound.graph, planned.plan.options.math, features_);
+  planned.plan.choices = {choose_families(planned.bound.graph, planned.plan.options.math, features_)};
   return planned;
 }
 
@@ -343,7 +343,7 @@ std::vector<Compiled::NewBlob> Compiled::new_blobs(const Made& made, const std::
   const auto graph = reader.read<Graph>();
   reader.read<std::unique_ptr<const Rest>>();
   auto plan = reader.read<Plan>();
-  plan.choices = choose_families(graph, plan.options.math, features_);
+  plan.choices = {choose_families(graph, plan.options.math, features_)};
   const auto program = compile(graph, plan, features_, store);
   for (std::uint32_t i = 0; i < asked.size(); ++i) {
     if (!asked[i]) continue;

@@ -45,10 +45,10 @@ std::string_view name_of(Schedule schedule) {
   return kNames[static_cast<std::size_t>(schedule)];
 }
 
-json operator_json(const Prepared& prepared, const SegmentPlan& segment, std::int32_t index) {
-  const Node& node = prepared.graph.nodes[static_cast<std::size_t>(index)];
+json operator_json(const Prepared& prepared, const SegmentPlan& segment, NodeIndex index) {
+  const Node& node = node_of(prepared.graph, index);
   const Value& value = prepared.graph.value(node.outputs[0]);
-  const Choice& choice = prepared.plan.choices[static_cast<std::size_t>(index)];
+  const Choice& choice = prepared.plan.choices[index];
   json entry = {{"node", node.name}, {"op", name_of(node.op)}, {"output", value.name}, {"kernel", choice.family->name}};
   if (const Told told = choice.family->tell({{prepared.graph, node}, choice}); told.tile > 0) {
     entry["tile"] = told.tile;
@@ -71,7 +71,7 @@ json operator_json(const Prepared& prepared, const SegmentPlan& segment, std::in
 json segment_json(const Prepared& prepared, std::size_t index) {
   const SegmentPlan& segment = prepared.plan.segments[index];
   json operators = json::array();
-  for (const std::int32_t node : segment.nodes) operators.push_back(operator_json(prepared, segment, node));
+  for (const NodeIndex node : segment.nodes) operators.push_back(operator_json(prepared, segment, node));
   json chunks = json::array();
   for (const ChunkGroup& group : segment.chunk_groups)
     chunks.push_back(

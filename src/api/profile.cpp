@@ -27,13 +27,13 @@ std::string Session::profile() const {
     std::int64_t calls = 0;
     std::int32_t segment = 0;
   };
-  std::vector<Total> operators(program.ops.size());
+  auto operators = ByNode<Total>::of(program.ops.size());
   std::vector<double> segment_ms(program.segments.size(), 0);
   for (const auto& events : executor.events()) {
     std::vector<double> thread_ms(program.segments.size(), 0);
     for (const TraceEvent& event : events) {
       const double ms = static_cast<double>(event.end_ns - event.begin_ns) / kNanosecondsPerMillisecond / runs;
-      Total& total = operators[static_cast<std::size_t>(event.op)];
+      Total& total = operators[event.op];
       total.ms += ms;
       total.segment = event.segment;
       ++total.calls;
@@ -43,7 +43,7 @@ std::string Session::profile() const {
   }
   nlohmann::json json = {{"segments", nlohmann::json::array()}, {"operators", nlohmann::json::array()}};
   for (std::size_t i = 0; i < segment_ms.size(); ++i) json["segments"].push_back({{"index", i}, {"ms", segment_ms[i]}});
-  for (std::size_t i = 0; i < operators.size(); ++i) {
+  for (const NodeIndex i : operators.indices()) {
     if (operators[i].calls == 0) continue;
     json["operators"].push_back({{"node", program.op_names[i]},
                                  {"op", program.op_kinds[i]},
@@ -72,8 +72,8 @@ std::string Session::trace() const {
   for (std::size_t thread = 0; thread < executor.events().size(); ++thread) {
     name("thread_name", thread, "thread " + std::to_string(thread) + " of the plan");
     for (const TraceEvent& event : executor.events()[thread])
-      events.push_back({{"name", program.op_names[static_cast<std::size_t>(event.op)]},
-                        {"cat", program.op_kinds[static_cast<std::size_t>(event.op)]},
+      events.push_back({{"name", program.op_names[event.op]},
+                        {"cat", program.op_kinds[event.op]},
                         {"ph", "X"},
                         {"ts", static_cast<double>(event.begin_ns - start) / kNanosecondsPerMicrosecond},
                         {"dur", static_cast<double>(event.end_ns - event.begin_ns) / kNanosecondsPerMicrosecond},

@@ -17,11 +17,11 @@ constexpr double kUsableL3 = 0.4;
 double epilogue_seconds(const Subject& node, const Rates& rates) {
   const FusedEpilogue* epilogue = epilogue_of(node.node.op);
   if (epilogue == nullptr || !is_costly(epilogue->activation.kind)) return 0;
-  return rates.seconds(Work::function, static_cast<double>(element_count(node.output_shape())), 1);
+  return rates.seconds(Work::function, real(element_count(node.output_shape())), 1);
 }
 
 double seconds_a_pixel(const Shape& out, double seconds) {
-  return seconds * static_cast<double>(out.back()) / static_cast<double>(element_count(out));
+  return seconds * real(out.back()) / real(element_count(out));
 }
 
 /// Seconds more than from L2 that a byte takes from this level when `threads` threads read.
@@ -37,11 +37,11 @@ double extra_seconds(const Topology& topology, MemoryLevel level, int threads) {
 
 }  // namespace
 
-std::vector<NodeWork> node_work(const Graph& graph, const std::vector<Choice>& choices, const Rates& rates) {
-  std::vector<NodeWork> work(graph.nodes.size());
-  for (std::size_t i = 0; i < work.size(); ++i) {
+ByNode<NodeWork> node_work(const Graph& graph, const ByNode<Choice>& choices, const Rates& rates) {
+  auto work = ByNode<NodeWork>::of(graph.nodes.size());
+  for (const NodeIndex i : nodes_of(graph)) {
     const Family& family = *choices[i].family;
-    const Chosen node{{graph, graph.nodes[i]}, choices[i]};
+    const Chosen node{{graph, node_of(graph, i)}, choices[i]};
     work[i].weights_bytes = family.weights_bytes(node);
     work[i].scratch_bytes = family.workspace_bytes(node);
     const ValueId out = node.node.outputs[0];
@@ -56,19 +56,18 @@ std::vector<NodeWork> node_work(const Graph& graph, const std::vector<Choice>& c
 }
 
 MemoryLevel memory_level(const Topology& topology, std::int64_t bytes) {
-  if (static_cast<double>(bytes) <= kUsableL2 * static_cast<double>(topology.cache_bytes(2))) return MemoryLevel::l2;
-  const double l3 = kUsableL3 * static_cast<double>(topology.cache_bytes(3));
-  return static_cast<double>(bytes) <= l3 ? MemoryLevel::l3 : MemoryLevel::dram;
+  if (real(bytes) <= kUsableL2 * real(topology.cache_bytes(2))) return MemoryLevel::l2;
+  return real(bytes) <= kUsableL3 * real(topology.cache_bytes(3)) ? MemoryLevel::l3 : MemoryLevel::dram;
 }
 
 CacheReach::CacheReach(const Topology& topology, int threads)
-    : l2_bytes_(kUsableL2 * static_cast<double>(topology.cache_bytes(2))),
-      l3_bytes_(kUsableL3 * static_cast<double>(topology.cache_bytes(3))),
+    : l2_bytes_(kUsableL2 * real(topology.cache_bytes(2))),
+      l3_bytes_(kUsableL3 * real(topology.cache_bytes(3))),
       l3_seconds_(extra_seconds(topology, MemoryLevel::l3, threads)),
       dram_seconds_(extra_seconds(topology, MemoryLevel::dram, threads)) {}
 
 double CacheReach::seconds_beyond_l2(std::int64_t bytes) const {
-  const auto all = static_cast<double>(bytes);
+  const double all = real(bytes);
   if (all <= l2_bytes_) return 0;
   const double in_l3 = std::min(all, std::max(l3_bytes_, l2_bytes_)) - l2_bytes_;
   const double in_dram = std::max(0.0, all - std::max(l3_bytes_, l2_bytes_));

@@ -14,9 +14,12 @@ struct NodeWork {
   double visit_seconds = 0;        ///< of each call besides
   std::int64_t weights_bytes = 0;  ///< packed
   std::int64_t scratch_bytes = 0;  ///< kernel workspace of one thread
+  std::int64_t read_bytes = 0;     ///< of inputs that are not constant and lie elsewhere
+  std::int64_t placed_bytes = 0;   ///< of its output, which lie there already
 };
 
-std::vector<NodeWork> node_work(const Graph& graph, const std::vector<Choice>& choices, const Rates& rates);
+/// All but what depends on where values lie.
+ByNode<NodeWork> node_work(const Graph& graph, const ByNode<Choice>& choices, const Rates& rates);
 
 /// Where a working set of `bytes` lies that a thread uses again and again: of shared caches it has a core's share.
 MemoryLevel memory_level(const Topology& topology, std::int64_t bytes);

@@ -2,6 +2,7 @@
 #include "plan/estimate.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/checked.hpp"
 #include "plan/strips.hpp"
@@ -27,8 +28,8 @@ double exposed(double memory, double arithmetic) {
 
 }  // namespace
 
-SegmentEstimate::SegmentEstimate(const PlanContext& context, std::int64_t strips)
-    : context_(context), strips_(strips), states_(context.order.size()) {}
+SegmentEstimate::SegmentEstimate(const PlanContext& context, const Team& team, std::int64_t strips)
+    : context_(context), team_(team), strips_(strips), states_(context.order.nodes.size()) {}
 
 void SegmentEstimate::start(std::size_t end, std::int64_t rows_per_step) {
   rows_per_step_ = rows_per_step;
@@ -38,174 +39,169 @@ void SegmentEstimate::start(std::size_t end, std::int64_t rows_per_step) {
   compute_ = unbalanced_ = cold_ = price_ = visits_ = skew_ = work_above_ = work_ = 0;
 }
 
-double SegmentEstimate::beyond(std::int64_t bytes) const { return context_.reach.seconds_beyond_l2(bytes); }
+double SegmentEstimate::beyond(std::int64_t bytes) const { return team_.reach.seconds_beyond_l2(bytes); }
+
+/// Steps are counted in rows of the largest sink.
+bool SegmentEstimate::start_again_with(std::int64_t sinks) {
+  const std::size_t target = begin_;
+  start(end_, rows_per_step_);
+  sink_rows_ = sinks;
+  while (begin_ > target)
+    if (!add()) return false;
+  return true;
+}
 
 bool SegmentEstimate::add() {
-  const auto node = static_cast<std::size_t>(context_.order[begin_ - 1]);
+  const NodeIndex node = context_.order.nodes[begin_ - 1];
   const RowNode& rows = context_.rows[node];
   State state;
-  state.whole = context_.last_use[node] >= end_;
+  state.whole = context_.order.last_use[node] >= end_;
   std::int64_t sinks = sink_rows_;
-  if (context_.first_use[node] >= end_) sinks = std::max(sinks, rows.rows);
-  if (sinks > sink_rows_ && begin_ < end_) {  // steps are counted in rows of the largest sink
-    const std::size_t target = begin_;
-    start(end_, rows_per_step_);
-    sink_rows_ = sinks;
-    while (begin_ > target)
-      if (!add()) return false;
-  }
+  if (context_.order.first_use[node] >= end_) sinks = std::max(sinks, rows.rows);
+  if (sinks > sink_rows_ && begin_ < end_ && !start_again_with(sinks)) return false;
   sink_rows_ = sinks;
   images_ = rows.images;
 
-  std::int64_t lowest = 0;
-  take_rows(state, node, lowest);
+  take_rows(state, node);
   take_band(state, node);
   if (strips_ > 1 && !take_columns(state, node)) return false;
   --begin_;
   states_[begin_] = state;
-  const std::int64_t live_rows = state.whole ? 0 : std::clamp<std::int64_t>(state.after - lowest, 1, rows.rows);
-  take_traffic(states_[begin_], node, live_rows);
+  take_traffic(states_[begin_], node);
   feed_consumers(node);
   return true;
 }
 
-void SegmentEstimate::take_rows(State& state, std::size_t node, std::int64_t& lowest) {
+template <typename Visit>
+void SegmentEstimate::for_inner(NodeIndex node, Visit&& visit) {
+  for (const Reader& reader : context_.edges.readers[node]) {
+    const std::size_t at = context_.order.position[reader.node];
+    if (at < end_) visit(Inner{reader, states_[at]});
+  }
+}
+
+void SegmentEstimate::take_rows(State& state, NodeIndex node) {
   const RowNode& rows = context_.rows[node];
   const std::int64_t step = rows_per_step_ > 0 ? std::min(rows_per_step_, sink_rows_) : sink_rows_;
-  const auto last = static_cast<std::size_t>(context_.order[end_ - 1]);
-  const std::int64_t unit = std::max(step, context_.rows[last].granularity);
+  const std::int64_t unit = std::max(step, context_.rows[last()].granularity);
   const std::int64_t middle = std::min(round_up(sink_rows_ / 2, unit), sink_rows_ - step);
   bool sink = true;
-  for (const Reader& reader : context_.readers[node]) {
-    const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];
-    if (at >= end_ || context_.map(reader).whole()) continue;
+  for_inner(node, [&](const Inner& inner) {
+    const RowMap& map = context_.map(inner.reader);
+    if (map.whole()) return;
     sink = false;
-    const State& consumer = states_[at];
-    if (consumer.before > 0)
-      state.before =
-          std::max<std::int64_t>(state.before, context_.map(reader).end[static_cast<std::size_t>(consumer.before - 1)]);
-    if (consumer.after > 0)
-      state.after =
-          std::max<std::int64_t>(state.after, context_.map(reader).end[static_cast<std::size_t>(consumer.after - 1)]);
-  }
+    const State& consumer = inner.state;
+    if (consumer.before > 0) state.before = std::max<std::int64_t>(state.before, map.end[consumer.before - 1]);
+    if (consumer.after > 0) state.after = std::max<std::int64_t>(state.after, map.end[consumer.after - 1]);
+  });
   if (sink) {
     state.before = rows.rows * middle / sink_rows_;
     state.after = ceil_div(rows.rows * (middle + step), sink_rows_);
   }
   state.before = std::min(rows.rows, round_up(state.before, rows.granularity));
   state.after = std::min(rows.rows, round_up(std::max<std::int64_t>(1, state.after), rows.granularity));
-  lowest = state.after;
-  for (const Reader& reader : context_.readers[node]) {
-    const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];
-    if (at >= end_ || context_.map(reader).whole()) continue;
-    const auto next = static_cast<std::size_t>(states_[at].before);
-    if (next < context_.map(reader).begin.size())
-      lowest = std::min<std::int64_t>(lowest, context_.map(reader).begin[next]);
-  }
+}
+
+/// Rows that a ring of the node holds at once.
+std::int64_t SegmentEstimate::live_rows(const State& state, NodeIndex node) {
+  std::int64_t lowest = state.after;
+  for_inner(node, [&](const Inner& inner) {
+    const RowMap& map = context_.map(inner.reader);
+    if (inner.state.before < std::ssize(map.begin.items))
+      lowest = std::min<std::int64_t>(lowest, map.begin[inner.state.before]);
+  });
+  return std::clamp<std::int64_t>(state.after - lowest, 1, context_.rows[node].rows);
 }
 
 /// A second band whose sinks start in the middle starts in every node where its consumers need nothing above it.
-void SegmentEstimate::take_band(State& state, std::size_t node) {
+void SegmentEstimate::take_band(State& state, NodeIndex node) {
   const RowNode& rows = context_.rows[node];
-  const auto last = static_cast<std::size_t>(context_.order[end_ - 1]);
-  const std::int64_t middle = round_up(ceil_div(sink_rows_, 2), context_.rows[last].granularity);
+  const std::int64_t middle = round_up(ceil_div(sink_rows_, 2), context_.rows[last()].granularity);
   bool sink = true;
   std::int64_t start = rows.rows;
-  for (const Reader& reader : context_.readers[node]) {
-    const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];
-    if (at >= end_ || context_.map(reader).whole()) continue;
+  for_inner(node, [&](const Inner& inner) {
+    const RowMap& map = context_.map(inner.reader);
+    if (map.whole()) return;
     sink = false;
-    const auto& begin = context_.map(reader).begin;
-    const auto row = static_cast<std::size_t>(states_[at].band);
-    if (row < begin.size()) start = std::min<std::int64_t>(start, begin[row]);
-  }
+    if (inner.state.band < std::ssize(map.begin.items))
+      start = std::min<std::int64_t>(start, map.begin[inner.state.band]);
+  });
   if (sink) start = round_up(rows.rows * middle / sink_rows_, rows.granularity);
   state.band = start - start % rows.granularity;
-  const double above = static_cast<double>(middle) / static_cast<double>(sink_rows_) -
-                       static_cast<double>(state.band) / static_cast<double>(rows.rows);
+  const double above = real(middle) / real(sink_rows_) - real(state.band) / real(rows.rows);
   const double seconds = context_.work[node].seconds;
   skew_ = std::max(skew_, above);
   work_above_ += seconds * above;
   work_ += seconds;
 }
 
-bool SegmentEstimate::take_columns(State& state, std::size_t node) {
+bool SegmentEstimate::take_columns(State& state, NodeIndex node) {
   const ColumnWindow& window = context_.windows[node];
   if (!window.known || window.width < strips_ * kMinStripColumns) return false;
   Interval columns = state.whole ? strip_share(window, strips_ / 2, strips_) : Interval{};
-  for (const Reader& reader : context_.readers[node]) {
-    const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];
-    if (at < end_)
-      columns = hull(columns, input_columns(context_.windows[static_cast<std::size_t>(reader.node)], window.width,
-                                            states_[at].columns));
-  }
+  for_inner(node, [&](const Inner& inner) {
+    columns = hull(columns, input_columns(context_.windows[inner.reader.node], window.width, inner.state.columns));
+  });
   state.columns = strip_grain(columns, window);
-  const double overlap = static_cast<double>(strips_ * state.columns.size()) / static_cast<double>(window.width) - 1;
-  state.recomputed = 1 + std::max(0.0, overlap) * static_cast<double>(strips_ - 1) / static_cast<double>(strips_);
+  const double overlap = real(strips_ * state.columns.size()) / real(window.width) - 1;
+  state.recomputed = 1 + std::max(0.0, overlap) * real(strips_ - 1) / real(strips_);
   return true;
 }
 
-void SegmentEstimate::take_traffic(State& state, std::size_t node, std::int64_t live_rows) {
+void SegmentEstimate::take_traffic(State& state, NodeIndex node) {
   const RowNode& rows = context_.rows[node];
   const NodeWork& work = context_.work[node];
   const std::int64_t step_rows =
       std::clamp<std::int64_t>(state.after - state.before, std::min(rows.granularity, rows.rows), rows.rows);
-  const auto steps = static_cast<double>(ceil_div(rows.rows, step_rows) * images_ * strips_);
-  const double all = state.recomputed;
+  const double steps = real(ceil_div(rows.rows, step_rows) * images_ * strips_);
   const std::int64_t units = ceil_div(rows.rows, rows.granularity) * images_;
-  const int threads = context_.threads;
-  const double imbalance = static_cast<double>(ceil_div(units, threads) * threads) / static_cast<double>(units);
-  const double seconds = all * work.seconds + steps * work.visit_seconds;
-  compute_ += seconds;
-  unbalanced_ += seconds * (begin_ + 1 == end_ ? imbalance : 1 + (imbalance - 1) / 2);
+  const int threads = team_.threads;
+  const double imbalance = real(ceil_div(units, threads) * threads) / real(units);
+  state.seconds = state.recomputed * work.seconds + steps * work.visit_seconds;
+  compute_ += state.seconds;
+  unbalanced_ += state.seconds * (begin_ + 1 == end_ ? imbalance : 1 + (imbalance - 1) / 2);
   state.visits = steps;
   visits_ += steps;
 
-  const std::int64_t written = rows.row_bytes * rows.rows * images_ - context_.placed_bytes[node];
-  const std::int64_t moved = written + context_.read_bytes[node];
+  const std::int64_t written = rows.row_bytes * rows.rows * images_ - work.placed_bytes;
+  const std::int64_t moved = written + work.read_bytes;
   const std::int64_t step_bytes = moved / std::max<std::int64_t>(1, rows.rows * images_) * step_rows / strips_;
-  const double inner_bytes = all * static_cast<double>(context_.read_bytes[node]);
-  state.seconds = seconds;
+  const double inner_bytes = state.recomputed * real(work.read_bytes);
   state.near_seconds = inner_bytes * beyond(step_bytes + work.weights_bytes);
-  const std::int32_t group = context_.chunk_group[node];
-  if (group >= 0) {
-    const std::int64_t count = context_.chunk_groups[static_cast<std::size_t>(group)].count();
-    state.chunk_seconds = inner_bytes * beyond((step_bytes + work.weights_bytes) / count);
-  }
-  if (!state.whole) {
-    state.far_bytes += 2 * all * static_cast<double>(written);
-    const std::int64_t kept = std::min(step_rows, std::max<std::int64_t>(0, live_rows - step_rows));
-    states_[context_.last_use[node]].far_bytes +=
-        all * static_cast<double>(written) * static_cast<double>(kept) / static_cast<double>(step_rows);
-    if (!context_.hosted(node)) {
-      ring_bytes_ += live_rows * rows.row_bytes / strips_;
-      resident_bytes_ += live_rows * rows.row_bytes / strips_;
-    }
-  }
+  if (const GroupIndex group = context_.chunks.group_of[node]; group != kNoGroup)
+    state.chunk_seconds =
+        inner_bytes * beyond((step_bytes + work.weights_bytes) / context_.chunks.groups[group].count());
+  if (!state.whole) take_ring(state, node, step_rows, real(written));
   resident_bytes_ += work.weights_bytes;
-  cold_ += context_.cold_seconds(node);
-  state.far_bytes += static_cast<double>(work.weights_bytes) * std::max(0.0, steps - threads);
-  state.whole_bytes = context_.read_bytes[node] + (state.whole ? 2 * written : 0);
-  if (state.whole) price_ += kMemoryPrice * static_cast<double>(written) * beyond(written / threads);
+  cold_ += team_.cold_seconds(work);
+  state.far_bytes += real(work.weights_bytes) * std::max(0.0, steps - threads);
+  state.whole_bytes = work.read_bytes + (state.whole ? 2 * written : 0);
+  if (state.whole) price_ += kMemoryPrice * real(written) * beyond(written / threads);
+}
+
+/// Rows of a ring are written anew at each step, and those above a window read again.
+void SegmentEstimate::take_ring(State& state, NodeIndex node, std::int64_t step_rows, double written) {
+  const std::int64_t live = live_rows(state, node);
+  const std::int64_t kept = std::min(step_rows, std::max<std::int64_t>(0, live - step_rows));
+  state.far_bytes += 2 * state.recomputed * written;
+  states_[context_.order.last_use[node]].far_bytes += state.recomputed * written * real(kept) / real(step_rows);
+  if (context_.hosted(node)) return;
+  const std::int64_t bytes = live * context_.rows[node].row_bytes / strips_;
+  ring_bytes_ += bytes;
+  resident_bytes_ += bytes;
 }
 
 /// The consumers in the segment read the node from its ring (or, where it is kept, from what was just written).
-void SegmentEstimate::feed_consumers(std::size_t node) {
-  for (const Reader& reader : context_.readers[node]) {
-    const std::size_t at = context_.position[static_cast<std::size_t>(reader.node)];
-    if (at >= end_) continue;
-    states_[at].whole_bytes -= reader.bytes;
-  }
-  const std::int32_t index = context_.chunk_group[node];
-  if (index < 0) return;
-  const ChunkGroup& group = context_.chunk_groups[static_cast<std::size_t>(index)];
-  if (static_cast<std::size_t>(group.nodes.front()) != node ||
-      context_.position[static_cast<std::size_t>(group.nodes.back())] >= end_)
-    return;
-  for (const std::int32_t member : group.nodes) {
-    State& state = states_[context_.position[static_cast<std::size_t>(member)]];
+void SegmentEstimate::feed_consumers(NodeIndex node) {
+  for_inner(node, [](const Inner& inner) { inner.state.whole_bytes -= inner.reader.bytes; });
+  const GroupIndex index = context_.chunks.group_of[node];
+  if (index == kNoGroup) return;
+  const ChunkGroup& group = context_.chunks.groups[index];
+  if (group.nodes.front() != node || context_.order.position[group.nodes.back()] >= end_) return;
+  for (const NodeIndex member : group.nodes) {
+    State& state = states_[context_.order.position[member]];
     state.near_seconds = state.chunk_seconds;
-    visits_ += state.visits * static_cast<double>(group.count() - 1);
+    visits_ += state.visits * real(group.count() - 1);
   }
 }
 
@@ -215,15 +211,14 @@ double SegmentEstimate::memory_seconds() const {
   double seconds = 0;
   for (std::size_t at = begin_; at < end_; ++at) {
     const State& state = states_[at];
-    const double whole =
-        state.recomputed * static_cast<double>(state.whole_bytes) * beyond(state.whole_bytes / context_.threads);
+    const double whole = state.recomputed * real(state.whole_bytes) * beyond(state.whole_bytes / team_.threads);
     seconds += exposed(whole + far * state.far_bytes, state.seconds) + kExposedNear * state.near_seconds;
   }
   return seconds;
 }
 
 double SegmentEstimate::memory_price_us(int threads) const {
-  return kMicro * (price_ / threads + kMemoryPrice * static_cast<double>(ring_bytes_) * beyond(ring_bytes_));
+  return kMicro * (price_ / threads + kMemoryPrice * real(ring_bytes_) * beyond(ring_bytes_));
 }
 
 bool SegmentEstimate::splits(int threads) const {
@@ -237,7 +232,7 @@ double SegmentEstimate::arithmetic_us(int threads) const {
 }
 
 double SegmentEstimate::microseconds(int threads) const {
-  const double rounds = static_cast<double>(images_ >= threads ? 1 : images_ * strips_);
+  const double rounds = real(images_ >= threads ? 1 : images_ * strips_);
   const double sharing = threads > 1 ? rounds * context_.topology.rates.barrier_us : 0;
   return arithmetic_us(threads) + (kMicro * memory_seconds() + visits_ * context_.topology.rates.step_us) / threads +
          kMicro * cold_ + sharing;

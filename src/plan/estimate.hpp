@@ -2,7 +2,7 @@
 // Predicted time of a segment that grows towards the graph's inputs, a node at a time, for one step and strip count.
 #pragma once
 
-#include "plan/segment.hpp"
+#include "plan/context.hpp"
 
 namespace colonnade {
 
@@ -12,7 +12,7 @@ namespace colonnade {
 /// by asking in the middle of the segment, against the flow, what a step needs: an edge an update, no walk.
 class SegmentEstimate {
  public:
-  SegmentEstimate(const PlanContext& context, std::int64_t strips);
+  SegmentEstimate(const PlanContext& context, const Team& team, std::int64_t strips);
 
   /// Starts anew with segments that end before position `end` of the order. 0 rows a step: all in one step.
   void start(std::size_t end, std::int64_t rows_per_step);
@@ -45,15 +45,28 @@ class SegmentEstimate {
     bool whole = false;
   };
 
-  void take_rows(State& state, std::size_t node, std::int64_t& lowest);
-  void take_band(State& state, std::size_t node);
-  bool take_columns(State& state, std::size_t node);
-  void take_traffic(State& state, std::size_t node, std::int64_t live_rows);
-  void feed_consumers(std::size_t node);
+  /// A reader within the segment.
+  struct Inner {
+    const Reader& reader;
+    State& state;
+  };
+  /// Calls `visit` with each.
+  template <typename Visit>
+  void for_inner(NodeIndex node, Visit&& visit);
+  NodeIndex last() const { return context_.order.nodes[end_ - 1]; }
+  bool start_again_with(std::int64_t sinks);
+  void take_rows(State& state, NodeIndex node);
+  std::int64_t live_rows(const State& state, NodeIndex node);
+  void take_band(State& state, NodeIndex node);
+  bool take_columns(State& state, NodeIndex node);
+  void take_traffic(State& state, NodeIndex node);
+  void take_ring(State& state, NodeIndex node, std::int64_t step_rows, double written);
+  void feed_consumers(NodeIndex node);
   double memory_seconds() const;
   double beyond(std::int64_t bytes) const;
 
   const PlanContext& context_;
+  const Team& team_;
   const std::int64_t strips_;
   std::int64_t rows_per_step_ = 0;
   std::size_t end_ = 0, begin_ = 0;

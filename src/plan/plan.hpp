@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "families/family.hpp"
-#include "graph/graph.hpp"
+#include "graph/indices.hpp"
 #include "plan/step.hpp"
 #include "topology/topology.hpp"
 
@@ -58,13 +58,21 @@ struct Ring {
 /// Nodes that run chunk by chunk of channels within a step: the first expands (its output channels are cut), the last
 /// contracts (its input channels are cut and it accumulates), those between work channel by channel. A single node: its
 /// output channels are divided among the threads.
-struct ChunkGroup {
-  std::vector<std::int32_t> nodes;
+template <typename Index>
+struct Chunks {
+  std::vector<Index> nodes;
   std::int64_t channels = 0;
   std::int64_t chunk_channels = 0;
   std::int64_t count() const { return (channels + chunk_channels - 1) / chunk_channels; }
-  bool operator==(const ChunkGroup&) const = default;
+  bool operator==(const Chunks&) const = default;
 };
+using ChunkGroup = Chunks<NodeIndex>;
+
+/// Place of a node in SegmentPlan::nodes.
+enum class LocalIndex : std::int32_t {};
+inline constexpr LocalIndex kNotLocal{-1};
+template <typename T>
+using ByLocal = Indexed<LocalIndex, T>;
 
 /// The nearest memory that holds a working set.
 enum class MemoryLevel : std::uint8_t { l2, l3, dram };
@@ -75,14 +83,14 @@ enum class Sharing : std::uint8_t { single, images, bands, channels };
 struct SegmentPlan {
   enum class Kind : std::uint8_t { columns, layer, island, view };
   Kind kind = Kind::layer;
-  std::vector<std::int32_t> nodes;
+  ByLocal<NodeIndex> nodes;
   Sharing sharing = Sharing::single;
   std::int64_t images = 1;
   std::int64_t rows_per_step = 0;  ///< of the last node
   std::vector<ChunkGroup> chunk_groups;
-  std::vector<std::vector<Step>> steps;       ///< one list a thread; one list in all when images are shared
-  std::vector<Interval> bands;                ///< rows of the last node, one a thread
-  std::vector<std::vector<Interval>> strips;  ///< [strip][node]: output columns, halo included; empty: full width
+  std::vector<std::vector<Step>> steps;   ///< one list a thread; one list in all when images are shared
+  std::vector<Interval> bands;            ///< rows of the last node, one a thread
+  std::vector<ByLocal<Interval>> strips;  ///< output columns, halo included; empty: full width
   std::vector<Ring> rings;
   std::int64_t scratch_offset = 0;  ///< arena bytes for kernels' workspaces, `scratch_bytes` a thread
   std::int64_t scratch_bytes = 0;
@@ -103,9 +111,9 @@ struct SegmentPlan {
 struct Plan {
   PlanOptions options;
   int threads = 1;
-  std::vector<Choice> choices;  ///< one a node
+  ByNode<Choice> choices;
   std::vector<SegmentPlan> segments;
-  std::vector<Storage> storage;  ///< one a value
+  ByValue<Storage> storage;
   std::int64_t arena_bytes = 0;
   double flop = 0;
 };

@@ -19,13 +19,12 @@ std::string_view word(Sharing sharing) {
   return kWords[static_cast<std::size_t>(sharing)];
 }
 
-void print_node(std::string& text, const Plan& plan, const Graph& graph, const SegmentPlan& segment,
-                std::int32_t index) {
+void print_node(std::string& text, const Plan& plan, const Graph& graph, const SegmentPlan& segment, NodeIndex index) {
   const auto out = std::back_inserter(text);
-  const Node& node = graph.nodes[static_cast<std::size_t>(index)];
+  const Node& node = node_of(graph, index);
   const Value& value = graph.value(node.outputs[0]);
-  const Storage& storage = plan.storage[static_cast<std::size_t>(node.outputs[0])];
-  const Choice& choice = plan.choices[static_cast<std::size_t>(index)];
+  const Storage& storage = plan.storage[node.outputs[0]];
+  const Choice& choice = plan.choices[index];
   fmt::format_to(out, "    {} ", choice.family->name);
   if (const Told told = choice.family->tell({{graph, node}, choice}); told.tile > 0)
     fmt::format_to(out, "{0}x{0} ", told.tile);
@@ -69,7 +68,7 @@ std::string to_text(const Plan& plan, const Graph& graph) {
     for (const ChunkGroup& group : segment.chunk_groups)
       fmt::format_to(out, "    chunks of {} of {} channels, {} nodes\n", group.chunk_channels, group.channels,
                      group.nodes.size());
-    for (const std::int32_t node : segment.nodes) print_node(text, plan, graph, segment, node);
+    for (const NodeIndex node : segment.nodes) print_node(text, plan, graph, segment, node);
   }
   return text;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/numbers.hpp"
+
 namespace colonnade {
 namespace {
 
@@ -10,18 +12,15 @@ RowMap map_of(const Graph& graph, const Node& node, std::size_t input, std::int6
   RowMap map;
   const ValueId id = node.inputs[input];
   if (id == kAbsent || graph.value(id).constant) return map;
-  map.begin.reserve(static_cast<std::size_t>(rows));
-  map.end.reserve(static_cast<std::size_t>(rows));
   for (std::int64_t row = 0; row < rows; ++row) {
     const auto needed = access_rows(graph, node, input, {row, row + 1});
     if (!needed) return {};
-    map.begin.push_back(static_cast<std::int32_t>(needed->begin));
-    map.end.push_back(static_cast<std::int32_t>(needed->end));
+    map.begin.push_back(to_int32(needed->begin));
+    map.end.push_back(to_int32(needed->end));
   }
   // Rows that are read out of order (reflected padding) are kept from the first time they are needed to the last.
-  for (std::size_t row = 1; row < map.end.size(); ++row) map.end[row] = std::max(map.end[row], map.end[row - 1]);
-  for (std::size_t row = map.begin.size(); row-- > 1;)
-    map.begin[row - 1] = std::min(map.begin[row - 1], map.begin[row]);
+  for (std::int64_t row = 1; row < rows; ++row) map.end[row] = std::max(map.end[row], map.end[row - 1]);
+  for (std::int64_t row = rows - 1; row > 0; --row) map.begin[row - 1] = std::min(map.begin[row - 1], map.begin[row]);
   return map;
 }
 
@@ -32,10 +31,10 @@ RowShape output_rows(const Graph& graph, const Node& node, const Choice& choice)
   return row_shape(graph.value(seen).type.static_shape());
 }
 
-std::vector<RowNode> row_nodes(const Graph& graph, const std::vector<Choice>& choices) {
-  std::vector<RowNode> result(graph.nodes.size());
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
+ByNode<RowNode> row_nodes(const Graph& graph, const ByNode<Choice>& choices) {
+  auto result = ByNode<RowNode>::of(graph.nodes.size());
+  for (const NodeIndex i : nodes_of(graph)) {
+    const Node& node = node_of(graph, i);
     const Choice& choice = choices[i];
     RowNode& row_node = result[i];
     row_node.inputs.resize(node.inputs.size());

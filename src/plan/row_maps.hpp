@@ -4,14 +4,15 @@
 
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "families/family.hpp"
-#include "graph/graph.hpp"
+#include "graph/indices.hpp"
 
 namespace colonnade {
 
 /// Input rows [begin[r], end[r]) that output row r needs. Empty tables: the input is needed whole.
 struct RowMap {
-  std::vector<std::int32_t> begin, end;
+  Indexed<std::int64_t, std::int32_t> begin, end;
   bool whole() const { return begin.empty(); }
 };
 
@@ -28,6 +29,6 @@ struct RowNode {
 /// Row view of a node's output; a channels-first output is seen as the channels-last one it is made from.
 RowShape output_rows(const Graph& graph, const Node& node, const Choice& choice);
 
-std::vector<RowNode> row_nodes(const Graph& graph, const std::vector<Choice>& choices);
+ByNode<RowNode> row_nodes(const Graph& graph, const ByNode<Choice>& choices);
 
 }  // namespace colonnade

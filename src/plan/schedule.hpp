@@ -11,36 +11,40 @@
 
 namespace colonnade {
 
-/// An edge inside a segment: local index of the producing node and the rows of it that each output row needs.
+/// An edge inside a segment: the producing node and the rows of it that each output row needs.
 struct LocalInput {
-  std::int32_t producer = 0;
+  LocalIndex producer{};
   const RowMap* map = nullptr;
 };
 
-/// One segment as the scheduler sees it; nodes in topological order, indices local to the segment.
+/// One of the chunk groups of a segment or of a graph.
+enum class GroupIndex : std::int32_t {};
+inline constexpr GroupIndex kNoGroup{-1};
+using LocalChunks = Chunks<LocalIndex>;
+
+/// One segment as the scheduler sees it; nodes in topological order.
 struct LocalNode {
-  std::int32_t node = 0;  ///< index into Graph::nodes
+  NodeIndex node{};
   std::int64_t rows = 0;
   std::int64_t granularity = 1;
-  double weight = 1;       ///< share of the work, for balancing bands
-  bool whole = false;      ///< its output is kept as a whole tensor
-  std::int32_t host = -1;  ///< node in whose ring its output lies
-  std::int32_t chunk_group = -1;
+  double weight = 1;            ///< share of the work, for balancing bands
+  bool whole = false;           ///< its output is kept as a whole tensor
+  LocalIndex host = kNotLocal;  ///< node in whose ring its output lies
+  GroupIndex chunk_group = kNoGroup;
   std::vector<LocalInput> inputs;
-  std::vector<std::int32_t> consumers;
+  std::vector<LocalIndex> consumers;
 };
 
 struct LocalSegment {
-  std::vector<LocalNode> nodes;
-  std::vector<ChunkGroup> chunk_groups;  ///< with local node indices
+  ByLocal<LocalNode> nodes;
+  Indexed<GroupIndex, LocalChunks> chunk_groups;
 };
 
 struct ScheduleResult {
-  std::vector<std::vector<Step>> steps;  ///< a list a band, node indices are Graph's
+  std::vector<std::vector<Step>> steps;  ///< a list a band
   std::vector<Interval> bands;           ///< of the last node
-  std::vector<std::int64_t> ring_rows;   ///< per local node; 0 where whole, the host's where there is one
-  std::vector<std::int64_t> head_rows;
-  std::int64_t step_count = 0;  ///< of the longest list
+  ByLocal<std::int64_t> ring_rows;       ///< 0 where whole, the host's where there is one
+  ByLocal<std::int64_t> head_rows;
 };
 
 /// Walks `bands` bands of the segment, `rows_per_step` rows of its largest sink at a time. Skewed bands: each node's

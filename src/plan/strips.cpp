@@ -8,12 +8,13 @@
 
 namespace colonnade {
 
-std::vector<ColumnWindow> column_windows(const Graph& graph, const std::vector<Choice>& choices) {
-  std::vector<ColumnWindow> windows(choices.size());
-  for (std::size_t i = 0; i < choices.size(); ++i) {
+ByNode<ColumnWindow> column_windows(const Graph& graph, const ByNode<Choice>& choices) {
+  auto windows = ByNode<ColumnWindow>::of(choices.size());
+  for (const NodeIndex i : choices.indices()) {
     if (!choices[i].by_rows()) continue;
-    windows[i] = choices[i].family->window({{graph, graph.nodes[i]}, choices[i]});
-    windows[i].width = output_rows(graph, graph.nodes[i], choices[i]).width;
+    const Node& node = node_of(graph, i);
+    windows[i] = choices[i].family->window({{graph, node}, choices[i]});
+    windows[i].width = output_rows(graph, node, choices[i]).width;
   }
   return windows;
 }
@@ -36,20 +37,20 @@ Interval strip_grain(Interval columns, const ColumnWindow& window) {
   return {columns.begin / window.grain * window.grain, std::min(window.width, round_up(columns.end, window.grain))};
 }
 
-std::optional<std::vector<std::vector<Interval>>> cut_strips(const std::vector<ColumnWindow>& windows,
-                                                             const LocalSegment& segment, std::int64_t count) {
-  std::vector<std::vector<Interval>> strips;
+std::optional<std::vector<ByLocal<Interval>>> cut_strips(const ByNode<ColumnWindow>& windows,
+                                                         const LocalSegment& segment, std::int64_t count) {
+  std::vector<ByLocal<Interval>> strips;
   for (std::int64_t strip = 0; strip < count; ++strip) {
-    std::vector<Interval> columns(segment.nodes.size());
-    for (std::size_t i = segment.nodes.size(); i-- > 0;) {
+    auto columns = ByLocal<Interval>::of(segment.nodes.size());
+    for (const LocalIndex i : segment.nodes.indices().reversed()) {
       const LocalNode& node = segment.nodes[i];
-      const ColumnWindow& window = windows[static_cast<std::size_t>(node.node)];
+      const ColumnWindow& window = windows[node.node];
       if (node.whole) columns[i] = hull(columns[i], strip_share(window, strip, count));
       columns[i] = strip_grain(columns[i], window);
       if (!window.known || columns[i].empty() || window.width < count * kMinStripColumns) return std::nullopt;
       for (const LocalInput& input : node.inputs) {
-        const auto p = static_cast<std::size_t>(input.producer);
-        const std::int64_t width = windows[static_cast<std::size_t>(segment.nodes[p].node)].width;
+        const LocalIndex p = input.producer;
+        const std::int64_t width = windows[segment.nodes[p].node].width;
         columns[p] = hull(columns[p], input_columns(window, width, columns[i]));
       }
     }

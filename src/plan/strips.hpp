@@ -10,8 +10,7 @@ namespace colonnade {
 
 inline constexpr std::int64_t kMinStripColumns = 64;
 
-/// One a node.
-std::vector<ColumnWindow> column_windows(const Graph& graph, const std::vector<Choice>& choices);
+ByNode<ColumnWindow> column_windows(const Graph& graph, const ByNode<Choice>& choices);
 
 /// Columns of an input `width` wide that output columns `out` of a node need.
 Interval input_columns(const ColumnWindow& window, std::int64_t width, Interval out);
@@ -20,10 +19,10 @@ Interval strip_share(const ColumnWindow& window, std::int64_t strip, std::int64_
 /// `columns` widened to where the kernel may start and end.
 Interval strip_grain(Interval columns, const ColumnWindow& window);
 
-/// Output columns of every node (by local index) for each of `count` strips. The sinks' widths are divided; above them
+/// Output columns of every node for each of `count` strips. The sinks' widths are divided; above them
 /// every node gets what its consumers read, so that neighbouring strips overlap by their halo. Nothing when a family in
 /// the segment does not run on part of a row, or when strips would be too narrow.
-std::optional<std::vector<std::vector<Interval>>> cut_strips(const std::vector<ColumnWindow>& windows,
-                                                             const LocalSegment& segment, std::int64_t count);
+std::optional<std::vector<ByLocal<Interval>>> cut_strips(const ByNode<ColumnWindow>& windows,
+                                                         const LocalSegment& segment, std::int64_t count);
 
 }  // namespace colonnade

@@ -2,6 +2,7 @@
 // Replays a plan's steps with rows that carry their own number, so that a read of a row not yet written, or already
 // recycled, is seen.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <span>
 
@@ -16,14 +17,20 @@ namespace {
 /// the ring, a slot has a cell for every part of the channels that one of them begins or ends.
 struct RingState {
   const Ring* ring = nullptr;
-  std::vector<std::int32_t> starts;                     ///< of each band
-  std::vector<std::int64_t> cuts;                       ///< of the channels of a ring without host
-  std::vector<std::vector<std::int64_t>> slots, heads;  ///< [band * chunks + chunk][slot * parts + part]
+  Indexed<std::int64_t, std::int32_t> starts;                     ///< of each band
+  std::vector<std::int64_t> cuts;                                 ///< of the channels of a ring without host
+  Indexed<std::int64_t, std::vector<std::int64_t>> slots, heads;  ///< [band * chunks + chunk][slot * parts + part]
+
+  /// Of the channels, where they begin and end.
+  std::ptrdiff_t part_at(std::int64_t channel) const {
+    return std::lower_bound(cuts.begin(), cuts.end(), channel) - cuts.begin();
+  }
+  std::size_t parts() const { return cuts.size() - 1; }
 };
 
 class Replay {
  public:
-  Replay(const Graph& graph, const std::vector<RowNode>& rows, const SegmentPlan& segment)
+  Replay(const Graph& graph, const ByNode<RowNode>& rows, const SegmentPlan& segment)
       : graph_(graph), rows_(rows), segment_(segment) {
     for (const Ring& ring : segment.rings) add(ring);
     for (const Ring& ring : segment.rings) add_slots(ring);
@@ -31,34 +38,35 @@ class Replay {
 
   /// Lower bands first would hide missing waits: bands run top to bottom, each stopping at a wait until it is met.
   void run() {
-    std::vector<std::size_t> next(segment_.steps.size(), 0);
+    Indexed<std::int64_t, std::span<const Step>> left;
+    for (const auto& steps : segment_.steps) left.push_back(steps);
     for (bool moved = true; moved;) {
       moved = false;
-      for (std::size_t band = 0; band < next.size(); ++band)
-        while (next[band] < segment_.steps[band].size() && advance(band, segment_.steps[band][next[band]])) {
-          ++next[band];
+      for (const std::int64_t band : left.indices())
+        while (!left[band].empty() && advance(band, left[band].front())) {
+          left[band] = left[band].subspan(1);
           moved = true;
         }
     }
-    for (std::size_t band = 0; band < next.size(); ++band)
-      if (next[band] < segment_.steps[band].size()) fail(ErrorCode::internal, "plan: band {} waits for ever", band);
+    for (const std::int64_t band : left.indices())
+      if (!left[band].empty()) fail(ErrorCode::internal, "plan: band {} waits for ever", band);
   }
 
  private:
-  using Key = std::pair<std::size_t, std::int32_t>;  // band, node
+  using Key = std::pair<std::int64_t, NodeIndex>;  // band, node
 
   void add(const Ring& ring) {
     RingState state;
     state.ring = &ring;
-    const std::int32_t producer = producer_of(ring.value);
+    const NodeIndex producer = producer_of(ring.value);
     for (const auto& steps : segment_.steps)
       for (const Step& step : steps)
         if (step.kind == Step::Kind::run && step.node == producer) {
           state.starts.push_back(step.row_begin);
           break;
         }
-    const std::size_t count = segment_.steps.size() * static_cast<std::size_t>(ring.chunk_count);
-    state.heads.assign(count, std::vector<std::int64_t>(static_cast<std::size_t>(ring.head_rows), -1));
+    const std::vector<std::int64_t> head(static_cast<std::size_t>(ring.head_rows), -1);
+    for (std::int64_t i = 0; i < std::ssize(segment_.steps) * ring.chunk_count; ++i) state.heads.push_back(head);
     rings_[ring.value] = std::move(state);
   }
 
@@ -80,58 +88,52 @@ class Replay {
     state.cuts.erase(std::unique(state.cuts.begin(), state.cuts.end()), state.cuts.end());
     if (state.cuts.back() > channels(ring))
       fail(ErrorCode::internal, "plan: ring of '{}' has parts beyond its channels", graph_.value(ring.value).name);
-    const std::size_t cells = static_cast<std::size_t>(std::max<std::int64_t>(1, ring.rows)) * (state.cuts.size() - 1);
-    state.slots.assign(state.heads.size(), std::vector<std::int64_t>(cells, -1));
+    const std::size_t cells = static_cast<std::size_t>(std::max<std::int64_t>(1, ring.rows)) * state.parts();
+    state.slots = state.slots.of(state.heads.size(), std::vector<std::int64_t>(cells, -1));
   }
 
-  std::int32_t producer_of(ValueId value) const {
-    for (const std::int32_t node : segment_.nodes)
-      if (graph_.nodes[static_cast<std::size_t>(node)].outputs[0] == value) return node;
+  NodeIndex producer_of(ValueId value) const {
+    for (const NodeIndex node : segment_.nodes)
+      if (output_of(graph_, node) == value) return node;
     fail(ErrorCode::internal, "plan: ring of '{}' has no producer in its segment", graph_.value(value).name);
   }
 
   /// The cells that hold a row.
-  std::span<std::int64_t> cells(RingState& state, std::size_t band, std::int64_t row, std::int64_t chunk) {
-    if (band + 1 < state.starts.size() && row >= state.starts[band + 1]) {
+  std::span<std::int64_t> cells(RingState& state, std::int64_t band, std::int64_t row, std::int64_t chunk) {
+    if (band + 1 < std::ssize(state.starts.items) && row >= state.starts[band + 1]) {
       ++band;
       const std::int64_t in_head = row - state.starts[band];
       if (in_head >= state.ring->head_rows)
         fail(ErrorCode::internal, "plan: row {} of '{}' is beyond the next band's head", row,
              graph_.value(state.ring->value).name);
     }
-    const auto index = band * static_cast<std::size_t>(state.ring->chunk_count) +
-                       static_cast<std::size_t>(state.ring->chunk_count > 1 ? chunk : 0);
+    const std::int64_t index = band * state.ring->chunk_count + (state.ring->chunk_count > 1 ? chunk : 0);
     const std::int64_t in_head = row - state.starts[band];
-    if (band > 0 && in_head >= 0 && in_head < state.ring->head_rows)
-      return std::span(state.heads[index]).subspan(static_cast<std::size_t>(in_head), 1);
+    if (band > 0 && in_head >= 0 && in_head < state.ring->head_rows) return {state.heads[index].begin() + in_head, 1};
     RingState& owner = state.ring->host == kAbsent ? state : rings_[state.ring->host];
-    const auto part_of = [&](std::int64_t channel) {
-      return static_cast<std::size_t>(std::lower_bound(owner.cuts.begin(), owner.cuts.end(), channel) -
-                                      owner.cuts.begin());
-    };
-    const std::size_t first = part_of(state.ring->channel), last = part_of(state.ring->channel + channels(*state.ring));
-    const auto slot = static_cast<std::size_t>(row % std::max<std::int64_t>(1, state.ring->rows));
-    return std::span(owner.slots[index]).subspan(slot * (owner.cuts.size() - 1) + first, last - first);
+    const std::int64_t slot = row % std::max<std::int64_t>(1, state.ring->rows);
+    const auto begin = owner.slots[index].begin() + slot * (std::ssize(owner.cuts) - 1);
+    return {begin + owner.part_at(state.ring->channel),
+            begin + owner.part_at(state.ring->channel + channels(*state.ring))};
   }
 
-  bool advance(std::size_t band, const Step& step) {
+  bool advance(std::int64_t band, const Step& step) {
     if (step.kind == Step::Kind::wait) return done_[{band + 1, step.node}] >= step.row_end;
     read(band, step);
     write(band, step);
     return true;
   }
 
-  void read(std::size_t band, const Step& step) {
-    const Node& node = graph_.nodes[static_cast<std::size_t>(step.node)];
+  void read(std::int64_t band, const Step& step) {
+    const Node& node = node_of(graph_, step.node);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const ValueId id = node.inputs[k];
       const auto found = id == kAbsent ? rings_.end() : rings_.find(id);
       if (found == rings_.end()) continue;
-      const RowMap& map = rows_[static_cast<std::size_t>(step.node)].inputs[k];
+      const RowMap& map = rows_[step.node].inputs[k];
       if (map.whole())
         fail(ErrorCode::internal, "plan: node '{}' needs all rows of ring '{}'", node.name, graph_.value(id).name);
-      for (std::int64_t row = map.begin[static_cast<std::size_t>(step.row_begin)];
-           row < map.end[static_cast<std::size_t>(step.row_end - 1)]; ++row)
+      for (std::int64_t row = map.begin[step.row_begin]; row < map.end[step.row_end - 1]; ++row)
         for (const std::int64_t held : cells(found->second, band, row, std::max(0, step.chunk)))
           if (held != row)
             fail(ErrorCode::internal, "plan: node '{}' rows [{},{}) reads row {} of '{}', which is not there",
@@ -139,8 +141,8 @@ class Replay {
     }
   }
 
-  void write(std::size_t band, const Step& step) {
-    const ValueId out = graph_.nodes[static_cast<std::size_t>(step.node)].outputs[0];
+  void write(std::int64_t band, const Step& step) {
+    const ValueId out = output_of(graph_, step.node);
     const auto found = rings_.find(out);
     if (found != rings_.end())
       for (std::int64_t row = step.row_begin; row < step.row_end; ++row)
@@ -149,15 +151,15 @@ class Replay {
   }
 
   const Graph& graph_;
-  const std::vector<RowNode>& rows_;
+  const ByNode<RowNode>& rows_;
   const SegmentPlan& segment_;
   std::map<ValueId, RingState> rings_;
   std::map<Key, std::int64_t> done_;
 };
 
 /// Every output row of every node is computed once (once a chunk); those of a ring that nobody reads need not be.
-void check_coverage(const Graph& graph, const std::vector<RowNode>& rows, const SegmentPlan& segment) {
-  std::map<std::int32_t, std::map<std::int32_t, std::vector<Interval>>> done;
+void check_coverage(const Graph& graph, const ByNode<RowNode>& rows, const SegmentPlan& segment) {
+  std::map<NodeIndex, std::map<std::int32_t, std::vector<Interval>>> done;
   for (const auto& steps : segment.steps)
     for (const Step& step : steps)
       if (step.kind == Step::Kind::run)
@@ -165,7 +167,7 @@ void check_coverage(const Graph& graph, const std::vector<RowNode>& rows, const 
             {step.row_begin, step.row_end});
   if (segment.sharing == Sharing::channels) return;
   for (auto& [node, chunks] : done) {
-    const ValueId out = graph.nodes[static_cast<std::size_t>(node)].outputs[0];
+    const ValueId out = output_of(graph, node);
     const bool in_ring =
         std::any_of(segment.rings.begin(), segment.rings.end(), [out](const Ring& ring) { return ring.value == out; });
     for (auto& [chunk, intervals] : chunks) {
@@ -173,27 +175,26 @@ void check_coverage(const Graph& graph, const std::vector<RowNode>& rows, const 
       std::int64_t next = 0;
       for (const Interval& interval : intervals) {
         if (in_ring ? interval.begin < next : interval.begin != next)
-          fail(ErrorCode::internal, "plan: node '{}' computes row {} {}",
-               graph.nodes[static_cast<std::size_t>(node)].name, next, interval.begin > next ? "never" : "twice");
+          fail(ErrorCode::internal, "plan: node '{}' computes row {} {}", node_of(graph, node).name, next,
+               interval.begin > next ? "never" : "twice");
         next = interval.end;
       }
-      if (!in_ring && next != rows[static_cast<std::size_t>(node)].rows)
-        fail(ErrorCode::internal, "plan: node '{}' stops at row {}", graph.nodes[static_cast<std::size_t>(node)].name,
-             next);
+      if (!in_ring && next != rows[node].rows)
+        fail(ErrorCode::internal, "plan: node '{}' stops at row {}", node_of(graph, node).name, next);
     }
   }
 }
 
 /// A whole value that lies in another's rows has as many of them, and its channels are some of theirs.
 void check_hosts(const Plan& plan, const Graph& graph) {
-  for (std::size_t i = 0; i < plan.storage.size(); ++i) {
-    const Storage& storage = plan.storage[i];
+  for (const ValueId id : plan.storage.indices()) {
+    const Storage& storage = plan.storage[id];
     if (storage.host == kAbsent) continue;
-    const RowShape shape = row_shape(graph.values[i].type.static_shape()),
+    const RowShape shape = row_shape(graph.value(id).type.static_shape()),
                    host = row_shape(graph.value(storage.host).type.static_shape());
     const bool same_rows = shape.images == host.images && shape.rows == host.rows && shape.width == host.width;
     if (!same_rows || storage.channel < 0 || storage.channel + shape.channels > host.channels)
-      fail(ErrorCode::internal, "plan: '{}' does not fit into '{}'", graph.values[i].name,
+      fail(ErrorCode::internal, "plan: '{}' does not fit into '{}'", graph.value(id).name,
            graph.value(storage.host).name);
   }
 }
@@ -202,20 +203,19 @@ void check_hosts(const Plan& plan, const Graph& graph) {
 
 void verify(const Plan& plan, const Graph& graph) {
   check_hosts(plan, graph);
-  const std::vector<RowNode> rows = row_nodes(graph, plan.choices);
-  std::vector<bool> planned(graph.nodes.size(), false);
+  const ByNode<RowNode> rows = row_nodes(graph, plan.choices);
+  auto planned = ByNode<bool>::of(graph.nodes.size(), false);
   for (const SegmentPlan& segment : plan.segments) {
-    for (const std::int32_t node : segment.nodes) {
-      if (planned[static_cast<std::size_t>(node)])
-        fail(ErrorCode::internal, "plan: node '{}' runs twice", graph.nodes[static_cast<std::size_t>(node)].name);
-      planned[static_cast<std::size_t>(node)] = true;
+    for (const NodeIndex node : segment.nodes) {
+      if (planned[node]) fail(ErrorCode::internal, "plan: node '{}' runs twice", node_of(graph, node).name);
+      planned[node] = true;
     }
     if (segment.kind == SegmentPlan::Kind::view || segment.kind == SegmentPlan::Kind::island) continue;
     check_coverage(graph, rows, segment);
     Replay(graph, rows, segment).run();
   }
-  for (std::size_t i = 0; i < planned.size(); ++i)
-    if (!planned[i]) fail(ErrorCode::internal, "plan: node '{}' never runs", graph.nodes[i].name);
+  for (const NodeIndex node : planned.indices())
+    if (!planned[node]) fail(ErrorCode::internal, "plan: node '{}' never runs", node_of(graph, node).name);
 }
 
 }  // namespace colonnade

@@ -2,6 +2,7 @@
 #include "program/compile.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/interruption.hpp"
 #include "families/lower.hpp"
@@ -10,15 +11,15 @@ namespace colonnade {
 namespace {
 
 /// Per node: its part in the segment's chunk groups.
-std::vector<ChunkInfo> chunk_infos(const Graph& graph, const Plan& plan) {
-  std::vector<ChunkInfo> infos(graph.nodes.size());
+ByNode<ChunkInfo> chunk_infos(const Graph& graph, const Plan& plan) {
+  auto infos = ByNode<ChunkInfo>::of(graph.nodes.size());
   for (const SegmentPlan& segment : plan.segments)
     for (const ChunkGroup& group : segment.chunk_groups)
       for (std::size_t i = 0; i < group.nodes.size(); ++i) {
         const ChunkRole role = i == 0                        ? ChunkRole::output
                                : i + 1 == group.nodes.size() ? ChunkRole::input
                                                              : ChunkRole::both;
-        infos[static_cast<std::size_t>(group.nodes[i])] = {role, group.channels, group.chunk_channels};
+        infos[group.nodes[i]] = {role, group.channels, group.chunk_channels};
       }
   return infos;
 }
@@ -34,8 +35,8 @@ class Compiler {
         features_(features),
         weights_(weights),
         program_(std::make_shared<Program>()),
-        is_viewed_(graph.values.size()) {
-    for (const ValueId id : graph.outputs) is_viewed_[static_cast<std::size_t>(id)] = true;
+        is_viewed_(ByValue<bool>::of(graph.values.size(), false)) {
+    for (const ValueId id : graph.outputs) is_viewed_[id] = true;
   }
 
   std::shared_ptr<const Program> run() {
@@ -67,10 +68,10 @@ class Compiler {
   }
 
   void lower_nodes() {
-    const auto chunks = chunk_infos(graph_, plan_);
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const ByNode<ChunkInfo> chunks = chunk_infos(graph_, plan_);
+    for (const NodeIndex i : nodes_of(graph_)) {
       interruption_point();
-      const Node& node = graph_.nodes[i];
+      const Node& node = node_of(graph_, i);
       std::vector<bool> taken(node.inputs.size());
       const LowerContext context{{{graph_, node}, plan_.choices[i]},
                                  chunks[i],
@@ -82,8 +83,7 @@ class Compiler {
                                  taken};
       program_->ops.push_back(plan_.choices[i].family->lower(context));
       for (std::size_t input = 0; input < taken.size(); ++input)
-        if (node.inputs[input] != kAbsent && !taken[input])
-          is_viewed_[static_cast<std::size_t>(node.inputs[input])] = true;
+        if (node.inputs[input] != kAbsent && !taken[input]) is_viewed_[node.inputs[input]] = true;
       program_->op_names.push_back(node.name);
       program_->op_kinds.push_back(name_of(node.op));
     }
@@ -93,13 +93,15 @@ class Compiler {
     auto tensor = constant.tensor();
     program_->constants.push_back(static_cast<const std::byte*>(tensor->data()));
     program_->owned.push_back(std::move(tensor));
-    return static_cast<std::int32_t>(program_->base_count()) - 1;
+    return to_int32(static_cast<std::int64_t>(program_->base_count())) - 1;
   }
+
+  std::int32_t first_output() const { return Program::kFirstInput + to_int32(std::ssize(graph_.inputs)); }
 
   View whole_view(ValueId id) {
     View view;
     const Value& value = graph_.value(id);
-    const Storage& storage = plan_.storage[static_cast<std::size_t>(id)];
+    const Storage& storage = plan_.storage[id];
     if (value.type.is_static()) {
       const Value& frame = storage.host == kAbsent ? value : graph_.value(storage.host);
       const RowShape shape = row_shape(frame.type.static_shape());
@@ -113,11 +115,9 @@ class Compiler {
       case Place::ring: break;
       case Place::arena: view.offset = storage.offset; break;
       case Place::input: view.base = Program::kFirstInput + storage.index; break;
-      case Place::output:
-        view.base = Program::kFirstInput + static_cast<std::int32_t>(graph_.inputs.size()) + storage.index;
-        break;
+      case Place::output: view.base = first_output() + storage.index; break;
       case Place::constant:
-        if (is_viewed_[static_cast<std::size_t>(id)]) view.base = constant_base(*graph_.value(storage.root).constant);
+        if (is_viewed_[id]) view.base = constant_base(*graph_.value(storage.root).constant);
         break;
     }
     view.offset += storage.channel * static_cast<std::int64_t>(sizeof(float));
@@ -125,16 +125,16 @@ class Compiler {
   }
 
   void make_views() {
-    std::vector<View> shared;
-    for (std::size_t i = 0; i < graph_.values.size(); ++i) shared.push_back(whole_view(static_cast<ValueId>(i)));
+    ByValue<View> shared;
+    for (const ValueId id : values_of(graph_)) shared.push_back(whole_view(id));
     program_->views.assign(static_cast<std::size_t>(plan_.threads), shared);
     for (const SegmentPlan& segment : plan_.segments)
       for (const Ring& ring : segment.rings) add_ring(segment, ring);
   }
 
   /// First row of `node` in every list of steps, and past the last one.
-  static std::vector<std::int32_t> band_starts(const SegmentPlan& segment, std::int32_t node) {
-    std::vector<std::int32_t> starts;
+  static Indexed<std::int64_t, std::int32_t> band_starts(const SegmentPlan& segment, NodeIndex node) {
+    Indexed<std::int64_t, std::int32_t> starts;
     std::int32_t end = 0;
     for (const auto& steps : segment.steps) {
       const auto first = std::find_if(steps.begin(), steps.end(), [node](const Step& step) {
@@ -149,20 +149,19 @@ class Compiler {
   }
 
   void add_ring(const SegmentPlan& segment, const Ring& ring) {
-    const auto producer = std::find_if(segment.nodes.begin(), segment.nodes.end(), [&](std::int32_t node) {
-      return graph_.nodes[static_cast<std::size_t>(node)].outputs[0] == ring.value;
-    });
+    const auto producer = std::find_if(segment.nodes.begin(), segment.nodes.end(),
+                                       [&](NodeIndex node) { return output_of(graph_, node) == ring.value; });
     const auto starts = band_starts(segment, *producer);
     const std::int64_t instances =
         segment.sharing == Sharing::images ? plan_.threads : static_cast<std::int64_t>(segment.steps.size());
     for (std::int64_t thread = 0; thread < instances; ++thread) {
-      const auto band = static_cast<std::size_t>(segment.sharing == Sharing::images ? 0 : thread);
-      View& view = program_->views[static_cast<std::size_t>(thread)][static_cast<std::size_t>(ring.value)];
+      const std::int64_t band = segment.sharing == Sharing::images ? 0 : thread;
+      View& view = program_->views[static_cast<std::size_t>(thread)][ring.value];
       const std::int64_t offset = ring.offset + thread * ring.thread_stride;
       view.base = Program::kArena;
-      view.ring_rows = static_cast<std::int32_t>(std::max<std::int64_t>(1, ring.rows));
+      view.ring_rows = to_int32(std::max<std::int64_t>(1, ring.rows));
       view.band_begin = starts[band];
-      view.head_end = starts[band] + (band > 0 ? static_cast<std::int32_t>(ring.head_rows) : 0);
+      view.head_end = starts[band] + (band > 0 ? to_int32(ring.head_rows) : 0);
       view.next_begin = starts[band + 1];
       view.head_offset = offset - ring.head_bytes();
       view.offset = offset;
@@ -183,26 +182,23 @@ class Compiler {
     }
   }
 
-  static std::int64_t chunk_channels(const SegmentPlan& segment, std::int32_t node) {
+  static std::int64_t chunk_channels(const SegmentPlan& segment, NodeIndex node) {
     for (const ChunkGroup& group : segment.chunk_groups)
       if (std::find(group.nodes.begin(), group.nodes.end(), node) != group.nodes.end()) return group.chunk_channels;
     fail(ErrorCode::internal, "ring in chunks without a chunk group");
   }
 
-  bool makes_planes(std::int32_t node) const {
-    return plan_.choices[static_cast<std::size_t>(node)].family->border == Border::leaves;
-  }
+  bool makes_planes(NodeIndex node) const { return plan_.choices[node].family->border == Border::leaves; }
 
   /// Planes have as many columns as the rows that they are made from, where they are made: who reads them later sees a
   /// tensor of their own shape.
   void add_planes(const SegmentPlan& plan, ProgramSegment& segment) {
     auto views = program_->views;
     for (auto& thread_views : views)
-      for (const std::int32_t index : plan.nodes) {
+      for (const NodeIndex index : plan.nodes) {
         if (!makes_planes(index)) continue;
-        const Node& node = graph_.nodes[static_cast<std::size_t>(index)];
-        thread_views[static_cast<std::size_t>(node.outputs[0])].width =
-            thread_views[static_cast<std::size_t>(node.inputs[0])].width;
+        const Node& node = node_of(graph_, index);
+        thread_views[node.outputs[0]].width = thread_views[node.inputs[0]].width;
       }
     segment.strip_views.push_back(std::move(views));
   }
@@ -210,16 +206,15 @@ class Compiler {
   /// The views of each strip: the values that the segment makes start at the strip's first column.
   void add_strips(const SegmentPlan& plan, ProgramSegment& segment) {
     const bool has_planes =
-        std::any_of(plan.nodes.begin(), plan.nodes.end(), [this](std::int32_t node) { return makes_planes(node); });
+        std::any_of(plan.nodes.begin(), plan.nodes.end(), [this](NodeIndex node) { return makes_planes(node); });
     if (plan.strips.empty() && has_planes) return add_planes(plan, segment);
     for (const auto& columns : plan.strips) {
       auto views = program_->views;
       for (auto& thread_views : views)
-        for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-          View& view =
-              thread_views[static_cast<std::size_t>(graph_.nodes[static_cast<std::size_t>(plan.nodes[i])].outputs[0])];
-          view.column_begin = static_cast<std::int32_t>(columns[i].begin);
-          view.width = static_cast<std::int32_t>(columns[i].size());
+        for (const LocalIndex i : plan.nodes.indices()) {
+          View& view = thread_views[output_of(graph_, plan.nodes[i])];
+          view.column_begin = to_int32(columns[i].begin);
+          view.width = to_int32(columns[i].size());
           if (view.ring_rows == 0 && !makes_planes(plan.nodes[i]))
             view.offset += columns[i].begin * view.pixel_stride * static_cast<std::int64_t>(sizeof(float));
         }
@@ -240,7 +235,7 @@ class Compiler {
     for (const auto& list : segment.lists)
       for (const Step& step : list) {
         if (step.kind == Step::Kind::wait) continue;
-        const RowOp& op = *program_->ops[static_cast<std::size_t>(step.node)];
+        const RowOp& op = *program_->ops[step.node];
         program_->pointer_count = std::max(program_->pointer_count, op.pointer_count(step.row_end - step.row_begin));
       }
     if (program_->pointer_count > kMostPointers)
@@ -250,12 +245,11 @@ class Compiler {
   }
 
   void add_copies() {
-    const auto first_output = Program::kFirstInput + static_cast<std::int32_t>(graph_.inputs.size());
-    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
-      const View& view = program_->views[0][static_cast<std::size_t>(graph_.outputs[i])];
-      const auto output = static_cast<std::int32_t>(i);
-      if (view.base == first_output + output) continue;
-      program_->copies.push_back({view.base, view.offset, output, bytes_of(graph_.value(graph_.outputs[i]))});
+    for (std::int32_t output = 0; const ValueId id : graph_.outputs) {
+      const View& view = program_->views[0][id];
+      if (view.base != first_output() + output)
+        program_->copies.push_back({view.base, view.offset, output, bytes_of(graph_.value(id))});
+      ++output;
     }
   }
 
@@ -264,7 +258,7 @@ class Compiler {
   kernels::Features features_;
   WeightStore& weights_;
   std::shared_ptr<Program> program_;
-  std::vector<bool> is_viewed_;  ///< by value: someone reads its view
+  ByValue<bool> is_viewed_;  ///< someone reads its view
 };
 
 }  // namespace

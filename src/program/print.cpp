@@ -15,10 +15,9 @@ void print_list(std::string& text, const Program& program, std::size_t number, c
   fmt::format_to(out, "    list {}: {} steps\n", number, list.size());
   for (std::size_t i = 0; i < list.size() && i < kShownSteps; ++i) {
     const Step& step = list[i];
-    const auto op = static_cast<std::size_t>(step.node);
     const bool wait = step.kind == Step::Kind::wait;
-    fmt::format_to(out, "      {} {} {}", wait ? "wait" : "run", program.op_names[op],
-                   wait ? "" : program.ops[op]->kernel());
+    fmt::format_to(out, "      {} {} {}", wait ? "wait" : "run", program.op_names[step.node],
+                   wait ? "" : program.ops[step.node]->kernel());
     fmt::format_to(out, " rows [{},{})", step.row_begin, step.row_end);
     if (step.chunk >= 0) fmt::format_to(out, " chunk {}", step.chunk);
     if (step.publish) text += " publish";

@@ -20,7 +20,7 @@ struct ProgramSegment {
   std::vector<std::vector<Step>> lists;  ///< one a thread; a single one when images are shared
   bool share_images = false;
   std::int64_t images = 1;
-  std::vector<std::vector<std::vector<View>>> strip_views;  ///< [strip][list][value]; empty: Program::views
+  std::vector<std::vector<ByValue<View>>> strip_views;  ///< [strip][list]; empty: Program::views
   std::int64_t scratch_offset = 0;
   std::int64_t scratch_bytes = 0;
   int participants = 1;  ///< threads that have work
@@ -40,12 +40,12 @@ struct Program {
   int threads = 1;
   std::int64_t arena_bytes = 0;
   std::int64_t weights_bytes = 0;
-  std::size_t pointer_count = 0;            ///< of the largest step
-  std::vector<std::unique_ptr<RowOp>> ops;  ///< by node; null for views
-  std::vector<std::string> op_names;        ///< node names
-  std::vector<std::string> op_kinds;
+  std::size_t pointer_count = 0;       ///< of the largest step
+  ByNode<std::unique_ptr<RowOp>> ops;  ///< null for views
+  ByNode<std::string> op_names;        ///< node names
+  ByNode<std::string> op_kinds;
   std::vector<ProgramSegment> segments;
-  std::vector<std::vector<View>> views;            ///< [list][value]
+  std::vector<ByValue<View>> views;                ///< by list
   std::vector<const std::byte*> constants;         ///< bases after inputs and outputs
   std::vector<std::shared_ptr<const void>> owned;  ///< constants and packed weights
   std::vector<OutputCopy> copies;

@@ -160,7 +160,7 @@ void Executor::run_list(std::size_t segment_index, int list, std::int64_t round,
   const auto& views = strips > 0 ? segment.strip_views[static_cast<std::size_t>(round % strips)] : program_->views;
   StepContext context;
   context.bases = bases_.data();
-  context.views = views[number].data();
+  context.views = views[number].items.data();
   context.image = strips > 0 ? round / strips : round;
   context.pointers = pointers_[number].data();
   context.scratch =
@@ -183,7 +183,7 @@ void Executor::run_list(std::size_t segment_index, int list, std::int64_t round,
     try {
       control_->check();
       if (thread == 0) control_->poll();
-      program_->ops[static_cast<std::size_t>(step.node)]->run(context);
+      program_->ops[step.node]->run(context);
       if (profiling_) events_[number].push_back({step.node, static_cast<std::int32_t>(segment_index), begin, now_ns()});
     } catch (...) {
       return record_failure();

@@ -19,7 +19,7 @@ namespace colonnade {
 
 /// Where the time of profiled runs went.
 struct TraceEvent {
-  std::int32_t op = 0;
+  NodeIndex op{};
   std::int32_t segment = 0;
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
@@ -65,7 +65,7 @@ class Executor {
     return ((first_round_ + static_cast<std::uint64_t>(round)) << kRowBits) + static_cast<std::uint64_t>(row);
   }
   void begin_rounds();
-  Progress& progress(int list, std::int32_t node) {
+  Progress& progress(int list, NodeIndex node) {
     return progress_[static_cast<std::size_t>(list) * program_->ops.size() + static_cast<std::size_t>(node)];
   }
   void record_failure() noexcept;

@@ -172,7 +172,7 @@ TEST(Plan, ComputesRowsOfAnOutputThatNoOtherOperatorReads) {
     std::int64_t rows = 0;
     for (const auto& steps : plan.segments.front().steps)
       for (const Step& step : steps)
-        if (step.kind == Step::Kind::run && step.node == 0) rows += step.row_end - step.row_begin;
+        if (step.kind == Step::Kind::run && step.node == NodeIndex{0}) rows += step.row_end - step.row_begin;
     EXPECT_EQ(rows, 8) << "threads " << threads;
   }
 }
@@ -186,7 +186,7 @@ TEST(Hosts, PartsOfAConcatLieInIt) {
       for (const Node& node : graph.nodes) {
         if (!std::holds_alternative<Concat>(node.op)) continue;
         for (const ValueId id : node.inputs) {
-          const Storage& storage = plan.storage[static_cast<std::size_t>(id)];
+          const Storage& storage = plan.storage[id];
           bool placed = storage.host != kAbsent;
           for (const SegmentPlan& segment : plan.segments)
             for (const Ring& ring : segment.rings) placed |= ring.value == id && ring.host != kAbsent;
@@ -202,8 +202,8 @@ TEST(Hosts, SkipConnectionsAreCopied) {
   const Plan plan = plan_of(graph, Schedule::layers, 1);
   for (const Node& node : graph.nodes) {
     if (!std::holds_alternative<Concat>(node.op)) continue;
-    EXPECT_EQ(plan.storage[static_cast<std::size_t>(node.inputs[0])].host, node.outputs[0]) << to_text(plan, graph);
-    EXPECT_EQ(plan.storage[static_cast<std::size_t>(node.inputs[1])].host, kAbsent) << to_text(plan, graph);
+    EXPECT_EQ(plan.storage[node.inputs[0]].host, node.outputs[0]) << to_text(plan, graph);
+    EXPECT_EQ(plan.storage[node.inputs[1]].host, kAbsent) << to_text(plan, graph);
   }
 }
 

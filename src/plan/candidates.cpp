@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/candidates.hpp"
+
+#include <algorithm>
+
+#include "plan/local.hpp"
+
+namespace colonnade {
+namespace {
+
+constexpr double kMicro = 1e6;
+constexpr std::int64_t kSteps[] = {1, 2, 4, 8, 16, 32, 0};  // rows; 0: all
+constexpr std::int64_t kStrips[] = {1, 2, 4, 8};
+// What strips must gain: the columns computed twice are counted, the shorter rows of every kernel are not.
+constexpr double kStripGain = 1.1;
+// A candidate this much slower than its layers is not extended.
+constexpr double kHopeless = 1.3;
+constexpr double kHopelessUs = 20;
+
+SegmentCandidate candidate_of(const SegmentEstimate& estimate, std::int64_t step, std::int64_t strips, int threads) {
+  SegmentCandidate candidate{estimate.microseconds(1), estimate.arithmetic_us(1),
+                             step > 0 ? step : estimate.sink_rows(), strips};
+  const double together = threads > 1 && estimate.splits(threads) ? estimate.microseconds(threads) : candidate.us;
+  if (together < candidate.us) {
+    candidate.us = together;
+    candidate.arithmetic_us = estimate.arithmetic_us(threads);
+    candidate.threads = threads;
+  }
+  candidate.memory_price_us = estimate.memory_price_us(candidate.threads);
+  return candidate;
+}
+
+}  // namespace
+
+SegmentCandidate by_channels(const PlanContext& context, const Team& team, NodeIndex node) {
+  SegmentCandidate candidate;
+  const auto shares = channel_shares(context, node, team.threads);
+  const RowNode& rows = context.rows[node];
+  if (!shares || rows.images >= team.threads) return candidate;
+  const NodeWork& work = context.work[node];
+  const double share = real(shares->chunk_channels) / real(shares->channels);
+  const std::int64_t written = rows.row_bytes * rows.rows;
+  const double compute = work.seconds * share * context.chunk_rules[node].apart + work.visit_seconds;
+  const double bytes = real(work.read_bytes) + share * 2 * real(written);
+  // its rows come from all threads, and its channels go to threads that take rows
+  const double others = (1 - share) * (real(work.read_bytes) + share * real(written));
+  const Rates& rates = context.topology.rates;
+  candidate.us = rates.barrier_us + rates.step_us +
+                 kMicro * (compute + share * team.cold_seconds(work) + others * team.reach.seconds_from_others() +
+                           bytes * team.reach.seconds_beyond_l2(work.read_bytes + written));
+  candidate.arithmetic_us = kMicro * compute;
+  candidate.rows_per_step = rows.rows;
+  candidate.threads = team.threads;
+  candidate.channels = true;
+  return candidate;
+}
+
+SegmentCandidate whole_node(const PlanContext& context, const Team& team, NodeIndex node) {
+  const Scope scope = context.choices[node].family->scope;
+  SegmentCandidate candidate{0};
+  if (scope == Scope::view) return candidate;
+  const std::int64_t parts =
+      scope == Scope::island ? 1 : std::clamp<std::int64_t>(context.rows[node].rows, 1, team.threads);
+  const double alone = kMicro * context.work[node].seconds;
+  const double saved = alone - alone / real(parts) - context.topology.rates.barrier_us;
+  if (saved > 0) candidate.threads = static_cast<int>(parts);
+  candidate.arithmetic_us = alone / candidate.threads;
+  candidate.us = context.topology.rates.step_us + alone - std::max(0.0, saved);
+  return candidate;
+}
+
+Growth::Growth(const PlanContext& context, const Team& team, const Wish& wish) : team_(team), wish_(wish) {
+  for (const std::int64_t strips : kStrips) {
+    if (strips > 1 && strips < wish.min_strips) continue;
+    for (const std::int64_t step : kSteps)
+      if (!wish.small_steps || step == 1) runs_.push_back({strips, step, SegmentEstimate(context, team, strips)});
+  }
+}
+
+void Growth::start(std::size_t end) {
+  length_ = 0;
+  layers_us_ = 0;
+  for (Run& run : runs_) {
+    run.estimate.start(end, run.step);
+    run.alive = true;
+  }
+}
+
+/// Not the same as another candidate, nor with rings as large as the tensors.
+bool Growth::is_of_use(const Run& run) const {
+  const std::int64_t rows = run.estimate.sink_rows();
+  if (length_ == 1 && run.strips > 1) return false;
+  if (run.step > 1 && run.step >= rows) return false;
+  return length_ == 1 || run.step == 1 || (run.step != 0 && 2 * run.step <= rows);
+}
+
+SegmentCandidate Growth::add(double alone_us) {
+  ++length_;
+  layers_us_ += alone_us;
+  SegmentCandidate best, best_in_strips;
+  for (Run& run : runs_) {
+    if (!run.alive) continue;
+    run.alive = run.estimate.add();
+    if (!run.alive || !is_of_use(run)) continue;
+    const SegmentCandidate candidate = candidate_of(run.estimate, run.step, run.strips, team_.threads);
+    if (wish_.schedule == Schedule::automatic && candidate.us > kHopeless * layers_us_ + kHopelessUs && length_ > 1)
+      run.alive = false;
+    SegmentCandidate& slot = run.strips >= wish_.min_strips && run.strips > 1 ? best_in_strips : best;
+    if (candidate.cost() < slot.cost()) slot = candidate;
+  }
+  const bool strips_first = wish_.min_strips > 1 && best_in_strips.us < std::numeric_limits<double>::infinity();
+  return strips_first || kStripGain * best_in_strips.us < best.us ? best_in_strips : best;
+}
+
+bool Growth::alive() const {
+  return std::any_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.alive; });
+}
+
+}  // namespace colonnade
