@@ -19,6 +19,9 @@ if(COLONNADE_XXHASH_DISPATCH)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/hash.cpp PROPERTIES
     COMPILE_DEFINITIONS COLONNADE_XXHASH_DISPATCH)
 endif()
+# The vectors of kernels/base, where it has an architecture
+find_path(XSIMD_INCLUDE_DIR xsimd/xsimd.hpp REQUIRED)
+mark_as_advanced(XSIMD_INCLUDE_DIR)
 # The formats of src/image
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)

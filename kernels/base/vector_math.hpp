@@ -285,7 +285,7 @@ struct Abs : Plain {
 };
 struct Neg : Plain {
   using Plain::Plain;
-  Vec operator()(Vec x) const { return {-x.v}; }
+  Vec operator()(Vec x) const { return -x; }
 };
 struct Square : Plain {
   using Plain::Plain;

@@ -105,20 +105,6 @@ COLONNADE_TILE inline __attribute__((always_inline)) void store_any(const Args& 
   finish_any(a, row, at.x, channel, T, stored, n);
 }
 
-/// Hides where a pointer came from: without it GCC gives each column of a tile an address of its own and spills them.
-inline const float* opaque(const float* p) {
-  __asm__("" : "+r"(p));
-  return p;
-}
-
-/// A value that stays in a register: without it GCC loads it anew for each of its uses.
-inline Vec kept(Vec x) {
-#if defined(__x86_64__)
-  __asm__("" : "+v"(x.v));
-#endif
-  return x;
-}
-
 /// The vector of channels after c: the last one of all overlaps the one before.
 inline std::size_t next_channel(std::size_t c, std::size_t end) {
   const std::size_t next = c + Vec::kLanes;
@@ -145,16 +131,19 @@ COLONNADE_TILE inline __attribute__((always_inline)) void add_row(Vec* upper, Ve
 #pragma GCC unroll 8
   for (int k = 0; k < K; ++k) {
     if constexpr (Upper)
-      wu[k] = Once ? kept(load(upper_weights + k * weight_stride)) : load(upper_weights + k * weight_stride);
+      wu[k] = Once ? load_once(upper_weights + k * weight_stride) : load(upper_weights + k * weight_stride);
     if constexpr (Lower)
-      wl[k] = Once ? kept(load(lower_weights + k * weight_stride)) : load(lower_weights + k * weight_stride);
+      wl[k] = Once ? load_once(lower_weights + k * weight_stride) : load(lower_weights + k * weight_stride);
   }
   const std::ptrdiff_t three = 3 * stride;
 #pragma GCC unroll 32
   for (int j = 0; j < (T - 1) * S + K; ++j) {
-    if (j > 0 && j % 3 == 0) in = opaque(in + three);
+    if (j > 0 && j % 3 == 0) {
+      in += three;
+      hide(in);  // else GCC gives each column of a tile an address of its own and spills them
+    }
     if (Checked && (j < columns.begin || j >= columns.end)) continue;
-    const Vec v = Once && !(Upper && Lower) ? kept(load(in + j % 3 * stride)) : load(in + j % 3 * stride);
+    const Vec v = Once && !(Upper && Lower) ? load_once(in + j % 3 * stride) : load(in + j % 3 * stride);
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       const int k = j - t * S;

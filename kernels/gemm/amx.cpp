@@ -80,7 +80,7 @@ inline void gather(const Group& g, const PixelWalk& at, std::size_t begin, std::
   }
 }
 
-inline Mask lanes_of(std::size_t count) { return first_lanes(count < kTileSide ? count : kTileSide); }
+inline Lanes lanes_of(std::size_t count) { return first_lanes(count < kTileSide ? count : kTileSide); }
 
 inline std::size_t pixels_before(const PixelBlock& block, std::size_t tile) {
   return tile * block.tile_rows < block.count ? tile * block.tile_rows : block.count;
@@ -107,8 +107,8 @@ class PixelSource {
     const float* from = pieces_from(k, steps, left);
     if (left >= kTileProducts && left < steps * kTileProducts)
       steps = left / kTileProducts;  // the tail is a run of its own
-    run.low_lanes = from == nullptr ? 0 : lanes_of(left);
-    run.high_lanes = from == nullptr || left < kTileSide ? 0 : lanes_of(left - kTileSide);
+    run.low_lanes = from == nullptr ? Lanes{} : lanes_of(left);
+    run.high_lanes = from == nullptr || left < kTileSide ? Lanes{} : lanes_of(left - kTileSide);
     run.low = from;
     run.high = from + kTileSide;
     run.step = kTileProducts;

@@ -91,12 +91,6 @@ inline void clear_floats(float* to, std::size_t count) {
   if (i < count) store_first(to + i, zero(), count - i);
 }
 
-/// Keeps the compiler from seeing where a value comes from, and so from computing it anew in a loop.
-template <class T>
-[[gnu::always_inline]] inline void hide(T& value) {
-  asm("" : "+r"(value));
-}
-
 /// Pixels of a tile, addressed by few registers: one for eight pixels and the odd multiples of the stride.
 template <std::size_t R>
 struct Pixels {

@@ -95,8 +95,8 @@ struct SplitRun {
   float* to = nullptr;
   std::ptrdiff_t to_step = 0;
   std::size_t count = 0;
-  Mask low_lanes = 0;
-  Mask high_lanes = 0;
+  Lanes low_lanes = 0;
+  Lanes high_lanes = 0;
 };
 
 /// Cuts the runs of a Source into pieces, a few at a time: matrix units leave the vector units free meanwhile.

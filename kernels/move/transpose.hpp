@@ -38,8 +38,8 @@ inline void gather_lanes(Vec* r) {
   }
 }
 
-using Index = __m512i;
-inline Index load_index(const int* p) { return _mm512_loadu_si512(p); }
+using Index = IntBatch;
+inline Index load_index(const int* p) { return Index::load_unaligned(p); }
 inline Vec permute(Vec x, Index lanes) { return {_mm512_permutexvar_ps(lanes, x.v)}; }
 template <unsigned Bits>
 inline Vec blend(Vec if_clear, Vec if_set) {
@@ -65,8 +65,8 @@ inline void gather_lanes(Vec* r) {
   }
 }
 
-using Index = __m256i;
-inline Index load_index(const int* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+using Index = IntBatch;
+inline Index load_index(const int* p) { return Index::load_unaligned(p); }
 inline Vec permute(Vec x, Index lanes) { return {_mm256_permutevar8x32_ps(x.v, lanes)}; }
 template <unsigned Bits>
 inline Vec blend(Vec if_clear, Vec if_set) {
@@ -75,24 +75,28 @@ inline Vec blend(Vec if_clear, Vec if_set) {
 
 #else
 
-inline Vec low_pairs(Vec a, Vec b) { return {Float4{a.v[0], b.v[0], a.v[1], b.v[1]}}; }
-inline Vec high_pairs(Vec a, Vec b) { return {Float4{a.v[2], b.v[2], a.v[3], b.v[3]}}; }
-inline Vec low_halves(Vec a, Vec b) { return {Float4{a.v[0], a.v[1], b.v[0], b.v[1]}}; }
-inline Vec high_halves(Vec a, Vec b) { return {Float4{a.v[2], a.v[3], b.v[2], b.v[3]}}; }
+using Four = Batch::register_type;
+/// Lanes of a and, from 4 on, of b.
+template <int I, int J, int K, int L>
+inline Vec picked(Vec a, Vec b) {
+  const Four lanes[2] = {a.v, b.v};
+  return {Four{lanes[I / 4][I % 4], lanes[J / 4][J % 4], lanes[K / 4][K % 4], lanes[L / 4][L % 4]}};
+}
+inline Vec low_pairs(Vec a, Vec b) { return picked<0, 4, 1, 5>(a, b); }
+inline Vec high_pairs(Vec a, Vec b) { return picked<2, 6, 3, 7>(a, b); }
+inline Vec low_halves(Vec a, Vec b) { return picked<0, 1, 4, 5>(a, b); }
+inline Vec high_halves(Vec a, Vec b) { return picked<2, 3, 6, 7>(a, b); }
 inline void gather_lanes(Vec*) {}
 
-using Index = Int4;
-inline Index load_index(const int* p) {
-  Index index;
-  std::memcpy(&index, p, sizeof index);
-  return index;
+using Index = const int*;
+inline Index load_index(const int* p) { return p; }
+inline Vec permute(Vec x, Index lanes) {
+  const Four from = x.v;
+  return {Four{from[lanes[0]], from[lanes[1]], from[lanes[2]], from[lanes[3]]}};
 }
-inline Vec permute(Vec x, Index lanes) { return {Float4{x.v[lanes[0]], x.v[lanes[1]], x.v[lanes[2]], x.v[lanes[3]]}}; }
 template <unsigned Bits>
 inline Vec blend(Vec if_clear, Vec if_set) {
-  const Mask mask = {-static_cast<int>(Bits & 1u), -static_cast<int>(Bits >> 1 & 1u), -static_cast<int>(Bits >> 2 & 1u),
-                     -static_cast<int>(Bits >> 3 & 1u)};
-  return select(mask, if_set, if_clear);
+  return picked < Bits & 1 ? 4 : 0, Bits & 2 ? 5 : 1, Bits & 4 ? 6 : 2, Bits & 8 ? 7 : 3 > (if_clear, if_set);
 }
 
 #endif

@@ -11,20 +11,6 @@ namespace {
 
 inline constexpr std::size_t kLanes = Vec::kLanes;
 
-/// The first n lanes of x, `rest` in the others.
-inline Vec keep_first(Vec x, std::size_t n, Vec rest) {
-#if defined(__AVX512F__)
-  return select(first_lanes(n), x, rest);
-#elif defined(__AVX2__)
-  return select(_mm256_castsi256_ps(first_lanes(n)), x, rest);
-#else
-  float lanes[kLanes];
-  store(lanes, rest);
-  store_first(lanes, x, n);
-  return load(lanes);
-#endif
-}
-
 /// Folds at(c, n) over the channels: n values from channel c on, n = kLanes or the number left at the end (where the
 /// lanes from n on hold `start`).
 template <class At, class Fold>

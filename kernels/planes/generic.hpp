@@ -30,18 +30,7 @@ constexpr std::size_t vectors_of(std::size_t channels) {
   return fit < 1 ? 1 : fit < kMost ? fit : kMost;
 }
 
-/// Compilers fold a load into each multiplication that uses it, which reads a vector that crosses lines many times.
-inline Vec loaded(const float* p) {
-  Vec x = load(p);
-#if defined(__AVX512F__)
-  asm("" : "+v"(x.v));
-#elif defined(__AVX2__)
-  asm("" : "+x"(x.v));
-#endif
-  return x;
-}
-
-/// Adds V vectors of pixels times a weight for each of N output channels.
+/// Adds V vectors of pixels times a weight for each of N output channels. A vector that crosses lines is read once.
 template <std::size_t N, std::size_t V>
 [[gnu::always_inline]] inline void multiply_tap(const float* in, const float* weights, Vec (&sums)[N][V]) {
   if constexpr (N <= kHeldWeights) {
@@ -50,14 +39,14 @@ template <std::size_t N, std::size_t V>
     for (std::size_t n = 0; n < N; ++n) weight[n] = broadcast(weights[n]);
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < V; ++v) {
-      const Vec pixels = loaded(in + v * Vec::kLanes);
+      const Vec pixels = load_once(in + v * Vec::kLanes);
 #pragma GCC unroll 16
       for (std::size_t n = 0; n < N; ++n) sums[n][v] = fma(pixels, weight[n], sums[n][v]);
     }
   } else {
     Vec pixels[V];
 #pragma GCC unroll 8
-    for (std::size_t v = 0; v < V; ++v) pixels[v] = loaded(in + v * Vec::kLanes);
+    for (std::size_t v = 0; v < V; ++v) pixels[v] = load_once(in + v * Vec::kLanes);
 #pragma GCC unroll 16
     for (std::size_t n = 0; n < N; ++n) {
       const Vec weight = broadcast(weights[n]);

@@ -53,6 +53,7 @@ const std::vector<Rule>& library_table() {
   static const std::vector<Rule> table = {
       {"hwloc", {"src/topology/hwloc.cpp"}},
       {"xxh", {"src/base/hash.cpp"}},
+      {"xsimd/", {"kernels/base/vec.hpp"}},
       {"dnnl", {"src/families/onednn.cpp"}},
       {"oneapi/", {"src/families/onednn.cpp"}},
       {"onnx/", {"frontends/onnx/"}},
