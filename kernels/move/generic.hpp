@@ -2,6 +2,8 @@
 // The copying, transposing and interpolating loops of every tier.
 #pragma once
 
+#include <cstring>
+
 #include "kernels/move/move.hpp"
 #include "kernels/move/transpose.hpp"
 

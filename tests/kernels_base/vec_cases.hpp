@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/base/simd.hpp"
+#include "kernels/move/transpose.hpp"
 
 namespace colonnade::kernels {
 namespace {
@@ -132,9 +133,9 @@ TEST(VEC_SUITE, TailsTouchNothingElse) {
 
 /// Halves on each other down to four lanes, then i on i + 2: what the order of a norm's sums is made of.
 TEST(VEC_SUITE, FoldsLanesInOrder) {
+  const float four[] = {1e8f, 1.0f, -1e8f, 0.5f};  // another order loses the small ones
   std::vector<float> lanes(kLanes);
-  for (std::size_t i = 0; i < kLanes; ++i)
-    lanes[i] = std::ldexp(1.0f + static_cast<float>(i) / 3.0f, static_cast<int>(5 * i));
+  for (std::size_t i = 0; i < kLanes; ++i) lanes[i] = four[i % 4];
   std::vector<float> sums = lanes;
   for (std::size_t n = kLanes / 2; n > 0; n /= 2)
     for (std::size_t i = 0; i < n; ++i) sums[i] += sums[i + n];
@@ -157,6 +158,32 @@ TEST(VEC_SUITE, ScalesAndSplitsByPowersOfTwo) {
   }
   const float bits = std::bit_cast<float>(0x4b000000u + 127 + 3);
   EXPECT_EQ(lanes_of(low_bits_to_exponent(broadcast(bits)))[0], 8.0f);
+}
+
+TEST(VEC_SUITE, TransposesASquare) {
+  Vec rows[kLanes];
+  std::vector<float> row(kLanes);
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    for (std::size_t j = 0; j < kLanes; ++j) row[j] = static_cast<float>(100 * i + j);
+    rows[i] = load(row.data());
+  }
+  move::transpose(rows);
+  for (std::size_t i = 0; i < kLanes; ++i)
+    for (std::size_t j = 0; j < kLanes; ++j) EXPECT_EQ(lanes_of(rows[i])[j], static_cast<float>(100 * j + i));
+}
+
+TEST(VEC_SUITE, WeavesPlanesIntoPixelsAndBack) {
+  Vec planes[3], pixels[3], back[3];
+  std::vector<float> plane(kLanes);
+  for (std::size_t p = 0; p < 3; ++p) {
+    for (std::size_t i = 0; i < kLanes; ++i) plane[i] = static_cast<float>(100 * p + i);
+    planes[p] = load(plane.data());
+  }
+  move::weave<3, false>(planes, pixels);
+  for (std::size_t at = 0; at < 3 * kLanes; ++at)
+    EXPECT_EQ(lanes_of(pixels[at / kLanes])[at % kLanes], static_cast<float>(100 * (at % 3) + at / 3));
+  move::weave<3, true>(pixels, back);
+  for (std::size_t p = 0; p < 3; ++p) EXPECT_EQ(lanes_of(back[p]), lanes_of(planes[p]));
 }
 
 }  // namespace
