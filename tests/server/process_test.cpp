@@ -104,6 +104,72 @@ TEST_F(SlowServer, EndsAtOnceWhenAskedTwice) {
   EXPECT_EQ(server.wait(), 128 + SIGTERM);
 }
 
+/// Batches of 4 or 8 wait 300 ms for others; a model that takes no time, warm.
+class BatchingServer : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    repository_.add("echo", echo_model({{"x", DType::f32, {-1, 1}}}));
+    std::ofstream(repository_.path() + "/echo/config.pbtxt")
+        << "max_batch_size: 8 "
+           "dynamic_batching { preferred_batch_size: [ 4, 8 ] max_queue_delay_microseconds: 300000 }";
+    server_ = std::make_unique<ServerProcess>(std::vector<std::string>{repository_.path()});
+    port_ = server_->http_port();
+    ASSERT_GT(port_, 0);
+    wait_until_ready(port_);
+  }
+
+  /// Connections whose requests arrive 100 ms apart, then silence. The one at `leaver` is reset at the end.
+  std::vector<std::unique_ptr<Client>> send_a_few(int count, int leaver = -1) const {
+    const std::string body = R"({"inputs":[{"name":"x","datatype":"FP32","shape":[1,1],"data":[5]}]})";
+    std::vector<std::unique_ptr<Client>> clients;
+    for (int i = 0; i < count; ++i) {
+      if (i > 0) std::this_thread::sleep_for(milliseconds(100));
+      clients.push_back(std::make_unique<Client>(port_));
+      EXPECT_TRUE(clients.back()->send(request_text("POST", "/v2/models/echo/infer", body)));
+    }
+    if (leaver >= 0) clients[static_cast<std::size_t>(leaver)]->reset();
+    return clients;
+  }
+
+  /// Nobody waits: the server ends at once, and not after the time that it gives to what is under way.
+  void expect_to_end_at_once() const {
+    const auto start = Clock::now();
+    server_->kill(SIGTERM);
+    EXPECT_EQ(server_->wait(), 0);
+    EXPECT_LT(Clock::now() - start, kSoon);
+  }
+
+  using Clock = std::chrono::steady_clock;
+  /// The delay and what a busy machine needs; whoever is forgotten waits longer than a client does.
+  static constexpr std::chrono::seconds kSoon{3};
+
+  Repository repository_;
+  std::unique_ptr<ServerProcess> server_;
+  int port_ = 0;
+};
+
+TEST_F(BatchingServer, AFewRequestsBeforeASilenceAreAllAnswered) {
+  const auto clients = send_a_few(3);
+  const auto silence = Clock::now();
+  for (const auto& client : clients) EXPECT_EQ(client->receive("POST").status, 200);
+  EXPECT_LT(Clock::now() - silence, kSoon);
+  expect_to_end_at_once();
+}
+
+TEST_F(BatchingServer, AClientThatLeavesHoldsNobodyUp) {
+  for (const int leaver : {0, 1, 2}) {
+    const auto clients = send_a_few(3, leaver);
+    const auto silence = Clock::now();
+    for (int i = 0; i < 3; ++i) {
+      if (i == leaver) continue;
+      EXPECT_EQ(clients[static_cast<std::size_t>(i)]->receive("POST").status, 200) << leaver;
+    }
+    EXPECT_LT(Clock::now() - silence, kSoon);
+  }
+  send_a_few(1, 0);
+  expect_to_end_at_once();
+}
+
 TEST(ServerProcess, WaitsForDescriptorsWhenItHasNone) {
   ServerProcess server({"embedded:digits"});
   const int port = server.http_port();
