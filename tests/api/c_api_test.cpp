@@ -1,72 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C interface where a C program alone cannot look: clients of other versions, hooks, readers, strides, misuse.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <cstring>
 #include <future>
 #include <thread>
-#include <vector>
 
-#include "colonnade/colonnade.h"
-#include "onnx/builder.hpp"
+#include "c_handles.hpp"
 
 namespace colonnade::test {
 namespace {
 
-using onnx_import::testing::attribute;
-using onnx_import::testing::float_tensor;
-using onnx_import::testing::ModelBuilder;
-
-struct Freed {
-  void operator()(colonnade_model* model) const { colonnade_model_free(model); }
-  void operator()(colonnade_session* session) const { colonnade_session_free(session); }
-  void operator()(colonnade_tensor* tensor) const { colonnade_tensor_free(tensor); }
-  void operator()(char* text) const { colonnade_text_free(text); }
-};
-using ModelHandle = std::unique_ptr<colonnade_model, Freed>;
-using SessionHandle = std::unique_ptr<colonnade_session, Freed>;
-using TensorHandle = std::unique_ptr<colonnade_tensor, Freed>;
-using Text = std::unique_ptr<char, Freed>;
-
-void expect_ok(colonnade_status* status) {
-  EXPECT_EQ(status, nullptr) << colonnade_status_message(status);
-  colonnade_status_free(status);
-}
-
-void expect_status(std::int32_t code, const std::string& text, colonnade_status* status) {
-  EXPECT_EQ(colonnade_status_code(status), code);
-  EXPECT_NE(std::string(colonnade_status_message(status)).find(text), std::string::npos)
-      << colonnade_status_message(status);
-  colonnade_status_free(status);
-}
-
-ModelHandle embedded(const char* name, const void* options = nullptr) {
-  colonnade_model* model = nullptr;
-  expect_ok(colonnade_model_embedded(name, static_cast<const colonnade_options*>(options), &model));
-  return ModelHandle(model);
-}
-
-ModelHandle loaded(const std::string& bytes) {
-  colonnade_model* model = nullptr;
-  expect_ok(colonnade_model_from_bytes(bytes.data(), bytes.size(), nullptr, &model));
-  return ModelHandle(model);
-}
-
-SessionHandle session_of(const ModelHandle& model) {
-  colonnade_session* session = nullptr;
-  expect_ok(colonnade_session_create(model.get(), &session));
-  return SessionHandle(session);
-}
-
-TensorHandle borrowed(const std::vector<std::int64_t>& shape, std::vector<float>& memory,
-                      const std::vector<std::int64_t>& strides = {}) {
-  colonnade_tensor* tensor = nullptr;
-  expect_ok(colonnade_tensor_borrow(COLONNADE_FLOAT32, shape.data(), shape.size(),
-                                    strides.empty() ? nullptr : strides.data(), memory.data(),
-                                    memory.size() * sizeof(float), &tensor));
-  return TensorHandle(tensor);
-}
+using namespace c_interface;
 
 /// Options as they were when the struct ended after `threads` and `schedule`, and as they may be one day.
 struct OldOptions {
@@ -324,103 +266,6 @@ TEST(CInterface, SequencesAreForCxx) {
   colonnade_tensor *from = input.get(), *made = nullptr;
   expect_status(COLONNADE_INVALID_ARGUMENT, "run_data",
                 colonnade_session_run(session.get(), &from, 1, &made, 1, nullptr));
-}
-
-/// A session of the embedded digits, memory for its tensors, and options.
-struct DigitRun {
-  ModelHandle model = embedded("digits");
-  SessionHandle session = session_of(model);
-  std::vector<float> picture = std::vector<float>(784), scores = std::vector<float>(10);
-  TensorHandle input = borrowed({1, 1, 28, 28}, picture), output = borrowed({1, 10}, scores);
-  colonnade_run_options options{};
-
-  DigitRun() { options.struct_size = sizeof options; }
-  colonnade_status* run() const {
-    colonnade_tensor *from = input.get(), *to = output.get();
-    return colonnade_session_run(session.get(), &from, 1, &to, 1, &options);
-  }
-};
-
-TEST(CInterface, RunsEndInTime) {
-  DigitRun digits;
-  digits.options.timeout_ns = 1;
-  expect_status(COLONNADE_DEADLINE, "", digits.run());
-  digits.options.timeout_ns = INT64_MAX;
-  expect_ok(digits.run());
-  digits.options.timeout_ns = -1;
-  expect_status(COLONNADE_INVALID_ARGUMENT, "timeout_ns", digits.run());
-}
-
-TEST(CInterface, RunsMayHaveFewerThreads) {
-  DigitRun digits;
-  digits.options.threads = 1;
-  expect_ok(digits.run());
-  digits.options.threads = -1;
-  expect_status(COLONNADE_INVALID_ARGUMENT, "threads", digits.run());
-}
-
-TEST(CInterface, ErrorsOfRunsThatWereStartedComeToTheCallback) {
-  const ModelHandle model = embedded("digits");
-  const SessionHandle session = session_of(model);
-  std::vector<float> picture(784), scores(9);
-  const TensorHandle input = borrowed({1, 1, 28, 28}, picture), output = borrowed({1, 9}, scores);
-  colonnade_tensor *from = input.get(), *to = output.get();
-  std::promise<std::string> message;
-  const colonnade_done done = [](const colonnade_status* status, void* user) {
-    static_cast<std::promise<std::string>*>(user)->set_value(colonnade_status_message(status));
-  };
-  expect_ok(colonnade_session_run_async(session.get(), &from, 1, &to, 1, nullptr, done, &message));
-  EXPECT_NE(message.get_future().get().find("expected shape [1,10], found [1,9]"), std::string::npos);
-  expect_status(COLONNADE_INVALID_ARGUMENT, "done is null",
-                colonnade_session_run_async(session.get(), &from, 1, &to, 1, nullptr, nullptr, nullptr));
-}
-
-TEST(CInterface, HooksAreCalledWithTheirUser) {
-  int lines = 0;
-  colonnade_set_log_handler(
-      [](std::int32_t, const char* line, void* user) { *static_cast<int*>(user) += line[0] != 0; }, &lines);
-  static std::size_t held = 0;
-  held = 0;
-  colonnade_allocation_hooks hooks{};
-  hooks.struct_size = sizeof hooks;
-  hooks.user = &held;
-  hooks.allocate = [](std::size_t bytes, std::size_t alignment, void* user) {
-    *static_cast<std::size_t*>(user) += bytes;
-    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  };
-  hooks.release = [](void* memory, std::size_t bytes, void* user) {
-    *static_cast<std::size_t*>(user) -= bytes;
-    std::free(memory);
-  };
-  expect_ok(colonnade_set_allocation_hooks(&hooks));
-  colonnade_tensor* tensor = nullptr;
-  const std::int64_t shape[] = {1000};
-  expect_ok(colonnade_tensor_create(COLONNADE_FLOAT32, shape, 1, &tensor));
-  EXPECT_EQ(held, 4000u);
-  expect_ok(colonnade_set_allocation_hooks(nullptr));
-  colonnade_tensor_free(tensor);
-  EXPECT_EQ(held, 0u);
-  embedded("digits");
-  colonnade_set_log_handler(nullptr, nullptr);
-  EXPECT_EQ(lines, 1);
-}
-
-TEST(CInterface, ProfilesAreJson) {
-  const ModelHandle model = embedded("digits");
-  const SessionHandle session = session_of(model);
-  char* json = nullptr;
-  expect_status(COLONNADE_INVALID_ARGUMENT, "nothing was run", colonnade_session_profile(session.get(), &json));
-  expect_ok(colonnade_session_set_profiling(session.get(), 1));
-  std::vector<float> picture(784), scores(10);
-  const TensorHandle input = borrowed({1, 1, 28, 28}, picture), output = borrowed({1, 10}, scores);
-  colonnade_tensor *from = input.get(), *to = output.get();
-  expect_ok(colonnade_session_run(session.get(), &from, 1, &to, 1, nullptr));
-  expect_ok(colonnade_session_profile(session.get(), &json));
-  EXPECT_NE(std::string(Text(json).get()).find("\"operators\""), std::string::npos);
-  expect_ok(colonnade_session_trace(session.get(), &json));
-  EXPECT_NE(std::string(Text(json).get()).find("\"traceEvents\""), std::string::npos);
-  expect_ok(colonnade_describe_machine(&json));
-  EXPECT_NE(std::string(Text(json).get()).find("\"isa\""), std::string::npos);
 }
 
 }  // namespace

@@ -1,67 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop and Scan: what nested graphs see of the graphs around them, and what their bodies are typed.
-#include "evaluate.hpp"
+#include "control.hpp"
 
 namespace colonnade::onnx_import::testing {
 namespace {
 
-constexpr int kBool = onnx::TensorProto::BOOL, kInt64 = onnx::TensorProto::INT64, kFloat = onnx::TensorProto::FLOAT;
-
-Tensor boolean(bool value) {
-  Tensor tensor(DType::boolean, {});
-  tensor.values<bool>()[0] = value;
-  return tensor;
-}
-
-onnx::TensorProto bool_tensor(const std::string& name, bool value) {
-  return raw_tensor<char>(name, kBool, {}, {static_cast<char>(value)});
-}
-
-/// The body of a Loop: iteration number, condition and states come in; the condition goes on.
-ModelBuilder loop_body(const Names& states, const std::optional<Shape>& shape = Shape{-1}) {
-  ModelBuilder body(0);
-  body.input("i", {}, kInt64).input("go", {}, kBool);
-  for (const auto& state : states) {
-    body.input(state, shape.value_or(Shape{}));
-    if (!shape)
-      body.proto.mutable_graph()->mutable_input()->rbegin()->mutable_type()->mutable_tensor_type()->clear_shape();
-  }
-  body.node("Identity", {"go"}, {"go_on"}).output("go_on", kBool);
-  return body;
-}
-
-const onnx::GraphProto& graph_of(const ModelBuilder& model) { return model.proto.graph(); }
-
-std::string error_of(const ModelBuilder& model, ErrorCode code = ErrorCode::invalid_model) {
-  try {
-    model.import_graph();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "the model is accepted";
-  return "";
-}
-
-void expect_error(const ModelBuilder& model, const std::string& text, ErrorCode code = ErrorCode::invalid_model) {
-  const std::string message = error_of(model, code);
-  EXPECT_NE(message.find(text), std::string::npos) << message;
-}
-
-const Node& node_with_body(const Graph& graph) {
-  for (const Node& node : graph.nodes) {
-    if (!bodies_of(node.op).empty()) return node;
-  }
-  throw std::runtime_error("no node has a body");
-}
-
-ModelBuilder if_model(const ModelBuilder& then_branch, const ModelBuilder& else_branch) {
-  ModelBuilder model;
-  model.input("c", {}, kBool).input("x", {2}).output("y");
-  model.node("If", {"c"}, {"y"},
-             {attribute("then_branch", graph_of(then_branch)), attribute("else_branch", graph_of(else_branch))});
-  return model;
-}
+using namespace control;
 
 TEST(If, BranchesCaptureInputsConstantsAndLaterNodes) {
   ModelBuilder then_branch(0), else_branch(0);
@@ -147,13 +91,6 @@ TEST(If, NestedGraphsCaptureThroughTwoLevels) {
   model.input("d", {}, kBool);
   expect_floats(evaluate(model, {boolean(true), floats({2}, {1, 3}), boolean(true)})[0], {2}, {2, 12});
   expect_floats(evaluate(model, {boolean(true), floats({2}, {1, 3}), boolean(false)})[0], {2}, {0, -6});
-}
-
-ModelBuilder loop_model(const ModelBuilder& body, const Shape& state = {2}) {
-  ModelBuilder model;
-  model.input("n", {}, kInt64).input("s", state).output("last").output("all");
-  model.node("Loop", {"n", "", "s"}, {"last", "all"}, {attribute("body", graph_of(body))});
-  return model;
 }
 
 TEST(Loop, StatesPassOnAndSlicesStack) {
@@ -370,91 +307,6 @@ TEST(Functions, TakeGraphsAsAttributes) {
   model.import("f", 1).input("x", {2}).input("c", {}, kBool).output("y");
   model.node("f", {"c"}, {"y"}, {attribute("graph", graph_of(taken))}, "f");
   expect_floats(evaluate(model, {floats({2}, {-8, 4}), boolean(true)})[0], {2}, {8, -4});
-}
-
-TEST(HostileBodies, UndefinedCaptures) {
-  ModelBuilder then_branch(0), else_branch(0);
-  then_branch.node("Neg", {"nothing"}, {"t"}).output("t");
-  else_branch.output("x");
-  expect_error(if_model(then_branch, else_branch), "node 'y' (If): captured value 'nothing' is not defined");
-  ModelBuilder empty(0);
-  empty.output("nobody");
-  expect_error(if_model(empty, else_branch), "captured value 'nobody' is not defined");
-}
-
-TEST(HostileBodies, CaptureOfTheNodesOwnOutput) {
-  ModelBuilder then_branch(0), else_branch(0);
-  then_branch.node("Neg", {"y"}, {"t"}).output("t");
-  else_branch.output("x");
-  expect_error(if_model(then_branch, else_branch), "node 'y' (If): is part of or behind a cycle");
-}
-
-TEST(HostileBodies, NamesOfAnotherBodyAreNotSeen) {
-  ModelBuilder then_branch(0), else_branch(0);
-  then_branch.node("Neg", {"x"}, {"t"}).output("t");
-  else_branch.node("Neg", {"t"}, {"e"}).output("e");
-  expect_error(if_model(then_branch, else_branch), "captured value 't' is not defined");
-}
-
-TEST(HostileBodies, WrongCounts) {
-  ModelBuilder one(0), two(0), with_input(0), none(0);
-  one.output("x");
-  two.output("x").output("c", kBool);
-  with_input.input("a", {}).output("a");
-  expect_error(if_model(one, two), "its branches have 1 and 2 outputs");
-  expect_error(if_model(with_input, one), "attribute 'then_branch': expected a graph of 0 inputs, found 1");
-  expect_error(if_model(none, none), "has at most 0 outputs, 1 are asked for");
-  ModelBuilder body = loop_body({"a", "b"});
-  body.output("a").output("b");
-  expect_error(loop_model(body), "attribute 'body': expected a graph of 3 inputs, found 4");
-  ModelBuilder short_body = loop_body({"a"});
-  expect_error(loop_model(short_body), "attribute 'body': expected a graph of 2 outputs or more, found 1");
-  ModelBuilder no_slices = loop_body({"a"});
-  no_slices.output("a");
-  expect_error(loop_model(no_slices), "has at most 1 outputs, 2 are asked for");
-}
-
-TEST(HostileBodies, WrongTypes) {
-  ModelBuilder one(0), other(0);
-  one.output("x");
-  other.output("c", kBool);
-  expect_error(if_model(one, other), "output 0 of its branches is f32[2] and bool[]");
-  ModelBuilder body = loop_body({"a"});
-  body.node("Cast", {"a"}, {"b"}, {attribute("to", kInt64)}).output("b", kInt64).output("a");
-  expect_error(loop_model(body), "state 0 is f32[2], then i64[2]");
-  ModelBuilder model;
-  model.input("c", {}, kBool).output("y").node("If", {"c"}, {"y"}, {attribute("then_branch", 1)});
-  expect_error(model, "attribute 'then_branch' is required, a graph");
-}
-
-TEST(HostileBodies, DoubledNames) {
-  ModelBuilder twice(0), else_branch(0);
-  twice.node("Neg", {"x"}, {"t"}).node("Abs", {"x"}, {"t"}).output("t");
-  else_branch.output("x");
-  expect_error(if_model(twice, else_branch), "output 't' is already produced by");
-  ModelBuilder constants(0);
-  constants.constant(float_tensor("k", {}, {1})).constant(float_tensor("k", {}, {2})).output("k");
-  expect_error(if_model(constants, else_branch), "initializer 'k' is defined twice");
-}
-
-TEST(HostileBodies, ScanAttributes) {
-  ModelBuilder body(0);
-  body.input("a", {}).output("a");
-  const auto scan = [&](std::vector<onnx::AttributeProto> attributes) {
-    attributes.push_back(attribute("body", graph_of(body)));
-    ModelBuilder model;
-    model.input("x", {3}).output("y").node("Scan", {"x"}, {"y"}, attributes);
-    return model;
-  };
-  expect_floats(evaluate(scan({attribute("num_scan_inputs", 1)}), {counting({3})})[0], {3}, {0, 1, 2});
-  expect_error(scan({}), "attribute 'num_scan_inputs' is required");
-  for (const int count : {-1, 0, 2}) expect_error(scan({attribute("num_scan_inputs", count)}), "num_scan_inputs");
-  expect_error(scan({attribute("num_scan_inputs", 1), attribute("scan_input_axes", Ints{1})}),
-               "axis 1 is out of range");
-  expect_error(scan({attribute("num_scan_inputs", 1), attribute("scan_output_axes", Ints{0, 0})}),
-               "attribute 'scan_output_axes': expected 1 values, found 2");
-  expect_error(scan({attribute("num_scan_inputs", 1), attribute("scan_input_directions", Ints{2})}),
-               "attribute 'scan_input_directions': expected 0 or 1, found 2");
 }
 
 }  // namespace

@@ -1,77 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators with definitions of their own, where ONNX's cases do not reach: empty tensors, older versions, hostile
 // attributes and data.
-#include <cmath>
-#include <complex>
-#include <numbers>
-#include <random>
-
-#include "evaluate.hpp"
-#include "reference/elements.hpp"
+#include "opaque.hpp"
 
 namespace colonnade::onnx_import::testing {
 namespace {
 
-using Attributes = std::vector<onnx::AttributeProto>;
-
-/// One node over inputs of any type; an empty tensor of no type stands for an absent input.
-struct Subject {
-  std::string op;
-  std::int64_t opset;
-  Attributes attributes = {};
-  std::size_t outputs = 1;
-  std::string domain = "";
-
-  std::vector<Tensor> run(const std::vector<Tensor>& inputs) const {
-    ModelBuilder model(opset, domain == "ai.onnx.ml" ? opset : 0);
-    if (!domain.empty() && domain != "ai.onnx.ml") model.import(domain, opset);
-    Names names, results;
-    std::vector<Tensor> given;
-    for (const Tensor& input : inputs) {
-      names.push_back(input.dtype() == DType::undefined ? "" : "x" + std::to_string(names.size()));
-      if (names.back().empty()) continue;
-      model.input(names.back(), input.shape(), data_type_of(input.dtype()));
-      given.push_back(input);
-    }
-    for (std::size_t i = 0; i < outputs; ++i) {
-      results.push_back("y" + std::to_string(i));
-      model.output(results.back(), onnx::TensorProto::UNDEFINED);
-    }
-    model.node(op, names, results, attributes, domain);
-    return evaluate(model, given);
-  }
-  Tensor one(const std::vector<Tensor>& inputs) const { return run(inputs)[0]; }
-
-  /// The message that refuses; it names the node's operator and holds `part`.
-  void refuses(const std::vector<Tensor>& inputs, const std::string& part) const {
-    try {
-      run(inputs);
-      ADD_FAILURE() << op << ": nothing thrown, expected " << part;
-    } catch (const Error& error) {
-      const std::string message = error.what();
-      EXPECT_NE(error.code(), ErrorCode::internal) << message;
-      EXPECT_NE(message.find(part), std::string::npos) << message;
-      EXPECT_NE(message.find(op), std::string::npos) << message;
-      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    }
-  }
-};
-
-Tensor strings(Shape shape, std::vector<std::string> values) {
-  Tensor tensor(DType::string, std::move(shape));
-  tensor.strings() = std::move(values);
-  return tensor;
-}
-Tensor bytes_tensor(const std::string& bytes) {
-  Tensor tensor(DType::u8, {static_cast<std::int64_t>(bytes.size())});
-  std::copy(bytes.begin(), bytes.end(), tensor.values<std::uint8_t>().begin());
-  return tensor;
-}
-Tensor scalar_int(std::int64_t value) { return integers({}, {value}); }
-std::vector<double> numbers(const Tensor& tensor) { return reference::load_all<double>(tensor); }
-const float kNan = std::numeric_limits<float>::quiet_NaN();
-
-// Boxes
+using namespace opaque;
 
 TEST(Opaque, SuppressionOfNothing) {
   const Subject subject{"NonMaxSuppression", 11};
@@ -188,59 +123,6 @@ TEST(Opaque, DeformedWithoutOffsetsIsAConvolution) {
 }
 
 // Signals
-
-std::vector<std::complex<double>> transformed(const std::vector<double>& x) {
-  std::vector<std::complex<double>> y(x.size());
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      y[k] += std::polar(x[i],
-                         -2 * std::numbers::pi * static_cast<double>(k * i % x.size()) / static_cast<double>(x.size()));
-    }
-  }
-  return y;
-}
-
-TEST(Opaque, TransformsOfAnyLength) {
-  std::mt19937 random(3);
-  for (const std::size_t length : {1, 2, 3, 5, 8, 12, 31, 64, 97}) {
-    Tensor x(DType::f64, {1, static_cast<std::int64_t>(length), 1});
-    for (double& value : x.values<double>()) value = static_cast<double>(random() % 1000) / 500 - 1;
-    const auto expected = transformed({x.values<double>().begin(), x.values<double>().end()});
-    const Tensor axis = scalar_int(1);
-    const Tensor y = Subject{"DFT", 20}.one({x, Tensor(), axis});
-    for (std::size_t k = 0; k < length; ++k) {
-      EXPECT_NEAR(y.values<double>()[2 * k], expected[k].real(), 1e-11) << length;
-      EXPECT_NEAR(y.values<double>()[2 * k + 1], expected[k].imag(), 1e-11) << length;
-    }
-    const Tensor back = Subject{"DFT", 17, {attribute("inverse", 1)}}.one({y});
-    for (std::size_t k = 0; k < length; ++k) EXPECT_NEAR(back.values<double>()[2 * k], x.values<double>()[k], 1e-12);
-    const Tensor half = Subject{"DFT", 17, {attribute("onesided", 1)}}.one({x});
-    ASSERT_EQ(half.shape(), (Shape{1, static_cast<std::int64_t>(length / 2 + 1), 2}));
-    const Tensor whole = Subject{"DFT", 20, {attribute("onesided", 1), attribute("inverse", 1)}}.one(
-        {half, scalar_int(static_cast<std::int64_t>(length)), axis});
-    ASSERT_EQ(whole.shape(), x.shape());
-    for (std::size_t k = 0; k < length; ++k) EXPECT_NEAR(whole.values<double>()[k], x.values<double>()[k], 1e-12);
-  }
-}
-
-TEST(Opaque, TransformsRefuse) {
-  const Subject subject{"DFT", 20};
-  EXPECT_EQ(subject.one({floats({0, 4, 1}, {})}).shape(), (Shape{0, 4, 2}));
-  subject.refuses({floats({1, 0, 1}, {})}, "length is 0");
-  subject.refuses({floats({1, 4, 1}, {1, 2, 3, 4}), scalar_int(std::int64_t{1} << 40)}, "length");
-  subject.refuses({floats({1, 4, 1}, {1, 2, 3, 4}), Tensor(), scalar_int(2)}, "axis 2");
-  subject.refuses({floats({1, 1, 3}, {1, 2, 3})}, "parts");
-  const Subject frames{"STFT", 17};
-  frames.refuses({floats({1, 4}, {1, 2, 3, 4}), scalar_int(0), floats({2}, {1, 1})}, "step");
-  frames.refuses({floats({1, 4}, {1, 2, 3, 4}), scalar_int(1), floats({5}, {1, 1, 1, 1, 1})}, "fit");
-  frames.refuses({floats({1, 4}, {1, 2, 3, 4}), scalar_int(1)}, "window");
-  EXPECT_EQ(frames.one({floats({0, 4}, {}), scalar_int(1), floats({2}, {1, 1})}).shape(), (Shape{0, 3, 2, 2}));
-  const Subject mel{"MelWeightMatrix", 17};
-  mel.refuses({scalar_int(4), scalar_int(16), scalar_int(0), floats({}, {0}), floats({}, {100})}, "rate");
-  mel.refuses({scalar_int(-1), scalar_int(16), scalar_int(100), floats({}, {0}), floats({}, {100})}, "bins");
-}
-
-// Random numbers
 
 TEST(Opaque, SeedsFixTheNumbers) {
   const auto shape = attribute("shape", Ints{3});

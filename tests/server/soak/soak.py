@@ -4,9 +4,9 @@
 
 Steady clients check every answer bit by bit; others are impatient, leave in the middle, send nonsense, flood, or load and
 unload models. An answer's bits may depend on the size of the batch that the server made, and on nothing else: they must
-be those of its input, alone or in a batch of some size, as the server gave them before the load. At the end the server is told to stop under load. It fails when an answer is wrong or missing, when a
-request is refused without a reason, when memory grows, when the server's own counts disagree, or when it does not exit
-with 0.
+be those of its input, alone or in a batch of some size, as the server gave them before the load. At the end the server
+is told to stop under load. It fails when an answer is wrong or missing, when a request is refused without a reason, when
+memory grows, when the server's own counts disagree, or when it does not exit with 0.
 
 Environment: COLONNADE_CLI, the program; COLONNADE_MODELS, the folder of digits.onnx, mobilenet.onnx and unet.onnx. A
 client of gRPC takes part where this Python has tritonclient.
@@ -21,10 +21,8 @@ import json
 import os
 import pathlib
 import random
-import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -37,59 +35,14 @@ try:
 except ImportError:
     triton = None
 
-IMAGE = {"digits": [1, 28, 28], "mobilenet": [3, 224, 224], "unet": [3, 256, 256]}
-# name -> embedded model and what its config.pbtxt says
-MODELS = {
-    "digits": ("digits", ""),
-    "batched": ("digits", "max_batch_size: 16 dynamic_batching { preferred_batch_size: [ 4, 16 ] "
-                          "max_queue_delay_microseconds: 500 }"),
-    "ordered": ("digits", "max_batch_size: 8 dynamic_batching { preserve_ordering: true }"),
-    "urgent": ("digits", "max_batch_size: 8 dynamic_batching { priority_levels: 3 default_priority_level: 2 }"),
-    "narrow": ("digits", "max_batch_size: 4 instance_group { count: 1 kind: KIND_CPU } dynamic_batching { "
-                         "default_queue_policy { max_queue_size: 4 allow_timeout_override: true } }"),
-    "coming": ("digits", ""),
-    "mobilenet": ("mobilenet", ""),
-    "unet": ("unet", "instance_group { count: 2 kind: KIND_CPU }"),
-}
+from load import IMAGE, MODELS, floats, infer_request, make_repository, tensor, whole_request
+
 INPUTS = 4  # different ones a model
 # Of the largest output: what the order of sums, which differs between batches, may change.
 MOST_ERROR = 1e-5
 # Statuses that say "not now" with a reason.
 BUSY = {503, 504}
 ABSENT = {400, 404, 503}
-
-
-def make_repository(folder: pathlib.Path, models: pathlib.Path) -> None:
-    for name, (source, config) in MODELS.items():
-        version = folder / name / "1"
-        version.mkdir(parents=True)
-        shutil.copy(models / f"{source}.onnx", version / "model.onnx")
-        (folder / name / "config.pbtxt").write_text(config)
-
-
-def tensor(source: str, seed: int) -> bytes:
-    generator = random.Random(seed)
-    count = 1
-    for dim in IMAGE[source]:
-        count *= dim
-    return struct.pack(f"<{count}f", *(generator.random() for _ in range(count)))
-
-
-def floats(data: bytes) -> tuple[float, ...]:
-    return struct.unpack(f"<{len(data) // 4}f", data)
-
-
-def infer_request(name: str, data: bytes, parameters: dict | None = None, samples: int = 1) -> tuple[bytes, dict[str, str]]:
-    head = json.dumps({"inputs": [{"name": "image", "shape": [samples, *IMAGE[MODELS[name][0]]], "datatype": "FP32",
-                                   "parameters": {"binary_data_size": len(data)}}],
-                       "parameters": {"binary_data_output": True, **(parameters or {})}}).encode()
-    return head + data, {"Inference-Header-Content-Length": str(len(head)), "Content-Type": "application/octet-stream"}
-
-
-def whole_request(path: str, body: bytes, headers: dict[str, str]) -> bytes:
-    lines = [f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}"]
-    lines += [f"{key}: {value}" for key, value in headers.items()]
-    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 class Server:
