@@ -34,7 +34,7 @@ SegmentEstimate::SegmentEstimate(const PlanContext& context, const Team& team, s
 void SegmentEstimate::start(std::size_t end, std::int64_t rows_per_step) {
   rows_per_step_ = rows_per_step;
   end_ = begin_ = end;
-  sink_rows_ = ring_bytes_ = resident_bytes_ = 0;
+  sink_rows_ = ring_bytes_ = resident_bytes_ = touched_bytes_ = 0;
   images_ = 1;
   compute_ = unbalanced_ = cold_ = price_ = visits_ = skew_ = work_above_ = work_ = 0;
 }
@@ -173,22 +173,38 @@ void SegmentEstimate::take_traffic(State& state, NodeIndex node) {
         inner_bytes * beyond((step_bytes + work.weights_bytes) / context_.chunks.groups[group].count());
   if (!state.whole) take_ring(state, node, step_rows, real(written));
   resident_bytes_ += work.weights_bytes;
+  touched_bytes_ += work.weights_bytes;
   cold_ += team_.cold_seconds(work);
   state.far_bytes += real(work.weights_bytes) * std::max(0.0, steps - threads);
   state.whole_bytes = work.read_bytes + (state.whole ? 2 * written : 0);
   if (state.whole) price_ += kMemoryPrice * real(written) * beyond(written / threads);
 }
 
+/// Rows of the node that a step of its consumers reads.
+std::int64_t SegmentEstimate::rows_read(const State& state, NodeIndex node) {
+  std::int64_t rows = 0;
+  for_inner(node, [&](const Inner& inner) {
+    const RowMap& map = context_.map(inner.reader);
+    const State& consumer = inner.state;
+    if (consumer.after > 0 && consumer.before < std::ssize(map.begin.items))
+      rows += std::max<std::int64_t>(0, map.end[consumer.after - 1] - map.begin[consumer.before]);
+  });
+  return std::min(rows, state.after);
+}
+
 /// Rows of a ring are written anew at each step, and those above a window read again.
 void SegmentEstimate::take_ring(State& state, NodeIndex node, std::int64_t step_rows, double written) {
   const std::int64_t live = live_rows(state, node);
+  const std::int64_t touched = step_rows + rows_read(state, node);
   const std::int64_t kept = std::min(step_rows, std::max<std::int64_t>(0, live - step_rows));
-  state.far_bytes += 2 * state.recomputed * written;
-  states_[context_.order.last_use[node]].far_bytes += state.recomputed * written * real(kept) / real(step_rows);
+  const auto bytes = live > touched ? &State::late_bytes : &State::far_bytes;
+  state.*bytes += 2 * state.recomputed * written;
+  states_[context_.order.last_use[node]].*bytes += state.recomputed * written * real(kept) / real(step_rows);
   if (context_.hosted(node)) return;
-  const std::int64_t bytes = live * context_.rows[node].row_bytes / strips_;
-  ring_bytes_ += bytes;
-  resident_bytes_ += bytes;
+  const std::int64_t row_bytes = context_.rows[node].row_bytes;
+  ring_bytes_ += live * row_bytes / strips_;
+  resident_bytes_ += live * row_bytes / strips_;
+  touched_bytes_ += std::min(live, touched) * row_bytes / strips_;
 }
 
 /// The consumers in the segment read the node from its ring (or, where it is kept, from what was just written).
@@ -207,12 +223,13 @@ void SegmentEstimate::feed_consumers(NodeIndex node) {
 
 /// What memory beyond L2 adds to the arithmetic of all nodes.
 double SegmentEstimate::memory_seconds() const {
-  const double far = beyond(resident_bytes_);
+  const double far = beyond(touched_bytes_), late = beyond(resident_bytes_);
   double seconds = 0;
   for (std::size_t at = begin_; at < end_; ++at) {
     const State& state = states_[at];
     const double whole = state.recomputed * real(state.whole_bytes) * beyond(state.whole_bytes / team_.threads);
-    seconds += exposed(whole + far * state.far_bytes, state.seconds) + kExposedNear * state.near_seconds;
+    seconds += exposed(whole + far * state.far_bytes + late * state.late_bytes, state.seconds) +
+               kExposedNear * state.near_seconds;
   }
   return seconds;
 }

@@ -8,8 +8,9 @@ namespace colonnade {
 
 /// Arithmetic at each kernel's rate, plus for each byte what it takes longer than from L2: what the step before or
 /// after touches is as far as one node's step is large; what comes back a step later (the rows above a window, the
-/// weights) as far as all that the segment keeps; whole tensors as far as they are large. Rows that are alive are found
-/// by asking in the middle of the segment, against the flow, what a step needs: an edge an update, no walk.
+/// weights) as far as all that a step touches; what comes back many steps later (skip connections) as far as all that
+/// the segment keeps; whole tensors as far as they are large. Rows that are alive are found by asking in the middle of
+/// the segment, against the flow, what a step needs: an edge an update, no walk.
 class SegmentEstimate {
  public:
   SegmentEstimate(const PlanContext& context, const Team& team, std::int64_t strips);
@@ -42,6 +43,7 @@ class SegmentEstimate {
     double near_seconds = 0;             ///< beyond L2, of what it touches in rings
     double chunk_seconds = 0;            ///< the same, chunk by chunk
     double far_bytes = 0;                ///< weights and rows read a step later, by all threads
+    double late_bytes = 0;               ///< rows of rings that hold far more than a step touches: skip connections
     bool whole = false;
   };
 
@@ -60,6 +62,7 @@ class SegmentEstimate {
   void take_band(State& state, NodeIndex node);
   bool take_columns(State& state, NodeIndex node);
   void take_traffic(State& state, NodeIndex node);
+  std::int64_t rows_read(const State& state, NodeIndex node);
   void take_ring(State& state, NodeIndex node, std::int64_t step_rows, double written);
   void feed_consumers(NodeIndex node);
   double memory_seconds() const;
@@ -82,7 +85,8 @@ class SegmentEstimate {
   double work_above_ = 0;  ///< seconds of the nodes, each times how far above the sinks it starts
   double work_ = 0;        ///< seconds of the nodes
   std::int64_t ring_bytes_ = 0;
-  std::int64_t resident_bytes_ = 0;
+  std::int64_t resident_bytes_ = 0;  ///< of rings and weights
+  std::int64_t touched_bytes_ = 0;   ///< of them, by a step
 };
 
 }  // namespace colonnade

@@ -100,6 +100,41 @@ TEST(Automatic, LongColumnsWhereWholeTensorsAreMoreThanCachesHold) {
   }
 }
 
+/// As deep_encoder_decoder, with transposed convolutions upwards.
+Graph unet(std::int64_t height, std::int64_t width) {
+  Network net("unet");
+  const auto twice = [&](ValueId x, std::int64_t channels) {
+    return net.conv(net.conv(x, channels, {.activation = UnaryKind::relu}), channels, {.activation = UnaryKind::relu});
+  };
+  std::vector<ValueId> skips;
+  ValueId x = net.input({1, height, width, 3});
+  for (const std::int64_t channels : {16, 32, 64}) {
+    skips.push_back(twice(x, channels));
+    x = net.pool(skips.back(), PoolKind::max, 2, 2);
+  }
+  x = twice(x, 128);
+  for (const std::int64_t channels : {64, 32, 16}) {
+    ConvTranspose up;
+    up.kernel = up.strides = {2, 2};
+    up.dilations = {1, 1};
+    up.pads = {0, 0, 0, 0};
+    up.output_padding = {0, 0};
+    x = net.node(up, {x, net.weights({2 * channels, channels, 2, 2})});
+    x = twice(net.concat(skips.back(), x), channels);
+    skips.pop_back();
+  }
+  return net.finish(net.conv(x, 1, {.kernel = 1}));
+}
+
+TEST(Automatic, SkipsOfLargePicturesLieInRings) {
+  Topology topology = fixed_topology("zen4-2");
+  topology.rates.dram_gbs = topology.rates.dram_total_gbs = 16;
+  const Graph graph = unet(720, 1280);
+  const Plan chosen = make_plan(graph, topology, {Schedule::automatic, Math::fast, 1, 0});
+  EXPECT_EQ(chosen.segments.size(), 1u) << to_text(chosen, graph);
+  EXPECT_LT(chosen.arena_bytes, 45e6);
+}
+
 TEST(Columns, RowByRowWindowsKeepTheirHeight) {
   Network net("row by row");
   ValueId x = net.input({1, 64, 8, 4});
