@@ -120,6 +120,7 @@ template <std::size_t R, std::size_t V>
   }
 }
 
+/// Tiles of few pixels come back to the weights soon, which lie in the second-level cache, and ask for them.
 template <std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void multiply_row(Sums<R, V>& sums, const Tile& tile, const float* input,
                                                 const float* weights) {
@@ -130,14 +131,14 @@ template <std::size_t R, std::size_t V>
                                                     : tile.row_floats;
     const std::size_t count = zone - done < tile.piece_floats ? zone - done : tile.piece_floats;
     if constexpr (R == 1) {
-      multiply<0, R>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
+      multiply<0, R, 0, kFewRegisters>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
     } else {
       if (done < tile.skip_first) {
-        multiply<1, R>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
+        multiply<1, R, 0, kFewRegisters>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
       } else if (done < whole_until) {
-        multiply<0, R>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
+        multiply<0, R, 0, kFewRegisters>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
       } else {
-        multiply<0, R - 1>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
+        multiply<0, R - 1, 0, kFewRegisters>(sums, input, tile.input_stride, weights, tile.panel_stride, count);
       }
     }
     done += count;

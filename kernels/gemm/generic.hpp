@@ -231,20 +231,40 @@ inline void conv_rows(const ConvArgs& a, const Runs& runs, const Block& block, s
   }
 }
 
-/// Panels of the next block, of those left: such that a panel costs least to load. A step of a tile loads a vector of
-/// weights a panel, often from the second-level cache, and a value a pixel, which all its panels share.
-inline std::size_t block_panels(const ConvArgs& a, std::size_t left) {
+/// What a step of all tiles over some panels costs. With few registers its multiplications, in vectors: a tile takes as
+/// long as those of kTileLatency, for which its next sums wait. Else its loads: a vector of weights a panel, often from
+/// the second-level cache, and a value a pixel, which all its panels share.
+inline std::size_t step_cost(const ConvArgs& a, const Runs& runs, std::size_t panels) {
+  const std::size_t rows = kTileRows[panels - 1];
+  if constexpr (kFewRegisters) {
+    constexpr std::size_t kTileLatency = 8;
+    const auto tile = [&](std::size_t pixels) {
+      const std::size_t vectors = pixels * panels * kPanelVectors;
+      return vectors > kTileLatency ? vectors : kTileLatency;
+    };
+    std::size_t cost = 0;
+    for (std::size_t i = 0; i < runs.count; ++i) {
+      const std::size_t tiles = ceil_div(runs.of[i].pixels, rows), even = runs.of[i].pixels / tiles;
+      const std::size_t larger = runs.of[i].pixels - even * tiles;
+      cost += larger * tile(even + 1) + (tiles - larger) * tile(even);
+    }
+    return cost;
+  } else {
+    constexpr std::size_t kValue = 2, kVector = 5;
+    return kValue * a.width_out + kVector * ceil_div(a.width_out, rows) * panels;
+  }
+}
+
+/// Panels of the next block, of those left: such that a panel costs least.
+inline std::size_t block_panels(const ConvArgs& a, const Runs& runs, std::size_t left) {
   if (streams_weights(a)) return 1;
   if (a.width_out <= kWideRows && left >= kWidePanels && !a.partial_sums) return kWidePanels;
   const std::size_t panel_floats = a.kernel_h * a.kernel_w * a.channels_in * kPanel;
   std::size_t best = 1;
   for (std::size_t panels = 2; panels <= kTilePanels && panels <= left; ++panels) {
     if (panels > 2 && panel_floats * panels > kBlockFloats) break;
-    constexpr std::size_t kValue = 2, kVector = 5;
-    const auto loads = [&](std::size_t n) {
-      return kValue * a.width_out + kVector * ceil_div(a.width_out, kTileRows[n - 1]) * n;
-    };
-    if (loads(panels) * best <= loads(best) * panels) best = panels;
+    const std::size_t cost = step_cost(a, runs, panels) * best, least = step_cost(a, runs, best) * panels;
+    if (cost < least || (cost == least && !kFewRegisters)) best = panels;
   }
   return ceil_div(left, ceil_div(left, best));
 }
@@ -252,7 +272,7 @@ inline std::size_t block_panels(const ConvArgs& a, std::size_t left) {
 inline void conv_group(const ConvArgs& a, const Runs& runs, std::size_t group, const float* weights) {
   const std::size_t panels = ceil_div(a.channels_out, kPanel);
   for (std::size_t panel = 0; panel < panels;) {
-    const std::size_t taken = block_panels(a, panels - panel);
+    const std::size_t taken = block_panels(a, runs, panels - panel);
     const bool wide = taken > kTilePanels;
     const std::size_t first = panel * kPanel;
     const std::size_t lanes = a.channels_out - first < taken * kPanel ? a.channels_out - first : taken * kPanel;

@@ -47,7 +47,13 @@ inline constexpr std::size_t kTileRows[] = {3};
 inline constexpr std::size_t kWidePanels = 2;
 inline constexpr std::size_t kWideRows = 1;
 inline constexpr std::size_t kNarrowUnroll = 1;
-#elif defined(__AVX2__) || defined(__aarch64__)
+#elif defined(__AVX2__)
+#define COLONNADE_TILE "6x16"
+inline constexpr std::size_t kTileRows[] = {6, 3};
+inline constexpr std::size_t kWidePanels = 4;
+inline constexpr std::size_t kWideRows = 1;
+inline constexpr std::size_t kNarrowUnroll = 1;
+#elif defined(__aarch64__)
 #define COLONNADE_TILE "6x16"
 inline constexpr std::size_t kTileRows[] = {6};
 inline constexpr std::size_t kWidePanels = 4;
@@ -61,6 +67,13 @@ inline constexpr std::size_t kWideRows = 1;
 inline constexpr std::size_t kNarrowUnroll = 1;
 #endif
 #undef COLONNADE_SMALL_TILES
+/// Few registers: sixteen hold the sums of a tile and the fewer of its operands, pixels or weights, beside one of the
+/// others.
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr bool kFewRegisters = false;
+#else
+inline constexpr bool kFewRegisters = true;
+#endif
 inline constexpr std::size_t kTilePanels = sizeof kTileRows / sizeof kTileRows[0];
 inline constexpr std::size_t kMostTileRows = kTileRows[0];
 
@@ -126,14 +139,29 @@ struct Pixels {
   }
 };
 
+/// Where a step's vector v of weights lies.
+[[gnu::always_inline]] inline const float* weights_at(const float* weights, std::size_t panel_stride, std::size_t v) {
+  return weights + v / kPanelVectors * panel_stride + v % kPanelVectors * Vec::kLanes;
+}
+
 template <std::size_t First, std::size_t Last, std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void multiply_step(Sums<R, V>& sums, const Pixels<R>& pixels, std::size_t offset,
                                                  const float* weights, std::size_t panel_stride) {
+  if constexpr (kFewRegisters && V > R) {
+    Vec x[R];
+#pragma GCC unroll 16
+    for (std::size_t r = First; r < Last; ++r) x[r] = broadcast(pixels.at(r)[offset]);
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < V; ++v) {
+      const Vec w = load(weights_at(weights, panel_stride, v));
+#pragma GCC unroll 16
+      for (std::size_t r = First; r < Last; ++r) sums.at[r][v] = fma(x[r], w, sums.at[r][v]);
+    }
+    return;
+  }
   Vec w[V];
 #pragma GCC unroll 16
-  for (std::size_t v = 0; v < V; ++v) {
-    w[v] = load(weights + v / kPanelVectors * panel_stride + v % kPanelVectors * Vec::kLanes);
-  }
+  for (std::size_t v = 0; v < V; ++v) w[v] = load(weights_at(weights, panel_stride, v));
 #pragma GCC unroll 32
   for (std::size_t r = First; r < Last; ++r) {
     const Vec x = broadcast(pixels.at(r)[offset]);
@@ -152,6 +180,9 @@ struct Ahead {
   std::ptrdiff_t apart = 0;
 };
 
+/// Steps between a tile's reading of weights and their arrival, where it asks for them.
+inline constexpr std::size_t kWeightsAhead = 24;
+
 /// A tile over a single vector is bound by its loads, but of one pixel by memory.
 template <std::size_t R, std::size_t V>
 inline constexpr bool kFetchesNext = V > 1 || R == 1;
@@ -169,8 +200,16 @@ template <std::size_t kStreams, std::size_t R, std::size_t V>
   }
 }
 
-/// Adds `count` products to the pixels in [First, Last), and fetches what is ahead in kStreams streams.
-template <std::size_t First, std::size_t Last, std::size_t kStreams = 0, std::size_t R, std::size_t V>
+template <std::size_t V>
+[[gnu::always_inline]] inline void prefetch_weights(const float* weights, std::size_t panel_stride) {
+#pragma GCC unroll 8
+  for (std::size_t v = 0; v < V; v += kPanelVectors) __builtin_prefetch(weights_at(weights, panel_stride, v));
+}
+
+/// Adds `count` products to the pixels in [First, Last), and fetches what is ahead in kStreams streams, or the tile's
+/// own weights.
+template <std::size_t First, std::size_t Last, std::size_t kStreams = 0, bool kFetchesWeights = false, std::size_t R,
+          std::size_t V>
 [[gnu::always_inline]] inline void multiply(Sums<R, V>& sums, const float* input, std::ptrdiff_t stride,
                                             const float* weights, std::size_t panel_stride, std::size_t count,
                                             Ahead ahead = {}) {
@@ -179,6 +218,7 @@ template <std::size_t First, std::size_t Last, std::size_t kStreams = 0, std::si
   for (; count >= kUnroll; count -= kUnroll) {
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < kUnroll; ++i) {
+      if constexpr (kFetchesWeights) prefetch_weights<V>(weights + (i + kWeightsAhead) * kPanelFloats, panel_stride);
       if constexpr (kStreams > 0) prefetch<kStreams, R, V>(ahead, i);
       multiply_step<First, Last>(sums, pixels, i, weights + i * kPanelFloats, panel_stride);
     }
@@ -210,9 +250,7 @@ template <std::size_t Parts, std::size_t V>
     const Vec x = broadcast(input[i]);
 #pragma GCC unroll 16
     for (std::size_t v = 0; v < V; ++v)
-      parts[i][v] =
-          fma(x, load(weights + i * kPanelFloats + v / kPanelVectors * panel_stride + v % kPanelVectors * Vec::kLanes),
-              parts[i][v]);
+      parts[i][v] = fma(x, load(weights_at(weights + i * kPanelFloats, panel_stride, v)), parts[i][v]);
   };
   for (; count >= Parts; count -= Parts, input += Parts, weights += Parts * kPanelFloats) {
 #pragma GCC unroll 4
