@@ -231,6 +231,36 @@ template <class F, std::size_t... Pair>
   (transform_pair<F, Pair>(rows, pixels, lanes, to, plane, planes), ...);
 }
 
+/// Two rows of six or eight columns, and a column beside them, take more than sixteen registers.
+template <class F>
+inline constexpr bool kThroughMemory = kFewRegisters&& F::kInputTile > 4;
+
+/// All rows of B^T tile B, for kLanes channels: B^T tile passes through memory.
+template <class F>
+[[gnu::always_inline]] inline void transform_through_memory(const float* const rows[], std::ptrdiff_t pixel_stride,
+                                                            std::size_t lanes, float* to, std::size_t plane,
+                                                            const Strides& planes) {
+  constexpr std::size_t kSide = F::kInputTile;
+  Vec half[kSide][kSide];
+  std::ptrdiff_t pixel = 0;
+#pragma GCC unroll 1
+  for (std::size_t j = 0; j < kSide; ++j, pixel += pixel_stride) {
+    Vec column[kSide], done[kSide];
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kSide; ++i) column[i] = load_lanes(rows[i] + pixel, lanes);
+    transform_whole<F>(column, done, Pairs<F>());
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kSide; ++i) half[i][j] = done[i];
+  }
+#pragma GCC unroll 1
+  for (std::size_t i = 0; i < kSide; ++i, to += kSide * plane) {
+    Vec done[kSide];
+    transform_whole<F>(half[i], done, Pairs<F>());
+#pragma GCC unroll 8
+    for (std::size_t j = 0; j < kSide; ++j) store(planes.after(to, j), done[j]);
+  }
+}
+
 /// Writes B^T tile B, matrix by matrix `plane` floats apart; channels up to a multiple of kLanes.
 template <class F>
 [[gnu::noinline]] void transform_input_tile(const InputTile<F>& tile, float* to, std::size_t plane) {
@@ -239,16 +269,22 @@ template <class F>
   const float* rows[F::kInputTile];
 #pragma GCC unroll 8
   for (std::size_t i = 0; i < F::kInputTile; ++i) rows[i] = tile.rows[i];
+  const auto transform = [&](std::size_t lanes) __attribute__((always_inline)) {
+    if constexpr (kThroughMemory<F>)
+      transform_through_memory<F>(rows, tile.pixel_stride, lanes, to, plane, planes);
+    else
+      transform_vector<F>(rows, pixels, lanes, to, plane, planes, Pairs<F>());
+  };
   std::size_t left = tile.channels;
   for (; left >= Vec::kLanes; left -= Vec::kLanes, to += Vec::kLanes) {
-    transform_vector<F>(rows, pixels, Vec::kLanes, to, plane, planes, Pairs<F>());
+    transform(Vec::kLanes);
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < F::kInputTile; ++i) {
       rows[i] += Vec::kLanes;
       hide(rows[i]);
     }
   }
-  if (left > 0) transform_vector<F>(rows, pixels, left, to, plane, planes, Pairs<F>());
+  if (left > 0) transform(left);
 }
 
 /// One output tile: the top left pixel of each row (null: not written) and what to add.
@@ -270,17 +306,15 @@ template <class F, class Put>
 [[gnu::always_inline]] inline void transform_sums(const float* from, std::size_t plane, const Strides& planes, Vec bias,
                                                   const Put& put) {
   Vec half[F::kInputTile][F::kTile];
-#pragma GCC unroll 8
-  for (std::size_t i = 0; i < F::kInputTile; ++i) {
+  const auto transform_row = [&](std::size_t i) __attribute__((always_inline)) {
     Vec row[F::kInputTile];
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < F::kInputTile; ++j) row[j] = load(planes.after(from, j));
     F::transform_output(row, half[i]);
     from += F::kInputTile * plane;
     hide(from);
-  }
-#pragma GCC unroll 6
-  for (std::size_t j = 0; j < F::kTile; ++j) {
+  };
+  const auto transform_column = [&](std::size_t j) __attribute__((always_inline)) {
     Vec column[F::kInputTile];
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < F::kInputTile; ++i) column[i] = half[i][j];
@@ -288,6 +322,17 @@ template <class F, class Put>
     F::transform_output(column, done);
 #pragma GCC unroll 6
     for (std::size_t i = 0; i < F::kTile; ++i) put(i, j, done[i] + bias);
+  };
+  if constexpr (kThroughMemory<F>) {
+#pragma GCC unroll 1
+    for (std::size_t i = 0; i < F::kInputTile; ++i) transform_row(i);
+#pragma GCC unroll 1
+    for (std::size_t j = 0; j < F::kTile; ++j) transform_column(j);
+  } else {
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < F::kInputTile; ++i) transform_row(i);
+#pragma GCC unroll 6
+    for (std::size_t j = 0; j < F::kTile; ++j) transform_column(j);
   }
 }
 
@@ -304,7 +349,10 @@ template <class F, class Function>
     const float* slope = tile.slope == nullptr ? nullptr : tile.slope + c;
     transform_sums<F>(
         from + c, plane, planes, bias, [&](std::size_t i, std::size_t j, Vec x) __attribute__((always_inline)) {
-          store(pixels.after(rows[i], j) + c, call(function, x, slope));
+          if constexpr (kThroughMemory<F>)
+            store(rows[i] + static_cast<std::ptrdiff_t>(j) * tile.out_stride + c, call(function, x, slope));
+          else
+            store(pixels.after(rows[i], j) + c, call(function, x, slope));
         });
   }
 }
