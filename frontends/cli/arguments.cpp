@@ -57,6 +57,11 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
                  "Instruction set tier: baseline, avx2, avx512 or amx (default: the best there is)")
       ->type_name("TIER")
       ->group("Engine");
+  app.add_option("--blocking", engine.blocking,
+                 "Class of machine whose kernels are chosen: another class's gives its bits (default: this machine's, "
+                 "see colonnade machine)")
+      ->type_name("CLASS")
+      ->group("Engine");
 }
 
 void add_compiled(CLI::App& app, EngineOptions& engine) {

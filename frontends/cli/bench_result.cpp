@@ -208,6 +208,7 @@ Json to_json(const BenchResult& result) {
           {"batch", result.batch},
           {"schedule", text_in(result.description, "schedule", "unknown")},
           {"isa", text_in(result.description, "isa", "unknown")},
+          {"blocking", text_in(result.description, "blocking", "unknown")},
           {"load_ms", finite(result.load_ms)},
           {"plan_ms", finite(result.plan_ms)},
           {"first_run_ms", finite(result.first_run_ms)},

@@ -25,6 +25,7 @@ struct EngineOptions {
   std::string math = "fast";
   std::string memory_limit;
   std::string isa;
+  std::string blocking;
   bool strict = false;
   std::string compiled;  ///< file of packed weights and plans; "": none
 };

@@ -107,9 +107,10 @@ std::string island_text(const Json& islands) {
 std::string plan_text(const Json& plan, const std::string& model) {
   std::string out = fmt::format("model        {}\n", text_in(plan, "model", model));
   out += tensors_text("input", array_in(plan, "inputs")) + tensors_text("output", array_in(plan, "outputs"));
-  out += fmt::format("plan         {} segments, schedule {}, {} threads, {}\n", array_in(plan, "segments").size(),
-                     text_in(plan, "schedule", "unknown"), text_in(plan, "threads", "?"),
-                     text_in(plan, "isa", "unknown isa"));
+  out += fmt::format("plan         {} segments, schedule {}, {} threads, {}, blocking {}\n",
+                     array_in(plan, "segments").size(), text_in(plan, "schedule", "unknown"),
+                     text_in(plan, "threads", "?"), text_in(plan, "isa", "unknown isa"),
+                     text_in(plan, "blocking", "unknown"));
   out += fmt::format("totals       {}flop, weights {}, arena {}\n", human_count(number_in(plan, "flop")),
                      bytes_text(plan, "weights_bytes"), bytes_text(plan, "arena_bytes"));
   out += fmt::format("rates        {}\n", text_in(plan.value("rates", Json::object()), "source", "defaults"));

@@ -177,9 +177,10 @@ std::string columns_page(const Json& plan, const std::string& model) {
       "content=\"width=device-width, initial-scale=1\"/>\n<title>{} \xC2\xB7 "
       "columns</title>\n<style>{}{}{}</style>\n</head>\n<body>\n<main>\n",
       name, page_colours(), kStyle, picture::rules());
-  out += fmt::format("<h1>{}</h1>\n<p>{}<br/>schedule {}, {} threads, {}</p>\n", name, escaped(interface_line(plan)),
-                     escaped(text_in(plan, "schedule", "unknown")), escaped(text_in(plan, "threads", "?")),
-                     escaped(text_in(plan, "isa", "unknown isa")));
+  out += fmt::format("<h1>{}</h1>\n<p>{}<br/>schedule {}, {} threads, {}, blocking {}</p>\n", name,
+                     escaped(interface_line(plan)), escaped(text_in(plan, "schedule", "unknown")),
+                     escaped(text_in(plan, "threads", "?")), escaped(text_in(plan, "isa", "unknown isa")),
+                     escaped(text_in(plan, "blocking", "unknown")));
   out += cards(plan);
   out +=
       "<h2>Columns</h2>\n<p>Every bar is the output of one operator, from the first layer at the left to the last at "

@@ -57,6 +57,7 @@ std::string machine_text(const Json& machine) {
   table.rows = {
       {"cpu", text_in(machine, "cpu_model", "unknown")},
       {"isa", text_in(machine, "isa", "unknown")},
+      {"blocking", text_in(machine, "blocking", "unknown")},
       {"physical cores", text_in(machine, "physical_cores", "unknown")},
       {"default threads", text_in(machine, "default_threads", "unknown")},
       {"cpu quota", quota > 0 ? fmt::format("{:g} cores", quota) : "none"},

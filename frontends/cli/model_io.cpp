@@ -130,6 +130,7 @@ Options library_options(const EngineOptions& engine, int threads) {
   options.math = engine.math == "exact" ? Math::exact : Math::fast;
   options.strict = engine.strict;
   options.isa = engine.isa;
+  options.blocking = engine.blocking;
   options.compiled = engine.compiled;
   if (!engine.memory_limit.empty()) options.memory_limit_bytes = parse_bytes(engine.memory_limit);
   return options;

@@ -81,6 +81,8 @@ constexpr Keyword kKeywords[] = {
      [](const Options& o) { return nb::cast(o.plan_cache_bytes); }},
     {"isa", [](Options& o, nb::handle v) { o.isa = to_text(v, "isa"); },
      [](const Options& o) { return to_str(o.isa); }},
+    {"blocking", [](Options& o, nb::handle v) { o.blocking = to_text(v, "blocking"); },
+     [](const Options& o) { return to_str(o.blocking); }},
     {"dimensions",
      [](Options& o, nb::handle v) {
        if (!nb::try_cast(nb::borrow(v), o.dimensions))

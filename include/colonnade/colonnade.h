@@ -164,6 +164,7 @@ typedef struct colonnade_options {
   size_t dimension_count;
   const char* compiled;      ///< a file for packed weights and plans, used when it fits, else written; NULL: none
   int64_t weights_per_node;  ///< not 0: one copy of the packed weights on each NUMA node
+  const char* blocking;      ///< class of machine whose kernels are chosen; NULL: this machine's
 } colonnade_options;
 
 /// Immutable; may be shared between threads.

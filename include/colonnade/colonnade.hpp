@@ -287,6 +287,9 @@ struct Options {
   std::size_t plan_cache_bytes = std::size_t{256}
                                  << 20;  ///< arenas of plans kept per session, least recently used go first
   std::string isa = {};  ///< "", "baseline", "avx2", "avx512" or "amx"; "" takes COLONNADE_ISA or the best
+  /// Class of machine whose kernels are chosen, as `colonnade machine` names this one's: where the order of sums
+  /// differs between classes, another machine's class gives its bits. "": this machine's.
+  std::string blocking = {};
   /// Sizes of open dimensions by their symbol ("batch"); unknown symbols are refused.
   std::map<std::string, std::int64_t> dimensions = {};
   /// A file with packed weights and plans of the model: used when it fits model, machine and version, else written anew

@@ -30,6 +30,7 @@ Options options_of(const colonnade_options* given) {
     options.dimensions[&c::required(dimension.symbol, "options: symbol of a dimension")] = dimension.size;
   options.compiled = text_of(known.compiled);
   options.weights_per_node = known.weights_per_node != 0;
+  options.blocking = text_of(known.blocking);
   return options;
 }
 

@@ -90,6 +90,7 @@ Compiled::Compiled(const Options& options, const Topology& topology, int threads
                    std::shared_ptr<onnx_import::Source> source)
     : options_(options),
       features_(topology.features),
+      blocking_(blocking_of(topology)),
       readers_(topology.default_threads()),
       key_(compiled_key(options, topology, threads)),
       source_(std::move(source)) {
@@ -195,7 +196,7 @@ std::optional<Compiled::Planned> Compiled::find(const std::vector<Shape>& shapes
   planned.bound.rest = reader.read<std::unique_ptr<const Rest>>();
   planned.plan = reader.read<Plan>();
   reader.end();
-  planned.plan.choices = {choose_families(planned.bound.graph, planned.plan.options.math, features_)};
+  planned.plan.choices = {choose_families(planned.bound.graph, planned.plan.options.math, features_, blocking_)};
   return planned;
 }
 
@@ -343,7 +344,7 @@ std::vector<Compiled::NewBlob> Compiled::new_blobs(const Made& made, const std::
   const auto graph = reader.read<Graph>();
   reader.read<std::unique_ptr<const Rest>>();
   auto plan = reader.read<Plan>();
-  plan.choices = {choose_families(graph, plan.options.math, features_)};
+  plan.choices = {choose_families(graph, plan.options.math, features_, blocking_)};
   const auto program = compile(graph, plan, features_, store);
   for (std::uint32_t i = 0; i < asked.size(); ++i) {
     if (!asked[i]) continue;

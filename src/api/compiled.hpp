@@ -82,6 +82,7 @@ class Compiled {
 
   const Options options_;
   const kernels::Features features_;
+  const Blocking& blocking_;
   const int readers_;  ///< threads that read
   const CompiledKey key_;
   const std::shared_ptr<onnx_import::Source> source_;

@@ -19,6 +19,7 @@
 
 #include "base/aligned_buffer.hpp"
 #include "base/hash.hpp"
+#include "topology/blocking.hpp"
 
 namespace colonnade {
 namespace {
@@ -79,9 +80,10 @@ std::string own_build_id() {
   return id;
 }
 
-std::string options_text(const Options& options) {
-  std::string text = fmt::format("schedule {}, math {}, memory limit {}", static_cast<int>(options.schedule),
-                                 static_cast<int>(options.math), options.memory_limit_bytes);
+std::string options_text(const Options& options, std::string_view blocking) {
+  std::string text =
+      fmt::format("schedule {}, math {}, memory limit {}, blocking {}", static_cast<int>(options.schedule),
+                  static_cast<int>(options.math), options.memory_limit_bytes, blocking);
   for (const auto& [symbol, size] : options.dimensions) text += fmt::format(", {} = {}", symbol, size);
   return text;
 }
@@ -121,7 +123,7 @@ bool read_block(const onnx_import::Bytes& file, const CompiledArea& area, std::u
 CompiledKey compiled_key(const Options& options, const Topology& topology, int threads) {
   const std::string id = own_build_id();
   return {id.empty() ? "" : fmt::format("{} {}", version(), id), std::string(kernels::name_of(topology.features)),
-          threads, options_text(options), machine_hash(topology)};
+          threads, options_text(options, blocking_of(topology).name), machine_hash(topology)};
 }
 
 std::string read_archive(const onnx_import::Bytes& file) {

@@ -144,6 +144,7 @@ std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
               {"schedule", name_of(model.options.schedule)},
               {"math", model.options.math == Math::fast ? "fast" : "exact"},
               {"isa", kernels::name_of(model.topology.features)},
+              {"blocking", model.topology.blocking},
               {"rates", rates_json(model.topology.rates)},
               {"inputs", values_json(model.inputs, prepared.shapes)},
               {"outputs", values_json(model.outputs, output_shapes)},
@@ -179,6 +180,7 @@ std::string describe_machine(bool measure) {
     caches.push_back({{"level", cache.level}, {"bytes", cache.bytes}, {"sharing_cores", cache.sharing_cores}});
   json machine = {{"cpu_model", topology.cpu_model},
                   {"isa", kernels::name_of(topology.features)},
+                  {"blocking", blocking_of(topology).name},
                   {"cores", cores},
                   {"physical_cores", topology.cores.size()},
                   {"default_threads", topology.default_threads()},

@@ -135,7 +135,7 @@ struct WorkProbe {
   double units = 0;
 };
 
-WorkProbe conv_probe(std::int64_t in, std::int64_t out, std::int64_t kernel, Work work) {
+WorkProbe conv_probe(std::int64_t in, std::int64_t out, std::int64_t kernel, Work work, const Blocking& blocking) {
   Probe probe;
   const bool depthwise = work == Work::depthwise;
   const ValueId x = probe.input({1, kRows, kWidth, in});
@@ -143,7 +143,7 @@ WorkProbe conv_probe(std::int64_t in, std::int64_t out, std::int64_t kernel, Wor
   const Node& node = result.graph.nodes.front();
   result.units = flop_of(result.graph, node);
   if (work == Work::winograd) {
-    const Choice choice = choose_family(result.graph, node, Math::fast, kernels::Isa::avx512);
+    const Choice choice = choose_family(result.graph, node, Math::fast, kernels::Isa::avx512, blocking);
     result.units = winograd_flop({result.graph, node}, choice.granularity);
   }
   const bool both = work == Work::winograd || work == Work::pieces;
@@ -169,7 +169,10 @@ WorkProbe node_probe(Work work, Operator op, int operands, std::vector<std::int6
   return made;
 }
 
-std::vector<WorkProbe> work_probes() {
+std::vector<WorkProbe> work_probes(const Blocking& blocking) {
+  const auto conv_probe = [&](std::int64_t in, std::int64_t out, std::int64_t kernel, Work work) {
+    return colonnade::conv_probe(in, out, kernel, work, blocking);
+  };
   std::vector<WorkProbe> probes;
   for (const std::int64_t in : {16, 32, 64, 160}) probes.push_back(conv_probe(in, 64, 1, Work::contraction));
   for (const std::int64_t channels : {64, 128, 256}) probes.push_back(conv_probe(channels, channels, 1, Work::pieces));
@@ -226,7 +229,7 @@ Rates measure_rates(const Topology& topology) {
   constexpr double kNever = std::numeric_limits<double>::max();
   double fma = 0, l2 = 0, l3 = 0, dram = 0, l3_total = 0, dram_total = 0;
   double few_steps = kNever, many_steps = kNever, team = kNever, few_barriers = kNever, many_barriers = kNever;
-  const std::vector<WorkProbe> probes = work_probes();
+  const std::vector<WorkProbe> probes = work_probes(blocking_of(topology));
   Topology vectors = topology;  // matrix units are a kind of work of their own
   vectors.features = topology.features & kernels::Isa::avx512;
   std::vector<double> seconds(probes.size(), kNever);

@@ -77,6 +77,8 @@ Model make_model(std::string name, std::shared_ptr<onnx_import::Source> source, 
   impl->name = std::move(name);
   impl->options = options;
   impl->topology = detect_topology(options.isa);
+  impl->topology.blocking = options.blocking;
+  impl->topology.blocking = blocking_of(impl->topology).name;
   impl->threads = options.threads > 0 ? options.threads : impl->topology.default_threads();
   impl->import_from = std::move(source);
   if (!options.compiled.empty())

@@ -60,10 +60,11 @@ Choice island(std::string reason) {
 
 }  // namespace
 
-Choice choose_family(const Graph& graph, const Node& node, Math math, kernels::Features features) {
+Choice choose_family(const Graph& graph, const Node& node, Math math, kernels::Features features,
+                     const Blocking& blocking) {
   if (makes_of_nothing(graph, node)) return island("its input is empty");
   if (is_vast(graph, node)) return island("more rows or columns than a plan can count");
-  const Candidate candidate{{graph, node}, math, features};
+  const Candidate candidate{{graph, node}, math, features, blocking};
   std::string reason = floats_refusal(candidate);
   const bool floats = reason.empty();
   for (const Family* family : families::kTable) {
@@ -77,9 +78,10 @@ Choice choose_family(const Graph& graph, const Node& node, Math math, kernels::F
   return island(reason.empty() ? "no kernel for this operator" : std::move(reason));
 }
 
-std::vector<Choice> choose_families(const Graph& graph, Math math, kernels::Features features) {
+std::vector<Choice> choose_families(const Graph& graph, Math math, kernels::Features features,
+                                    const Blocking& blocking) {
   std::vector<Choice> choices;
-  for (const Node& node : graph.nodes) choices.push_back(choose_family(graph, node, math, features));
+  for (const Node& node : graph.nodes) choices.push_back(choose_family(graph, node, math, features, blocking));
   return choices;
 }
 

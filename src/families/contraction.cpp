@@ -137,6 +137,10 @@ class ContractionOp final : public RowOp {
 
 }  // namespace
 
+std::int64_t chunk_channels(Encoding encoding, const Blocking& blocking) {
+  return encoding == Encoding::bf16x3 ? blocking.pieces.chunk_channels : blocking.chunk_channels;
+}
+
 double contraction_seconds(const Chosen& node, std::int64_t groups, const Rates& rates) {
   const double flop = flop_of(node.graph, node.node);
   const double depth = flop / 2 / elements_of(node.graph, node.node.outputs[0]);
@@ -175,14 +179,12 @@ std::int64_t contraction_workspace_bytes(const Chosen& node) {
 }
 
 ChunkRule contraction_chunks(const Chosen& node, bool pointwise, const FusedEpilogue& epilogue) {
-  constexpr std::int64_t kChunkChannels = 64;
-  constexpr std::int64_t kPiecesChannels = 192;  // all pixels are cut into pieces for each chunk that they expand
   const auto& form = node.form<Contraction>();
   const bool pieces = node.choice.encoding == Encoding::bf16x3;
   return {.opens = pointwise && !epilogue.residual && !epilogue.prelu_slope,
           .carries = false,
           .closes = pointwise && !form.partial_sums,
-          .wish = pieces ? kPiecesChannels : kChunkChannels,
+          .wish = form.chunk_channels,
           .grain = pieces ? static_cast<std::int64_t>(kernels::gemm::kPiecesStep) : kPanel,
           .share = form.groups == 1 ? kPanel : 0,
           .apart = apart(node.choice.encoding)};

@@ -20,7 +20,11 @@ struct Contraction {
   bool pointwise = false;     ///< a matrix product: rows that follow each other are one
   bool partial_sums = false;  ///< of a single pixel (kernels::gemm)
   const kernels::gemm::Kernel* kernel = nullptr;
+  std::int64_t chunk_channels = 0;  ///< of the chunks in which its outputs may come
 };
+
+/// Channels of a chunk between two pointwise contractions.
+std::int64_t chunk_channels(kernels::Encoding encoding, const Blocking& blocking);
 
 /// What a contraction of so many channels a group takes, by its operations: any family that multiplies by panels.
 double contraction_seconds(const Chosen& node, std::int64_t groups, const Rates& rates);

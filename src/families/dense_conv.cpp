@@ -13,47 +13,27 @@ namespace {
 
 using kernels::Encoding;
 
-// What Winograd is weighed by: the shares of the arithmetic peak that matrix products, transforms and planes reach, the
-// floating point operations that take as long as one weight out of reach of the second-level cache and as one input
-// that is put together with others of a pixel, and what it must gain.
-constexpr double kMultiplyShare = 0.85;
-constexpr double kTransformShare = 0.4;
-constexpr double kFarWeightFlop = 32;
-constexpr double kPartFlop = 27;
-constexpr double kPlanesShare = 0.65;
-constexpr double kNearWeights = 1024 * 1024 / sizeof(float);
 constexpr kernels::winograd::Tile kSixes{6, 3};
-constexpr double kNearSixes = 768 * 1024 / sizeof(float);  // most of weights and tiles for which 6x6 pays
-constexpr double kWinogradGain = 1.05;
-// Few output channels: most that planes pay for, beside Winograd and beside a direct convolution; fewest taps that pay
-// for turning the input into planes.
-constexpr std::int64_t kMostPlanesWinograd = 4;
 constexpr auto kMostPlanes = static_cast<std::int64_t>(kernels::planes::kMostChannels);
-constexpr std::int64_t kLeastPlaneTaps = 3;
 
-// Matrix units: how many times the products of the vector units they do, of long sums and of tiles; the operations of
-// vector units that pass while a float is cut into pieces, a sum is stored and a tap's channels are gathered; what they
-// must gain.
-constexpr double kPiecesSpeed = 1.83, kPiecesTileSpeed = 1.5;
-constexpr double kSplitFlop = 37;
-constexpr double kSumFlop = 69;
-constexpr double kGatherFlop = 690;
-constexpr double kPiecesGain = 1.09;
+// Matrix units: fewest pixels, those that could be done while a call starts, and times the arithmetic when threads
+// divide the output channels.
 constexpr double kPiecesRead = 1.5;  // bytes of three pieces over those of a float
 constexpr auto kGrain = static_cast<std::int64_t>(kernels::gemm::kPanel);
 constexpr auto kPiecesStep = static_cast<std::int64_t>(kernels::gemm::kPiecesStep);
 constexpr std::int64_t kLeastPiecesPixels = 16;
-constexpr std::size_t kLeastPiecesChannels = 64;  // of a Winograd convolution
 constexpr double kPiecesIdlePixels = 16;
 constexpr double kPiecesCutTwice = 1.25;
 
+double bytes_of(double floats) { return floats * sizeof(float); }
+
 /// What a pixel takes on matrix units, in operations of vector units.
-double pieces_flop(std::int64_t taps, std::int64_t inputs, std::int64_t outputs) {
+double pieces_flop(std::int64_t taps, std::int64_t inputs, std::int64_t outputs, const Blocking::Pieces& pieces) {
   const auto n = static_cast<double>(round_up(outputs, kGrain));
   const auto k = static_cast<double>(round_up(taps * inputs, kPiecesStep));
   const bool gathers = taps > 1 && inputs % kPiecesStep != 0;
-  return 2 * k * n / kPiecesSpeed + kSplitFlop * k + kSumFlop * n +
-         (gathers ? kGatherFlop * static_cast<double>(taps) : 0);
+  return 2 * k * n / pieces.speed + pieces.split_flop * k + pieces.sum_flop * n +
+         (gathers ? pieces.gather_flop * static_cast<double>(taps) : 0);
 }
 
 /// Matrix units multiply channels in pairs of panels.
@@ -62,7 +42,9 @@ double pieces_padding(std::size_t channels) {
   return static_cast<double>(round_up(count, 2 * kGrain)) / static_cast<double>(round_up(count, kGrain));
 }
 
-double far_weights(double packed, double read) { return packed > kNearWeights ? kFarWeightFlop * read : 0; }
+double far_weights(double packed, double read, const Blocking& blocking) {
+  return bytes_of(packed) > static_cast<double>(blocking.near_weights_bytes) ? blocking.far_weight_flop * read : 0;
+}
 
 }  // namespace
 
@@ -94,7 +76,8 @@ std::size_t winograd_channels(const Conv& conv, std::int64_t channels) {
   return winograd_filter(conv).channels(static_cast<std::size_t>(channels));
 }
 
-WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& out, bool matrix_units) {
+WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& out, bool matrix_units,
+                               const Blocking& blocking) {
   if (conv.kernel[0] != conv.kernel[1] || conv.kernel[0] == 1 || conv.strides[0] != conv.strides[1] ||
       conv.dilations != Ints{1, 1})
     return {};
@@ -105,13 +88,14 @@ WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& o
   const std::int64_t taps = conv.kernel[0] * conv.kernel[1];
   const auto direct_weights =
       static_cast<double>(kernels::gemm::packed_floats(Encoding::f32, size(taps * in[3] / conv.groups), outputs));
-  double direct = 2 * pixels * direct_weights / kMultiplyShare + far_weights(direct_weights, direct_weights);
+  double direct =
+      2 * pixels * direct_weights / blocking.multiply_share + far_weights(direct_weights, direct_weights, blocking);
   if (matrix_units)
-    direct = std::min(direct, pixels * pieces_flop(taps, in[3] / conv.groups, out[3] / conv.groups) +
-                                  far_weights(direct_weights, kPiecesRead * direct_weights));
-  if (takes_planes(conv, out, false))
-    direct = std::min(direct, 2 * pixels * static_cast<double>(taps * in[3] * out[3]) / kPlanesShare);
-  double best = direct / kWinogradGain;
+    direct = std::min(direct, pixels * pieces_flop(taps, in[3] / conv.groups, out[3] / conv.groups, blocking.pieces) +
+                                  far_weights(direct_weights, kPiecesRead * direct_weights, blocking));
+  if (takes_planes(conv, out, false, blocking))
+    direct = std::min(direct, 2 * pixels * static_cast<double>(taps * in[3] * out[3]) / blocking.planes_share);
+  double best = direct / blocking.winograd_gain;
   WinogradChoice chosen;
   for (const kernels::winograd::Tile tile : kernels::winograd::kTiles) {
     if (tile != winograd_tile(conv, static_cast<std::int64_t>(tile.outputs))) continue;
@@ -119,16 +103,17 @@ WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& o
       const bool pieces = encoding == Encoding::bf16x3;
       const kernels::winograd::Work work = kernels::winograd::work(encoding, tile, height, width, inputs, outputs);
       const auto packed = static_cast<double>(kernels::winograd::packed_floats(encoding, tile, inputs, outputs));
-      if (tile == kSixes && work.block_floats > kNearSixes) continue;
-      if (pieces && (!matrix_units || std::min(inputs, outputs) < kLeastPiecesChannels || packed > kNearWeights))
+      if (tile == kSixes && bytes_of(work.block_floats) > static_cast<double>(blocking.near_sixes_bytes)) continue;
+      if (pieces && (!matrix_units || std::min(inputs, outputs) < size(blocking.pieces.least_winograd_channels) ||
+                     bytes_of(packed) > static_cast<double>(blocking.near_weights_bytes)))
         continue;
       const double multiply =
-          pieces ? pieces_padding(inputs) * pieces_padding(outputs) * work.multiply_flop / kPiecesTileSpeed +
-                       kSplitFlop * work.split_floats
-                 : work.multiply_flop / kMultiplyShare;
-      const double parts = winograd_filter(conv).parts() > 1 ? kPartFlop * work.input_floats : 0;
-      const double cost =
-          multiply + work.transform_flop / kTransformShare + parts + far_weights(packed, work.weights_read);
+          pieces ? pieces_padding(inputs) * pieces_padding(outputs) * work.multiply_flop / blocking.pieces.tile_speed +
+                       blocking.pieces.split_flop * work.split_floats
+                 : work.multiply_flop / blocking.multiply_share;
+      const double parts = winograd_filter(conv).parts() > 1 ? blocking.part_flop * work.input_floats : 0;
+      const double cost = multiply + work.transform_flop / blocking.transform_share + parts +
+                          far_weights(packed, work.weights_read, blocking);
       if (cost >= best) continue;
       best = cost;
       chosen = {static_cast<std::int64_t>(tile.outputs), encoding};
@@ -137,19 +122,21 @@ WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& o
   return chosen;
 }
 
-bool takes_pieces(const LongSums& sums) {
+bool takes_pieces(const LongSums& sums, const Blocking& blocking) {
   if (sums.pixels < kLeastPiecesPixels) return false;
   const double starting = 1 + kPiecesIdlePixels / static_cast<double>(sums.pixels);
   const double direct = 2 * sums.inside * static_cast<double>(sums.taps * sums.inputs * round_up(sums.outputs, kGrain));
-  return starting * pieces_flop(sums.taps, sums.inputs, sums.outputs) * kPiecesGain < direct / kMultiplyShare;
+  return starting * pieces_flop(sums.taps, sums.inputs, sums.outputs, blocking.pieces) * blocking.pieces.gain <
+         direct / blocking.multiply_share;
 }
 
 double idle_pixels(Encoding encoding) { return encoding == Encoding::bf16x3 ? kPiecesIdlePixels : 0; }
 double apart(Encoding encoding) { return encoding == Encoding::bf16x3 ? kPiecesCutTwice : 1; }
 
-bool takes_partial_sums(const Shape& in, const Shape& out) {
+bool takes_partial_sums(const Shape& in, const Shape& out, const Blocking& blocking) {
   return element_count(in) == in.back() && element_count(out) == out.back() &&
-         static_cast<double>(in.back() * round_up(out.back(), kGrain)) <= kNearWeights;
+         bytes_of(static_cast<double>(in.back() * round_up(out.back(), kGrain))) <=
+             static_cast<double>(blocking.near_weights_bytes);
 }
 
 double taps_inside(const Conv& conv, const Shape& in, const Shape& out) {
@@ -167,9 +154,10 @@ double taps_inside(const Conv& conv, const Shape& in, const Shape& out) {
   return inside;
 }
 
-bool takes_planes(const Conv& conv, const Shape& out, bool winograd) {
+bool takes_planes(const Conv& conv, const Shape& out, bool winograd, const Blocking& blocking) {
   return conv.groups == 1 && conv.strides[1] == 1 && conv.dilations[0] == 1 &&
-         conv.kernel[0] * conv.kernel[1] >= kLeastPlaneTaps && out[3] <= (winograd ? kMostPlanesWinograd : kMostPlanes);
+         conv.kernel[0] * conv.kernel[1] >= blocking.least_plane_taps &&
+         out[3] <= (winograd ? blocking.most_planes_beside_winograd : kMostPlanes);
 }
 
 }  // namespace colonnade

@@ -19,7 +19,8 @@ struct WinogradChoice {
   std::int64_t tile = 0;
   kernels::Encoding encoding = kernels::Encoding::f32;
 };
-WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& out, bool matrix_units);
+WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& out, bool matrix_units,
+                               const Blocking& blocking);
 /// The filter as tiles take it, and its tile of so many outputs.
 kernels::winograd::Filter winograd_filter(const Conv& conv);
 kernels::winograd::Tile winograd_tile(const Conv& conv, std::int64_t outputs);
@@ -38,18 +39,18 @@ struct LongSums {
   double inside = 1;
 };
 /// Whether matrix units do them sooner.
-bool takes_pieces(const LongSums& sums);
+bool takes_pieces(const LongSums& sums, const Blocking& blocking);
 /// The share of a convolution's taps that read pixels of the image, not its padding.
 double taps_inside(const Conv& conv, const Shape& in, const Shape& out);
 /// Whether a product is of a single pixel with weights that a cache holds: its sums are taken in parts (kernels::gemm),
 /// and not divided among chunks.
-bool takes_partial_sums(const Shape& in, const Shape& out);
+bool takes_partial_sums(const Shape& in, const Shape& out, const Blocking& blocking);
 /// Pixels that could be done while a call starts.
 double idle_pixels(kernels::Encoding encoding);
 /// Times the arithmetic when threads divide the output channels: all cut all pixels into pieces.
 double apart(kernels::Encoding encoding);
 
 /// Few output channels would leave most lanes of a panel idle: pixels fill them.
-bool takes_planes(const Conv& conv, const Shape& out, bool winograd);
+bool takes_planes(const Conv& conv, const Shape& out, bool winograd, const Blocking& blocking);
 
 }  // namespace colonnade

@@ -12,7 +12,7 @@
 #include "graph/graph.hpp"
 #include "kernels/base/encoding.hpp"
 #include "kernels/base/isa.hpp"
-#include "topology/topology.hpp"
+#include "topology/blocking.hpp"
 
 namespace colonnade {
 
@@ -37,6 +37,7 @@ struct Subject {
 struct Candidate : Subject {
   Math math;
   kernels::Features features;
+  const Blocking& blocking;
 };
 
 /// What a family makes of a node: a form, or the reason why it does not run it. Nothing is said where another family is
@@ -149,10 +150,12 @@ struct Family {
 
 inline bool Choice::by_rows() const { return family->scope == Scope::rows; }
 
-/// The family that runs a node: a pure function of the node, its shapes, the numeric policy and the tier, never of
-/// schedule or threads, so that every schedule gives the same bits.
-Choice choose_family(const Graph& graph, const Node& node, Math math, kernels::Features features);
+/// The family that runs a node: a pure function of the node, its shapes, the numeric policy, the tier and the class of
+/// machine, never of schedule or threads, so that every schedule gives the same bits.
+Choice choose_family(const Graph& graph, const Node& node, Math math, kernels::Features features,
+                     const Blocking& blocking);
 /// One a node.
-std::vector<Choice> choose_families(const Graph& graph, Math math, kernels::Features features);
+std::vector<Choice> choose_families(const Graph& graph, Math math, kernels::Features features,
+                                    const Blocking& blocking);
 
 }  // namespace colonnade

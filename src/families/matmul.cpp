@@ -66,7 +66,7 @@ Match match(const Candidate& node) {
   if (op->transpose_a || in.size() < 2) return refuse("transposed or one-dimensional left operand");
   const RowShape rows = row_shape(in), out = row_shape(node.output_shape());
   const bool pieces = node.math != Math::exact && node.features.contains(kernels::Isa::amx) &&
-                      takes_pieces({out.rows * out.width, 1, in.back(), out.channels});
+                      takes_pieces({out.rows * out.width, 1, in.back(), out.channels}, node.blocking);
   const Encoding encoding = pieces ? Encoding::bf16x3 : Encoding::f32;
   const std::int64_t terms = weight[op->transpose_b ? 1 : 0], outputs = weight[op->transpose_b ? 0 : 1];
   return take(Form::of(Contraction{{},
@@ -75,8 +75,9 @@ Match match(const Candidate& node) {
                                    terms,
                                    outputs,
                                    rows.rows == out.rows && rows.width == out.width,
-                                   takes_partial_sums(in, node.output_shape()),
-                                   &kernels::gemm::select(node.features, encoding)}),
+                                   takes_partial_sums(in, node.output_shape(), node.blocking),
+                                   &kernels::gemm::select(node.features, encoding),
+                                   chunk_channels(encoding, node.blocking)}),
               1, encoding);
 }
 

@@ -16,7 +16,6 @@ namespace colonnade {
 namespace {
 
 constexpr std::int64_t kPlaneRows = 4;  // come together, so that few are turned into planes twice
-constexpr std::int64_t kNearPlanes = 32 * 1024 / sizeof(float);
 
 /// How the family walks along a row: blocks of output pixels, small enough that the planes of the rows that a block
 /// reads stay near. Its scratch holds the output's planes, then a ring of kernel_h rows of planes.
@@ -144,13 +143,14 @@ class PlanesOp final : public RowOp {
   kernels::Epilogue epilogue_;
 };
 
-PlaneBlocks blocks_of(const Subject& node) {
+PlaneBlocks blocks_of(const Candidate& node) {
   constexpr auto kGrain = static_cast<std::int64_t>(kernels::planes::kPixels);
   constexpr std::int64_t kFewest = 6 * kGrain, kMost = 30 * kGrain;
   const Shape& weight = node.input_shape(1);
   const std::int64_t width = node.output_shape()[2];
   const std::int64_t channels_in = weight[1], planes = channels_in * weight[2];
-  const std::int64_t near = kNearPlanes / planes / kFewest * kFewest;
+  const std::int64_t near_floats = node.blocking.near_planes_bytes / static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t near = near_floats / planes / kFewest * kFewest;
   PlaneBlocks blocks;
   blocks.pixels = std::min(std::clamp(near, kFewest, kMost), round_up(width, kGrain));
   blocks.plane_stride = blocks.pixels + round_up((weight[3] - 1) * std::get<Conv>(node.node.op).dilations[1], kGrain);
@@ -163,10 +163,10 @@ Match match(const Candidate& node) {
   const Conv* conv = std::get_if<Conv>(&node.node.op);
   if (conv == nullptr || !dense_refusal(node).empty()) return refuse();
   const Shape &in = node.input_shape(0), &out = node.output_shape();
-  if (!takes_planes(*conv, out, false)) return refuse();
-  const bool winograd =
-      may_reorder(node, *conv) && choose_winograd(*conv, in, out, may_use_matrix_units(node, *conv)).tile > 0;
-  if (!takes_planes(*conv, out, winograd)) return refuse();
+  if (!takes_planes(*conv, out, false, node.blocking)) return refuse();
+  const bool winograd = may_reorder(node, *conv) &&
+                        choose_winograd(*conv, in, out, may_use_matrix_units(node, *conv), node.blocking).tile > 0;
+  if (!takes_planes(*conv, out, winograd, node.blocking)) return refuse();
   return take(Form::of(PlanesForm{window_of(node, *conv), blocks_of(node)}), kPlaneRows);
 }
 

@@ -177,7 +177,7 @@ Match match(const Candidate& node) {
   const Conv* conv = std::get_if<Conv>(&node.node.op);
   if (conv == nullptr || !dense_refusal(node).empty() || !may_reorder(node, *conv)) return refuse();
   const Shape &in = node.input_shape(0), &out = node.output_shape();
-  const auto [tile, encoding] = choose_winograd(*conv, in, out, may_use_matrix_units(node, *conv));
+  const auto [tile, encoding] = choose_winograd(*conv, in, out, may_use_matrix_units(node, *conv), node.blocking);
   if (tile == 0) return refuse();
   WinogradForm form{window_of(node, *conv), winograd_filter(*conv), static_cast<std::size_t>(conv->groups)};
   form.inputs = winograd_channels(*conv, node.input_shape(1)[1]);

@@ -109,7 +109,7 @@ GraphChunks find_all_chunks(const PlanContext& context) {
 
 PlanContext make_context(const Graph& graph, const Topology& topology, Math math) {
   PlanContext context{graph, topology};
-  context.choices = {choose_families(graph, math, topology.features)};
+  context.choices = {choose_families(graph, math, topology.features, blocking_of(topology))};
   context.rows = row_nodes(graph, context.choices);
   context.work = node_work(graph, context.choices, topology.rates);
   context.windows = column_windows(graph, context.choices);

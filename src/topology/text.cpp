@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "topology/topology.hpp"
+#include "topology/blocking.hpp"
 
 namespace colonnade {
 namespace {
@@ -56,6 +56,7 @@ std::string to_text(const Topology& topology) {
                       rates.fma_gflops, rates.l2_gbs, rates.l3_gbs, rates.dram_gbs);
   text += fmt::format(", L3 {:.4g}, DRAM {:.4g} GB/s of {:.0f} together, barrier {:.2g} us, step {:.2g} us\n",
                       rates.l3_total_gbs, rates.dram_total_gbs, rates.total_threads, rates.barrier_us, rates.step_us);
+  text += fmt::format("blocking {}\n", blocking_of(topology).name);
   return text;
 }
 

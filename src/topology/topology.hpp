@@ -86,6 +86,7 @@ struct Topology {
   double cpu_quota = 0;  ///< cgroup limit in cores; 0: none
   std::int64_t memory_bytes = 0;
   Rates rates;
+  std::string blocking = {};  ///< class that was asked for (topology/blocking.hpp); "": what caches and rates say
   bool operator==(const Topology&) const = default;
 
   /// min(cores, ceil(quota)), at least 1.

@@ -113,10 +113,14 @@ TEST(ModelErrors, UnknownEmbeddedNameListsTheOthers) {
   EXPECT_EQ(Model::embedded_names().size(), 3u);
 }
 
-TEST(ModelErrors, UnknownIsaAndNegativeThreadsAreRefused) {
+TEST(ModelErrors, UnknownIsaOrBlockingAndNegativeThreadsAreRefused) {
   Options options;
   options.isa = "sse9";
   expect_error(ErrorCode::invalid_argument, {"sse9"}, [&] { Model::embedded("digits", options); });
+  options = {};
+  options.blocking = "vast";
+  expect_error(ErrorCode::invalid_argument, {"blocking", "'vast'", "2m-far"},
+               [&] { Model::embedded("digits", options); });
   expect_error(ErrorCode::invalid_argument, {"-1"}, [] { Model::embedded("digits", with_threads(-1)); });
 }
 
@@ -357,8 +361,8 @@ TEST(Json, ProfileAndTraceCountTheRuns) {
 
 TEST(Json, MachineWithoutMeasuring) {
   const json machine = json::parse(describe_machine(false));
-  expect_keys(machine, {"cpu_model", "isa", "cores", "physical_cores", "default_threads", "numa_nodes", "cpu_quota",
-                        "caches", "rates"});
+  expect_keys(machine, {"cpu_model", "isa", "blocking", "cores", "physical_cores", "default_threads", "numa_nodes",
+                        "cpu_quota", "caches", "rates"});
   EXPECT_GE(machine["default_threads"], 1);
   expect_keys(machine["rates"], {"source", "fma_gflops", "l2_gbs", "barrier_us", "work"});
 }

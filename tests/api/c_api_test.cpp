@@ -103,6 +103,9 @@ TEST(CInterface, EveryOptionArrives) {
   options.isa = "sse9";
   expect_status(COLONNADE_INVALID_ARGUMENT, "sse9", colonnade_model_embedded("digits", &options, &model));
   options.isa = nullptr;
+  options.blocking = "vast";
+  expect_status(COLONNADE_INVALID_ARGUMENT, "vast", colonnade_model_embedded("digits", &options, &model));
+  options.blocking = nullptr;
   options.memory_limit_bytes = 1;
   expect_ok(colonnade_model_embedded("digits", &options, &model));
   colonnade_session* session = nullptr;

@@ -288,6 +288,12 @@ TEST(Explain, HtmlIsWellFormedAndAlone) {
 TEST(Machine, JsonAndTable) {
   const Json json = Json::parse(expect_good({"machine", "--json", "--no-measure"}).out);
   EXPECT_TRUE(json["isa"].is_string());
+  const std::string own = json["blocking"].get<std::string>();
+  EXPECT_NE(expect_good({"machine", "--no-measure"}).out.find(own), std::string::npos);
+  EXPECT_NE(expect_good({"explain", kDigits}).out.find("blocking " + own), std::string::npos);
+  for (const char* other : {"1m-near", "2m-far"})
+    EXPECT_EQ(Json::parse(expect_good({"explain", kDigits, "--json", "--blocking", other}).out)["blocking"], other);
+  expect_refusal({"explain", kDigits, "--blocking", "vast"}, 2, "2m-far");
   EXPECT_GE(json["default_threads"].get<int>(), 1);
   EXPECT_TRUE(json["rates"].is_object());
 }

@@ -13,6 +13,7 @@
 #include "frontends/onnx/table.hpp"
 #include "passes/passes.hpp"
 #include "program/compile.hpp"
+#include "support/known_blocking.hpp"
 #include "support/onnx_cases.hpp"
 
 namespace colonnade::test {
@@ -114,7 +115,7 @@ void add_kernels(Table& table, const Graph& graph) {
   for (const Node& node : graph.nodes) {
     Facts* facts = facts_of(table, node);
     if (facts == nullptr) continue;
-    const Family& family = *choose_family(graph, node, Math::fast, kernels::Isa::avx512).family;
+    const Family& family = *choose_family(graph, node, Math::fast, kernels::Isa::avx512, known_blocking()).family;
     if (family.scope == Scope::view) facts->others.insert("no work");
     if (family.scope == Scope::rows) facts->columns.emplace(family.name);
     if (family.scope == Scope::whole) facts->whole.emplace(family.name);

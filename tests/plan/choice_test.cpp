@@ -6,6 +6,7 @@
 
 #include "families/table.hpp"
 #include "plan/plan.hpp"
+#include "support/known_blocking.hpp"
 #include "support/known_networks.hpp"
 
 namespace colonnade::test {
@@ -77,7 +78,7 @@ TEST(Plan, TakesTheTileThatIsSoonestBesideMatrixUnits) {
     Network net("one convolution");
     net.conv(net.input({1, side, side, channels}), channels, {});
     const Graph graph = net.finish();
-    return choose_family(graph, graph.nodes.front(), Math::fast, kernels::Isa::amx);
+    return choose_family(graph, graph.nodes.front(), Math::fast, kernels::Isa::amx, known_blocking());
   };
   for (const auto& [side, channels, tile] : {std::array<std::int64_t, 3>{28, 512, 4}, {14, 512, 2}, {14, 256, 2}}) {
     const Choice taken = choice(side, channels);
@@ -94,7 +95,7 @@ Choice choice(std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spe
   Network net("one convolution");
   net.conv(net.input({1, side, side, in}), out, spec);
   const Graph graph = net.finish();
-  return choose_family(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512);
+  return choose_family(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512, known_blocking());
 }
 
 /// 5x5 filters pass in tiles too, unless few channels make the transforms dearer than the products they save; few
@@ -137,7 +138,7 @@ TEST(Plan, TakesMatrixUnitsForLongSums) {
     net.conv(net.input({1, 28, 28, in}), out, spec);
     Graph graph = net.finish();
     std::get<Conv>(graph.nodes.front().op).exact = exact;
-    return choose_family(graph, graph.nodes.front(), math, isa).encoding == kernels::Encoding::bf16x3;
+    return choose_family(graph, graph.nodes.front(), math, isa, known_blocking()).encoding == kernels::Encoding::bf16x3;
   };
   const ConvSpec pointwise{.kernel = 1};
   EXPECT_TRUE(pieces(256, 256, pointwise, kernels::Isa::amx, Math::fast, false));

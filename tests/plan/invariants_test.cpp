@@ -7,6 +7,7 @@
 #include "families/table.hpp"
 #include "plan/cost.hpp"
 #include "plan/plan.hpp"
+#include "support/known_blocking.hpp"
 #include "support/known_networks.hpp"
 
 namespace colonnade::test {
@@ -251,7 +252,7 @@ TEST(Plan, CountsNeitherRowsNorColumnsBeyondALimit) {
     graph.inputs = {x}, graph.outputs = {y};
     graph.nodes.push_back({Unary{UnaryKind::relu, 0, 0}, {x}, {y}, "relu", "Relu"});
     infer_types(graph);
-    return choose_family(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512).family;
+    return choose_family(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512, known_blocking()).family;
   };
   EXPECT_EQ(family_of({1, kMostRows, 2, 1}), &families::unary);
   EXPECT_EQ(family_of({1, kMostRows + 1, 2, 1}), &families::island);

@@ -11,6 +11,7 @@
 #include "reference/elements.hpp"
 #include "reference/reference.hpp"
 #include "support/execute.hpp"
+#include "support/known_blocking.hpp"
 
 namespace colonnade::test::whole {
 
@@ -81,7 +82,8 @@ inline void expect_close(const std::vector<Tensor>& found, const std::vector<Ten
 /// The node runs by `family` and agrees with the reference.
 inline void check(const Graph& graph, const Family& family, const std::vector<Tensor>& inputs, double tolerance = 0) {
   SCOPED_TRACE(to_text(graph));
-  EXPECT_EQ(choose_family(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512).family->name, family.name);
+  EXPECT_EQ(choose_family(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512, known_blocking()).family->name,
+            family.name);
   const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
   for (const kernels::Isa isa : host_isas()) {
     SCOPED_TRACE(kernels::name_of(isa));

@@ -22,7 +22,7 @@ TEST(Typed, ComplexNumbersMove) {
   for (const auto& [op, inputs] : moves) {
     const Graph graph = single(op, inputs, 1);
     SCOPED_TRACE(to_text(graph));
-    EXPECT_EQ(choose_family(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512).family->name,
+    EXPECT_EQ(choose_family(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512, known_blocking()).family->name,
               families::typed.name);
     const std::vector<Tensor> expected = reference::evaluate(graph, views_of({x}));
     for (const kernels::Isa isa : host_isas())
@@ -269,7 +269,8 @@ TEST(Trees, MalformedOnesStayWithTheReference) {
   op.nodes = {loop};
   op.roots = {0};
   const Graph graph = single(op, {computed(DType::f32, {1, 6})}, 1);
-  EXPECT_EQ(choose_family(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512).family, &families::island);
+  EXPECT_EQ(choose_family(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512, known_blocking()).family,
+            &families::island);
 }
 
 TEST(GridSamples, AgreeWithTheReference) {

@@ -24,6 +24,7 @@ class Options(TypedDict, total=False):
     memory_limit_bytes: int
     plan_cache_bytes: int
     isa: str
+    blocking: str
     dimensions: Mapping[str, int]
     compiled: str | os.PathLike[str]
     weights_per_node: bool

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/blocking.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace colonnade {
+namespace {
+
+constexpr std::int64_t kKiB = 1024;
+constexpr std::int64_t kMiB = kKiB * 1024;
+
+/// Between classes, the geometric mean of what their machines have: bytes of L2, operations while a weight comes from
+/// L3.
+constexpr std::int64_t kSmallL2 = 724 * kKiB, kLargeL2 = 1448 * kKiB;
+constexpr double kFarL3Flop = 11;
+
+constexpr Blocking common(std::string_view name) {
+  return {
+      .name = name,
+      .near_weights_bytes = kMiB,
+      .near_sixes_bytes = 768 * kKiB,
+      .near_planes_bytes = 32 * kKiB,
+      .far_weight_flop = 32,
+      .multiply_share = 0.85,
+      .transform_share = 0.4,
+      .planes_share = 0.65,
+      .part_flop = 27,
+      .winograd_gain = 1.05,
+      .most_planes_beside_winograd = 4,
+      .least_plane_taps = 3,
+      .chunk_channels = 64,
+      .pieces = {.speed = 1.83,
+                 .tile_speed = 1.5,
+                 .split_flop = 37,
+                 .sum_flop = 69,
+                 .gather_flop = 690,
+                 .gain = 1.09,
+                 .least_winograd_channels = 64,
+                 .chunk_channels = 192},
+  };
+}
+
+constexpr Blocking kBlockings[] = {common("512k-near"), common("512k-far"), common("1m-near"),
+                                   common("1m-far"),    common("2m-near"),  common("2m-far")};
+
+std::size_t class_of(const Topology& topology) {
+  const std::int64_t l2 = topology.cache_bytes(2);
+  const std::size_t size = l2 < kSmallL2 ? 0 : l2 < kLargeL2 ? 1 : 2;
+  const double weight_flop = sizeof(float) * topology.rates.fma_gflops / topology.rates.l3_gbs;
+  return 2 * size + (weight_flop > kFarL3Flop ? 1 : 0);
+}
+
+}  // namespace
+
+std::span<const Blocking> blockings() { return kBlockings; }
+
+const Blocking& blocking_of(const Topology& topology) {
+  if (topology.blocking.empty()) return kBlockings[class_of(topology)];
+  const auto* found = std::ranges::find(kBlockings, topology.blocking, &Blocking::name);
+  if (found != std::end(kBlockings)) return *found;
+  std::vector<std::string_view> names;
+  for (const Blocking& blocking : kBlockings) names.push_back(blocking.name);
+  fail(ErrorCode::invalid_argument, "blocking: unknown class '{}', expected one of {} (this machine is of {})",
+       topology.blocking, fmt::join(names, ", "), kBlockings[class_of(topology)].name);
+}
+
+}  // namespace colonnade
