@@ -60,22 +60,29 @@ Choice island(std::string reason) {
 
 }  // namespace
 
-Choice choose_family(const Graph& graph, const Node& node, Math math, kernels::Features features,
-                     const Blocking& blocking) {
-  if (makes_of_nothing(graph, node)) return island("its input is empty");
-  if (is_vast(graph, node)) return island("more rows or columns than a plan can count");
+std::vector<Choice> alternatives(const Graph& graph, const Node& node, Math math, kernels::Features features,
+                                 const Blocking& blocking) {
+  if (makes_of_nothing(graph, node)) return {island("its input is empty")};
+  if (is_vast(graph, node)) return {island("more rows or columns than a plan can count")};
   const Candidate candidate{{graph, node}, math, features, blocking};
   std::string reason = floats_refusal(candidate);
   const bool floats = reason.empty();
+  std::vector<Choice> found;
   for (const Family* family : families::kTable) {
-    if (family->takes == Takes::floats && !floats) continue;
+    if (family->scope == Scope::island || (family->takes == Takes::floats && !floats)) continue;
     Match match = family->match(candidate);
     if (!match.reason.empty()) reason = std::move(match.reason);
-    if (!match.taken) continue;
-    if (family->scope == Scope::island) break;
-    return {family, std::move(match.form), match.encoding, match.granularity, {}};
+    for (Offer& offer : match.offers)
+      found.push_back({family, std::move(offer.form), offer.encoding, offer.granularity, offer.flop, {}});
   }
-  return island(reason.empty() ? "no kernel for this operator" : std::move(reason));
+  if (found.empty()) found.push_back(island(reason.empty() ? "no kernel for this operator" : std::move(reason)));
+  return found;
+}
+
+Choice choose_family(const Graph& graph, const Node& node, Math math, kernels::Features features,
+                     const Blocking& blocking) {
+  std::vector<Choice> all = alternatives(graph, node, math, features, blocking);
+  return std::move(*std::ranges::min_element(all, {}, &Choice::flop));
 }
 
 std::vector<Choice> choose_families(const Graph& graph, Math math, kernels::Features features,

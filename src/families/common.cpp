@@ -7,9 +7,9 @@
 
 namespace colonnade {
 
-Match refuse(std::string reason) { return {false, std::move(reason)}; }
-Match take(Form form, std::int64_t granularity, kernels::Encoding encoding) {
-  return {true, {}, std::move(form), granularity, encoding};
+Match refuse(std::string reason) { return {std::move(reason), {}}; }
+Match take(Form form, std::int64_t granularity) {
+  return {{}, {{std::move(form), granularity, kernels::Encoding::f32, 0}}};
 }
 
 std::int64_t one_unit(const Chosen&) { return 1; }

@@ -137,8 +137,15 @@ class ContractionOp final : public RowOp {
 
 }  // namespace
 
-std::int64_t chunk_channels(Encoding encoding, const Blocking& blocking) {
-  return encoding == Encoding::bf16x3 ? blocking.pieces.chunk_channels : blocking.chunk_channels;
+Match offers_of(const Contraction& form, std::vector<Offer> offers, const Candidate& node) {
+  for (Offer& offer : offers) {
+    Contraction encoded = form;
+    encoded.kernel = &kernels::gemm::select(node.features, offer.encoding);
+    encoded.chunk_channels =
+        offer.encoding == Encoding::bf16x3 ? node.blocking.pieces.chunk_channels : node.blocking.chunk_channels;
+    offer.form = Form::of(encoded);
+  }
+  return {{}, std::move(offers)};
 }
 
 double contraction_seconds(const Chosen& node, std::int64_t groups, const Rates& rates) {

@@ -23,8 +23,8 @@ struct Contraction {
   std::int64_t chunk_channels = 0;  ///< of the chunks in which its outputs may come
 };
 
-/// Channels of a chunk between two pointwise contractions.
-std::int64_t chunk_channels(kernels::Encoding encoding, const Blocking& blocking);
+/// Offers with their forms: this one, the kernel and the chunks those of the encoding.
+Match offers_of(const Contraction& form, std::vector<Offer> offers, const Candidate& node);
 
 /// What a contraction of so many channels a group takes, by its operations: any family that multiplies by panels.
 double contraction_seconds(const Chosen& node, std::int64_t groups, const Rates& rates);

@@ -50,16 +50,19 @@ Match match(const Candidate& node) {
   const std::int64_t taps = conv->kernel[0] * conv->kernel[1], inputs = in[3] / conv->groups,
                      outputs = out[3] / conv->groups;
   const bool matrix_units = may_use_matrix_units(node, *conv);
-  const LongSums sums{out[1] * out[2], taps, inputs, outputs, matrix_units ? taps_inside(*conv, in, out) : 1};
-  const Encoding encoding = matrix_units && takes_pieces(sums, node.blocking) ? Encoding::bf16x3 : Encoding::f32;
+  const LongSums sums{out[1] * out[2], taps,         inputs,
+                      outputs,         conv->groups, matrix_units ? taps_inside(*conv, in, out) : 1};
   const Window window = window_of(node, *conv);
   const bool pointwise =
       is_pointwise(*conv) && window.pad_top == 0 && window.pad_left == 0 && in[1] == out[1] && in[2] == out[2];
-  return take(
-      Form::of(Contraction{window, conv->groups, taps * inputs, inputs, outputs, pointwise,
-                           pointwise && takes_partial_sums(in, out, node.blocking),
-                           &kernels::gemm::select(node.features, encoding), chunk_channels(encoding, node.blocking)}),
-      1, encoding);
+  const Contraction form{window,
+                         conv->groups,
+                         taps * inputs,
+                         inputs,
+                         outputs,
+                         pointwise,
+                         pointwise && takes_partial_sums(in, out, node.blocking)};
+  return offers_of(form, direct_offers(sums, matrix_units, node.blocking), node);
 }
 
 ColumnWindow columns(const Chosen& node) { return conv_columns(node, node.form<Contraction>().window); }

@@ -5,16 +5,12 @@
 
 #include "base/checked.hpp"
 #include "kernels/gemm/gemm.hpp"
-#include "kernels/planes/planes.hpp"
 #include "kernels/winograd/winograd.hpp"
 
 namespace colonnade {
 namespace {
 
 using kernels::Encoding;
-
-constexpr kernels::winograd::Tile kSixes{6, 3};
-constexpr auto kMostPlanes = static_cast<std::int64_t>(kernels::planes::kMostChannels);
 
 // Matrix units: fewest pixels, those that could be done while a call starts, and times the arithmetic when threads
 // divide the output channels.
@@ -34,16 +30,6 @@ double pieces_flop(std::int64_t taps, std::int64_t inputs, std::int64_t outputs,
   const bool gathers = taps > 1 && inputs % kPiecesStep != 0;
   return 2 * k * n / pieces.speed + pieces.split_flop * k + pieces.sum_flop * n +
          (gathers ? pieces.gather_flop * static_cast<double>(taps) : 0);
-}
-
-/// Matrix units multiply channels in pairs of panels.
-double pieces_padding(std::size_t channels) {
-  const auto count = static_cast<std::int64_t>(channels);
-  return static_cast<double>(round_up(count, 2 * kGrain)) / static_cast<double>(round_up(count, kGrain));
-}
-
-double far_weights(double packed, double read, const Blocking& blocking) {
-  return bytes_of(packed) > static_cast<double>(blocking.near_weights_bytes) ? blocking.far_weight_flop * read : 0;
 }
 
 }  // namespace
@@ -76,58 +62,23 @@ std::size_t winograd_channels(const Conv& conv, std::int64_t channels) {
   return winograd_filter(conv).channels(static_cast<std::size_t>(channels));
 }
 
-WinogradChoice choose_winograd(const Conv& conv, const Shape& in, const Shape& out, bool matrix_units,
-                               const Blocking& blocking) {
-  if (conv.kernel[0] != conv.kernel[1] || conv.kernel[0] == 1 || conv.strides[0] != conv.strides[1] ||
-      conv.dilations != Ints{1, 1})
-    return {};
-  const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
-  const std::size_t height = size(out[1]), width = size(out[2]), inputs = winograd_channels(conv, in[3] / conv.groups),
-                    outputs = size(out[3] / conv.groups);
-  const auto pixels = static_cast<double>(height * width);
-  const std::int64_t taps = conv.kernel[0] * conv.kernel[1];
-  const auto direct_weights =
-      static_cast<double>(kernels::gemm::packed_floats(Encoding::f32, size(taps * in[3] / conv.groups), outputs));
-  double direct =
-      2 * pixels * direct_weights / blocking.multiply_share + far_weights(direct_weights, direct_weights, blocking);
-  if (matrix_units)
-    direct = std::min(direct, pixels * pieces_flop(taps, in[3] / conv.groups, out[3] / conv.groups, blocking.pieces) +
-                                  far_weights(direct_weights, kPiecesRead * direct_weights, blocking));
-  if (takes_planes(conv, out, false, blocking))
-    direct = std::min(direct, 2 * pixels * static_cast<double>(taps * in[3] * out[3]) / blocking.planes_share);
-  double best = direct / blocking.winograd_gain;
-  WinogradChoice chosen;
-  for (const kernels::winograd::Tile tile : kernels::winograd::kTiles) {
-    if (tile != winograd_tile(conv, static_cast<std::int64_t>(tile.outputs))) continue;
-    for (const Encoding encoding : {Encoding::f32, Encoding::bf16x3}) {
-      const bool pieces = encoding == Encoding::bf16x3;
-      const kernels::winograd::Work work = kernels::winograd::work(encoding, tile, height, width, inputs, outputs);
-      const auto packed = static_cast<double>(kernels::winograd::packed_floats(encoding, tile, inputs, outputs));
-      if (tile == kSixes && bytes_of(work.block_floats) > static_cast<double>(blocking.near_sixes_bytes)) continue;
-      if (pieces && (!matrix_units || std::min(inputs, outputs) < size(blocking.pieces.least_winograd_channels) ||
-                     bytes_of(packed) > static_cast<double>(blocking.near_weights_bytes)))
-        continue;
-      const double multiply =
-          pieces ? pieces_padding(inputs) * pieces_padding(outputs) * work.multiply_flop / blocking.pieces.tile_speed +
-                       blocking.pieces.split_flop * work.split_floats
-                 : work.multiply_flop / blocking.multiply_share;
-      const double parts = winograd_filter(conv).parts() > 1 ? blocking.part_flop * work.input_floats : 0;
-      const double cost = multiply + work.transform_flop / blocking.transform_share + parts +
-                          far_weights(packed, work.weights_read, blocking);
-      if (cost >= best) continue;
-      best = cost;
-      chosen = {static_cast<std::int64_t>(tile.outputs), encoding};
-    }
-  }
-  return chosen;
+double far_weights_flop(double packed, double read, const Blocking& blocking) {
+  return bytes_of(packed) > static_cast<double>(blocking.near_weights_bytes) ? blocking.far_weight_flop * read : 0;
 }
 
-bool takes_pieces(const LongSums& sums, const Blocking& blocking) {
-  if (sums.pixels < kLeastPiecesPixels) return false;
-  const double starting = 1 + kPiecesIdlePixels / static_cast<double>(sums.pixels);
-  const double direct = 2 * sums.inside * static_cast<double>(sums.taps * sums.inputs * round_up(sums.outputs, kGrain));
-  return starting * pieces_flop(sums.taps, sums.inputs, sums.outputs, blocking.pieces) * blocking.pieces.gain <
-         direct / blocking.multiply_share;
+std::vector<Offer> direct_offers(const LongSums& sums, bool matrix_units, const Blocking& blocking) {
+  const auto pixels = static_cast<double>(sums.pixels), groups = static_cast<double>(sums.groups);
+  const auto weights = static_cast<double>(sums.taps * sums.inputs * round_up(sums.outputs, kGrain));
+  const double direct = 2 * pixels * weights / blocking.multiply_share + far_weights_flop(weights, weights, blocking);
+  if (!matrix_units) return {{.flop = groups * direct}};
+  const double pixel = pieces_flop(sums.taps, sums.inputs, sums.outputs, blocking.pieces);
+  const double cut = pixels * pixel + far_weights_flop(weights, kPiecesRead * weights, blocking);
+  const double starting = 1 + kPiecesIdlePixels / pixels;
+  const double ratio = 2 * sums.inside * weights / blocking.multiply_share / (starting * pixel * blocking.pieces.gain);
+  const bool pieces = sums.pixels >= kLeastPiecesPixels && ratio > 1;
+  const double sooner = groups * std::min(direct, cut), later = sooner * std::max(ratio, 1 / ratio);
+  return {{.encoding = Encoding::f32, .flop = pieces ? later : sooner},
+          {.encoding = Encoding::bf16x3, .flop = pieces ? sooner : later}};
 }
 
 double idle_pixels(Encoding encoding) { return encoding == Encoding::bf16x3 ? kPiecesIdlePixels : 0; }
@@ -152,12 +103,6 @@ double taps_inside(const Conv& conv, const Shape& in, const Shape& out) {
     inside *= static_cast<double>(count) / static_cast<double>(out[1 + axis] * conv.kernel[axis]);
   }
   return inside;
-}
-
-bool takes_planes(const Conv& conv, const Shape& out, bool winograd, const Blocking& blocking) {
-  return conv.groups == 1 && conv.strides[1] == 1 && conv.dilations[0] == 1 &&
-         conv.kernel[0] * conv.kernel[1] >= blocking.least_plane_taps &&
-         out[3] <= (winograd ? blocking.most_planes_beside_winograd : kMostPlanes);
 }
 
 }  // namespace colonnade

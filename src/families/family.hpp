@@ -40,17 +40,22 @@ struct Candidate : Subject {
   const Blocking& blocking;
 };
 
-/// What a family makes of a node: a form, or the reason why it does not run it. Nothing is said where another family is
-/// asked too.
-struct Match {
-  bool taken = false;
-  std::string reason{};
+/// A way in which a family may run a node.
+struct Offer {
   Form form{};
   std::int64_t granularity = 1;
   kernels::Encoding encoding = kernels::Encoding::f32;
+  double flop = 0;  ///< operations that vector units do at their peak meanwhile; 0: nothing is weighed against it
+};
+
+/// What a family makes of a node: the ways in which it may run it, or the reason why it does not. Nothing is said where
+/// another family is asked too.
+struct Match {
+  std::string reason{};
+  std::vector<Offer> offers{};
 };
 Match refuse(std::string reason = {});
-Match take(Form form = {}, std::int64_t granularity = 1, kernels::Encoding encoding = kernels::Encoding::f32);
+Match take(Form form = {}, std::int64_t granularity = 1);
 
 /// All that was decided about a node.
 struct Choice {
@@ -58,6 +63,7 @@ struct Choice {
   Form form{};
   kernels::Encoding encoding = kernels::Encoding::f32;
   std::int64_t granularity = 1;  ///< rows start at multiples of this
+  double flop = 0;               ///< by which it was weighed against others (Offer)
   std::string reason{};          ///< why it is an island
 
   /// Works row by row: may share a segment with other nodes.
@@ -150,8 +156,12 @@ struct Family {
 
 inline bool Choice::by_rows() const { return family->scope == Scope::rows; }
 
-/// The family that runs a node: a pure function of the node, its shapes, the numeric policy, the tier and the class of
-/// machine, never of schedule or threads, so that every schedule gives the same bits.
+/// Every way in which kernels may run a node, as the table has them; an island where there is none.
+std::vector<Choice> alternatives(const Graph& graph, const Node& node, Math math, kernels::Features features,
+                                 const Blocking& blocking);
+/// The family that runs a node, by the least of its alternatives, the first of equal ones: a pure function of the node,
+/// its shapes, the numeric policy, the tier and the class of machine, never of schedule or threads, so that every
+/// schedule gives the same bits.
 Choice choose_family(const Graph& graph, const Node& node, Math math, kernels::Features features,
                      const Blocking& blocking);
 /// One a node.

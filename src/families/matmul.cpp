@@ -65,20 +65,15 @@ Match match(const Candidate& node) {
   const Shape &in = node.input_shape(0), &weight = node.input_shape(1);
   if (op->transpose_a || in.size() < 2) return refuse("transposed or one-dimensional left operand");
   const RowShape rows = row_shape(in), out = row_shape(node.output_shape());
-  const bool pieces = node.math != Math::exact && node.features.contains(kernels::Isa::amx) &&
-                      takes_pieces({out.rows * out.width, 1, in.back(), out.channels}, node.blocking);
-  const Encoding encoding = pieces ? Encoding::bf16x3 : Encoding::f32;
+  const bool matrix_units = node.math != Math::exact && node.features.contains(kernels::Isa::amx);
   const std::int64_t terms = weight[op->transpose_b ? 1 : 0], outputs = weight[op->transpose_b ? 0 : 1];
-  return take(Form::of(Contraction{{},
-                                   1,
-                                   terms,
-                                   terms,
-                                   outputs,
-                                   rows.rows == out.rows && rows.width == out.width,
-                                   takes_partial_sums(in, node.output_shape(), node.blocking),
-                                   &kernels::gemm::select(node.features, encoding),
-                                   chunk_channels(encoding, node.blocking)}),
-              1, encoding);
+  const Contraction form{.terms = terms,
+                         .inputs = terms,
+                         .outputs = outputs,
+                         .pointwise = rows.rows == out.rows && rows.width == out.width,
+                         .partial_sums = takes_partial_sums(in, node.output_shape(), node.blocking)};
+  const LongSums sums{out.rows * out.width, 1, in.back(), out.channels};
+  return offers_of(form, direct_offers(sums, matrix_units, node.blocking), node);
 }
 
 ChunkRule chunks(const Chosen& node) { return contraction_chunks(node, true, std::get<MatMul>(node.node.op).epilogue); }

@@ -15,6 +15,8 @@
 namespace colonnade {
 namespace {
 
+using kernels::Encoding;
+
 constexpr std::int64_t kPlaneRows = 4;  // come together, so that few are turned into planes twice
 
 /// How the family walks along a row: blocks of output pixels, small enough that the planes of the rows that a block
@@ -162,12 +164,16 @@ PlaneBlocks blocks_of(const Candidate& node) {
 Match match(const Candidate& node) {
   const Conv* conv = std::get_if<Conv>(&node.node.op);
   if (conv == nullptr || !dense_refusal(node).empty()) return refuse();
-  const Shape &in = node.input_shape(0), &out = node.output_shape();
-  if (!takes_planes(*conv, out, false, node.blocking)) return refuse();
-  const bool winograd = may_reorder(node, *conv) &&
-                        choose_winograd(*conv, in, out, may_use_matrix_units(node, *conv), node.blocking).tile > 0;
-  if (!takes_planes(*conv, out, winograd, node.blocking)) return refuse();
-  return take(Form::of(PlanesForm{window_of(node, *conv), blocks_of(node)}), kPlaneRows);
+  const std::int64_t taps = conv->kernel[0] * conv->kernel[1], inputs = node.input_shape(0)[3];
+  const Shape& out = node.output_shape();
+  if (conv->groups > 1 || conv->strides[1] > 1 || conv->dilations[0] > 1 || taps < node.blocking.least_plane_taps ||
+      out[3] > static_cast<std::int64_t>(kernels::planes::kMostChannels))
+    return refuse();
+  const double flop = 2 * static_cast<double>(out[1] * out[2] * taps * inputs * out[3]) / node.blocking.planes_share;
+  const bool always = out[3] <= node.blocking.most_planes_beside_winograd;
+  return {
+      {},
+      {{Form::of(PlanesForm{window_of(node, *conv), blocks_of(node)}), kPlaneRows, Encoding::f32, always ? 0 : flop}}};
 }
 
 Effort effort(const Chosen& node, const Rates& rates) {

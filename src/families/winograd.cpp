@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/checked.hpp"
 #include "families/common.hpp"
@@ -20,6 +21,8 @@ namespace colonnade {
 namespace {
 
 using kernels::Encoding;
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct WinogradForm {
   Window window{};
@@ -173,17 +176,58 @@ class WinogradOp final : public RowOp {
   kernels::Epilogue epilogue_;
 };
 
+/// Matrix units multiply channels in pairs of panels.
+double pieces_padding(std::size_t channels) {
+  const auto count = static_cast<std::int64_t>(channels);
+  return static_cast<double>(round_up(count, 2 * kPanel)) / static_cast<double>(round_up(count, kPanel));
+}
+
+/// Operations of the vector units' peak that a tile's convolution takes as long as; infinite where it is no good.
+double tiles_flop(const Candidate& node, const WinogradForm& form) {
+  constexpr kernels::winograd::Tile kSixes{6, 3};
+  const auto [tile, encoding] = std::pair(form.kernel->tile, form.kernel->encoding);
+  const bool pieces = encoding == Encoding::bf16x3;
+  const Blocking& blocking = node.blocking;
+  const auto height = static_cast<std::size_t>(node.output_shape()[1]),
+             width = static_cast<std::size_t>(node.output_shape()[2]);
+  const kernels::winograd::Work work =
+      kernels::winograd::work(encoding, tile, height, width, form.inputs, form.outputs);
+  const auto floats = [](std::int64_t bytes) { return static_cast<double>(bytes) / sizeof(float); };
+  const auto packed = static_cast<double>(kernels::winograd::packed_floats(encoding, tile, form.inputs, form.outputs));
+  if (tile == kSixes && work.block_floats > floats(blocking.near_sixes_bytes)) return kNever;
+  if (pieces && packed > floats(blocking.near_weights_bytes)) return kNever;
+  const double multiply = pieces ? pieces_padding(form.inputs) * pieces_padding(form.outputs) * work.multiply_flop /
+                                           blocking.pieces.tile_speed +
+                                       blocking.pieces.split_flop * work.split_floats
+                                 : work.multiply_flop / blocking.multiply_share;
+  const double parts = form.filter.parts() > 1 ? blocking.part_flop * work.input_floats : 0;
+  return blocking.winograd_gain * static_cast<double>(form.groups) *
+         (multiply + work.transform_flop / blocking.transform_share + parts +
+          far_weights_flop(packed, work.weights_read, blocking));
+}
+
 Match match(const Candidate& node) {
   const Conv* conv = std::get_if<Conv>(&node.node.op);
   if (conv == nullptr || !dense_refusal(node).empty() || !may_reorder(node, *conv)) return refuse();
-  const Shape &in = node.input_shape(0), &out = node.output_shape();
-  const auto [tile, encoding] = choose_winograd(*conv, in, out, may_use_matrix_units(node, *conv), node.blocking);
-  if (tile == 0) return refuse();
+  if (conv->kernel[0] != conv->kernel[1] || conv->kernel[0] == 1 || conv->strides[0] != conv->strides[1] ||
+      conv->dilations != Ints{1, 1})
+    return refuse();
   WinogradForm form{window_of(node, *conv), winograd_filter(*conv), static_cast<std::size_t>(conv->groups)};
   form.inputs = winograd_channels(*conv, node.input_shape(1)[1]);
   form.outputs = static_cast<std::size_t>(node.input_shape(1)[0] / conv->groups);
-  form.kernel = &kernels::winograd::select(node.features, encoding, winograd_tile(*conv, tile));
-  return take(Form::of(form), tile, encoding);
+  const bool matrix_units =
+      may_use_matrix_units(node, *conv) &&
+      static_cast<std::int64_t>(std::min(form.inputs, form.outputs)) >= node.blocking.pieces.least_winograd_channels;
+  Match match;
+  for (const kernels::winograd::Tile tile : kernels::winograd::kTiles) {
+    if (tile.taps != form.filter.taps()) continue;
+    for (const Encoding encoding : {Encoding::f32, Encoding::bf16x3}) {
+      if (encoding == Encoding::bf16x3 && !matrix_units) continue;
+      form.kernel = &kernels::winograd::select(node.features, encoding, tile);
+      match.offers.push_back({Form::of(form), form.tile(), encoding, tiles_flop(node, form)});
+    }
+  }
+  return match;
 }
 
 Effort effort(const Chosen& node, const Rates& rates) {

@@ -107,9 +107,9 @@ GraphChunks find_all_chunks(const PlanContext& context) {
 
 }  // namespace
 
-PlanContext make_context(const Graph& graph, const Topology& topology, Math math) {
+PlanContext make_context(const Graph& graph, const Topology& topology, ByNode<Choice> choices) {
   PlanContext context{graph, topology};
-  context.choices = {choose_families(graph, math, topology.features, blocking_of(topology))};
+  context.choices = std::move(choices);
   context.rows = row_nodes(graph, context.choices);
   context.work = node_work(graph, context.choices, topology.rates);
   context.windows = column_windows(graph, context.choices);

@@ -59,7 +59,7 @@ struct PlanContext {
   const RowMap& map(const Reader& reader) const { return rows[reader.node].inputs[reader.input]; }
 };
 
-PlanContext make_context(const Graph& graph, const Topology& topology, Math math);
+PlanContext make_context(const Graph& graph, const Topology& topology, ByNode<Choice> choices);
 
 /// What depends on how many threads there are.
 struct Team {

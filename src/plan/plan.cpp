@@ -61,7 +61,12 @@ double predicted_us(const Plan& plan) { return microseconds(plan.segments); }
 
 Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& options) {
   check_shapes(graph);
-  const PlanContext context = make_context(graph, topology, options.math);
+  return make_plan(graph, topology, options,
+                   {choose_families(graph, options.math, topology.features, blocking_of(topology))});
+}
+
+Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& options, ByNode<Choice> choices) {
+  const PlanContext context = make_context(graph, topology, std::move(choices));
   Plan plan = plan_with(context, std::max(1, options.threads), {options.schedule});
   const int threads = plan.threads;
   if (options.schedule == Schedule::automatic) prefer_lean(context, threads, plan);

@@ -121,6 +121,8 @@ struct Plan {
 /// Plans a graph whose shapes are all known. Throws Error{resource_limit} naming the smallest limit that would do when
 /// the arena cannot stay within options.memory_limit_bytes.
 Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& options);
+/// The same with these choices, one a node, instead of those of choose_families.
+Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& options, ByNode<Choice> choices);
 
 /// Throws Error{internal} when the plan would read a row that was never written or already overwritten, write a row
 /// twice, or overlap live memory.
