@@ -49,6 +49,14 @@ WeightStore& WeightStore::of_node(int node) {
   return *store;
 }
 
+std::vector<PackedWeights> WeightStore::held() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<PackedWeights> held;
+  for (const auto& item : entries_)
+    if (auto packed = item.second.packed.lock()) held.push_back({std::move(packed), item.second.bytes});
+  return held;
+}
+
 std::size_t WeightStore::bytes() const {
   const std::scoped_lock lock(mutex_);
   std::size_t bytes = 0;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/aligned_buffer.hpp"
 #include "graph/constant.hpp"
@@ -39,6 +40,8 @@ class WeightStore {
   WeightStore& of_node(int node);
   /// Of all packed forms that programs hold, on all nodes.
   std::size_t bytes() const;
+  /// All packed forms that programs hold, of this node.
+  std::vector<PackedWeights> held() const;
 
  private:
   struct Entry {

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the layers of known encoders as ONNX files: encoders.py FOLDER [NAME...]; without a folder, prints the names.
+
+All layers of one read the same random weights, so that files are small: what a node takes follows from its shape alone.
+"""
+import pathlib
+import sys
+
+# name: layers, tokens, width, heads, width of the feed-forward part
+ENCODERS = {"minilm_s128": (6, 128, 384, 12, 1536), "bert_base_s128": (12, 128, 768, 12, 3072),
+            "vit_b_16": (12, 197, 768, 12, 3072)}
+
+
+class Graph:
+    def __init__(self, tokens, width, heads):
+        import numpy
+        from onnx import helper, numpy_helper
+
+        self.helper, self.to_proto, self.numpy = helper, numpy_helper.from_array, numpy
+        self.random = numpy.random.default_rng(1)
+        self.tokens, self.width, self.heads = tokens, width, heads
+        self.nodes, self.constants, self.count = [], {}, 0
+
+    def constant(self, name, values):
+        self.constants.setdefault(name, self.to_proto(self.numpy.asarray(values), name))
+        return name
+
+    def weights(self, name, *shape):
+        if name not in self.constants:
+            self.constant(name, (self.random.standard_normal(shape) / 30).astype("float32"))
+        return name
+
+    def node(self, op, *inputs, **attributes):
+        self.count += 1
+        name = f"{op.lower()}_{self.count}"
+        self.nodes.append(self.helper.make_node(op, inputs, [name], name=name, **attributes))
+        return name
+
+    def dense(self, x, name, wide, deep):
+        product = self.node("MatMul", x, self.weights(name, wide, deep))
+        return self.node("Add", product, self.weights(f"{name}_bias", deep))
+
+    def split_heads(self, x, order):
+        shape = self.constant("heads", self.numpy.array([0, 0, self.heads, self.width // self.heads], "int64"))
+        return self.node("Transpose", self.node("Reshape", x, shape), perm=order)
+
+    def norm(self, x, name):
+        scale, bias = self.weights(f"{name}_scale", self.width), self.weights(f"{name}_bias", self.width)
+        return self.node("LayerNormalization", x, scale, bias, axis=-1)
+
+    def gelu(self, x):
+        half, root, one = (self.constant(name, self.numpy.float32(value))
+                           for name, value in (("half", 0.5), ("root", 2 ** -0.5), ("one", 1)))
+        gate = self.node("Add", self.node("Erf", self.node("Mul", x, root)), one)
+        return self.node("Mul", self.node("Mul", x, gate), half)
+
+    def layer(self, x, deep):
+        query, key, value = (self.dense(x, name, self.width, self.width) for name in ("query", "key", "value"))
+        scores = self.node("MatMul", self.split_heads(query, [0, 2, 1, 3]), self.split_heads(key, [0, 2, 3, 1]))
+        scale = self.constant("scale", self.numpy.float32((self.width // self.heads) ** -0.5))
+        weights = self.node("Softmax", self.node("Mul", scores, scale), axis=-1)
+        mixed = self.node("MatMul", weights, self.split_heads(value, [0, 2, 1, 3]))
+        shape = self.constant("joined", self.numpy.array([0, 0, self.width], "int64"))
+        joined = self.node("Reshape", self.node("Transpose", mixed, perm=[0, 2, 1, 3]), shape)
+        x = self.norm(self.node("Add", x, self.dense(joined, "output", self.width, self.width)), "first")
+        wide = self.gelu(self.dense(x, "expand", self.width, deep))
+        return self.norm(self.node("Add", x, self.dense(wide, "contract", deep, self.width)), "second")
+
+    def model(self, name, result):
+        shape = [1, self.tokens, self.width]
+        value = [self.helper.make_tensor_value_info(value, 1, shape) for value in ("x", result)]
+        graph = self.helper.make_graph(self.nodes, name, value[:1], value[1:], list(self.constants.values()))
+        return self.helper.make_model(graph, opset_imports=[self.helper.make_opsetid("", 17)], ir_version=8)
+
+
+def write(name, folder):
+    import onnx
+
+    layers, tokens, width, heads, deep = ENCODERS[name]
+    graph, x = Graph(tokens, width, heads), "x"
+    for _ in range(layers):
+        x = graph.layer(x, deep)
+    model = graph.model(name, x)
+    onnx.checker.check_model(model)
+    partial = folder / f"{name}.partial"
+    onnx.save(model, partial)
+    partial.rename(folder / f"{name}.onnx")
+
+
+def main():
+    if len(sys.argv) == 1:
+        print(*ENCODERS, sep="\n")
+        return
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in sys.argv[2:] or ENCODERS:
+        write(name, folder)
+
+
+if __name__ == "__main__":
+    main()
