@@ -19,7 +19,8 @@ constexpr std::int64_t kMiB = kKiB * 1024;
 constexpr std::int64_t kSmallL2 = 724 * kKiB, kLargeL2 = 1448 * kKiB;
 constexpr double kFarL3Flop = 11;
 
-constexpr Blocking common(std::string_view name) {
+/// An L3 far from the cores: as measured on a Xeon (bench/results/xeon-amx.md).
+constexpr Blocking far(std::string_view name) {
   return {
       .name = name,
       .near_weights_bytes = kMiB,
@@ -45,8 +46,21 @@ constexpr Blocking common(std::string_view name) {
   };
 }
 
-constexpr Blocking kBlockings[] = {common("512k-near"), common("512k-far"), common("1m-near"),
-                                   common("1m-far"),    common("2m-near"),  common("2m-far")};
+/// An L3 beside the cores, and transforms about as fast as products: as measured on a Zen 4
+/// (bench/results/epyc-zen4.md).
+constexpr Blocking near(std::string_view name) {
+  Blocking blocking = far(name);
+  blocking.far_sixes_bytes = 6 * kMiB;
+  blocking.far_weight_flop = 8;
+  blocking.multiply_share = 0.95;
+  blocking.transform_share = 0.8;
+  blocking.part_flop = 8;
+  blocking.most_planes_beside_winograd = 3;
+  return blocking;
+}
+
+constexpr Blocking kBlockings[] = {near("512k-near"), far("512k-far"), near("1m-near"),
+                                   far("1m-far"),     near("2m-near"), far("2m-far")};
 
 std::size_t class_of(const Topology& topology) {
   const std::int64_t l2 = topology.cache_bytes(2);

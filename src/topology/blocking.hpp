@@ -26,10 +26,9 @@ struct Blocking {
   double planes_share = 0;     ///< of products whose lanes are pixels
   double part_flop = 0;        ///< operations that take as long as an input that is put together with others of a pixel
   double winograd_gain = 0;    ///< what it must be sooner by
-  std::int64_t most_planes_beside_winograd =
-      0;                              ///< output channels for which planes are taken, whatever Winograd takes
-  std::int64_t least_plane_taps = 0;  ///< that pay for turning the input into planes
-  std::int64_t chunk_channels = 0;    ///< of a chunk between two pointwise contractions
+  std::int64_t most_planes_beside_winograd = 0;  ///< output channels that planes have in any case
+  std::int64_t least_plane_taps = 0;             ///< that pay for turning the input into planes
+  std::int64_t chunk_channels = 0;               ///< of a chunk between two pointwise contractions
 
   /// Matrix units, which multiply floats in pieces.
   struct Pieces {
@@ -44,6 +43,8 @@ struct Blocking {
     bool operator==(const Pieces&) const = default;
   };
   Pieces pieces;
+
+  std::int64_t far_sixes_bytes = 0;  ///< as near_sixes_bytes, where the weights come from beyond that cache anyway
   bool operator==(const Blocking&) const = default;
 };
 

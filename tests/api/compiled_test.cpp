@@ -251,7 +251,7 @@ TEST_F(CompiledTest, OtherOptionsAreNoticed) {
   expect_rebuilt("other options");
   options_.threads = 2;
   expect_rebuilt("it was made for threads: 1, now 2");
-  const std::string_view own = Model::load(model().string(), options_).impl()->topology.blocking;
+  const std::string own = Model::load(model().string(), options_).impl()->topology.blocking;
   options_.blocking = own == "2m-far" ? "1m-far" : "2m-far";
   expect_rebuilt("other options");
   options_.isa = "baseline";

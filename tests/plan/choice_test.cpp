@@ -131,6 +131,48 @@ TEST(Plan, TakesTilesOfFiltersThatAreLargeOrHaveAStride) {
   EXPECT_EQ(tile(112, 16, 12, {.kernel = 9}), 4);
 }
 
+/// Where weights from beyond the second-level cache cost little, larger tiles pay for more channels, and tiles of
+/// strides at all.
+TEST(Plan, WeighsTilesByTheClassOfMachine) {
+  const auto tile = [](const char* machine, std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
+    Network net("one convolution");
+    net.conv(net.input({1, side, side, in}), out, spec);
+    const Graph graph = net.finish();
+    const Choice taken = choose_family(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512,
+                                       blocking_of(fixed_topology(machine)));
+    return taken.family == &families::winograd ? taken.granularity : 0;
+  };
+  EXPECT_EQ(tile("emerald-2", 14, 256, 256, {}), 2);
+  EXPECT_EQ(tile("zen4-2", 14, 256, 256, {}), 4);
+  EXPECT_EQ(tile("emerald-2", 28, 128, 128, {}), 4);
+  EXPECT_EQ(tile("zen4-2", 28, 128, 128, {}), 6);
+  EXPECT_EQ(tile("zen4-2", 256, 64, 64, {}), 4) << "the tiles would leave the cache";
+  EXPECT_EQ(tile("emerald-2", 80, 64, 128, {.kernel = 3, .stride = 2}), 0);
+  EXPECT_EQ(tile("zen4-2", 80, 64, 128, {.kernel = 3, .stride = 2}), 5);
+}
+
+/// All that families offer is there, and the least of it is taken.
+TEST(Plan, TakesTheLeastOfAllOffers) {
+  Network net("one convolution");
+  net.conv(net.input({1, 28, 28, 64}), 64, {});
+  const Graph graph = net.finish();
+  const auto offers = [&](kernels::Isa isa) {
+    return alternatives(graph, graph.nodes.front(), Math::fast, isa, known_blocking());
+  };
+  EXPECT_EQ(offers(kernels::Isa::avx512).size(), 4u) << "three tiles and the direct sum";
+  EXPECT_EQ(offers(kernels::Isa::amx).size(), 8u) << "and all of them in pieces";
+  const std::vector<Choice> all = offers(kernels::Isa::avx512);
+  const Choice taken = choose_family(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512, known_blocking());
+  for (const Choice& choice : all) EXPECT_LE(taken.flop, choice.flop);
+  EXPECT_EQ(taken.family, &families::winograd);
+  PlanOptions options;
+  for (const Choice& choice : all) {
+    const Plan plan = make_plan(graph, fixed_topology("zen4-2"), options, {{choice}});
+    EXPECT_EQ(plan.choices.front().family, choice.family);
+    EXPECT_EQ(plan.choices.front().granularity, choice.granularity);
+  }
+}
+
 /// Sums of many products for many outputs go to matrix units, where there are any and nobody asked for exact ones.
 TEST(Plan, TakesMatrixUnitsForLongSums) {
   const auto pieces = [](std::int64_t in, std::int64_t out, ConvSpec spec, kernels::Isa isa, Math math, bool exact) {
