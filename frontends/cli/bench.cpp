@@ -20,8 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kProfiledRuns = 5;
-
 /// What all streams of one benchmark share.
 struct Shared {
   const BenchOptions& options;

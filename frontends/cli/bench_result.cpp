@@ -164,17 +164,6 @@ std::string warning_text(const BenchResult& result) {
   return text.empty() ? "" : "\n" + text;
 }
 
-std::string island_text(const BenchResult& result) {
-  const Json& islands = array_in(result.description, "islands");
-  if (islands.empty()) return "\nislands: none\n";
-  Table table;
-  table.rows.push_back({"island", "type", "engine", "reason"});
-  for (const Json& item : islands)
-    table.rows.push_back(
-        {shortened(text_in(item, "node"), 40), text_in(item, "op"), text_in(item, "engine"), text_in(item, "reason")});
-  return fmt::format("\n{}", table.text(""));
-}
-
 }  // namespace
 
 double BenchResult::flop() const { return number_in(description, "flop"); }
@@ -260,7 +249,8 @@ std::string to_text(const BenchResult& result, bool quiet) {
     out +=
         "             (above 100 %: a convolution counts as direct, of which Winograd multiplies a part; matrix units "
         "are faster than FMA)\n";
-  return out + segment_text(result) + operator_text(result) + island_text(result) + warning_text(result);
+  return out + segment_text(result) + operator_text(result) + island_text(array_in(result.description, "islands")) +
+         warning_text(result);
 }
 
 }  // namespace colonnade::cli

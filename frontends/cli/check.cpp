@@ -122,7 +122,7 @@ bool expects_nothing(const Case& one) {
   return std::none_of(one.expected.begin(), one.expected.end(), [](const auto& given) { return given.has_value(); });
 }
 
-std::string island_text(const Json& description) {
+std::string islands_and_count(const Json& description) {
   const Json& islands = array_in(description, "islands");
   if (islands.empty()) return "islands: none\n";
   Table table;
@@ -219,7 +219,7 @@ int execute(const CheckOptions& options, std::string& out) {
   std::vector<Case> cases = collect_cases(options, model);
   const ShapeMap shapes =
       options.data.empty() ? shape_overrides(model.inputs(), tensors_of(cases[0].inputs), options.shape) : ShapeMap();
-  if (!options.quiet) out += island_text(parse_json(model.describe(shapes)));
+  if (!options.quiet) out += islands_and_count(parse_json(model.describe(shapes)));
   Session session(model);
   Table table;
   table.right = {2, 3};

@@ -19,7 +19,6 @@ Stage stage_of(const std::string& name) {
 }
 
 constexpr int kWarmRuns = 2;
-constexpr int kProfiledRuns = 5;
 
 /// Adds to each segment of the plan its measured time, `measured_ms`, a mean over a few runs on random inputs.
 void add_measured(const Model& model, const ShapeMap& overrides, Json& plan) {
@@ -84,7 +83,7 @@ std::string segment_heading(const Json& segment) {
   return reason.empty() ? line : line + fmt::format("  ends because {}\n", reason);
 }
 
-std::string segment_text(const Json& segment) {
+std::string operators_text(const Json& segment) {
   Table table;
   table.right = {3, 4, 5};
   table.rows.push_back({"operator", "type", "shape", "live rows", "bytes", "flop"});
@@ -92,16 +91,6 @@ std::string segment_text(const Json& segment) {
     table.rows.push_back({shortened(text_in(item, "node"), 40), text_in(item, "op"), shape_in(item), rows_text(item),
                           bytes_text(item, "bytes"), human_count(number_in(item, "flop"))});
   return fmt::format("\n{}{}", segment_heading(segment), table.text("    "));
-}
-
-std::string island_text(const Json& islands) {
-  if (islands.empty()) return "\nislands: none\n";
-  Table table;
-  table.rows.push_back({"island", "type", "engine", "reason"});
-  for (const Json& item : islands)
-    table.rows.push_back(
-        {shortened(text_in(item, "node"), 40), text_in(item, "op"), text_in(item, "engine"), text_in(item, "reason")});
-  return fmt::format("\n{}", table.text(""));
 }
 
 std::string plan_text(const Json& plan, const std::string& model) {
@@ -114,7 +103,7 @@ std::string plan_text(const Json& plan, const std::string& model) {
   out += fmt::format("totals       {}flop, weights {}, arena {}\n", human_count(number_in(plan, "flop")),
                      bytes_text(plan, "weights_bytes"), bytes_text(plan, "arena_bytes"));
   out += fmt::format("rates        {}\n", text_in(plan.value("rates", Json::object()), "source", "defaults"));
-  for (const Json& segment : array_in(plan, "segments")) out += segment_text(segment);
+  for (const Json& segment : array_in(plan, "segments")) out += operators_text(segment);
   return out + island_text(array_in(plan, "islands"));
 }
 

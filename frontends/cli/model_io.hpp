@@ -55,4 +55,7 @@ void write_assigned(std::span<const TensorInfo> infos, std::span<const Tensor> t
 /// FOLDER/NAME.npy for every tensor, characters that no file name takes replaced by '_'.
 void write_folder(std::span<const TensorInfo> infos, std::span<const Tensor> tensors, const std::string& folder);
 
+/// Profiles are means over so many runs.
+inline constexpr int kProfiledRuns = 5;
+
 }  // namespace colonnade::cli

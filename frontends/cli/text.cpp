@@ -108,4 +108,14 @@ std::string Table::text(std::string_view indent) const {
   return out;
 }
 
+std::string island_text(const Json& islands) {
+  if (islands.empty()) return "\nislands: none\n";
+  Table table;
+  table.rows.push_back({"island", "type", "engine", "reason"});
+  for (const Json& item : islands)
+    table.rows.push_back(
+        {shortened(text_in(item, "node"), 40), text_in(item, "op"), text_in(item, "engine"), text_in(item, "reason")});
+  return fmt::format("\n{}", table.text(""));
+}
+
 }  // namespace colonnade::cli

@@ -49,4 +49,7 @@ struct Table {
   std::string text(std::string_view indent = "  ") const;
 };
 
+/// The operators that run as islands, and why, of a description's "islands".
+std::string island_text(const Json& islands);
+
 }  // namespace colonnade::cli

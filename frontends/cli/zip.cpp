@@ -88,7 +88,7 @@ class Reader {
   std::uint64_t used_[2] = {0, 0};  ///< bytes of stored and of deflated entries so far
 };
 
-[[noreturn]] void fail_to_write(std::string_view why) {
+[[noreturn]] void fail_to_pack(std::string_view why) {
   throw Error(ErrorCode::io, one_line(fmt::format("cannot write a zip archive: {}", why)));
 }
 
@@ -98,22 +98,22 @@ void add(zip_t* archive, const ZipEntry& entry) {
   const zip_int64_t index = source ? zip_file_add(archive, entry.name.c_str(), source, ZIP_FL_ENC_UTF_8) : -1;
   if (index < 0) {
     zip_source_free(source);
-    fail_to_write(fmt::format("'{}': {}", entry.name, zip_strerror(archive)));
+    fail_to_pack(fmt::format("'{}': {}", entry.name, zip_strerror(archive)));
   }
   const auto at = static_cast<zip_uint64_t>(index);
   if (zip_set_file_compression(archive, at, ZIP_CM_STORE, 0) != 0 ||
       zip_file_set_dostime(archive, at, 0, kFirstOfJanuary1980, 0) != 0)
-    fail_to_write(zip_strerror(archive));
+    fail_to_pack(zip_strerror(archive));
 }
 
 std::string bytes_of(zip_source_t* source) {
   zip_stat_t status;
   if (zip_source_stat(source, &status) != 0 || (status.valid & ZIP_STAT_SIZE) == 0 || zip_source_open(source) != 0)
-    fail_to_write(zip_error_strerror(zip_source_error(source)));
+    fail_to_pack(zip_error_strerror(zip_source_error(source)));
   std::string bytes(status.size, '\0');
   const zip_int64_t count = zip_source_read(source, bytes.data(), bytes.size());
   zip_source_close(source);
-  if (count != static_cast<zip_int64_t>(bytes.size())) fail_to_write("it does not fit memory");
+  if (count != static_cast<zip_int64_t>(bytes.size())) fail_to_pack("it does not fit memory");
   return bytes;
 }
 
@@ -129,12 +129,12 @@ std::vector<ZipEntry> parse_zip(std::span<const std::byte> archive, const std::s
 std::string format_zip(std::span<const ZipEntry> entries) {
   ZipError error;
   const Source source(zip_source_buffer_create(nullptr, 0, 0, &error.error));
-  if (!source) fail_to_write(zip_error_strerror(&error.error));
+  if (!source) fail_to_pack(zip_error_strerror(&error.error));
   Archive archive(zip_open_from_source(source.get(), ZIP_CREATE | ZIP_TRUNCATE, &error.error));
-  if (!archive) fail_to_write(zip_error_strerror(&error.error));
+  if (!archive) fail_to_pack(zip_error_strerror(&error.error));
   zip_source_keep(source.get());
   for (const ZipEntry& entry : entries) add(archive.get(), entry);
-  if (zip_close(archive.get()) != 0) fail_to_write(zip_strerror(archive.get()));
+  if (zip_close(archive.get()) != 0) fail_to_pack(zip_strerror(archive.get()));
   archive.release();
   return bytes_of(source.get());
 }

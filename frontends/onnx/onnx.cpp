@@ -22,7 +22,6 @@
 namespace colonnade::onnx_import {
 namespace {
 
-constexpr int kDeepestMessage = 100;
 constexpr int kLastKnownModelField = 64;
 constexpr std::int64_t kOldestIr = 1;
 constexpr std::int64_t kNewestIr = 13;

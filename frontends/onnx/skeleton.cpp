@@ -11,7 +11,6 @@ namespace {
 constexpr std::int64_t kLargeBytes = 16384;
 constexpr std::size_t kWindowBytes = 8192;
 constexpr int kMostVarintBytes = 10;
-constexpr int kDeepestMessage = 100;
 
 enum class Message { model, graph, function, node, attribute, tensor, other };
 

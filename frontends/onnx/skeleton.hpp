@@ -22,6 +22,9 @@ struct DataRange {
 /// that uses it names a range of its own bytes, which is as harmless as holding them.
 inline constexpr int kRangeField = 536'870'911;
 
+/// Messages within messages; who nests deeper is refused.
+inline constexpr int kDeepestMessage = 100;
+
 struct Skeleton {
   std::string message;
   std::vector<DataRange> ranges;

@@ -20,31 +20,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "raw_data is little-endian");
 
-constexpr std::int64_t kMostDenseBytes = std::int64_t{1} << 30;
-
-Shape shape_from(const google::protobuf::RepeatedField<std::int64_t>& dims, std::string_view where) {
-  Shape shape(dims.begin(), dims.end());
-  for (const std::int64_t dim : shape) {
-    if (dim < 0) fail(ErrorCode::invalid_model, "{}: dimension {} is negative", where, dim);
-  }
-  return shape;
-}
-
-/// Elements of the shape; a product that overflows is the model's fault.
-std::int64_t count_of(const Shape& shape, std::size_t element_bytes, std::string_view where) {
-  std::int64_t count = 1;
-  const bool is_empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
-  for (const std::int64_t dim : shape) {
-    const auto product = try_mul(count, is_empty ? std::min<std::int64_t>(dim, 1) : dim);
-    if (!product) fail(ErrorCode::invalid_model, "{}: shape [{}] overflows", where, fmt::join(shape, ","));
-    count = *product;
-  }
-  if (!try_mul(count, static_cast<std::int64_t>(std::max<std::size_t>(element_bytes, 1)))) {
-    fail(ErrorCode::invalid_model, "{}: shape [{}] overflows", where, fmt::join(shape, ","));
-  }
-  return count;
-}
-
 enum class Storage { floats, int32s, int64s, doubles, uint64s, strings };
 
 Storage storage_of(DType dtype) {
@@ -320,7 +295,7 @@ Tensor inline_tensor(const onnx::TensorProto& proto, DType dtype, Shape shape, s
 std::variant<Tensor, Stored> find_data(const onnx::TensorProto& proto, std::string_view where, ExternalData& data) {
   const DType dtype = dtype_of(proto.data_type(), where);
   if (proto.has_segment()) fail(ErrorCode::unsupported, "{}: segmented tensors are not supported", where);
-  Shape shape = shape_from(proto.dims(), where);
+  Shape shape = shape_from({proto.dims().data(), static_cast<std::size_t>(proto.dims_size())}, where);
   if (proto.data_location() == onnx::TensorProto::EXTERNAL) {
     return external(proto, dtype, std::move(shape), where, data);
   }
@@ -342,6 +317,28 @@ constexpr DType kDataTypes[] = {DType::undefined,  DType::f32,  DType::u8,      
                                 DType::u2,         DType::i2,   DType::f6e2m3,   DType::f6e3m2};
 
 }  // namespace
+
+Shape shape_from(std::span<const std::int64_t> dims, std::string_view where) {
+  Shape shape(dims.begin(), dims.end());
+  for (const std::int64_t dim : shape) {
+    if (dim < 0) fail(ErrorCode::invalid_model, "{}: dimension {} is negative", where, dim);
+  }
+  return shape;
+}
+
+std::int64_t count_of(const Shape& shape, std::size_t element_bytes, std::string_view where) {
+  std::int64_t count = 1;
+  const bool is_empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  for (const std::int64_t dim : shape) {
+    const auto product = try_mul(count, is_empty ? std::min<std::int64_t>(dim, 1) : dim);
+    if (!product) fail(ErrorCode::invalid_model, "{}: shape [{}] overflows", where, fmt::join(shape, ","));
+    count = *product;
+  }
+  if (!try_mul(count, static_cast<std::int64_t>(std::max<std::size_t>(element_bytes, 1)))) {
+    fail(ErrorCode::invalid_model, "{}: shape [{}] overflows", where, fmt::join(shape, ","));
+  }
+  return count;
+}
 
 DType dtype_of(std::int64_t data_type, std::string_view where) {
   if (data_type < 1 || data_type >= static_cast<std::int64_t>(std::size(kDataTypes))) {
@@ -377,100 +374,6 @@ std::shared_ptr<const Constant> constant_from(const onnx::TensorProto& proto, co
     read_elements(stored, first, target, where);
   };
   return std::make_shared<const Constant>(dtype, std::move(shape), make);
-}
-
-namespace {
-
-/// Row-major position of the entry; its index is linear or one a dimension.
-std::int64_t sparse_position(std::span<const std::int64_t> index, const Shape& shape, std::int64_t count,
-                             std::string_view where) {
-  std::int64_t position = 0;
-  for (std::size_t axis = 0; axis < index.size(); ++axis) {
-    const std::int64_t dim = index.size() == 1 ? count : shape[axis];
-    if (index[axis] < 0 || index[axis] >= dim) {
-      fail(ErrorCode::invalid_model, "{}: sparse index {} is out of range [0,{})", where, index[axis], dim);
-    }
-    position = position * dim + index[axis];
-  }
-  return position;
-}
-
-}  // namespace
-
-Tensor tensor_from(const onnx::SparseTensorProto& proto, const std::string& where, ExternalData& data) {
-  const Tensor values = tensor_from(proto.values(), where, data);
-  const Tensor indices = tensor_from(proto.indices(), where, data);
-  Shape shape = shape_from(proto.dims(), where);
-  const std::size_t element_bytes = size_of(values.dtype());
-  const std::int64_t count = count_of(shape, element_bytes, where);
-  if (element_bytes == 0) fail(ErrorCode::unsupported, "{}: sparse strings are not supported", where);
-  if (values.shape().size() != 1 || indices.dtype() != DType::i64) {
-    fail(ErrorCode::invalid_model, "{}: sparse values must be 1-D and their indices int64", where);
-  }
-  const std::int64_t entries = values.size();
-  const bool is_linear = indices.shape() == Shape{entries};
-  if (!is_linear && indices.shape() != Shape{entries, static_cast<std::int64_t>(shape.size())}) {
-    fail(ErrorCode::invalid_model, "{}: sparse indices [{}] do not fit {} values of rank {}", where,
-         fmt::join(indices.shape(), ","), entries, shape.size());
-  }
-  if (count * static_cast<std::int64_t>(element_bytes) > kMostDenseBytes) {
-    fail(ErrorCode::resource_limit, "{}: sparse tensor [{}] is larger than {} bytes when dense", where,
-         fmt::join(shape, ","), kMostDenseBytes);
-  }
-  const std::size_t index_size = is_linear ? 1 : shape.size();
-  Tensor dense(values.dtype(), shape);
-  for (std::int64_t i = 0; i < entries; ++i) {
-    const auto entry = static_cast<std::size_t>(i);
-    const auto index = indices.values<std::int64_t>().subspan(entry * index_size, index_size);
-    const auto position = static_cast<std::size_t>(sparse_position(index, shape, count, where));
-    std::memcpy(static_cast<std::byte*>(dense.data()) + position * element_bytes,
-                static_cast<const std::byte*>(values.data()) + entry * element_bytes, element_bytes);
-  }
-  return dense;
-}
-
-Tensor parse_tensor(std::span<const std::byte> bytes) {
-  onnx::TensorProto proto;
-  if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()) ||
-      !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    fail(ErrorCode::invalid_input, "not an ONNX TensorProto: {} bytes", bytes.size());
-  }
-  try {
-    ExternalData none;
-    return tensor_from(proto, fmt::format("tensor '{}'", printable(proto.name())), none);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::invalid_model) throw;
-    throw Error(ErrorCode::invalid_input, error.what());
-  }
-}
-
-namespace {
-
-std::string raw_data_of(const Tensor& tensor) {
-  const auto* bytes = static_cast<const std::byte*>(tensor.data());
-  if (!is_packed(tensor.dtype())) return {reinterpret_cast<const char*>(bytes), tensor.byte_size()};
-  std::string packed(static_cast<std::size_t>(packed_bytes(tensor.dtype(), tensor.size())), '\0');
-  pack(tensor.dtype(), {bytes, tensor.byte_size()}, std::as_writable_bytes(std::span(packed)));
-  return packed;
-}
-
-}  // namespace
-
-std::string serialize_tensor(const Tensor& tensor, std::string_view name) {
-  onnx::TensorProto proto;
-  proto.set_name(std::string(name));
-  proto.set_data_type(data_type_of(tensor.dtype()));
-  for (const std::int64_t dim : tensor.shape()) proto.add_dims(dim);
-  if (tensor.dtype() == DType::string) {
-    for (const auto& text : tensor.strings()) proto.add_string_data(text);
-  } else {
-    if (tensor.byte_size() > static_cast<std::size_t>(std::numeric_limits<int>::max()) - 4096) {
-      fail(ErrorCode::unsupported, "tensor '{}': {} bytes do not fit a protobuf message", printable(name),
-           tensor.byte_size());
-    }
-    proto.set_raw_data(raw_data_of(tensor));
-  }
-  return proto.SerializeAsString();
 }
 
 }  // namespace colonnade::onnx_import

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "frontends/onnx/external_data.hpp"
 #include "frontends/onnx/format.hpp"
@@ -18,6 +20,11 @@ Tensor tensor_from(const onnx::TensorProto& proto, const std::string& where, Ext
 /// The same, but large data outside the message is read only when someone needs it.
 std::shared_ptr<const Constant> constant_from(const onnx::TensorProto& proto, const std::string& where,
                                               ExternalData& data);
+
+/// The dimensions; throws Error{invalid_model} for negative ones.
+Shape shape_from(std::span<const std::int64_t> dims, std::string_view where);
+/// Elements of the shape; throws Error{invalid_model} where they, or their bytes, overflow.
+std::int64_t count_of(const Shape& shape, std::size_t element_bytes, std::string_view where);
 
 /// A dense tensor from ONNX's coordinate form.
 Tensor tensor_from(const onnx::SparseTensorProto& proto, const std::string& where, ExternalData& data);

@@ -37,8 +37,6 @@ constexpr std::array<std::pair<DType, inference::DataType>, 14> kTypes = {{{DTyp
                                                                            {DType::string, inference::TYPE_STRING},
                                                                            {DType::bf16, inference::TYPE_BF16}}};
 
-[[noreturn]] void refuse(const std::string& message) { throw Failure(Code::invalid_argument, message); }
-
 /// Keeps the first error.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
@@ -54,14 +52,14 @@ class FirstError : public google::protobuf::io::ErrorCollector {
 
 void check_size(std::string_view text) {
   if (text.size() > kMostBytes)
-    refuse(fmt::format("a configuration has at most {} bytes, found {}", kMostBytes, text.size()));
+    reject(fmt::format("a configuration has at most {} bytes, found {}", kMostBytes, text.size()));
 }
 
 /// Strings that are no UTF-8 could be sent to no client.
 void check_strings(const inference::ModelConfig& config) {
   inference::ModelConfig copy;
   google::protobuf::LogSilencer quiet;
-  if (!copy.ParseFromString(config.SerializeAsString())) refuse("the strings of a configuration must be UTF-8");
+  if (!copy.ParseFromString(config.SerializeAsString())) reject("the strings of a configuration must be UTF-8");
 }
 
 }  // namespace
@@ -92,7 +90,7 @@ inference::ModelConfig parse_config(std::string_view text) {
   parser.SetRecursionLimit(kDeepest);
   parser.RecordErrorsTo(&error);
   inference::ModelConfig config;
-  if (!parser.ParseFromString(std::string(text), &config)) refuse("config.pbtxt, " + one_line(error.text()));
+  if (!parser.ParseFromString(std::string(text), &config)) reject("config.pbtxt, " + one_line(error.text()));
   check_strings(config);
   return config;
 }
@@ -101,7 +99,7 @@ inference::ModelConfig parse_config_json(std::string_view json) {
   check_size(json);
   inference::ModelConfig config;
   const auto status = google::protobuf::util::JsonStringToMessage(std::string(json), &config);
-  if (!status.ok()) refuse("configuration, as JSON: " + one_line(std::string(status.message())));
+  if (!status.ok()) reject("configuration, as JSON: " + one_line(std::string(status.message())));
   check_strings(config);
   return config;
 }
@@ -113,7 +111,7 @@ Options model_options(const inference::ModelConfig& config, Options base) {
   int threads = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
   if (error != std::errc() || end != text.data() + text.size() || threads < 0)
-    refuse(fmt::format("parameter intra_op_thread_count: expected a number of threads, found '{}'", one_line(text)));
+    reject(fmt::format("parameter intra_op_thread_count: expected a number of threads, found '{}'", one_line(text)));
   if (threads > 0) base.threads = threads;
   return base;
 }

@@ -18,7 +18,6 @@ using Warnings = std::vector<std::string>;
 constexpr std::uint64_t kMostPriorities = 65536;
 constexpr int kMostInstances = 1024;
 
-[[noreturn]] void refuse(const std::string& message) { throw Failure(Code::invalid_argument, message); }
 [[noreturn]] void refuse_feature(const std::string& what) {
   throw Failure(Code::unsupported, what + " is not supported");
 }
@@ -40,15 +39,15 @@ void check_unsupported(const ModelConfig& config) {
 
 void check_engine(const ModelConfig& config, const std::string& model) {
   if (!config.name().empty() && config.name() != model)
-    refuse(fmt::format("name: expected '{}', as the model's folder is called, found '{}'", model, config.name()));
+    reject(fmt::format("name: expected '{}', as the model's folder is called, found '{}'", model, config.name()));
   const std::string& platform = config.platform();
   if (!platform.empty() && platform != "onnxruntime_onnx" && platform != "onnx_onnxv1")
-    refuse(fmt::format("platform: expected 'onnxruntime_onnx', found '{}'", platform));
+    reject(fmt::format("platform: expected 'onnxruntime_onnx', found '{}'", platform));
   const std::string& backend = config.backend();
   if (!backend.empty() && backend != "onnxruntime" && backend != "colonnade")
-    refuse(fmt::format("backend: expected 'onnxruntime', found '{}'", backend));
+    reject(fmt::format("backend: expected 'onnxruntime', found '{}'", backend));
   if (!config.default_model_filename().empty() && !is_file_name(config.default_model_filename()))
-    refuse("default_model_filename: expected the name of a file without folders");
+    reject("default_model_filename: expected the name of a file without folders");
 }
 
 void check_instances(const ModelConfig& config, Warnings& warnings) {
@@ -59,7 +58,7 @@ void check_instances(const ModelConfig& config, Warnings& warnings) {
     if (group.secondary_devices_size() > 0) refuse_feature("instance_group: secondary_devices");
     if (group.passive()) refuse_feature("instance_group: passive");
     if (group.count() < 0 || group.count() > kMostInstances)
-      refuse(fmt::format("instance_group: count: expected 0 to {}, found {}", kMostInstances, group.count()));
+      reject(fmt::format("instance_group: count: expected 0 to {}, found {}", kMostInstances, group.count()));
     if (group.has_rate_limiter()) warnings.push_back("instance_group: rate_limiter is ignored");
     if (group.profile_size() > 0) warnings.push_back("instance_group: profile is ignored");
     if (!group.host_policy().empty()) warnings.push_back("instance_group: host_policy is ignored");
@@ -68,38 +67,38 @@ void check_instances(const ModelConfig& config, Warnings& warnings) {
 
 void check_batching(const ModelConfig& config) {
   if (config.max_batch_size() < 0)
-    refuse(fmt::format("max_batch_size: expected 0 or more, found {}", config.max_batch_size()));
+    reject(fmt::format("max_batch_size: expected 0 or more, found {}", config.max_batch_size()));
   const auto& batching = config.dynamic_batching();
   const std::int32_t most = std::max(1, config.max_batch_size());
   for (const std::int32_t size : batching.preferred_batch_size()) {
     if (size < 1 || (config.has_max_batch_size() && size > most))
-      refuse(fmt::format("dynamic_batching: preferred_batch_size: expected 1 to {}, found {}", most, size));
+      reject(fmt::format("dynamic_batching: preferred_batch_size: expected 1 to {}, found {}", most, size));
   }
   const std::uint64_t levels = batching.priority_levels();
   if (levels > kMostPriorities)
-    refuse(fmt::format("dynamic_batching: priority_levels: expected at most {}, found {}", kMostPriorities, levels));
+    reject(fmt::format("dynamic_batching: priority_levels: expected at most {}, found {}", kMostPriorities, levels));
   const std::uint64_t level = batching.default_priority_level();
   if (levels > 0 ? level < 1 || level > levels : level > 0)
-    refuse(fmt::format("dynamic_batching: default_priority_level: expected 1 to {} (priority_levels), found {}", levels,
+    reject(fmt::format("dynamic_batching: default_priority_level: expected 1 to {} (priority_levels), found {}", levels,
                        level));
   for (const auto& [key, policy] : batching.priority_queue_policy()) {
     if (key < 1 || key > levels)
-      refuse(fmt::format("dynamic_batching: priority_queue_policy: expected keys from 1 to {}, found {}", levels, key));
+      reject(fmt::format("dynamic_batching: priority_queue_policy: expected keys from 1 to {}, found {}", levels, key));
   }
 }
 
 void check_versions(const ModelConfig& config) {
   const auto& policy = config.version_policy();
   if (policy.has_latest() && policy.latest().num_versions() == 0)
-    refuse("version_policy: latest: num_versions: expected 1 or more, found 0");
+    reject("version_policy: latest: num_versions: expected 1 or more, found 0");
   if (policy.has_specific() && policy.specific().versions_size() == 0)
-    refuse("version_policy: specific: expected versions, found none");
+    reject("version_policy: specific: expected versions, found none");
 }
 
 template <class Dims>
 void check_dims(const std::string& where, const Dims& dims) {
   for (const std::int64_t dim : dims) {
-    if (dim < -1 || dim == 0) refuse(fmt::format("{}: expected dimensions of at least 1, or -1, found {}", where, dim));
+    if (dim < -1 || dim == 0) reject(fmt::format("{}: expected dimensions of at least 1, or -1, found {}", where, dim));
   }
 }
 
@@ -114,7 +113,7 @@ void check_reshape(const std::string& where, const Port& port) {
       if (dim == -1) {
         ++open;
       } else if (fixed > std::numeric_limits<std::int64_t>::max() / dim) {
-        refuse(where + ": dims: more elements than can be counted");
+        reject(where + ": dims: more elements than can be counted");
       } else {
         fixed *= dim;
       }
@@ -122,7 +121,7 @@ void check_reshape(const std::string& where, const Port& port) {
     return std::pair(fixed, open);
   };
   if (measure(port.dims()) != measure(port.reshape().shape()))
-    refuse(where + ": reshape: expected as many elements and open dimensions as dims has");
+    reject(where + ": reshape: expected as many elements and open dimensions as dims has");
 }
 
 template <class Ports>
@@ -130,8 +129,8 @@ void check_ports(const char* kind, const Ports& ports) {
   std::set<std::string> names;
   for (const auto& port : ports) {
     const std::string where = fmt::format("{} '{}'", kind, port.name());
-    if (port.name().empty()) refuse(fmt::format("an {} has no name", kind));
-    if (!names.insert(port.name()).second) refuse(where + " appears twice");
+    if (port.name().empty()) reject(fmt::format("an {} has no name", kind));
+    if (!names.insert(port.name()).second) reject(where + " appears twice");
     check_dims(where + ": dims", port.dims());
     check_reshape(where, port);
     if (port.is_shape_tensor()) refuse_feature(where + ": is_shape_tensor");
@@ -148,29 +147,29 @@ void check_tensors(const ModelConfig& config) {
   }
   for (const auto& output : config.output()) {
     if (!output.label_filename().empty() && !is_file_name(output.label_filename()))
-      refuse(fmt::format("output '{}': label_filename: expected the name of a file without folders", output.name()));
+      reject(fmt::format("output '{}': label_filename: expected the name of a file without folders", output.name()));
   }
 }
 
 void check_warmup(const ModelConfig& config) {
   for (const auto& sample : config.model_warmup()) {
     const std::string where = fmt::format("model_warmup '{}'", sample.name());
-    if (sample.inputs().empty()) refuse(where + ": expected inputs, found none");
+    if (sample.inputs().empty()) reject(where + ": expected inputs, found none");
     if (config.has_max_batch_size() &&
         sample.batch_size() > static_cast<std::uint32_t>(std::max(1, config.max_batch_size())))
-      refuse(fmt::format("{}: batch_size: expected at most {}, found {}", where, std::max(1, config.max_batch_size()),
+      reject(fmt::format("{}: batch_size: expected at most {}, found {}", where, std::max(1, config.max_batch_size()),
                          sample.batch_size()));
     for (const auto& [name, input] : sample.inputs()) {
       const std::string place = fmt::format("{}: input '{}'", where, name);
       for (const std::int64_t dim : input.dims()) {
-        if (dim < 1) refuse(fmt::format("{}: dims: expected at least 1, found {}", place, dim));
+        if (dim < 1) reject(fmt::format("{}: dims: expected at least 1, found {}", place, dim));
       }
-      if (!dtype_of(input.data_type())) refuse(place + ": expected a data_type");
+      if (!dtype_of(input.data_type())) reject(place + ": expected a data_type");
       using Input = inference::ModelWarmup::Input;
       if (input.input_data_type_case() == Input::INPUT_DATA_TYPE_NOT_SET)
-        refuse(place + ": expected zero_data, random_data or input_data_file");
+        reject(place + ": expected zero_data, random_data or input_data_file");
       if (input.has_input_data_file() && !is_file_name(input.input_data_file()))
-        refuse(place + ": input_data_file: expected the name of a file without folders");
+        reject(place + ": input_data_file: expected the name of a file without folders");
     }
   }
 }

@@ -16,8 +16,6 @@ namespace {
 using inference::ModelConfig;
 using Infos = std::span<const TensorInfo>;
 
-[[noreturn]] void refuse(const std::string& message) { throw Failure(Code::invalid_argument, message); }
-
 void check_carried(const char* kind, const TensorInfo& info) {
   if (!info.containers.empty())
     throw Failure(Code::unsupported,
@@ -63,7 +61,7 @@ std::string names_of(Infos infos) {
 Shape sample_dims(const char* kind, const TensorInfo& info, bool is_batched) {
   if (!is_batched) return info.shape;
   if (info.shape.empty() || info.shape[0] != -1)
-    refuse(fmt::format("max_batch_size: expected 0, since {} '{}' of the model has no open first dimension: [{}]", kind,
+    reject(fmt::format("max_batch_size: expected 0, since {} '{}' of the model has no open first dimension: [{}]", kind,
                        info.name, fmt::join(info.shape, ",")));
   return Shape(info.shape.begin() + 1, info.shape.end());
 }
@@ -73,7 +71,7 @@ void complete_port(const char* kind, Port& port, const TensorInfo& info, bool is
   const inference::DataType type = data_type_of(info.dtype);
   if (port.data_type() == inference::TYPE_INVALID) port.set_data_type(type);
   if (port.data_type() != type)
-    refuse(fmt::format("{} '{}': data_type: expected {}, as the model has it, found {}", kind, info.name,
+    reject(fmt::format("{} '{}': data_type: expected {}, as the model has it, found {}", kind, info.name,
                        inference::DataType_Name(type), inference::DataType_Name(port.data_type())));
   if (!info.has_rank) return;
   const Shape expected = sample_dims(kind, info, is_batched);
@@ -82,7 +80,7 @@ void complete_port(const char* kind, Port& port, const TensorInfo& info, bool is
   const bool fits = std::equal(expected.begin(), expected.end(), dims.begin(), dims.end(),
                                [](std::int64_t has, std::int64_t says) { return has == -1 || has == says; });
   if (!fits)
-    refuse(fmt::format("{} '{}': dims: expected [{}], as the model has them{}, found [{}]", kind, info.name,
+    reject(fmt::format("{} '{}': dims: expected [{}], as the model has them{}, found [{}]", kind, info.name,
                        fmt::join(expected, ","), is_batched ? " behind the batch" : "", fmt::join(dims, ",")));
 }
 
@@ -93,7 +91,7 @@ void complete_ports(const char* kind, Ports& ports, Infos infos, bool is_batched
     const bool known =
         std::any_of(infos.begin(), infos.end(), [&](const auto& info) { return info.name == port.name(); });
     if (!known)
-      refuse(fmt::format("{} '{}': the model has no such {}; it has {}", kind, port.name(), kind, names_of(infos)));
+      reject(fmt::format("{} '{}': the model has no such {}; it has {}", kind, port.name(), kind, names_of(infos)));
   }
   for (const TensorInfo& info : infos) {
     auto port = std::find_if(ports.begin(), ports.end(), [&](const auto& p) { return p.name() == info.name; });
@@ -105,22 +103,22 @@ void complete_ports(const char* kind, Ports& ports, Infos infos, bool is_batched
   }
 }
 
-void check_warmup(const ModelConfig& config) {
+void check_samples(const ModelConfig& config) {
   for (const auto& sample : config.model_warmup()) {
     const std::string where = fmt::format("model_warmup '{}'", sample.name());
     for (const auto& input : config.input()) {
       const auto found = sample.inputs().find(input.name());
-      if (found == sample.inputs().end()) refuse(fmt::format("{}: expected input '{}'", where, input.name()));
+      if (found == sample.inputs().end()) reject(fmt::format("{}: expected input '{}'", where, input.name()));
       const auto& dims = found->second.dims();
       const bool fits = std::equal(input.dims().begin(), input.dims().end(), dims.begin(), dims.end(),
                                    [](std::int64_t has, std::int64_t says) { return has == -1 || has == says; });
       if (!fits || found->second.data_type() != input.data_type())
-        refuse(fmt::format("{}: input '{}': expected {} [{}], found {} [{}]", where, input.name(),
+        reject(fmt::format("{}: input '{}': expected {} [{}], found {} [{}]", where, input.name(),
                            inference::DataType_Name(input.data_type()), fmt::join(input.dims(), ","),
                            inference::DataType_Name(found->second.data_type()), fmt::join(dims, ",")));
     }
     if (sample.inputs().size() != static_cast<std::size_t>(config.input_size()))
-      refuse(fmt::format("{}: expected {} inputs, found {}", where, config.input_size(), sample.inputs().size()));
+      reject(fmt::format("{}: expected {} inputs, found {}", where, config.input_size(), sample.inputs().size()));
   }
 }
 
@@ -139,7 +137,7 @@ void complete_config(ModelConfig& config, const std::string& model, Infos inputs
     const bool is_batched = config.max_batch_size() > 0;
     complete_ports("input", *config.mutable_input(), inputs, is_batched);
     complete_ports("output", *config.mutable_output(), outputs, is_batched);
-    check_warmup(config);
+    check_samples(config);
   } catch (const Failure& failure) {
     throw Failure(failure.code(), fmt::format("configuration of model '{}': {}", model, one_line(failure.what())));
   }

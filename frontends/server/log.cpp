@@ -43,9 +43,9 @@ void write_all(int file, std::string_view text) {
 }
 
 /// A JSON object that grows by fields, in order. Bytes that are no UTF-8 are replaced.
-class Line {
+class LogLine {
  public:
-  explicit Line(std::string& out) : out_(out) {
+  explicit LogLine(std::string& out) : out_(out) {
     const auto now = std::chrono::system_clock::now();
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
     const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
@@ -94,7 +94,7 @@ class AccessLog {
       return;
     }
     if (queued_.empty()) changed_.notify_one();
-    Line line(queued_);
+    LogLine line(queued_);
     line.add("protocol", access.protocol);
     line.add("peer", access.peer);
     line.add("method", access.method);
@@ -149,7 +149,7 @@ void set_log_level(LogLevel level) { least_level = level; }
 void log(LogLevel level, std::string_view event, LogFields fields) {
   if (level < least_level.load(std::memory_order_relaxed)) return;
   std::string text;
-  Line line(text);
+  LogLine line(text);
   line.add("level", name_of(level));
   line.add("event", event);
   const bool names_model = std::any_of(fields.begin(), fields.end(), [](const auto& f) { return f.first == "model"; });

@@ -5,19 +5,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <new>
 #include <set>
 
 #include "frontends/server/config.hpp"
+#include "frontends/server/load_version.hpp"
 #include "frontends/server/log.hpp"
 #include "frontends/server/policy.hpp"
-#include "frontends/server/warm_up.hpp"
 
 namespace colonnade::serve {
 namespace {
 
-constexpr std::string_view kEmbedded = "embedded:";
-constexpr std::size_t kMostLabelBytes = std::size_t{16} << 20;
 /// Files younger than this may still be written.
 constexpr std::chrono::seconds kSettled{1};
 
@@ -27,60 +24,6 @@ FoundModel embedded_model(const std::string& name) {
   found.versions[1] = std::string(kEmbedded) + name;
   found.stamps[1] = version();
   return found;
-}
-
-/// The host's folders are none of a client's business.
-std::string without_folder(std::string message, const std::filesystem::path& path) {
-  const std::string folder = path.parent_path().string() + "/";
-  if (folder.size() <= 1) return message;
-  for (auto at = message.find(folder); at != std::string::npos; at = message.find(folder))
-    message.erase(at, folder.size());
-  return message;
-}
-
-Model load_model(const std::filesystem::path& path, const std::string* bytes, const Options& options) {
-  if (bytes != nullptr) return Model::from_bytes(std::as_bytes(std::span(*bytes)), options);
-  const std::string text = path.string();
-  if (text.starts_with(kEmbedded)) return Model::embedded(text.substr(kEmbedded.size()), options);
-  return Model::load(text, options);
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::size_t begin = 0;
-  while (begin < text.size()) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    if (!lines.back().empty() && lines.back().back() == '\r') lines.back().pop_back();
-    begin = end + 1;
-  }
-  return lines;
-}
-
-std::map<std::string, std::vector<std::string>> labels_of(const FoundModel& found,
-                                                          const inference::ModelConfig& config) {
-  std::map<std::string, std::vector<std::string>> labels;
-  for (const inference::ModelOutput& output : config.output())
-    if (!output.label_filename().empty())
-      labels[output.name()] = lines_of(read_model_file(found, output.label_filename(), kMostLabelBytes));
-  return labels;
-}
-
-/// What `work` throws, as a Failure whose message is fit for clients.
-template <class Work>
-auto with_failures(const std::filesystem::path& path, const Work& work) -> decltype(work()) {
-  try {
-    return work();
-  } catch (const Failure&) {
-    throw;
-  } catch (const Error& error) {
-    const bool mine = error.code() == ErrorCode::internal || error.code() == ErrorCode::resource_limit;
-    throw Failure(mine ? Code::internal : Code::invalid_argument, without_folder(error.what(), path));
-  } catch (const std::bad_alloc&) {
-    throw Failure(Code::resource_exhausted, "out of memory");
-  } catch (const std::exception& error) {
-    throw Failure(Code::internal, without_folder(error.what(), path));
-  }
 }
 
 }  // namespace
@@ -394,7 +337,7 @@ void Registry::replace(Entry& entry, const FoundModel& found, std::int64_t numbe
   std::shared_ptr<ServedModel> model;
   try {
     const Clock::time_point start = Clock::now();
-    model = make(found, number, config, parameters, statistics);
+    model = load_version(options_, scheduler_, found, number, config, parameters, statistics);
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     log(LogLevel::info, "model loaded", {{"model", found.name}, {"version", number}, {"seconds", seconds}});
   } catch (const Failure& failure) {
@@ -413,29 +356,6 @@ void Registry::replace(Entry& entry, const FoundModel& found, std::int64_t numbe
     version.model.swap(model);
   }
   if (model) model->close();
-}
-
-std::shared_ptr<ServedModel> Registry::make(const FoundModel& found, std::int64_t number, inference::ModelConfig config,
-                                            const LoadParameters& parameters,
-                                            std::shared_ptr<Statistics> statistics) const {
-  const auto file = parameters.files.find(number);
-  const std::string* bytes = file == parameters.files.end() ? nullptr : &file->second;
-  const std::filesystem::path path = bytes != nullptr ? std::filesystem::path() : found.versions.at(number);
-  const LogAbout about(found.name, number);
-  return with_failures(path, [&] {
-    Options options = model_options(config, options_.model);
-    if (!options_.compiled_folder.empty() && bytes == nullptr)
-      options.compiled = options_.compiled_folder / fmt::format("{}.{}.compiled", found.name, number);
-    Model model = load_model(path, bytes, options);
-    const bool asked_for_batches = config.has_dynamic_batching();
-    complete_config(config, found.name, model.inputs(), model.outputs(), options_.default_max_batch);
-    auto labels = labels_of(found, config);
-    const QueuePolicy policy = queue_policy_of(config, asked_for_batches, options_, scheduler_.streams());
-    auto served = std::make_shared<ServedModel>(scheduler_, number, config, policy, std::move(model), std::move(labels),
-                                                std::move(statistics));
-    if (options_.warm_up) warm_up(*served, found);
-    return served;
-  });
 }
 
 void Registry::retire(Entry& entry, std::span<const std::int64_t> keep) {

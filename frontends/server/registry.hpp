@@ -85,8 +85,6 @@ class Registry {
   bool is_changed(const Entry& entry, std::int64_t number, const std::string& stamp, bool again) const;
   void replace(Entry& entry, const FoundModel& found, std::int64_t number, const inference::ModelConfig& config,
                const LoadParameters& parameters);
-  std::shared_ptr<ServedModel> make(const FoundModel& found, std::int64_t number, inference::ModelConfig config,
-                                    const LoadParameters& parameters, std::shared_ptr<Statistics> statistics) const;
   /// Takes versions that `keep` does not name out of service, and waits for what they have under way.
   void retire(Entry& entry, std::span<const std::int64_t> keep);
   /// False when there is no such model.

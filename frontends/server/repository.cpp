@@ -19,8 +19,6 @@ constexpr std::size_t kMostConfigBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostFiles = 10000;  ///< of one version
 constexpr int kDeepestFolder = 4;
 
-[[noreturn]] void refuse(const std::string& message) { throw Failure(Code::invalid_argument, message); }
-
 bool is_within(const fs::path& path, const fs::path& folder) {
   const auto [end, at] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   return end == folder.end();
@@ -31,16 +29,16 @@ fs::path contained(const fs::path& path, const fs::path& root, const std::string
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
   if (error) throw Failure(Code::not_found, fmt::format("{} cannot be read: {}", what, error.message()));
-  if (!is_within(real, root)) refuse(what + " is a link to a place outside");
+  if (!is_within(real, root)) reject(what + " is a link to a place outside");
   return real;
 }
 
 std::string read_file(const fs::path& path, std::size_t most_bytes, const std::string& what) {
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) refuse(what + " is no regular file");
+  if (!fs::is_regular_file(path, error)) reject(what + " is no regular file");
   const std::uintmax_t size = fs::file_size(path, error);
   if (error) throw Failure(Code::not_found, fmt::format("{} cannot be read: {}", what, error.message()));
-  if (size > most_bytes) refuse(fmt::format("{} has {} bytes, at most {} are read", what, size, most_bytes));
+  if (size > most_bytes) reject(fmt::format("{} has {} bytes, at most {} are read", what, size, most_bytes));
   std::string text(static_cast<std::size_t>(size), '\0');
   std::ifstream file(path, std::ios::binary);
   if (!file.read(text.data(), static_cast<std::streamsize>(size)))
@@ -77,7 +75,7 @@ Stamp stamp_of_folder(const fs::path& folder) {
   for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::recursive_directory_iterator(); ++entry) {
     if (entry.depth() >= kDeepestFolder) entry.disable_recursion_pending();
     files.push_back(entry->path());
-    if (files.size() > kMostFiles) refuse(fmt::format("a version has at most {} files", kMostFiles));
+    if (files.size() > kMostFiles) reject(fmt::format("a version has at most {} files", kMostFiles));
   }
   std::sort(files.begin(), files.end());
   Stamp stamp;
@@ -183,7 +181,7 @@ FoundModel read_model(const std::string& name, const fs::path& folder, Read read
   model.changed = fs::file_time_type::min();
   try {
     if (!is_model_name(name))
-      refuse(
+      reject(
           fmt::format("expected a name of letters, digits and _-.+@:, at most 200, found {} characters", name.size()));
     read(model);
   } catch (const Failure& failure) {
@@ -309,13 +307,13 @@ LoadParameters parse_load_parameters(const std::map<std::string, std::string>& p
   const std::string name = is_named ? result.config->default_model_filename() : kModelName;
   for (const auto& [key, value] : parameters) {
     if (key == "config") continue;
-    if (!key.starts_with(kFile)) refuse("a load takes the parameters config and file:<version>/<name>, no other");
+    if (!key.starts_with(kFile)) reject("a load takes the parameters config and file:<version>/<name>, no other");
     const std::string_view path = std::string_view(key).substr(kFile.size());
     const std::size_t slash = path.find('/');
     const auto version = parse_version(path.substr(0, slash));
     if (!version || slash == std::string_view::npos || path.substr(slash + 1) != name)
-      refuse(fmt::format("parameter file: expected file:<version>/{}, with 1 or more as version", name));
-    if (value.empty()) refuse(fmt::format("parameter file:{}/{} is empty", *version, name));
+      reject(fmt::format("parameter file: expected file:<version>/{}, with 1 or more as version", name));
+    if (value.empty()) reject(fmt::format("parameter file:{}/{} is empty", *version, name));
     result.files[*version] = value;
   }
   return result;

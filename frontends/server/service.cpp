@@ -39,7 +39,7 @@ std::int64_t version_of(const std::string& text) {
   return *version;
 }
 
-const char* text_of(Registry::State state) {
+const char* word_of(Registry::State state) {
   switch (state) {
     case Registry::State::unavailable: return "UNAVAILABLE";
     case Registry::State::loading: return "LOADING";
@@ -143,7 +143,7 @@ inference::RepositoryIndexResponse Service::index(bool ready_only) const {
     auto& model = *response.add_models();
     model.set_name(row.name);
     if (row.version > 0) model.set_version(std::to_string(row.version));
-    model.set_state(text_of(row.state));
+    model.set_state(word_of(row.state));
     model.set_reason(row.reason);
   }
   return response;

@@ -42,8 +42,6 @@ Shape reshaped(const Shape& from, const Shape& to, std::span<const std::int64_t>
   return result;
 }
 
-[[noreturn]] void refuse(const std::string& message) { throw Failure(Code::invalid_argument, message); }
-
 bool fits(const Shape& expected, std::span<const std::int64_t> found) {
   return std::equal(expected.begin(), expected.end(), found.begin(), found.end(),
                     [](std::int64_t wanted, std::int64_t dim) { return wanted == kOpen || wanted == dim; });
@@ -60,7 +58,7 @@ class Binder {
     std::vector<const InputTensor*> found(signature_.inputs.size(), nullptr);
     for (const InputTensor& input : job_->request.inputs) {
       const std::size_t index = index_of(signature_.inputs, input.name, "input");
-      if (found[index] != nullptr) refuse(fmt::format("input '{}' already exists in request", input.name));
+      if (found[index] != nullptr) reject(fmt::format("input '{}' already exists in request", input.name));
       found[index] = &input;
     }
     if (std::find(found.begin(), found.end(), nullptr) != found.end()) refuse_count(found);
@@ -75,7 +73,7 @@ class Binder {
   std::size_t index_of(const std::vector<Port>& ports, const std::string& name, const char* kind) const {
     const auto found = std::find_if(ports.begin(), ports.end(), [&](const Port& port) { return port.name == name; });
     if (found == ports.end())
-      refuse(fmt::format("unexpected inference {} '{}' for model '{}'", kind, name, signature_.model));
+      reject(fmt::format("unexpected inference {} '{}' for model '{}'", kind, name, signature_.model));
     return static_cast<std::size_t>(found - ports.begin());
   }
 
@@ -84,7 +82,7 @@ class Binder {
     for (const InputTensor& input : job_->request.inputs) got.push_back(fmt::format("'{}'", input.name));
     for (std::size_t i = 0; i < found.size(); ++i)
       if (found[i] == nullptr) missing.push_back(fmt::format("'{}'", signature_.inputs[i].name));
-    refuse(
+    reject(
         fmt::format("expected {} inputs but got {} inputs for model '{}'. Got inputs [{}], but missing required "
                     "inputs [{}]. Please provide all required inputs.",
                     found.size(), got.size(), signature_.model, fmt::join(got, ","), fmt::join(missing, ",")));
@@ -95,25 +93,25 @@ class Binder {
     for (std::size_t i = 0; i < found.size(); ++i) {
       const Shape& shape = found[i]->view.shape;
       if (shape.empty())
-        refuse(fmt::format("input '{}' has no shape but model requires batch dimension for '{}'", found[i]->name,
+        reject(fmt::format("input '{}' has no shape but model requires batch dimension for '{}'", found[i]->name,
                            signature_.model));
       if (i > 0 && shape[0] != job_->samples)
-        refuse(fmt::format("input '{}' batch size does not match other inputs for '{}': expected {}, got {}",
+        reject(fmt::format("input '{}' batch size does not match other inputs for '{}': expected {}, got {}",
                            found[i]->name, signature_.model, job_->samples, shape[0]));
       job_->samples = shape[0];
     }
     if (job_->samples > signature_.max_batch)
-      refuse(fmt::format("inference request batch-size must be <= {} for '{}', got {}", signature_.max_batch,
+      reject(fmt::format("inference request batch-size must be <= {} for '{}', got {}", signature_.max_batch,
                          signature_.model, job_->samples));
     if (job_->samples < 1)
-      refuse(
+      reject(
           fmt::format("inference request batch-size must be >= 1 for '{}', got {}", signature_.model, job_->samples));
   }
 
   TensorView bind(const Port& port, const InputTensor& input) const {
     const TensorView& view = input.view;
     if (view.dtype != port.dtype)
-      refuse(fmt::format("inference input '{}' data-type is '{}', but model '{}' expects '{}'", input.name,
+      reject(fmt::format("inference input '{}' data-type is '{}', but model '{}' expects '{}'", input.name,
                          datatype_of(view.dtype), signature_.model, datatype_of(port.dtype)));
     const std::size_t lead = signature_.max_batch > 0 ? 1 : 0;
     const std::span<const std::int64_t> dims = std::span(view.shape).subspan(lead);
@@ -124,9 +122,9 @@ class Binder {
     try {
       count = element_count(view.shape);
     } catch (const Error& error) {
-      refuse(fmt::format("input '{}': {}", input.name, error.what()));
+      reject(fmt::format("input '{}': {}", input.name, error.what()));
     }
-    if (count > 0 && view.data == nullptr) refuse(fmt::format("input '{}' has no data", input.name));
+    if (count > 0 && view.data == nullptr) reject(fmt::format("input '{}' has no data", input.name));
     TensorView bound = view;
     if (!port.is_reshaped) return bound;
     const Shape model_dims = reshaped(port.dims, port.model_dims, dims);
@@ -139,7 +137,7 @@ class Binder {
     Shape expected = port.dims;
     const bool batched = signature_.max_batch > 0;
     if (batched) expected.insert(expected.begin(), kOpen);
-    refuse(
+    reject(
         fmt::format("unexpected shape for input '{}' for model '{}'. Expected {}, got {}.{}", input.name,
                     signature_.model, text_of(expected), text_of(input.view.shape),
                     batched ? " NOTE: max_batch_size is not 0, so each input shape begins with the batch size." : ""));
@@ -154,11 +152,11 @@ class Binder {
       const std::size_t index = index_of(signature_.outputs, wanted.name, "output");
       const bool again = std::any_of(job_->outputs.begin(), job_->outputs.end(),
                                      [&](const Job::Wanted& other) { return other.output == index; });
-      if (again) refuse(fmt::format("output '{}' already requested", wanted.name));
+      if (again) reject(fmt::format("output '{}' already requested", wanted.name));
       if (wanted.classes < 0)
-        refuse(fmt::format("classification of output '{}' must be at least 1, got {}", wanted.name, wanted.classes));
+        reject(fmt::format("classification of output '{}' must be at least 1, got {}", wanted.name, wanted.classes));
       if (wanted.classes > 0 && signature_.outputs[index].dtype == DType::string)
-        refuse(fmt::format("output '{}' has strings, which cannot be classified", wanted.name));
+        reject(fmt::format("output '{}' has strings, which cannot be classified", wanted.name));
       job_->outputs.push_back({index, wanted.classes});
     }
   }

@@ -37,4 +37,7 @@ class Failure : public std::runtime_error {
   Code code_;
 };
 
+/// The request or the configuration is wrong.
+[[noreturn]] inline void reject(const std::string& message) { throw Failure(Code::invalid_argument, message); }
+
 }  // namespace colonnade::serve

@@ -9,6 +9,7 @@
 
 #include "api/embedded.hpp"
 #include "api/impl.hpp"
+#include "api/run_queue.hpp"
 #include "base/interruption.hpp"
 #include "base/log.hpp"
 #include "frontends/onnx/onnx.hpp"
@@ -22,7 +23,6 @@ namespace {
 
 constexpr std::int64_t kDefaultImageSize = 224;
 constexpr int kMostThreads = 4096;
-constexpr std::chrono::milliseconds kBetweenQuestions{2};
 
 TensorInfo info_of(const Graph& graph, ValueId id) {
   const Value& value = graph.value(id);

@@ -15,12 +15,6 @@
 #include "base/error.hpp"
 
 namespace colonnade {
-namespace {
-
-constexpr std::chrono::milliseconds kBetweenQuestions{2};
-
-}  // namespace
-
 /// The threads, and what guards all queues. Never destroyed: the threads sleep in it until the process ends.
 class Dispatcher {
  public:

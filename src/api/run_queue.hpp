@@ -3,12 +3,16 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <functional>
 
 #include "runtime/control.hpp"
 
 namespace colonnade {
+
+/// How often a caller that waits asks whether its run goes on.
+inline constexpr std::chrono::milliseconds kBetweenQuestions{2};
 
 /// Tasks that follow each other, done by threads that all queues of the process share. The threads are made when tasks
 /// wait and none is idle; they sleep until there are tasks. A process that forks has an empty queue in the child.

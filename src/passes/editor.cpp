@@ -6,11 +6,7 @@
 #include <utility>
 
 namespace colonnade::rewrite {
-namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
+namespace {}  // namespace
 
 Editor::Editor(Graph& graph) : graph_(graph) {
   grow();

@@ -9,6 +9,8 @@
 
 namespace colonnade::rewrite {
 
+constexpr std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
 /// A graph under change. Knows the producer and the readers of every value at any moment; new nodes go to the end of
 /// the list and `finish` puts all in order again. Node indices stay valid until `finish`; references to values and
 /// nodes only until the next change. A node whose outputs all went to other producers reads nothing any more.

@@ -13,7 +13,7 @@ constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxResultBytes = 1024 * kMebibyte;
 constexpr std::int64_t kFreeResultBytes = kMebibyte;
 constexpr std::int64_t kMaxGrowth = 16;
-constexpr int kMaxChain = 8;
+constexpr int kMaxConstantChain = 8;
 
 bool all_inputs_constant(const Editor& editor, const Node& node) {
   const auto constant = [&](ValueId id) { return id == kAbsent || editor.is_constant(id); };
@@ -34,7 +34,7 @@ bool takes_weights(const Operator& op) {
 
 /// The value ends as weights, maybe through further nodes that fold.
 bool feeds_weights(const Editor& editor, ValueId id, int chain = 0) {
-  if (chain == kMaxChain) return false;
+  if (chain == kMaxConstantChain) return false;
   for (const int reader : editor.readers(id)) {
     const Node& node = editor.node(reader);
     if (takes_weights(node.op)) {

@@ -13,8 +13,6 @@
 namespace colonnade::rewrite {
 namespace {
 
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 /// Where a size is unknown, a middling one, so that costs stay comparable.
 constexpr double kAssumedSize = 64;
 constexpr int kMaxSweeps = 16;

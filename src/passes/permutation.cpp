@@ -5,11 +5,10 @@
 #include <numeric>
 
 #include "base/checked.hpp"
+#include "passes/editor.hpp"
 
 namespace colonnade::rewrite {
 namespace {
-
-constexpr std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Axes of both sides of a Reshape whose sizes have the same product.
 struct AxisGroup {

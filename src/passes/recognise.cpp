@@ -243,7 +243,7 @@ bool divide_by_power_of_two(Editor& editor, int index) {
   return true;
 }
 
-constexpr bool (*kRules[])(Editor&, int) = {
+constexpr bool (*kRecognised[])(Editor&, int) = {
     merge_clips,  find_hard_forms, find_gates,      find_softplus,          find_gelu,
     find_softmax, find_layer_norm, simplify_binary, divide_by_power_of_two,
 };
@@ -255,7 +255,7 @@ bool recognise(Graph& graph) {
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index) {
     if (!editor.alive(index) || editor.node(index).outputs.size() != 1) continue;
-    for (const auto rule : kRules) {
+    for (const auto rule : kRecognised) {
       if (rule(editor, index)) break;
     }
   }

@@ -144,7 +144,7 @@ bool gather_to_slice(Editor& editor, int index) {
   return true;
 }
 
-constexpr bool (*kRules[])(Editor&, int) = {
+constexpr bool (*kStaticForms[])(Editor&, int) = {
     drop_noop,  name_permutation, merge_transposes, transpose_to_reshape, transpose_into_matmul,
     to_reshape, sink_reshape,     split_to_slices,  gather_to_slice,
 };
@@ -154,7 +154,7 @@ constexpr bool (*kRules[])(Editor&, int) = {
 bool static_forms(Graph& graph) {
   Editor editor(graph);
   for (int index = 0; index < editor.node_count(); ++index) {
-    for (const auto rule : kRules) {
+    for (const auto rule : kStaticForms) {
       if (!editor.alive(index) || rule(editor, index)) break;
     }
   }

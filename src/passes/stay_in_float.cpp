@@ -10,7 +10,7 @@
 namespace colonnade::rewrite {
 namespace {
 
-constexpr int kMaxChain = 8;
+constexpr int kMaxFloatChain = 8;
 /// Integers up to here, and their sums and differences, are exact in float32.
 constexpr double kExactFloat = 0x1p23;
 
@@ -55,7 +55,7 @@ std::optional<IntegerRange> integer_range(const Editor& editor, ValueId id, int 
   if (const auto scalar = scalar_of(editor, id)) {
     return *scalar == std::floor(*scalar) ? std::optional(IntegerRange{*scalar, *scalar}) : std::nullopt;
   }
-  if (chain == kMaxChain || editor.producer(id) < 0) return std::nullopt;
+  if (chain == kMaxFloatChain || editor.producer(id) < 0) return std::nullopt;
   const Node& node = editor.node(editor.producer(id));
   if (const auto* op = std::get_if<Unary>(&node.op)) return unary_range(editor, *op, node.inputs[0], chain + 1);
   if (const auto* op = std::get_if<Binary>(&node.op)) return sum_range(editor, node, op->kind, chain + 1);
@@ -97,7 +97,7 @@ bool drop_shift(Editor& editor, int index) {
 
 /// Small integers times one scale.
 bool is_dequantised(const Editor& editor, ValueId id, int chain = 0) {
-  if (chain == kMaxChain || editor.producer(id) < 0) return false;
+  if (chain == kMaxFloatChain || editor.producer(id) < 0) return false;
   const Node& node = editor.node(editor.producer(id));
   if (std::holds_alternative<Transpose>(node.op) || std::holds_alternative<Reshape>(node.op)) {
     return is_dequantised(editor, node.inputs[0], chain + 1);

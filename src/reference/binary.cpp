@@ -10,8 +10,6 @@
 namespace colonnade::reference {
 namespace {
 
-constexpr std::int64_t kBlock = 1024;
-
 double floor_mod(double a, double b) {
   const double rest = std::fmod(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;

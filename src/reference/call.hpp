@@ -35,6 +35,8 @@ struct Call {
   const Tensor& input(std::size_t index) const;
   /// The elements of an integer input, or nothing's default where it is not given.
   Ints ints(std::size_t index) const;
+  /// The one element as a number, or the fallback where the input is not given or empty.
+  double number_or(std::size_t index, double fallback) const;
 
   /// Throws Error{unsupported} where the shape rule cannot tell it from these inputs.
   const Shape& shape(std::size_t output = 0) const;

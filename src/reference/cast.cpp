@@ -7,8 +7,6 @@
 namespace colonnade::reference {
 namespace {
 
-constexpr std::int64_t kBlock = 1024;
-
 template <class C>
 void store_as(const Cast& cast, const C* values, std::int64_t count, Tensor& y, std::int64_t offset) {
   if (!is_minifloat(cast.to)) return store(values, count, y, offset);

@@ -11,9 +11,9 @@
 namespace colonnade::reference {
 namespace {
 
-constexpr std::int64_t kTile = 4;
+constexpr std::int64_t kPixelTile = 4;
 
-struct Geometry {
+struct ConvGeometry {
   std::int64_t images = 1, groups = 1;
   std::int64_t group_inputs = 1, group_outputs = 1;  ///< channels a group
   std::int64_t taps = 1;
@@ -26,7 +26,7 @@ struct Geometry {
 
 /// Weights as [tap][group][input channel][output channel].
 template <class C>
-std::vector<C> packed_weights(const Tensor& weight, const Geometry& g, bool transposed) {
+std::vector<C> packed_weights(const Tensor& weight, const ConvGeometry& g, bool transposed) {
   const std::vector<C> source = load_all<C>(weight);
   std::vector<C> packed(source.size());
   const std::int64_t fan_out = transposed ? g.taps : g.group_inputs * g.taps;
@@ -45,17 +45,17 @@ std::vector<C> packed_weights(const Tensor& weight, const Geometry& g, bool tran
   return packed;
 }
 
-/// Sums of up to kTile output positions of one image.
+/// Sums of up to kPixelTile output positions of one image.
 template <class C>
 class Tile {
  public:
-  Tile(const Geometry& g, const Tensor& x, const Tensor& weight, bool transposed)
+  Tile(const ConvGeometry& g, const Tensor& x, const Tensor& weight, bool transposed)
       : g_(g),
         x_(x),
         weights_(packed_weights<C>(weight, g, transposed)),
-        taps_(static_cast<std::size_t>(kTile * g.taps)),
-        rows_(static_cast<std::size_t>(kTile * g.inputs())),
-        sums_(static_cast<std::size_t>(kTile * g.outputs())) {}
+        taps_(static_cast<std::size_t>(kPixelTile * g.taps)),
+        rows_(static_cast<std::size_t>(kPixelTile * g.inputs())),
+        sums_(static_cast<std::size_t>(kPixelTile * g.outputs())) {}
 
   void set_position(std::int64_t p, const Ints& position) {
     const auto taps = static_cast<std::size_t>(g_.taps);
@@ -71,7 +71,7 @@ class Tile {
  private:
   void add_tap(std::int64_t image, std::int64_t count, std::int64_t k) {
     const std::int64_t pixels = product(g_.input_spatial, 0, g_.input_spatial.size());
-    std::array<const C*, kTile> rows{};
+    std::array<const C*, kPixelTile> rows{};
     for (std::int64_t p = 0; p < count; ++p) {
       const std::int64_t pixel = taps_[static_cast<std::size_t>(p * g_.taps + k)];
       if (pixel < 0) continue;
@@ -88,7 +88,7 @@ class Tile {
     }
   }
 
-  const Geometry& g_;
+  const ConvGeometry& g_;
   const Tensor& x_;
   std::vector<C> weights_;
   std::vector<std::int64_t> taps_;
@@ -96,7 +96,7 @@ class Tile {
 };
 
 template <class C>
-void convolve(const Geometry& g, const Call& call, const FusedEpilogue& fused, bool transposed, Tensor& y) {
+void convolve(const ConvGeometry& g, const Call& call, const FusedEpilogue& fused, bool transposed, Tensor& y) {
   const Epilogue epilogue(fused, call);
   const Tensor* bias_tensor = call.optional(2);
   const std::vector<C> bias =
@@ -105,8 +105,8 @@ void convolve(const Geometry& g, const Call& call, const FusedEpilogue& fused, b
   const std::int64_t pixels = product(g.output_spatial, 0, g.output_spatial.size());
   for (std::int64_t image = 0; image < g.images; ++image) {
     Ints position(g.output_spatial.size(), 0);
-    for (std::int64_t pixel = 0; pixel < pixels; pixel += kTile) {
-      const std::int64_t count = std::min(kTile, pixels - pixel);
+    for (std::int64_t pixel = 0; pixel < pixels; pixel += kPixelTile) {
+      const std::int64_t count = std::min(kPixelTile, pixels - pixel);
       for (std::int64_t p = 0; p < count; ++p) {
         tile.set_position(p, position);
         next_index(position, g.output_spatial);
@@ -120,8 +120,8 @@ void convolve(const Geometry& g, const Call& call, const FusedEpilogue& fused, b
 }
 
 template <class Op>
-Geometry geometry_of(const Op& op, const Call& call, const Shape& x, const Shape& y) {
-  Geometry g;
+ConvGeometry geometry_of(const Op& op, const Call& call, const Shape& x, const Shape& y) {
+  ConvGeometry g;
   g.images = x.front();
   g.groups = op.groups;
   g.group_inputs = x.back() / op.groups;
@@ -134,7 +134,8 @@ Geometry geometry_of(const Op& op, const Call& call, const Shape& x, const Shape
 }
 
 template <class Op>
-std::vector<AxisTaps> taps_of(const Op& op, const Call& call, const Geometry& g, AxisTaps (*taps)(const WindowAxis&)) {
+std::vector<AxisTaps> taps_of(const Op& op, const Call& call, const ConvGeometry& g,
+                              AxisTaps (*taps)(const WindowAxis&)) {
   const std::size_t rank = g.input_spatial.size();
   const Shape& weight = call.input(1).shape();
   const Ints pads = resolve_pads(op, g.input_spatial);
@@ -150,7 +151,7 @@ template <class Op>
 Tensors convolution(const Op& op, const Call& call, AxisTaps (*taps)(const WindowAxis&), bool transposed) {
   Tensor y(call.dtype(), call.shape());
   if (y.size() == 0) return {std::move(y)};  // there may be very many windows of no images
-  Geometry g = geometry_of(op, call, call.input(0).shape(), y.shape());
+  ConvGeometry g = geometry_of(op, call, call.input(0).shape(), y.shape());
   g.axes = taps_of(op, call, g, taps);
   if (is_real(y.dtype())) {
     convolve<double>(g, call, op.epilogue, transposed, y);

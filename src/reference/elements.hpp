@@ -13,6 +13,9 @@
 
 namespace colonnade::reference {
 
+/// Elements that are loaded and stored at a time.
+inline constexpr std::int64_t kBlock = 1024;
+
 template <class T>
 struct Tag {
   using type = T;

@@ -159,6 +159,13 @@ Ints Call::ints(std::size_t index) const {
   return tensor == nullptr ? Ints{} : load_all<std::int64_t>(*tensor);
 }
 
+double Call::number_or(std::size_t index, double fallback) const {
+  const Tensor* tensor = optional(index);
+  if (tensor == nullptr || tensor->size() == 0) return fallback;
+  if (tensor->size() != 1) invalid("input {} has {} elements, expected one", index, tensor->size());
+  return load_all<double>(*tensor)[0];
+}
+
 namespace {
 
 /// Sizes come from untrusted models: what is too large for the memory is an error as any other.

@@ -9,7 +9,7 @@
 namespace colonnade::reference {
 namespace {
 
-constexpr std::int64_t kTile = 4;
+constexpr std::int64_t kRowTile = 4;
 
 /// One operand, or the result, as batches of matrices with element strides.
 struct Matrices {
@@ -75,11 +75,11 @@ struct Product {
   Tensor& y;
 
   void multiply(std::int64_t a_offset, const std::vector<C>& right, std::int64_t y_offset, std::int64_t y_stride) {
-    std::vector<C> sums(static_cast<std::size_t>(kTile * b.columns));
-    for (std::int64_t row = 0; row < a.rows; row += kTile) {
-      const std::int64_t count = std::min(kTile, a.rows - row);
+    std::vector<C> sums(static_cast<std::size_t>(kRowTile * b.columns));
+    for (std::int64_t row = 0; row < a.rows; row += kRowTile) {
+      const std::int64_t count = std::min(kRowTile, a.rows - row);
       const std::vector<C> left = dense<C>(call.input(0), a, a_offset, row, count);
-      std::array<const C*, kTile> rows{};
+      std::array<const C*, kRowTile> rows{};
       for (std::int64_t p = 0; p < count; ++p) {
         rows[static_cast<std::size_t>(p)] = left.data() + p * a.columns;
         std::copy(bias.begin(), bias.end(), sums.begin() + p * b.columns);

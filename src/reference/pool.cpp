@@ -10,14 +10,14 @@
 namespace colonnade::reference {
 namespace {
 
-struct Geometry {
+struct PoolGeometry {
   std::int64_t images = 1, channels = 1, taps = 1;
   Ints input_spatial, output_spatial;
   std::vector<AxisTaps> axes;
 };
 
-Geometry geometry_of(const Pool& pool, const Shape& x, const Shape& y) {
-  Geometry g;
+PoolGeometry geometry_of(const Pool& pool, const Shape& x, const Shape& y) {
+  PoolGeometry g;
   g.images = x.front();
   g.channels = x.back();
   g.input_spatial.assign(x.begin() + 1, x.end() - 1);
@@ -37,7 +37,7 @@ Geometry geometry_of(const Pool& pool, const Shape& x, const Shape& y) {
 template <class C>
 class Window {
  public:
-  Window(const Pool& pool, const Tensor& x, const Geometry& g)
+  Window(const Pool& pool, const Tensor& x, const PoolGeometry& g)
       : pool_(pool),
         x_(x),
         g_(g),
@@ -86,7 +86,7 @@ class Window {
 
   const Pool& pool_;
   const Tensor& x_;
-  const Geometry& g_;
+  const PoolGeometry& g_;
   std::vector<C> row_;
 
  public:
@@ -95,7 +95,7 @@ class Window {
 };
 
 /// Indices number the input's elements as if its channels came before its spatial axes.
-void store_indices(const Geometry& g, std::int64_t image, std::span<const std::int64_t> positions, Tensor& indices,
+void store_indices(const PoolGeometry& g, std::int64_t image, std::span<const std::int64_t> positions, Tensor& indices,
                    std::int64_t offset) {
   const std::int64_t pixels = product(g.input_spatial, 0, g.input_spatial.size());
   for (std::int64_t c = 0; c < g.channels; ++c) {
@@ -107,7 +107,7 @@ void store_indices(const Geometry& g, std::int64_t image, std::span<const std::i
 template <class C>
 void evaluate_pool(const Pool& pool, const Call& call, Tensor& y, Tensor* indices) {
   const Tensor& x = call.input(0);
-  const Geometry g = geometry_of(pool, x.shape(), y.shape());
+  const PoolGeometry g = geometry_of(pool, x.shape(), y.shape());
   Window<C> window(pool, x, g);
   std::vector<std::int64_t> taps(static_cast<std::size_t>(g.taps));
   const std::int64_t pixels = product(g.output_spatial, 0, g.output_spatial.size());

@@ -10,8 +10,6 @@
 namespace colonnade::reference {
 namespace {
 
-constexpr std::int64_t kBlock = 1024;
-
 /// Which axes a Reduce sums over.
 std::vector<bool> reduced_axes(const Reduce& reduce, const Call& call) {
   const Tensor& x = call.input(0);

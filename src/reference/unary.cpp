@@ -8,8 +8,6 @@
 namespace colonnade::reference {
 namespace {
 
-constexpr std::int64_t kBlock = 1024;
-
 template <class Integer>
 constexpr Integer negate(Integer x) {
   return static_cast<Integer>(0 - static_cast<std::uint64_t>(x));

@@ -19,7 +19,7 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using ErrorCode = boost::system::error_code;
+using SystemError = boost::system::error_code;
 using TlsStream = asio::ssl::stream<tcp::socket>;
 
 /// Longer than a head and a chunk's line may be, so that whatever waits for more has room for it.
@@ -84,7 +84,7 @@ class StreamConnection final : public Connection {
   bool is_receiving() const { return phase_ == Phase::idle || phase_ == Phase::head || phase_ == Phase::body; }
 
   void read();
-  void on_read(ErrorCode error, std::size_t count);
+  void on_read(SystemError error, std::size_t count);
   void on_end();
   void advance();
   bool step();
@@ -94,7 +94,7 @@ class StreamConnection final : public Connection {
   void refuse(Response response);
   void send(Response response);
   void write();
-  void on_written(ErrorCode error);
+  void on_written(SystemError error);
   void log_answer();
   void linger();
   void close();
@@ -120,12 +120,12 @@ class StreamConnection final : public Connection {
 
 template <class Stream>
 void StreamConnection<Stream>::start() {
-  ErrorCode ignored;
+  SystemError ignored;
   socket().set_option(tcp::no_delay(true), ignored);
   if constexpr (std::is_same_v<Stream, TlsStream>) {
     asio::dispatch(stream_.get_executor(), [self = self()] {
       self->expect(Phase::idle, self->listening_.options.header_timeout);
-      self->stream_.async_handshake(asio::ssl::stream_base::server, [self](ErrorCode error) {
+      self->stream_.async_handshake(asio::ssl::stream_base::server, [self](SystemError error) {
         if (error) return self->close();
         self->expect(Phase::idle, self->listening_.options.idle_timeout);
         self->read();
@@ -183,11 +183,11 @@ void StreamConnection<Stream>::read() {
   if (room.empty()) return;
   is_reading_ = true;
   stream_.async_read_some(asio::buffer(room.data(), room.size()),
-                          [self = self()](ErrorCode error, std::size_t count) { self->on_read(error, count); });
+                          [self = self()](SystemError error, std::size_t count) { self->on_read(error, count); });
 }
 
 template <class Stream>
-void StreamConnection<Stream>::on_read(ErrorCode error, std::size_t count) {
+void StreamConnection<Stream>::on_read(SystemError error, std::size_t count) {
   is_reading_ = false;
   if (phase_ == Phase::closed) return;
   if (error) return on_end();
@@ -260,7 +260,7 @@ void StreamConnection<Stream>::admit() {
   expect(Phase::body, listening_.options.body_timeout);
   if (!reader_.expects_continue() || !input_.empty()) return;
   is_continuing_ = true;
-  asio::async_write(stream_, asio::buffer(kContinue), [self = self()](ErrorCode, std::size_t) {
+  asio::async_write(stream_, asio::buffer(kContinue), [self = self()](SystemError, std::size_t) {
     self->is_continuing_ = false;
     if (self->phase_ == Phase::writing) self->write();
   });
@@ -329,11 +329,11 @@ void StreamConnection<Stream>::write() {
       if (!part.empty()) buffers.emplace_back(part.data(), part.size());
   }
   asio::async_write(stream_, std::move(buffers),
-                    [self = self()](ErrorCode error, std::size_t) { self->on_written(error); });
+                    [self = self()](SystemError error, std::size_t) { self->on_written(error); });
 }
 
 template <class Stream>
-void StreamConnection<Stream>::on_written(ErrorCode error) {
+void StreamConnection<Stream>::on_written(SystemError error) {
   log_answer();
   if (error || has_ended_) return close();
   response_ = Response();
@@ -352,7 +352,7 @@ void StreamConnection<Stream>::on_written(ErrorCode error) {
 template <class Stream>
 void StreamConnection<Stream>::log_answer() {
   if (!has_access_log()) return;
-  ErrorCode ignored;
+  SystemError ignored;
   const std::string peer = socket().remote_endpoint(ignored).address().to_string();
   Access access;
   access.protocol = "http";
@@ -371,7 +371,7 @@ void StreamConnection<Stream>::log_answer() {
 template <class Stream>
 void StreamConnection<Stream>::linger() {
   expect(Phase::lingering, kLinger);
-  ErrorCode ignored;
+  SystemError ignored;
   socket().shutdown(tcp::socket::shutdown_send, ignored);
   input_.clear();
   read();
@@ -381,44 +381,11 @@ template <class Stream>
 void StreamConnection<Stream>::close() {
   phase_ = Phase::closed;
   deadline_ = Clock::time_point::max();
-  ErrorCode ignored;
+  SystemError ignored;
   socket().close(ignored);
 }
 
 }  // namespace
-
-void Connections::add(Connection& connection) {
-  const std::lock_guard lock(mutex_);
-  open_.insert(&connection);
-}
-
-void Connections::remove(Connection& connection) {
-  const std::lock_guard lock(mutex_);
-  open_.erase(&connection);
-  if (open_.empty()) empty_.notify_all();
-}
-
-std::size_t Connections::count() const {
-  const std::lock_guard lock(mutex_);
-  return open_.size();
-}
-
-std::vector<std::shared_ptr<Connection>> Connections::all() const { return late(Clock::time_point::max()); }
-
-std::vector<std::shared_ptr<Connection>> Connections::late(Clock::time_point now) const {
-  std::vector<std::shared_ptr<Connection>> late;
-  const std::lock_guard lock(mutex_);
-  for (Connection* connection : open_) {
-    if (now != Clock::time_point::max() && !connection->is_late(now)) continue;
-    if (auto shared = connection->weak_from_this().lock()) late.push_back(std::move(shared));
-  }
-  return late;
-}
-
-bool Connections::wait_until_empty(Clock::time_point deadline) const {
-  std::unique_lock lock(mutex_);
-  return empty_.wait_until(lock, deadline, [this] { return open_.empty(); });
-}
 
 std::shared_ptr<Connection> make_connection(const Listening& listening, tcp::socket socket) {
   if (listening.tls)

@@ -43,7 +43,7 @@ std::size_t thread_count(int wanted) {
   return static_cast<std::size_t>(std::max(2, default_threads()));
 }
 
-[[noreturn]] void fail(const std::string& what, const boost::system::error_code& error) {
+[[noreturn]] void fail_to_listen(const std::string& what, const boost::system::error_code& error) {
   throw Failure(Code::invalid_argument, fmt::format("{}: {}", what, error.message()));
 }
 
@@ -60,12 +60,12 @@ std::optional<asio::ssl::context> tls_context(const HttpOptions& options) {
                       asio::ssl::context::no_sslv3 | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
   boost::system::error_code error;
   context.use_certificate_chain_file(options.certificate, error);
-  if (error) fail("certificate '" + options.certificate + "'", error);
+  if (error) fail_to_listen("certificate '" + options.certificate + "'", error);
   context.use_private_key_file(options.key, asio::ssl::context::pem, error);
-  if (error) fail("key '" + options.key + "'", error);
+  if (error) fail_to_listen("key '" + options.key + "'", error);
   if (!options.client_authority.empty()) {
     context.load_verify_file(options.client_authority, error);
-    if (error) fail("authority '" + options.client_authority + "'", error);
+    if (error) fail_to_listen("authority '" + options.client_authority + "'", error);
     context.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
   }
   return context;
@@ -77,11 +77,11 @@ tcp::acceptor listen(asio::io_context& io, const std::string& address, int port)
   const std::string where = fmt::format("cannot listen on {}, port {}", address, port);
   boost::system::error_code error;
   const auto host = asio::ip::make_address(address, error);
-  if (error) fail(where, error);
+  if (error) fail_to_listen(where, error);
   const tcp::endpoint endpoint(host, static_cast<std::uint16_t>(port));
   tcp::acceptor acceptor(asio::make_strand(io));
   const auto check = [&] {
-    if (error) fail(where, error);
+    if (error) fail_to_listen(where, error);
   };
   acceptor.open(endpoint.protocol(), error), check();
   acceptor.set_option(tcp::acceptor::reuse_address(true), error), check();

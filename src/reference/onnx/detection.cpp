@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "base/checked.hpp"
 #include "base/lists.hpp"
@@ -56,13 +55,6 @@ bool overlap(const Box& a, const Box& b, float threshold) {
 }
 
 /// The only element of an input, or the fallback where it is not given.
-double scalar_or(const Call& call, std::size_t index, double fallback) {
-  const Tensor* tensor = call.optional(index);
-  if (tensor == nullptr || tensor->size() == 0) return fallback;
-  if (tensor->size() != 1) call.invalid("input {} has {} elements, expected one", index, tensor->size());
-  return load_all<double>(*tensor)[0];
-}
-
 /// The boxes of one class that stay, best first.
 std::vector<std::int64_t> suppressed(std::span<const Box> boxes, std::span<const float> scores, double limit,
                                      float overlap_threshold, float score_threshold) {
@@ -88,9 +80,9 @@ std::vector<std::int64_t> suppressed(std::span<const Box> boxes, std::span<const
 Data evaluate_suppression(const Opaque& op, const Call& call) {
   const bool centered = op.int_or("center_point_box", 0) == 1;
   const Shape &scores_shape = call.input(1).shape(), &boxes_shape = call.input(0).shape();
-  const double limit = scalar_or(call, 2, 0);
-  const auto overlap_threshold = static_cast<float>(scalar_or(call, 3, 0));
-  const auto score_threshold = static_cast<float>(scalar_or(call, 4, -std::numeric_limits<double>::infinity()));
+  const double limit = call.number_or(2, 0);
+  const auto overlap_threshold = static_cast<float>(call.number_or(3, 0));
+  const auto score_threshold = static_cast<float>(call.number_or(4, -std::numeric_limits<double>::infinity()));
   const std::vector<double> corners = load_all<double>(call.input(0)), given = load_all<double>(call.input(1));
   const std::vector<float> all(corners.begin(), corners.end()), scores(given.begin(), given.end());
   const auto count = static_cast<std::size_t>(boxes_shape[1]);
@@ -311,120 +303,10 @@ Data evaluate_roi_pool(const Opaque& op, const Call& call) {
   return {tensor_of(call.dtype(), call.shape(), y)};
 }
 
-// Unique
-
-Types infer_unique(const Opaque& op, const RuleContext& ctx) {
-  ctx.inputs(1, 1);
-  op.int_or("sorted", 1);
-  ValueType y{ctx.dtype(0), Shape{kUnknownDim}};
-  std::int64_t slices = kUnknownDim;
-  if (op.has("axis")) {
-    y.shape = ctx.shape(0);
-    if (y.shape) {
-      const std::int64_t axis = ctx.axis(op.int_of("axis"), rank_of(*y.shape));
-      slices = at(*y.shape, axis);
-      at(*y.shape, axis) = kUnknownDim;
-    }
-  } else if (ctx.shape(0)) {
-    slices = product_of(*ctx.shape(0));
-  }
-  const ValueType counts{DType::i64, Shape{kUnknownDim}};
-  return {y, counts, {DType::i64, Shape{slices}}, counts};
-}
-
-/// Slices in numbers: where each is first met, which one each slice is, how often it occurs.
-struct Groups {
-  Ints first, inverse, counts;
-};
-
-/// -1, 0 or 1; what is not a number comes last and equals itself.
-template <class T>
-int compare(const T& a, const T& b) {
-  if constexpr (std::is_same_v<T, double>) {
-    if (std::isnan(a) || std::isnan(b)) return static_cast<int>(std::isnan(a)) - static_cast<int>(std::isnan(b));
-  }
-  return a < b ? -1 : (b < a ? 1 : 0);
-}
-
-template <class T>
-Groups grouped(std::span<const T> values, const AxisView& view, bool sorted) {
-  const auto compare_slices = [&](std::int64_t a, std::int64_t b) {
-    for (std::int64_t outer = 0; outer < view.outer; ++outer) {
-      const T* row = values.data() + outer * view.size * view.inner;
-      for (std::int64_t i = 0; i < view.inner; ++i) {
-        const int order = compare(row[a * view.inner + i], row[b * view.inner + i]);
-        if (order != 0) return order;
-      }
-    }
-    return 0;
-  };
-  Ints order(static_cast<std::size_t>(view.size));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return compare_slices(a, b) < 0; });
-  Ints first, group_of(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || compare_slices(order[i - 1], order[i]) != 0) first.push_back(order[i]);
-    group_of[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(first.size()) - 1;
-  }
-  Ints rank(first.size());
-  std::iota(rank.begin(), rank.end(), 0);
-  const auto earlier = [&](auto a, auto b) {
-    return first[static_cast<std::size_t>(a)] < first[static_cast<std::size_t>(b)];
-  };
-  if (!sorted) std::sort(rank.begin(), rank.end(), earlier);
-  Groups groups{Ints(first.size()), Ints(order.size()), Ints(first.size(), 0)};
-  Ints place(first.size());
-  for (std::size_t i = 0; i < rank.size(); ++i) {
-    place[static_cast<std::size_t>(rank[i])] = static_cast<std::int64_t>(i);
-    groups.first[i] = first[static_cast<std::size_t>(rank[i])];
-  }
-  for (std::size_t i = 0; i < group_of.size(); ++i) {
-    groups.inverse[i] = place[static_cast<std::size_t>(group_of[i])];
-    ++groups.counts[static_cast<std::size_t>(groups.inverse[i])];
-  }
-  return groups;
-}
-
-Groups groups_of(const Tensor& x, const AxisView& view, bool sorted, const Call& call) {
-  if (x.dtype() == DType::string) return grouped<std::string>(x.strings(), view, sorted);
-  return visit_compute(x.dtype(), call.where(), [&](auto tag) {
-    using C = typename decltype(tag)::type;
-    return grouped<C>(load_all<C>(x), view, sorted);
-  });
-}
-
-Tensor slices_of(const Tensor& x, const AxisView& view, const Ints& which, Shape shape) {
-  Tensor y(x.dtype(), std::move(shape));
-  visit_storage(x.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* from = elements<T>(x);
-    T* to = elements<T>(y);
-    for (std::int64_t outer = 0; outer < view.outer; ++outer) {
-      for (const std::int64_t slice : which) {
-        to = std::copy_n(from + (outer * view.size + slice) * view.inner, view.inner, to);
-      }
-    }
-  });
-  return y;
-}
-
-Data evaluate_unique(const Opaque& op, const Call& call) {
-  const Tensor& x = call.input(0);
-  const bool whole = !op.has("axis");
-  const std::int64_t axis = whole ? 0 : call.axis(op.int_of("axis"), x);
-  const AxisView view = whole ? AxisView{1, x.size(), 1} : axis_view(x.shape(), axis);
-  const Groups groups = groups_of(x, view, op.int_or("sorted", 1) != 0, call);
-  Shape shape = whole ? Shape{0} : x.shape();
-  at(shape, axis) = static_cast<std::int64_t>(groups.first.size());
-  return {slices_of(x, view, groups.first, std::move(shape)), ints_tensor(groups.first), ints_tensor(groups.inverse),
-          ints_tensor(groups.counts)};
-}
-
 }  // namespace
 
 constexpr Definition kNonMaxSuppression{"NonMaxSuppression", infer_suppression, evaluate_suppression};
 constexpr Definition kRoiAlign{"RoiAlign", infer_align, evaluate_align};
 constexpr Definition kMaxRoiPool{"MaxRoiPool", infer_roi_pool, evaluate_roi_pool};
-constexpr Definition kUnique{"Unique", infer_unique, evaluate_unique};
 
 }  // namespace colonnade::reference

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
@@ -106,7 +105,7 @@ struct Plane {
   double at(std::int64_t y, std::int64_t x) const { return values[y * width + x]; }
 };
 
-using Sample = double (*)(const Plane& plane, double y, double x);
+using Sampler = double (*)(const Plane& plane, double y, double x);
 
 double sample_bilinear(const Plane& plane, double y, double x) {
   const auto top = static_cast<std::int64_t>(std::floor(y)), left = static_cast<std::int64_t>(std::floor(x));
@@ -126,7 +125,7 @@ struct CropRow {
 };
 
 /// One row of the crop of a region (y1, x1, y2, x2).
-void sample_line(const Plane& plane, const double* region, Sample sample, const CropRow& crop, double outside,
+void sample_line(const Plane& plane, const double* region, Sampler sample, const CropRow& crop, double outside,
                  std::vector<double>& line) {
   const auto within = [](double at, std::int64_t size) { return at >= 0 && at <= static_cast<double>(size - 1); };
   const double y = sample_point(region[0], region[2], plane.height, crop.rows, crop.row);
@@ -141,7 +140,7 @@ Data evaluate_crop_and_resize(const Opaque& op, const Call& call) {
   const Tensor& images = call.input(0);
   const std::string mode = op.string_or("mode", "bilinear");
   if (mode != "bilinear" && mode != "nearest") call.invalid("attribute 'mode': '{}' does not exist", mode);
-  const Sample sample = mode == "nearest" ? sample_nearest : sample_bilinear;
+  const Sampler sample = mode == "nearest" ? sample_nearest : sample_bilinear;
   const double outside = op.float_or("extrapolation_value", 0);
   const Ints chosen = call.ints(2);
   const Shape &from = images.shape(), &shape = call.shape();
@@ -167,46 +166,6 @@ Data evaluate_crop_and_resize(const Opaque& op, const Call& call) {
     }
   }
   return {std::move(y)};
-}
-
-Types infer_unique(const Opaque&, const RuleContext& ctx) {
-  ctx.inputs(1, 1);
-  ctx.rank(0, 1);
-  const std::int64_t size = ctx.shape(0) ? ctx.shape(0)->front() : kUnknownDim;
-  const std::int64_t found = size == 0 ? 0 : kUnknownDim;
-  return {{ctx.dtype(0), Shape{found}}, {DType::i64, Shape{size}}, {DType::i64, Shape{found}}};
-}
-
-/// The different numbers in order of their first appearance, where each element's is among them, and how often.
-template <class T>
-Data find_unique(const Tensor& x, const std::vector<T>& values) {
-  std::map<T, std::int64_t> known;
-  std::vector<std::int64_t> first, number, count;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto [entry, is_new] = known.emplace(values[i], static_cast<std::int64_t>(first.size()));
-    if (is_new) {
-      first.push_back(static_cast<std::int64_t>(i));
-      count.push_back(0);
-    }
-    number.push_back(entry->second);
-    ++count[static_cast<std::size_t>(entry->second)];
-  }
-  const Shape found = {static_cast<std::int64_t>(first.size())};
-  Tensor unique(x.dtype(), found);
-  visit_storage(x.dtype(), [&](auto tag) {
-    using S = typename decltype(tag)::type;
-    for (std::size_t i = 0; i < first.size(); ++i) {
-      elements<S>(unique)[i] = elements<S>(x)[static_cast<std::size_t>(first[i])];
-    }
-  });
-  return {std::move(unique), tensor_of(DType::i64, x.shape(), number), tensor_of(DType::i64, found, count)};
-}
-
-Data evaluate_unique(const Opaque&, const Call& call) {
-  const Tensor& x = call.input(0);
-  if (x.dtype() == DType::string) return find_unique(x, x.strings());
-  return visit_compute(x.dtype(), call.where(),
-                       [&](auto tag) { return find_unique(x, load_all<typename decltype(tag)::type>(x)); });
 }
 
 Types infer_repeat_block(const Opaque& op, const RuleContext& ctx) {
@@ -283,7 +242,6 @@ Data evaluate_hash(const Opaque& op, const Call& call) {
 
 constexpr Definition kInverse{"Inverse", infer_inverse, evaluate_inverse};
 constexpr Definition kCropAndResize{"CropAndResize", infer_crop_and_resize, evaluate_crop_and_resize};
-constexpr Definition kUniqueByAppearance{"UniqueByAppearance", infer_unique, evaluate_unique};
 constexpr Definition kNGramRepeatBlock{"NGramRepeatBlock", infer_repeat_block, evaluate_repeat_block};
 constexpr Definition kMurmurHash3{"MurmurHash3", infer_hash, evaluate_hash};
 

@@ -184,18 +184,11 @@ Types infer_dropout(const Opaque& op, const RuleContext& ctx) {
 }
 
 /// The one element of an input, or the fallback where it is not given.
-double scalar_or(const Call& call, std::size_t index, double fallback) {
-  const Tensor* tensor = call.optional(index);
-  if (tensor == nullptr) return fallback;
-  if (tensor->size() != 1) call.invalid("input {} has {} elements, expected one", index, tensor->size());
-  return load_all<double>(*tensor)[0];
-}
-
 Data evaluate_dropout(const Opaque& op, const Call& call) {
   std::vector<double> x = load_all<double>(call.input(0)), kept(x.size(), 1);
-  const double ratio = scalar_or(call, 1, 0.5);
+  const double ratio = call.number_or(1, 0.5);
   if (!(ratio >= 0 && ratio < 1)) call.invalid("the ratio is {}, expected 0 to less than 1", ratio);
-  if (scalar_or(call, 2, 0) != 0 && ratio > 0) {
+  if (call.number_or(2, 0) != 0 && ratio > 0) {
     Source source(op);
     for (std::size_t i = 0; i < x.size(); ++i) {
       kept[i] = source.uniform() >= ratio ? 1 : 0;

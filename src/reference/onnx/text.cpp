@@ -151,14 +151,14 @@ Data evaluate_normalizer(const Opaque& op, const Call& call) {
 
 // StringConcat
 
-Types infer_concat(const Opaque&, const RuleContext& ctx) {
+Types infer_string_concat(const Opaque&, const RuleContext& ctx) {
   ctx.inputs(2, 2);
   ctx.dtype_is(0, DType::string);
   ctx.dtype_is(1, DType::string);
   return {{DType::string, broadcast(ctx, ctx.shape(0), ctx.shape(1))}};
 }
 
-Data evaluate_concat(const Opaque&, const Call& call) {
+Data evaluate_string_concat(const Opaque&, const Call& call) {
   const Tensor &a = call.input(0), &b = call.input(1);
   const Shape& shape = call.shape();
   Tensor y(DType::string, shape);
@@ -175,7 +175,7 @@ Data evaluate_concat(const Opaque&, const Call& call) {
 
 // StringSplit: outputs parts [..., most parts], their numbers.
 
-Types infer_split(const Opaque& op, const RuleContext& ctx) {
+Types infer_string_split(const Opaque& op, const RuleContext& ctx) {
   ctx.inputs(1, 1);
   ctx.dtype_is(0, DType::string);
   op.string_or("delimiter", "");
@@ -209,7 +209,7 @@ Strings parts_of(std::string_view text, std::string_view delimiter, std::size_t 
   }
 }
 
-Data evaluate_split(const Opaque& op, const Call& call) {
+Data evaluate_string_split(const Opaque& op, const Call& call) {
   const std::string delimiter = op.string_or("delimiter", "");
   const std::int64_t given = op.int_or("maxsplit", -1);
   const std::size_t limit = given < 0 ? std::string::npos : static_cast<std::size_t>(given);
@@ -262,8 +262,8 @@ Data evaluate_match(const Opaque& op, const Call& call) {
 
 constexpr Definition kStringNormalizer{"StringNormalizer", infer_normalizer, evaluate_normalizer, false,
                                        prepare_normalizer};
-constexpr Definition kStringConcat{"StringConcat", infer_concat, evaluate_concat};
-constexpr Definition kStringSplit{"StringSplit", infer_split, evaluate_split};
+constexpr Definition kStringConcat{"StringConcat", infer_string_concat, evaluate_string_concat};
+constexpr Definition kStringSplit{"StringSplit", infer_string_split, evaluate_string_split};
 constexpr Definition kRegexFullMatch{"RegexFullMatch", infer_match, evaluate_match, false, prepare_pattern};
 
 }  // namespace colonnade::reference

@@ -4,19 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "frontends/onnx/ops/core/shared.hpp"
 #include "frontends/onnx/ops/core/window.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
 
 constexpr std::string_view kPreviewDomain = "ai.onnx.preview";
-constexpr std::int64_t kMostHeads = std::int64_t{1} << 24;
-
-std::int64_t read_heads(const Lowering& low, std::string_view name) {
-  const std::int64_t heads = low.required_int(name);
-  if (heads < 1 || heads > kMostHeads) low.invalid("attribute '{}': {} is out of range", name, heads);
-  return heads;
-}
 
 /// x [N, sequence, heads * size] as [N, sequence, heads, size].
 ValueId with_heads(Lowering& low, ValueId x, std::int64_t heads) {
@@ -365,7 +359,7 @@ Values lower_causal_conv(Lowering& low) {
   return {y, slice_last(low, padded, kept == 0 ? kToTheEnd : -kept, kToTheEnd)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kAttentionRows[] = {
     {kOnnxDomain, "Attention", 23, 23, 3, 6, 4, lower_attention},
     {kOnnxDomain, "Attention", 24, kNoLimit, 3, 7, 4, lower_attention},
     {kOnnxDomain, "CausalConvWithState", 27, kNoLimit, 2, 4, 2, lower_causal_conv},
@@ -376,6 +370,13 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> attention_rows() { return kRows; }
+std::int64_t read_heads(const Lowering& low, std::string_view name) {
+  constexpr std::int64_t kMostHeads = std::int64_t{1} << 24;
+  const std::int64_t heads = low.required_int(name);
+  if (heads < 1 || heads > kMostHeads) low.invalid("attribute '{}': {} is out of range", name, heads);
+  return heads;
+}
+
+std::span<const Row> attention_rows() { return kAttentionRows; }
 
 }  // namespace colonnade::onnx_import

@@ -25,7 +25,7 @@ Values lower_cast(Lowering& low) { return cast_to(low, target_of(low)); }
 
 Values lower_cast_like(Lowering& low) { return cast_to(low, low.dtype(low.input(1))); }
 
-constexpr Row kRows[] = {
+constexpr Row kCastRows[] = {
     {kOnnxDomain, "Cast", 6, kNoLimit, 1, 1, 1, lower_cast},
     {kOnnxDomain, "CastLike", 15, kNoLimit, 2, 2, 1, lower_cast_like},
     {kOnnxDomain, "BitCast", 26, kNoLimit, 1, 1, 1, opaque<reference::kBitCast>},
@@ -33,6 +33,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> cast_rows() { return kRows; }
+std::span<const Row> cast_rows() { return kCastRows; }
 
 }  // namespace colonnade::onnx_import

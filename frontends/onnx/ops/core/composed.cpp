@@ -129,7 +129,7 @@ Values lower_blackman_window(Lowering& low) { return lower_window(low, 0.42, 0.5
 Values lower_hamming_window(Lowering& low) { return lower_window(low, 25.0 / 46, 21.0 / 46, 0); }
 Values lower_hann_window(Lowering& low) { return lower_window(low, 0.5, 0.5, 0); }
 
-constexpr Row kRows[] = {
+constexpr Row kComposedRows[] = {
     {kOnnxDomain, "AffineGrid", 20, kNoLimit, 2, 2, 1, lower_affine_grid},
     {kOnnxDomain, "BlackmanWindow", 17, kNoLimit, 1, 1, 1, lower_blackman_window},
     {kOnnxDomain, "CenterCropPad", 18, kNoLimit, 2, 2, 1, lower_center_crop_pad},
@@ -141,6 +141,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> composed_rows() { return kRows; }
+std::span<const Row> composed_rows() { return kComposedRows; }
 
 }  // namespace colonnade::onnx_import

@@ -45,7 +45,7 @@ Values lower_constant_of_shape(Lowering& low) {
 Values lower_range(Lowering& low) { return {low.emit(Range{}, {low.input(0), low.input(1), low.input(2)})}; }
 
 /// Positions 0, 1, ... along one axis of a matrix.
-ValueId positions(Lowering& low, ValueId matrix, std::int64_t axis) {
+ValueId axis_positions(Lowering& low, ValueId matrix, std::int64_t axis) {
   const ValueId size = squeeze(low, low.emit(ShapeOf{.start = axis, .end = axis + 1}, {matrix}), {0});
   return low.emit(Range{}, {int_scalar(low, 0), size, int_scalar(low, 1)});
 }
@@ -55,13 +55,13 @@ Values lower_eye_like(Lowering& low) {
   if (low.rank(x) != 2) low.invalid("expected a matrix, found rank {}", low.rank(x));
   const auto to = find_int(low.node(), "dtype");
   const DType dtype = to ? dtype_of(*to, low.node().label() + ": attribute 'dtype'") : low.dtype(x);
-  const ValueId rows = unsqueeze(low, positions(low, x, 0), {1});
+  const ValueId rows = unsqueeze(low, axis_positions(low, x, 0), {1});
   const ValueId diagonal = binary(low, BinaryKind::add, rows, int_scalar(low, low.int_or("k", 0)));
-  const ValueId columns = unsqueeze(low, positions(low, x, 1), {0});
+  const ValueId columns = unsqueeze(low, axis_positions(low, x, 1), {0});
   return {cast(low, binary(low, BinaryKind::equal, diagonal, columns), dtype)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kConstantRows[] = {
     {kOnnxDomain, "Constant", 1, kNoLimit, 0, 0, 1, lower_constant},
     {kOnnxDomain, "ConstantOfShape", 9, kNoLimit, 1, 1, 1, lower_constant_of_shape},
     {kOnnxDomain, "Range", 11, kNoLimit, 3, 3, 1, lower_range},
@@ -70,6 +70,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> constant_rows() { return kRows; }
+std::span<const Row> constant_rows() { return kConstantRows; }
 
 }  // namespace colonnade::onnx_import

@@ -328,7 +328,7 @@ Values lower_sequence_map(Lowering& low) {
   return emit_control(low, std::move(op), std::move(inputs), outputs);
 }
 
-constexpr Row kRows[] = {
+constexpr Row kControlRows[] = {
     {kOnnxDomain, "If", 1, kNoLimit, 1, 1, kNoLimit, lower_if},
     {kOnnxDomain, "Loop", 1, kNoLimit, 0, kNoLimit, kNoLimit, lower_loop},
     {kOnnxDomain, "Scan", 8, 8, 2, kNoLimit, kNoLimit, lower_scan_8},
@@ -338,6 +338,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> control_rows() { return kRows; }
+std::span<const Row> control_rows() { return kControlRows; }
 
 }  // namespace colonnade::onnx_import

@@ -91,7 +91,7 @@ Values lower_conv_transpose(Lowering& low) {
   return {from_window_layout(low, y, rank)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kConvRows[] = {
     {kOnnxDomain, "Conv", 1, kNoLimit, 2, 3, 1, lower_conv},
     {kOnnxDomain, "ConvTranspose", 1, kNoLimit, 2, 3, 1, lower_conv_transpose},
 };
@@ -115,6 +115,6 @@ ValueId convolve(Lowering& low, const ConvOperands& operands) {
   return from_window_layout(low, y, rank);
 }
 
-std::span<const Row> conv_rows() { return kRows; }
+std::span<const Row> conv_rows() { return kConvRows; }
 
 }  // namespace colonnade::onnx_import

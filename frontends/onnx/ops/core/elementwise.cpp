@@ -138,7 +138,7 @@ constexpr Row variadic_row(std::string_view name, Lower lower) {
   return {kOnnxDomain, name, 8, kNoLimit, 1, kNoLimit, 1, lower};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kElementwiseRows[] = {
     unary_row("Gelu", 20, lower_gelu),
     unary_row("IsInf", 10, lower_is_inf),
     unary_row("Shrink", 9, lower_shrink),
@@ -173,6 +173,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> elementwise_rows() { return kRows; }
+std::span<const Row> elementwise_rows() { return kElementwiseRows; }
 
 }  // namespace colonnade::onnx_import

@@ -36,17 +36,17 @@ ValueId aligned(Lowering& low) {
 }
 
 template <BinaryKind kind>
-Values lower_binary(Lowering& low) {
+Values lower_first_binary(Lowering& low) {
   return {binary(low, kind, low.input(0), aligned(low))};
 }
 
-Values lower_pow(Lowering& low) {
+Values lower_first_pow(Lowering& low) {
   const ValueId exponent = aligned(low);
   return {binary(low, BinaryKind::pow, low.input(0), cast(low, exponent, low.dtype(low.input(0))))};
 }
 
 template <BinaryKind kind>
-Values lower_variadic(Lowering& low) {
+Values lower_first_variadic(Lowering& low) {
   ValueId y = low.input(0);
   for (std::size_t i = 1; i < low.input_count(); ++i) {
     check_same_shape(low, y, low.input(i));
@@ -55,13 +55,13 @@ Values lower_variadic(Lowering& low) {
   return {y};
 }
 
-Values lower_mean(Lowering& low) {
-  const ValueId sum = lower_variadic<BinaryKind::add>(low).front();
+Values lower_first_mean(Lowering& low) {
+  const ValueId sum = lower_first_variadic<BinaryKind::add>(low).front();
   return {binary_scalar(low, BinaryKind::div, sum, static_cast<double>(low.input_count()))};
 }
 
 /// One slope for all, or one a channel; a slope of more axes broadcasts as it does today.
-Values lower_prelu(Lowering& low) {
+Values lower_first_prelu(Lowering& low) {
   const ValueId x = low.input(0);
   ValueId slope = low.input(1);
   if (low.rank(slope) == 1 && low.dim(slope, 0) != 1 && low.rank(x) > 2) {
@@ -75,7 +75,7 @@ Values lower_selu(Lowering& low) {
 }
 
 /// 'to' is the name of a type; some writers used its number already.
-Values lower_cast(Lowering& low) {
+Values lower_first_cast(Lowering& low) {
   if (!low.has_attribute("to")) low.invalid("attribute 'to' is required");
   const std::string where = low.node().label() + ": attribute 'to'";
   if (holds_int(low.node(), "to")) {
@@ -88,10 +88,10 @@ Values lower_cast(Lowering& low) {
   return {low.emit(Cast{dtype_of(*type, where)}, {low.input(0)})};
 }
 
-Values lower_reshape(Lowering& low) { return {reshape(low, low.input(0), low.required_ints("shape"))}; }
+Values lower_first_reshape(Lowering& low) { return {reshape(low, low.input(0), low.required_ints("shape"))}; }
 
 /// `tiles` copies along `axis`, both given as scalars.
-Values lower_tile(Lowering& low) {
+Values lower_first_tile(Lowering& low) {
   const ValueId x = low.input(0);
   const auto scalar_input = [&](std::size_t index) {
     return reshape(low, cast(low, low.input(index), DType::i64), {});
@@ -118,37 +118,37 @@ Values lower_split(Lowering& low) {
   return low.emit_all(::colonnade::Split{axis}, std::move(inputs), low.output_count());
 }
 
-constexpr Row binary_row(std::string_view name, Lower lower) { return {kOnnxDomain, name, 1, 6, 2, 2, 1, lower}; }
-constexpr Row variadic_row(std::string_view name, Lower lower) {
+constexpr Row first_binary_row(std::string_view name, Lower lower) { return {kOnnxDomain, name, 1, 6, 2, 2, 1, lower}; }
+constexpr Row first_variadic_row(std::string_view name, Lower lower) {
   return {kOnnxDomain, name, 1, 7, 1, kNoLimit, 1, lower};
 }
 
-constexpr Row kRows[] = {
-    binary_row("Add", lower_binary<BinaryKind::add>),
-    binary_row("And", lower_binary<BinaryKind::logical_and>),
-    binary_row("Div", lower_binary<BinaryKind::div>),
-    binary_row("Equal", lower_binary<BinaryKind::equal>),
-    binary_row("Greater", lower_binary<BinaryKind::greater>),
-    binary_row("Less", lower_binary<BinaryKind::less>),
-    binary_row("Mul", lower_binary<BinaryKind::mul>),
-    binary_row("Or", lower_binary<BinaryKind::logical_or>),
-    binary_row("PRelu", lower_prelu),
-    binary_row("Pow", lower_pow),
-    binary_row("Sub", lower_binary<BinaryKind::sub>),
-    binary_row("Xor", lower_binary<BinaryKind::logical_xor>),
-    variadic_row("Max", lower_variadic<BinaryKind::max>),
-    variadic_row("Mean", lower_mean),
-    variadic_row("Min", lower_variadic<BinaryKind::min>),
-    variadic_row("Sum", lower_variadic<BinaryKind::add>),
-    {kOnnxDomain, "Cast", 1, 5, 1, 1, 1, lower_cast},
-    {kOnnxDomain, "Reshape", 1, 4, 1, 1, 1, lower_reshape},
+constexpr Row kFirstOpsetsRows[] = {
+    first_binary_row("Add", lower_first_binary<BinaryKind::add>),
+    first_binary_row("And", lower_first_binary<BinaryKind::logical_and>),
+    first_binary_row("Div", lower_first_binary<BinaryKind::div>),
+    first_binary_row("Equal", lower_first_binary<BinaryKind::equal>),
+    first_binary_row("Greater", lower_first_binary<BinaryKind::greater>),
+    first_binary_row("Less", lower_first_binary<BinaryKind::less>),
+    first_binary_row("Mul", lower_first_binary<BinaryKind::mul>),
+    first_binary_row("Or", lower_first_binary<BinaryKind::logical_or>),
+    first_binary_row("PRelu", lower_first_prelu),
+    first_binary_row("Pow", lower_first_pow),
+    first_binary_row("Sub", lower_first_binary<BinaryKind::sub>),
+    first_binary_row("Xor", lower_first_binary<BinaryKind::logical_xor>),
+    first_variadic_row("Max", lower_first_variadic<BinaryKind::max>),
+    first_variadic_row("Mean", lower_first_mean),
+    first_variadic_row("Min", lower_first_variadic<BinaryKind::min>),
+    first_variadic_row("Sum", lower_first_variadic<BinaryKind::add>),
+    {kOnnxDomain, "Cast", 1, 5, 1, 1, 1, lower_first_cast},
+    {kOnnxDomain, "Reshape", 1, 4, 1, 1, 1, lower_first_reshape},
     {kOnnxDomain, "Selu", 1, 5, 1, 1, 1, lower_selu},
     {kOnnxDomain, "Split", 1, 1, 1, 2, kNoLimit, lower_split},
-    {kOnnxDomain, "Tile", 1, 5, 3, 3, 1, lower_tile},
+    {kOnnxDomain, "Tile", 1, 5, 3, 3, 1, lower_first_tile},
 };
 
 }  // namespace
 
-std::span<const Row> first_opsets_rows() { return kRows; }
+std::span<const Row> first_opsets_rows() { return kFirstOpsetsRows; }
 
 }  // namespace colonnade::onnx_import

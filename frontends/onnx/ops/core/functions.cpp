@@ -27,10 +27,10 @@ constexpr auto rows_of(std::index_sequence<index...>) {
   return rows;
 }
 
-constexpr auto kRows = rows_of(std::make_index_sequence<kFunctionCount>());
+constexpr auto kFunctionsRows = rows_of(std::make_index_sequence<kFunctionCount>());
 
 }  // namespace
 
-std::span<const Row> functions_rows() { return kRows; }
+std::span<const Row> functions_rows() { return kFunctionsRows; }
 
 }  // namespace colonnade::onnx_import

@@ -106,7 +106,7 @@ namespace {
 
 Values lower_grid_sample(Lowering& low) { return {sample_grid(low)}; }
 
-constexpr Row kRows[] = {
+constexpr Row kGatherRows[] = {
     {kOnnxDomain, "Gather", 1, kNoLimit, 2, 2, 1, lower_gather},
     {kOnnxDomain, "GatherElements", 11, kNoLimit, 2, 2, 1, lower_gather_elements},
     {kOnnxDomain, "GatherND", 11, kNoLimit, 2, 2, 1, lower_gather_nd},
@@ -125,6 +125,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> gather_rows() { return kRows; }
+std::span<const Row> gather_rows() { return kGatherRows; }
 
 }  // namespace colonnade::onnx_import

@@ -101,7 +101,7 @@ constexpr Row removed_row(std::string_view name, Lower lower) {
   return {kOnnxDomain, name, 1, kNoLimit, 1, 1, 1, lower};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kLegacyRows[] = {
     removed_row("Affine", lower_affine),
     {kOnnxDomain, "ConstantFill", 1, kNoLimit, 0, 1, 1, lower_constant_fill},
     removed_row("Crop", lower_crop),
@@ -115,6 +115,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> legacy_rows() { return kRows; }
+std::span<const Row> legacy_rows() { return kLegacyRows; }
 
 }  // namespace colonnade::onnx_import

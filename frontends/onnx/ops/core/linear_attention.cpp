@@ -2,7 +2,7 @@
 // LinearAttention: a state of key by value elements that each token decays, corrects and reads; a Scan over the tokens.
 #include <cmath>
 
-#include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/ops/core/shared.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -29,7 +29,7 @@ ValueId tokens(Lowering& low, std::size_t input, const Ints& shape) {
 }
 
 /// query [N, tokens, heads, group, size] * scale, by default over the square root of its size.
-ValueId scaled_query(Lowering& low, ValueId query) {
+ValueId query_scaled_by_attribute(Lowering& low, ValueId query) {
   const float scale = low.float_or("scale", 0);
   if (scale != 0) return binary_scalar(low, BinaryKind::mul, query, scale);
   const std::int64_t known = low.dim(query, 4);
@@ -87,19 +87,13 @@ Body body_of(Lowering& low, ValueId state, const Values& scans, const Rule& rule
   return std::make_shared<const Graph>(std::move(graph));
 }
 
-std::int64_t read_heads(const Lowering& low, std::string_view name) {
-  const std::int64_t heads = low.required_int(name);
-  if (heads < 1 || heads > (std::int64_t{1} << 24)) low.invalid("attribute '{}': {} is out of range", name, heads);
-  return heads;
-}
-
 Values lower_linear_attention(Lowering& low) {
   const std::int64_t query_heads = read_heads(low, "q_num_heads"), heads = read_heads(low, "kv_num_heads");
   if (query_heads % heads != 0) low.invalid("{} key heads do not divide {} query heads", heads, query_heads);
   const Rule rule = read_rule(low);
   const ValueId query = tokens(low, 0, {0, 0, heads, query_heads / heads, -1});
   const ValueId key = tokens(low, 1, {0, 0, heads, -1, 1}), value = tokens(low, 2, {0, 0, heads, 1, -1});
-  Values scans = {scaled_query(low, query), key, value};
+  Values scans = {query_scaled_by_attribute(low, query), key, value};
   if (rule.decays) scans.push_back(unary(low, UnaryKind::exp, tokens(low, 4, {0, 0, heads, -1, 1})));
   if (rule.corrects) scans.push_back(tokens(low, 5, {0, 0, -1, 1, 1}));
   const ValueId state = initial_state(low, heads, key, value);
@@ -119,12 +113,12 @@ Values lower_linear_attention(Lowering& low) {
           cast(low, results[0], past == kAbsent ? dtype : low.dtype(past))};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kLinearAttentionRows[] = {
     {kOnnxDomain, "LinearAttention", 27, kNoLimit, 3, 6, 2, lower_linear_attention},
 };
 
 }  // namespace
 
-std::span<const Row> linear_attention_rows() { return kRows; }
+std::span<const Row> linear_attention_rows() { return kLinearAttentionRows; }
 
 }  // namespace colonnade::onnx_import

@@ -66,13 +66,13 @@ Values lower_cross_entropy_loss(Lowering& low) {
   return {likelihood_loss(low, log_probabilities), log_probabilities};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kLossRows[] = {
     {kOnnxDomain, "NegativeLogLikelihoodLoss", 12, kNoLimit, 2, 3, 1, lower_likelihood_loss},
     {kOnnxDomain, "SoftmaxCrossEntropyLoss", 12, kNoLimit, 2, 3, 2, lower_cross_entropy_loss},
 };
 
 }  // namespace
 
-std::span<const Row> loss_rows() { return kRows; }
+std::span<const Row> loss_rows() { return kLossRows; }
 
 }  // namespace colonnade::onnx_import

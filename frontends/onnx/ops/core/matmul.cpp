@@ -68,7 +68,7 @@ Values lower_einsum(Lowering& low) {
   return {low.emit(std::move(einsum), low.inputs())};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kMatmulRows[] = {
     {kOnnxDomain, "MatMul", 1, kNoLimit, 2, 2, 1, lower_matmul},
     {kOnnxDomain, "Gemm", 1, 10, 3, 3, 1, lower_gemm},
     {kOnnxDomain, "Gemm", 11, kNoLimit, 2, 3, 1, lower_gemm},
@@ -77,6 +77,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> matmul_rows() { return kRows; }
+std::span<const Row> matmul_rows() { return kMatmulRows; }
 
 }  // namespace colonnade::onnx_import

@@ -194,7 +194,7 @@ Values lower_flattened_softmax(Lowering& low) {
 
 Values lower_flattened_hardmax(Lowering& low) { return lower_flattened(low, Hardmax{.axis = -1}, 1); }
 
-constexpr Row kRows[] = {
+constexpr Row kNormRows[] = {
     {kOnnxDomain, "BatchNormalization", 1, 13, 5, 5, 5, lower_batch_norm},
     {kOnnxDomain, "BatchNormalization", 14, kNoLimit, 5, 5, 3, lower_batch_norm},
     {kOnnxDomain, "InstanceNormalization", 1, kNoLimit, 3, 3, 1, lower_instance_norm},
@@ -215,6 +215,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> norm_rows() { return kRows; }
+std::span<const Row> norm_rows() { return kNormRows; }
 
 }  // namespace colonnade::onnx_import

@@ -6,7 +6,7 @@
 namespace colonnade::onnx_import {
 namespace {
 
-constexpr Row kRows[] = {
+constexpr Row kOpaqueRows[] = {
     {kOnnxDomain, "Col2Im", 18, kNoLimit, 3, 3, 1, opaque<reference::kCol2Im>},
     {kOnnxDomain, "CumProd", 26, kNoLimit, 2, 2, 1, opaque<reference::kCumProd>},
     {kOnnxDomain, "DFT", 17, 19, 1, 2, 1, opaque<reference::kDFT>},
@@ -30,6 +30,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> opaque_rows() { return kRows; }
+std::span<const Row> opaque_rows() { return kOpaqueRows; }
 
 }  // namespace colonnade::onnx_import

@@ -86,7 +86,7 @@ Values lower_global_lp_pool(Lowering& low) {
   return {binary_scalar(low, BinaryKind::pow, reduce(low, ReduceKind::sum, powers, axes), 1 / p)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kPoolRows[] = {
     {kOnnxDomain, "MaxPool", 1, kNoLimit, 1, 1, 2, lower_pool<PoolKind::max>},
     {kOnnxDomain, "AveragePool", 1, kNoLimit, 1, 1, 1, lower_pool<PoolKind::average>},
     {kOnnxDomain, "LpPool", 1, kNoLimit, 1, 1, 1, lower_pool<PoolKind::lp>},
@@ -97,6 +97,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> pool_rows() { return kRows; }
+std::span<const Row> pool_rows() { return kPoolRows; }
 
 }  // namespace colonnade::onnx_import

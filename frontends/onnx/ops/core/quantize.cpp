@@ -14,9 +14,6 @@
 namespace colonnade::onnx_import {
 namespace {
 
-/// Binary arithmetic that stays as it is written.
-ValueId exact(Lowering& low, BinaryKind kind, ValueId a, ValueId b) { return low.emit(Binary{kind, true}, {a, b}); }
-
 // ---- parameters -----------------------------------------------------------------------------------------------------
 
 /// The parameter of each index of the blocked axis.
@@ -64,15 +61,6 @@ std::optional<double> constant_scalar(const Lowering& low, ValueId id) {
   return value;
 }
 
-struct Limits {
-  float low, high;
-};
-
-Limits limits_of(DType dtype) {
-  return {static_cast<float>(reference::lowest_of<std::int64_t>(dtype)),
-          static_cast<float>(reference::highest_of<std::int64_t>(dtype))};
-}
-
 bool is_quantised(DType dtype) {
   return is_minifloat(dtype) ||
          (dtype != DType::boolean && bits_of(dtype) <= 16 && bits_of(dtype) > 0 && !is_float(dtype));
@@ -82,7 +70,7 @@ bool is_quantised(DType dtype) {
 ValueId quotient(Lowering& low, ValueId x, ValueId scale, DType precision) {
   x = cast(low, x, precision);
   scale = cast(low, scale, precision);
-  if (precision != DType::f16 && precision != DType::bf16) return exact(low, BinaryKind::div, x, scale);
+  if (precision != DType::f16 && precision != DType::bf16) return binary_exact(low, BinaryKind::div, x, scale);
   return cast(low, low.emit(Opaque{&reference::kNarrowQuotient, low.opset(), {}}, {x, scale}), DType::f32);
 }
 
@@ -94,6 +82,18 @@ DType precision_of(const Lowering& low, ValueId x, ValueId scale) {
 }
 
 }  // namespace
+
+Limits limits_of(DType dtype) {
+  return {static_cast<float>(reference::lowest_of<std::int64_t>(dtype)),
+          static_cast<float>(reference::highest_of<std::int64_t>(dtype))};
+}
+
+void check_zero_point(const Lowering& low, ValueId quantised, ValueId zero_point) {
+  if (zero_point == kAbsent) return;
+  const DType expected = low.dtype(quantised), found = low.dtype(zero_point);
+  if (expected == found || expected == DType::undefined || found == DType::undefined) return;
+  low.invalid("expected a zero point of {}, found {}", name_of(expected), name_of(found));
+}
 
 bool is_zero(const Lowering& low, ValueId zero_point) {
   if (zero_point == kAbsent) return true;
@@ -113,9 +113,9 @@ ValueId round_to(Lowering& low, ValueId x, ValueId zero_point, DType to) {
     // bounds move with the zero point: what dequantises next then finds the same number without it
     const auto zero = static_cast<float>(*known);
     shifted = unary(low, UnaryKind::clip, rounded, limits.low - zero, limits.high - zero);
-    if (zero != 0) shifted = exact(low, BinaryKind::add, shifted, scalar(low, type, *known));
+    if (zero != 0) shifted = binary_exact(low, BinaryKind::add, shifted, scalar(low, type, *known));
   } else {
-    shifted = exact(low, BinaryKind::add, rounded, cast(low, zero_point, type));
+    shifted = binary_exact(low, BinaryKind::add, rounded, cast(low, zero_point, type));
     shifted = unary(low, UnaryKind::clip, shifted, limits.low, limits.high);
   }
   return low.emit(Cast{to}, {shifted});
@@ -128,7 +128,7 @@ ValueId quantize(Lowering& low, ValueId x, const Quantization& q, DType to, DTyp
   ValueId scaled = quotient(low, x, scale, precision);
   if (!is_minifloat(to)) return round_to(low, scaled, zero_point, to);
   if (zero_point != kAbsent) {
-    scaled = exact(low, BinaryKind::add, scaled, cast(low, zero_point, low.dtype(scaled)));
+    scaled = binary_exact(low, BinaryKind::add, scaled, cast(low, zero_point, low.dtype(scaled)));
   }
   return low.emit(Cast{to, saturate}, {scaled});
 }
@@ -138,7 +138,7 @@ ValueId dequantize(Lowering& low, ValueId x, const Quantization& q, DType to) {
   const ValueId scale = cast(low, spread(low, q.scale, x, q), type);
   ValueId y = cast(low, x, type);
   if (!is_zero(low, q.zero_point)) {
-    y = exact(low, BinaryKind::sub, y, cast(low, spread(low, q.zero_point, x, q), type));
+    y = binary_exact(low, BinaryKind::sub, y, cast(low, spread(low, q.zero_point, x, q), type));
   }
   return cast(low, binary(low, BinaryKind::mul, y, scale), to);
 }
@@ -151,8 +151,8 @@ Values quantize_by_range(Lowering& low, ValueId x) {
   const ValueId least = extreme(ReduceKind::min, BinaryKind::min), most = extreme(ReduceKind::max, BinaryKind::max);
   const ValueId range = binary(low, BinaryKind::sub, most, least);
   const ValueId scale = select(low, binary_scalar(low, BinaryKind::equal, range, 0.0), scalar(low, DType::f32, 1),
-                               exact(low, BinaryKind::div, range, scalar(low, DType::f32, 255)));
-  const ValueId origin = exact(low, BinaryKind::div, exact(low, BinaryKind::sub, zero, least), scale);
+                               binary_exact(low, BinaryKind::div, range, scalar(low, DType::f32, 255)));
+  const ValueId origin = binary_exact(low, BinaryKind::div, binary_exact(low, BinaryKind::sub, zero, least), scale);
   const ValueId zero_point = round_to(low, origin, kAbsent, DType::u8);
   return {quantize(low, x, {scale, zero_point}, DType::u8), scale, zero_point};
 }
@@ -163,14 +163,6 @@ DType attribute_type(const Lowering& low, std::string_view name) {
   const auto number = find_int(low.node(), name);
   if (!number || *number == 0) return DType::undefined;
   return dtype_of(*number, fmt::format("{}: attribute '{}'", low.node().label(), name));
-}
-
-/// The zero point is of the type of what it belongs to, as far as that is known.
-void check_zero_point(const Lowering& low, ValueId quantised, ValueId zero_point) {
-  if (zero_point == kAbsent) return;
-  const DType expected = low.dtype(quantised), found = low.dtype(zero_point);
-  if (expected == found || expected == DType::undefined || found == DType::undefined) return;
-  low.invalid("expected a zero point of {}, found {}", name_of(expected), name_of(found));
 }
 
 Quantization read_quantization(const Lowering& low) {
@@ -211,119 +203,11 @@ Values lower_dequantize_linear(Lowering& low) {
 
 Values lower_dynamic_quantize_linear(Lowering& low) { return quantize_by_range(low, low.input(0)); }
 
-// ---- products of integers -------------------------------------------------------------------------------------------
-
-/// Integers up to here are exact in float32, and so are sums of them that stay below.
-constexpr double kExactFloat = 0x1p24;
-
-double largest(const Limits& value, const Limits& zero) {
-  return static_cast<double>(std::max(std::abs(value.low - zero.high), std::abs(value.high - zero.low)));
-}
-
-Limits zero_limits(const Lowering& low, ValueId zero_point) {
-  if (zero_point == kAbsent) return {0, 0};
-  const auto constant = low.constant_of(zero_point);
-  if (!constant || constant->size() == 0) return limits_of(low.dtype(zero_point));
-  const auto numbers = reference::load_all<double>(*constant->tensor());
-  const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
-  return {static_cast<float>(*least), static_cast<float>(*most)};
-}
-
-/// The largest |value - zero_point| that there can be.
-double largest(const Lowering& low, const IntegerOperand& operand) {
-  return largest(limits_of(low.dtype(operand.value)), zero_limits(low, operand.zero_point));
-}
-
-/// Weights as [outer][depth][inner]; sums run over the depth.
-struct Depth {
-  std::int64_t outer = 1, depth = 1, inner = 1;
-};
-
-/// The largest sum over the depth of |value - zero_point|; unknown sizes give infinity.
-double largest_sum(const Lowering& low, const IntegerOperand& weight, const Depth& form) {
-  if (form.depth < 0) return std::numeric_limits<double>::infinity();
-  const auto constant = low.constant_of(weight.value);
-  const Limits zero = zero_limits(low, weight.zero_point);
-  if (!constant || constant->size() != form.outer * form.depth * form.inner) {
-    return static_cast<double>(form.depth) * largest(low, weight);
-  }
-  const auto held = constant->tensor();
-  const bool is_signed = held->dtype() == DType::i8;
-  std::vector<double> sums(static_cast<std::size_t>(form.inner));
-  double most = 0;
-  const std::uint8_t* byte = held->values<std::uint8_t>().data();
-  for (std::int64_t outer = 0; outer < form.outer; ++outer) {
-    std::fill(sums.begin(), sums.end(), 0.0);
-    for (std::int64_t depth = 0; depth < form.depth; ++depth) {
-      for (double& sum : sums) {
-        const auto value = static_cast<float>(is_signed ? static_cast<std::int8_t>(*byte) : *byte);
-        ++byte;
-        sum += largest({value, value}, zero);
-      }
-    }
-    for (const double sum : sums) most = std::max(most, sum);
-  }
-  return most;
-}
-
-ValueId centred(Lowering& low, const IntegerOperand& operand, DType type) {
-  const ValueId value = cast(low, operand.value, type);
-  if (is_zero(low, operand.zero_point)) return value;
-  return exact(low, BinaryKind::sub, value, cast(low, operand.zero_point, type));
-}
-
-void check_bytes(const Lowering& low, const IntegerOperand& operand) {
-  const DType type = low.dtype(operand.value);
-  if (type != DType::i8 && type != DType::u8) low.invalid("expected 8-bit integers, found {}", name_of(type));
-  check_zero_point(low, operand.value, operand.zero_point);
-}
-
-Depth matrix_depth(const Lowering& low, ValueId b) {
-  const auto& shape = low.shape(b);
-  if (!shape || shape->empty() || std::count_if(shape->begin(), shape->end(), [](auto dim) { return dim < 0; }) > 0) {
-    return {1, -1, 1};
-  }
-  if (shape->size() == 1) return {1, shape->front(), 1};
-  const auto batches = std::span(*shape).first(shape->size() - 2);
-  return {product_of(batches), (*shape)[shape->size() - 2], shape->back()};
-}
-
 }  // namespace
 
 ValueId by_row(Lowering& low, ValueId parameter) {
   if (parameter == kAbsent || !low.shape(parameter) || low.rank(parameter) != 1) return parameter;
   return has_one_element(low, parameter) ? reshape(low, parameter, {}) : unsqueeze(low, parameter, {1});
-}
-
-ValueId integer_matmul(Lowering& low, IntegerOperand a, IntegerOperand b, DType to) {
-  check_bytes(low, a);
-  check_bytes(low, b);
-  const bool fits = largest_sum(low, b, matrix_depth(low, b.value)) * largest(low, a) <= kExactFloat;
-  const DType type = fits ? DType::f32 : DType::i32;
-  return cast(low, low.emit(MatMul{}, {centred(low, a, type), centred(low, b, type)}), to);
-}
-
-ValueId integer_conv(Lowering& low, IntegerOperand x, IntegerOperand weight, ValueId bias, DType to) {
-  check_bytes(low, x);
-  check_bytes(low, weight);
-  const auto& shape = low.shape(weight.value);
-  const bool is_known = shape && !shape->empty() && product_of(*shape) >= 0;
-  const Depth form = is_known ? Depth{shape->front(), product_of(std::span(*shape).subspan(1)), 1} : Depth{1, -1, 1};
-  if (bias != kAbsent && low.dtype(bias) != DType::i32) {
-    low.invalid("expected a bias of int32, found {}", name_of(low.dtype(bias)));
-  }
-  double most = largest_sum(low, weight, form) * largest(low, x);
-  if (const auto constant = low.constant_of(bias)) {
-    double peak = 0;
-    for (const double value : reference::load_all<double>(*constant->tensor())) peak = std::max(peak, std::abs(value));
-    most += peak;
-  } else if (bias != kAbsent) {
-    most = std::numeric_limits<double>::infinity();
-  }
-  const bool fits = most <= kExactFloat;
-  const DType type = fits ? DType::f32 : DType::i32;
-  const ValueId offset = bias == kAbsent ? kAbsent : cast(low, bias, type);
-  return cast(low, convolve(low, {centred(low, x, type), centred(low, weight, type), offset, fits}), to);
 }
 
 namespace {
@@ -347,8 +231,8 @@ Values lower_conv_integer(Lowering& low) {
 
 /// The factor from integer sums to the output's integers.
 ValueId sum_scale(Lowering& low, ValueId a, ValueId b, ValueId y) {
-  const ValueId product = exact(low, BinaryKind::mul, cast(low, a, DType::f32), cast(low, b, DType::f32));
-  return exact(low, BinaryKind::div, product, cast(low, y, DType::f32));
+  const ValueId product = binary_exact(low, BinaryKind::mul, cast(low, a, DType::f32), cast(low, b, DType::f32));
+  return binary_exact(low, BinaryKind::div, product, cast(low, y, DType::f32));
 }
 
 /// Channels are last where the attribute of com.microsoft's operator says so.
@@ -362,8 +246,8 @@ Values lower_qlinear_conv(Lowering& low) {
   const ValueId weight_scale = by_channel(low, low.input(4), sums, 1);
   const ValueId factor =
       sum_scale(low, by_channel(low, low.input(1), x, 1), weight_scale, by_channel(low, low.input(6), sums, 1));
-  const ValueId y =
-      round_to(low, exact(low, BinaryKind::mul, sums, factor), by_channel(low, y_zero, sums, 1), low.dtype(y_zero));
+  const ValueId y = round_to(low, binary_exact(low, BinaryKind::mul, sums, factor), by_channel(low, y_zero, sums, 1),
+                             low.dtype(y_zero));
   return {channels_last ? to_channels_last(low, y, low.rank(weight)) : y};
 }
 
@@ -382,14 +266,14 @@ Values lower_qlinear_matmul(Lowering& low) {
   const bool is_float8 = is_minifloat(low.dtype(a.value));
   const ValueId sums = is_float8 ? float_product(low, a, b) : integer_matmul(low, a, b, DType::f32);
   const ValueId factor = sum_scale(low, by_row(low, low.input(1)), scalar_of(low, low.input(4)), y_scale);
-  const ValueId scaled = exact(low, BinaryKind::mul, sums, factor);
+  const ValueId scaled = binary_exact(low, BinaryKind::mul, sums, factor);
   const DType to = low.dtype(y_zero);
   if (!is_quantised(to)) low.invalid("cannot quantise to {}", name_of(to));
   if (!is_minifloat(to)) return {round_to(low, scaled, by_row(low, y_zero), to)};
-  return {low.emit(Cast{to}, {exact(low, BinaryKind::add, scaled, cast(low, by_row(low, y_zero), DType::f32))})};
+  return {low.emit(Cast{to}, {binary_exact(low, BinaryKind::add, scaled, cast(low, by_row(low, y_zero), DType::f32))})};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kQuantizeRows[] = {
     {kOnnxDomain, "ConvInteger", 10, kNoLimit, 2, 4, 1, lower_conv_integer},
     {kOnnxDomain, "DequantizeLinear", 10, kNoLimit, 2, 3, 1, lower_dequantize_linear},
     {kOnnxDomain, "DynamicQuantizeLinear", 11, kNoLimit, 1, 1, 3, lower_dynamic_quantize_linear},
@@ -402,6 +286,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> quantize_rows() { return kRows; }
+std::span<const Row> quantize_rows() { return kQuantizeRows; }
 
 }  // namespace colonnade::onnx_import

@@ -32,12 +32,29 @@ ValueId dequantize(Lowering& low, ValueId x, const Quantization& q, DType to);
 /// to x.
 ValueId round_to(Lowering& low, ValueId x, ValueId zero_point, DType to);
 
+/// Binary arithmetic that stays as it is written.
+inline ValueId binary_exact(Lowering& low, BinaryKind kind, ValueId a, ValueId b) {
+  return low.emit(Binary{kind, true}, {a, b});
+}
+
+/// The least and the largest number of an integer type.
+struct Limits {
+  float low, high;
+};
+Limits limits_of(DType dtype);
+
+/// The zero point is of the type of what it belongs to, as far as that is known, or Error{invalid_model}.
+void check_zero_point(const Lowering& low, ValueId quantised, ValueId zero_point);
+
 /// An operand of an integer product: what counts is value - zero_point. The zero point (kAbsent: 0) broadcasts to the
 /// value.
 struct IntegerOperand {
   ValueId value = kAbsent;
   ValueId zero_point = kAbsent;
 };
+
+/// value - zero_point in this type, exactly.
+ValueId centred(Lowering& low, const IntegerOperand& operand, DType type);
 
 /// Matrix product of 8-bit integers, modulo 2^32 where it matters: `to` is int32 or a float type.
 ValueId integer_matmul(Lowering& low, IntegerOperand a, IntegerOperand b, DType to);

@@ -25,7 +25,7 @@ Values lower_dropout(Lowering& low) {
   return outputs;
 }
 
-constexpr Row kRows[] = {
+constexpr Row kRandomRows[] = {
     {kOnnxDomain, "RandomNormal", 1, kNoLimit, 0, 0, 1, opaque<reference::kRandomNormal>},
     {kOnnxDomain, "RandomNormalLike", 1, kNoLimit, 1, 1, 1, opaque<reference::kRandomNormalLike>},
     {kOnnxDomain, "RandomUniform", 1, kNoLimit, 0, 0, 1, opaque<reference::kRandomUniform>},
@@ -38,6 +38,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> random_rows() { return kRows; }
+std::span<const Row> random_rows() { return kRandomRows; }
 
 }  // namespace colonnade::onnx_import

@@ -77,7 +77,7 @@ Values lower_recurrent(Lowering& low) {
   return recur(low, kind, low.inputs());
 }
 
-constexpr Row kRows[] = {
+constexpr Row kRecurrentRows[] = {
     {kOnnxDomain, "LSTM", 1, kNoLimit, 3, 8, 3, lower_recurrent<RecurrentKind::lstm>},
     {kOnnxDomain, "GRU", 1, kNoLimit, 3, 6, 2, lower_recurrent<RecurrentKind::gru>},
     {kOnnxDomain, "RNN", 1, kNoLimit, 3, 6, 2, lower_recurrent<RecurrentKind::rnn>},
@@ -85,6 +85,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> recurrent_rows() { return kRows; }
+std::span<const Row> recurrent_rows() { return kRecurrentRows; }
 
 }  // namespace colonnade::onnx_import

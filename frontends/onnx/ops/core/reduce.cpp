@@ -5,7 +5,7 @@ namespace colonnade::onnx_import {
 namespace {
 
 template <ReduceKind kind>
-Values lower_axes_attribute(Lowering& low) {
+Values reduce_axes_attribute(Lowering& low) {
   const Ints axes = find_ints(low.node(), "axes").value_or(Ints());
   const Reduce reduction{.kind = kind, .keepdims = low.flag("keepdims", true)};
   if (axes.empty()) return {low.emit(reduction, {low.input(0)})};
@@ -13,7 +13,7 @@ Values lower_axes_attribute(Lowering& low) {
 }
 
 template <ReduceKind kind>
-Values lower_axes_input(Lowering& low) {
+Values reduce_axes_input(Lowering& low) {
   const Reduce reduction{
       .kind = kind, .keepdims = low.flag("keepdims", true), .noop_with_empty_axes = low.flag("noop_with_empty_axes")};
   Values inputs = {low.input(0)};
@@ -38,33 +38,33 @@ constexpr Row input_row(std::string_view name, int since, Lower lower) {
   return {kOnnxDomain, name, since, kNoLimit, 1, 2, 1, lower};
 }
 
-constexpr Row kRows[] = {
-    attribute_row("ReduceL1", 17, lower_axes_attribute<ReduceKind::l1>),
-    attribute_row("ReduceL2", 17, lower_axes_attribute<ReduceKind::l2>),
-    attribute_row("ReduceLogSum", 17, lower_axes_attribute<ReduceKind::log_sum>),
-    attribute_row("ReduceLogSumExp", 17, lower_axes_attribute<ReduceKind::log_sum_exp>),
-    attribute_row("ReduceMax", 17, lower_axes_attribute<ReduceKind::max>),
-    attribute_row("ReduceMean", 17, lower_axes_attribute<ReduceKind::mean>),
-    attribute_row("ReduceMin", 17, lower_axes_attribute<ReduceKind::min>),
-    attribute_row("ReduceProd", 17, lower_axes_attribute<ReduceKind::prod>),
-    attribute_row("ReduceSum", 12, lower_axes_attribute<ReduceKind::sum>),
-    attribute_row("ReduceSumSquare", 17, lower_axes_attribute<ReduceKind::sum_square>),
-    input_row("ReduceL1", 18, lower_axes_input<ReduceKind::l1>),
-    input_row("ReduceL2", 18, lower_axes_input<ReduceKind::l2>),
-    input_row("ReduceLogSum", 18, lower_axes_input<ReduceKind::log_sum>),
-    input_row("ReduceLogSumExp", 18, lower_axes_input<ReduceKind::log_sum_exp>),
-    input_row("ReduceMax", 18, lower_axes_input<ReduceKind::max>),
-    input_row("ReduceMean", 18, lower_axes_input<ReduceKind::mean>),
-    input_row("ReduceMin", 18, lower_axes_input<ReduceKind::min>),
-    input_row("ReduceProd", 18, lower_axes_input<ReduceKind::prod>),
-    input_row("ReduceSum", 13, lower_axes_input<ReduceKind::sum>),
-    input_row("ReduceSumSquare", 18, lower_axes_input<ReduceKind::sum_square>),
+constexpr Row kReduceRows[] = {
+    attribute_row("ReduceL1", 17, reduce_axes_attribute<ReduceKind::l1>),
+    attribute_row("ReduceL2", 17, reduce_axes_attribute<ReduceKind::l2>),
+    attribute_row("ReduceLogSum", 17, reduce_axes_attribute<ReduceKind::log_sum>),
+    attribute_row("ReduceLogSumExp", 17, reduce_axes_attribute<ReduceKind::log_sum_exp>),
+    attribute_row("ReduceMax", 17, reduce_axes_attribute<ReduceKind::max>),
+    attribute_row("ReduceMean", 17, reduce_axes_attribute<ReduceKind::mean>),
+    attribute_row("ReduceMin", 17, reduce_axes_attribute<ReduceKind::min>),
+    attribute_row("ReduceProd", 17, reduce_axes_attribute<ReduceKind::prod>),
+    attribute_row("ReduceSum", 12, reduce_axes_attribute<ReduceKind::sum>),
+    attribute_row("ReduceSumSquare", 17, reduce_axes_attribute<ReduceKind::sum_square>),
+    input_row("ReduceL1", 18, reduce_axes_input<ReduceKind::l1>),
+    input_row("ReduceL2", 18, reduce_axes_input<ReduceKind::l2>),
+    input_row("ReduceLogSum", 18, reduce_axes_input<ReduceKind::log_sum>),
+    input_row("ReduceLogSumExp", 18, reduce_axes_input<ReduceKind::log_sum_exp>),
+    input_row("ReduceMax", 18, reduce_axes_input<ReduceKind::max>),
+    input_row("ReduceMean", 18, reduce_axes_input<ReduceKind::mean>),
+    input_row("ReduceMin", 18, reduce_axes_input<ReduceKind::min>),
+    input_row("ReduceProd", 18, reduce_axes_input<ReduceKind::prod>),
+    input_row("ReduceSum", 13, reduce_axes_input<ReduceKind::sum>),
+    input_row("ReduceSumSquare", 18, reduce_axes_input<ReduceKind::sum_square>),
     {kOnnxDomain, "ArgMax", 1, kNoLimit, 1, 1, 1, lower_arg<true>},
     {kOnnxDomain, "ArgMin", 1, kNoLimit, 1, 1, 1, lower_arg<false>},
 };
 
 }  // namespace
 
-std::span<const Row> reduce_rows() { return kRows; }
+std::span<const Row> reduce_rows() { return kReduceRows; }
 
 }  // namespace colonnade::onnx_import

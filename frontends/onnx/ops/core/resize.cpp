@@ -116,7 +116,7 @@ Values lower_resize(Lowering& low) {
   return {low.emit(resize, {x, roi, scales})};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kResizeRows[] = {
     {kOnnxDomain, "Upsample", 1, 6, 1, 1, 1, lower_upsample_image},
     {kOnnxDomain, "Upsample", 7, 8, 1, 1, 1, lower_upsample_attribute},
     {kOnnxDomain, "Upsample", 9, 9, 2, 2, 1, lower_upsample},
@@ -126,6 +126,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> resize_rows() { return kRows; }
+std::span<const Row> resize_rows() { return kResizeRows; }
 
 }  // namespace colonnade::onnx_import

@@ -22,7 +22,7 @@ Values lower_optional(Lowering& low) {
   return {low.emit(std::move(op), low.inputs())};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kSequenceRows[] = {
     {kOnnxDomain, "ConcatFromSequence", 11, kNoLimit, 1, 1, 1, opaque<reference::kConcatFromSequence>},
     {kOnnxDomain, "Optional", 15, kNoLimit, 0, 1, 1, lower_optional},
     {kOnnxDomain, "OptionalGetElement", 15, kNoLimit, 1, 1, 1, opaque<reference::kOptionalGetElement>},
@@ -38,6 +38,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> sequence_rows() { return kRows; }
+std::span<const Row> sequence_rows() { return kSequenceRows; }
 
 }  // namespace colonnade::onnx_import

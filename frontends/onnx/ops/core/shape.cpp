@@ -63,7 +63,7 @@ Values lower_space_to_depth(Lowering& low) {
   return {low.emit(SpaceToDepth{.block = read_block(low)}, {low.input(0)})};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kShapeRows[] = {
     {kOnnxDomain, "Reshape", 5, kNoLimit, 2, 2, 1, lower_reshape},
     {kOnnxDomain, "Flatten", 1, kNoLimit, 1, 1, 1, lower_flatten},
     {kOnnxDomain, "Squeeze", 1, 12, 1, 1, 1, lower_axes_attribute<Squeeze>},
@@ -81,6 +81,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> shape_rows() { return kRows; }
+std::span<const Row> shape_rows() { return kShapeRows; }
 
 }  // namespace colonnade::onnx_import

@@ -17,5 +17,7 @@ ValueId sample_grid(Lowering& low);
 Values recur(Lowering& low, RecurrentKind kind, Values inputs);
 /// Pad's attribute 'mode'.
 PadMode pad_mode(const Lowering& low);
+/// The attribute: how many heads. Throws Error{invalid_model} for none and for absurdly many.
+std::int64_t read_heads(const Lowering& low, std::string_view name);
 
 }  // namespace colonnade::onnx_import

@@ -93,7 +93,7 @@ Values lower_pad(Lowering& low) {
   return {low.emit(Pad{pad_mode(low)}, std::move(inputs))};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kSliceRows[] = {
     {kOnnxDomain, "Concat", 1, kNoLimit, 1, kNoLimit, 1, lower_concat},
     {kOnnxDomain, "Slice", 1, 9, 1, 1, 1, lower_slice_attributes},
     {kOnnxDomain, "Slice", 10, kNoLimit, 3, 5, 1, lower_slice},
@@ -106,6 +106,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> slice_rows() { return kRows; }
+std::span<const Row> slice_rows() { return kSliceRows; }
 
 }  // namespace colonnade::onnx_import

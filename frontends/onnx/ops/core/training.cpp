@@ -123,7 +123,7 @@ Values lower_momentum(Lowering& low) {
   return in_lists({xs, states});
 }
 
-constexpr Row kRows[] = {
+constexpr Row kTrainingRows[] = {
     {kTrainingDomain, "Adagrad", 1, kNoLimit, 3, kNoLimit, kNoLimit, lower_adagrad},
     {kTrainingDomain, "Adam", 1, kNoLimit, 3, kNoLimit, kNoLimit, lower_adam},
     {kTrainingDomain, "Momentum", 1, kNoLimit, 3, kNoLimit, kNoLimit, lower_momentum},
@@ -131,6 +131,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> training_rows() { return kRows; }
+std::span<const Row> training_rows() { return kTrainingRows; }
 
 }  // namespace colonnade::onnx_import

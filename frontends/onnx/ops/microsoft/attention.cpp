@@ -3,6 +3,7 @@
 // values [B, N, T, H]; T counts past and new positions.
 #include <cmath>
 
+#include "frontends/onnx/ops/core/shared.hpp"
 #include "frontends/onnx/ops/microsoft/heads.hpp"
 #include "frontends/onnx/ops/microsoft/quantized.hpp"
 
@@ -244,7 +245,7 @@ Values lower_decoder_attention(Lowering& low) {
   return outputs_of(attend_all(low, inputs));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kAttentionRows[] = {
     microsoft_row("Attention", 2, 7, 2, lower_attention),
     microsoft_row("DecoderMaskedMultiHeadAttention", 1, 11, 4, lower_decoder_attention),
     microsoft_row("MultiHeadAttention", 1, 10, 4, lower_multi_head_attention),
@@ -253,6 +254,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> microsoft_attention_rows() { return kRows; }
+std::span<const Row> microsoft_attention_rows() { return kAttentionRows; }
 
 }  // namespace colonnade::onnx_import

@@ -10,13 +10,6 @@
 namespace colonnade::onnx_import {
 namespace {
 
-ValueId add(Lowering& low, ValueId a, ValueId b) { return binary(low, BinaryKind::add, a, b); }
-
-/// x + the input, where there is one.
-ValueId add_input(Lowering& low, ValueId x, std::size_t index) {
-  return low.optional_input(index) == kAbsent ? x : add(low, x, low.input(index));
-}
-
 template <UnaryKind kind>
 Values lower_biased_unary(Lowering& low) {
   return {unary(low, kind, add_input(low, low.input(0), 1))};
@@ -215,7 +208,7 @@ Values lower_unfold(Lowering& low) {
   return {transpose(low, slices, perm)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kFusedRows[] = {
     microsoft_row("BiasAdd", 3, 3, 1, lower_bias_add),
     microsoft_row("BiasDropout", 2, 5, 2, lower_bias_dropout),
     microsoft_row("BiasGelu", 2, 2, 1, lower_biased_unary<UnaryKind::gelu_erf>),
@@ -247,6 +240,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> microsoft_fused_rows() { return kRows; }
+std::span<const Row> microsoft_fused_rows() { return kFusedRows; }
 
 }  // namespace colonnade::onnx_import

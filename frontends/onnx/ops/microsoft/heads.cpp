@@ -4,13 +4,9 @@
 
 #include <cmath>
 
-namespace colonnade::onnx_import {
+#include "frontends/onnx/ops/core/shared.hpp"
 
-std::int64_t read_heads(const Lowering& low, std::string_view name) {
-  const std::int64_t heads = low.required_int(name);
-  if (heads < 1 || heads > (std::int64_t{1} << 24)) low.invalid("attribute '{}': {} is out of range", name, heads);
-  return heads;
-}
+namespace colonnade::onnx_import {
 
 ValueId split_heads(Lowering& low, ValueId x, std::int64_t heads) {
   if (low.rank(x) != 3) low.invalid("expected [batch, sequence, hidden], found rank {}", low.rank(x));
@@ -265,13 +261,13 @@ Values lower_group_query_attention(Lowering& low) {
   return outputs;
 }
 
-constexpr Row kRows[] = {
+constexpr Row kHeadsRows[] = {
     microsoft_row("GroupQueryAttention", 7, 16, 4, lower_group_query_attention),
     microsoft_row("RotaryEmbedding", 4, 4, 1, lower_rotary_embedding),
 };
 
 }  // namespace
 
-std::span<const Row> microsoft_heads_rows() { return kRows; }
+std::span<const Row> microsoft_heads_rows() { return kHeadsRows; }
 
 }  // namespace colonnade::onnx_import

@@ -6,8 +6,6 @@
 
 namespace colonnade::onnx_import {
 
-/// The attribute, a positive number of heads.
-std::int64_t read_heads(const Lowering& low, std::string_view name);
 /// [B, S, N H] as [B, N, S, H] and back.
 ValueId split_heads(Lowering& low, ValueId x, std::int64_t heads);
 ValueId merge_heads(Lowering& low, ValueId x);

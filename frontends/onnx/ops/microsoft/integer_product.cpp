@@ -8,11 +8,6 @@
 namespace colonnade::onnx_import {
 namespace {
 
-/// y + the input, where there is one.
-ValueId add_input(Lowering& low, ValueId y, std::size_t index) {
-  return low.optional_input(index) == kAbsent ? y : binary(low, BinaryKind::add, y, low.input(index));
-}
-
 Values lower_matmul_integer_to_float(Lowering& low) {
   const Quantized a{low.input(0), {low.input(2), low.optional_input(4)}};
   const Quantized b{low.input(1), {low.input(3), low.optional_input(5)}};
@@ -162,7 +157,7 @@ Values lower_dynamic_quantize_lstm(Lowering& low) {
   return recur(low, RecurrentKind::lstm, std::move(inputs));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kIntegerProductRows[] = {
     microsoft_row("DynamicQuantizeLSTM", 12, 12, 3, lower_dynamic_quantize_lstm),
     microsoft_row("DynamicQuantizeMatMul", 3, 5, 1, lower_dynamic_quantize_matmul),
     microsoft_row("GatherBlockQuantized", 3, 4, 1, lower_gather_block_quantized),
@@ -174,6 +169,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> microsoft_integer_product_rows() { return kRows; }
+std::span<const Row> microsoft_integer_product_rows() { return kIntegerProductRows; }
 
 }  // namespace colonnade::onnx_import

@@ -6,8 +6,6 @@
 namespace colonnade::onnx_import {
 namespace {
 
-ValueId add(Lowering& low, ValueId a, ValueId b) { return binary(low, BinaryKind::add, a, b); }
-
 /// 1 / sqrt(mean(x^2) + epsilon) over the axes.
 ValueId inverse_root_mean_square(Lowering& low, ValueId x, const Ints& axes, float epsilon) {
   const ValueId mean = reduce(low, ReduceKind::mean, unary(low, UnaryKind::square, x), axes);
@@ -157,7 +155,7 @@ Values lower_skip_group_norm(Lowering& low) {
   return {group_norm(low, sum), sum};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kNormRows[] = {
     microsoft_row("EmbedLayerNormalization", 7, 9, 3, lower_embed_layer_norm),
     microsoft_row("GroupNorm", 3, 3, 1, lower_group_norm),
     microsoft_row("QEmbedLayerNormalization", 18, 18, 2, lower_quantized_embed_layer_norm),
@@ -170,6 +168,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> microsoft_norm_rows() { return kRows; }
+std::span<const Row> microsoft_norm_rows() { return kNormRows; }
 
 }  // namespace colonnade::onnx_import

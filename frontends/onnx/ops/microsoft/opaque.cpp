@@ -6,7 +6,7 @@
 namespace colonnade::onnx_import {
 namespace {
 
-constexpr Row kRows[] = {
+constexpr Row kOpaqueRows[] = {
     microsoft_row("CropAndResize", 4, 4, 1, opaque<reference::kCropAndResize>),
     microsoft_row("Inverse", 1, 1, 1, opaque<reference::kInverse>),
     microsoft_row("MurmurHash3", 1, 1, 1, opaque<reference::kMurmurHash3>),
@@ -16,6 +16,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> microsoft_opaque_rows() { return kRows; }
+std::span<const Row> microsoft_opaque_rows() { return kOpaqueRows; }
 
 }  // namespace colonnade::onnx_import

@@ -72,7 +72,7 @@ Values lower_cdist(Lowering& low) {
   return {reduce(low, metric == "euclidean" ? ReduceKind::l2 : ReduceKind::sum_square, difference, {2}, false)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kProductRows[] = {
     microsoft_row("CDist", 2, 2, 1, lower_cdist),
     microsoft_row("FusedGemm", 2, 3, 1, lower_fused_gemm),
     microsoft_row("FusedMatMul", 2, 2, 1, lower_fused_matmul),
@@ -83,6 +83,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> microsoft_product_rows() { return kRows; }
+std::span<const Row> microsoft_product_rows() { return kProductRows; }
 
 }  // namespace colonnade::onnx_import

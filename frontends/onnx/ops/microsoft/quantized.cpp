@@ -132,7 +132,7 @@ Values lower_reduce_sum_integer(Lowering& low) {
   return {reduce(low, ReduceKind::sum, cast(low, x, wide), low.required_ints("axes"), low.flag("keepdims", true))};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kQuantizedRows[] = {
     microsoft_row("DequantizeLinear", 2, 3, 1, lower_dequantize_linear),
     microsoft_row("MulInteger", 3, 4, 1, lower_mul_integer),
     microsoft_row("QLinearAdd", 7, 8, 1, lower_binary<BinaryKind::add>),
@@ -151,6 +151,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> microsoft_quantized_rows() { return kRows; }
+std::span<const Row> microsoft_quantized_rows() { return kQuantizedRows; }
 
 }  // namespace colonnade::onnx_import

@@ -23,6 +23,12 @@ struct Activation {
 /// x as it is for an empty name. Throws Error{unsupported} for a name that is not known.
 ValueId activate(Lowering& low, ValueId x, const Activation& activation);
 
+inline ValueId add(Lowering& low, ValueId a, ValueId b) { return binary(low, BinaryKind::add, a, b); }
+/// x + the input, where there is one.
+inline ValueId add_input(Lowering& low, ValueId x, std::size_t index) {
+  return low.optional_input(index) == kAbsent ? x : add(low, x, low.input(index));
+}
+
 /// The dimension as a vector of one int64; a constant where it is known.
 ValueId extent(Lowering& low, ValueId x, std::int64_t axis);
 /// Vectors of int64 one behind the other; a constant where all are.

@@ -32,7 +32,7 @@ Values lower_category_mapper(Lowering& low) {
                 find_ints(low.node(), "cats_int64s").value_or(Ints()));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kEncodersRows[] = {
     {kMlDomain, "CastMap", 1, kNoLimit, 1, 1, 1, opaque<reference::kCastMap>},
     {kMlDomain, "CategoryMapper", 1, kNoLimit, 1, 1, 1, lower_category_mapper},
     {kMlDomain, "DictVectorizer", 1, kNoLimit, 1, 1, 1, opaque<reference::kDictVectorizer>},
@@ -44,6 +44,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> ml_encoders_rows() { return kRows; }
+std::span<const Row> ml_encoders_rows() { return kEncodersRows; }
 
 }  // namespace colonnade::onnx_import

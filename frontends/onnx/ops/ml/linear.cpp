@@ -166,7 +166,7 @@ constexpr Row ml_row(std::string_view name, int inputs, int outputs, Lower lower
   return {kMlDomain, name, 1, kNoLimit, inputs == kNoLimit ? 1 : inputs, inputs, outputs, lower};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kLinearRows[] = {
     ml_row("ArrayFeatureExtractor", 2, 1, lower_array_feature_extractor),
     ml_row("Binarizer", 1, 1, lower_binarizer),
     ml_row("FeatureVectorizer", kNoLimit, 1, lower_feature_vectorizer),
@@ -179,6 +179,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> ml_linear_rows() { return kRows; }
+std::span<const Row> ml_linear_rows() { return kLinearRows; }
 
 }  // namespace colonnade::onnx_import

@@ -85,7 +85,7 @@ void check_count(const Lowering& low, std::string_view name, std::size_t found, 
   }
 }
 
-Values lower_regressor(Lowering& low) {
+Values lower_svm_regressor(Lowering& low) {
   const std::int64_t count = low.int_or("n_supports", 0);
   const auto coefficients = required_floats(low, "coefficients"), rho = required_floats(low, "rho");
   if (count < 0) low.invalid("attribute 'n_supports': {} is negative", count);
@@ -176,7 +176,7 @@ ValueId coupled(Lowering& low, const Machine& machine, ValueId decisions) {
   return low.emit(make_opaque(reference::kPairwiseCoupling, low.opset(), {{"classes", machine.classes}}), {bounded});
 }
 
-Values lower_classifier(Lowering& low) {
+Values lower_svm_classifier(Lowering& low) {
   Tensor labels = class_labels(low, "classlabels_ints", "classlabels_strings");
   const auto rho = required_floats(low, "rho");
   const Machine machine = read_machine(low, labels.size());
@@ -200,13 +200,13 @@ Values lower_classifier(Lowering& low) {
   return {label, post_transformed(low, both)};
 }
 
-constexpr Row kRows[] = {
-    {kMlDomain, "SVMClassifier", 1, kNoLimit, 1, 1, 2, lower_classifier},
-    {kMlDomain, "SVMRegressor", 1, kNoLimit, 1, 1, 1, lower_regressor},
+constexpr Row kSvmRows[] = {
+    {kMlDomain, "SVMClassifier", 1, kNoLimit, 1, 1, 2, lower_svm_classifier},
+    {kMlDomain, "SVMRegressor", 1, kNoLimit, 1, 1, 1, lower_svm_regressor},
 };
 
 }  // namespace
 
-std::span<const Row> ml_svm_rows() { return kRows; }
+std::span<const Row> ml_svm_rows() { return kSvmRows; }
 
 }  // namespace colonnade::onnx_import

@@ -222,7 +222,7 @@ ValueId features(Lowering& low) {
 }
 
 /// The ensemble answers integers; labels that are strings are looked up by them.
-Values lower_classifier(Lowering& low) {
+Values lower_tree_classifier(Lowering& low) {
   TreeEnsemble trees;
   trees.classifier = true;
   Tensor labels = class_labels(low, "classlabels_int64s", "classlabels_strings");
@@ -241,7 +241,7 @@ Values lower_classifier(Lowering& low) {
   return outputs;
 }
 
-Values lower_regressor(Lowering& low) {
+Values lower_tree_regressor(Lowering& low) {
   TreeEnsemble trees;
   trees.target_count = low.int_or("n_targets", 1);
   if (trees.target_count < 1 || trees.target_count > (1 << 24))
@@ -382,14 +382,14 @@ Values lower_ensemble(Lowering& low) {
   return {cast(low, low.emit(std::move(trees), {features(low)}), dtype)};
 }
 
-constexpr Row kRows[] = {
-    {kMlDomain, "TreeEnsembleClassifier", 1, kNoLimit, 1, 1, 2, lower_classifier},
-    {kMlDomain, "TreeEnsembleRegressor", 1, kNoLimit, 1, 1, 1, lower_regressor},
+constexpr Row kTreeRows[] = {
+    {kMlDomain, "TreeEnsembleClassifier", 1, kNoLimit, 1, 1, 2, lower_tree_classifier},
+    {kMlDomain, "TreeEnsembleRegressor", 1, kNoLimit, 1, 1, 1, lower_tree_regressor},
     {kMlDomain, "TreeEnsemble", 5, kNoLimit, 1, 1, 1, lower_ensemble},
 };
 
 }  // namespace
 
-std::span<const Row> ml_tree_rows() { return kRows; }
+std::span<const Row> ml_tree_rows() { return kTreeRows; }
 
 }  // namespace colonnade::onnx_import
