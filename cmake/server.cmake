@@ -40,5 +40,6 @@ target_link_libraries(colonnade_server PUBLIC colonnade_static colonnade_image c
   nlohmann_json::nlohmann_json fmt::fmt prometheus-cpp::core PRIVATE colonnade_warnings)
 target_include_directories(colonnade_server PUBLIC ${PROJECT_SOURCE_DIR})
 target_precompile_headers(colonnade_server PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/frontends/precompiled.hpp>)
+colonnade_join(colonnade_server frontends/server frontends/server/grpc frontends/server/http)
 target_link_libraries(colonnade-cli PRIVATE colonnade_server)
 target_compile_definitions(colonnade-cli PRIVATE COLONNADE_SERVER)
