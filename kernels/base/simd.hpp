@@ -11,8 +11,6 @@ namespace {
 
 inline Vec broadcast(float x) { return {Batch(x)}; }
 inline Vec zero() { return broadcast(0.0f); }
-inline Vec load(const float* p) { return {Batch::load_unaligned(p)}; }
-inline void store(float* p, Vec x) { Batch(x.v).store_unaligned(p); }
 inline Vec operator+(Vec a, Vec b) { return {Batch(a.v) + Batch(b.v)}; }
 inline Vec operator-(Vec a, Vec b) { return {Batch(a.v) - Batch(b.v)}; }
 inline Vec operator*(Vec a, Vec b) { return {Batch(a.v) * Batch(b.v)}; }
