@@ -19,12 +19,12 @@ struct ConcatForm {
 class ConcatOp final : public RowOp {
  public:
   explicit ConcatOp(const LowerContext& context)
-      : kernel_(kernels::move::select(context.features)), out_(context.node.outputs[0]) {
+      : kernel_(kernels::move::select(context.features)), out_(context.out<float>()) {
     along_channels_ = context.form<ConcatForm>().along_channels;
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
       const RowShape part = row_shape(context.input_shape(i));
-      parts_.push_back({context.node.inputs[i], context.floats(i), part, begin});
+      parts_.push_back({context.in<float>(i), context.floats(i), part, begin});
       begin += along_channels_ ? part.channels : part.width;
     }
   }
@@ -34,7 +34,7 @@ class ConcatOp final : public RowOp {
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
       for (const Part& part : parts_) {
         const std::int64_t column = along_channels_ ? out.column_begin() : 0;
-        const Rows rows(step, part.constant ? kAbsent : part.value, 0);
+        const Rows rows(step, part.constant ? ValueOf<float>{} : part.value, 0);
         const float* in = rows ? rows.at(r, column)
                                : part.constant + (step.image * part.shape.rows + r) * part.shape.row_elements() +
                                      column * part.shape.channels;
@@ -50,13 +50,13 @@ class ConcatOp final : public RowOp {
 
  private:
   struct Part {
-    ValueId value;
+    ValueOf<float> value;
     const float* constant;
     RowShape shape;
     std::int64_t begin;  ///< its first channel or column
   };
   const kernels::move::Kernel& kernel_;
-  ValueId out_;
+  ValueOf<float> out_;
   bool along_channels_ = true;
   std::vector<Part> parts_;
 };
@@ -64,13 +64,13 @@ class ConcatOp final : public RowOp {
 /// Concatenation of whole tensors along an outer axis.
 class ConcatOuterOp final : public RowOp {
  public:
-  ConcatOuterOp(const LowerContext& context, const Concat& concat) : out_(context.node.outputs[0]) {
+  ConcatOuterOp(const LowerContext& context, const Concat& concat) : out_(context.out<float>()) {
     const Shape& shape = context.output_shape();
     const auto axis =
         static_cast<std::size_t>(normalize_axis(concat.axis, static_cast<std::int64_t>(shape.size()), context.node));
     outer_ = element_count(std::span(shape).first(axis));
     for (std::size_t i = 0; i < context.node.inputs.size(); ++i)
-      parts_.push_back({context.node.inputs[i], context.floats(i),
+      parts_.push_back({context.in<float>(i), context.floats(i),
                         element_count(context.input_shape(i)) / std::max<std::int64_t>(1, outer_)});
   }
 
@@ -89,11 +89,11 @@ class ConcatOuterOp final : public RowOp {
 
  private:
   struct Part {
-    ValueId value;
+    ValueOf<float> value;
     const float* constant;
     std::int64_t elements;
   };
-  ValueId out_;
+  ValueOf<float> out_;
   std::int64_t outer_ = 1;
   std::vector<Part> parts_;
 };

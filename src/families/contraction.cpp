@@ -19,8 +19,8 @@ class ContractionOp final : public RowOp {
   ContractionOp(const LowerContext& context, const float* weights, const FusedEpilogue& epilogue)
       : form_(context.form<Contraction>()),
         chunks_(context.chunks),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())),
         weights_(weights),
@@ -33,6 +33,9 @@ class ContractionOp final : public RowOp {
   void run(const StepContext& step) const override {
     ConvArgs args = base_args(step);
     const Rows in(step, in_, input_chunk(step)), out(step, out_, output_chunk(step)), residual(step, residual_, 0);
+    args.in_pixel_stride = in.pixel_stride();
+    args.out_pixel_stride = out.pixel_stride();
+    args.residual_pixel_stride = residual.pixel_stride();
     const RowWindow row_window(in, out, form_.window.stride_w, form_.window.pad_left);
     args.width_in = static_cast<std::size_t>(row_window.width_in);
     args.width_out = static_cast<std::size_t>(row_window.width_out);
@@ -61,11 +64,11 @@ class ContractionOp final : public RowOp {
  private:
   std::int64_t input_chunk(const StepContext& step) const { return chunks_.role == ChunkRole::input ? step.chunk : 0; }
   std::int64_t output_chunk(const StepContext& step) const {
-    return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride ? step.chunk : 0;
+    return chunks_.role == ChunkRole::output && Rows(step, out_, 0).in_chunks() ? step.chunk : 0;
   }
   /// Channels to skip in a whole output row when its channels are divided.
   std::int64_t channel_offset(const StepContext& step) const {
-    return chunks_.role == ChunkRole::output && step.views[out_].chunk_stride == 0 ? chunks_.begin(step.chunk) : 0;
+    return chunks_.role == ChunkRole::output && !Rows(step, out_, 0).in_chunks() ? chunks_.begin(step.chunk) : 0;
   }
 
   ConvArgs base_args(const StepContext& step) const {
@@ -77,9 +80,6 @@ class ContractionOp final : public RowOp {
     args.groups = static_cast<std::size_t>(form_.groups);
     args.channels_in = static_cast<std::size_t>(in_shape_.channels / form_.groups);
     args.channels_out = static_cast<std::size_t>(out_shape_.channels / form_.groups);
-    args.in_pixel_stride = step.views[in_].pixel_stride;
-    args.out_pixel_stride = step.views[out_].pixel_stride;
-    args.residual_pixel_stride = residual_ == kAbsent ? 0 : step.views[residual_].pixel_stride;
     args.panel_stride =
         kernels::gemm::panel_floats(form_.kernel->encoding, args.kernel_h * args.kernel_w * args.channels_in);
     args.weights = weights_;
@@ -107,8 +107,8 @@ class ContractionOp final : public RowOp {
   }
 
   /// A matrix product: rows that follow each other in memory run as one wide row.
-  void run_pointwise(const StepContext& step, ConvArgs& args, const Rows& in, const Rows& out,
-                     const Rows& residual) const {
+  void run_pointwise(const StepContext& step, ConvArgs& args, const Rows<float>& in, const Rows<float>& out,
+                     const Rows<float>& residual) const {
     const std::int64_t width = out.width(), column = out.column_begin();
     const bool skip_residual = step.chunk >= 0 && chunks_.role == ChunkRole::input && !chunks_.is_last(step.chunk);
     const std::int64_t offset = channel_offset(step);
@@ -128,7 +128,7 @@ class ContractionOp final : public RowOp {
 
   Contraction form_;
   ChunkInfo chunks_;
-  ValueId in_, out_, residual_ = kAbsent;
+  ValueOf<float> in_, out_, residual_;
   RowShape in_shape_, out_shape_;
   const float* weights_;
   const float* bias_;

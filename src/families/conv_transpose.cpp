@@ -70,8 +70,8 @@ class ConvTransposeOp final : public RowOp {
         kernel_w_(conv.kernel[1]),
         stride_h_(conv.strides[0]),
         stride_w_(conv.strides[1]),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
     const Shape& in = context.input_shape(0);
@@ -150,7 +150,7 @@ class ConvTransposeOp final : public RowOp {
     args.channels_out = static_cast<std::size_t>(channels_out());
     args.in_pixel_stride = in.pixel_stride();
     args.out_pixel_stride = out.pixel_stride() * stride_w_;
-    args.residual_pixel_stride = residual ? residual.pixel_stride() * stride_w_ : 0;
+    args.residual_pixel_stride = residual.pixel_stride() * stride_w_;
     args.weights = weights;
     args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
     args.bias = bias_;
@@ -160,7 +160,7 @@ class ConvTransposeOp final : public RowOp {
 
   const kernels::gemm::Kernel& kernel_;
   std::int64_t groups_, kernel_h_, kernel_w_, stride_h_, stride_w_, pad_top_ = 0, pad_left_ = 0;
-  ValueId in_, out_, residual_ = kAbsent;
+  ValueOf<float> in_, out_, residual_;
   RowShape in_shape_, out_shape_;
   const float* weights_ = nullptr;
   const float* bias_ = nullptr;

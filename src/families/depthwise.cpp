@@ -31,13 +31,13 @@ class DepthwiseOp final : public RowOp {
       : kernel_(kernels::depthwise::select(context.features)),
         window_(context.form<Window>()),
         chunks_(context.chunks),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
-    if (!context.input(1).constant) computed_weights_ = context.node.inputs[1];
-    if (context.has_input(2) && !context.input(2).constant) computed_bias_ = context.node.inputs[2];
-    if (computed_weights_ == kAbsent) weights_ = context.packed(1, "depthwise", pack_depthwise);
+    if (!context.input(1).constant) computed_weights_ = context.in<float>(1);
+    if (context.has_input(2) && !context.input(2).constant) computed_bias_ = context.in<float>(2);
+    if (!computed_weights_) weights_ = context.packed(1, "depthwise", pack_depthwise);
     bias_ = context.floats(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -69,12 +69,12 @@ class DepthwiseOp final : public RowOp {
     args.dilation_w = static_cast<std::size_t>(window_.dilation_w);
     args.pad_left = static_cast<std::size_t>(row_window.pad_left);
     args.channels = static_cast<std::size_t>(step.chunk < 0 ? out_shape_.channels : chunks_.size(step.chunk));
-    args.in_pixel_stride = step.views[in_].pixel_stride;
-    args.out_pixel_stride = step.views[out_].pixel_stride;
-    args.residual_pixel_stride = residual ? residual.pixel_stride() : 0;
-    args.weights = (computed_weights_ == kAbsent ? weights_ : whole(step, computed_weights_)) + offset;
+    args.in_pixel_stride = in.pixel_stride();
+    args.out_pixel_stride = out.pixel_stride();
+    args.residual_pixel_stride = residual.pixel_stride();
+    args.weights = (computed_weights_ ? whole(step, computed_weights_) : weights_) + offset;
     args.weight_stride = out_shape_.channels;
-    const float* bias = computed_bias_ == kAbsent ? bias_ : whole(step, computed_bias_);
+    const float* bias = computed_bias_ ? whole(step, computed_bias_) : bias_;
     args.bias = bias ? bias + offset : nullptr;
     args.epilogue = epilogue_;
     kernel_.run(args);
@@ -89,8 +89,8 @@ class DepthwiseOp final : public RowOp {
   const kernels::depthwise::Kernel& kernel_;
   Window window_;
   ChunkInfo chunks_;
-  ValueId in_, out_, residual_ = kAbsent;
-  ValueId computed_weights_ = kAbsent, computed_bias_ = kAbsent;  ///< of 1x1 windows
+  ValueOf<float> in_, out_, residual_;
+  ValueOf<float> computed_weights_, computed_bias_;  ///< of 1x1 windows
   RowShape in_shape_, out_shape_;
   const float* weights_ = nullptr;
   const float* bias_ = nullptr;

@@ -22,8 +22,8 @@ class UnaryRowOp final : public RowOp {
       : kernel_(kernels::elementwise::select(context.features)),
         op_(unary_op(std::get<colonnade::Unary>(context.node.op))),
         chunks_(context.chunks),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         shape_(row_shape(context.output_shape())) {}
 
   void run(const StepContext& step) const override {
@@ -51,7 +51,7 @@ class UnaryRowOp final : public RowOp {
   const kernels::elementwise::Kernel& kernel_;
   kernels::UnaryOp op_;
   ChunkInfo chunks_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   RowShape shape_;
 };
 
@@ -91,7 +91,7 @@ struct BinaryForm {
 
 /// One operand: rows like the output's, or a whole tensor (or constant) that broadcasts.
 struct OperandRows {
-  ValueId value = kAbsent;
+  ValueOf<float> value{};
   const float* constant = nullptr;
   bool by_rows = true;
   std::int64_t image_stride = 0, row_stride = 0;
@@ -105,7 +105,7 @@ struct OperandRows {
   }
   /// Floats from a pixel to the next.
   std::ptrdiff_t stride(const StepContext& step) const {
-    return by_rows && pixel_stride != 0 ? step.views[value].pixel_stride : pixel_stride;
+    return by_rows && pixel_stride != 0 ? Rows(step, value, 0).pixel_stride() : pixel_stride;
   }
 };
 
@@ -114,7 +114,7 @@ OperandRows operand_rows(const LowerContext& context, std::size_t index) {
   const Shape& output = context.output_shape();
   const Broadcast broadcast = context.form<BinaryForm>().operands[index];
   OperandRows operand;
-  operand.value = context.node.inputs[index];
+  operand.value = context.in<float>(index);
   operand.constant = context.floats(index);
   operand.by_rows = !operand.constant && !broadcast.images && !broadcast.rows && shape.size() == output.size();
   const RowShape out = row_shape(output);
@@ -135,7 +135,7 @@ class BinaryRowOp final : public RowOp {
   explicit BinaryRowOp(const LowerContext& context)
       : kernel_(kernels::elementwise::select(context.features)),
         op_(context.form<BinaryForm>().kind),
-        out_(context.node.outputs[0]),
+        out_(context.out<float>()),
         shape_(row_shape(context.output_shape())),
         a_(operand_rows(context, 0)),
         b_(operand_rows(context, 1)) {}
@@ -173,7 +173,7 @@ class BinaryRowOp final : public RowOp {
  private:
   const kernels::elementwise::Kernel& kernel_;
   Binary op_;
-  ValueId out_;
+  ValueOf<float> out_;
   RowShape shape_;
   OperandRows a_, b_;
 };

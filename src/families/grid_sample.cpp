@@ -22,9 +22,9 @@ class GridSampleOp final : public RowOp {
   GridSampleOp(const LowerContext& context, const GridSample& op)
       : kernel_(sample::select(context.features)),
         move_(kernels::move::select(context.features)),
-        in_(context.node.inputs[0]),
-        grid_(context.node.inputs[1]),
-        out_(context.node.outputs[0]) {
+        in_(context.in<float>(0)),
+        grid_(context.in<float>(1)),
+        out_(context.out<float>()) {
     const Shape& in = context.input_shape(0);
     const Shape& out = context.output_shape();
     args_.mode = op.mode == ResizeMode::nearest  ? sample::Mode::nearest
@@ -71,7 +71,7 @@ class GridSampleOp final : public RowOp {
  private:
   const sample::Kernel& kernel_;
   const kernels::move::Kernel& move_;
-  ValueId in_, grid_, out_;
+  ValueOf<float> in_, grid_, out_;
   sample::Args args_;
   bool turned_ = false;  ///< the image is read channels-last
   std::int64_t channels_ = 1, pixels_ = 1, positions_ = 1;

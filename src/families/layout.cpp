@@ -18,23 +18,22 @@ class LayoutOp final : public RowOp {
   LayoutOp(const LowerContext& context, bool to_last)
       : kernel_(kernels::move::select(context.features)),
         to_last_(to_last),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         shape_(row_shape(to_last ? context.output_shape() : context.input_shape(0))) {}
 
   void run(const StepContext& step) const override {
-    const Rows rows(step, to_last_ ? out_ : in_, 0);
-    const View& columns = step.views[out_];
+    const Rows rows(step, to_last_ ? out_ : in_, 0), out(step, out_, 0);
     float* planes = whole(step, to_last_ ? in_ : out_) + step.image * shape_.rows * shape_.row_elements();
     const std::ptrdiff_t plane_stride = shape_.rows * shape_.width;
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
-      float* plane_row = planes + r * shape_.width + columns.column_begin;
-      const auto width = static_cast<std::size_t>(columns.width), channels = static_cast<std::size_t>(shape_.channels);
+      float* plane_row = planes + r * shape_.width + out.column_begin();
+      const auto width = static_cast<std::size_t>(out.width()), channels = static_cast<std::size_t>(shape_.channels);
       if (to_last_)
         kernel_.planes_to_pixels({width, channels, plane_row, plane_stride, rows(r), rows.pixel_stride()});
       else
         kernel_.pixels_to_planes(
-            {width, channels, rows.at(r, columns.column_begin), rows.pixel_stride(), plane_row, plane_stride});
+            {width, channels, rows.at(r, out.column_begin()), rows.pixel_stride(), plane_row, plane_stride});
     }
   }
 
@@ -43,7 +42,7 @@ class LayoutOp final : public RowOp {
  private:
   const kernels::move::Kernel& kernel_;
   bool to_last_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   RowShape shape_;
 };
 
@@ -58,8 +57,8 @@ class SwapAxesOp final : public RowOp {
   explicit SwapAxesOp(const LowerContext& context)
       : kernel_(kernels::move::select(context.features)),
         swap_(context.form<AxisSwap>()),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]) {}
+        in_(context.in<float>(0)),
+        out_(context.out<float>()) {}
 
   void run(const StepContext& step) const override {
     const std::int64_t elements = swap_.first * swap_.second;
@@ -74,7 +73,7 @@ class SwapAxesOp final : public RowOp {
  private:
   const kernels::move::Kernel& kernel_;
   AxisSwap swap_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
 };
 
 /// Nothing when the permutation does more than swap.

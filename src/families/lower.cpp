@@ -7,13 +7,24 @@
 
 namespace colonnade {
 
-const float* LowerContext::floats(std::size_t index) const {
+const std::byte* LowerContext::bytes(std::size_t index) const {
   if (!has_input(index) || !input(index).constant) return nullptr;
   taken[index] = true;
   auto tensor = input(index).constant->tensor();
-  const float* floats = tensor->values<float>().data();
+  const auto* bytes = static_cast<const std::byte*>(tensor->data());
   owned.push_back(std::move(tensor));
-  return floats;
+  return bytes;
+}
+
+const float* LowerContext::floats(std::size_t index) const {
+  checked(node.input(index), DType::f32);
+  return reinterpret_cast<const float*>(bytes(index));
+}
+
+ValueId LowerContext::checked(ValueId value, DType type) const {
+  if (value == kAbsent || type == DType::undefined || graph.value(value).type.dtype == type) return value;
+  fail(ErrorCode::internal, "node '{}' ({}): family '{}' expects '{}' to be {}, not {}", node.name, name_of(node.op),
+       choice.family->name, graph.value(value).name, name_of(type), name_of(graph.value(value).type.dtype));
 }
 
 const float* LowerContext::packed(std::size_t index, const std::string& format,
@@ -59,7 +70,7 @@ LoweredEpilogue lower_epilogue(const LowerContext& context, const FusedEpilogue&
   const float* slope = epilogue.prelu_slope ? context.floats(next++) : nullptr;
   lowered.epilogue.activation = unary_op(epilogue.activation, slope);
   lowered.epilogue.residual_after = epilogue.residual_after;
-  if (epilogue.residual) lowered.residual = context.node.inputs[next];
+  if (epilogue.residual) lowered.residual = context.in<float>(next);
   return lowered;
 }
 

@@ -20,8 +20,8 @@ class PixelOp final : public RowOp {
   PixelOp(const LowerContext& context, const Args& prototype)
       : kernel_(kernels::norm::select(context.features)),
         prototype_(prototype),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         shape_(row_shape(context.output_shape())) {}
 
   void run(const StepContext& step) const override {
@@ -46,7 +46,7 @@ class PixelOp final : public RowOp {
  private:
   const kernels::norm::Kernel& kernel_;
   Args prototype_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   RowShape shape_;
 };
 
@@ -58,8 +58,8 @@ class InstanceNormOp final : public RowOp {
         epsilon_(norm.epsilon),
         scale_(context.floats(1)),
         bias_(context.floats(2)),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]) {
+        in_(context.in<float>(0)),
+        out_(context.out<float>()) {
     const Shape& shape = context.input_shape(0);
     channels_ = shape.back();
     pixels_ = element_count(shape) / (shape.front() * channels_);
@@ -91,7 +91,7 @@ class InstanceNormOp final : public RowOp {
   float epsilon_;
   const float* scale_;
   const float* bias_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   std::int64_t channels_ = 1, pixels_ = 1;
 };
 

@@ -15,8 +15,8 @@ class PadOp final : public RowOp {
  public:
   explicit PadOp(const LowerContext& context)
       : kernel_(kernels::move::select(context.features)),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         in_shape_(row_shape(context.input_shape(0))),
         shape_(row_shape(context.output_shape())),
         pads_(context.form<std::vector<Interval>>()),
@@ -47,14 +47,14 @@ class PadOp final : public RowOp {
 
  private:
   /// `count` pixels from `from` to output columns from `column` on.
-  void copy_pixels(const float* from, const Rows& in, std::int64_t column, std::int64_t count, float* row,
-                   const Rows& out) const {
+  void copy_pixels(const float* from, const Rows<float>& in, std::int64_t column, std::int64_t count, float* row,
+                   const Rows<float>& out) const {
     kernel_.copy({static_cast<std::size_t>(count), static_cast<std::size_t>(in_shape_.channels), from,
                   row + column * out.pixel_stride() + pads_[3].begin, in.pixel_stride(), out.pixel_stride()});
   }
 
   const kernels::move::Kernel& kernel_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   RowShape in_shape_, shape_;
   std::vector<Interval> pads_;
   PadMode mode_;

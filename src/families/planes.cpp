@@ -54,8 +54,8 @@ class PlanesOp final : public RowOp {
       : kernel_(kernels::planes::select(context.features)),
         move_(kernels::move::select(context.features)),
         window_(context.form<PlanesForm>().window),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())),
         blocks_(context.form<PlanesForm>().blocks),
@@ -128,7 +128,7 @@ class PlanesOp final : public RowOp {
                             row + begin * pixel_stride, pixel_stride, planes + before, blocks_.plane_stride});
   }
 
-  void turn_residual(const Rows& residual, std::int64_t row, std::int64_t column,
+  void turn_residual(const Rows<float>& residual, std::int64_t row, std::int64_t column,
                      const kernels::planes::Args& args) const {
     move_.pixels_to_planes({args.pixels, args.channels_out, residual.at(row, column), residual.pixel_stride(), args.out,
                             args.out_plane_stride});
@@ -137,7 +137,7 @@ class PlanesOp final : public RowOp {
   const kernels::planes::Kernel& kernel_;
   const kernels::move::Kernel& move_;
   Window window_;
-  ValueId in_, out_, residual_ = kAbsent;
+  ValueOf<float> in_, out_, residual_;
   RowShape in_shape_, out_shape_;
   PlaneBlocks blocks_;
   const float* weights_ = nullptr;

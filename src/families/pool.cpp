@@ -37,8 +37,8 @@ class PoolOp final : public RowOp {
   PoolOp(const LowerContext& context, const Pool& pool)
       : kernel_(kernels::pool::select(context.features)),
         pool_(pool),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
     pads_ = context.form<PoolForm>().pads;
@@ -89,7 +89,7 @@ class PoolOp final : public RowOp {
  private:
   const kernels::pool::Kernel& kernel_;
   Pool pool_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   RowShape in_shape_, out_shape_;
   Ints pads_;
   std::vector<float> row_counts_, column_counts_;

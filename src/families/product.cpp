@@ -22,9 +22,9 @@ class MatrixProductOp final : public RowOp {
       : kernel_(kernels::gemm::select(context.features, kernels::Encoding::f32)),
         move_(kernels::move::select(context.features)),
         transposed_(op.transpose_b),
-        a_(context.node.inputs[0]),
-        b_(context.node.inputs[1]),
-        out_(context.node.outputs[0]) {
+        a_(context.in<float>(0)),
+        b_(context.in<float>(1)),
+        out_(context.out<float>()) {
     const Shape logical = heads_swapped(context.output_shape(), op.heads_inside_out);
     rows_ = logical[logical.size() - 2];
     columns_ = logical.back();
@@ -92,7 +92,7 @@ class MatrixProductOp final : public RowOp {
     const float* a = whole(step, a_) + offset(matrix, a_at_) + first * a_at_.row;
     const std::int64_t at = offset(matrix, out_at_) + first * out_at_.row;
     float* out = whole(step, out_) + at;
-    const float* residual = residual_ == kAbsent ? nullptr : whole(step, residual_) + at;
+    const float* residual = residual_ ? whole(step, residual_) + at : nullptr;
     kernels::gemm::ConvArgs args;
     args.in_rows = &a;
     args.out_rows = &out;
@@ -112,7 +112,7 @@ class MatrixProductOp final : public RowOp {
   const kernels::gemm::Kernel& kernel_;
   const kernels::move::Kernel& move_;
   bool transposed_;
-  ValueId a_, b_, out_, residual_ = kAbsent;
+  ValueOf<float> a_, b_, out_, residual_;
   std::int64_t rows_ = 1, columns_ = 1, depth_ = 1, blocks_ = 1;
   Shape batch_;
   Matrices a_at_, b_at_, out_at_;

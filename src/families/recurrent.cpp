@@ -2,6 +2,7 @@
 // LSTM and GRU: one product with the inputs of all steps, then a product with the state and the gates a step.
 #include "kernels/recurrent/recurrent.hpp"
 
+#include <array>
 #include <cstring>
 
 #include "families/common.hpp"
@@ -39,11 +40,12 @@ class RecurrentOp final : public RowOp {
       : kernel_(kernels::recurrent::select(context.features)),
         product_(kernels::gemm::select(context.features, kernels::Encoding::f32)),
         op_(op),
-        inputs_(context.node.inputs),
-        outputs_(context.node.outputs),
+        in_(context.in<float>(0)),
+        state_(context.in<float>(5)),
+        cell_(context.in<float>(6)),
         form_(context.form<RecurrentForm>()) {
-    inputs_.resize(7, kAbsent);
-    outputs_.resize(3, kAbsent);
+    for (std::size_t i = 0; i < outputs_.size() && i < context.node.outputs.size(); ++i)
+      outputs_[i] = context.out<float>(i);
     w_ = context.packed(1, "gates", pack_gates);
     r_ = context.packed(2, "gates", pack_gates);
     x_bias_.assign(static_cast<std::size_t>(form_.directions * columns()), 0);
@@ -98,12 +100,12 @@ class RecurrentOp final : public RowOp {
     product_.run(args);
   }
 
-  void load_state(const StepContext& step, std::size_t input, std::int64_t direction, float* state) const {
+  void load_state(const StepContext& step, ValueOf<float> input, std::int64_t direction, float* state) const {
     const std::int64_t count = form_.batch * form_.hidden;
-    if (inputs_[input] == kAbsent)
-      std::memset(state, 0, static_cast<std::size_t>(count) * sizeof(float));
+    if (input)
+      copy(whole(step, input) + direction * count, count, state);
     else
-      copy(whole(step, inputs_[input]) + direction * count, count, state);
+      std::memset(state, 0, static_cast<std::size_t>(count) * sizeof(float));
   }
   static void copy(const float* from, std::int64_t count, float* to) {
     std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
@@ -123,19 +125,19 @@ class RecurrentOp final : public RowOp {
         w_ + static_cast<std::size_t>(d) * kernels::gemm::packed_floats(kernels::Encoding::f32,
                                                                         static_cast<std::size_t>(form_.depth),
                                                                         static_cast<std::size_t>(columns()));
-    multiply({whole(step, inputs_[0]), form_.steps * form_.batch, form_.depth, form_.depth, weights, columns(),
+    multiply({whole(step, in_), form_.steps * form_.batch, form_.depth, form_.depth, weights, columns(),
               x_bias_.data() + d * columns(), sums, false});
-    load_state(step, 5, d, state);
-    if (op_.kind == RecurrentKind::lstm) load_state(step, 6, d, cell);
+    load_state(step, state_, d, state);
+    if (op_.kind == RecurrentKind::lstm) load_state(step, cell_, d, cell);
     const bool backwards = op_.direction == Direction::reverse || d == 1;
     for (std::int64_t s = 0; s < form_.steps; ++s) {
       const std::int64_t t = backwards ? form_.steps - 1 - s : s;
       advance(d, recurrent, sums + t * sums_size, other, state, cell);
-      if (outputs_[0] != kAbsent)
+      if (outputs_[0])
         copy(state, state_size, whole(step, outputs_[0]) + (t * form_.directions + d) * state_size);
     }
-    if (outputs_[1] != kAbsent) copy(state, state_size, whole(step, outputs_[1]) + d * state_size);
-    if (outputs_[2] != kAbsent) copy(cell, state_size, whole(step, outputs_[2]) + d * state_size);
+    if (outputs_[1]) copy(state, state_size, whole(step, outputs_[1]) + d * state_size);
+    if (outputs_[2]) copy(cell, state_size, whole(step, outputs_[2]) + d * state_size);
   }
 
   void advance(std::int64_t d, const float* recurrent, float* sums, float* other, float* state, float* cell) const {
@@ -172,7 +174,8 @@ class RecurrentOp final : public RowOp {
   const kernels::recurrent::Kernel& kernel_;
   const kernels::gemm::Kernel& product_;
   Recurrent op_;
-  std::vector<ValueId> inputs_, outputs_;
+  ValueOf<float> in_, state_, cell_;
+  std::array<ValueOf<float>, 3> outputs_;
   RecurrentForm form_;
   const float* w_ = nullptr;
   const float* r_ = nullptr;

@@ -43,8 +43,8 @@ class ReduceWidthOp final : public RowOp {
   explicit ReduceWidthOp(const LowerContext& context)
       : kernel_(kernels::norm::select(context.features)),
         op_(context.form<ReduceForm>().kind),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         shape_(row_shape(context.input_shape(0))) {}
 
   void run(const StepContext& step) const override {
@@ -66,7 +66,7 @@ class ReduceWidthOp final : public RowOp {
  private:
   const kernels::norm::Kernel& kernel_;
   Reduction op_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   RowShape shape_;
 };
 
@@ -76,8 +76,8 @@ class ReduceOp final : public RowOp {
   explicit ReduceOp(const LowerContext& context)
       : kernel_(kernels::norm::select(context.features)),
         op_(context.form<ReduceForm>().kind),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         axes_(context.form<ReduceForm>().axes) {}
 
   void run(const StepContext& step) const override {
@@ -98,7 +98,7 @@ class ReduceOp final : public RowOp {
  private:
   const kernels::norm::Kernel& kernel_;
   Reduction op_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   ReducedAxes axes_;
 };
 

@@ -13,8 +13,8 @@ class ResizeOp final : public RowOp {
  public:
   ResizeOp(const LowerContext& context, const Resize& resize)
       : kernel_(kernels::move::select(context.features)),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         shape_(row_shape(context.output_shape())) {
     const auto axes = *resize_axes(context.graph, context.node);
     rows_ = resize_taps(resize, axes[1]);
@@ -42,7 +42,7 @@ class ResizeOp final : public RowOp {
 
  private:
   const kernels::move::Kernel& kernel_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   RowShape shape_;
   ResizeTaps rows_;
   std::int64_t taps_x_ = 1;

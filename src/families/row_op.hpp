@@ -8,11 +8,13 @@
 #include <string>
 #include <string_view>
 
+#include "colonnade/colonnade.hpp"
+
 namespace colonnade {
 
-/// Where one thread finds the rows of a value. Offsets and chunk_stride count bytes, the other strides floats.
+/// Where one thread finds the rows of a value. Offsets and strides count bytes.
 struct View {
-  std::int32_t base = 0;        ///< index into Frame::bases
+  std::int32_t base = 0;        ///< index into StepContext::bases
   std::int32_t ring_rows = 0;   ///< 0: a whole tensor, row r of image n at offset + n * image_stride + r * row_stride
   std::int32_t band_begin = 0;  ///< ring: first row of this thread
   std::int32_t head_end = 0;    ///< ring: rows [band_begin, head_end) lie at head_offset, never recycled
@@ -23,16 +25,17 @@ struct View {
   std::int64_t chunk_stride = 0;  ///< 0: not chunked
   std::int64_t row_stride = 0;
   std::int64_t image_stride = 0;
-  std::int64_t pixel_stride = 0;  ///< channels of a chunk, or all
+  std::int64_t pixel_stride = 0;  ///< of the channels of a chunk, or all
   std::int32_t column_begin = 0;  ///< the first column that rows start with: not 0 in a strip
   std::int32_t width = 0;         ///< columns of a row, in a strip those of the strip
+  DType type = DType::undefined;  ///< of the elements
 
-  float* row(std::byte* const* bases, std::int64_t image, std::int64_t r, std::int64_t chunk = 0) const {
+  std::byte* row(std::byte* const* bases, std::int64_t image, std::int64_t r, std::int64_t chunk = 0) const {
     std::byte* memory = bases[base] + chunk * chunk_stride;
-    if (ring_rows == 0) return reinterpret_cast<float*>(memory + offset) + image * image_stride + r * row_stride;
-    if (r >= next_begin) return reinterpret_cast<float*>(memory + next_offset) + (r - next_begin) * row_stride;
-    if (r < head_end) return reinterpret_cast<float*>(memory + head_offset) + (r - band_begin) * row_stride;
-    return reinterpret_cast<float*>(memory + offset) + (r % ring_rows) * row_stride;
+    if (ring_rows == 0) return memory + offset + image * image_stride + r * row_stride;
+    if (r >= next_begin) return memory + next_offset + (r - next_begin) * row_stride;
+    if (r < head_end) return memory + head_offset + (r - band_begin) * row_stride;
+    return memory + offset + (r % ring_rows) * row_stride;
   }
 
   /// Rows [r, result), at least one and none from `end` on, lie row_stride apart.

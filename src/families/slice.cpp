@@ -18,8 +18,8 @@ class SliceOp final : public RowOp {
  public:
   explicit SliceOp(const LowerContext& context)
       : kernel_(kernels::move::select(context.features)),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         shape_(row_shape(context.output_shape())) {
     const auto& axes = context.form<std::vector<SliceRange>>();
     rows_ = axes[axes.size() > 2 ? 1 : 0];
@@ -41,7 +41,7 @@ class SliceOp final : public RowOp {
 
  private:
   const kernels::move::Kernel& kernel_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   RowShape shape_;
   SliceRange rows_, width_, channels_;
 };
@@ -55,8 +55,8 @@ class GatherOp final : public RowOp {
  public:
   explicit GatherOp(const LowerContext& context)
       : kernel_(kernels::move::select(context.features)),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         channels_(context.form<GatherForm>().channels) {
     const std::int64_t count = context.input_shape(0).back();
     for (std::int64_t& c : channels_) c = c < 0 ? c + count : c;
@@ -88,7 +88,7 @@ class GatherOp final : public RowOp {
 
  private:
   const kernels::move::Kernel& kernel_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   Ints channels_;
   std::int64_t block_ = 0;  ///< channels of a block of the transposition, 0: some other order
 };

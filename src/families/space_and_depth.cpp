@@ -14,8 +14,8 @@ class DepthToSpaceOp final : public RowOp {
   DepthToSpaceOp(const LowerContext& context, std::int64_t block)
       : kernel_(kernels::move::select(context.features)),
         block_(block),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         in_shape_(row_shape(context.input_shape(0))),
         shape_(row_shape(context.output_shape())) {}
 
@@ -33,7 +33,7 @@ class DepthToSpaceOp final : public RowOp {
  private:
   const kernels::move::Kernel& kernel_;
   std::int64_t block_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   RowShape in_shape_, shape_;
 };
 
@@ -42,8 +42,8 @@ class SpaceToDepthOp final : public RowOp {
   SpaceToDepthOp(const LowerContext& context, std::int64_t block)
       : kernel_(kernels::move::select(context.features)),
         block_(block),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         in_shape_(row_shape(context.input_shape(0))),
         shape_(row_shape(context.output_shape())) {}
 
@@ -62,7 +62,7 @@ class SpaceToDepthOp final : public RowOp {
  private:
   const kernels::move::Kernel& kernel_;
   std::int64_t block_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   RowShape in_shape_, shape_;
 };
 

@@ -29,9 +29,9 @@ struct FlatNode {
 class TreesOp final : public RowOp {
  public:
   TreesOp(const LowerContext& context, const TreeEnsemble& trees)
-      : in_(context.node.inputs[0]),
-        labels_(trees.classifier ? context.node.outputs[0] : kAbsent),
-        scores_(context.node.outputs[trees.classifier ? 1 : 0]),
+      : in_(context.in<float>(0)),
+        labels_(trees.classifier ? context.out<std::int64_t>() : ValueOf<std::int64_t>{}),
+        scores_(context.out<float>(trees.classifier ? 1 : 0)),
         trees_(trees),
         depths_(context.form<TreesForm>().depths),
         features_(context.input_shape(0).back()) {
@@ -51,12 +51,12 @@ class TreesOp final : public RowOp {
       find_leaves(tracks_missing_ ? with_missing(x, sample) : x, leaves.data());
       const auto [scores, best] = reference::tree_answer(trees_, positive_, leaves, room);
       const auto count = static_cast<std::int64_t>(scores.size());
-      if (scores_ != kAbsent)
+      if (scores_)
         std::transform(scores.begin(), scores.end(), whole(step, scores_) + n * count,
                        [](double score) { return static_cast<float>(score); });
-      if (labels_ == kAbsent) continue;
+      if (!labels_) continue;
       const bool named = trees_.labels.size() > 1 && best < trees_.labels.size();
-      reinterpret_cast<std::int64_t*>(whole(step, labels_))[n] =
+      whole(step, labels_)[n] =
           named ? trees_.labels[best] : static_cast<std::int64_t>(best);
     }
   }
@@ -117,7 +117,9 @@ class TreesOp final : public RowOp {
     }
   }
 
-  ValueId in_, labels_, scores_;
+  ValueOf<float> in_;
+  ValueOf<std::int64_t> labels_;
+  ValueOf<float> scores_;
   TreeEnsemble trees_;
   std::vector<std::int32_t> depths_;
   std::int64_t features_;

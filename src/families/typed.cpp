@@ -85,9 +85,9 @@ class GatherOp final : public RowOp {
  private:
   template <class Copy>
   void copy_blocks(const StepContext& step, Copy copy) const {
-    const std::byte* data = bytes_at(step, data_);
-    const std::byte* indices = bytes_at(step, indices_);
-    std::byte* out = bytes_at(step, out_);
+    const std::byte* data = whole(step, data_);
+    const std::byte* indices = whole(step, indices_);
+    std::byte* out = whole(step, out_);
     for (std::int64_t outer = 0; outer < view_.outer; ++outer, data += view_.size * block_)
       for (std::int64_t i = 0; i < count_; ++i, out += block_) {
         std::int64_t index = index_at(indices, wide_, i);
@@ -121,9 +121,9 @@ class OneHotOp final : public RowOp {
         bytes_(element_bytes(l.context, out_)) {}
 
   void run(const StepContext& step) const override {
-    const std::byte* indices = bytes_at(step, indices_);
-    const std::byte* values = bytes_at(step, values_);
-    std::byte* out = bytes_at(step, out_);
+    const std::byte* indices = whole(step, indices_);
+    const std::byte* values = whole(step, values_);
+    std::byte* out = whole(step, out_);
     copy_({{values}, {0}, out, static_cast<std::size_t>(view_.outer * view_.size * view_.inner)});
     for (std::int64_t i = 0; i < view_.outer * view_.inner; ++i) {
       std::int64_t position = index_at(indices, wide_, i);
@@ -161,8 +161,8 @@ class ArgReduceOp final : public RowOp {
 
   void run(const StepContext& step) const override {
     kernels::typed::ArgArgs args = args_;
-    args.in = bytes_at(step, in_);
-    args.out = reinterpret_cast<std::int64_t*>(bytes_at(step, out_));
+    args.in = whole(step, in_);
+    args.out = reinterpret_cast<std::int64_t*>(whole(step, out_));
     arg_(args);
   }
   std::string_view kernel() const override { return kernel_; }
@@ -190,9 +190,9 @@ class ProductOp final : public RowOp {
 
   void run(const StepContext& step) const override {
     kernels::typed::ProductArgs args = args_;
-    args.a = bytes_at(step, a_);
-    args.b = bytes_at(step, b_);
-    args.out = bytes_at(step, out_);
+    args.a = whole(step, a_);
+    args.b = whole(step, b_);
+    args.out = whole(step, out_);
     product_(args);
   }
   std::string_view kernel() const override { return kernel_; }
@@ -208,7 +208,7 @@ class ProductOp final : public RowOp {
 class SoftmaxOp final : public RowOp {
  public:
   SoftmaxOp(const Lowering& l, const Softmax& op)
-      : kernel_(kernels::norm::select(l.context.features)), in_(l.node().inputs[0]), out_(l.node().outputs[0]) {
+      : kernel_(kernels::norm::select(l.context.features)), in_(l.context.in<float>(0)), out_(l.context.out<float>()) {
     const Shape& shape = l.output();
     const std::int64_t channels = shape[l.axis_of(op.axis, shape)];
     args_.pixels = static_cast<std::size_t>(element_count(shape) / channels);
@@ -227,7 +227,7 @@ class SoftmaxOp final : public RowOp {
 
  private:
   const kernels::norm::Kernel& kernel_;
-  ValueId in_, out_;
+  ValueOf<float> in_, out_;
   kernels::norm::SoftmaxArgs args_;
 };
 

@@ -13,10 +13,6 @@ namespace colonnade::typed_walk {
 
 using kernels::typed::RowFn;
 
-inline std::byte* bytes_at(const StepContext& step, ValueId value) {
-  return reinterpret_cast<std::byte*>(whole(step, value));
-}
-
 inline std::int64_t element_bytes(const LowerContext& context, ValueId value) {
   return static_cast<std::int64_t>(size_of(context.graph.value(value).type.dtype));
 }
@@ -60,7 +56,7 @@ class Walk {
 
   void run(const StepContext& step) const {
     std::array<std::byte*, kOperands> at{};
-    for (std::size_t n = 0; n <= inputs_; ++n) at[n] = bytes_at(step, values_[n]) + offsets_[n];
+    for (std::size_t n = 0; n <= inputs_; ++n) at[n] = whole(step, values_[n]) + offsets_[n];
     kernels::typed::RowArgs args;
     for (std::size_t n = 0; n < inputs_; ++n) args.step[n] = steps_[n];
     args.count = static_cast<std::size_t>(count_);

@@ -73,8 +73,8 @@ class WinogradOp final : public RowOp {
         window_(context.form<WinogradForm>().window),
         groups_(context.form<WinogradForm>().groups),
         chunks_(context.chunks),
-        in_(context.node.inputs[0]),
-        out_(context.node.outputs[0]),
+        in_(context.in<float>(0)),
+        out_(context.out<float>()),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
     weights_ =
@@ -123,7 +123,7 @@ class WinogradOp final : public RowOp {
         static_cast<std::size_t>(step.chunk < 0 ? out_shape_.channels : chunks_.size(step.chunk)) / groups_;
     args.in_pixel_stride = in.pixel_stride();
     args.out_pixel_stride = out.pixel_stride();
-    args.residual_pixel_stride = residual ? residual.pixel_stride() : 0;
+    args.residual_pixel_stride = residual.pixel_stride();
     args.weights = weights_ + packed_floats(args, static_cast<std::size_t>(begin));
     args.bias = bias_ ? bias_ + begin : nullptr;
     args.epilogue = epilogue_;
@@ -169,7 +169,7 @@ class WinogradOp final : public RowOp {
   Window window_;
   std::size_t groups_;
   ChunkInfo chunks_;
-  ValueId in_, out_, residual_ = kAbsent;
+  ValueOf<float> in_, out_, residual_;
   RowShape in_shape_, out_shape_;
   const float* weights_ = nullptr;
   const float* bias_ = nullptr;

@@ -41,6 +41,7 @@ struct Storage {
 /// its own.
 struct Ring {
   ValueId value = kAbsent;
+  DType type = DType::undefined;  ///< of its elements
   ValueId host = kAbsent;
   std::int64_t channel = 0;
   std::int64_t rows = 0;

@@ -35,6 +35,7 @@ Ring ring_of(const PlanContext& context, const SegmentPlan& segment, const Local
   const LocalNode& node = local.nodes[i];
   Ring ring;
   ring.value = output_of(context.graph, node.node);
+  ring.type = context.graph.value(ring.value).type.dtype;
   ring.rows = schedule.ring_rows[i];
   ring.head_rows = schedule.head_rows[i];
   ring.row_bytes = ring_row_bytes(context, segment, local, i);

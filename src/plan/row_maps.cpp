@@ -45,7 +45,8 @@ ByNode<RowNode> row_nodes(const Graph& graph, const ByNode<Choice>& choices) {
     row_node.images = shape.images;
     row_node.rows = shape.rows;
     row_node.granularity = choice.granularity;
-    row_node.row_bytes = shape.row_elements() * static_cast<std::int64_t>(sizeof(float));
+    row_node.row_bytes =
+        shape.row_elements() * static_cast<std::int64_t>(size_of(graph.value(node.outputs[0]).type.dtype));
     for (std::size_t k = 0; k < node.inputs.size(); ++k) row_node.inputs[k] = map_of(graph, node, k, shape.rows);
   }
   return result;

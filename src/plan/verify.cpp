@@ -73,6 +73,9 @@ class Replay {
   std::int64_t channels(const Ring& ring) const { return graph_.value(ring.value).type.static_shape().back(); }
 
   void add_slots(const Ring& ring) {
+    if (ring.type != graph_.value(ring.value).type.dtype)
+      fail(ErrorCode::internal, "plan: ring of '{}' is {}, its value {}", graph_.value(ring.value).name,
+           name_of(ring.type), name_of(graph_.value(ring.value).type.dtype));
     if (ring.host != kAbsent) return;
     RingState& state = rings_[ring.value];
     state.cuts = {0, channels(ring)};

@@ -101,12 +101,13 @@ class Compiler {
   View whole_view(ValueId id) {
     View view;
     const Value& value = graph_.value(id);
+    view.type = value.type.dtype;
     const Storage& storage = plan_.storage[id];
     if (value.type.is_static()) {
       const Value& frame = storage.host == kAbsent ? value : graph_.value(storage.host);
       const RowShape shape = row_shape(frame.type.static_shape());
-      view.pixel_stride = shape.channels;
-      view.row_stride = shape.row_elements();
+      view.pixel_stride = shape.channels * element_bytes(value);
+      view.row_stride = shape.width * view.pixel_stride;
       view.image_stride = shape.rows * view.row_stride;
       view.width = static_cast<std::int32_t>(shape.width);
     }
@@ -120,7 +121,7 @@ class Compiler {
         if (is_viewed_[id]) view.base = constant_base(*graph_.value(storage.root).constant);
         break;
     }
-    view.offset += storage.channel * static_cast<std::int64_t>(sizeof(float));
+    view.offset += storage.channel * element_bytes(value);
     return view;
   }
 
@@ -152,6 +153,7 @@ class Compiler {
     const auto producer = std::find_if(segment.nodes.begin(), segment.nodes.end(),
                                        [&](NodeIndex node) { return output_of(graph_, node) == ring.value; });
     const auto starts = band_starts(segment, *producer);
+    const auto element = static_cast<std::int64_t>(size_of(ring.type));
     const std::int64_t instances =
         segment.sharing == Sharing::images ? plan_.threads : static_cast<std::int64_t>(segment.steps.size());
     for (std::int64_t thread = 0; thread < instances; ++thread) {
@@ -166,18 +168,17 @@ class Compiler {
       view.head_offset = offset - ring.head_bytes();
       view.offset = offset;
       view.next_offset = view.head_offset + ring.thread_stride;
-      view.row_stride = ring.row_bytes / static_cast<std::int64_t>(sizeof(float));
+      view.row_stride = ring.row_bytes;
       view.image_stride = 0;
       if (ring.host != kAbsent) {
         const Ring& host = *std::find_if(segment.rings.begin(), segment.rings.end(),
                                          [&](const Ring& other) { return other.value == ring.host; });
-        view.offset =
-            host.offset + thread * host.thread_stride + ring.channel * static_cast<std::int64_t>(sizeof(float));
-        view.pixel_stride = graph_.value(ring.host).type.static_shape().back();
+        view.offset = host.offset + thread * host.thread_stride + ring.channel * element;
+        view.pixel_stride = graph_.value(ring.host).type.static_shape().back() * element;
       }
       if (ring.chunk_count > 1) {
         view.chunk_stride = ring.bytes_a_thread() / ring.chunk_count;
-        view.pixel_stride = chunk_channels(segment, *producer);
+        view.pixel_stride = chunk_channels(segment, *producer) * element;
       }
     }
   }
@@ -215,8 +216,7 @@ class Compiler {
           View& view = thread_views[output_of(graph_, plan.nodes[i])];
           view.column_begin = to_int32(columns[i].begin);
           view.width = to_int32(columns[i].size());
-          if (view.ring_rows == 0 && !makes_planes(plan.nodes[i]))
-            view.offset += columns[i].begin * view.pixel_stride * static_cast<std::int64_t>(sizeof(float));
+          if (view.ring_rows == 0 && !makes_planes(plan.nodes[i])) view.offset += columns[i].begin * view.pixel_stride;
         }
       segment.strip_views.push_back(std::move(views));
     }

@@ -146,6 +146,21 @@ TEST(Program, SharesPackedWeightsBetweenPlans) {
   EXPECT_GE(shared, 6);
 }
 
+TEST(Program, IsNotLoweredForAnotherType) {
+  Graph graph = six_layers(44, 60, 16);
+  const Plan plan = make_plan(graph, topology_of(kernels::usable_features()), {Schedule::columns, Math::fast, 1, 0});
+  const ValueId middle = graph.nodes[2].outputs[0];
+  graph.values[static_cast<std::size_t>(middle)].type.dtype = DType::bf16;
+  WeightStore weights;
+  try {
+    static_cast<void>(compile(graph, plan, kernels::usable_features(), weights));
+    FAIL() << "a family of floats runs on bf16";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::internal);
+    EXPECT_NE(std::string(error.what()).find("to be float32, not bfloat16"), std::string::npos) << error.what();
+  }
+}
+
 TEST(Program, PrintsEveryKernel) {
   const Graph graph = pooling_net();
   const std::string text =

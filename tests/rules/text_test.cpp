@@ -84,6 +84,18 @@ TEST(Text, NoLibraryThatGcc12Lacks) {
                  "not in GCC 12's library");
 }
 
+/// Rows have the size of their elements' type there.
+TEST(Text, PlansAndProgramsCountNoFloats) {
+  std::size_t files = 0;
+  for (const SourceFile& file : source_files({"src/plan", "src/program", "src/runtime"}, is_cpp)) {
+    if (file.path == "src/runtime/measure.cpp") continue;  // times a kernel that reads floats
+    ++files;
+    for (std::size_t i = 0; i < file.lines.size(); ++i)
+      EXPECT_EQ(file.lines[i].find("sizeof(float)"), std::string::npos) << file.path << ":" << i + 1;
+  }
+  EXPECT_GT(files, 20u);
+}
+
 TEST(Text, NoOpenEnds) { expect_no_line(R"(\b(TODO|FIXME|XXX|HACK)\b)", "open end"); }
 
 TEST(Text, NoUsingNamespaceInHeaders) {
