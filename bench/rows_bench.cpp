@@ -173,7 +173,7 @@ void run_move(benchmark::State& state, const move::Kernel& kernel, Move what, st
   const std::ptrdiff_t s = step(channels);
   for (auto _ : state) {
     switch (what) {
-      case Move::copy: kernel.copy({pixels, channels, in.data(), out.data(), s, step(padded)}); break;
+      case Move::copy: kernel.copy({pixels, 4 * channels, in.data(), out.data(), 4 * s, 4 * step(padded)}); break;
       case Move::to_pixels: kernel.planes_to_pixels({pixels, channels, in.data(), step(pixels), out.data(), s}); break;
       case Move::to_planes: kernel.pixels_to_planes({pixels, channels, in.data(), s, out.data(), step(pixels)}); break;
       case Move::nearest:

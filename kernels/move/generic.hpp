@@ -16,32 +16,67 @@ inline void copy_channels(const float* in, float* out, std::size_t channels) {
   if (c < channels) store_first(out + c, load_first(in + c, channels - c), channels - c);
 }
 
+inline constexpr std::size_t kBlock = Vec::kLanes * sizeof(float);
+
+/// Fewer than two times N bytes.
+template <std::size_t N>
+inline void copy_rest(const std::byte* in, std::byte* out, std::size_t bytes) {
+  if (bytes & N) {
+    std::memcpy(out, in, N);
+    in += N;
+    out += N;
+  }
+  if constexpr (N > 1) copy_rest<N / 2>(in, out, bytes);
+}
+
+inline void copy_bytes(const std::byte* in, std::byte* out, std::size_t bytes) {
+  std::size_t i = 0;
+  for (; i + kBlock <= bytes; i += kBlock) std::memcpy(out + i, in + i, kBlock);
+  copy_rest<kBlock / 2>(in + i, out + i, bytes - i);
+}
+
+/// Pixels that may be moved as floats.
+inline bool in_floats(const void* in, const void* out, std::ptrdiff_t in_stride, std::ptrdiff_t out_stride,
+                      std::size_t bytes) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out) |
+                    static_cast<std::uintptr_t>(in_stride) | static_cast<std::uintptr_t>(out_stride) | bytes;
+  return bits % sizeof(float) == 0;
+}
+
 inline void run_copy(const CopyArgs& a) noexcept {
-  if (a.pixels == 0 || a.channels == 0) return;
-  const auto width = static_cast<std::ptrdiff_t>(a.channels);
+  if (a.pixels == 0 || a.bytes == 0) return;
+  const auto width = static_cast<std::ptrdiff_t>(a.bytes);
   if (a.in_pixel_stride == width && a.out_pixel_stride == width) {
-    std::memcpy(a.out, a.in, a.pixels * a.channels * sizeof(float));
+    std::memcpy(a.out, a.in, a.pixels * a.bytes);
     return;
   }
-  const float* in = a.in;
-  float* out = a.out;
+  const auto* in = static_cast<const std::byte*>(a.in);
+  auto* out = static_cast<std::byte*>(a.out);
+  if (in_floats(in, out, a.in_pixel_stride, a.out_pixel_stride, a.bytes)) {
+    const std::size_t channels = a.bytes / sizeof(float);
+    for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride) {
+      copy_channels(reinterpret_cast<const float*>(in), reinterpret_cast<float*>(out), channels);
+    }
+    return;
+  }
   for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride) {
-    copy_channels(in, out, a.channels);
+    copy_bytes(in, out, a.bytes);
   }
 }
 
 inline void run_fill(const FillArgs& args) noexcept {
   FillArgs a = args;
-  if (a.out_pixel_stride == static_cast<std::ptrdiff_t>(a.channels)) {
-    a.channels *= a.pixels;
+  if (a.out_pixel_stride == static_cast<std::ptrdiff_t>(a.bytes)) {
+    a.bytes *= a.pixels;
     a.pixels = a.pixels > 0 ? 1 : 0;
   }
-  const Vec value = broadcast(a.value);
-  float* out = a.out;
+  std::byte block[kBlock];
+  for (std::size_t i = 0; i < kBlock; i += sizeof a.pattern) std::memcpy(block + i, &a.pattern, sizeof a.pattern);
+  auto* out = static_cast<std::byte*>(a.out);
   for (std::size_t p = 0; p < a.pixels; ++p, out += a.out_pixel_stride) {
-    std::size_t c = 0;
-    for (; c + Vec::kLanes <= a.channels; c += Vec::kLanes) store(out + c, value);
-    if (c < a.channels) store_first(out + c, value, a.channels - c);
+    std::size_t i = 0;
+    for (; i + kBlock <= a.bytes; i += kBlock) std::memcpy(out + i, block, kBlock);
+    copy_rest<kBlock / 2>(block, out + i, a.bytes - i);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are moved or interpolated, not computed: copies between strides, layout changes, resizing.
+// Rows that are moved or interpolated, not computed: copies between strides of any type, layout changes and resizing
+// of floats.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +11,25 @@
 
 namespace colonnade::kernels::move {
 
-/// out[p][c] = in[p][c]: concat, slice, pad, split and depth-to-space are calls of this. Pixel strides in floats.
+/// out[p][i] = in[p][i] for the `bytes` of a pixel: concat, slice, pad, split and depth-to-space are calls of this.
+/// Pixel strides in bytes.
 struct CopyArgs {
   std::size_t pixels = 0;
-  std::size_t channels = 0;
-  const float* in = nullptr;
-  float* out = nullptr;
+  std::size_t bytes = 0;
+  const void* in = nullptr;
+  void* out = nullptr;
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;
 };
 
-/// out[p][c] = value.
+/// out[p][i] = pattern[i % 4] for the `bytes` of a pixel: an element of 1, 2 or 4 bytes, repeated. Stride in bytes, a
+/// multiple of the element's.
 struct FillArgs {
   std::size_t pixels = 0;
-  std::size_t channels = 0;
-  float* out = nullptr;
+  std::size_t bytes = 0;
+  void* out = nullptr;
   std::ptrdiff_t out_pixel_stride = 0;
-  float value = 0;
+  std::uint32_t pattern = 0;  ///< as it lies in memory
 };
 
 /// A row of planes to a row of pixels: out[p * out_pixel_stride + c] = in[c * plane_stride + p].

@@ -6,20 +6,10 @@
 namespace colonnade {
 namespace {
 
-bool is_floats(const Value& value) { return value.type.dtype == DType::f32; }
-
-/// Why no family that takes floats runs the node; empty when one may.
-std::string floats_refusal(const Candidate& candidate) {
+/// Why no family that works on elements runs the node, whatever their type; empty when one may.
+std::string shape_refusal(const Candidate& candidate) {
   const auto& [graph, node] = static_cast<const Subject&>(candidate);
-  const auto* trees = std::get_if<TreeEnsemble>(&node.op);
-  for (const ValueId id : node.outputs) {
-    if (id == kAbsent || is_floats(graph.value(id))) continue;
-    const bool label = trees && trees->classifier && graph.value(id).type.dtype == DType::i64;
-    if (!label) return "type has no kernel";
-  }
   if (!candidate.has_input(0)) return "no kernel for this operator";
-  if (!is_floats(candidate.input(0))) return "type has no kernel";
-  if (std::holds_alternative<Binary>(node.op) && !is_floats(candidate.input(1))) return "type has no kernel";
   for (const ValueId id : node.inputs)
     if (id != kAbsent && !graph.value(id).type.is_static()) return "shape is unknown";
   const auto empty = [&, &values = graph](ValueId id) {
@@ -28,6 +18,15 @@ std::string floats_refusal(const Candidate& candidate) {
   if (std::any_of(node.outputs.begin(), node.outputs.end(), empty)) return "empty tensor";
   if (node.outputs[0] == kAbsent && !std::holds_alternative<Recurrent>(node.op)) return "the first output is left out";
   return {};
+}
+
+/// Whether the family claims the types of a node with a first input.
+bool claims(const Family& family, const Candidate& candidate) {
+  const auto& [graph, node] = static_cast<const Subject&>(candidate);
+  return family.types.contains(candidate.input(0).type.dtype) &&
+         std::all_of(node.outputs.begin(), node.outputs.end(), [&, &values = graph](ValueId id) {
+           return id == kAbsent || family.types.contains(values.value(id).type.dtype);
+         });
 }
 
 /// Nothing goes in, yet something comes out: sums of nothing, padding. Loops over rows of input never get there.
@@ -65,11 +64,17 @@ std::vector<Choice> alternatives(const Graph& graph, const Node& node, Math math
   if (makes_of_nothing(graph, node)) return {island("its input is empty")};
   if (is_vast(graph, node)) return {island("more rows or columns than a plan can count")};
   const Candidate candidate{{graph, node}, math, features, blocking};
-  std::string reason = floats_refusal(candidate);
-  const bool floats = reason.empty();
+  const std::string refusal = shape_refusal(candidate);
+  std::string reason = refusal;
   std::vector<Choice> found;
   for (const Family* family : families::kTable) {
-    if (family->scope == Scope::island || (family->takes == Takes::floats && !floats)) continue;
+    if (family->scope == Scope::island) continue;
+    const bool on_elements = family->scope != Scope::view;
+    if (on_elements && !refusal.empty()) continue;
+    if (on_elements && !claims(*family, candidate)) {
+      reason = "type has no kernel";
+      continue;
+    }
     Match match = family->match(candidate);
     if (!match.reason.empty()) reason = std::move(match.reason);
     for (Offer& offer : match.offers)

@@ -33,6 +33,12 @@ double larger_side(const Subject& node) {
   return given ? std::max(out, elements_of(node.graph, node.node.inputs[0])) : out;
 }
 
+double larger_side_bytes(const Subject& node) {
+  const std::int64_t out = bytes_of(node.graph.value(node.node.outputs[0]));
+  const bool given = node.has_input(0) && !node.input(0).constant;
+  return static_cast<double>(given ? std::max(out, bytes_of(node.input(0))) : out);
+}
+
 double padded(std::int64_t count, std::int64_t grain) {
   return static_cast<double>(round_up(count, grain)) / static_cast<double>(count);
 }

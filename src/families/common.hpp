@@ -23,6 +23,7 @@ Effort no_effort(const Chosen& node, const Rates& rates);
 double elements_of(const Graph& graph, ValueId id);
 /// Elements of the larger of the first input and the first output.
 double larger_side(const Subject& node);
+double larger_side_bytes(const Subject& node);
 /// What is computed over what is needed, when `count` things come `grain` at a time.
 double padded(std::int64_t count, std::int64_t grain);
 
@@ -34,7 +35,7 @@ Effort element_effort(const Chosen& node, const Rates& rates) {
 /// Every byte of the larger side once.
 template <Work kind>
 Effort byte_effort(const Chosen& node, const Rates& rates) {
-  return {rates.seconds(kind, sizeof(float) * larger_side(node), 1)};
+  return {rates.seconds(kind, larger_side_bytes(node), 1)};
 }
 
 /// Whether an axis is the innermost one.

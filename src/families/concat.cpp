@@ -19,13 +19,14 @@ struct ConcatForm {
 class ConcatOp final : public RowOp {
  public:
   explicit ConcatOp(const LowerContext& context)
-      : kernel_(kernels::move::select(context.features)), out_(context.out<float>()) {
+      : kernel_(kernels::move::select(context.features)), out_(context.out<std::byte>()) {
     along_channels_ = context.form<ConcatForm>().along_channels;
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
-      const RowShape part = row_shape(context.input_shape(i));
-      parts_.push_back({context.in<float>(i), context.floats(i), part, begin});
-      begin += along_channels_ ? part.channels : part.width;
+      const RowShape shape = row_shape(context.input_shape(i));
+      const std::int64_t pixel_bytes = shape.channels * element_bytes(context.input(i));
+      parts_.push_back({context.in<std::byte>(i), context.bytes(i), shape, pixel_bytes, begin});
+      begin += along_channels_ ? pixel_bytes : shape.width;
     }
   }
 
@@ -34,15 +35,14 @@ class ConcatOp final : public RowOp {
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
       for (const Part& part : parts_) {
         const std::int64_t column = along_channels_ ? out.column_begin() : 0;
-        const Rows rows(step, part.constant ? ValueOf<float>{} : part.value, 0);
-        const float* in = rows ? rows.at(r, column)
-                               : part.constant + (step.image * part.shape.rows + r) * part.shape.row_elements() +
-                                     column * part.shape.channels;
-        float* to = out(r) + (along_channels_ ? part.begin : part.begin * out.pixel_stride());
+        const Rows rows(step, part.constant ? ValueOf<std::byte>{} : part.value, 0);
+        const std::int64_t row = (step.image * part.shape.rows + r) * part.shape.width;
+        const std::byte* in = rows ? rows.at(r, column) : part.constant + (row + column) * part.pixel_bytes;
+        std::byte* to = out(r) + (along_channels_ ? part.begin : part.begin * out.pixel_stride());
         if (in == to) continue;
         kernel_.copy({static_cast<std::size_t>(along_channels_ ? out.width() : part.shape.width),
-                      static_cast<std::size_t>(part.shape.channels), in, to,
-                      rows ? rows.pixel_stride() : part.shape.channels, out.pixel_stride()});
+                      static_cast<std::size_t>(part.pixel_bytes), in, to, rows ? rows.pixel_stride() : part.pixel_bytes,
+                      out.pixel_stride()});
       }
   }
 
@@ -50,13 +50,14 @@ class ConcatOp final : public RowOp {
 
  private:
   struct Part {
-    ValueOf<float> value;
-    const float* constant;
+    ValueOf<std::byte> value;
+    const std::byte* constant;
     RowShape shape;
-    std::int64_t begin;  ///< its first channel or column
+    std::int64_t pixel_bytes;
+    std::int64_t begin;  ///< the byte of a pixel, or the column, where it begins
   };
   const kernels::move::Kernel& kernel_;
-  ValueOf<float> out_;
+  ValueOf<std::byte> out_;
   bool along_channels_ = true;
   std::vector<Part> parts_;
 };
@@ -133,7 +134,7 @@ std::unique_ptr<RowOp> lower_outer(const LowerContext& context) {
 constinit const Family families::concat = {.name = "concat",
                                            .scope = Scope::rows,
                                            .border = Border::none,
-                                           .takes = Takes::floats,
+                                           .types = kMovedTypes,
                                            .match = match,
                                            .units = one_unit,
                                            .effort = byte_effort<Work::copy>,
@@ -148,7 +149,7 @@ constinit const Family families::concat = {.name = "concat",
 constinit const Family families::concat_outer = {.name = "concat_outer",
                                                  .scope = Scope::whole,
                                                  .border = Border::none,
-                                                 .takes = Takes::floats,
+                                                 .types = kFloats,
                                                  .match = match_outer,
                                                  .units = one_unit,
                                                  .effort = byte_effort<Work::copy>,

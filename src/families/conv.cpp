@@ -86,7 +86,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 constinit const Family families::conv = {.name = "conv",
                                          .scope = Scope::rows,
                                          .border = Border::none,
-                                         .takes = Takes::floats,
+                                         .types = kFloats,
                                          .match = match,
                                          .units = one_unit,
                                          .effort = contraction_effort,

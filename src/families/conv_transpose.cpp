@@ -185,7 +185,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 constinit const Family families::conv_transpose = {.name = "conv_transpose",
                                                    .scope = Scope::rows,
                                                    .border = Border::none,
-                                                   .takes = Takes::floats,
+                                                   .types = kFloats,
                                                    .match = match,
                                                    .units = one_unit,
                                                    .effort = effort,

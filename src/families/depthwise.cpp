@@ -130,7 +130,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 constinit const Family families::depthwise{.name = "depthwise",
                                            .scope = Scope::rows,
                                            .border = Border::none,
-                                           .takes = Takes::floats,
+                                           .types = kFloats,
                                            .match = match,
                                            .units = one_unit,
                                            .effort = effort,

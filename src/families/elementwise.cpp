@@ -189,6 +189,7 @@ Match match_binary(const Candidate& node) {
   if (op == nullptr) return refuse();
   const auto kind = kernel_kind(op->kind);
   if (!kind) return refuse("no kernel for this function");
+  if (node.input(1).type.dtype != node.input(0).type.dtype) return refuse("operands of two types");
   BinaryForm form{*kind, {}};
   for (std::size_t i = 0; i < 2; ++i) {
     const auto operand = broadcast_of(node.input_shape(i), node.output_shape());
@@ -216,7 +217,7 @@ std::unique_ptr<RowOp> lower_binary(const LowerContext& context) { return std::m
 constinit const Family families::unary = {.name = "unary",
                                           .scope = Scope::rows,
                                           .border = Border::none,
-                                          .takes = Takes::floats,
+                                          .types = kFloats,
                                           .match = match_unary,
                                           .units = one_unit,
                                           .effort = unary_effort,
@@ -231,7 +232,7 @@ constinit const Family families::unary = {.name = "unary",
 constinit const Family families::binary = {.name = "binary",
                                            .scope = Scope::rows,
                                            .border = Border::none,
-                                           .takes = Takes::floats,
+                                           .types = kFloats,
                                            .match = match_binary,
                                            .units = one_unit,
                                            .effort = binary_effort,

@@ -2,6 +2,7 @@
 // A family of kernels is a row of a table: all that planner and compiler ask about the nodes that it runs.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -95,8 +96,27 @@ enum class Border : std::uint8_t {
   leaves,  ///< writes them
 };
 
-/// What a family asks of the values around a node.
-enum class Takes : std::uint8_t { anything, floats };
+/// Element types as a set.
+class TypeSet {
+ public:
+  constexpr TypeSet(std::initializer_list<DType> types) {
+    for (const DType type : types) bits_ |= bit(type);
+  }
+  constexpr bool contains(DType type) const { return (bits_ & bit(type)) != 0; }
+  static constexpr TypeSet all() {
+    TypeSet every{};
+    every.bits_ = ~std::uint64_t{0};
+    return every;
+  }
+
+ private:
+  static constexpr std::uint64_t bit(DType type) { return std::uint64_t{1} << static_cast<unsigned>(type); }
+  std::uint64_t bits_ = 0;
+};
+inline constexpr TypeSet kFloats{DType::f32};
+inline constexpr TypeSet kAllTypes = TypeSet::all();
+/// Of rows that are only moved.
+inline constexpr TypeSet kMovedTypes{DType::f32, DType::bf16, DType::f16, DType::u8, DType::i8};
 
 /// What the arithmetic of a node takes.
 struct Effort {
@@ -141,7 +161,7 @@ struct Family {
   std::string_view name;
   Scope scope;
   Border border;
-  Takes takes;
+  TypeSet types;  ///< of its first input and of its outputs; what else it reads, its match looks at
   Match (*match)(const Candidate&);
   std::int64_t (*units)(const Chosen&);  ///< that threads share, of whole tensors
   Effort (*effort)(const Chosen&, const Rates&);

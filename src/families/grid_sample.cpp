@@ -100,7 +100,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 constinit const Family families::grid_sample = {.name = "grid_sample",
                                                 .scope = Scope::whole,
                                                 .border = Border::none,
-                                                .takes = Takes::floats,
+                                                .types = kFloats,
                                                 .match = match,
                                                 .units = images,
                                                 .effort = byte_effort<Work::copy>,

@@ -120,7 +120,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 constinit const Family families::island = {.name = "island",
                                            .scope = Scope::island,
                                            .border = Border::none,
-                                           .takes = Takes::anything,
+                                           .types = kAllTypes,
                                            .match = match,
                                            .units = one_unit,
                                            .effort = effort,

@@ -92,7 +92,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 constinit const Family families::matmul = {.name = "matmul",
                                            .scope = Scope::rows,
                                            .border = Border::none,
-                                           .takes = Takes::floats,
+                                           .types = kFloats,
                                            .match = match,
                                            .units = one_unit,
                                            .effort = contraction_effort,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Padding of images.
+#include <array>
+#include <bit>
+
 #include "families/common.hpp"
 #include "families/lower.hpp"
 #include "families/rows.hpp"
@@ -15,13 +18,15 @@ class PadOp final : public RowOp {
  public:
   explicit PadOp(const LowerContext& context)
       : kernel_(kernels::move::select(context.features)),
-        in_(context.in<float>(0)),
-        out_(context.out<float>()),
+        in_(context.in<std::byte>(0)),
+        out_(context.out<std::byte>()),
+        element_(element_bytes(context.input(0))),
         in_shape_(row_shape(context.input_shape(0))),
         shape_(row_shape(context.output_shape())),
         pads_(context.form<std::vector<Interval>>()),
         mode_(std::get<Pad>(context.node.op).mode) {
-    if (const auto value = constant_floats(context.graph, context.node, 2)) value_ = value->front();
+    const std::byte* value = context.bytes(2);
+    for (std::size_t i = 0; value && i < value_.size(); ++i) value_[i] = value[i % static_cast<std::size_t>(element_)];
   }
 
   void run(const StepContext& step) const override {
@@ -29,8 +34,8 @@ class PadOp final : public RowOp {
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
       const std::int64_t y = padded_source(mode_, r - pads_[1].begin, in_shape_.rows);
       if (mode_ == PadMode::constant)
-        kernel_.fill({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels), out(r),
-                      out.pixel_stride(), value_});
+        kernel_.fill({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels * element_),
+                      out(r), out.pixel_stride(), std::bit_cast<std::uint32_t>(value_)});
       if (y < 0) continue;
       copy_pixels(in(y), in, pads_[2].begin, in_shape_.width, out(r), out);
       if (mode_ == PadMode::constant) continue;
@@ -47,18 +52,20 @@ class PadOp final : public RowOp {
 
  private:
   /// `count` pixels from `from` to output columns from `column` on.
-  void copy_pixels(const float* from, const Rows<float>& in, std::int64_t column, std::int64_t count, float* row,
-                   const Rows<float>& out) const {
-    kernel_.copy({static_cast<std::size_t>(count), static_cast<std::size_t>(in_shape_.channels), from,
-                  row + column * out.pixel_stride() + pads_[3].begin, in.pixel_stride(), out.pixel_stride()});
+  void copy_pixels(const std::byte* from, const Rows<std::byte>& in, std::int64_t column, std::int64_t count,
+                   std::byte* row, const Rows<std::byte>& out) const {
+    kernel_.copy({static_cast<std::size_t>(count), static_cast<std::size_t>(in_shape_.channels * element_), from,
+                  row + column * out.pixel_stride() + pads_[3].begin * element_, in.pixel_stride(),
+                  out.pixel_stride()});
   }
 
   const kernels::move::Kernel& kernel_;
-  ValueOf<float> in_, out_;
+  ValueOf<std::byte> in_, out_;
+  std::int64_t element_;  ///< bytes
   RowShape in_shape_, shape_;
   std::vector<Interval> pads_;
   PadMode mode_;
-  float value_ = 0;
+  std::array<std::byte, 4> value_{};  ///< an element, repeated
 };
 
 /// Begin and end padding of each axis of a Pad with constant pads.
@@ -83,6 +90,9 @@ Match match(const Candidate& node) {
   if (!axes || axes->size() != 4) return refuse("pads are not constant, or not of an image");
   if (op->mode == PadMode::wrap) return refuse("no kernel for this padding mode");
   if (!node.constant_or_absent(2)) return refuse("value is not constant");
+  if (node.has_input(2) &&
+      (node.input(2).type.dtype != node.input(0).type.dtype || element_count(node.input_shape(2)) != 1))
+    return refuse("value is not one of the input's type");
   for (const Interval& pads : *axes)
     if (pads.begin < 0 || pads.end < 0) return refuse("negative pads");
   if (op->mode != PadMode::constant && (*axes)[3] != Interval{0, 0}) return refuse("pads channels with channels");
@@ -96,7 +106,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_uni
 constinit const Family families::pad = {.name = "pad",
                                         .scope = Scope::rows,
                                         .border = Border::none,
-                                        .takes = Takes::floats,
+                                        .types = kMovedTypes,
                                         .match = match,
                                         .units = one_unit,
                                         .effort = byte_effort<Work::copy>,

@@ -119,8 +119,8 @@ class PlanesOp final : public RowOp {
     const std::int64_t after = blocks_.plane_stride - before - count;
     const auto fill = [&](std::int64_t at, std::int64_t zeros) {
       if (zeros > 0)
-        move_.fill({static_cast<std::size_t>(in_shape_.channels), static_cast<std::size_t>(zeros), planes + at,
-                    blocks_.plane_stride, 0.0f});
+        move_.fill({static_cast<std::size_t>(in_shape_.channels), static_cast<std::size_t>(zeros) * sizeof(float),
+                    planes + at, blocks_.plane_stride * static_cast<std::ptrdiff_t>(sizeof(float)), 0});
     };
     fill(0, before);
     fill(before + count, after);
@@ -200,7 +200,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 constinit const Family families::planes = {.name = "planes",
                                            .scope = Scope::rows,
                                            .border = Border::none,
-                                           .takes = Takes::floats,
+                                           .types = kFloats,
                                            .match = match,
                                            .units = one_unit,
                                            .effort = effort,

@@ -128,7 +128,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 constinit const Family families::pool = {.name = "pool",
                                          .scope = Scope::rows,
                                          .border = Border::none,
-                                         .takes = Takes::floats,
+                                         .types = kFloats,
                                          .match = match,
                                          .units = one_unit,
                                          .effort = effort,

@@ -76,15 +76,17 @@ class MatrixProductOp final : public RowOp {
   }
 
   void pack(const float* b, float* panel) const {
+    constexpr std::size_t kPanelBytes = kPanel * sizeof(float);
     const auto depth = static_cast<std::size_t>(depth_);
     for (std::int64_t first = 0; first < columns_; first += kPanel, panel += depth_ * kPanel) {
       const std::int64_t count = std::min(kPanel, columns_ - first);
-      if (count < kPanel) move_.fill({depth, static_cast<std::size_t>(kPanel), panel, kPanel, 0.0f});
+      if (count < kPanel) move_.fill({depth, kPanelBytes, panel, kPanelBytes, 0});
       const auto channels = static_cast<std::size_t>(count);
       if (transposed_)
         move_.planes_to_pixels({depth, channels, b + first * b_at_.row, b_at_.row, panel, kPanel});
       else
-        move_.copy({depth, channels, b + first, panel, b_at_.row, kPanel});
+        move_.copy({depth, channels * sizeof(float), b + first, panel,
+                    b_at_.row * static_cast<std::ptrdiff_t>(sizeof(float)), kPanelBytes});
     }
   }
 
@@ -152,7 +154,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 constinit const Family families::product = {.name = "product",
                                             .scope = Scope::whole,
                                             .border = Border::none,
-                                            .takes = Takes::floats,
+                                            .types = kFloats,
                                             .match = match,
                                             .units = units,
                                             .effort = effort,

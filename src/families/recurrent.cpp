@@ -133,8 +133,7 @@ class RecurrentOp final : public RowOp {
     for (std::int64_t s = 0; s < form_.steps; ++s) {
       const std::int64_t t = backwards ? form_.steps - 1 - s : s;
       advance(d, recurrent, sums + t * sums_size, other, state, cell);
-      if (outputs_[0])
-        copy(state, state_size, whole(step, outputs_[0]) + (t * form_.directions + d) * state_size);
+      if (outputs_[0]) copy(state, state_size, whole(step, outputs_[0]) + (t * form_.directions + d) * state_size);
     }
     if (outputs_[1]) copy(state, state_size, whole(step, outputs_[1]) + d * state_size);
     if (outputs_[2]) copy(cell, state_size, whole(step, outputs_[2]) + d * state_size);
@@ -251,7 +250,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 constinit const Family families::recurrent = {.name = "recurrent",
                                               .scope = Scope::whole,
                                               .border = Border::none,
-                                              .takes = Takes::floats,
+                                              .types = kFloats,
                                               .match = match,
                                               .units = directions,
                                               .effort = effort,

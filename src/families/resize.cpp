@@ -70,7 +70,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 constinit const Family families::resize = {.name = "resize",
                                            .scope = Scope::rows,
                                            .border = Border::none,
-                                           .takes = Takes::floats,
+                                           .types = kFloats,
                                            .match = match,
                                            .units = one_unit,
                                            .effort = element_effort<Work::resize>,

@@ -18,8 +18,9 @@ class SliceOp final : public RowOp {
  public:
   explicit SliceOp(const LowerContext& context)
       : kernel_(kernels::move::select(context.features)),
-        in_(context.in<float>(0)),
-        out_(context.out<float>()),
+        in_(context.in<std::byte>(0)),
+        out_(context.out<std::byte>()),
+        element_(element_bytes(context.input(0))),
         shape_(row_shape(context.output_shape())) {
     const auto& axes = context.form<std::vector<SliceRange>>();
     rows_ = axes[axes.size() > 2 ? 1 : 0];
@@ -30,10 +31,10 @@ class SliceOp final : public RowOp {
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0);
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
-      const float* from = in.at(rows_.first + r * rows_.step, width_.first) + channels_.first;
+      const std::byte* from = in.at(rows_.first + r * rows_.step, width_.first) + channels_.first * element_;
       if (from == out(r)) continue;
-      kernel_.copy({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels), from, out(r),
-                    in.pixel_stride() * width_.step, out.pixel_stride()});
+      kernel_.copy({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(shape_.channels * element_), from,
+                    out(r), in.pixel_stride() * width_.step, out.pixel_stride()});
     }
   }
 
@@ -41,7 +42,8 @@ class SliceOp final : public RowOp {
 
  private:
   const kernels::move::Kernel& kernel_;
-  ValueOf<float> in_, out_;
+  ValueOf<std::byte> in_, out_;
+  std::int64_t element_;  ///< bytes
   RowShape shape_;
   SliceRange rows_, width_, channels_;
 };
@@ -153,7 +155,7 @@ std::optional<std::vector<SliceRange>> slice_axes_of(const Graph& graph, const N
 constinit const Family families::slice = {.name = "slice",
                                           .scope = Scope::rows,
                                           .border = Border::none,
-                                          .takes = Takes::floats,
+                                          .types = kMovedTypes,
                                           .match = match_slice,
                                           .units = one_unit,
                                           .effort = byte_effort<Work::copy>,
@@ -168,7 +170,7 @@ constinit const Family families::slice = {.name = "slice",
 constinit const Family families::gather = {.name = "gather",
                                            .scope = Scope::rows,
                                            .border = Border::none,
-                                           .takes = Takes::floats,
+                                           .types = kFloats,
                                            .match = match_gather,
                                            .units = one_unit,
                                            .effort = byte_effort<Work::copy>,

@@ -14,17 +14,17 @@ class DepthToSpaceOp final : public RowOp {
   DepthToSpaceOp(const LowerContext& context, std::int64_t block)
       : kernel_(kernels::move::select(context.features)),
         block_(block),
-        in_(context.in<float>(0)),
-        out_(context.out<float>()),
-        in_shape_(row_shape(context.input_shape(0))),
-        shape_(row_shape(context.output_shape())) {}
+        in_(context.in<std::byte>(0)),
+        out_(context.out<std::byte>()),
+        width_(row_shape(context.input_shape(0)).width),
+        pixel_bytes_(context.output_shape().back() * element_bytes(context.input(0))) {}
 
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0);
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
       for (std::int64_t bx = 0; bx < block_; ++bx)
-        kernel_.copy({static_cast<std::size_t>(in_shape_.width), static_cast<std::size_t>(shape_.channels),
-                      in(r / block_) + (r % block_ * block_ + bx) * shape_.channels, out(r) + bx * out.pixel_stride(),
+        kernel_.copy({static_cast<std::size_t>(width_), static_cast<std::size_t>(pixel_bytes_),
+                      in(r / block_) + (r % block_ * block_ + bx) * pixel_bytes_, out(r) + bx * out.pixel_stride(),
                       in.pixel_stride(), block_ * out.pixel_stride()});
   }
 
@@ -33,8 +33,9 @@ class DepthToSpaceOp final : public RowOp {
  private:
   const kernels::move::Kernel& kernel_;
   std::int64_t block_;
-  ValueOf<float> in_, out_;
-  RowShape in_shape_, shape_;
+  ValueOf<std::byte> in_, out_;
+  std::int64_t width_;        ///< of the input
+  std::int64_t pixel_bytes_;  ///< of the output
 };
 
 class SpaceToDepthOp final : public RowOp {
@@ -42,18 +43,18 @@ class SpaceToDepthOp final : public RowOp {
   SpaceToDepthOp(const LowerContext& context, std::int64_t block)
       : kernel_(kernels::move::select(context.features)),
         block_(block),
-        in_(context.in<float>(0)),
-        out_(context.out<float>()),
-        in_shape_(row_shape(context.input_shape(0))),
-        shape_(row_shape(context.output_shape())) {}
+        in_(context.in<std::byte>(0)),
+        out_(context.out<std::byte>()),
+        width_(row_shape(context.output_shape()).width),
+        pixel_bytes_(context.input_shape(0).back() * element_bytes(context.input(0))) {}
 
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0);
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
       for (std::int64_t by = 0; by < block_; ++by)
         for (std::int64_t bx = 0; bx < block_; ++bx)
-          kernel_.copy({static_cast<std::size_t>(shape_.width), static_cast<std::size_t>(in_shape_.channels),
-                        in(r * block_ + by) + bx * in.pixel_stride(), out(r) + (by * block_ + bx) * in_shape_.channels,
+          kernel_.copy({static_cast<std::size_t>(width_), static_cast<std::size_t>(pixel_bytes_),
+                        in(r * block_ + by) + bx * in.pixel_stride(), out(r) + (by * block_ + bx) * pixel_bytes_,
                         block_ * in.pixel_stride(), out.pixel_stride()});
   }
 
@@ -62,8 +63,9 @@ class SpaceToDepthOp final : public RowOp {
  private:
   const kernels::move::Kernel& kernel_;
   std::int64_t block_;
-  ValueOf<float> in_, out_;
-  RowShape in_shape_, shape_;
+  ValueOf<std::byte> in_, out_;
+  std::int64_t width_;        ///< of the output
+  std::int64_t pixel_bytes_;  ///< of the input
 };
 
 Match match_to_space(const Candidate& node) {
@@ -91,7 +93,7 @@ std::unique_ptr<RowOp> lower_to_depth(const LowerContext& context) {
 constinit const Family families::depth_to_space = {.name = "depth_to_space",
                                                    .scope = Scope::rows,
                                                    .border = Border::none,
-                                                   .takes = Takes::floats,
+                                                   .types = kMovedTypes,
                                                    .match = match_to_space,
                                                    .units = one_unit,
                                                    .effort = byte_effort<Work::copy>,
@@ -106,7 +108,7 @@ constinit const Family families::depth_to_space = {.name = "depth_to_space",
 constinit const Family families::space_to_depth = {.name = "space_to_depth",
                                                    .scope = Scope::rows,
                                                    .border = Border::none,
-                                                   .takes = Takes::floats,
+                                                   .types = kMovedTypes,
                                                    .match = match_to_depth,
                                                    .units = one_unit,
                                                    .effort = byte_effort<Work::copy>,

@@ -56,8 +56,7 @@ class TreesOp final : public RowOp {
                        [](double score) { return static_cast<float>(score); });
       if (!labels_) continue;
       const bool named = trees_.labels.size() > 1 && best < trees_.labels.size();
-      whole(step, labels_)[n] =
-          named ? trees_.labels[best] : static_cast<std::int64_t>(best);
+      whole(step, labels_)[n] = named ? trees_.labels[best] : static_cast<std::int64_t>(best);
     }
   }
 
@@ -194,7 +193,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 constinit const Family families::trees = {.name = "trees",
                                           .scope = Scope::whole,
                                           .border = Border::none,
-                                          .takes = Takes::floats,
+                                          .types = {DType::f32, DType::i64},
                                           .match = match,
                                           .units = samples,
                                           .effort = byte_effort<Work::copy>,

@@ -324,7 +324,7 @@ std::unique_ptr<RowOp> lower_typed(const LowerContext& context) {
 constinit const Family families::typed = {.name = "typed",
                                           .scope = Scope::whole,
                                           .border = Border::none,
-                                          .takes = Takes::anything,
+                                          .types = kAllTypes,
                                           .match = match,
                                           .units = one_unit,
                                           .effort = byte_effort<Work::copy>,

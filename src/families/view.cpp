@@ -21,7 +21,7 @@ std::unique_ptr<RowOp> lower(const LowerContext&) { return nullptr; }
 constinit const Family families::view = {.name = "view",
                                          .scope = Scope::view,
                                          .border = Border::none,
-                                         .takes = Takes::anything,
+                                         .types = kAllTypes,
                                          .match = match,
                                          .units = one_unit,
                                          .effort = no_effort,

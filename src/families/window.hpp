@@ -31,8 +31,8 @@ inline ColumnWindow conv_columns(const Subject& node, const Window& window) {
 }
 
 /// Rows of the input that output rows [begin, end) read, tap by tap; null where they lie in the padding.
-inline void tap_rows(const Rows<float>& in, const Window& window, std::int64_t skip, std::int64_t begin, std::int64_t end,
-                     std::int64_t height, const float** rows) {
+inline void tap_rows(const Rows<float>& in, const Window& window, std::int64_t skip, std::int64_t begin,
+                     std::int64_t end, std::int64_t height, const float** rows) {
   for (std::int64_t r = begin; r < end; ++r)
     for (std::int64_t ky = 0; ky < window.kernel_h; ++ky) {
       const std::int64_t y = r * window.stride_h - window.pad_top + ky * window.dilation_h;

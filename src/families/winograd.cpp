@@ -288,7 +288,7 @@ double winograd_flop(const Subject& node, std::int64_t tile) {
 constinit const Family families::winograd = {.name = "winograd",
                                              .scope = Scope::rows,
                                              .border = Border::none,
-                                             .takes = Takes::floats,
+                                             .types = kFloats,
                                              .match = match,
                                              .units = one_unit,
                                              .effort = effort,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/move/move.hpp"
 
+#include <bit>
+
 #include "kernels_rows/support.hpp"
 
 namespace colonnade::kernels::test {
@@ -20,8 +22,8 @@ TEST(Move, CopyAndFill) {
         Guarded in(values, gap ? Edge::front : Edge::back);
         Guarded copied((pixels - 1) * out_stride + channels);
         Guarded filled((pixels - 1) * out_stride + channels);
-        kernel.copy({pixels, channels, in.data(), copied.data(), step(channels + gap), step(out_stride)});
-        kernel.fill({pixels, channels, filled.data(), step(out_stride), 2.5f});
+        kernel.copy({pixels, 4 * channels, in.data(), copied.data(), step(4 * (channels + gap)), step(4 * out_stride)});
+        kernel.fill({pixels, 4 * channels, filled.data(), step(4 * out_stride), std::bit_cast<std::uint32_t>(2.5f)});
         for (std::size_t i = 0; i < copied.values().size(); ++i) {
           const std::size_t c = i % out_stride;
           if (c < channels) {
@@ -37,6 +39,41 @@ TEST(Move, CopyAndFill) {
     kernel.copy({0, 4, nullptr, nullptr, 4, 4});
     kernel.fill({0, 4, nullptr, 4, 1});
   }
+}
+
+using Bytes = colonnade::test::Guarded<std::uint8_t>;
+constexpr std::uint8_t kOld = 0xaa;
+
+/// Five pixels from byte `shift` on; elements of one, two and four bytes.
+void check_bytes(const move::Kernel& kernel, std::size_t bytes, std::size_t gap, std::size_t shift) {
+  constexpr std::size_t kPixels = 5;
+  const std::size_t stride = bytes + gap, last = shift + (kPixels - 1) * stride + bytes;
+  const std::size_t element = stride % 4 == 0 && bytes % 4 == 0 ? 4 : stride % 2 == 0 && bytes % 2 == 0 ? 2 : 1;
+  Bytes in(last), copied(last), filled(last);
+  for (std::size_t i = 0; i < last; ++i) in[i] = static_cast<std::uint8_t>(i * 7 + 1);
+  std::fill_n(copied.data(), last, kOld);
+  std::fill_n(filled.data(), last, kOld);
+  std::uint8_t pattern[4];
+  for (std::size_t i = 0; i < 4; ++i) pattern[i] = static_cast<std::uint8_t>(1 + i % element);
+  kernel.copy({kPixels, bytes, in.data() + shift, copied.data() + shift, step(stride), step(stride)});
+  kernel.fill({kPixels, bytes, filled.data() + shift, step(stride), std::bit_cast<std::uint32_t>(pattern)});
+  for (std::size_t i = 0; i < last; ++i) {
+    const std::size_t at = i < shift ? stride : (i - shift) % stride;
+    ASSERT_EQ(copied[i], at < bytes ? in[i] : kOld) << i;
+    ASSERT_EQ(filled[i], at < bytes ? pattern[at % 4] : kOld) << i;
+  }
+  ASSERT_TRUE(copied.intact() && filled.intact());
+}
+
+TEST(Move, CopiesAndFillsBytes) {
+  for (const auto& kernel : runnable(move::table()))
+    for (std::size_t bytes = 1; bytes <= 150; ++bytes)
+      for (const std::size_t gap : {0u, 1u, 4u})
+        for (const std::size_t shift : {0u, 1u, 2u, 3u}) {
+          SCOPED_TRACE(::testing::Message() << kernel.name << " " << bytes << " gap " << gap << " shift " << shift);
+          check_bytes(kernel, bytes, gap, shift);
+          if (HasFatalFailure()) return;
+        }
 }
 
 void check_layouts(const move::Kernel& kernel, std::size_t pixels, std::size_t channels, std::size_t gap) {
