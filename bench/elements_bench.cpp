@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row of the tables of the typed, recurrent and grid_sample kernels. GB/s count each input and output byte once;
-// what GridSample reads is a tap's pixel each.
+// Every row of the tables of the typed, convert, recurrent and grid_sample kernels. GB/s count each input and output
+// byte once; what GridSample reads is a tap's pixel each.
 #include "bench/buffers.hpp"
 #include "bench/rows.hpp"
+#include "kernels/convert/convert.hpp"
 #include "kernels/grid_sample/grid_sample.hpp"
 #include "kernels/recurrent/recurrent.hpp"
 #include "kernels/typed/typed.hpp"
@@ -77,6 +78,27 @@ void add_typed(const kernels::typed::Kernel& kernel) {
         [=, product = kernel.product(type, type)](benchmark::State& state) { run_product(state, product); });
 }
 
+/// To and from floats, and by way of them.
+void add_convert(const kernels::convert::Kernel& kernel) {
+  using Kind = kernels::convert::Type;
+  struct Named {
+    const char* name;
+    Kind type;
+    std::size_t bytes;
+  };
+  constexpr Named kF32{"f32", Kind::f32, 4}, kBf16{"bf16", Kind::bf16, 2}, kF16{"f16", Kind::f16, 2},
+      kU8{"u8", Kind::u8, 1}, kI8{"i8", Kind::i8, 1};
+  const std::pair<Named, Named> pairs[] = {{kF32, kBf16}, {kBf16, kF32}, {kF32, kF16}, {kF16, kF32},  {kF32, kU8},
+                                           {kU8, kF32},   {kF32, kI8},   {kI8, kF32},  {kBf16, kF16}, {kBf16, kU8}};
+  for (const auto& [from, to] : pairs)
+    add(std::string("convert/") + from.name + "_to_" + to.name, kernel,
+        [convert = kernel.convert(from.type, to.type), bytes = from.bytes + to.bytes](benchmark::State& state) {
+          const Floats in(kElements), out(kElements);
+          for (auto _ : state) convert({1, kElements, in.data(), out.data(), 0, 0});
+          count_bytes(state, static_cast<double>(bytes * kElements));
+        });
+}
+
 void add_recurrent(const kernels::recurrent::Kernel& kernel) {
   for (const std::size_t hidden : {64u, 512u}) {
     const std::string size = "/" + std::to_string(hidden);
@@ -127,6 +149,7 @@ void add_grid_sample(const kernels::grid_sample::Kernel& kernel) {
 
 [[maybe_unused]] const bool kRegistered = [] {
   for (const auto& kernel : kernels::typed::table()) add_typed(kernel);
+  for (const auto& kernel : kernels::convert::table()) add_convert(kernel);
   for (const auto& kernel : kernels::recurrent::table()) add_recurrent(kernel);
   for (const auto& kernel : kernels::grid_sample::table()) add_grid_sample(kernel);
   return true;

@@ -7,7 +7,7 @@
 namespace colonnade::families {
 
 extern const Family view, depthwise, planes, winograd, conv, conv_transpose, matmul, product, pool, unary, binary,
-    softmax, layer_norm, lrn, instance_norm, reduce_width, reduce, resize, to_channels_last, to_channels_first,
+    convert, softmax, layer_norm, lrn, instance_norm, reduce_width, reduce, resize, to_channels_last, to_channels_first,
     swap_axes, concat, concat_outer, slice, gather, pad, depth_to_space, space_to_depth, recurrent, trees, grid_sample,
     typed, island;
 
@@ -23,6 +23,7 @@ inline constexpr const Family* kTable[] = {&view,
                                            &pool,
                                            &unary,
                                            &binary,
+                                           &convert,
                                            &softmax,
                                            &layer_norm,
                                            &lrn,

@@ -194,5 +194,36 @@ TEST(Plan, TakesMatrixUnitsForLongSums) {
   EXPECT_FALSE(pieces(3, 64, {.kernel = 7, .stride = 2}, kernels::Isa::amx, Math::fast, false));
 }
 
+Choice choice_of(Operator op, DType type, const std::vector<DType>& more = {}) {
+  Network net("types");
+  std::vector<ValueId> inputs{net.input({1, 8, 8, 4}, type)};
+  for (const DType other : more) inputs.push_back(net.input({1, 8, 8, 4}, other));
+  const Graph graph = net.finish(net.node(std::move(op), std::move(inputs)));
+  return choose_family(graph, graph.nodes.front(), Math::fast, kernels::Isa::baseline, known_blocking());
+}
+
+/// A family runs the types that its row claims; others are looked for further down the table.
+TEST(Choice, TypesAreClaimedByFamilies) {
+  for (const DType type : {DType::f32, DType::bf16, DType::f16, DType::u8, DType::i8}) {
+    EXPECT_EQ(choice_of(Concat{3}, type, {type}).family, &families::concat) << name_of(type);
+    EXPECT_EQ(choice_of(SpaceToDepth{2, 3}, type).family, &families::space_to_depth) << name_of(type);
+    EXPECT_EQ(choice_of(Cast{DType::bf16}, type).family, &families::convert) << name_of(type);
+    EXPECT_EQ(choice_of(Cast{type}, DType::f32).family, &families::convert) << name_of(type);
+  }
+  EXPECT_EQ(choice_of(Concat{3}, DType::i64, {DType::i64}).family, &families::typed);
+  EXPECT_EQ(choice_of(Cast{DType::f32}, DType::i64).family, &families::typed);
+  EXPECT_EQ(choice_of(Cast{DType::i64}, DType::f32).family, &families::typed);
+  EXPECT_EQ(choice_of(Unary{UnaryKind::relu}, DType::f32).family, &families::unary);
+  const Choice island = choice_of(Unary{UnaryKind::relu}, DType::bf16);
+  EXPECT_EQ(island.family, &families::island);
+  EXPECT_EQ(island.reason, "type has no kernel");
+}
+
+TEST(Choice, OperandsOfTwoTypesAreNotFloats) {
+  const Choice choice = choice_of(Binary{BinaryKind::pow}, DType::f32, {DType::i32});
+  EXPECT_EQ(choice.family, &families::island);
+  EXPECT_EQ(choice.reason, "operands of two types");
+}
+
 }  // namespace
 }  // namespace colonnade::test

@@ -8,6 +8,7 @@
 
 #include "plan/plan.hpp"
 #include "support/known_networks.hpp"
+#include "support/typed_networks.hpp"
 
 namespace colonnade::test {
 namespace {
@@ -58,6 +59,7 @@ const GoldenCase kCases[] = {
     {"encoder_decoder", encoder_decoder},
     {"strided_pyramid", strided_pyramid},
     {"pooling", pooling_net},
+    {"bf16_and_bytes", [] { return bf16_and_bytes(120, 160); }},
 };
 
 INSTANTIATE_TEST_SUITE_P(Networks, Golden, testing::ValuesIn(kCases), [](const auto& test) { return test.param.file; });

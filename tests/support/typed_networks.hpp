@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks whose tensors within are bf16 and u8. Their numbers are whole, so that sums of floats are exact and every
+// result is the reference's to the bit.
+#pragma once
+
+#include "support/network.hpp"
+
+namespace colonnade::test {
+
+/// Sums of products of whole numbers, -`bound` to `bound`.
+inline ValueId whole_conv(Network& net, ValueId x, std::int64_t channels, std::int64_t kernel, int bound) {
+  std::uniform_int_distribution<int> element(-bound, bound);
+  const auto constant = [&](Shape shape) {
+    Tensor tensor(DType::f32, std::move(shape));
+    for (float& value : tensor.values<float>()) value = static_cast<float>(element(net.random()));
+    return net.graph().add_constant("w", std::move(tensor));
+  };
+  Conv op;
+  op.kernel = {kernel, kernel};
+  op.strides = op.dilations = {1, 1};
+  op.pads = Ints(4, kernel / 2);
+  op.exact = true;
+  const std::int64_t in = net.shape(x).back();
+  return net.node(op, {x, constant({channels, in, kernel, kernel}), constant({channels})});
+}
+
+inline ValueId cast(Network& net, ValueId x, DType to) { return net.node(Cast{to}, {x}); }
+
+inline ValueId crop(Network& net, ValueId x, const Ints& begins, const Ints& ends) {
+  Graph& graph = net.graph();
+  return net.node(Slice{}, {x, graph.add_ints("c", begins), graph.add_ints("c", ends), graph.add_ints("c", {1, 2})});
+}
+
+/// f32 to bf16, where channels are sliced, joined in another order and padded with 1.5; to f32 and on to u8, saturated,
+/// where edges are reflected and cropped; to f32 again.
+inline Graph bf16_and_bytes(std::int64_t height, std::int64_t width) {
+  Network net("bf16 and bytes");
+  const ValueId x = net.input({1, height, width, 8});
+  const ValueId half = cast(net, whole_conv(net, x, 16, 3, 3), DType::bf16);
+  const ValueId turned = net.concat(net.channels(half, 5, 16), net.channels(half, 0, 5));
+  Tensor border(DType::bf16, {});
+  border.values<std::uint16_t>().front() = 0x3fc0;
+  const ValueId padded = net.node(
+      Pad{}, {turned, net.graph().add_ints("c", {0, 1, 2, 0, 0, 2, 1, 0}), net.graph().add_constant("c", border)});
+  const ValueId wide = whole_conv(net, cast(net, padded, DType::f32), 12, 1, 1);
+  const ValueId bytes = cast(net, wide, DType::u8);
+  const ValueId reflected = net.pad(bytes, {0, 2, 1, 0, 0, 1, 2, 0}, PadMode::reflect);
+  const ValueId cropped = crop(net, reflected, {3, 3}, {height + 3, width + 3});
+  return net.finish(net.add(cast(net, cropped, DType::f32), whole_conv(net, x, 12, 3, 2)));
+}
+
+/// The same types where rows may be cut into strips: by operators that work on any columns.
+inline Graph bf16_and_bytes_in_strips(std::int64_t height, std::int64_t width) {
+  Network net("bf16 and bytes in strips");
+  const ValueId x = net.input({1, height, width, 8});
+  const ValueId half = net.concat(cast(net, whole_conv(net, x, 7, 3, 3), DType::bf16),
+                                  cast(net, whole_conv(net, x, 9, 1, 40), DType::bf16));
+  const ValueId wide = cast(net, half, DType::f32);
+  const ValueId bytes = net.concat(cast(net, whole_conv(net, wide, 11, 3, 1), DType::u8),
+                                   cast(net, whole_conv(net, wide, 5, 1, 1), DType::u8));
+  return net.finish(whole_conv(net, cast(net, bytes, DType::f32), 6, 3, 2));
+}
+
+/// A wide middle that is bf16 and bytes, between pointwise convolutions: it comes chunk by chunk.
+inline Graph bf16_and_bytes_in_chunks(std::int64_t height, std::int64_t width) {
+  Network net("bf16 and bytes in chunks");
+  const ValueId x = net.input({1, height, width, 16});
+  const ValueId half = cast(net, whole_conv(net, x, 256, 1, 3), DType::bf16);
+  const ValueId bytes = cast(net, half, DType::u8);
+  return net.finish(whole_conv(net, cast(net, bytes, DType::f32), 16, 1, 2));
+}
+
+}  // namespace colonnade::test
