@@ -7,6 +7,7 @@
 #include "base/checked.hpp"
 #include "families/broadcast.hpp"
 #include "families/common.hpp"
+#include "families/convert.hpp"
 #include "families/lower.hpp"
 #include "families/rows.hpp"
 #include "families/table.hpp"
@@ -52,6 +53,51 @@ class UnaryRowOp final : public RowOp {
   kernels::UnaryOp op_;
   ChunkInfo chunks_;
   ValueOf<float> in_, out_;
+  RowShape shape_;
+};
+
+constexpr std::int64_t kBlockFloats = 1024;
+
+/// A function of numbers of 16 bits: of floats, a block of pixels at a time, rounded once.
+class NarrowUnaryOp final : public RowOp {
+ public:
+  explicit NarrowUnaryOp(const LowerContext& context)
+      : kernel_(kernels::elementwise::select(context.features)),
+        chunks_(context.chunks),
+        in_(context.in<std::byte>(0)),
+        out_(context.out<std::byte>()),
+        shape_(row_shape(context.output_shape())) {
+    const kernels::convert::Kernel& convert = kernels::convert::select(context.features);
+    const auto type = *convert_type(context.input(0).type.dtype);
+    widen_ = convert.convert(type, kernels::convert::Type::f32);
+    narrow_ = convert.convert(kernels::convert::Type::f32, type);
+    op_ = unary_op(std::get<colonnade::Unary>(context.node.op));
+  }
+
+  void run(const StepContext& step) const override {
+    const std::int64_t chunk = std::max<std::int64_t>(0, step.chunk);
+    const Rows in(step, in_, chunk), out(step, out_, chunk);
+    const std::int64_t channels = step.chunk < 0 ? shape_.channels : chunks_.size(step.chunk);
+    const std::int64_t block = std::max<std::int64_t>(1, kBlockFloats / channels);
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
+      for (std::int64_t x = 0; x < out.width(); x += block) {
+        const auto pixels = static_cast<std::size_t>(std::min(block, out.width() - x));
+        const auto count = static_cast<std::size_t>(channels);
+        const std::int64_t dense = channels * static_cast<std::int64_t>(sizeof(float));
+        widen_({pixels, count, in.at(r, out.column_begin() + x), step.scratch, in.pixel_stride(), dense});
+        kernel_.unary({op_, pixels, count, step.scratch, step.scratch, channels, channels});
+        narrow_({pixels, count, step.scratch, out(r) + x * out.pixel_stride(), dense, out.pixel_stride()});
+      }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::elementwise::Kernel& kernel_;
+  kernels::convert::Fn widen_ = nullptr, narrow_ = nullptr;
+  kernels::UnaryOp op_;
+  ChunkInfo chunks_;
+  ValueOf<std::byte> in_, out_;
   RowShape shape_;
 };
 
@@ -209,7 +255,15 @@ Effort binary_effort(const Chosen& node, const Rates& rates) {
   return {rates.seconds(function ? Work::function : Work::arithmetic, larger_side(node), 1)};
 }
 
-std::unique_ptr<RowOp> lower_unary(const LowerContext& context) { return std::make_unique<UnaryRowOp>(context); }
+std::int64_t unary_bytes(const Chosen& node) {
+  if (node.input(0).type.dtype == DType::f32) return 0;
+  return std::max(kBlockFloats, row_shape(node.output_shape()).channels) * static_cast<std::int64_t>(sizeof(float));
+}
+
+std::unique_ptr<RowOp> lower_unary(const LowerContext& context) {
+  if (context.input(0).type.dtype == DType::f32) return std::make_unique<UnaryRowOp>(context);
+  return std::make_unique<NarrowUnaryOp>(context);
+}
 std::unique_ptr<RowOp> lower_binary(const LowerContext& context) { return std::make_unique<BinaryRowOp>(context); }
 
 }  // namespace
@@ -217,12 +271,12 @@ std::unique_ptr<RowOp> lower_binary(const LowerContext& context) { return std::m
 constinit const Family families::unary = {.name = "unary",
                                           .scope = Scope::rows,
                                           .border = Border::none,
-                                          .types = kFloats,
+                                          .types = {DType::f32, DType::bf16, DType::f16},
                                           .match = match_unary,
                                           .units = one_unit,
                                           .effort = unary_effort,
                                           .weights_bytes = no_bytes,
-                                          .workspace_bytes = no_bytes,
+                                          .workspace_bytes = unary_bytes,
                                           .window = same_columns,
                                           .chunks = carries_chunks,
                                           .placements = no_placements,

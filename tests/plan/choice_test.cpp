@@ -213,8 +213,9 @@ TEST(Choice, TypesAreClaimedByFamilies) {
   EXPECT_EQ(choice_of(Concat{3}, DType::i64, {DType::i64}).family, &families::typed);
   EXPECT_EQ(choice_of(Cast{DType::f32}, DType::i64).family, &families::typed);
   EXPECT_EQ(choice_of(Cast{DType::i64}, DType::f32).family, &families::typed);
-  EXPECT_EQ(choice_of(Unary{UnaryKind::relu}, DType::f32).family, &families::unary);
-  const Choice island = choice_of(Unary{UnaryKind::relu}, DType::bf16);
+  for (const DType type : {DType::f32, DType::bf16, DType::f16})
+    EXPECT_EQ(choice_of(Unary{UnaryKind::relu}, type).family, &families::unary) << name_of(type);
+  const Choice island = choice_of(Pool{PoolKind::max, {2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}}, DType::bf16);
   EXPECT_EQ(island.family, &families::island);
   EXPECT_EQ(island.reason, "type has no kernel");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments whose rings are bf16 and u8: every schedule, number of threads and cut into strips gives the reference's bits.
+// Segments whose rings are bf16 and u8: every schedule, number of threads and cut into strips gives the reference's
+// bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,7 +58,8 @@ void check_runs(const Graph& graph) {
 }
 
 TEST(ElementTypes, OfRingsAreThoseOfTheirValues) {
-  for (const Graph& graph : {bf16_and_bytes(40, 37), bf16_and_bytes_in_strips(40, 37)}) check_rings(graph, columns_of(graph));
+  for (const Graph& graph : {bf16_and_bytes(40, 37), bf16_and_bytes_in_strips(40, 37)})
+    check_rings(graph, columns_of(graph));
 }
 
 TEST(ElementTypes, GiveTheBitsOfTheReferenceUnderEverySchedule) {
@@ -72,11 +74,12 @@ TEST(ElementTypes, RoundAndSaturateInTheTest) {
     if (const auto* op = std::get_if<Cast>(&node.op); op && op->to == DType::bf16) half = node.outputs[0];
     if (const auto* op = std::get_if<Cast>(&node.op); op && op->to == DType::u8) bytes = node.outputs[0];
   }
-  const Node& before = *std::find_if(graph.nodes.begin(), graph.nodes.end(),
-                                     [&](const Node& node) { return node.outputs[0] == half; });
+  const Node& before =
+      *std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) { return node.outputs[0] == half; });
   graph.outputs = {before.inputs[0], half, bytes};
   const std::vector<Tensor> inputs = whole_inputs(graph);
-  const std::vector<Tensor> found = run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::usable_features(), inputs);
+  const std::vector<Tensor> found =
+      run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::usable_features(), inputs);
   EXPECT_NE(reference::load_all<double>(found[0]), reference::load_all<double>(found[1]));
   const auto values = found[2].values<std::uint8_t>();
   EXPECT_GT(std::count(values.begin(), values.end(), 0), 0);
@@ -93,6 +96,24 @@ TEST(ElementTypes, ComeInChunks) {
     return ring.type == DType::bf16 && ring.chunk_count > 1;
   })) << to_text(plan, graph);
   check_runs(graph);
+}
+
+/// Functions of 16-bit numbers are rounded once: within a unit in the last place of the reference, the same bits under
+/// every schedule.
+TEST(ElementTypes, HaveFunctions) {
+  for (const auto& [type, unit] : {std::pair(DType::bf16, 0x1p-7), std::pair(DType::f16, 0x1p-10)})
+    for (const UnaryKind kind : {UnaryKind::relu, UnaryKind::sigmoid, UnaryKind::neg, UnaryKind::erf}) {
+      Network net("functions");
+      const ValueId x = net.input({1, 19, 70, 23});
+      const Graph graph = net.finish(cast(net, net.unary(cast(net, x, type), kind), DType::f32));
+      const std::vector<Tensor> inputs = random_inputs(graph, 3);
+      const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
+      for (const kernels::Isa isa : host_isas()) {
+        const std::vector<Tensor> layers = run(graph, {Schedule::layers, Math::fast, 1, 0}, isa, inputs);
+        EXPECT_LE(worst_error(layers, expected), unit) << name_of(type) << " " << name_of(kind);
+        EXPECT_TRUE(same_bits(run(graph, {Schedule::columns, Math::fast, 3, 0}, isa, inputs), layers));
+      }
+    }
 }
 
 TEST(ElementTypes, GiveTheSameBitsInStrips) {
