@@ -53,6 +53,10 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
       ->group("Engine");
   app.add_flag("--strict", engine.strict, "Refuse models of which some operator would run as an island")
       ->group("Engine");
+  choose(app.add_option("--duel", engine.duel,
+                        "on: of two plans that are predicted to be about as fast the first runs keep the faster one"),
+         {"on", "off"})
+      ->group("Engine");
   app.add_option("--isa", engine.isa,
                  "Instruction set tier: baseline, avx2, avx512 or amx (default: the best there is)")
       ->type_name("TIER")

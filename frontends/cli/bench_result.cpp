@@ -214,6 +214,7 @@ Json to_json(const BenchResult& result) {
           {"throughput_per_s", finite(result.runs_per_s() * static_cast<double>(result.batch))},
           {"weights_bytes", result.weights_bytes},
           {"arena_bytes", result.arena_bytes},
+          {"duel", result.description.value("duel", Json())},
           {"idle_rss_bytes", result.idle_rss_bytes},
           {"peak_rss_bytes", result.peak_rss_bytes},
           {"flop", finite(result.flop())},
@@ -234,6 +235,7 @@ std::string to_text(const BenchResult& result, bool quiet) {
   out += fmt::format("run          {} thread{}, {} stream{}, batch {}, schedule {}\n", result.threads,
                      result.threads == 1 ? "" : "s", result.streams, result.streams == 1 ? "" : "s", result.batch,
                      text_in(result.description, "schedule", "unknown"));
+  out += duel_text(result.description);
   out += fmt::format("start        load {}, plan {}, first run {}\n", human_ms(result.load_ms),
                      human_ms(result.plan_ms), human_ms(result.first_run_ms));
   out += fmt::format(

@@ -27,6 +27,7 @@ struct EngineOptions {
   std::string isa;
   std::string blocking;
   bool strict = false;
+  std::string duel = "on";
   std::string compiled;  ///< file of packed weights and plans; "": none
 };
 

@@ -129,6 +129,7 @@ Options library_options(const EngineOptions& engine, int threads) {
                                                    : Schedule::automatic;
   options.math = engine.math == "exact" ? Math::exact : Math::fast;
   options.strict = engine.strict;
+  options.duel = engine.duel == "on";
   options.isa = engine.isa;
   options.blocking = engine.blocking;
   options.compiled = engine.compiled;

@@ -87,6 +87,22 @@ Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 
 std::string dump(const Json& value) { return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
+bool is_undecided(const Json& description) {
+  const Json duel = description.value("duel", Json());
+  return duel.is_object() && text_in(duel, "state") != "won";
+}
+
+std::string duel_text(const Json& description) {
+  const Json duel = description.value("duel", Json());
+  if (!duel.is_object()) return "";
+  const std::string plan = text_in(description, "outline");
+  const std::string state = text_in(duel, "state");
+  if (state == "waiting") return "";
+  if (state == "open") return fmt::format("duel         {}, against another plan: not over yet\n", plan);
+  return fmt::format("duel         {}, won a duel against {} by {:.0f} % ({:.0f} runs)\n", plan,
+                     text_in(duel, "against"), 100 * number_in(duel, "gain"), number_in(duel, "runs"));
+}
+
 std::string Table::text(std::string_view indent) const {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {

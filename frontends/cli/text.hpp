@@ -41,6 +41,12 @@ Json finite(double value);
 /// Indented, with invalid UTF-8 replaced.
 std::string dump(const Json& value);
 
+/// Runs may still decide which plan is kept.
+bool is_undecided(const Json& description);
+
+/// The description's plan in a line, with how its duel stands; "" where it has none.
+std::string duel_text(const Json& description);
+
 /// Columns of text: the first row is the header; `right` names the right-aligned columns.
 struct Table {
   std::vector<std::vector<std::string>> rows;

@@ -94,6 +94,7 @@ constexpr Keyword kKeywords[] = {
      [](const Options& o) { return to_str(o.compiled); }},
     {"weights_per_node", [](Options& o, nb::handle v) { o.weights_per_node = truth(v); },
      [](const Options& o) { return nb::cast(o.weights_per_node); }},
+    {"duel", [](Options& o, nb::handle v) { o.duel = truth(v); }, [](const Options& o) { return nb::cast(o.duel); }},
 };
 
 }  // namespace

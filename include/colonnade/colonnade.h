@@ -165,6 +165,7 @@ typedef struct colonnade_options {
   const char* compiled;      ///< a file for packed weights and plans, used when it fits, else written; NULL: none
   int64_t weights_per_node;  ///< not 0: one copy of the packed weights on each NUMA node
   const char* blocking;      ///< class of machine whose kernels are chosen; NULL: this machine's
+  int64_t no_duel;           ///< not 0: keep the plan that was predicted, time no other in the first runs
 } colonnade_options;
 
 /// Immutable; may be shared between threads.

@@ -70,6 +70,10 @@ struct Options {
   std::string compiled = {};
   /// Keep one copy of the packed weights on each NUMA node instead of one in all.
   bool weights_per_node = false;
+  /// Where two plans for a shape are predicted to be about as fast, the first runs of the shape time both and the
+  /// faster one is kept. Results are the same bits. Never where a schedule, a memory limit or a compiled file is asked
+  /// for.
+  bool duel = true;
 };
 
 /// How a run may end before it is done, by Error{cancelled}, Error{deadline} or Error{resource_limit}; the contents of

@@ -23,6 +23,7 @@ Options options_of(const colonnade_options* given) {
   options.schedule = static_cast<Schedule>(known.schedule);
   options.math = static_cast<Math>(known.math);
   options.strict = known.strict != 0;
+  options.duel = known.no_duel == 0;
   options.memory_limit_bytes = known.memory_limit_bytes;
   if (known.plan_cache_bytes > 0) options.plan_cache_bytes = known.plan_cache_bytes;
   options.isa = text_of(known.isa);

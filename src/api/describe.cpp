@@ -125,9 +125,20 @@ json rates_json(const Rates& rates) {
           {"work", work}};
 }
 
+/// "won" with what was found, "waiting" before there is a runner-up, "open" while runs decide; nothing where the plan
+/// stays as predicted.
+json duel_json(const Prepared& prepared, const std::optional<Verdict>& verdict) {
+  const bool has_lost = prepared.duel && prepared.duel->state() == Duel::State::lost;
+  if (verdict && !has_lost)
+    return {{"state", "won"}, {"against", verdict->loser}, {"gain", verdict->gain}, {"runs", verdict->runs}};
+  if (!prepared.duel || prepared.duel->is_over()) return nullptr;
+  return {{"state", prepared.duel->state() == Duel::State::open ? "open" : "waiting"}};
+}
+
 }  // namespace
 
 std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
+  const auto verdict = model.verdict_of(prepared);
   json segments = json::array(), islands = json::array();
   const std::vector<Shape>& output_shapes =
       prepared.rest ? prepared.rest->output_shapes : prepared.program->output_shapes;
@@ -151,6 +162,8 @@ std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
               {"flop", prepared.program->flop},
               {"weights_bytes", prepared.program->weights_bytes},
               {"arena_bytes", prepared.program->arena_bytes},
+              {"outline", outline(prepared.plan)},
+              {"duel", duel_json(prepared, verdict)},
               {"segments", segments},
               {"islands", islands},
               {"later", prepared.rest && prepared.rest->tail ? prepared.rest->tail->nodes.size() : 0}}

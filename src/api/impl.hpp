@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "api/compiled.hpp"
+#include "api/duel.hpp"
 #include "api/layouts.hpp"
 #include "api/split.hpp"
 #include "graph/graph.hpp"
@@ -34,6 +35,7 @@ struct Prepared : PlanKey {
   std::unique_ptr<const Rest> rest;  ///< null: the program does everything
   std::size_t bytes = 0;             ///< about what this takes, without weights and arenas
   double milliseconds = 0;
+  std::shared_ptr<Duel> duel;  ///< null: the plan has none, or has won it
 };
 
 struct __attribute__((visibility("hidden"))) Model::Impl {
@@ -61,6 +63,14 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
     return prepare(PlanKey{optimized, std::move(shapes), {}, 0, threads});
   }
 
+  /// For an entry whose duel ripens: makes the runner-up, if there is one near enough, and opens the duel or ends it.
+  /// Broken off where `control` says so: the plan then goes on.
+  void open_duel(const Prepared& predicted, const RunControl& control) const;
+  /// For the entry whose run has decided: from now on the winner is the plan for the key.
+  void end_duel(const Prepared& predicted) const;
+  /// How the duel of a key's plans ended, if it did.
+  std::optional<Verdict> verdict_of(const PlanKey& key) const;
+
  private:
   /// The line of data flow: passes once shapes are bound, plan, program.
   std::shared_ptr<Prepared> make(const PlanKey& key) const;
@@ -70,10 +80,16 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::shared_ptr<const Prepared> read_or_make(const PlanKey& key, const RunControl* control) const;
   /// One or the other; broken off where `control` says so.
   std::shared_ptr<Prepared> read_or_made(const PlanKey& key, const RunControl* control) const;
+  /// A plan's runner-up with its program.
+  std::shared_ptr<Prepared> prepared_as(const Prepared& predicted, Plan runner_up) const;
+  bool may_duel(const Prepared& prepared) const;
+  const Verdict* find_verdict(const PlanKey& key) const;
   mutable std::once_flag import_once_;
   mutable Graph imported_;
   mutable std::timed_mutex mutex_;
   mutable std::list<std::weak_ptr<const Prepared>> prepared_;
+  mutable std::list<std::pair<PlanKey, Verdict>> verdicts_;  ///< one a key
+  mutable int duels_ = 0;                                    ///< that were opened
 };
 
 /// What a model is made of. Throws Error{invalid_argument} for one that was made of nothing or moved from.

@@ -155,14 +155,18 @@ std::shared_ptr<Prepared> Model::Impl::read_or_made(const PlanKey& key, const Ru
 
 std::shared_ptr<const Prepared> Model::Impl::read_or_make(const PlanKey& key, const RunControl* control) const {
   const auto begin = std::chrono::steady_clock::now();
-  const auto prepared = read_or_made(key, control);
+  auto prepared = read_or_made(key, control);
   prepared->bytes = plan_bytes(*prepared);
   if (options.strict) refuse_islands(*prepared);
   if (compiled && key.source == optimized && key.node == 0) {
     compiled->keep({inputs, outputs, metadata, *optimized, key.shapes, key.layouts, key.threads, prepared->graph,
                     prepared->rest, prepared->plan, weights});
   }
+  if (const Verdict* verdict = find_verdict(key); verdict != nullptr && verdict->winner == Side::runner_up)
+    if (auto plan = make_runner_up(prepared->graph, topology, prepared->plan))
+      prepared = prepared_as(*prepared, *std::move(plan));
   prepared->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  if (may_duel(*prepared)) prepared->duel = std::make_shared<Duel>(prepared->milliseconds);
   log_line(LogLevel::debug, "model '{}': planned {} segments in {:.1f} ms, arena {} bytes", name,
            prepared->program->segments.size(), prepared->milliseconds, prepared->program->arena_bytes);
   return prepared;
@@ -174,7 +178,8 @@ std::shared_ptr<const Prepared> Model::Impl::prepare(const PlanKey& key, const R
   while (!lock.owns_lock() && !lock.try_lock_for(kBetweenQuestions)) control->check_caller();
   std::erase_if(prepared_, [](const auto& entry) { return entry.expired(); });
   for (const auto& entry : prepared_)
-    if (auto prepared = entry.lock(); prepared && static_cast<const PlanKey&>(*prepared) == key) return prepared;
+    if (auto prepared = entry.lock(); prepared && static_cast<const PlanKey&>(*prepared) == key)
+      return prepared->duel && prepared->duel->state() == Duel::State::lost ? prepared->duel->runner_up() : prepared;
   std::shared_ptr<const Prepared> prepared;
   try {
     prepared = read_or_make(key, control);

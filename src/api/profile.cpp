@@ -19,7 +19,7 @@ constexpr double kNanosecondsPerMillisecond = 1e6;
 std::string Session::profile() const {
   const Impl& known = impl().idle();
   const Turn mine(known.turn);
-  const Executor& executor = known.current().executor;
+  const Executor& executor = *known.current().executor;
   const Program& program = executor.program();
   const double runs = std::max(1, executor.profiled_runs());
   struct Total {
@@ -58,7 +58,7 @@ std::string Session::profile() const {
 std::string Session::trace() const {
   const Impl& known = impl().idle();
   const Turn mine(known.turn);
-  const Executor& executor = known.current().executor;
+  const Executor& executor = *known.current().executor;
   const Program& program = executor.program();
   const auto pid = static_cast<std::int64_t>(::getpid());
   std::int64_t start = std::numeric_limits<std::int64_t>::max();

@@ -31,14 +31,6 @@ std::vector<Datum> data_of(std::vector<Tensor> tensors) {
   return {std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end())};
 }
 
-std::vector<Datum> run_program(Executor& executor, std::span<const void* const> inputs, const RunControl& control) {
-  std::vector<Tensor> outputs = output_tensors(executor.program());
-  std::vector<void*> memory;
-  for (Tensor& output : outputs) memory.push_back(output.data());
-  executor.run(inputs, memory, control);
-  return data_of(std::move(outputs));
-}
-
 }  // namespace
 
 std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs,
@@ -49,13 +41,14 @@ std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, s
   });
   if (found != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, found);
+    entries_.front()->follow_duel(control);
     return entries_.front();
   }
   std::vector<Shape> shapes;
   for (const TensorView& input : inputs) shapes.push_back(input.shape);
   auto entry =
       std::make_shared<Entry>(model_->prepare({source, std::move(shapes), layouts, node(), threads}, &control));
-  entry->executor.set_profiling(profiling_);
+  entry->set_profiling(profiling_);
   entries_.push_front(entry);
   evict();
   return entry;
@@ -74,7 +67,7 @@ std::size_t Runner::cached_bytes() const {
 
 std::size_t Runner::arena_bytes() const {
   return std::accumulate(entries_.begin(), entries_.end(), std::size_t{0},
-                         [](std::size_t sum, const auto& entry) { return sum + entry->executor.bytes(); });
+                         [](std::size_t sum, const auto& entry) { return sum + entry->executor->bytes(); });
 }
 
 void Runner::shrink() {
@@ -94,7 +87,7 @@ void Runner::evict() {
 
 void Runner::set_profiling(bool on) {
   profiling_ = on;
-  for (auto& entry : entries_) entry->executor.set_profiling(on);
+  for (auto& entry : entries_) entry->set_profiling(on);
 }
 
 void Runner::run(Entry& entry, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
@@ -103,14 +96,22 @@ void Runner::run(Entry& entry, std::span<const TensorView> inputs, std::span<con
   to_.clear();
   for (const TensorView& view : inputs) from_.push_back(view.data);
   for (const MutableTensorView& view : outputs) to_.push_back(view.data);
-  entry.executor.run(from_, to_, control);
+  entry.run(*model_, from_, to_, control);
+}
+
+std::vector<Datum> Runner::run_program(Entry& entry, std::span<const void* const> inputs, const RunControl& control) {
+  std::vector<Tensor> outputs = output_tensors(*entry.prepared->program);
+  std::vector<void*> memory;
+  for (Tensor& output : outputs) memory.push_back(output.data());
+  entry.run(*model_, inputs, memory, control);
+  return data_of(std::move(outputs));
 }
 
 std::vector<Datum> Runner::run(Entry& entry, const Inputs& inputs, RunControl& control) {
   if (entry.prepared->rest) return run_rest(entry, inputs, control);
   std::vector<const void*> memory;
   for (const TensorView& view : inputs.views) memory.push_back(view.data);
-  return run_program(entry.executor, memory, control);
+  return run_program(entry, memory, control);
 }
 
 std::vector<Datum> Runner::run_data(const std::shared_ptr<const Graph>& source, std::span<const Datum* const> inputs,
@@ -131,7 +132,7 @@ std::vector<Datum> Runner::run_rest(Entry& entry, const Inputs& inputs, RunContr
   }
   std::vector<const void*> memory;
   for (const Slot input : rest.program_inputs) memory.push_back(inputs.views[static_cast<std::size_t>(input)].data);
-  std::vector<Datum> made = run_program(entry.executor, memory, control);
+  std::vector<Datum> made = run_program(entry, memory, control);
   for (std::size_t i = 0; i < made.size(); ++i) at(rest.program_outputs[i]) = std::move(made[i]);
 
   const auto operands = [&](const std::vector<Slot>& list) {

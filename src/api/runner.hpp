@@ -10,18 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "api/impl.hpp"
+#include "api/entry.hpp"
 
 namespace colonnade {
-
-/// A plan with the state to run it.
-struct Entry {
-  explicit Entry(std::shared_ptr<const Prepared> plan) : prepared(std::move(plan)), executor(prepared->program) {}
-
-  std::shared_ptr<const Prepared> prepared;
-  Executor executor;
-  std::size_t bytes() const { return executor.bytes() + prepared->bytes; }
-};
 
 /// Inputs of a run. Tensors are read where they are; `datum` makes one of them a datum when a node needs it as such.
 struct Inputs {
@@ -55,6 +46,8 @@ class Runner {
  private:
   std::vector<Datum> run_data(const std::shared_ptr<const Graph>& source, std::span<const Datum* const> inputs,
                               RunControl& control);
+  /// The entry's program, into tensors of its own.
+  std::vector<Datum> run_program(Entry& entry, std::span<const void* const> inputs, const RunControl& control);
   std::vector<Datum> run_rest(Entry& entry, const Inputs& inputs, RunControl& control);
   void evict();
 

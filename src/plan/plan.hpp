@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -124,6 +125,14 @@ struct Plan {
 Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& options);
 /// The same with these choices, one a node, instead of those of choose_families.
 Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& options, ByNode<Choice> choices);
+
+/// Of the plans that run otherwise (another schedule, other segments, steps or strips) the one that is predicted to be
+/// the fastest, where that is about as fast as `plan` and takes about as little memory: for a duel, which decides by
+/// real runs. Nothing where there is none, and where runs are too short to tell.
+std::optional<Plan> make_runner_up(const Graph& graph, const Topology& topology, const Plan& plan);
+
+/// In a few words: "columns in 4 segments".
+std::string outline(const Plan& plan);
 
 /// Throws Error{internal} when the plan would read a row that was never written or already overwritten, write a row
 /// twice, or overlap live memory.

@@ -50,6 +50,17 @@ void print_node(std::string& text, const Plan& plan, const Graph& graph, const S
 
 }  // namespace
 
+std::string outline(const Plan& plan) {
+  double in_columns = 0;
+  std::size_t segments = 0;
+  for (const SegmentPlan& segment : plan.segments) {
+    if (segment.kind == SegmentPlan::Kind::columns) in_columns += segment.flop;
+    if (segment.kind != SegmentPlan::Kind::view) ++segments;
+  }
+  return fmt::format("{} in {} segment{}", 2 * in_columns > plan.flop ? "columns" : "layers", segments,
+                     segments == 1 ? "" : "s");
+}
+
 std::string to_text(const Plan& plan, const Graph& graph) {
   std::string text = fmt::format("plan of '{}': {} segments, {} threads, arena {} bytes\n", graph.name,
                                  std::count_if(plan.segments.begin(), plan.segments.end(),

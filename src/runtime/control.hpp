@@ -17,6 +17,7 @@ class RunControl {
 
   /// That the run asks for; 0: the model's.
   int threads() const { return options_.threads; }
+  bool has_deadline() const { return has_deadline_; }
   /// The run is to end. Any thread; cheap, as it is asked before every step.
   bool is_over() const { return options_.stop.stop_requested() || is_late(); }
   /// Throws Error{cancelled} or Error{deadline} when the run is to end.

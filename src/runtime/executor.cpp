@@ -64,12 +64,12 @@ std::int64_t now_ns() {
 
 Executor::Executor(std::shared_ptr<const Program> program, Workers* workers)
     : program_(std::move(program)),
-      arena_(static_cast<std::size_t>(program_->arena_bytes)),
+      arena_(std::make_shared<AlignedBuffer>(static_cast<std::size_t>(program_->arena_bytes))),
       team_(team_of(*program_)),
       workers_(workers) {
   const auto threads = static_cast<std::size_t>(program_->threads);
   bases_.assign(program_->base_count(), nullptr);
-  bases_[Program::kArena] = arena_.data();
+  bases_[Program::kArena] = arena_->data();
   const std::size_t first_constant = program_->base_count() - program_->constants.size();
   for (std::size_t i = 0; i < program_->constants.size(); ++i)
     bases_[first_constant + i] = const_cast<std::byte*>(program_->constants[i]);
@@ -77,6 +77,12 @@ Executor::Executor(std::shared_ptr<const Program> program, Workers* workers)
   progress_ = std::make_unique<Progress[]>(threads * program_->ops.size());
   events_.resize(threads);
   for (const ProgramSegment& segment : program_->segments) rounds_ = std::max(rounds_, rounds_of(segment));
+}
+
+void Executor::share_arena(Executor& other) {
+  Executor& smaller = bytes() < other.bytes() ? *this : other;
+  smaller.arena_ = (&smaller == this ? other : *this).arena_;
+  smaller.bases_[Program::kArena] = smaller.arena_->data();
 }
 
 void Executor::set_profiling(bool on) {

@@ -40,7 +40,9 @@ class Executor {
            const RunControl& control = RunControl(RunOptions()));
 
   const Program& program() const { return *program_; }
-  std::size_t bytes() const { return arena_.bytes(); }
+  std::size_t bytes() const { return arena_->bytes(); }
+  /// Both have one arena from now on, the larger of theirs, and are not to run at the same time.
+  void share_arena(Executor& other);
 
   void set_profiling(bool on);
   int profiled_runs() const { return profiled_runs_; }
@@ -74,7 +76,7 @@ class Executor {
   static constexpr std::uint64_t kMaxRounds = std::uint64_t{1} << kRowBits;
 
   std::shared_ptr<const Program> program_;
-  AlignedBuffer arena_;
+  std::shared_ptr<AlignedBuffer> arena_;
   std::vector<std::byte*> bases_;
   std::vector<std::vector<const float*>> pointers_;  ///< by list
   std::unique_ptr<Progress[]> progress_;

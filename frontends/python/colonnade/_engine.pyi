@@ -28,6 +28,7 @@ class Options(TypedDict, total=False):
     dimensions: Mapping[str, int]
     compiled: str | os.PathLike[str]
     weights_per_node: bool
+    duel: bool
 
 class ReaderOptions(Options):
     size: int
