@@ -41,7 +41,7 @@ class Kernels {
         StepContext context;
         context.bases = bases_.data();
         const auto& views = strips > 0 ? segment.strip_views[static_cast<std::size_t>(round % strips)] : program_.views;
-        context.views = views.front().data();
+        context.views = views.front().items.data();
         context.image = strips > 0 ? round / strips : round;
         context.pointers = pointers_.data();
         context.scratch = reinterpret_cast<float*>(arena_.data() + segment.scratch_offset);
@@ -49,7 +49,7 @@ class Kernels {
           context.row_begin = step.row_begin;
           context.row_end = step.row_end;
           context.chunk = step.chunk;
-          program_.ops[static_cast<std::size_t>(step.node)]->run(context);
+          program_.ops[step.node]->run(context);
         }
       }
     }
