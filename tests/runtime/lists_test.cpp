@@ -27,6 +27,7 @@ Topology large_server() {
   topology.rates.dram_total_gbs *= 4;
   topology.rates.total_threads *= 4;
   topology.features = kernels::usable_features();
+  topology.blocking = known_blocking().name;
   return topology;
 }
 

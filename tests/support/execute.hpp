@@ -11,6 +11,7 @@
 
 #include "program/compile.hpp"
 #include "runtime/executor.hpp"
+#include "support/known_blocking.hpp"
 
 namespace colonnade::test {
 
@@ -28,10 +29,11 @@ inline std::vector<Tensor> random_inputs(const Graph& graph, std::uint32_t seed)
 
 inline std::vector<TensorView> views_of(const std::vector<Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
 
-/// A machine on paper that runs a tier.
+/// A machine on paper that runs a tier, and chooses kernels as the class that tests know does.
 inline Topology topology_of(kernels::Features features, const char* machine = "zen4-2") {
   Topology topology = fixed_topology(machine);
   topology.features = features;
+  topology.blocking = known_blocking().name;
   return topology;
 }
 
