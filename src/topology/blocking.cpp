@@ -51,7 +51,7 @@ constexpr Blocking far(std::string_view name) {
 constexpr Blocking near(std::string_view name) {
   Blocking blocking = far(name);
   blocking.far_sixes_bytes = 6 * kMiB;
-  blocking.far_weight_flop = 8;
+  blocking.far_weight_flop = 20;
   blocking.multiply_share = 0.95;
   blocking.transform_share = 0.8;
   blocking.part_flop = 8;

@@ -144,8 +144,8 @@ TEST(Plan, WeighsTilesByTheClassOfMachine) {
   };
   EXPECT_EQ(tile("emerald-2", 14, 256, 256, {}), 2);
   EXPECT_EQ(tile("zen4-2", 14, 256, 256, {}), 4);
-  EXPECT_EQ(tile("emerald-2", 28, 128, 128, {}), 4);
-  EXPECT_EQ(tile("zen4-2", 28, 128, 128, {}), 6);
+  EXPECT_EQ(tile("emerald-2", 56, 128, 128, {}), 4);
+  EXPECT_EQ(tile("zen4-2", 56, 128, 128, {}), 6);
   EXPECT_EQ(tile("zen4-2", 256, 64, 64, {}), 4) << "the tiles would leave the cache";
   EXPECT_EQ(tile("emerald-2", 80, 64, 128, {.kernel = 3, .stride = 2}), 0);
   EXPECT_EQ(tile("zen4-2", 80, 64, 128, {.kernel = 3, .stride = 2}), 5);
