@@ -40,6 +40,7 @@ class Process:
         self.timeout = timeout
         self.log = log
         self.cores = cores
+        self.lost = False  # died or went silent: whoever asks again needs another one
         self.others: list[float] = []  # share of the cores that other processes took, a number a measured command
 
         def prepare() -> None:
@@ -87,9 +88,11 @@ class Process:
         while b"\n" not in self.pending:
             ready, _, _ = select.select([self.child.stdout], [], [], max(0.0, limit - time.monotonic()))
             if not ready:
+                self.lost = True
                 raise EngineFailed(f"silent for {self.timeout:g} s")
             part = os.read(self.child.stdout.fileno(), 1 << 16)
             if not part:
+                self.lost = True
                 raise EngineFailed(f"died with status {self.child.wait()}: {self.last_words()}")
             self.pending += part
         line, _, self.pending = self.pending.partition(b"\n")

@@ -46,24 +46,25 @@ def summarise(rounds: list[list[int]]) -> dict:
 
 
 class RowStore:
-    """The rows in a file of JSON lines; the last row of a key counts. A torn last line is ignored."""
+    """The rows in a file of JSON lines; the last row of a key counts. A torn last line is ignored. `kind` is any dataclass
+    that has a key."""
 
-    def __init__(self, file: pathlib.Path):
+    def __init__(self, file: pathlib.Path, kind: type = Row):
         self.file = file
-        self.rows: dict[tuple, Row] = {}
+        self.rows: dict[tuple, kind] = {}
         if not file.exists():
             return
         for line in file.read_text().splitlines():
             try:
-                row = Row(**json.loads(line))
+                row = kind(**json.loads(line))
             except (ValueError, TypeError):
                 continue
             self.rows[row.key] = row
 
-    def find(self, row: Row) -> Row | None:
+    def find(self, row):
         return self.rows.get(row.key)
 
-    def add(self, row: Row) -> None:
+    def add(self, row) -> None:
         self.rows[row.key] = row
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with open(self.file, "a") as file:

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention and what surrounds it, in one node."""
+import numpy as np
+
+from case import MICROSOFT, case, given, integers, known, w, x
+
+_HEADS = {"domain": MICROSOFT, "num_heads": 12}
+
+
+def _angles(rows, columns):
+    return (w(rows, columns, low=-1, high=1),) * 2
+
+
+def _bytes(*shape):
+    return integers(*shape, high=255, dtype="uint8", constant=True)
+
+
+def _scale(value=0.01):
+    return known(value, "float32")
+
+
+CASES = [
+    case("Attention", "1x12x128x64", *(x(1, 12, 128, 64),) * 3, opset=23),
+    case("Attention", "1x128x768 causal", *(x(1, 128, 768),) * 3, opset=23, q_num_heads=12, kv_num_heads=12, is_causal=1),
+    case("Attention", "one query, cache of 128", x(1, 12, 1, 64), x(1, 4, 1, 64), x(1, 4, 1, 64), None, x(1, 4, 127, 64),
+         x(1, 4, 127, 64), opset=23, outputs=3),
+    case("RotaryEmbedding", "1x128x12x64", x(1, 12, 128, 64), *_angles(512, 32), integers(1, 128, high=512), opset=23),
+    case("RotaryEmbedding", "1x128x768 interleaved", x(1, 128, 768), *_angles(512, 32), integers(1, 128, high=512), opset=23,
+         num_heads=12, interleaved=1),
+    case("LinearAttention", "1x64x4x32", x(1, 64, 128), x(1, 64, 128), x(1, 64, 128), opset=27, outputs=2, q_num_heads=4,
+         kv_num_heads=4, update_rule="linear"),
+    case("Attention", "1x128x768", x(1, 128, 768), w(768, 2304), w(2304), **_HEADS),
+    case("Attention", "1x128x768 mask", x(1, 128, 768), w(768, 2304), w(2304), given(np.ones((1, 128)), "int32"), **_HEADS),
+    case("MultiHeadAttention", "1x128x768", *(x(1, 128, 768),) * 3, w(2304), **_HEADS),
+    case("MultiHeadAttention", "1x1x768 by 128", x(1, 1, 768), x(1, 128, 768), x(1, 128, 768), **_HEADS),
+    case("DecoderMaskedMultiHeadAttention", "cache of 128", *(x(1, 1, 768),) * 3, None, None, x(1, 12, 127, 64),
+         x(1, 12, 127, 64), outputs=3, **_HEADS),
+    case("GroupQueryAttention", "prompt of 128", x(1, 128, 768), x(1, 128, 256), x(1, 128, 256), x(1, 4, 0, 64),
+         x(1, 4, 0, 64), given([127], "int32"), given(128, "int32"), outputs=3, kv_num_heads=4, **_HEADS),
+    case("GroupQueryAttention", "cache of 128", x(1, 1, 768), x(1, 1, 256), x(1, 1, 256), x(1, 4, 127, 64),
+         x(1, 4, 127, 64), given([127], "int32"), given(128, "int32"), outputs=3, kv_num_heads=4, **_HEADS),
+    case("QAttention", "1x128x768", integers(1, 128, 768, high=255, dtype="uint8"), _bytes(768, 2304), w(2304), _scale(),
+         _scale(0.001), None, known(128, "uint8"), known(128, "uint8"), error=0.02, **_HEADS),
+    case("EmbedLayerNormalization", "1x128x768", integers(1, 128, high=1000, dtype="int32"),
+         integers(1, 128, high=2, dtype="int32"), w(1000, 768), w(512, 768), w(2, 768), w(768), w(768),
+         given(np.ones((1, 128)), "int32"), domain=MICROSOFT, outputs=2),
+    case("QEmbedLayerNormalization", "1x128x768", integers(1, 128, high=1000, dtype="int32"),
+         integers(1, 128, high=2, dtype="int32"), _bytes(1000, 768), _bytes(512, 768), _bytes(2, 768), _bytes(768),
+         _bytes(768), None, *(_scale(),) * 5, *(known(128, "uint8"),) * 5, domain=MICROSOFT, outputs=2, error=1e-3),
+    case("RotaryEmbedding", "1x128x768", x(1, 128, 768), integers(1, 128, high=512), *_angles(512, 32), domain=MICROSOFT),
+]
