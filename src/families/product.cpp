@@ -15,25 +15,39 @@ namespace {
 
 constexpr std::int64_t kProductRows = 128;  // one unit of work
 
+std::int64_t depth_of(const Subject& node) {
+  const MatMul& op = std::get<MatMul>(node.node.op);
+  const Shape a = heads_swapped(node.input_shape(0), op.heads_inside_a);
+  return op.transpose_a ? a[a.size() - 2] : a.back();
+}
+
+std::int64_t packed_right_floats(const Subject& node) {
+  return static_cast<std::int64_t>(kernels::gemm::packed_floats(kernels::Encoding::f32,
+                                                                static_cast<std::size_t>(depth_of(node)),
+                                                                static_cast<std::size_t>(node.output_shape().back())));
+}
+
 /// Units are blocks of rows of a matrix of the batch.
 class MatrixProductOp final : public RowOp {
  public:
   MatrixProductOp(const LowerContext& context, const MatMul& op)
       : kernel_(kernels::gemm::select(context.features, kernels::Encoding::f32)),
         move_(kernels::move::select(context.features)),
-        transposed_(op.transpose_b),
+        a_transposed_(op.transpose_a),
+        b_transposed_(op.transpose_b),
         a_(context.in<float>(0)),
         b_(context.in<float>(1)),
         out_(context.out<float>()) {
     const Shape logical = heads_swapped(context.output_shape(), op.heads_inside_out);
     rows_ = logical[logical.size() - 2];
     columns_ = logical.back();
-    depth_ = context.input_shape(0).back();
+    depth_ = depth_of(context);
     blocks_ = ceil_div(rows_, kProductRows);
     batch_.assign(logical.begin(), logical.end() - 2);
     a_at_ = matrices_of(context.input_shape(0), op.heads_inside_a);
     b_at_ = matrices_of(context.input_shape(1), op.heads_inside_b);
     out_at_ = matrices_of(context.output_shape(), op.heads_inside_out);
+    right_floats_ = packed_right_floats(context);
     bias_ = context.floats(2);
     const LoweredEpilogue lowered = lower_epilogue(context, op.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -44,8 +58,9 @@ class MatrixProductOp final : public RowOp {
     std::int64_t packed = -1;
     for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
       const std::int64_t matrix = unit / blocks_, first = unit % blocks_ * kProductRows;
-      if (matrix != packed) pack(whole(step, b_) + offset(matrix, b_at_), step.scratch);
-      packed = matrix;
+      const std::int64_t right = offset(matrix, b_at_);
+      if (right != packed) pack(whole(step, b_) + right, step.scratch);
+      packed = right;
       run_block(step, matrix, first, std::min(kProductRows, rows_ - first));
     }
   }
@@ -82,7 +97,7 @@ class MatrixProductOp final : public RowOp {
       const std::int64_t count = std::min(kPanel, columns_ - first);
       if (count < kPanel) move_.fill({depth, kPanelBytes, panel, kPanelBytes, 0});
       const auto channels = static_cast<std::size_t>(count);
-      if (transposed_)
+      if (b_transposed_)
         move_.planes_to_pixels({depth, channels, b + first * b_at_.row, b_at_.row, panel, kPanel});
       else
         move_.copy({depth, channels * sizeof(float), b + first, panel,
@@ -90,8 +105,16 @@ class MatrixProductOp final : public RowOp {
     }
   }
 
+  /// Columns of the transposed left matrix as rows.
+  const float* left_rows(const float* a, std::int64_t rows, float* to) const {
+    move_.planes_to_pixels(
+        {static_cast<std::size_t>(rows), static_cast<std::size_t>(depth_), a, a_at_.row, to, depth_});
+    return to;
+  }
+
   void run_block(const StepContext& step, std::int64_t matrix, std::int64_t first, std::int64_t rows) const {
-    const float* a = whole(step, a_) + offset(matrix, a_at_) + first * a_at_.row;
+    const float* a = whole(step, a_) + offset(matrix, a_at_) + first * (a_transposed_ ? 1 : a_at_.row);
+    if (a_transposed_) a = left_rows(a, rows, step.scratch + right_floats_);
     const std::int64_t at = offset(matrix, out_at_) + first * out_at_.row;
     float* out = whole(step, out_) + at;
     const float* residual = residual_ ? whole(step, residual_) + at : nullptr;
@@ -102,7 +125,7 @@ class MatrixProductOp final : public RowOp {
     args.width_in = args.width_out = static_cast<std::size_t>(rows);
     args.channels_in = static_cast<std::size_t>(depth_);
     args.channels_out = static_cast<std::size_t>(columns_);
-    args.in_pixel_stride = a_at_.row;
+    args.in_pixel_stride = a_transposed_ ? depth_ : a_at_.row;
     args.out_pixel_stride = args.residual_pixel_stride = out_at_.row;
     args.weights = step.scratch;
     args.panel_stride = args.channels_in * kernels::gemm::kPanel;
@@ -113,9 +136,9 @@ class MatrixProductOp final : public RowOp {
 
   const kernels::gemm::Kernel& kernel_;
   const kernels::move::Kernel& move_;
-  bool transposed_;
+  bool a_transposed_, b_transposed_;
   ValueOf<float> a_, b_, out_, residual_;
-  std::int64_t rows_ = 1, columns_ = 1, depth_ = 1, blocks_ = 1;
+  std::int64_t rows_ = 1, columns_ = 1, depth_ = 1, blocks_ = 1, right_floats_ = 0;
   Shape batch_;
   Matrices a_at_, b_at_, out_at_;
   const float* bias_ = nullptr;
@@ -125,7 +148,7 @@ class MatrixProductOp final : public RowOp {
 Match match(const Candidate& node) {
   const MatMul* op = std::get_if<MatMul>(&node.node.op);
   if (op == nullptr || !node.constant_or_absent(2)) return refuse();
-  if (node.constant(1) && node.input_shape(1).size() == 2) return refuse();
+  if (node.constant(1) && node.input_shape(1).size() == 2 && !op->transpose_a) return refuse();
   const std::string_view reason = no_product_reason(node.graph, node.node);
   return reason.empty() ? take() : refuse(std::string(reason));
 }
@@ -137,12 +160,11 @@ std::int64_t units(const Chosen& node) {
 
 Effort effort(const Chosen& node, const Rates& rates) { return {contraction_seconds(node, 1, rates)}; }
 
-/// The right matrix, packed.
+/// The right matrix, packed, and rows of a transposed left one.
 std::int64_t workspace_bytes(const Chosen& node) {
-  const auto depth = static_cast<std::size_t>(node.input_shape(0).back()),
-             columns = static_cast<std::size_t>(node.output_shape().back());
-  return static_cast<std::int64_t>(sizeof(float) *
-                                   kernels::gemm::packed_floats(kernels::Encoding::f32, depth, columns));
+  const bool turns = std::get<MatMul>(node.node.op).transpose_a;
+  const std::int64_t left_floats = turns ? kProductRows * depth_of(node) : 0;
+  return static_cast<std::int64_t>(sizeof(float)) * (packed_right_floats(node) + left_floats);
 }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) {

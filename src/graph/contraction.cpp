@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/contraction.hpp"
 
+#include <algorithm>
+
 namespace colonnade {
 
 const FusedEpilogue* epilogue_of(const Operator& op) {
@@ -17,9 +19,9 @@ FusedEpilogue* epilogue_of(Operator& op) {
 std::string_view no_product_reason(const Graph& graph, const Node& node) {
   const ValueType &a = graph.value(node.inputs[0]).type, &b = graph.value(node.inputs[1]).type;
   if (b.dtype != DType::f32) return "type has no kernel";
-  if (std::get<MatMul>(node.op).transpose_a || a.static_shape().size() < 2 || b.static_shape().size() < 2)
-    return "transposed or one-dimensional operand";
-  return a.static_shape().back() > 0 ? "" : "empty tensor";
+  const Shape& shape = a.static_shape();
+  if (shape.size() < 2 || b.static_shape().size() < 2) return "one-dimensional operand";
+  return std::find(shape.begin(), shape.end(), 0) == shape.end() ? "" : "empty tensor";
 }
 
 }  // namespace colonnade

@@ -2,65 +2,15 @@
 // Operators that are small models of their own: einsum, recurrent networks, tree ensembles.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 
 #include "base/checked.hpp"
+#include "graph/einsum.hpp"
 #include "graph/parameters.hpp"
 #include "graph/shape_rules.hpp"
 
 namespace colonnade {
 namespace {
-
-/// One term of an einsum equation: its letters, and how many of them stand before an ellipsis.
-struct Term {
-  std::string letters;
-  std::optional<std::size_t> ellipsis;
-};
-
-Term parse_term(const RuleContext& ctx, std::string_view text) {
-  Term term;
-  for (std::size_t index = 0; index < text.size(); ++index) {
-    const char c = text[index];
-    if (c == ' ') continue;
-    if (text.substr(index, 3) == "...") {
-      if (term.ellipsis) ctx.fail("a term of the equation has two ellipses");
-      term.ellipsis = term.letters.size();
-      index += 2;
-    } else if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
-      term.letters += c;
-    } else {
-      ctx.fail("the equation holds '{}'", c);
-    }
-  }
-  return term;
-}
-
-std::vector<Term> parse_terms(const RuleContext& ctx, std::string_view text) {
-  std::vector<Term> terms;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    terms.push_back(parse_term(ctx, text.substr(0, comma)));
-    if (comma == std::string_view::npos) return terms;
-    text.remove_prefix(comma + 1);
-  }
-}
-
-/// Without an arrow: the ellipsis, then the letters that occur once, in alphabetical order.
-Term implicit_output(const std::vector<Term>& terms) {
-  std::map<char, int> counts;
-  bool ellipsis = false;
-  for (const Term& term : terms) {
-    for (const char letter : term.letters) ++counts[letter];
-    ellipsis = ellipsis || term.ellipsis.has_value();
-  }
-  Term output;
-  if (ellipsis) output.ellipsis = 0;
-  for (const auto& [letter, count] : counts) {
-    if (count == 1) output.letters += letter;
-  }
-  return output;
-}
 
 struct EinsumSizes {
   std::map<char, std::int64_t> letters;
@@ -75,7 +25,7 @@ void bind_letter(const RuleContext& ctx, EinsumSizes& sizes, char letter, std::i
   known = known == 1 ? dim : (dim == 1 ? known : known_dim(known, dim));
 }
 
-void bind_term(const RuleContext& ctx, EinsumSizes& sizes, const Term& term, std::size_t input) {
+void bind_term(const RuleContext& ctx, EinsumSizes& sizes, const EinsumTerm& term, std::size_t input) {
   if (!ctx.shape(input)) {
     for (const char letter : term.letters) sizes.letters.try_emplace(letter, kUnknownDim);
     if (term.ellipsis) sizes.ellipsis.reset();
@@ -96,16 +46,18 @@ void bind_term(const RuleContext& ctx, EinsumSizes& sizes, const Term& term, std
     sizes.ellipsis = broadcast(ctx, sizes.ellipsis, Shape(first, first + static_cast<std::ptrdiff_t>(hidden)));
 }
 
-std::vector<Term> input_terms(const Einsum& op, const RuleContext& ctx) {
-  std::vector<Term> terms = parse_terms(ctx, std::string_view(op.equation).substr(0, op.equation.find("->")));
-  if (terms.size() != ctx.input_count()) {
-    ctx.fail("the equation has {} terms, {} inputs are given", terms.size(), ctx.input_count());
+EinsumEquation equation_of(const Einsum& op, const RuleContext& ctx) {
+  EinsumEquation equation;
+  if (const std::string wrong = read_equation(op.equation, equation); !wrong.empty()) ctx.fail("{}", wrong);
+  const std::size_t terms = equation.terms.size();
+  if (terms != ctx.input_count()) {
+    ctx.fail("the equation has {} terms, {} inputs are given", terms, ctx.input_count());
   }
-  ctx.inputs(terms.size(), terms.size());
-  return terms;
+  ctx.inputs(terms, terms);
+  return equation;
 }
 
-EinsumSizes bound_sizes(const RuleContext& ctx, const std::vector<Term>& terms) {
+EinsumSizes bound_sizes(const RuleContext& ctx, const std::vector<EinsumTerm>& terms) {
   EinsumSizes sizes;
   for (std::size_t input = 0; input < terms.size(); ++input) bind_term(ctx, sizes, terms[input], input);
   return sizes;
@@ -160,7 +112,7 @@ void check_features(const RuleContext& ctx, const TreeEnsemble& op, std::int64_t
 }  // namespace
 
 double einsum_points(const Einsum& op, const RuleContext& ctx) {
-  const EinsumSizes sizes = bound_sizes(ctx, input_terms(op, ctx));
+  const EinsumSizes sizes = bound_sizes(ctx, equation_of(op, ctx).terms);
   double points = 1;
   for (const auto& [letter, dim] : sizes.letters) points *= static_cast<double>(dim);
   if (sizes.ellipsis) points *= static_cast<double>(product_of(*sizes.ellipsis));
@@ -168,16 +120,13 @@ double einsum_points(const Einsum& op, const RuleContext& ctx) {
 }
 
 Types infer(const Einsum& op, const RuleContext& ctx) {
-  const std::size_t arrow = op.equation.find("->");
-  const std::vector<Term> terms = input_terms(op, ctx);
+  const auto [terms, output] = equation_of(op, ctx);
   const EinsumSizes sizes = bound_sizes(ctx, terms);
   DType dtype = DType::undefined;
   for (std::size_t input = 0; input < terms.size(); ++input) {
     const DType common = ctx.same_dtype(input, 0);
     dtype = dtype == DType::undefined ? common : dtype;
   }
-  const Term output = arrow == std::string::npos ? implicit_output(terms)
-                                                 : parse_term(ctx, std::string_view(op.equation).substr(arrow + 2));
   Shape shape;
   for (std::size_t index = 0; index <= output.letters.size(); ++index) {
     if (output.ellipsis == index) {

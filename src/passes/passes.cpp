@@ -19,6 +19,8 @@ constexpr Pass kPasses[] = {
     {"settle_captures", rewrite::settle_captures,
      "Makes constant captures constants of the bodies, and drops those that no body reads."},
     {"eliminate_common", rewrite::eliminate_common, "Computes equal nodes once and keeps equal small constants once."},
+    {"expand_einsum", rewrite::expand_einsum,
+     "Computes an Einsum by products of pairs, sums and Transposes, arranged such that few bytes move."},
     {"static_forms", rewrite::static_forms,
      "Drops nodes without effect and rewrites shape changes as Reshape and Slice."},
     {"stay_in_float", rewrite::stay_in_float,

@@ -115,4 +115,42 @@ bool sink_reshape(Editor& editor, int index) {
   return true;
 }
 
+bool computed_bias_to_add(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  const auto* op = std::get_if<MatMul>(&node.op);
+  if (op == nullptr || node.input(2) == kAbsent || editor.is_constant(node.inputs[2])) return false;
+  if (!(op->epilogue == FusedEpilogue{})) return false;
+  const ValueId product = editor.add(*op, {node.inputs[0], node.inputs[1]}, node);
+  editor.replace(node.outputs[0], editor.add(Binary{BinaryKind::add}, {product, node.inputs[2]}, node));
+  return true;
+}
+
+bool vectors_to_matrices(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  const auto* op = std::get_if<MatMul>(&node.op);
+  if (op == nullptr || node.inputs.size() > 2 || op->heads_inside_out) return false;
+  if (!has_rank(editor, node.inputs[0]) || !has_rank(editor, node.inputs[1])) return false;
+  const bool is_row = rank_of(editor, node.inputs[0]) == 1, is_column = rank_of(editor, node.inputs[1]) == 1;
+  if (!is_row && !is_column) return false;
+  const auto with_axis = [&](ValueId vector, std::int64_t axis) {
+    return editor.add(Unsqueeze{}, {vector, editor.add_ints(node.name + "_axes", {axis})}, node);
+  };
+  MatMul product = *op;
+  std::vector<ValueId> inputs = node.inputs;
+  Ints axes;
+  if (is_row) {
+    inputs[0] = with_axis(inputs[0], 0);
+    product.transpose_a = false;
+    axes.push_back(-2);
+  }
+  if (is_column) {
+    inputs[1] = with_axis(inputs[1], 1);
+    product.transpose_b = false;
+    axes.push_back(-1);
+  }
+  const ValueId result = editor.add(product, inputs, node);
+  editor.replace(node.outputs[0], editor.add(Squeeze{}, {result, editor.add_ints(node.name + "_axes", axes)}, node));
+  return true;
+}
+
 }  // namespace colonnade::rewrite

@@ -145,8 +145,8 @@ bool gather_to_slice(Editor& editor, int index) {
 }
 
 constexpr bool (*kStaticForms[])(Editor&, int) = {
-    drop_noop,  name_permutation, merge_transposes, transpose_to_reshape, transpose_into_matmul,
-    to_reshape, sink_reshape,     split_to_slices,  gather_to_slice,
+    drop_noop,    name_permutation, merge_transposes, transpose_to_reshape, transpose_into_matmul, to_reshape,
+    sink_reshape, split_to_slices,  gather_to_slice,  vectors_to_matrices,  computed_bias_to_add,
 };
 
 }  // namespace

@@ -165,6 +165,17 @@ TEST(Product, ComputedMatrices) {
   check(MatMul{}, {computed(f32, {3, 4, 17}), constant(random_tensor(f32, {3, 17, 5}, 9))}, families::product, 2e-4);
 }
 
+TEST(Product, OfATransposedLeftMatrix) {
+  const DType f32 = DType::f32;
+  const MatMul left{true, false, {}}, both{true, true, {}};
+  check(left, {computed(f32, {33, 150}), computed(f32, {33, 21})}, families::product, 2e-4);
+  check(both, {computed(f32, {2, 33, 131}), computed(f32, {2, 21, 33})}, families::product, 2e-4);
+  check(left, {computed(f32, {33, 7}), constant(random_tensor(f32, {33, 21}, 9))}, families::product, 2e-4);
+  check(MatMul{true, false, {}, true, false, true}, {computed(f32, {2, 33, 3, 150}), computed(f32, {33, 21})},
+        families::product, 2e-4);
+  check(left, {computed(f32, {1, 5}), computed(f32, {1, 4})}, families::product, 2e-4);
+}
+
 std::vector<Input> cell_inputs(RecurrentKind kind, std::int64_t directions, std::int64_t hidden, bool states) {
   const std::int64_t gates = kind == RecurrentKind::gru ? 3 : 4, steps = 5, batch = 3, depth = 7;
   const auto weights = [](const Shape& shape, unsigned seed) {
