@@ -107,10 +107,22 @@ void add_recurrent(const kernels::recurrent::Kernel& kernel) {
       for (auto _ : state) kernel.lstm({hidden, sums.data(), cell.data(), out.data()});
       count_bytes(state, 4.0 * 7 * static_cast<double>(hidden));
     });
+    add("recurrent/lstm, any form" + size, kernel, [=](benchmark::State& state) {
+      const kernels::recurrent::Cell form{.limit = 3};
+      const Floats sums(4 * hidden), cell(hidden), out(hidden), peepholes(3 * hidden);
+      for (auto _ : state) kernel.lstm({hidden, sums.data(), cell.data(), out.data(), peepholes.data(), &form});
+      count_bytes(state, 4.0 * 10 * static_cast<double>(hidden));
+    });
     add("recurrent/gru" + size, kernel, [=](benchmark::State& state) {
       const Floats sums(3 * hidden), gated(hidden), out(hidden);
       for (auto _ : state) kernel.gru({hidden, sums.data(), gated.data(), out.data()});
       count_bytes(state, 4.0 * 6 * static_cast<double>(hidden));
+    });
+    add("recurrent/rnn" + size, kernel, [=](benchmark::State& state) {
+      const kernels::recurrent::Cell form{.f = {kernels::recurrent::Function::tanh}};
+      const Floats sums(hidden), out(hidden);
+      for (auto _ : state) kernel.rnn({hidden, sums.data(), out.data(), &form});
+      count_bytes(state, 4.0 * 2 * static_cast<double>(hidden));
     });
     add("recurrent/reset" + size, kernel, [=](benchmark::State& state) {
       const Floats sums(hidden), held(hidden), out(hidden);

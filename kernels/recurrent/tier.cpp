@@ -5,8 +5,8 @@
 
 namespace colonnade::kernels {
 
-static constexpr recurrent::Kernel kKernel = {COLONNADE_TIER_NAME, kThisIsa, recurrent::run_lstm, recurrent::run_gru,
-                                              recurrent::run_reset};
+static constexpr recurrent::Kernel kKernel = {
+    COLONNADE_TIER_NAME, kThisIsa, recurrent::run_lstm, recurrent::run_gru, recurrent::run_reset, recurrent::run_rnn};
 
 template <>
 KernelList<recurrent::Kernel> kernels_of<recurrent::Kernel, ThisTier>() noexcept {

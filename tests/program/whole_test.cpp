@@ -176,53 +176,6 @@ TEST(Product, OfATransposedLeftMatrix) {
   check(left, {computed(f32, {1, 5}), computed(f32, {1, 4})}, families::product, 2e-4);
 }
 
-std::vector<Input> cell_inputs(RecurrentKind kind, std::int64_t directions, std::int64_t hidden, bool states) {
-  const std::int64_t gates = kind == RecurrentKind::gru ? 3 : 4, steps = 5, batch = 3, depth = 7;
-  const auto weights = [](const Shape& shape, unsigned seed) {
-    return constant(random_tensor(DType::f32, shape, seed, -0.4, 0.4));
-  };
-  std::vector<Input> inputs{computed(DType::f32, {steps, batch, depth}),
-                            weights({directions, gates * hidden, depth}, 11),
-                            weights({directions, gates * hidden, hidden}, 12)};
-  if (!states) return inputs;
-  inputs.push_back(weights({directions, 2 * gates * hidden}, 13));
-  inputs.push_back(absent());
-  for (int i = 0; i < (kind == RecurrentKind::lstm ? 2 : 1); ++i)
-    inputs.push_back(computed(DType::f32, {directions, batch, hidden}));
-  return inputs;
-}
-
-TEST(Recurrent, AgreesWithTheReference) {
-  for (const RecurrentKind kind : {RecurrentKind::lstm, RecurrentKind::gru})
-    for (const Direction direction : {Direction::forward, Direction::reverse, Direction::bidirectional})
-      for (const std::int64_t hidden : {8, 16, 40})
-        for (const bool linear : {true, false})
-          for (const bool states : {true, false}) {
-            colonnade::Recurrent op;
-            op.kind = kind;
-            op.direction = direction;
-            op.hidden_size = hidden;
-            op.linear_before_reset = linear;
-            const std::int64_t directions = direction == Direction::bidirectional ? 2 : 1;
-            check(op, cell_inputs(kind, directions, hidden, states), families::recurrent, 1e-5,
-                  kind == RecurrentKind::lstm ? 3 : 2);
-          }
-}
-
-TEST(Recurrent, RaggedStates) {
-  colonnade::Recurrent op;
-  op.hidden_size = 13;
-  op.activations = {"Sigmoid", "Tanh", "Tanh"};
-  check(op, cell_inputs(RecurrentKind::lstm, 1, 13, true), families::recurrent, 1e-5, 3);
-}
-
-TEST(Recurrent, OtherActivationsStayWithTheReference) {
-  colonnade::Recurrent op;
-  op.hidden_size = 8;
-  op.activations = {"Sigmoid", "Relu", "Tanh"};
-  check(op, cell_inputs(RecurrentKind::lstm, 1, 8, true), families::island, 0, 3);
-}
-
 /// A balanced tree of thresholds, or a single leaf.
 void add_tree(TreeEnsemble& op, std::mt19937& random, int depth, TreeEnsemble::Mode mode) {
   const auto grow = [&](const auto& self, int left) -> std::int32_t {
