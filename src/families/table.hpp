@@ -9,7 +9,7 @@ namespace colonnade::families {
 extern const Family view, depthwise, planes, winograd, conv, conv_transpose, matmul, product, pool, unary, binary,
     convert, softmax, layer_norm, lrn, instance_norm, reduce_width, reduce, resize, to_channels_last, to_channels_first,
     swap_axes, concat, concat_outer, slice, gather, pad, depth_to_space, space_to_depth, recurrent, trees, grid_sample,
-    typed, island;
+    indexing, pad_whole, trilu, lines, top_k, typed, island;
 
 /// In the order in which they are asked: special ones before general ones, the island last.
 inline constexpr const Family* kTable[] = {&view,
@@ -44,6 +44,11 @@ inline constexpr const Family* kTable[] = {&view,
                                            &recurrent,
                                            &trees,
                                            &grid_sample,
+                                           &indexing,
+                                           &pad_whole,
+                                           &trilu,
+                                           &lines,
+                                           &top_k,
                                            &typed,
                                            &island};
 

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of every tier: several lines at a time, for the compiler to vectorise.
+#pragma once
+
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/lines/lines.hpp"
+
+namespace colonnade::kernels::lines {
+namespace {
+
+template <class T>
+inline auto wrapping(T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return x;
+  } else {
+    return static_cast<std::uint64_t>(x);
+  }
+}
+
+/// kColumns 0: as many as the arguments say.
+template <class T, std::size_t kColumns, bool kSideBySide>
+inline void sum_lines(const LineArgs& args) noexcept {
+  const std::size_t columns = kColumns == 0 ? args.columns : kColumns, size = args.size;
+  const std::ptrdiff_t row = args.reverse ? -args.row_step : args.row_step, column = kSideBySide ? 1 : args.column_step;
+  const std::ptrdiff_t first = args.reverse ? static_cast<std::ptrdiff_t>(size - 1) * args.row_step : 0;
+  const bool exclusive = args.exclusive;
+  const T* in = static_cast<const T*>(args.in) + first;
+  T* out = static_cast<T*>(args.out) + first;
+  T sums[kMostColumns] = {};
+  for (std::size_t k = 0; k < size; ++k, in += row, out += row)
+    for (std::size_t c = 0; c < columns; ++c) {
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(c) * column;
+      const T next = static_cast<T>(wrapping(sums[c]) + wrapping(in[at]));
+      out[at] = exclusive ? sums[c] : next;
+      sums[c] = next;
+    }
+}
+
+template <class T>
+inline void sums(const LineArgs& args) noexcept {
+  if (args.column_step == 1) return sum_lines<T, 0, true>(args);
+  if (args.columns == 8) return sum_lines<T, 8, false>(args);
+  sum_lines<T, 0, false>(args);
+}
+
+/// A signed integer as wide as T.
+template <class T>
+using Position = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+
+/// Lines side by side.
+template <class T>
+inline void column_peaks(const LineArgs& args) noexcept {
+  const auto* in = static_cast<const T*>(args.in);
+  auto* out = static_cast<T*>(args.out);
+  const std::size_t columns = args.columns, size = args.size;
+  T best[kMostColumns];
+  Position<T> at[kMostColumns] = {};
+  for (std::size_t c = 0; c < columns; ++c) best[c] = in[c];
+  for (std::size_t k = 1; k < size; ++k) {
+    in += args.row_step;
+    for (std::size_t c = 0; c < columns; ++c) {
+      const bool better = in[c] > best[c];
+      best[c] = better ? in[c] : best[c];
+      at[c] = better ? static_cast<Position<T>>(k) : at[c];
+    }
+  }
+  for (std::size_t k = 0; k < size; ++k, out += args.row_step)
+    for (std::size_t c = 0; c < columns; ++c) out[c] = at[c] == static_cast<Position<T>>(k) ? T{1} : T{0};
+}
+
+/// The first largest element of a line without a gap, by lanes of which each keeps its own.
+template <class T>
+inline std::size_t peak_of(const T* line, std::size_t size) {
+  constexpr std::size_t kLanes = 128 / sizeof(T);
+  if (line[0] != line[0]) return 0;
+  T best[kLanes];
+  Position<T> at[kLanes];
+  for (std::size_t l = 0; l < kLanes; ++l) best[l] = -std::numeric_limits<T>::infinity(), at[l] = -1;
+  const std::size_t chunks = size / kLanes;
+  for (std::size_t k = 0; k < chunks; ++k)
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      const T x = line[k * kLanes + l];
+      const bool better = x > best[l];
+      best[l] = better ? x : best[l];
+      at[l] = better ? static_cast<Position<T>>(k) : at[l];
+    }
+  T held = -std::numeric_limits<T>::infinity();
+  std::size_t place = 0;
+  for (std::size_t l = 0; l < kLanes; ++l) {
+    if (at[l] < 0) continue;
+    const std::size_t i = static_cast<std::size_t>(at[l]) * kLanes + l;
+    if (best[l] > held || (best[l] == held && i < place)) held = best[l], place = i;
+  }
+  for (std::size_t i = chunks * kLanes; i < size; ++i)
+    if (line[i] > held) held = line[i], place = i;
+  return place;
+}
+
+template <class T>
+inline void peaks(const LineArgs& args) noexcept {
+  if (args.column_step == 1) return column_peaks<T>(args);
+  const auto* in = static_cast<const T*>(args.in);
+  auto* out = static_cast<T*>(args.out);
+  for (std::size_t c = 0; c < args.columns; ++c, in += args.column_step, out += args.column_step) {
+    const std::size_t place = peak_of(in, args.size);
+    std::memset(out, 0, args.size * sizeof(T));
+    out[place] = T{1};
+  }
+}
+
+/// Bits of a floating point number as a key; kInfinity: those of infinity.
+template <class Bits, Bits kInfinity>
+struct Real {
+  using Key = std::conditional_t<sizeof(Bits) == 8, std::uint64_t, std::uint32_t>;
+  Bits bits;
+  Key key() const {
+    constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+    const auto size = static_cast<Bits>(bits & static_cast<Bits>(~kSign));
+    const auto ordered = static_cast<Bits>((bits & kSign) != 0 ? kSign - size : kSign + size);
+    return size > kInfinity ? std::numeric_limits<Key>::max() : static_cast<Key>(ordered);
+  }
+};
+
+template <class T>
+struct Integer {
+  using Key = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  T value;
+  Key key() const {
+    constexpr Key kShift = std::is_signed_v<T> ? Key{1} << (8 * sizeof(Key) - 1) : 0;
+    return static_cast<Key>(value) ^ kShift;
+  }
+};
+
+template <class Element>
+inline void write_keys(const KeyArgs& args) noexcept {
+  using Key = typename Element::Key;
+  const auto* in = static_cast<const Element*>(args.in);
+  auto* __restrict keys = static_cast<Key*>(args.keys);
+  const Key turned = args.smallest ? std::numeric_limits<Key>::max() : 0;
+  const std::size_t count = args.count;
+  if (args.step == 1) {
+    for (std::size_t i = 0; i < count; ++i) keys[i] = in[i].key() ^ turned;
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) keys[i] = in[static_cast<std::ptrdiff_t>(i) * args.step].key() ^ turned;
+}
+
+inline std::uint64_t ranked(std::uint32_t key, std::size_t place) {
+  return (std::uint64_t{key} << 32) | static_cast<std::uint32_t>(~place);
+}
+inline Rank64 ranked(std::uint64_t key, std::size_t place) { return {key, ~std::uint64_t{place}}; }
+
+template <class Key>
+inline std::size_t keys_above(const AboveArgs& args) noexcept {
+  constexpr std::size_t kAtOnce = 64;
+  using Out = decltype(ranked(Key{}, 0));
+  const auto* keys = static_cast<const Key*>(args.keys);
+  auto* out = static_cast<Out*>(args.out);
+  const Key limit = static_cast<Key>(args.limit);
+  std::size_t found = 0;
+  for (std::size_t begin = 0; begin < args.count; begin += kAtOnce) {
+    const std::size_t end = args.count - begin < kAtOnce ? args.count : begin + kAtOnce;
+    Key any = 0;
+    for (std::size_t i = begin; i < end; ++i) any |= keys[i] > limit ? Key{1} : Key{0};
+    if (any == 0) continue;
+    for (std::size_t i = begin; i < end; ++i) {
+      out[found] = ranked(keys[i], args.first + i);
+      found += keys[i] > limit ? 1 : 0;
+    }
+  }
+  return found;
+}
+
+inline LineFn find_sums(Type type) noexcept {
+  switch (type) {
+    case Type::f32: return sums<float>;
+    case Type::f64: return sums<double>;
+    case Type::i8: return sums<std::int8_t>;
+    case Type::u8: return sums<std::uint8_t>;
+    case Type::i16: return sums<std::int16_t>;
+    case Type::u16: return sums<std::uint16_t>;
+    case Type::i32: return sums<std::int32_t>;
+    case Type::u32: return sums<std::uint32_t>;
+    case Type::i64: return sums<std::int64_t>;
+    case Type::u64: return sums<std::uint64_t>;
+    case Type::f16:
+    case Type::bf16: break;
+  }
+  return nullptr;
+}
+
+inline LineFn find_peaks(Type type) noexcept {
+  return type == Type::f32 ? peaks<float> : type == Type::f64 ? peaks<double> : nullptr;
+}
+
+inline KeyFn find_keys(Type type) noexcept {
+  switch (type) {
+    case Type::f32: return write_keys<Real<std::uint32_t, 0x7f800000U>>;
+    case Type::f64: return write_keys<Real<std::uint64_t, 0x7ff0000000000000U>>;
+    case Type::f16: return write_keys<Real<std::uint16_t, 0x7c00U>>;
+    case Type::bf16: return write_keys<Real<std::uint16_t, 0x7f80U>>;
+    case Type::i8: return write_keys<Integer<std::int8_t>>;
+    case Type::u8: return write_keys<Integer<std::uint8_t>>;
+    case Type::i16: return write_keys<Integer<std::int16_t>>;
+    case Type::u16: return write_keys<Integer<std::uint16_t>>;
+    case Type::i32: return write_keys<Integer<std::int32_t>>;
+    case Type::u32: return write_keys<Integer<std::uint32_t>>;
+    case Type::i64: return write_keys<Integer<std::int64_t>>;
+    case Type::u64: break;
+  }
+  return write_keys<Integer<std::uint64_t>>;
+}
+
+inline AboveFn find_above(bool wide) noexcept { return wide ? keys_above<std::uint64_t> : keys_above<std::uint32_t>; }
+
+}  // namespace
+}  // namespace colonnade::kernels::lines

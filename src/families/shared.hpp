@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Units of whole tensors where there are more things than threads need to count.
+#pragma once
+
+#include <algorithm>
+
+#include "base/interval.hpp"
+#include "families/row_op.hpp"
+
+namespace colonnade {
+
+/// `total` things that threads share, in so many units.
+struct Shared {
+  std::int64_t total = 1;
+
+  std::int64_t units() const { return std::clamp<std::int64_t>(total, 1, kMost); }
+  /// The things of a step's units.
+  Interval of(const StepContext& step) const {
+    return {total * step.row_begin / units(), total * step.row_end / units()};
+  }
+
+ private:
+  static constexpr std::int64_t kMost = 64;
+};
+
+}  // namespace colonnade
