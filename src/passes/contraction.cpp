@@ -24,7 +24,7 @@ std::optional<ChannelAffine> affine_of_binary(const Editor& editor, const Node& 
   const bool second = node.inputs[0] == input;
   if (node.inputs[0] == node.inputs[1] || !same_type(editor, input, node.outputs[0])) return std::nullopt;
   const Shape& shape = *editor.value(input).type.shape;
-  if (shape.empty() || shape.back() < 0 || editor.value(input).type.dtype != DType::f32) return std::nullopt;
+  if (shape.empty() || editor.value(input).type.dtype != DType::f32) return std::nullopt;
   const auto constant = channel_constant(editor, node.inputs[second ? 1 : 0], shape.size(), shape.back());
   if (!constant) return std::nullopt;
   Doubles values = *constant;
@@ -167,6 +167,7 @@ bool fold_affine(Editor& editor, int contraction, const ChannelAffine& affine) {
   if (bias != kAbsent && !is_float_constant(editor, bias)) return false;
   if (scales && (!is_float_constant(editor, weights) || rank_of(editor, weights) < 2)) return false;
   const Shape shape = *editor.value(node.outputs[0]).type.shape;
+  if (shape.back() < 0) return false;
   std::vector<ValueId> inputs = node.inputs;
   inputs.resize(std::max(inputs.size(), kBiasInput + 1), kAbsent);
   if (scales) {

@@ -2,6 +2,7 @@
 #include "passes/passes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "base/interruption.hpp"
@@ -82,12 +83,17 @@ void optimize(Graph& graph, const PassOptions& options) {
       fail(ErrorCode::invalid_argument, "no pass is named '{}'", name);
     }
   }
+  int changes = 0;
+  std::array<int, std::size(kPasses)> seen;  // by pass: the changes after which it looked at the graph
+  seen.fill(-1);
   for (int round = 0; round < kMaxRounds; ++round) {
-    bool changed = false;
-    for (const Pass& pass : kPasses) {
-      if (!is_disabled(options, pass.name)) changed |= run_pass(pass, graph, options);
+    const int before = changes;
+    for (std::size_t i = 0; i < std::size(kPasses); ++i) {
+      if (seen[i] == changes || is_disabled(options, kPasses[i].name)) continue;
+      seen[i] = changes;
+      if (run_pass(kPasses[i], graph, options)) ++changes;
     }
-    if (!changed) return;
+    if (changes == before) return;
   }
 }
 
