@@ -5,34 +5,21 @@
 #include <utility>
 
 namespace colonnade {
-namespace {
-
-/// Leaves an executor of the program with the arena that the program needs, and no larger one.
-void settle(std::unique_ptr<Executor>& executor, const std::shared_ptr<const Program>& program) {
-  if (!executor || executor->bytes() > static_cast<std::size_t>(program->arena_bytes))
-    executor = std::make_unique<Executor>(program);
-}
-
-}  // namespace
 
 void Entry::take_part() {
   const auto plan = prepared->duel->runner_up();
   if (rival_ || !plan) return;
-  rival_ = std::make_unique<Executor>(plan->program);
-  rival_->share_arena(*executor);
+  rival_ = std::make_unique<Executor>(plan->program, arena_);
   is_warm_ = {};
 }
 
 void Entry::take_winner() {
   if (prepared->duel->state() == Duel::State::lost) {
     auto winner = prepared->duel->runner_up();
-    settle(rival_, winner->program);
-    executor = std::move(rival_);
+    executor = rival_ ? std::move(rival_) : std::make_unique<Executor>(winner->program, arena_);
     prepared = std::move(winner);
-  } else if (rival_) {
-    rival_.reset();
-    settle(executor, prepared->program);
   }
+  rival_.reset();
 }
 
 void Entry::follow_duel(const RunControl& control) noexcept {

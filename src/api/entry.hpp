@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <span>
@@ -12,11 +13,14 @@ namespace colonnade {
 /// A plan with the state to run it; while its duel is open, the runner-up's beside it.
 class Entry {
  public:
-  explicit Entry(std::shared_ptr<const Prepared> plan)
-      : prepared(std::move(plan)), executor(std::make_unique<Executor>(prepared->program)) {}
+  /// Entries that share an arena do not run at the same time.
+  Entry(std::shared_ptr<const Prepared> plan, std::shared_ptr<Arena> arena)
+      : prepared(std::move(plan)),
+        executor(std::make_unique<Executor>(prepared->program, arena)),
+        arena_(std::move(arena)) {}
 
-  /// Before a run: makes what an open duel needs, or goes on with the plan that won. Both sides of a duel share one
-  /// arena; the loser and its memory go. Without memory to do so the plan goes on as it is.
+  /// Before a run: makes what an open duel needs, or goes on with the plan that won; the loser goes. Without memory to
+  /// do so the plan goes on as it is.
   void follow_duel(const RunControl& control) noexcept;
   /// Runs the plan or, in turns, the other side of its duel. Times and outcomes go to the model. A run that throws
   /// does not count, and one with a deadline takes no part.
@@ -24,7 +28,10 @@ class Entry {
            const RunControl& control);
   void set_profiling(bool on);
 
-  std::size_t bytes() const { return executor->bytes() + (rival_ ? 2 : 1) * prepared->bytes; }
+  /// Without the arena.
+  std::size_t bytes() const { return (rival_ ? 2 : 1) * prepared->bytes; }
+  /// That it needs.
+  std::size_t arena_bytes() const { return std::max(executor->arena_bytes(), rival_ ? rival_->arena_bytes() : 0); }
 
   std::shared_ptr<const Prepared> prepared;
   std::unique_ptr<Executor> executor;
@@ -36,6 +43,7 @@ class Entry {
   void take_part();
   void take_winner();
 
+  std::shared_ptr<Arena> arena_;
   std::unique_ptr<Executor> rival_;  ///< the runner-up's
   std::array<bool, 2> is_warm_{};    ///< by side: it has run in the arena that both share
   bool profiling_ = false;

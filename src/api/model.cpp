@@ -32,10 +32,13 @@ TensorInfo info_of(const Graph& graph, ValueId id) {
   return info;
 }
 
+/// What a node's operator, form, names and lists take beside the node; measured.
+constexpr std::size_t kBytesAroundANode = 2048;
+
 /// About what a plan takes besides weights and arena.
 std::size_t plan_bytes(const Prepared& prepared) {
-  std::size_t bytes =
-      prepared.graph.values.size() * (sizeof(Value) + sizeof(Storage)) + prepared.graph.nodes.size() * 2 * sizeof(Node);
+  std::size_t bytes = prepared.graph.values.size() * (sizeof(Value) + sizeof(Storage)) +
+                      prepared.graph.nodes.size() * (2 * sizeof(Node) + kBytesAroundANode);
   for (const ProgramSegment& segment : prepared.program->segments) {
     for (const auto& list : segment.lists) bytes += list.size() * 2 * sizeof(Step);  // the plan has them too
     for (const auto& threads : segment.strip_views)

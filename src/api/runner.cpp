@@ -47,7 +47,7 @@ std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, s
   std::vector<Shape> shapes;
   for (const TensorView& input : inputs) shapes.push_back(input.shape);
   auto entry =
-      std::make_shared<Entry>(model_->prepare({source, std::move(shapes), layouts, node(), threads}, &control));
+      std::make_shared<Entry>(model_->prepare({source, std::move(shapes), layouts, node(), threads}, &control), arena_);
   entry->set_profiling(profiling_);
   entries_.push_front(entry);
   evict();
@@ -61,27 +61,24 @@ int Runner::node() {
 }
 
 std::size_t Runner::cached_bytes() const {
-  return std::accumulate(entries_.begin(), entries_.end(), std::size_t{0},
+  return std::accumulate(entries_.begin(), entries_.end(), arena_->bytes(),
                          [](std::size_t sum, const auto& entry) { return sum + entry->bytes(); });
-}
-
-std::size_t Runner::arena_bytes() const {
-  return std::accumulate(entries_.begin(), entries_.end(), std::size_t{0},
-                         [](std::size_t sum, const auto& entry) { return sum + entry->executor->bytes(); });
 }
 
 void Runner::shrink() {
   entries_.clear();
+  arena_->shrink_to(0);
   from_ = {};
   to_ = {};
 }
 
 /// Drops plans, the longest unused first, until the rest keep to the limit. The newest one stays.
 void Runner::evict() {
-  std::size_t total = cached_bytes();
-  while (entries_.size() > 1 && total > model_->options.plan_cache_bytes) {
-    total -= entries_.back()->bytes();
+  while (entries_.size() > 1 && cached_bytes() > model_->options.plan_cache_bytes) {
     entries_.pop_back();
+    std::size_t needed = 0;
+    for (const auto& entry : entries_) needed = std::max(needed, entry->arena_bytes());
+    arena_->shrink_to(needed);
   }
 }
 

@@ -38,7 +38,7 @@ class Runner {
 
   std::size_t cached_plans() const { return entries_.size(); }
   std::size_t cached_bytes() const;
-  std::size_t arena_bytes() const;
+  std::size_t arena_bytes() const { return arena_->bytes(); }
   /// Forgets all plans and gives the memory of this runner back.
   void shrink();
   void set_profiling(bool on);
@@ -54,8 +54,9 @@ class Runner {
   int node();
 
   std::shared_ptr<const Model::Impl> model_;
-  std::optional<int> node_;                    ///< of NUMA: where the first plan was made
-  std::list<std::shared_ptr<Entry>> entries_;  ///< most recently used first
+  std::optional<int> node_;                                   ///< of NUMA: where the first plan was made
+  std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();  ///< of all plans: programs run one after another
+  std::list<std::shared_ptr<Entry>> entries_;                 ///< most recently used first
   bool profiling_ = false;
   std::vector<const void*> from_;  ///< kept: a run of a program allocates nothing
   std::vector<void*> to_;

@@ -62,14 +62,14 @@ std::int64_t now_ns() {
 
 }  // namespace
 
-Executor::Executor(std::shared_ptr<const Program> program, Workers* workers)
+Executor::Executor(std::shared_ptr<const Program> program, std::shared_ptr<Arena> arena, Workers* workers)
     : program_(std::move(program)),
-      arena_(std::make_shared<AlignedBuffer>(static_cast<std::size_t>(program_->arena_bytes))),
+      arena_(arena ? std::move(arena) : std::make_shared<Arena>()),
       team_(team_of(*program_)),
       workers_(workers) {
   const auto threads = static_cast<std::size_t>(program_->threads);
   bases_.assign(program_->base_count(), nullptr);
-  bases_[Program::kArena] = arena_->data();
+  arena_->reserve(arena_bytes());
   const std::size_t first_constant = program_->base_count() - program_->constants.size();
   for (std::size_t i = 0; i < program_->constants.size(); ++i)
     bases_[first_constant + i] = const_cast<std::byte*>(program_->constants[i]);
@@ -77,12 +77,6 @@ Executor::Executor(std::shared_ptr<const Program> program, Workers* workers)
   progress_ = std::make_unique<Progress[]>(threads * program_->ops.size());
   events_.resize(threads);
   for (const ProgramSegment& segment : program_->segments) rounds_ = std::max(rounds_, rounds_of(segment));
-}
-
-void Executor::share_arena(Executor& other) {
-  Executor& smaller = bytes() < other.bytes() ? *this : other;
-  smaller.arena_ = (&smaller == this ? other : *this).arena_;
-  smaller.bases_[Program::kArena] = smaller.arena_->data();
 }
 
 void Executor::set_profiling(bool on) {
@@ -104,6 +98,7 @@ void Executor::run(std::span<const void* const> inputs, std::span<void* const> o
   control.check();
   control_ = &control;
   begin_rounds();
+  bases_[Program::kArena] = arena_->reserve(arena_bytes());
   const std::size_t first_output = Program::kFirstInput + inputs.size();
   for (std::size_t i = 0; i < inputs.size(); ++i)
     bases_[Program::kFirstInput + i] = static_cast<std::byte*>(const_cast<void*>(inputs[i]));

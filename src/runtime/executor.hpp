@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "base/aligned_buffer.hpp"
 #include "program/program.hpp"
+#include "runtime/arena.hpp"
 #include "runtime/barrier.hpp"
 #include "runtime/control.hpp"
 #include "runtime/workers.hpp"
@@ -31,8 +31,10 @@ struct TraceEvent {
 /// runs the lists j, j + k, ... of each round, the last one first. A list waits for rows of the next one only.
 class Executor {
  public:
-  /// `workers` may be null: those of the process.
-  explicit Executor(std::shared_ptr<const Program> program, Workers* workers = nullptr);
+  /// Executors that share an arena do not run at the same time; null: one of its own. `workers` may be null: those of
+  /// the process.
+  explicit Executor(std::shared_ptr<const Program> program, std::shared_ptr<Arena> arena = nullptr,
+                    Workers* workers = nullptr);
 
   /// Inputs and outputs are dense and match the program's types and shapes. Throws what an island throws, and what
   /// `control` says; the outputs are then unspecified.
@@ -40,9 +42,8 @@ class Executor {
            const RunControl& control = RunControl(RunOptions()));
 
   const Program& program() const { return *program_; }
-  std::size_t bytes() const { return arena_->bytes(); }
-  /// Both have one arena from now on, the larger of theirs, and are not to run at the same time.
-  void share_arena(Executor& other);
+  /// Of the arena that the program needs.
+  std::size_t arena_bytes() const { return static_cast<std::size_t>(program_->arena_bytes); }
 
   void set_profiling(bool on);
   int profiled_runs() const { return profiled_runs_; }
@@ -76,7 +77,7 @@ class Executor {
   static constexpr std::uint64_t kMaxRounds = std::uint64_t{1} << kRowBits;
 
   std::shared_ptr<const Program> program_;
-  std::shared_ptr<AlignedBuffer> arena_;
+  std::shared_ptr<Arena> arena_;
   std::vector<std::byte*> bases_;
   std::vector<std::vector<const float*>> pointers_;  ///< by list
   std::unique_ptr<Progress[]> progress_;

@@ -136,17 +136,17 @@ bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 
 TEST(Duel, BothSidesGiveTheSameBitsInOneArena) {
   const Ring ring(2);
-  Entry entry(ring.predicted);
+  Entry entry(ring.predicted, std::make_shared<Arena>());
   const std::vector<Tensor> expected = ring.run(entry);
   ring.predicted->duel->open(ring.runner_up);
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(same_bits(ring.run(entry), expected)) << i;
   const auto larger = std::max(ring.predicted->program->arena_bytes, ring.runner_up->program->arena_bytes);
-  EXPECT_EQ(entry.executor->bytes(), static_cast<std::size_t>(larger));
+  EXPECT_EQ(entry.arena_bytes(), static_cast<std::size_t>(larger));
 }
 
 TEST(Duel, TheFasterPlanGoesOnAndTheOtherOneIsFreed) {
   Ring ring(1);
-  Entry entry(ring.predicted);
+  Entry entry(ring.predicted, std::make_shared<Arena>());
   const std::vector<Tensor> expected = ring.run(entry);
   ring.predicted->duel->open(ring.runner_up);
   ring.run(entry);
@@ -157,7 +157,7 @@ TEST(Duel, TheFasterPlanGoesOnAndTheOtherOneIsFreed) {
   ring.predicted.reset();
   EXPECT_TRUE(same_bits(ring.run(entry), expected));
   EXPECT_EQ(entry.prepared, ring.runner_up);
-  EXPECT_EQ(entry.executor->bytes(), static_cast<std::size_t>(ring.runner_up->program->arena_bytes));
+  EXPECT_EQ(entry.arena_bytes(), static_cast<std::size_t>(ring.runner_up->program->arena_bytes));
   EXPECT_TRUE(loser.expired());
   const auto json = nlohmann::json::parse(ring.model.describe());
   EXPECT_EQ(json["duel"]["state"], "won");
@@ -167,7 +167,7 @@ TEST(Duel, TheFasterPlanGoesOnAndTheOtherOneIsFreed) {
 
 TEST(Duel, ThePredictionGoesOnWhereItWins) {
   Ring ring(1);
-  Entry entry(ring.predicted);
+  Entry entry(ring.predicted, std::make_shared<Arena>());
   ring.predicted->duel->open(ring.runner_up);
   const std::vector<Tensor> expected = ring.run(entry);
   ring.decide(8, 10);
@@ -175,13 +175,13 @@ TEST(Duel, ThePredictionGoesOnWhereItWins) {
   ring.runner_up.reset();
   EXPECT_TRUE(same_bits(ring.run(entry), expected));
   EXPECT_EQ(entry.prepared, ring.predicted);
-  EXPECT_EQ(entry.executor->bytes(), static_cast<std::size_t>(ring.predicted->program->arena_bytes));
+  EXPECT_EQ(entry.arena_bytes(), static_cast<std::size_t>(ring.predicted->program->arena_bytes));
   EXPECT_TRUE(loser.expired());
 }
 
 TEST(Duel, CountsNeitherColdRunsNorThoseThatThrowOrAreLateOrProfiled) {
   const Ring ring(1);
-  Entry entry(ring.predicted);
+  Entry entry(ring.predicted, std::make_shared<Arena>());
   ring.predicted->duel->open(ring.runner_up);
   Duel& duel = *ring.predicted->duel;
   ring.run(entry);  // cold

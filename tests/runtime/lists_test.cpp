@@ -62,7 +62,7 @@ class Lists : public testing::Test {
     for (std::size_t i = 0; i < plan.segments.size(); ++i)
       ++shared_[{plan.segments[i].sharing, program->segments[i].participants}];
     for (Workers* workers : {&one, &three}) {
-      Executor executor(program, workers);
+      Executor executor(program, nullptr, workers);
       for (int again = 0; again < 2; ++again)
         EXPECT_TRUE(same_bits(run(executor, inputs), expected))
             << graph.name << ", schedule " << static_cast<int>(schedule) << ", threads " << threads << " by "

@@ -290,7 +290,7 @@ TEST(Workers, GiveTheSameBitsHoweverManyThereAre) {
             program_of(graph, {schedule, Math::fast, lists, 0}, kernels::usable_features(), "server-16");
         for (int threads = 1; threads <= lists; ++threads) {
           Workers workers(machine(threads));
-          Executor executor(program, &workers);
+          Executor executor(program, nullptr, &workers);
           for (int i = 0; i < 3; ++i)
             EXPECT_TRUE(same_bits(run(executor, inputs), expected))
                 << graph.name << ": " << threads << " threads run " << lists << " lists";
