@@ -10,10 +10,10 @@ namespace colonnade {
 const std::byte* LowerContext::bytes(std::size_t index) const {
   if (!has_input(index) || !input(index).constant) return nullptr;
   taken[index] = true;
-  auto tensor = input(index).constant->tensor();
-  const auto* bytes = static_cast<const std::byte*>(tensor->data());
-  owned.push_back(std::move(tensor));
-  return bytes;
+  auto bytes = input(index).constant->bytes();
+  const std::byte* first = bytes.get();
+  owned.push_back(std::move(bytes));
+  return first;
 }
 
 const float* LowerContext::floats(std::size_t index) const {

@@ -43,6 +43,17 @@ std::shared_ptr<const Tensor> Constant::tensor() const {
   return made;
 }
 
+std::shared_ptr<const std::byte> Constant::bytes() const {
+  if (whole_ && !kept_) {
+    auto bytes = whole_->bytes();
+    const std::byte* first = bytes.get() + static_cast<std::size_t>(first_of_whole_) * size_of(dtype_);
+    return {std::move(bytes), first};
+  }
+  auto elements = tensor();
+  const auto* first = static_cast<const std::byte*>(elements->data());
+  return {std::move(elements), first};
+}
+
 void Constant::read(std::int64_t first, std::span<std::byte> target) const {
   if (target.empty()) return;
   if (!kept_) return make_(first, target);
@@ -84,6 +95,19 @@ std::shared_ptr<const Constant> reshaped(std::shared_ptr<const Constant> constan
         constant->read(first, target);
       },
       is_normal);
+}
+
+std::shared_ptr<const Constant> part_of(std::shared_ptr<const Constant> whole, std::int64_t first, Shape shape) {
+  const std::int64_t count = element_count(shape);
+  if (first < 0 || first > whole->size() || count > whole->size() - first) {
+    fail(ErrorCode::internal, "elements {} to {} of a constant that has {}", first, first + count, whole->size());
+  }
+  const DType dtype = whole->dtype();
+  const auto make = [whole, first](std::int64_t at, std::span<std::byte> target) { whole->read(first + at, target); };
+  auto part = std::make_shared<Constant>(dtype, std::move(shape), make, whole->is_normal());
+  part->whole_ = std::move(whole);
+  part->first_of_whole_ = first;
+  return part;
 }
 
 }  // namespace colonnade

@@ -38,6 +38,8 @@ class Constant {
 
   /// All elements. Made now unless kept or held by someone.
   std::shared_ptr<const Tensor> tensor() const;
+  /// The memory of all elements, of numbers. A part lies in the memory of its whole.
+  std::shared_ptr<const std::byte> bytes() const;
   /// Copies the elements from `first` on; `target` is aligned for them. Not for strings.
   void read(std::int64_t first, std::span<std::byte> target) const;
   /// Calls `visit` with all rows of the outermost axis in order, a block of them at a time that fits a cache: the
@@ -46,17 +48,24 @@ class Constant {
                      const std::function<void(std::span<const float> elements, std::int64_t first_row)>& visit) const;
 
  private:
+  friend std::shared_ptr<const Constant> part_of(std::shared_ptr<const Constant> whole, std::int64_t first,
+                                                 Shape shape);
+
   DType dtype_;
   Shape shape_;
   std::int64_t size_;
   bool is_normal_ = false;
   std::shared_ptr<const Tensor> kept_;
   Make make_;
+  std::shared_ptr<const Constant> whole_;  ///< null: it is no part of another one
+  std::int64_t first_of_whole_ = 0;
   mutable std::mutex mutex_;
   mutable std::weak_ptr<const Tensor> held_;
 };
 
 /// The same elements under another shape of equal element count.
 std::shared_ptr<const Constant> reshaped(std::shared_ptr<const Constant> constant, Shape shape);
+/// The elements of `whole` (of numbers) from `first` on, as many as the shape has.
+std::shared_ptr<const Constant> part_of(std::shared_ptr<const Constant> whole, std::int64_t first, Shape shape);
 
 }  // namespace colonnade

@@ -79,6 +79,44 @@ bool worth_storing(const Editor& editor, const Node& node) {
   return weights || bytes <= kFreeResultBytes || bytes <= kMaxGrowth * input_bytes(editor, node);
 }
 
+/// The first of the rows of the outermost axis that a Slice takes, if they are rows one after another.
+std::optional<std::int64_t> first_sliced_row(const Editor& editor, const Node& node) {
+  const Graph& graph = editor.graph();
+  const auto starts = constant_ints(graph, node, 1), axes = constant_ints(graph, node, 3);
+  const auto steps = constant_ints(graph, node, 4);
+  const Shape& shape = editor.value(node.inputs[0]).constant->shape();
+  const bool is_first_axis = node.input(3) == kAbsent || (axes && axes->size() == 1 && axes->front() == 0);
+  const bool has_step = node.input(4) != kAbsent && (!steps || steps->size() != 1 || steps->front() != 1);
+  if (!starts || starts->size() != 1 || !is_first_axis || has_step) return std::nullopt;
+  const std::int64_t start = starts->front() < 0 ? starts->front() + shape[0] : starts->front();
+  return std::clamp<std::int64_t>(start, 0, shape[0]);
+}
+
+std::optional<std::int64_t> first_gathered_row(const Editor& editor, const Node& node, const Gather& op) {
+  const auto indices = constant_ints(editor.graph(), node, 1);
+  const std::int64_t rows = editor.value(node.inputs[0]).constant->shape()[0];
+  if (op.axis != 0 || !indices || indices->empty()) return std::nullopt;
+  for (std::size_t i = 1; i < indices->size(); ++i)
+    if ((*indices)[i] != (*indices)[i - 1] + 1) return std::nullopt;
+  if (indices->front() < 0 || indices->back() >= rows) return std::nullopt;
+  return indices->front();
+}
+
+/// Rows that a node takes of a table, one after another, stay in the table's memory: plans for many shapes share it.
+bool share_rows(Editor& editor, int index) {
+  const Node& node = editor.node(index);
+  const auto* gather = std::get_if<Gather>(&node.op);
+  if (gather == nullptr && !std::holds_alternative<Slice>(node.op)) return false;
+  const auto whole = editor.value(node.inputs[0]).constant;
+  const ValueType& type = editor.value(node.outputs[0]).type;
+  if (whole->dtype() == DType::string || whole->shape().empty() || whole->size() == 0 || !type.is_static())
+    return false;
+  const auto first = gather != nullptr ? first_gathered_row(editor, node, *gather) : first_sliced_row(editor, node);
+  if (!first) return false;
+  editor.set_constant(node.outputs[0], part_of(whole, *first * (whole->size() / whole->shape()[0]), *type.shape));
+  return true;
+}
+
 void fold(Editor& editor, int index) {
   const Node& node = editor.node(index);
   std::vector<Tensor> results;
@@ -139,6 +177,7 @@ bool fold_constants(Graph& graph) {
     if (!editor.alive(index) || is_output_identity(editor, editor.node(index))) continue;
     refine_types(editor, index);
     if (all_inputs_constant(editor, editor.node(index))) {
+      if (share_rows(editor, index)) continue;
       if (is_pure(editor.node(index).op) && worth_storing(editor, editor.node(index))) fold(editor, index);
     } else {
       fold_known_ints(editor, index);

@@ -90,9 +90,9 @@ class Compiler {
   }
 
   std::int32_t constant_base(const Constant& constant) {
-    auto tensor = constant.tensor();
-    program_->constants.push_back(static_cast<const std::byte*>(tensor->data()));
-    program_->owned.push_back(std::move(tensor));
+    auto bytes = constant.bytes();
+    program_->constants.push_back(bytes.get());
+    program_->owned.push_back(std::move(bytes));
     return to_int32(static_cast<std::int64_t>(program_->base_count())) - 1;
   }
 

@@ -66,5 +66,21 @@ TEST(Constant, ReshapedKeepsElementsAndRefusesOtherCounts) {
   EXPECT_EQ(reshaped(std::make_shared<const Constant>(std::move(words)), {2})->tensor()->strings()[1], "b");
 }
 
+TEST(Constant, PartsLieInTheMemoryOfTheirWhole) {
+  const auto calls = std::make_shared<int>(0);
+  const auto whole = counting({100, 100}, calls);
+  const auto part = part_of(whole, 2000, {50, 100}), inner = part_of(part, 100, {45, 100});
+  EXPECT_EQ(*calls, 0);
+  const auto bytes = whole->bytes(), of_inner = inner->bytes();
+  EXPECT_EQ(*calls, 1);
+  EXPECT_EQ(of_inner.get(), bytes.get() + 2100 * sizeof(float));
+  EXPECT_EQ(inner->tensor()->values<float>()[4499], 6599.0f);
+  const auto small = part_of(whole, 9990, {10});
+  EXPECT_TRUE(small->is_kept());
+  EXPECT_EQ(*reinterpret_cast<const float*>(small->bytes().get()), 9990.0f);
+  EXPECT_THROW(part_of(whole, 9990, {11}), Error);
+  EXPECT_THROW(part_of(whole, -1, {1}), Error);
+}
+
 }  // namespace
 }  // namespace colonnade

@@ -2,6 +2,8 @@
 // One pass at a time on small graphs: what it prints afterwards, and that it computes the same.
 #include "passes/golden.hpp"
 
+#include <numeric>
+
 namespace colonnade::test {
 namespace {
 
@@ -51,6 +53,27 @@ TEST(FoldConstants, FillsWeights) {
   b.output(b.node("y", MatMul{}, {x, filled}));
   EXPECT_TRUE(run("fold_constants", b.graph));
   EXPECT_EQ(operators_of(b.graph), "MatMul");
+}
+
+TEST(FoldConstants, TakesRowsOfATableWhereTheyLie) {
+  Tensor table(DType::f32, {300, 64});
+  for (std::size_t i = 0; i < 300 * 64; ++i) table.values<float>()[i] = static_cast<float>(i);
+  Ints positions(100);
+  std::iota(positions.begin(), positions.end(), 7);
+  for (const bool gathers : {false, true}) {
+    Builder b;
+    const ValueId whole = b.graph.add_constant("table", std::make_shared<const Constant>(table));
+    const auto memory = b.graph.value(whole).constant->bytes();
+    const ValueId x = b.input("x", {100, 64});
+    const ValueId rows = gathers ? b.node("rows", Gather{0}, {whole, b.ints("positions", positions)})
+                                 : b.node("rows", Slice{}, {whole, b.ints("starts", {-293}), b.ints("ends", {107})});
+    b.output(b.binary("y", BinaryKind::add, x, rows));
+    EXPECT_TRUE(run("fold_constants", b.graph));
+    EXPECT_EQ(operators_of(b.graph), "Add");
+    const auto& found = b.graph.value(b.graph.nodes[0].inputs[1]).constant;
+    EXPECT_EQ(found->bytes().get(), memory.get() + std::size_t{7} * 64 * sizeof(float));
+    EXPECT_EQ(found->shape(), (Shape{100, 64}));
+  }
 }
 
 TEST(FoldConstants, KeepsAnOutputThatIsConstant) {
