@@ -121,8 +121,7 @@ inline T merged(T held, T update) {
     using Bits = BitsOf<T>;
     const bool beyond = kMerge == Merge::min ? update < held : update > held;
     const auto taken = static_cast<Bits>(-static_cast<std::int64_t>(beyond | (update != update)));
-    return same_bits<T>(
-        static_cast<Bits>((same_bits<Bits>(update) & taken) | (same_bits<Bits>(held) & ~taken)));
+    return same_bits<T>(static_cast<Bits>((same_bits<Bits>(update) & taken) | (same_bits<Bits>(held) & ~taken)));
   }
 }
 

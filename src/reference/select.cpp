@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators about positions: OneHot, TopK, NonZero.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "reference/elements.hpp"
@@ -54,26 +55,63 @@ void top_k(const TopK& op, const Tensor& x, const AxisView& view, std::int64_t k
   }
 }
 
-template <class C>
-Ints nonzero_positions(const Tensor& x) {
-  Ints positions;
-  const std::vector<C> values = load_all<C>(x);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] != C{0}) positions.push_back(static_cast<std::int64_t>(i));
-  }
-  return positions;
+template <class T>
+void mark(const Tensor& x, std::uint8_t* marks) {
+  const T* element = elements<T>(x);
+  std::transform(element, element + x.size(), marks, [](const T& each) { return each != T{}; });
 }
 
-Ints nonzero_positions(const Tensor& x, const Call& call) {
-  Ints positions;
-  if (x.dtype() == DType::string) {
-    for (std::size_t i = 0; i < x.strings().size(); ++i) {
-      if (!x.strings()[i].empty()) positions.push_back(static_cast<std::int64_t>(i));
-    }
-    return positions;
+/// 1 for every element that is not zero, or no empty string, else 0.
+std::vector<std::uint8_t> nonzero_marks(const Tensor& x, const Call& call) {
+  std::vector<std::uint8_t> marks(static_cast<std::size_t>(x.size()));
+  const DType dtype = x.dtype();
+  const std::size_t bytes = dtype == DType::string ? 0 : size_of(dtype);
+  const bool is_integer = dtype == DType::boolean || dtype == DType::i8 || dtype == DType::u8 || bytes > 2;
+  if (dtype == DType::string) {
+    mark<std::string>(x, marks.data());
+  } else if (dtype == DType::f32) {
+    mark<float>(x, marks.data());
+  } else if (dtype == DType::f64) {
+    mark<double>(x, marks.data());
+  } else if (is_integer && bytes == 1) {
+    mark<std::uint8_t>(x, marks.data());
+  } else if (is_integer && bytes == 4) {
+    mark<std::uint32_t>(x, marks.data());
+  } else if (is_integer && bytes == 8) {
+    mark<std::uint64_t>(x, marks.data());
+  } else {
+    visit_compute(dtype, call.where(), [&]<class C>(Tag<C>) {
+      const std::vector<C> values = load_all<C>(x);
+      std::transform(values.begin(), values.end(), marks.begin(), [](C value) { return value != C{0}; });
+    });
   }
-  visit_compute(x.dtype(), call.where(), [&]<class C>(Tag<C>) { positions = nonzero_positions<C>(x); });
-  return positions;
+  return marks;
+}
+
+/// The indices of what is marked, axis after axis: the innermost ones are found without branches, some at a time.
+Tensor marked_indices(const std::vector<std::uint8_t>& marks, const Shape& shape) {
+  constexpr std::int64_t kAtOnce = 256;
+  const auto count = static_cast<std::int64_t>(std::count(marks.begin(), marks.end(), std::uint8_t{1}));
+  Tensor y(DType::i64, {static_cast<std::int64_t>(shape.size()), count});
+  if (shape.empty()) return y;
+  const std::size_t last = shape.size() - 1;
+  auto* indices = elements<std::int64_t>(y);
+  const std::uint8_t* mark = marks.data();
+  Ints row(last, 0);
+  std::array<std::int64_t, kAtOnce> found{};
+  for (std::int64_t at = 0; at < count; next_index(row, std::span(shape).first(last)))
+    for (std::int64_t begin = 0; begin < shape[last]; begin += kAtOnce) {
+      std::size_t n = 0;
+      for (std::int64_t i = begin; i < std::min(shape[last], begin + kAtOnce); ++i) {
+        found[n] = i;
+        n += *mark++;
+      }
+      for (std::size_t axis = 0; axis < last; ++axis)
+        std::fill_n(indices + static_cast<std::int64_t>(axis) * count + at, n, row[axis]);
+      std::copy_n(found.begin(), n, indices + static_cast<std::int64_t>(last) * count + at);
+      at += static_cast<std::int64_t>(n);
+    }
+  return y;
 }
 
 }  // namespace
@@ -118,18 +156,7 @@ Tensors apply(const TopK& op, const Call& call) {
 }
 
 Tensors apply(const NonZero&, const Call& call) {
-  const Tensor& x = call.input(0);
-  const Ints positions = nonzero_positions(x, call), strides = strides_of(x.shape());
-  const auto count = static_cast<std::int64_t>(positions.size());
-  Tensor y(DType::i64, {static_cast<std::int64_t>(strides.size()), count});
-  std::int64_t target = 0;
-  for (std::size_t axis = 0; axis < strides.size(); ++axis) {
-    for (const std::int64_t position : positions) {
-      const std::int64_t index = position / strides[axis] % x.shape()[axis];
-      store(&index, 1, y, target++);
-    }
-  }
-  return {std::move(y)};
+  return {marked_indices(nonzero_marks(call.input(0), call), call.input(0).shape())};
 }
 
 }  // namespace colonnade::reference

@@ -6,6 +6,7 @@ namespace {
 
 constexpr const Definition* kAll[] = {&kBitCast,
                                       &kNarrowQuotient,
+                                      &kCompress,
                                       &kNonMaxSuppression,
                                       &kRoiAlign,
                                       &kMaxRoiPool,

@@ -17,8 +17,17 @@ extern const Definition kBitCast;
 /// A quotient of 16-bit floats, which passes would widen were it a Div; rounded to integers that shows.
 extern const Definition kNarrowQuotient;
 
+// compress.cpp
+extern const Definition kCompress;
+
 // detection.cpp
-extern const Definition kNonMaxSuppression, kRoiAlign, kMaxRoiPool, kUnique;
+extern const Definition kRoiAlign, kMaxRoiPool;
+
+// suppression.cpp
+extern const Definition kNonMaxSuppression;
+
+// unique.cpp
+extern const Definition kUnique, kUniqueByAppearance;
 
 // image.cpp
 extern const Definition kImageDecoder;
@@ -55,6 +64,6 @@ extern const Definition kLabelEncoder, kOneHotEncoder, kDictVectorizer, kCastMap
 extern const Definition kPairwiseCoupling;
 
 // microsoft.cpp
-extern const Definition kInverse, kCropAndResize, kUniqueByAppearance, kNGramRepeatBlock, kMurmurHash3;
+extern const Definition kInverse, kCropAndResize, kNGramRepeatBlock, kMurmurHash3;
 
 }  // namespace colonnade::reference

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes and selections: NonMaxSuppression, RoiAlign, MaxRoiPool, Unique.
+// Regions of images: RoiAlign, MaxRoiPool.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -14,94 +15,6 @@
 
 namespace colonnade::reference {
 namespace {
-
-// NonMaxSuppression
-
-struct Box {
-  float y1, x1, y2, x2;
-  float area() const { return (y2 - y1) * (x2 - x1); }
-};
-
-Types infer_suppression(const Opaque& op, const RuleContext& ctx) {
-  ctx.inputs(2, 5);
-  ctx.rank(0, 3);
-  ctx.rank(1, 3);
-  ctx.dim(0, 2, 4, "a box");
-  if (const std::int64_t form = op.int_or("center_point_box", 0); form != 0 && form != 1) {
-    ctx.fail("attribute 'center_point_box': {} does not exist", form);
-  }
-  if (ctx.shape(0) && ctx.shape(1)) {
-    ctx.dim(1, 0, (*ctx.shape(0))[0], "the batch");
-    ctx.dim(1, 2, (*ctx.shape(0))[1], "the boxes");
-  }
-  return {{DType::i64, Shape{kUnknownDim, 3}}};
-}
-
-Box box_of(const float* corners, bool centered) {
-  if (centered) {
-    const float half_width = corners[2] / 2, half_height = corners[3] / 2;
-    return {corners[1] - half_height, corners[0] - half_width, corners[1] + half_height, corners[0] + half_width};
-  }
-  return {std::min(corners[0], corners[2]), std::min(corners[1], corners[3]), std::max(corners[0], corners[2]),
-          std::max(corners[1], corners[3])};
-}
-
-bool overlap(const Box& a, const Box& b, float threshold) {
-  const float height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1);
-  const float width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
-  if (!(height > 0) || !(width > 0) || !(a.area() > 0) || !(b.area() > 0)) return false;
-  const float common = height * width;
-  return common / (a.area() + b.area() - common) > threshold;
-}
-
-/// The only element of an input, or the fallback where it is not given.
-/// The boxes of one class that stay, best first.
-std::vector<std::int64_t> suppressed(std::span<const Box> boxes, std::span<const float> scores, double limit,
-                                     float overlap_threshold, float score_threshold) {
-  std::vector<std::int64_t> candidates;
-  for (std::size_t i = 0; i < boxes.size(); ++i) {
-    if (scores[i] > score_threshold) candidates.push_back(static_cast<std::int64_t>(i));
-  }
-  std::stable_sort(candidates.begin(), candidates.end(), [&](std::int64_t a, std::int64_t b) {
-    return scores[static_cast<std::size_t>(a)] > scores[static_cast<std::size_t>(b)];
-  });
-  std::vector<std::int64_t> kept;
-  for (const std::int64_t candidate : candidates) {
-    if (static_cast<double>(kept.size()) >= limit) break;
-    const bool covered = std::any_of(kept.begin(), kept.end(), [&](std::int64_t other) {
-      return overlap(boxes[static_cast<std::size_t>(candidate)], boxes[static_cast<std::size_t>(other)],
-                     overlap_threshold);
-    });
-    if (!covered) kept.push_back(candidate);
-  }
-  return kept;
-}
-
-Data evaluate_suppression(const Opaque& op, const Call& call) {
-  const bool centered = op.int_or("center_point_box", 0) == 1;
-  const Shape &scores_shape = call.input(1).shape(), &boxes_shape = call.input(0).shape();
-  const double limit = call.number_or(2, 0);
-  const auto overlap_threshold = static_cast<float>(call.number_or(3, 0));
-  const auto score_threshold = static_cast<float>(call.number_or(4, -std::numeric_limits<double>::infinity()));
-  const std::vector<double> corners = load_all<double>(call.input(0)), given = load_all<double>(call.input(1));
-  const std::vector<float> all(corners.begin(), corners.end()), scores(given.begin(), given.end());
-  const auto count = static_cast<std::size_t>(boxes_shape[1]);
-  Ints selected;
-  std::vector<Box> boxes(count);
-  for (std::int64_t batch = 0; batch < scores_shape[0]; ++batch) {
-    for (std::size_t i = 0; i < count; ++i) {
-      boxes[i] = box_of(all.data() + (static_cast<std::size_t>(batch) * count + i) * 4, centered);
-    }
-    for (std::int64_t label = 0; label < scores_shape[1]; ++label) {
-      const auto row = static_cast<std::size_t>(batch * scores_shape[1] + label) * count;
-      const auto kept =
-          suppressed(boxes, std::span(scores).subspan(row, count), limit, overlap_threshold, score_threshold);
-      for (const std::int64_t box : kept) selected.insert(selected.end(), {batch, label, box});
-    }
-  }
-  const auto rows = static_cast<std::int64_t>(selected.size() / 3);
-  return {ints_tensor(selected).reshaped({rows, 3})};
-}
 
 // RoiAlign
 
@@ -305,7 +218,6 @@ Data evaluate_roi_pool(const Opaque& op, const Call& call) {
 
 }  // namespace
 
-constexpr Definition kNonMaxSuppression{"NonMaxSuppression", infer_suppression, evaluate_suppression};
 constexpr Definition kRoiAlign{"RoiAlign", infer_align, evaluate_align};
 constexpr Definition kMaxRoiPool{"MaxRoiPool", infer_roi_pool, evaluate_roi_pool};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/onnx/ops/core/shared.hpp"
+#include "reference/onnx/definitions.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -71,8 +72,9 @@ Values lower_trilu(Lowering& low) {
   return {low.emit(Trilu{.upper = low.flag("upper", true)}, low.inputs())};
 }
 
-/// The positions of a condition's true elements, gathered.
+/// Slices at known positions are gathered; else where they are is found as the condition comes.
 Values lower_compress(Lowering& low) {
+  if (!low.constant_of(low.input(1))) return lower_opaque(low, reference::kCompress);
   const auto axis = find_int(low.node(), "axis");
   const ValueId x = axis ? low.input(0) : reshape(low, low.input(0), {-1});
   const ValueId positions = squeeze(low, low.emit(NonZero{}, {low.input(1)}), {0});
