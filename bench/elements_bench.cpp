@@ -7,6 +7,8 @@
 #include "kernels/grid_sample/grid_sample.hpp"
 #include "kernels/recurrent/recurrent.hpp"
 #include "kernels/typed/typed.hpp"
+#include "kernels/typed_product/typed_product.hpp"
+#include "kernels/vector_product/vector_product.hpp"
 
 namespace colonnade::bench {
 namespace {
@@ -44,12 +46,24 @@ void run_extremes(benchmark::State& state, kernels::typed::ArgFn extremes, std::
   count_bytes(state, 4.0 * kElements);
 }
 
-void run_product(benchmark::State& state, kernels::typed::ProductFn product) {
-  constexpr std::size_t kSide = 64;
-  const Floats a(2 * kSide * kSide), b(2 * kSide * kSide), out(2 * kSide * kSide);
-  for (auto _ : state) product({a.data(), b.data(), out.data(), kSide, kSide, kSide});
+void run_product(benchmark::State& state, const kernels::typed_product::Kernel& kernel,
+                 kernels::typed_product::Type type) {
+  constexpr std::size_t kSide = 192;
+  const Floats a(2 * kSide * kSide), b(2 * kSide * kSide), packed(2 * kSide * kSide), out(2 * kSide * kSide);
+  kernel.pack(type)({kSide, kSide, b.data(), kSide, 1, packed.data()});
+  const kernels::typed_product::ProductArgs args{kSide, kSide,         kSide,   a.data(),   kSide,
+                                                 1,     packed.data(), nullptr, out.data(), kSide};
+  for (auto _ : state) kernel.product(type)(args);
   state.counters["Gop/s"] =
       benchmark::Counter(2e-9 * kSide * kSide * kSide, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void add_typed_product(const kernels::typed_product::Kernel& kernel) {
+  using kernels::typed_product::Type;
+  for (const auto& [name, type] :
+       {std::pair("f64", Type::f64), {"i8", Type::i8}, {"u8", Type::u8}, {"i32", Type::i32}, {"i64", Type::i64}})
+    add(std::string("typed_product/192x192x192/") + name, kernel,
+        [=, of = type](benchmark::State& state) { run_product(state, kernel, of); });
 }
 
 void add_typed(const kernels::typed::Kernel& kernel) {
@@ -73,9 +87,17 @@ void add_typed(const kernels::typed::Kernel& kernel) {
   for (const std::size_t inner : {1u, 16u})
     add("typed/extremes/64x" + std::to_string(inner), kernel,
         [=](benchmark::State& state) { run_extremes(state, kernel.arg(Type::f32), inner); });
-  for (const auto& [name, type] : {std::pair("i32", Type::i32), {"i64", Type::i64}, {"f64", Type::f64}})
-    add(std::string("typed/product/64x64x64/") + name, kernel,
-        [=, product = kernel.product(type, type)](benchmark::State& state) { run_product(state, product); });
+}
+
+void add_vector_product(const kernels::vector_product::Kernel& kernel) {
+  constexpr std::size_t kSide = 256;
+  for (const auto& [name, run] : {std::pair("rows", kernel.by_rows), {"columns", kernel.by_columns}})
+    add(std::string("vector_product/256x256/by_") + name, kernel, [=, multiply = run](benchmark::State& state) {
+      const Floats vector(kSide), matrix(kSide * kSide), out(kSide);
+      for (auto _ : state)
+        multiply({1, kSide, kSide, vector.data(), kSide, matrix.data(), kSide, nullptr, out.data(), kSide});
+      count_bytes(state, 4.0 * kSide * kSide);
+    });
 }
 
 /// To and from floats, and by way of them.
@@ -161,6 +183,8 @@ void add_grid_sample(const kernels::grid_sample::Kernel& kernel) {
 
 [[maybe_unused]] const bool kRegistered = [] {
   for (const auto& kernel : kernels::typed::table()) add_typed(kernel);
+  for (const auto& kernel : kernels::typed_product::table()) add_typed_product(kernel);
+  for (const auto& kernel : kernels::vector_product::table()) add_vector_product(kernel);
   for (const auto& kernel : kernels::convert::table()) add_convert(kernel);
   for (const auto& kernel : kernels::recurrent::table()) add_recurrent(kernel);
   for (const auto& kernel : kernels::grid_sample::table()) add_grid_sample(kernel);

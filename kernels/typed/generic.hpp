@@ -258,23 +258,6 @@ inline void arg_lines(const ArgArgs& args) noexcept {
     }
 }
 
-template <class In, class Out>
-inline void product(const ProductArgs& args) noexcept {
-  using Sum = std::conditional_t<std::is_floating_point_v<In>, In, std::uint64_t>;
-  constexpr std::size_t kBlock = 32;
-  const auto* a = static_cast<const In*>(args.a);
-  auto* out = static_cast<Out*>(args.out);
-  for (std::size_t m = 0; m < args.m; ++m, a += args.k, out += args.n)
-    for (std::size_t begin = 0; begin < args.n; begin += kBlock) {
-      const std::size_t count = args.n - begin < kBlock ? args.n - begin : kBlock;
-      Sum sums[kBlock] = {};
-      const auto* b = static_cast<const In*>(args.b) + begin;
-      for (std::size_t k = 0; k < args.k; ++k, b += args.n)
-        for (std::size_t n = 0; n < count; ++n) sums[n] += static_cast<Sum>(a[k]) * static_cast<Sum>(b[n]);
-      for (std::size_t n = 0; n < count; ++n) out[begin + n] = static_cast<Out>(sums[n]);
-    }
-}
-
 template <class Op>
 inline RowFn arithmetic(Type type) {
   return with_type(type, []<class T>(Tag<T>) -> RowFn {
@@ -361,18 +344,6 @@ inline RowFn find_copy(std::size_t bytes) noexcept {
 
 inline ArgFn find_arg(Type type) noexcept {
   return with_type(type, []<class T>(Tag<T>) -> ArgFn { return arg_lines<T>; });
-}
-
-inline ProductFn find_product(Type in, Type out) noexcept {
-  return with_type(in, [in, out]<class T>(Tag<T>) -> ProductFn {
-    if constexpr (std::is_same_v<T, Boolean> || std::is_same_v<T, float>) {
-      return nullptr;
-    } else if constexpr (std::is_same_v<T, double>) {
-      return out == in ? product<T, T> : nullptr;
-    } else {
-      return out == in ? product<T, T> : out == Type::i32 ? product<T, std::int32_t> : nullptr;
-    }
-  });
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace colonnade::kernels {
 
 static constexpr typed::Kernel kKernel = {COLONNADE_TIER_NAME, kThisIsa,         typed::find_unary,
                                           typed::find_binary,  typed::find_cast, typed::find_select,
-                                          typed::find_copy,    typed::find_arg,  typed::find_product};
+                                          typed::find_copy,    typed::find_arg};
 
 template <>
 KernelList<typed::Kernel> kernels_of<typed::Kernel, ThisTier>() noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of elements of any type: arithmetic, comparison, logic, casts, selection, copies; positions of extremes; small
-// matrix products. What graphs do with indices, masks and thresholds; exact where the reference is.
+// Rows of elements of any type: arithmetic, comparison, logic, casts, selection, copies; positions of extremes.
+// What graphs do with indices, masks and thresholds; exact where the reference is.
 #pragma once
 
 #include <cstddef>
@@ -54,17 +54,6 @@ struct ArgArgs {
 };
 using ArgFn = void (*)(const ArgArgs&) noexcept;
 
-/// out[m][n] = sum over k of a[m][k] * b[k][n], dense, in order of k; integers are summed in 64 bits and wrap around.
-struct ProductArgs {
-  const void* a = nullptr;
-  const void* b = nullptr;
-  void* out = nullptr;
-  std::size_t m = 1;
-  std::size_t k = 1;
-  std::size_t n = 1;
-};
-using ProductFn = void (*)(const ProductArgs&) noexcept;
-
 /// Functions by type; null where there is none. The same ones are null on every tier.
 struct Kernel {
   const char* name;
@@ -75,7 +64,6 @@ struct Kernel {
   RowFn (*select)(std::size_t bytes) noexcept;  ///< inputs: condition (boolean), then, else; elements of `bytes`
   RowFn (*copy)(std::size_t bytes) noexcept;    ///< elements of `bytes`
   ArgFn (*arg)(Type) noexcept;
-  ProductFn (*product)(Type in, Type out) noexcept;
 };
 
 std::span<const Kernel> table() noexcept;

@@ -4,22 +4,16 @@
 #include "families/common.hpp"
 #include "families/contraction.hpp"
 #include "families/lower.hpp"
+#include "families/matrices.hpp"
 #include "families/rows.hpp"
 #include "families/table.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/move/move.hpp"
-#include "reference/indexing.hpp"
 
 namespace colonnade {
 namespace {
 
 constexpr std::int64_t kProductRows = 128;  // one unit of work
-
-std::int64_t depth_of(const Subject& node) {
-  const MatMul& op = std::get<MatMul>(node.node.op);
-  const Shape a = heads_swapped(node.input_shape(0), op.heads_inside_a);
-  return op.transpose_a ? a[a.size() - 2] : a.back();
-}
 
 std::int64_t packed_right_floats(const Subject& node) {
   return static_cast<std::int64_t>(kernels::gemm::packed_floats(kernels::Encoding::f32,
@@ -38,15 +32,15 @@ class MatrixProductOp final : public RowOp {
         a_(context.in<float>(0)),
         b_(context.in<float>(1)),
         out_(context.out<float>()) {
-    const Shape logical = heads_swapped(context.output_shape(), op.heads_inside_out);
+    const Shape logical = logical_output(context);
     rows_ = logical[logical.size() - 2];
     columns_ = logical.back();
     depth_ = depth_of(context);
     blocks_ = ceil_div(rows_, kProductRows);
     batch_.assign(logical.begin(), logical.end() - 2);
-    a_at_ = matrices_of(context.input_shape(0), op.heads_inside_a);
-    b_at_ = matrices_of(context.input_shape(1), op.heads_inside_b);
-    out_at_ = matrices_of(context.output_shape(), op.heads_inside_out);
+    a_at_ = matrices_of(context.input_shape(0), op.heads_inside_a, batch_);
+    b_at_ = matrices_of(context.input_shape(1), op.heads_inside_b, batch_);
+    out_at_ = matrices_of(context.output_shape(), op.heads_inside_out, batch_);
     right_floats_ = packed_right_floats(context);
     bias_ = context.floats(2);
     const LoweredEpilogue lowered = lower_epilogue(context, op.epilogue, 3);
@@ -58,7 +52,7 @@ class MatrixProductOp final : public RowOp {
     std::int64_t packed = -1;
     for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
       const std::int64_t matrix = unit / blocks_, first = unit % blocks_ * kProductRows;
-      const std::int64_t right = offset(matrix, b_at_);
+      const std::int64_t right = b_at_.offset(matrix, batch_);
       if (right != packed) pack(whole(step, b_) + right, step.scratch);
       packed = right;
       run_block(step, matrix, first, std::min(kProductRows, rows_ - first));
@@ -68,28 +62,6 @@ class MatrixProductOp final : public RowOp {
   std::string_view kernel() const override { return kernel_.name; }
 
  private:
-  /// Where the matrices of an operand or of the result lie.
-  struct Matrices {
-    Ints strides;          ///< by axis of the batch; 0: the same for all
-    std::int64_t row = 0;  ///< floats from one row to the next
-  };
-
-  Matrices matrices_of(const Shape& shape, bool heads_inside) const {
-    const Shape logical = heads_swapped(shape, heads_inside);
-    const Ints strides = heads_swapped(reference::strides_of(shape), heads_inside);
-    const std::size_t axes = shape.size() - 2;
-    Matrices matrices{Ints(batch_.size(), 0), strides[axes]};
-    for (std::size_t axis = 0; axis < axes; ++axis)
-      if (logical[axis] != 1) matrices.strides[batch_.size() - axes + axis] = strides[axis];
-    return matrices;
-  }
-  std::int64_t offset(std::int64_t matrix, const Matrices& matrices) const {
-    std::int64_t result = 0;
-    for (std::size_t axis = batch_.size(); axis-- > 0; matrix /= batch_[axis])
-      result += matrix % batch_[axis] * matrices.strides[axis];
-    return result;
-  }
-
   void pack(const float* b, float* panel) const {
     constexpr std::size_t kPanelBytes = kPanel * sizeof(float);
     const auto depth = static_cast<std::size_t>(depth_);
@@ -113,9 +85,9 @@ class MatrixProductOp final : public RowOp {
   }
 
   void run_block(const StepContext& step, std::int64_t matrix, std::int64_t first, std::int64_t rows) const {
-    const float* a = whole(step, a_) + offset(matrix, a_at_) + first * (a_transposed_ ? 1 : a_at_.row);
+    const float* a = whole(step, a_) + a_at_.offset(matrix, batch_) + first * (a_transposed_ ? 1 : a_at_.row);
     if (a_transposed_) a = left_rows(a, rows, step.scratch + right_floats_);
-    const std::int64_t at = offset(matrix, out_at_) + first * out_at_.row;
+    const std::int64_t at = out_at_.offset(matrix, batch_) + first * out_at_.row;
     float* out = whole(step, out_) + at;
     const float* residual = residual_ ? whole(step, residual_) + at : nullptr;
     kernels::gemm::ConvArgs args;
@@ -154,7 +126,7 @@ Match match(const Candidate& node) {
 }
 
 std::int64_t units(const Chosen& node) {
-  const Shape out = heads_swapped(node.output_shape(), std::get<MatMul>(node.node.op).heads_inside_out);
+  const Shape out = logical_output(node);
   return element_count(std::span(out).first(out.size() - 2)) * ceil_div(out[out.size() - 2], kProductRows);
 }
 

@@ -6,10 +6,10 @@
 
 namespace colonnade::families {
 
-extern const Family view, depthwise, planes, winograd, conv, conv_transpose, matmul, product, pool, unary, binary,
-    convert, softmax, layer_norm, lrn, instance_norm, reduce_width, reduce, resize, to_channels_last, to_channels_first,
-    swap_axes, concat, concat_outer, slice, gather, pad, depth_to_space, space_to_depth, recurrent, trees, grid_sample,
-    indexing, pad_whole, trilu, lines, top_k, typed, island;
+extern const Family view, depthwise, planes, winograd, conv, conv_transpose, matmul, vector_product, product, pool,
+    unary, binary, convert, softmax, layer_norm, lrn, instance_norm, reduce_width, reduce, resize, to_channels_last,
+    to_channels_first, swap_axes, concat, concat_outer, slice, gather, pad, depth_to_space, space_to_depth, recurrent,
+    trees, grid_sample, indexing, pad_whole, trilu, lines, top_k, typed_product, typed, island;
 
 /// In the order in which they are asked: special ones before general ones, the island last.
 inline constexpr const Family* kTable[] = {&view,
@@ -19,6 +19,7 @@ inline constexpr const Family* kTable[] = {&view,
                                            &conv,
                                            &conv_transpose,
                                            &matmul,
+                                           &vector_product,
                                            &product,
                                            &pool,
                                            &unary,
@@ -49,6 +50,7 @@ inline constexpr const Family* kTable[] = {&view,
                                            &trilu,
                                            &lines,
                                            &top_k,
+                                           &typed_product,
                                            &typed,
                                            &island};
 

@@ -174,36 +174,6 @@ class ArgReduceOp final : public RowOp {
   kernels::typed::ArgArgs args_;
 };
 
-class ProductOp final : public RowOp {
- public:
-  explicit ProductOp(const Lowering& l)
-      : kernel_(l.kernel.name),
-        product_(l.kernel.product(l.type(0), *typed_type(l.context.graph.value(l.node().outputs[0]).type.dtype))),
-        a_(l.node().inputs[0]),
-        b_(l.node().inputs[1]),
-        out_(l.node().outputs[0]) {
-    const Shape& b = l.context.input_shape(1);
-    args_.k = static_cast<std::size_t>(b[0]);
-    args_.n = static_cast<std::size_t>(b[1]);
-    args_.m = static_cast<std::size_t>(element_count(l.context.input_shape(0)) / b[0]);
-  }
-
-  void run(const StepContext& step) const override {
-    kernels::typed::ProductArgs args = args_;
-    args.a = whole(step, a_);
-    args.b = whole(step, b_);
-    args.out = whole(step, out_);
-    product_(args);
-  }
-  std::string_view kernel() const override { return kernel_; }
-
- private:
-  std::string_view kernel_;
-  kernels::typed::ProductFn product_;
-  ValueId a_, b_, out_;
-  kernels::typed::ProductArgs args_;
-};
-
 /// Softmax over the last axis that is longer than one.
 class SoftmaxOp final : public RowOp {
  public:
@@ -305,7 +275,6 @@ std::unique_ptr<RowOp> lower(const Gather& op, const Lowering& l) { return std::
 std::unique_ptr<RowOp> lower(const OneHot& op, const Lowering& l) { return std::make_unique<OneHotOp>(l, op); }
 std::unique_ptr<RowOp> lower(const ArgReduce& op, const Lowering& l) { return std::make_unique<ArgReduceOp>(l, op); }
 std::unique_ptr<RowOp> lower(const Softmax& op, const Lowering& l) { return std::make_unique<SoftmaxOp>(l, op); }
-std::unique_ptr<RowOp> lower(const MatMul&, const Lowering& l) { return std::make_unique<ProductOp>(l); }
 
 template <class Op>
 std::unique_ptr<RowOp> lower(const Op&, const Lowering& l) {

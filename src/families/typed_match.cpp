@@ -59,12 +59,6 @@ bool has(const Transpose& op, const Subject& s) {
   const bool float32 = s.input(0).type.dtype == DType::f32;
   return !float32 || runs || element_count(s.shape(0)) <= kFewElements;
 }
-bool has(const MatMul& op, const Subject& s) {
-  const auto in = s.type(0), out = s.output_type();
-  if (!in || in != s.type(1) || !out || !kernel().product(*in, *out)) return false;
-  if (op != MatMul{} || s.has_input(2)) return false;
-  return s.shape(0).size() >= 2 && s.shape(1).size() == 2;
-}
 bool has(const Softmax& op, const Subject& s) {
   const Shape& shape = s.shape(0);
   const auto axis = normalize_axis(op.axis, static_cast<std::int64_t>(shape.size()), s.node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positions of extremes, products, and what moves in sixteen bytes.
+// Positions of extremes, and what moves in sixteen bytes.
 #include "kernels_rows/typed.hpp"
 
 #include <array>
@@ -68,62 +68,6 @@ TEST(Typed, Extremes) {
           check_extremes<T>(kernel.arg(type), label_of(kernel, "extreme", static_cast<int>(size), type), outer, size,
                             inner);
         });
-}
-
-template <class In, class Out>
-void check_product(typed::ProductFn function, const std::string& label, std::size_t m, std::size_t k, std::size_t n) {
-  const auto numbers = [](std::size_t count, unsigned seed) {
-    std::mt19937 random(seed);
-    std::vector<In> values(count);
-    for (In& x : values) {
-      if constexpr (kIsFloat<In>) {
-        x = static_cast<In>(random() % 199) / 16 - 6;
-      } else {
-        x = static_cast<In>(random());
-      }
-    }
-    return values;
-  };
-  const Guarded<In> a{std::span<const In>(numbers(m * k, 1))}, b{std::span<const In>(numbers(k * n, 2))};
-  const Guarded<Out> out(m * n);
-  function({a.data(), b.data(), out.data(), m, k, n});
-  ASSERT_TRUE(a.intact() && b.intact() && out.intact()) << label;
-  for (std::size_t i = 0; i < m * n; ++i) {
-    std::conditional_t<kIsFloat<In>, double, std::uint64_t> sum = 0;
-    for (std::size_t j = 0; j < k; ++j)
-      sum += static_cast<decltype(sum)>(a[i / n * k + j]) * static_cast<decltype(sum)>(b[j * n + i % n]);
-    if constexpr (kIsFloat<In>) {
-      ASSERT_NEAR(out[i], sum, 1e-11) << label;
-    } else {
-      ASSERT_EQ(out[i], static_cast<Out>(sum)) << label << " at " << i;
-    }
-  }
-}
-
-TEST(Typed, Products) {
-  for (const auto& kernel : runnable(typed::table()))
-    for (const Type in : kTypes)
-      for (const Type out : kTypes) {
-        const bool is_integer = in != Type::boolean && in != Type::f32 && in != Type::f64;
-        const bool exists = (in == out && (is_integer || in == Type::f64)) || (is_integer && out == Type::i32);
-        const std::string label = label_of(kernel, "product", static_cast<int>(in), out);
-        ASSERT_EQ(kernel.product(in, out) != nullptr, exists) << label;
-        if (!exists) continue;
-        for (const auto& [m, k, n] : {std::array<std::size_t, 3>{1, 1, 1},
-                                      {3, 7, 31},
-                                      {2, 5, 32},
-                                      {4, 17, 33},
-                                      {1, 3, 100},
-                                      {0, 3, 3},
-                                      {2, 0, 5},
-                                      {2, 3, 0}})
-          with_type(in, [&, m = m, k = k, n = n]<class In>(Tag<In>) {
-            if constexpr (!kIsBoolean<In> && !std::is_same_v<In, float>) {
-              if (in == out) return check_product<In, In>(kernel.product(in, out), label, m, k, n);
-              check_product<In, std::int32_t>(kernel.product(in, out), label, m, k, n);
-            }
-          });
-      }
 }
 
 }  // namespace

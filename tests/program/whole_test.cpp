@@ -137,14 +137,27 @@ TEST(Typed, MovesBoxes) {
                   constant(index_tensor({2}, {1, 2})), constant(index_tensor({2}, {-2, 1}))});
 }
 
-TEST(Typed, Products) {
-  for (const DType dtype : {DType::i32, DType::i64, DType::f64})
-    check(MatMul{}, {computed(dtype, {2, 3, 7}), computed(dtype, {7, 45})}, families::typed,
-          dtype == DType::f64 ? 1e-12 : 0);
-}
-
 TEST(Typed, SoftmaxBeforeAxesOfOne) {
   check(Softmax{1, false}, {computed(DType::f32, {2, 37, 1})}, families::typed, 1e-6);
+}
+
+TEST(TypedProduct, AgreesWithTheReference) {
+  const auto check_product = [](const MatMul& op, DType dtype, const Shape& a, const Shape& b) {
+    const double tolerance = dtype == DType::f64 ? 1e-12 : 0;
+    check(op, {computed(dtype, a), computed(dtype, b)}, families::typed_product, tolerance);
+    check(op, {computed(dtype, a), constant(random_tensor(dtype, b, 7))}, families::typed_product, tolerance);
+    check(op, {constant(random_tensor(dtype, a, 7)), computed(dtype, b)}, families::typed_product, tolerance);
+  };
+  for (const DType dtype : {DType::i8, DType::u8, DType::i32, DType::i64, DType::f64}) {
+    check_product(MatMul{}, dtype, {2, 3, 7}, {7, 45});
+    check_product(MatMul{}, dtype, {150, 33}, {33, 130});
+    check_product(MatMul{false, true, {}}, dtype, {2, 1, 5, 33}, {3, 70, 33});
+    check_product(MatMul{true, false, {}}, dtype, {33, 131}, {2, 33, 21});
+    check_product(MatMul{true, true, {}, true, true, true}, dtype, {2, 9, 3, 140}, {2, 21, 3, 9});
+  }
+  check(MatMul{}, {computed(DType::i8, {5, 9}), computed(DType::u8, {9, 4})}, families::typed_product);
+  check(MatMul{}, {computed(DType::f64, {5, 9}), computed(DType::f64, {9, 4}), computed(DType::f64, {4})},
+        families::typed_product, 1e-12);
 }
 
 TEST(Product, ComputedMatrices) {
@@ -152,7 +165,7 @@ TEST(Product, ComputedMatrices) {
   check(MatMul{}, {computed(f32, {2, 3, 150, 33}), computed(f32, {2, 3, 33, 21})}, families::product, 2e-4);
   check(MatMul{false, true, {}}, {computed(f32, {2, 3, 5, 33}), computed(f32, {2, 1, 21, 33})}, families::product,
         2e-4);
-  check(MatMul{}, {computed(f32, {4, 17}), computed(f32, {17, 16})}, families::product, 2e-4);
+  check(MatMul{}, {computed(f32, {5, 17}), computed(f32, {17, 16})}, families::product, 2e-4);
   // heads inside: [batch, rows, heads, columns]
   check(MatMul{false, false, {}, true, false, false}, {computed(f32, {2, 150, 3, 33}), computed(f32, {2, 3, 33, 21})},
         families::product, 2e-4);
@@ -162,7 +175,29 @@ TEST(Product, ComputedMatrices) {
         families::product, 2e-4);
   check(MatMul{false, true, {}, true, false, true}, {computed(f32, {150, 3, 33}), computed(f32, {21, 33})},
         families::product, 2e-4);
-  check(MatMul{}, {computed(f32, {3, 4, 17}), constant(random_tensor(f32, {3, 17, 5}, 9))}, families::product, 2e-4);
+  check(MatMul{}, {computed(f32, {3, 6, 17}), constant(random_tensor(f32, {3, 17, 5}, 9))}, families::product, 2e-4);
+}
+
+TEST(VectorProduct, AgreesWithTheReference) {
+  const DType f32 = DType::f32;
+  const auto check_product = [&](const MatMul& op, const Shape& a, const Shape& b) {
+    check(op, {computed(f32, a), computed(f32, b)}, families::vector_product, 2e-4);
+  };
+  for (const std::int64_t rows : {1, 4}) {
+    check_product(MatMul{}, {rows, 70}, {70, 600});
+    check_product(MatMul{}, {2, 3, rows, 33}, {2, 1, 33, 21});
+    check_product(MatMul{false, true, {}}, {2, 3, rows, 33}, {2, 3, 300, 33});
+    check_product(MatMul{false, true, {}, true, true, true}, {2, rows, 3, 33}, {2, 21, 3, 33});
+  }
+  check_product(MatMul{}, {2, 300, 33}, {2, 33, 1});
+  check_product(MatMul{}, {2, 3, 20, 33}, {33, 1});
+  check_product(MatMul{true, true, {}}, {2, 33, 300}, {2, 1, 33});
+  check_product(MatMul{true, false, {}, true, false, true}, {2, 33, 3, 20}, {2, 3, 33, 1});
+  check(MatMul{}, {computed(f32, {3, 2, 17}), constant(random_tensor(f32, {3, 17, 5}, 9))}, families::vector_product,
+        2e-4);
+  check(MatMul{}, {computed(f32, {2, 17}), computed(f32, {17, 300}), constant(random_tensor(f32, {300}, 9))},
+        families::vector_product, 2e-4);
+  check(MatMul{}, {computed(f32, {3, 17, 2}), constant(random_tensor(f32, {2, 1}, 9))}, families::matmul, 2e-4);
 }
 
 TEST(Product, OfATransposedLeftMatrix) {

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices of float64 and of integers.
+#include "kernels/typed_product/typed_product.hpp"
+
+#include "base/checked.hpp"
+#include "families/common.hpp"
+#include "families/lower.hpp"
+#include "families/matrices.hpp"
+#include "families/rows.hpp"
+#include "families/table.hpp"
+#include "graph/contraction.hpp"
+
+namespace colonnade {
+namespace {
+
+using kernels::typed_product::sum_bytes;
+using kernels::typed_product::Type;
+
+constexpr std::int64_t kRows = 128, kColumns = 64;  // one unit of work
+
+std::optional<Type> type_of(DType dtype) {
+  if (dtype == DType::f64) return Type::f64;
+  if (dtype == DType::i8) return Type::i8;
+  if (dtype == DType::u8) return Type::u8;
+  if (dtype == DType::i32) return Type::i32;
+  if (dtype == DType::i64) return Type::i64;
+  return std::nullopt;
+}
+
+struct TypedProduct {
+  Type a = Type::f64, b = Type::f64;
+  Shape batch;
+  std::int64_t rows = 1, columns = 1, depth = 1;
+  bool shares_b = false;  ///< one constant matrix for the whole batch, packed once
+
+  std::int64_t row_blocks() const { return ceil_div(rows, kRows); }
+  std::int64_t column_blocks() const { return ceil_div(columns, kColumns); }
+  std::int64_t units() const { return element_count(batch) * column_blocks() * row_blocks(); }
+  /// Of a block of columns.
+  std::int64_t panel_bytes() const { return depth * kColumns * static_cast<std::int64_t>(sum_bytes(b)); }
+};
+
+/// A batch of matrices that follow each other is one matrix where they meet the same right one.
+void join_batch(const MatMul& op, bool shared, TypedProduct& form) {
+  if (!shared || op.transpose_a || op.heads_inside_a || op.heads_inside_out) return;
+  form.rows *= element_count(form.batch);
+  form.batch.clear();
+}
+
+TypedProduct form_of(const Candidate& node) {
+  const MatMul& op = std::get<MatMul>(node.node.op);
+  const Shape logical = logical_output(node);
+  TypedProduct form{*type_of(node.input(0).type.dtype), *type_of(node.input(1).type.dtype), {}};
+  form.batch.assign(logical.begin(), logical.end() - 2);
+  form.rows = logical[logical.size() - 2];
+  form.columns = logical.back();
+  form.depth = depth_of(node);
+  const bool one_b = node.input_shape(1).size() == 2;
+  form.shares_b = one_b && node.constant(1);
+  join_batch(op, one_b && node.input_shape(0).size() == node.output_shape().size(), form);
+  return form;
+}
+
+/// Units are blocks of columns of a matrix of the batch, cut into blocks of rows.
+class TypedProductOp final : public RowOp {
+ public:
+  explicit TypedProductOp(const LowerContext& context)
+      : kernel_(kernels::typed_product::select(context.features)),
+        op_(std::get<MatMul>(context.node.op)),
+        form_(context.form<TypedProduct>()),
+        pack_(kernel_.pack(form_.b)),
+        product_(kernel_.product(form_.a)),
+        a_at_(joined(context.input_shape(0), op_.heads_inside_a)),
+        b_at_(matrices_of(context.input_shape(1), op_.heads_inside_b, form_.batch)),
+        out_at_(joined(context.output_shape(), op_.heads_inside_out)),
+        a_(context.in<std::byte>(0)),
+        b_(context.in<std::byte>(1)),
+        bias_(context.in<std::byte>(2)),
+        out_(context.out<std::byte>()) {
+    if (!form_.shares_b) return;
+    packed_ = reinterpret_cast<const std::byte*>(
+        context.packed(1, op_.transpose_b ? "typed/t" : "typed", [&](const Tensor& b) {
+          AlignedBuffer packed(static_cast<std::size_t>(form_.column_blocks() * form_.panel_bytes()));
+          for (std::int64_t block = 0; block < form_.column_blocks(); ++block)
+            pack(static_cast<const std::byte*>(b.data()), block,
+                 reinterpret_cast<std::byte*>(packed.floats()) + block * form_.panel_bytes());
+          return packed;
+        }));
+  }
+
+  void run(const StepContext& step) const override {
+    std::int64_t packed_at = -1, packed_block = -1;
+    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
+      const std::int64_t block = unit / form_.row_blocks() % form_.column_blocks();
+      const std::int64_t matrix = unit / form_.row_blocks() / form_.column_blocks();
+      const std::byte* panels = packed_ + block * form_.panel_bytes();
+      if (packed_ == nullptr) {
+        const std::int64_t at = b_at_.offset(matrix, form_.batch);
+        auto* to = reinterpret_cast<std::byte*>(step.scratch);
+        if (at != packed_at || block != packed_block)
+          pack(whole(step, b_) + at * static_cast<std::int64_t>(bytes_of_b()), block, to);
+        packed_at = at, packed_block = block;
+        panels = to;
+      }
+      multiply(step, matrix, block, unit % form_.row_blocks(), panels);
+    }
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  Matrices joined(const Shape& shape, bool heads_inside) const {
+    if (!form_.batch.empty()) return matrices_of(shape, heads_inside, form_.batch);
+    return {{}, heads_inside ? shape[shape.size() - 2] * shape.back() : shape.back()};
+  }
+  static std::size_t bytes_of(Type type) {
+    return type == Type::i8 || type == Type::u8 ? 1 : kernels::typed_product::sum_bytes(type);
+  }
+  std::size_t bytes_of_b() const { return bytes_of(form_.b); }
+
+  void pack(const std::byte* b, std::int64_t block, std::byte* to) const {
+    const std::int64_t first = block * kColumns;
+    const std::ptrdiff_t k_stride = op_.transpose_b ? 1 : b_at_.row, n_stride = op_.transpose_b ? b_at_.row : 1;
+    pack_({static_cast<std::size_t>(form_.depth), static_cast<std::size_t>(std::min(kColumns, form_.columns - first)),
+           b + first * n_stride * static_cast<std::int64_t>(bytes_of_b()), k_stride, n_stride, to});
+  }
+
+  void multiply(const StepContext& step, std::int64_t matrix, std::int64_t block, std::int64_t row_block,
+                const std::byte* panels) const {
+    const std::int64_t column = block * kColumns, row = row_block * kRows;
+    const auto sums = static_cast<std::int64_t>(sum_bytes(form_.a));
+    kernels::typed_product::ProductArgs args;
+    args.m = static_cast<std::size_t>(std::min(kRows, form_.rows - row));
+    args.k = static_cast<std::size_t>(form_.depth);
+    args.n = static_cast<std::size_t>(std::min(kColumns, form_.columns - column));
+    args.m_stride = op_.transpose_a ? 1 : a_at_.row;
+    args.k_stride = op_.transpose_a ? a_at_.row : 1;
+    args.a = whole(step, a_) +
+             (a_at_.offset(matrix, form_.batch) + row * args.m_stride) * static_cast<std::int64_t>(bytes_of(form_.a));
+    args.panels = panels;
+    args.bias = bias_ ? whole(step, bias_) + column * sums : nullptr;
+    args.out_stride = out_at_.row;
+    args.out = whole(step, out_) + (out_at_.offset(matrix, form_.batch) + row * out_at_.row + column) * sums;
+    product_(args);
+  }
+
+  const kernels::typed_product::Kernel& kernel_;
+  MatMul op_;
+  TypedProduct form_;
+  kernels::typed_product::PackFn pack_;
+  kernels::typed_product::ProductFn product_;
+  Matrices a_at_, b_at_, out_at_;
+  ValueOf<std::byte> a_, b_, bias_, out_;
+  const std::byte* packed_ = nullptr;
+};
+
+Match match(const Candidate& node) {
+  const MatMul* op = std::get_if<MatMul>(&node.node.op);
+  if (op == nullptr || !node.has_input(1)) return refuse();
+  const auto a = type_of(node.input(0).type.dtype), b = type_of(node.input(1).type.dtype);
+  const auto out = type_of(node.graph.value(node.node.outputs[0]).type.dtype);
+  if (!a || !b || !out || sum_bytes(*a) != sum_bytes(*b) || sum_bytes(*a) != sum_bytes(*out)) return refuse();
+  if ((*a == Type::f64) != (*b == Type::f64) || !(op->epilogue == FusedEpilogue{})) return refuse();
+  if (*out == Type::i8 || *out == Type::u8) return refuse();
+  const auto& shapes = {node.input_shape(0), node.input_shape(1)};
+  for (const Shape& shape : shapes)
+    if (shape.size() < 2 || element_count(shape) == 0) return refuse("one-dimensional or empty operand");
+  if (node.has_input(2) && element_count(node.input_shape(2)) != node.output_shape().back()) return refuse();
+  return take(Form::of(form_of(node)));
+}
+
+std::int64_t units(const Chosen& node) { return node.form<TypedProduct>().units(); }
+
+Effort effort(const Chosen& node, const Rates& rates) {
+  constexpr double kAsWide = 2;  // half as many lanes as those of float32
+  return {rates.seconds(Work::contraction, kAsWide * flop_of(node.graph, node.node),
+                        static_cast<double>(node.form<TypedProduct>().depth))};
+}
+
+std::int64_t workspace_bytes(const Chosen& node) {
+  const auto& form = node.form<TypedProduct>();
+  return form.shares_b ? 0 : form.panel_bytes();
+}
+
+std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<TypedProductOp>(context); }
+
+}  // namespace
+
+constinit const Family families::typed_product = {.name = "typed_product",
+                                                  .scope = Scope::whole,
+                                                  .border = Border::none,
+                                                  .types = {DType::f64, DType::i8, DType::u8, DType::i32, DType::i64},
+                                                  .match = match,
+                                                  .units = units,
+                                                  .effort = effort,
+                                                  .weights_bytes = weight_bytes,
+                                                  .workspace_bytes = workspace_bytes,
+                                                  .window = no_window,
+                                                  .chunks = no_chunks,
+                                                  .placements = no_placements,
+                                                  .tell = nothing_told,
+                                                  .lower = lower};
+
+}  // namespace colonnade
