@@ -14,17 +14,20 @@ inline constexpr std::size_t kLanes = Vec::kLanes;
 /// Folds at(c, n) over the channels: n values from channel c on, n = kLanes or the number left at the end (where the
 /// lanes from n on hold `start`).
 template <class At, class Fold>
-inline Vec fold_channels(std::size_t channels, Vec start, At at, Fold fold) {
+inline __attribute__((always_inline)) Vec fold_channels(std::size_t channels, Vec start, At at, Fold fold) {
   Vec sums[4] = {start, start, start, start};
   std::size_t c = 0;
   for (; c + 4 * kLanes <= channels; c += 4 * kLanes) {
 #pragma GCC unroll 4
     for (std::size_t v = 0; v < 4; ++v) sums[v] = fold(sums[v], at(c + v * kLanes, kLanes));
   }
-  for (std::size_t v = 0; c < channels; ++v, c += kLanes) {
+#pragma GCC unroll 4
+  for (std::size_t v = 0; v < 4; ++v) {
+    if (c >= channels) break;
     const std::size_t n = channels - c < kLanes ? channels - c : kLanes;
     const Vec x = at(c, n);
     sums[v] = fold(sums[v], n < kLanes ? keep_first(x, n, start) : x);
+    c += kLanes;
   }
   return fold(fold(sums[0], sums[1]), fold(sums[2], sums[3]));
 }
@@ -196,51 +199,6 @@ struct Squares {
 };
 
 inline constexpr auto kAdd = [](Vec a, Vec b) { return a + b; };
-// NaN is the result once it is met.
-inline constexpr auto kLarger = [](Vec a, Vec b) { return select(is_nan(a), a, max(a, b)); };
-inline constexpr auto kSmaller = [](Vec a, Vec b) { return select(is_nan(a), a, min(a, b)); };
-
-/// A sequence of single values: lanes hold neighbouring pixels.
-template <class Fold, class Across>
-inline float fold_sequence(const ReduceArgs& a, Vec start, Fold fold, Across across) {
-  float lanes[kLanes];
-  const auto values = [&a](std::size_t p, std::size_t n) {
-    if (a.in_pixel_stride == 1) return get(a.in + p, n);
-    float gathered[kLanes] = {};
-    for (std::size_t i = 0; i < n; ++i) gathered[i] = a.in[(p + i) * a.in_pixel_stride];
-    return get(gathered, n);
-  };
-  store(lanes, fold_channels(a.pixels, start, values, fold));
-  float result = lanes[0];
-  for (std::size_t i = 1; i < kLanes; ++i) result = across(result, lanes[i]);
-  return result;
-}
-
-template <class Fold, class Across>
-inline void reduce(const ReduceArgs& a, float start, Fold fold, Across across, float scale) {
-  const Vec first = broadcast(start);
-  if (a.channels == 1) {  // the same order of additions wherever the channel lies
-    *a.out = fold_sequence(a, first, fold, across) * scale;
-    return;
-  }
-  const Vec factor = broadcast(scale);
-  fold_image(a.pixels, a.channels, a.in, a.in_pixel_stride, a.out, first, Values{}, fold,
-             [factor](Vec x) { return x * factor; });
-}
-
-inline void run_reduce(const ReduceArgs& a) noexcept {
-  const float inf = __builtin_inff();
-  const auto add = [](float x, float y) { return x + y; };
-  const auto larger = [](float x, float y) { return x != x || x > y ? x : y; };
-  const auto smaller = [](float x, float y) { return x != x || x < y ? x : y; };
-  switch (a.op) {
-    case Reduction::sum: return reduce(a, 0.0f, kAdd, add, 1.0f);
-    case Reduction::mean: return reduce(a, 0.0f, kAdd, add, 1.0f / static_cast<float>(a.pixels));
-    case Reduction::max: return reduce(a, -inf, kLarger, larger, 1.0f);
-    case Reduction::min: return reduce(a, inf, kSmaller, smaller, 1.0f);
-  }
-}
-
 inline void run_instance_norm(const InstanceNormArgs& a) noexcept {
   if (a.pixels == 0) return;
   float* mean = a.scratch;

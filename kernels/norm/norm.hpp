@@ -37,9 +37,33 @@ struct LayerNormArgs {
   bool rms = false;
 };
 
-enum class Reduction : unsigned char { sum, mean, max, min };
+/// Softmax of `size` values `stride` floats apart, for `count` lines side by side: value i of line k is
+/// in[i * stride + k]. In place is allowed.
+struct SoftmaxAcrossArgs {
+  std::size_t size = 0;
+  std::size_t count = 0;
+  const float* in = nullptr;
+  float* out = nullptr;
+  std::ptrdiff_t stride = 0;
+  bool log = false;
+};
 
-/// out[c] = reduction over p of in[p][c], in order of p in blocks that depend on `pixels` only.
+/// out = (x - mean) / sqrt(variance + epsilon) * scale + bias over `count` values side by side, two passes. In place is
+/// allowed.
+struct LineNormArgs {
+  std::size_t count = 0;
+  const float* in = nullptr;
+  float* out = nullptr;
+  float scale = 1;
+  float bias = 0;
+  float epsilon = 0;
+};
+
+enum class Reduction : unsigned char { sum, mean, max, min, prod, l1, l2, log_sum, log_sum_exp, sum_square };
+inline constexpr int kReductionCount = static_cast<int>(Reduction::sum_square) + 1;
+
+/// out[l][c] = reduction over p of in[l][p][c] for the `lines`, in order of p in blocks that depend on `pixels` only.
+/// out is dense.
 struct ReduceArgs {
   Reduction op = Reduction::sum;
   std::size_t pixels = 0;
@@ -47,6 +71,8 @@ struct ReduceArgs {
   const float* in = nullptr;
   float* out = nullptr;
   std::ptrdiff_t in_pixel_stride = 0;
+  std::size_t lines = 1;
+  std::ptrdiff_t in_line_stride = 0;
 };
 
 /// Per-channel mean and variance over all pixels of an image, two passes, then
@@ -83,7 +109,9 @@ struct Kernel {
   const char* name;
   Isa isa;
   void (*softmax)(const SoftmaxArgs&) noexcept;
+  void (*softmax_across)(const SoftmaxAcrossArgs&) noexcept;
   void (*layer_norm)(const LayerNormArgs&) noexcept;
+  void (*line_norm)(const LineNormArgs&) noexcept;
   void (*reduce)(const ReduceArgs&) noexcept;
   void (*instance_norm)(const InstanceNormArgs&) noexcept;
   void (*lrn)(const LrnArgs&) noexcept;

@@ -74,27 +74,6 @@ std::unique_ptr<OneDnnPrimitive> make(const Transpose& op, const Maker& maker) {
   return maker.finish<dnnl::reorder>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
 }
 
-std::unique_ptr<OneDnnPrimitive> make(const Softmax& op, const Maker& maker) {
-  const MemoryDesc tensor = dense(maker.shape(0));
-  const auto axis =
-      static_cast<int>(normalize_axis(op.axis, static_cast<std::int64_t>(maker.shape(0).size()), maker.node));
-#if DNNL_VERSION_MAJOR >= 3
-  const auto algorithm = op.log ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
-  const dnnl::softmax_forward::primitive_desc desc(engine(), dnnl::prop_kind::forward_inference, algorithm, tensor,
-                                                   tensor, axis, with_scratch());
-  return maker.finish<dnnl::softmax_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
-#else
-  if (op.log) {
-    const dnnl::logsoftmax_forward::primitive_desc desc({dnnl::prop_kind::forward_inference, tensor, axis},
-                                                        with_scratch(), engine());
-    return maker.finish<dnnl::logsoftmax_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
-  }
-  const dnnl::softmax_forward::primitive_desc desc({dnnl::prop_kind::forward_inference, tensor, axis}, with_scratch(),
-                                                   engine());
-  return maker.finish<dnnl::softmax_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
-#endif
-}
-
 std::unique_ptr<OneDnnPrimitive> make(const Reduce& op, const Maker& maker) {
   const auto axes = constant_ints(maker.graph, maker.node, 1);
   if (!axes || axes->empty()) return nullptr;
@@ -122,16 +101,6 @@ std::unique_ptr<OneDnnPrimitive> make(const Reduce& op, const Maker& maker) {
   const dnnl::reduction::primitive_desc desc({algorithm, source, destination, 0.0f, 0.0f}, with_scratch(), engine());
 #endif
   return maker.finish<dnnl::reduction>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
-}
-
-/// The scales of a Resize divide the sizes evenly: what oneDNN makes of the sizes is what they say.
-bool scales_are_exact(const Maker& maker) {
-  const auto scales = constant_floats(maker.graph, maker.node, 2);
-  if (!scales || scales->size() != maker.output().size()) return false;
-  for (std::size_t axis = 0; axis < scales->size(); ++axis)
-    if ((*scales)[axis] * static_cast<float>(maker.shape(0)[axis]) != static_cast<float>(maker.output()[axis]))
-      return false;
-  return true;
 }
 
 /// A channels-last tensor as oneDNN counts its axes: channels before the spatial ones.
@@ -205,28 +174,6 @@ std::unique_ptr<OneDnnPrimitive> make(const Lrn& op, const Maker& maker) {
 }
 
 /// Linear resizing of up to three spatial axes, channels first, pixels at their centres.
-std::unique_ptr<OneDnnPrimitive> make(const Resize& op, const Maker& maker) {
-  const Shape& in = maker.shape(0);
-  const Shape& out = maker.output();
-  if (in.size() < 3 || in.size() > 5 || in[0] != out[0] || in[1] != out[1]) return nullptr;
-  if (op.mode != ResizeMode::linear || op.coordinates != CoordinateMode::half_pixel || op.antialias) return nullptr;
-  const bool sizes = op.aspect == AspectPolicy::stretch && maker.node.input(3) != kAbsent;
-  if (!sizes && !scales_are_exact(maker)) return nullptr;
-  const MemoryDesc source = dense(in), destination = dense(out);
-  constexpr auto kInference = dnnl::prop_kind::forward_inference;
-  constexpr auto kLinear = dnnl::algorithm::resampling_linear;
-#if DNNL_VERSION_MAJOR >= 3
-  const dnnl::resampling_forward::primitive_desc desc(engine(), kInference, kLinear, source, destination,
-                                                      with_scratch());
-#else
-  const dnnl::resampling_forward::primitive_desc desc({kInference, kLinear, source, destination}, with_scratch(),
-                                                      engine());
-#endif
-  return maker.finish<dnnl::resampling_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
-}
-
-/// Convolutions that the row kernels do not take: three spatial axes, or computed weights. Channels-last; the weights
-/// go into the order that the primitive asks for, since only its slowest implementation takes them as they are.
 std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
   if (op.epilogue.residual || op.epilogue.prelu_slope || op.epilogue.activation.kind != UnaryKind::identity)
     return nullptr;

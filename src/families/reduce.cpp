@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions along the width, row by row, and over adjacent axes of whole tensors.
+#include <numeric>
+
+#include "base/checked.hpp"
 #include "families/common.hpp"
 #include "families/lower.hpp"
 #include "families/rows.hpp"
@@ -21,21 +24,22 @@ struct ReduceForm {
   ReducedAxes axes{};
 };
 
-/// Nothing when no kernel has the reduction.
-std::optional<Reduction> kernel_kind(ReduceKind kind) {
+constexpr std::int64_t kUnitChannels = 256;
+
+Reduction kernel_kind(ReduceKind kind) {
   switch (kind) {
     case ReduceKind::sum: return Reduction::sum;
     case ReduceKind::mean: return Reduction::mean;
     case ReduceKind::max: return Reduction::max;
     case ReduceKind::min: return Reduction::min;
-    case ReduceKind::prod:
-    case ReduceKind::l1:
-    case ReduceKind::l2:
-    case ReduceKind::log_sum:
-    case ReduceKind::log_sum_exp:
-    case ReduceKind::sum_square: break;
+    case ReduceKind::prod: return Reduction::prod;
+    case ReduceKind::l1: return Reduction::l1;
+    case ReduceKind::l2: return Reduction::l2;
+    case ReduceKind::log_sum: return Reduction::log_sum;
+    case ReduceKind::log_sum_exp: return Reduction::log_sum_exp;
+    case ReduceKind::sum_square: return Reduction::sum_square;
   }
-  return std::nullopt;
+  return Reduction::sum;
 }
 
 class ReduceWidthOp final : public RowOp {
@@ -70,7 +74,7 @@ class ReduceWidthOp final : public RowOp {
   RowShape shape_;
 };
 
-/// Reduction over adjacent axes of a whole tensor; units are the outer indices.
+/// Reduction over adjacent axes of a whole tensor; units are blocks of the inner indices of each outer one.
 class ReduceOp final : public RowOp {
  public:
   explicit ReduceOp(const LowerContext& context)
@@ -84,11 +88,15 @@ class ReduceOp final : public RowOp {
     kernels::norm::ReduceArgs args;
     args.op = op_;
     args.pixels = static_cast<std::size_t>(axes_.reduced);
-    args.channels = static_cast<std::size_t>(axes_.inner);
     args.in_pixel_stride = axes_.inner;
-    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
-      args.in = whole(step, in_) + unit * axes_.reduced * axes_.inner;
-      args.out = whole(step, out_) + unit * axes_.inner;
+    args.in_line_stride = axes_.reduced * axes_.inner;
+    const std::int64_t blocks = ceil_div(axes_.inner, kUnitChannels);
+    for (std::int64_t unit = step.row_begin; unit < step.row_end; unit += static_cast<std::int64_t>(args.lines)) {
+      const std::int64_t outer = unit / blocks, channel = unit % blocks * kUnitChannels;
+      args.lines = static_cast<std::size_t>(blocks == 1 ? step.row_end - unit : 1);
+      args.channels = static_cast<std::size_t>(std::min(kUnitChannels, axes_.inner - channel));
+      args.in = whole(step, in_) + outer * args.in_line_stride + channel;
+      args.out = whole(step, out_) + outer * axes_.inner + channel;
       kernel_.reduce(args);
     }
   }
@@ -102,7 +110,7 @@ class ReduceOp final : public RowOp {
   ReducedAxes axes_;
 };
 
-/// Nothing when the axes are not adjacent.
+/// Nothing when the axes are not adjacent; those of one element are whatever is around them.
 std::optional<ReducedAxes> reduced_axes_of(const Shape& input, const Ints& axes, const Node& node) {
   const auto rank = static_cast<std::int64_t>(input.size());
   std::vector<bool> reduced(input.size(), false);
@@ -110,6 +118,7 @@ std::optional<ReducedAxes> reduced_axes_of(const Shape& input, const Ints& axes,
   ReducedAxes split;
   int phase = 0;
   for (std::size_t i = 0; i < input.size(); ++i) {
+    if (input[i] == 1) continue;
     if (reduced[i] && phase == 2) return std::nullopt;
     if (reduced[i]) phase = 1;
     if (!reduced[i] && phase == 1) phase = 2;
@@ -120,26 +129,31 @@ std::optional<ReducedAxes> reduced_axes_of(const Shape& input, const Ints& axes,
 
 Match match_width(const Candidate& node) {
   const auto* op = std::get_if<Reduce>(&node.node.op);
-  const auto kind = op == nullptr ? std::nullopt : kernel_kind(op->kind);
-  if (!kind) return refuse();
+  if (op == nullptr) return refuse();
   const auto axes = constant_ints(node.graph, node.node, 1);
   const bool one = axes && axes->size() == 1 && node.input_shape(0).size() == 4 && op->keepdims;
   const bool width = one && normalize_axis(axes->front(), 4, node.node) == 2;
-  return width ? take(Form::of(ReduceForm{*kind})) : refuse();
+  return width ? take(Form::of(ReduceForm{kernel_kind(op->kind)})) : refuse();
 }
 
 Match match(const Candidate& node) {
   const auto* op = std::get_if<Reduce>(&node.node.op);
   if (op == nullptr) return refuse();
-  const auto kind = kernel_kind(op->kind);
-  if (!kind) return refuse("no kernel for this reduction");
-  const auto axes = constant_ints(node.graph, node.node, 1);
-  if (!axes || axes->empty()) return refuse("axes are not given as a constant");
+  auto axes = node.has_input(1) ? constant_ints(node.graph, node.node, 1) : Ints{};
+  if (!axes || (axes->empty() && op->noop_with_empty_axes)) return refuse("axes are not given as a constant");
+  if (axes->empty()) {
+    axes->resize(node.input_shape(0).size());
+    std::iota(axes->begin(), axes->end(), 0);
+  }
   const auto reduced = reduced_axes_of(node.input_shape(0), *axes, node.node);
-  return reduced ? take(Form::of(ReduceForm{*kind, *reduced})) : refuse("reduced axes are not adjacent");
+  if (!reduced) return refuse("reduced axes are not adjacent");
+  return take(Form::of(ReduceForm{kernel_kind(op->kind), *reduced}));
 }
 
-std::int64_t units(const Chosen& node) { return node.form<ReduceForm>().axes.outer; }
+std::int64_t units(const Chosen& node) {
+  const ReducedAxes& axes = node.form<ReduceForm>().axes;
+  return axes.outer * ceil_div(axes.inner, kUnitChannels);
+}
 
 std::unique_ptr<RowOp> lower_width(const LowerContext& context) { return std::make_unique<ReduceWidthOp>(context); }
 std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<ReduceOp>(context); }

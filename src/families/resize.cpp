@@ -18,6 +18,7 @@ class ResizeOp final : public RowOp {
         shape_(row_shape(context.output_shape())) {
     const auto axes = *resize_axes(context.graph, context.node);
     rows_ = resize_taps(resize, axes[1]);
+    read_rows_with_weight();
     row_weights_.assign(rows_.weights.begin(), rows_.weights.end());
     const ResizeTaps columns = resize_taps(resize, axes[2]);
     taps_x_ = columns.taps;
@@ -41,6 +42,17 @@ class ResizeOp final : public RowOp {
   std::string_view kernel() const override { return kernel_.name; }
 
  private:
+  /// A step has the rows that weigh something: the others are read there too.
+  void read_rows_with_weight() {
+    const auto taps = static_cast<std::size_t>(rows_.taps);
+    for (std::size_t first = 0; first < rows_.weights.size(); first += taps) {
+      std::size_t weighty = 0;
+      while (weighty + 1 < taps && rows_.weights[first + weighty] == 0) ++weighty;
+      for (std::size_t t = 0; t < taps; ++t)
+        if (rows_.weights[first + t] == 0) rows_.indices[first + t] = rows_.indices[first + weighty];
+    }
+  }
+
   const kernels::move::Kernel& kernel_;
   ValueOf<float> in_, out_;
   RowShape shape_;
@@ -55,10 +67,8 @@ Match match(const Candidate& node) {
   if (op == nullptr) return refuse();
   const Shape &in = node.input_shape(0), &out = node.output_shape();
   if (in.size() != 4 || in[0] != out[0] || in[3] != out[3]) return refuse("resizes other than the two spatial axes");
-  if (op->antialias || op->coordinates == CoordinateMode::tf_crop_and_resize)
-    return refuse("antialiased or cropping resize");
-  const bool constant = constant_floats(node.graph, node.node, 2) || constant_ints(node.graph, node.node, 3);
-  return constant ? take() : refuse("scales are not constant");
+  if (op->coordinates == CoordinateMode::tf_crop_and_resize) return refuse("a resize that crops");
+  return resize_axes(node.graph, node.node) ? take() : refuse("scales are not constant");
 }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) {

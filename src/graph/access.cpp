@@ -112,7 +112,7 @@ Rows along_channels(std::int64_t axis, const Question& q) {
   return q.input == 0 && q.along_channels(axis) ? Rows(q.same()) : std::nullopt;
 }
 Rows access(const Softmax& op, const Question& q) { return along_channels(op.axis, q); }
-Rows access(const BatchNorm& op, const Question& q) { return along_channels(op.axis, q); }
+Rows access(const BatchNorm&, const Question& q) { return q.input == 0 ? Rows(q.same()) : std::nullopt; }
 Rows access(const LayerNorm& op, const Question& q) { return along_channels(op.axis, q); }
 Rows access(const Lrn& op, const Question& q) { return along_channels(op.axis, q); }
 

@@ -20,6 +20,7 @@ bool recognise(Graph& graph);
 bool channels_last(Graph& graph);
 bool fold_batch_norm(Graph& graph);
 bool pool_first(Graph& graph);
+bool flatten_norms(Graph& graph);
 bool fuse_epilogue(Graph& graph);
 bool heads_in_products(Graph& graph);
 bool subpixel(Graph& graph);

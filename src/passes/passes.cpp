@@ -45,7 +45,10 @@ constexpr Pass kPasses[] = {
     {"subpixel", rewrite::subpixel,
      "Turns transposed convolutions with few outputs into dense ones whose channels become pixels."},
     {"split_reductions", rewrite::split_reductions,
-     "Reduces by sums; reduces (and normalises images) over width, then over rows, so that the first works by rows."},
+     "Reduces (and normalises images) over width, then over rows, so that the first works by rows; axes that lie apart "
+     "in turn, and long sequences in parts, which threads share."},
+    {"flatten_norms", rewrite::flatten_norms,
+     "Normalises several axes as one, and takes computed scales and shifts out of layer norms."},
     {"flush_denormals", rewrite::flush_denormals,
      "Sets weights too small to be normal numbers to zero: each costs a hundred cycles."},
 };

@@ -1,54 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "passes/match.hpp"
 #include "passes/pass_list.hpp"
 
 namespace colonnade::rewrite {
 namespace {
 
-bool splits(ReduceKind kind) {
-  return kind == ReduceKind::sum || kind == ReduceKind::mean || kind == ReduceKind::max || kind == ReduceKind::min;
-}
-
-/// Norms, sums of squares and logarithms of sums are sums, which have kernels, and a little before or after.
-bool reduce_by_sum(Editor& editor, int index) {
-  const Node node = editor.node(index);
-  const auto* op = std::get_if<Reduce>(&node.op);
-  if (op == nullptr || editor.value(node.inputs[0]).type.dtype != DType::f32) return false;
-  UnaryKind before = UnaryKind::identity, after = UnaryKind::identity;
-  switch (op->kind) {
-    case ReduceKind::l1: before = UnaryKind::abs; break;
-    case ReduceKind::l2: before = UnaryKind::square, after = UnaryKind::sqrt; break;
-    case ReduceKind::sum_square: before = UnaryKind::square; break;
-    case ReduceKind::log_sum: after = UnaryKind::log; break;
+/// A reduction of parts, and the one of its results that is the reduction of all.
+struct Halves {
+  ReduceKind parts, whole;
+};
+Halves halves_of(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::l1: return {kind, ReduceKind::sum};
+    case ReduceKind::sum_square: return {kind, ReduceKind::sum};
+    case ReduceKind::log_sum: return {ReduceKind::sum, kind};
     case ReduceKind::sum:
     case ReduceKind::mean:
     case ReduceKind::max:
     case ReduceKind::min:
     case ReduceKind::prod:
-    case ReduceKind::log_sum_exp: return false;
+    case ReduceKind::l2:
+    case ReduceKind::log_sum_exp: break;
   }
-  const auto unary = [&](UnaryKind kind, ValueId x) {
-    return kind == UnaryKind::identity ? x : editor.add(Unary{kind}, {x}, node);
-  };
-  Reduce sum = *op;
-  sum.kind = ReduceKind::sum;
-  std::vector<ValueId> inputs = node.inputs;
-  inputs[0] = unary(before, inputs[0]);
-  editor.replace(node.outputs[0], unary(after, editor.add(sum, inputs, node)));
+  return {kind, kind};
+}
+
+ValueId reduce(Editor& editor, ReduceKind kind, bool keepdims, ValueId x, const Ints& axes, const Node& like) {
+  return editor.add(Reduce{kind, keepdims}, {x, editor.add_ints(like.name + "_axes", axes)}, like);
+}
+
+bool split_image(Editor& editor, int index) {
+  const Node node = editor.node(index);
+  const auto* op = std::get_if<Reduce>(&node.op);
+  if (op == nullptr || !op->keepdims) return false;
+  if (!has_rank(editor, node.inputs[0]) || rank_of(editor, node.inputs[0]) != 4) return false;
+  if (editor.value(node.inputs[0]).type.dtype != DType::f32 || reduce_axes(editor, node) != Ints{1, 2}) return false;
+  const Halves halves = halves_of(op->kind);
+  const ValueId by_row = reduce(editor, halves.parts, true, node.inputs[0], {2}, node);
+  editor.replace(node.outputs[0], reduce(editor, halves.whole, true, by_row, {1}, node));
   return true;
 }
 
-bool split_reduction(Editor& editor, int index) {
+/// The last axes among those given that lie side by side, where those of one element do not count.
+Ints last_run(const Shape& shape, const Ints& axes) {
+  Ints run;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    bool apart = false;
+    if (!run.empty())
+      for (std::int64_t axis = axes[i] + 1; axis < run.front(); ++axis) apart |= shape[at(axis)] != 1;
+    if (apart) break;
+    if (shape[at(axes[i])] != 1) run.insert(run.begin(), axes[i]);
+  }
+  return run;
+}
+
+/// What can be reduced in turn: floats of a known shape.
+std::optional<Ints> known_reduction(const Editor& editor, const Node& node) {
+  if (!std::holds_alternative<Reduce>(node.op)) return std::nullopt;
+  const ValueType& type = editor.value(node.inputs[0]).type;
+  if (!type.is_static() || type.dtype != DType::f32 || element_count(*type.shape) == 0) return std::nullopt;
+  return reduce_axes(editor, node);
+}
+
+/// Axes that do not lie side by side are reduced in turn, the last ones first.
+bool split_apart(Editor& editor, int index) {
   const Node node = editor.node(index);
-  const auto* op = std::get_if<Reduce>(&node.op);
-  if (op == nullptr || !op->keepdims || !splits(op->kind)) return false;
-  if (!has_rank(editor, node.inputs[0]) || rank_of(editor, node.inputs[0]) != 4) return false;
-  if (reduce_axes(editor, node) != Ints{1, 2}) return false;
-  const Reduce reduce = *op;
-  const ValueId width = editor.add_ints(node.name + "_width", {2});
-  const ValueId rows = editor.add_ints(node.name + "_rows", {1});
-  const ValueId by_row = editor.add(reduce, {node.inputs[0], width}, node);
-  editor.replace(node.outputs[0], editor.add(reduce, {by_row, rows}, node));
+  const auto axes = known_reduction(editor, node);
+  if (!axes) return false;
+  const Reduce op = std::get<Reduce>(node.op);
+  const Shape shape = *editor.value(node.inputs[0]).type.shape;
+  const Ints last = last_run(shape, *axes);
+  const auto counts = [&](std::int64_t axis) { return shape[at(axis)] != 1; };
+  if (std::ssize(last) == std::ranges::count_if(*axes, counts)) return false;
+  const Halves halves = halves_of(op.kind);
+  const ValueId parts = reduce(editor, halves.parts, true, node.inputs[0], last, node);
+  editor.replace(node.outputs[0], reduce(editor, halves.whole, op.keepdims, parts, *axes, node));
+  return true;
+}
+
+/// Few long sequences are cut into parts, which threads share.
+bool split_long(Editor& editor, int index) {
+  constexpr std::int64_t kFew = 8, kLong = 1 << 15, kMostParts = 64;
+  const Node node = editor.node(index);
+  const auto axes = known_reduction(editor, node);
+  if (!axes) return false;
+  const Shape shape = *editor.value(node.inputs[0]).type.shape;
+  const Ints run = last_run(shape, *axes);
+  if (run.empty() || std::any_of(shape.begin() + run.back() + 1, shape.end(), [](auto size) { return size != 1; }))
+    return false;
+  std::int64_t length = 1;
+  for (const std::int64_t axis : run) length *= shape[at(axis)];
+  const std::int64_t outer = element_count(shape) / length;
+  if (outer >= kFew || length < kLong ||
+      std::ssize(run) < std::ranges::count_if(*axes, [&](std::int64_t axis) { return shape[at(axis)] != 1; }))
+    return false;
+  std::int64_t parts = kMostParts;
+  while (parts > 1 && length % parts != 0) --parts;
+  if (parts == 1) return false;
+  const Halves halves = halves_of(std::get<Reduce>(node.op).kind);
+  const ValueId cut = *add_reshape(editor, node.inputs[0], {outer * parts, length / parts}, node);
+  const ValueId reduced = reduce(editor, halves.parts, false, cut, {1}, node);
+  const ValueId rows = *add_reshape(editor, reduced, {outer, parts}, node);
+  const ValueId result = reduce(editor, halves.whole, false, rows, {1}, node);
+  editor.replace(node.outputs[0], *add_reshape(editor, result, *editor.value(node.outputs[0]).type.shape, node));
   return true;
 }
 
@@ -97,7 +153,8 @@ bool split_reductions(Graph& graph) {
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index) {
     if (editor.alive(index))
-      reduce_by_sum(editor, index) || split_reduction(editor, index) || split_instance_norm(editor, index);
+      split_image(editor, index) || split_apart(editor, index) || split_long(editor, index) ||
+          split_instance_norm(editor, index);
   }
   return editor.finish();
 }

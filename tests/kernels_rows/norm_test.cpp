@@ -103,12 +103,16 @@ TEST(Norm, LayerNorm) {
 }
 
 double reduced(norm::Reduction op, const std::vector<float>& x, std::size_t pixels, std::size_t stride, std::size_t c) {
-  double sum = 0;
+  double sum = 0, product = 1, magnitudes = 0, squares = 0, powers = 0;
   double largest = x[c];
   double smallest = x[c];
   for (std::size_t p = 0; p < pixels; ++p) {
     const double v = x[p * stride + c];
     sum += v;
+    product *= v;
+    magnitudes += std::abs(v);
+    squares += v * v;
+    powers += std::exp(v);
     largest = std::max(largest, v);
     smallest = std::min(smallest, v);
   }
@@ -117,33 +121,65 @@ double reduced(norm::Reduction op, const std::vector<float>& x, std::size_t pixe
     case norm::Reduction::mean: return sum / static_cast<double>(pixels);
     case norm::Reduction::max: return largest;
     case norm::Reduction::min: return smallest;
+    case norm::Reduction::prod: return product;
+    case norm::Reduction::l1: return magnitudes;
+    case norm::Reduction::l2: return std::sqrt(squares);
+    case norm::Reduction::log_sum: return std::log(sum);
+    case norm::Reduction::log_sum_exp: return std::log(powers);
+    case norm::Reduction::sum_square: return squares;
   }
   return 0;
 }
 
+bool adds_up(norm::Reduction op) {
+  return op == norm::Reduction::sum || op == norm::Reduction::l1 || op == norm::Reduction::sum_square;
+}
+
+void check_reduce(const norm::Kernel& kernel, norm::Reduction op, std::size_t pixels, std::size_t channels,
+                  std::size_t lines) {
+  const std::size_t stride = channels + pixels % 2, line = pixels * stride + 1;
+  const bool positive = op == norm::Reduction::log_sum;
+  const auto values = random_floats((lines - 1) * line + (pixels - 1) * stride + channels, 8, positive ? 0.1f : -1.0f);
+  Guarded in(values, Edge::back);
+  Guarded out(lines * channels);
+  kernel.reduce({op, pixels, channels, in.data(), out.data(), static_cast<std::ptrdiff_t>(stride), lines,
+                 static_cast<std::ptrdiff_t>(line)});
+  const bool exact = op == norm::Reduction::max || op == norm::Reduction::min;
+  const double tolerance = exact ? 0 : kRounding * 30 * (adds_up(op) ? static_cast<double>(pixels) : 8);
+  for (std::size_t l = 0; l < lines; ++l)
+    for (std::size_t c = 0; c < channels; ++c)
+      ASSERT_NEAR(out.data()[l * channels + c], reduced(op, values, pixels, stride, l * line + c), tolerance)
+          << kernel.name << " reduction " << static_cast<int>(op) << " channels " << channels << " pixels " << pixels;
+  ASSERT_TRUE(out.intact());
+}
+
 TEST(Norm, Reduce) {
-  for (const auto& kernel : runnable(norm::table())) {
-    for (const std::size_t channels : kChannels) {
-      for (const std::size_t pixels : {1u, 2u, 127u, 128u, 129u, 300u}) {
-        for (const auto op :
-             {norm::Reduction::sum, norm::Reduction::mean, norm::Reduction::max, norm::Reduction::min}) {
-          const std::size_t stride = channels + pixels % 2;
-          const auto values = random_floats((pixels - 1) * stride + channels, 8);
-          Guarded in(values, Edge::back);
-          Guarded out(channels);
-          kernel.reduce({op, pixels, channels, in.data(), out.data(), static_cast<std::ptrdiff_t>(stride)});
-          const bool exact = op == norm::Reduction::max || op == norm::Reduction::min;
-          const double tolerance =
-              exact ? 0 : kRounding * 30 * (op == norm::Reduction::sum ? static_cast<double>(pixels) : 2);
-          for (std::size_t c = 0; c < channels; ++c) {
-            ASSERT_NEAR(out.data()[c], reduced(op, values, pixels, stride, c), tolerance)
-                << kernel.name << " channels " << channels << " pixels " << pixels;
-          }
-          ASSERT_TRUE(out.intact());
-        }
-      }
+  for (const auto& kernel : runnable(norm::table()))
+    for (int op = 0; op < norm::kReductionCount; ++op)
+      for (const std::size_t channels : kChannels)
+        for (const std::size_t pixels : {1u, 2u, 127u, 128u, 129u, 300u})
+          check_reduce(kernel, static_cast<norm::Reduction>(op), pixels, channels, 1 + pixels % 2);
+}
+
+TEST(Norm, ReduceLines) {
+  for (const auto& kernel : runnable(norm::table()))
+    for (int op = 0; op < norm::kReductionCount; ++op)
+      for (const std::size_t lines : {1u, 3u, 4u, 8u, 15u, 16u, 17u, 35u})
+        for (const std::size_t pixels : {1u, 5u, 16u, 56u, 150u})
+          check_reduce(kernel, static_cast<norm::Reduction>(op), pixels, 1, lines);
+}
+
+/// A line of many gives the bits of the line alone.
+TEST(Norm, ReduceDoesNotDependOnOtherLines) {
+  for (const auto& kernel : runnable(norm::table()))
+    for (int op = 0; op < norm::kReductionCount; ++op) {
+      const auto values = random_floats(40 * 77, 9, 0.1f);
+      std::vector<float> all(40), alone(40);
+      const auto kind = static_cast<norm::Reduction>(op);
+      kernel.reduce({kind, 77, 1, values.data(), all.data(), 1, 40, 77});
+      for (std::size_t i = 0; i < 40; ++i) kernel.reduce({kind, 77, 1, values.data() + i * 77, &alone[i], 1});
+      EXPECT_EQ(all, alone) << kernel.name << " reduction " << op;
     }
-  }
 }
 
 TEST(Norm, ReduceKeepsNan) {
@@ -175,10 +211,11 @@ TEST(Norm, ReduceDoesNotDependOnChannelSplits) {
 TEST(Norm, ReduceOfOneChannelDoesNotDependOnWhereItLies) {
   for (const auto& kernel : runnable(norm::table())) {
     for (const std::size_t pixels : {1u, 7u, 55u, 300u}) {
-      const auto values = random_floats(pixels, 9);
+      const auto values = random_floats(pixels, 9, 0.1f);
       std::vector<float> spread(pixels * 3, NAN);
       for (std::size_t p = 0; p < pixels; ++p) spread[p * 3] = values[p];
-      for (const auto op : {norm::Reduction::sum, norm::Reduction::mean, norm::Reduction::max, norm::Reduction::min}) {
+      for (int kind = 0; kind < norm::kReductionCount; ++kind) {
+        const auto op = static_cast<norm::Reduction>(kind);
         float dense = 0, strided = 0;
         kernel.reduce({op, pixels, 1, values.data(), &dense, 1});
         kernel.reduce({op, pixels, 1, spread.data(), &strided, 3});
@@ -186,6 +223,46 @@ TEST(Norm, ReduceOfOneChannelDoesNotDependOnWhereItLies) {
       }
     }
   }
+}
+
+TEST(Norm, SoftmaxAcross) {
+  for (const auto& kernel : runnable(norm::table()))
+    for (const std::size_t count : kChannels)
+      for (const std::size_t size : {1u, 2u, 21u})
+        for (const bool log : {false, true}) {
+          const std::size_t stride = count + 3;
+          const auto values = random_floats((size - 1) * stride + count, 11, -20, 20);
+          Guarded in(values, Edge::back), out(values.size()), same(values, Edge::front);
+          kernel.softmax_across({size, count, in.data(), out.data(), static_cast<std::ptrdiff_t>(stride), log});
+          kernel.softmax_across({size, count, same.data(), same.data(), static_cast<std::ptrdiff_t>(stride), log});
+          for (std::size_t k = 0; k < count; ++k) {
+            double top = -1e30, sum = 0;
+            for (std::size_t i = 0; i < size; ++i) top = std::max<double>(top, values[i * stride + k]);
+            for (std::size_t i = 0; i < size; ++i) sum += std::exp(values[i * stride + k] - top);
+            for (std::size_t i = 0; i < size; ++i) {
+              const double x = values[i * stride + k] - top, want = log ? x - std::log(sum) : std::exp(x) / sum;
+              ASSERT_NEAR(out.data()[i * stride + k], want, 20 * kRounding * (log ? 40 : 1)) << kernel.name;
+              ASSERT_EQ(out.data()[i * stride + k], same.data()[i * stride + k]) << kernel.name;
+            }
+          }
+          ASSERT_TRUE(out.intact());
+        }
+}
+
+TEST(Norm, LineNorm) {
+  for (const auto& kernel : runnable(norm::table()))
+    for (const std::size_t count : {1u, 3u, 16u, 67u, 4096u, 9001u}) {
+      const auto values = random_floats(count, 12, 2, 5);
+      Guarded in(values, Edge::back), out(count);
+      kernel.line_norm({count, in.data(), out.data(), 1.5f, -0.5f, 1e-3f});
+      double mean = 0, variance = 0;
+      for (const float x : values) mean += x / static_cast<double>(count);
+      for (const float x : values) variance += (x - mean) * (x - mean) / static_cast<double>(count);
+      for (std::size_t i = 0; i < count; ++i)
+        ASSERT_NEAR(out.data()[i], (values[i] - mean) / std::sqrt(variance + 1e-3) * 1.5 - 0.5, 300 * kRounding)
+            << kernel.name << " count " << count;
+      ASSERT_TRUE(out.intact());
+    }
 }
 
 TEST(Norm, InstanceNorm) {

@@ -151,23 +151,47 @@ TEST(SplitReductions, InstanceNormScalesByStatisticsOfRows) {
   EXPECT_EQ(operators_of(graph).find("Relu"), std::string::npos);
 }
 
-TEST(SplitReductions, NormsAreSums) {
-  const std::pair<ReduceKind, const char*> cases[] = {{ReduceKind::l1, "Abs Reduce"},
-                                                      {ReduceKind::l2, "Square Reduce Sqrt"},
-                                                      {ReduceKind::sum_square, "Square Reduce"},
-                                                      {ReduceKind::log_sum, "Abs Reduce Log"}};
-  for (const auto& [kind, expected] : cases) {
-    Builder b;
-    ValueId x = b.input("x", {6, 5});
-    if (kind == ReduceKind::log_sum) x = b.unary("abs", UnaryKind::abs, x);
-    b.output(b.node("reduce", Reduce{kind}, {x, b.ints("axes", {-1})}));
-    const Graph graph = optimized(b.graph);
-    EXPECT_EQ(operators_of(graph), expected);
-    for (const Node& node : graph.nodes) {
-      const auto* op = std::get_if<Reduce>(&node.op);
-      EXPECT_TRUE(op == nullptr || op->kind == ReduceKind::sum);
+constexpr ReduceKind kReductions[] = {
+    ReduceKind::sum, ReduceKind::mean, ReduceKind::max,     ReduceKind::min,         ReduceKind::prod,
+    ReduceKind::l1,  ReduceKind::l2,   ReduceKind::log_sum, ReduceKind::log_sum_exp, ReduceKind::sum_square};
+
+Graph reduction(ReduceKind kind, const Shape& shape, const Ints& axes, bool keepdims) {
+  Builder b;
+  ValueId x = b.input("x", shape);
+  if (kind == ReduceKind::log_sum || kind == ReduceKind::prod) x = b.unary("sigmoid", UnaryKind::sigmoid, x);
+  b.output(b.node("reduce", Reduce{kind, keepdims}, {x, b.ints("axes", axes)}));
+  return b.graph;
+}
+
+TEST(SplitReductions, AxesThatLieApartInTurn) {
+  for (const ReduceKind kind : kReductions)
+    for (const bool keepdims : {false, true}) {
+      EXPECT_EQ(count_of<Reduce>(optimized(reduction(kind, {2, 3, 4, 5}, {0, 2, 3}, keepdims))), 2);
+      EXPECT_EQ(count_of<Reduce>(optimized(reduction(kind, {2, 3, 4}, {0, 2}, keepdims))), 2);
+      EXPECT_EQ(count_of<Reduce>(optimized(reduction(kind, {1, 3, 4}, {0, 2}, keepdims))), 1);
     }
+}
+
+TEST(SplitReductions, LongOnesInParts) {
+  for (const ReduceKind kind : kReductions) {
+    if (kind == ReduceKind::prod) continue;
+    EXPECT_EQ(operators_of(optimized(reduction(kind, {2, 1 << 16}, {1}, false))).find("Reduce"),
+              kind == ReduceKind::log_sum ? 16u : 8u);
+    EXPECT_EQ(count_of<Reduce>(optimized(reduction(kind, {2, 1 << 16}, {1}, false))), 2);
+    EXPECT_EQ(count_of<Reduce>(optimized(reduction(kind, {64, 1 << 10}, {1}, false))), 1);
   }
+}
+
+TEST(FlattenNorms, SeveralAxesAndComputedScales) {
+  Builder flat;
+  const ValueId x = flat.input("x", {2, 3, 4, 5});
+  flat.output(
+      flat.node("norm", LayerNorm{.axis = 2}, {x, flat.weights("scale", {4, 5}), flat.weights("bias", {4, 5})}));
+  EXPECT_EQ(operators_of(optimized(flat.graph)), "Reshape LayerNorm Reshape");
+  Builder computed;
+  const ValueId y = computed.input("y", {2, 3, 4});
+  computed.output(computed.node("norm", LayerNorm{}, {y, computed.input("scale", {4}), computed.input("bias", {4})}));
+  EXPECT_EQ(operators_of(optimized(computed.graph)), "LayerNorm Mul Add");
 }
 
 TEST(ChannelsLast, ResizesBeforeItTransposes) {

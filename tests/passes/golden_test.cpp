@@ -271,8 +271,8 @@ TEST(SplitReductions, WidthFirst) {
   EXPECT_TRUE(run("split_reductions", b.graph));
   EXPECT_EQ(nodes_of(b.graph), R"(
 input %x f32[2,5,6,4]
-%mean_7 f32[2,5,1,4] = Reduce(%x, %mean_width) kind=mean # mean
-%mean f32[2,1,1,4] = Reduce(%mean_7, %mean_rows) kind=mean # mean
+%mean_6 f32[2,5,1,4] = Reduce(%x, %mean_axes) kind=mean # mean
+%mean f32[2,1,1,4] = Reduce(%mean_6, %mean_axes_7) kind=mean # mean
 %inner f32[2,5,1,1] = Reduce(%x, %inner_axes) kind=mean # inner
 output %mean
 output %inner

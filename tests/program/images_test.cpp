@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resizes, norms and reductions along any axes of whole tensors, against the reference.
+#include "program/whole.hpp"
+
+namespace colonnade::test {
+namespace {
+
+using namespace whole;
+
+Tensor floats(const std::vector<float>& values) {
+  Tensor tensor(DType::f32, {static_cast<std::int64_t>(values.size())});
+  std::ranges::copy(values, tensor.values<float>().begin());
+  return tensor;
+}
+
+/// By lines, whatever the type.
+void check_resize(const Resize& op, const Shape& shape, const Ints& sizes, DType dtype = DType::f32,
+                  const std::vector<float>& roi = {}, double tolerance = 2e-5) {
+  const auto count = static_cast<std::int64_t>(sizes.size());
+  check(op,
+        {computed(dtype, shape), roi.empty() ? absent() : constant(floats(roi)), absent(),
+         constant(index_tensor({count}, sizes))},
+        families::resize_lines, tolerance);
+}
+
+constexpr CoordinateMode kCoordinates[] = {CoordinateMode::half_pixel, CoordinateMode::half_pixel_symmetric,
+                                           CoordinateMode::pytorch_half_pixel, CoordinateMode::align_corners,
+                                           CoordinateMode::asymmetric};
+
+TEST(ResizeLines, EveryModeOfPlanes) {
+  for (const ResizeMode mode : {ResizeMode::nearest, ResizeMode::linear, ResizeMode::cubic})
+    for (const CoordinateMode coordinates : kCoordinates)
+      for (const Ints& sizes : {Ints{2, 3, 10, 46}, Ints{2, 3, 3, 9}, Ints{2, 3, 11, 100}, Ints{2, 3, 1, 1}}) {
+        Resize op;
+        op.mode = mode;
+        op.coordinates = coordinates;
+        check_resize(op, {2, 3, 5, 37}, sizes);
+      }
+}
+
+TEST(ResizeLines, RoundsAndExcludes) {
+  for (const NearestMode rounding :
+       {NearestMode::round_prefer_floor, NearestMode::round_prefer_ceil, NearestMode::floor, NearestMode::ceil}) {
+    Resize op;
+    op.nearest = rounding;
+    op.coordinates = CoordinateMode::asymmetric;
+    check_resize(op, {1, 2, 6, 40}, {1, 2, 12, 20}, DType::f32, {}, 0);
+  }
+  Resize cubic;
+  cubic.mode = ResizeMode::cubic;
+  cubic.exclude_outside = true;
+  check_resize(cubic, {1, 2, 6, 7}, {1, 2, 12, 31});
+}
+
+TEST(ResizeLines, Antialiases) {
+  for (const ResizeMode mode : {ResizeMode::linear, ResizeMode::cubic})
+    for (const Ints& sizes : {Ints{1, 2, 7, 70}, Ints{1, 2, 40, 9}, Ints{1, 2, 3, 3}}) {
+      Resize op;
+      op.mode = mode;
+      op.antialias = true;
+      check_resize(op, {1, 2, 31, 160}, sizes);
+    }
+}
+
+TEST(ResizeLines, CropsAndExtrapolates) {
+  for (const ResizeMode mode : {ResizeMode::nearest, ResizeMode::linear, ResizeMode::cubic}) {
+    Resize op;
+    op.mode = mode;
+    op.coordinates = CoordinateMode::tf_crop_and_resize;
+    op.extrapolation = 7.5f;
+    check_resize(op, {1, 2, 9, 20}, {1, 2, 12, 33}, DType::f32, {0, 0, 0.25f, -0.2f, 1, 1, 1.3f, 0.7f});
+    check_resize(op, {1, 9, 20, 3}, {1, 12, 33, 3}, DType::f32, {0, 0.25f, 0.8f, 0, 1, 1.3f, 0.1f, 1});
+  }
+}
+
+TEST(ResizeLines, AnyAxes) {
+  for (const ResizeMode mode : {ResizeMode::nearest, ResizeMode::linear, ResizeMode::cubic}) {
+    Resize op;
+    op.mode = mode;
+    check_resize(op, {50}, {80});
+    check_resize(op, {3, 50}, {7, 20});
+    check_resize(op, {2, 3, 17}, {2, 3, 40});
+    check_resize(op, {2, 4, 5, 6, 19}, {2, 4, 10, 3, 30});
+    check_resize(op, {1, 4, 5, 6, 3}, {1, 7, 9, 11, 3});
+    check_resize(op, {2, 4, 5, 6}, {3, 4, 9, 6});
+  }
+  Resize some;
+  some.mode = ResizeMode::linear;
+  some.axes = {3, 1};
+  check_resize(some, {2, 3, 4, 5}, {11, 6});
+}
+
+TEST(ResizeLines, PicksElementsOfAnyType) {
+  for (const DType dtype : {DType::u8, DType::f16, DType::i32, DType::i64, DType::boolean}) {
+    check_resize({}, {1, 2, 5, 7}, {1, 2, 10, 14}, dtype, {}, 0);
+    check_resize({}, {1, 5, 7, 3}, {1, 4, 21, 3}, dtype, {}, 0);
+  }
+}
+
+TEST(ResizeLines, NoNumberSpreadsWithoutWeight) {
+  Resize op;
+  op.mode = ResizeMode::linear;
+  op.coordinates = CoordinateMode::align_corners;
+  const Graph graph = single(
+      op, {computed(DType::f32, {1, 1, 3, 3}), absent(), absent(), constant(index_tensor({4}, {1, 1, 5, 5}))}, 1);
+  std::vector<double> values{1, 2, 3, 4, std::nan(""), 6, 7, 8, 9};
+  check(graph, families::resize_lines, {reference::tensor_of(DType::f32, {1, 1, 3, 3}, values)}, 1e-5);
+}
+
+/// By rows, antialiased too: no row is read that weighs nothing.
+TEST(ResizeRows, Antialias) {
+  for (const Ints& sizes : {Ints{1, 5, 9, 3}, Ints{1, 40, 11, 3}}) {
+    Resize op;
+    op.mode = ResizeMode::linear;
+    op.antialias = true;
+    check(op, {computed(DType::f32, {1, 23, 30, 3}), absent(), absent(), constant(index_tensor({4}, sizes))},
+          families::resize, 2e-5);
+  }
+}
+
+TEST(BatchNorms, OfRows) {
+  for (const Shape& shape : {Shape{2, 3, 5, 37}, Shape{1, 4, 90}, Shape{2, 2, 3, 4, 5}}) {
+    std::vector<Input> inputs{computed(DType::f32, shape)};
+    for (unsigned seed = 0; seed < 4; ++seed)
+      inputs.push_back(constant(random_tensor(DType::f32, {shape[1]}, seed, 0.5, 2)));
+    check(BatchNorm{}, inputs, families::batch_norm, 1e-5);
+    inputs[2] = computed(DType::f32, {shape[1]});
+    check(BatchNorm{}, inputs, families::batch_norm, 1e-5);
+  }
+}
+
+TEST(SoftmaxAcross, AnyAxis) {
+  for (const bool log : {false, true}) {
+    check(Softmax{1, log}, {computed(DType::f32, {2, 21, 9, 37})}, families::softmax_across, 2e-6);
+    check(Softmax{0, log}, {computed(DType::f32, {5, 300})}, families::softmax_across, 2e-6);
+    check(Softmax{-2, log}, {computed(DType::f32, {3, 4, 7})}, families::softmax_across, 2e-6);
+  }
+}
+
+TEST(PlaneNorm, ChannelsFirst) {
+  for (const Shape& shape : {Shape{2, 3, 5, 37}, Shape{1, 4, 9000}, Shape{2, 2, 3, 4, 5}}) {
+    const Tensor scale = random_tensor(DType::f32, {shape[1]}, 7), bias = random_tensor(DType::f32, {shape[1]}, 8);
+    check(InstanceNorm{}, {computed(DType::f32, shape), constant(scale), constant(bias)}, families::plane_norm, 1e-5);
+    check(InstanceNorm{}, {computed(DType::f32, shape), computed(DType::f32, {shape[1]}), constant(bias)},
+          families::plane_norm, 1e-5);
+  }
+}
+
+constexpr ReduceKind kReductions[] = {
+    ReduceKind::sum, ReduceKind::mean, ReduceKind::max,     ReduceKind::min,         ReduceKind::prod,
+    ReduceKind::l1,  ReduceKind::l2,   ReduceKind::log_sum, ReduceKind::log_sum_exp, ReduceKind::sum_square};
+
+/// Sums of positive numbers, so that each has a logarithm.
+void check_reduction(ReduceKind kind, const Shape& shape, const std::optional<Ints>& axes, const Family& family,
+                     bool keepdims) {
+  const auto count = axes ? static_cast<std::int64_t>(axes->size()) : 0;
+  const Graph graph =
+      single(Reduce{kind, keepdims},
+             {computed(DType::f32, shape), axes ? constant(index_tensor({count}, *axes)) : absent()}, 1);
+  check(graph, family, {random_tensor(DType::f32, shape, 5, 0.5, 1.5)}, 1e-3);
+}
+
+TEST(Reductions, EveryKindOverAdjacentAxes) {
+  for (const ReduceKind kind : kReductions) {
+    check_reduction(kind, {2, 3, 37}, Ints{2}, families::reduce, false);
+    check_reduction(kind, {2, 7, 300}, Ints{1}, families::reduce, true);
+    check_reduction(kind, {3, 5, 7}, std::nullopt, families::reduce, false);
+    check_reduction(kind, {1, 5, 3, 7}, Ints{0, 2, 3}, families::reduce, true);
+    check_reduction(kind, {2, 5, 9, 33}, Ints{2}, families::reduce_width, true);
+  }
+}
+
+TEST(Reductions, LogarithmsOfWhatIsInfinite) {
+  for (const Shape& shape : {Shape{3, 4}, Shape{3, 4, 2}}) {
+    const Graph graph =
+        single(Reduce{ReduceKind::log_sum_exp}, {computed(DType::f32, shape), constant(index_tensor({1}, {1}))}, 1);
+    std::vector<double> values(static_cast<std::size_t>(element_count(shape)), -INFINITY);
+    values[0] = 1;
+    values.back() = INFINITY;
+    check(graph, families::reduce, {reference::tensor_of(DType::f32, shape, values)}, 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace colonnade::test
