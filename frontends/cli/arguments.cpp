@@ -166,11 +166,22 @@ void add_arguments(CLI::App& app, BenchOptions& options) {
       ->capture_default_str()
       ->group("Inputs");
   add_shape(app, options.shape);
+  app.add_option("--lengths", options.lengths,
+                 "Texts of these lengths, each once and then again: a file with one a line, or 256 of "
+                 "lognormal:MEDIAN[:SHORTEST:LONGEST]; --batch pads neighbours to one length")
+      ->type_name("WHAT")
+      ->excludes("--shape")
+      ->excludes("--streams")
+      ->excludes("--warmup")
+      ->excludes("--iterations")
+      ->excludes("--duration")
+      ->group("Inputs");
   add_engine(app, options.engine);
   add_compiled(app, options.engine);
   app.add_flag("--json", options.json, "Print one JSON object (schema colonnade.bench/1)")->group("Output");
   app.add_option("--trace", options.trace, "Write a trace of one profiled run for Perfetto or chrome://tracing")
       ->type_name("FILE")
+      ->excludes("--lengths")
       ->group("Output");
   app.add_flag("--quiet", options.quiet, "Print latency and throughput only, and no progress")->group("Output");
   app.footer(
@@ -178,7 +189,8 @@ void add_arguments(CLI::App& app, BenchOptions& options) {
       "  colonnade bench\n"
       "  colonnade bench net.onnx --threads 4 --duration 10\n"
       "  colonnade bench net.onnx --shape data:1x3x1080x1920 --schedule layers --json\n"
-      "  colonnade bench bert.onnx --batch 8 --shape input_ids:8x128 --streams 2");
+      "  colonnade bench bert.onnx --batch 8 --shape input_ids:8x128 --streams 2\n"
+      "  colonnade bench bert.onnx --lengths lognormal:180 --threads 2");
 }
 
 void add_arguments(CLI::App& app, RunOptions& options) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "bench_lengths.hpp"
 #include "bench_result.hpp"
 #include "files.hpp"
 #include "model_io.hpp"
@@ -196,6 +197,7 @@ void collect(const std::vector<StreamResult>& streams, BenchResult& result) {
 }  // namespace
 
 int execute(const BenchOptions& options, std::string& out) {
+  if (!options.lengths.empty()) return bench_lengths(options, out);
   BenchResult result;
   result.model = options.engine.model;
   result.streams = options.streams;

@@ -54,6 +54,7 @@ struct BenchOptions {
   bool json = false;
   bool quiet = false;
   std::string trace;
+  std::string lengths;  ///< of texts, a file or a distribution; "": one shape
 };
 
 struct RunOptions {

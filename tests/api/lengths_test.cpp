@@ -29,8 +29,11 @@ std::vector<float> waves(std::int64_t count, float step) {
 std::string encoder() {
   ModelBuilder model;
   model.input("ids", {1, -1}, onnx::TensorProto::INT64);
-  for (const auto& [name, rows, step] : {std::tuple("words", std::int64_t{50}, 0.7f), {"positions", kLongest, 0.3f},
-                                         {"q", kWidth, 0.11f}, {"k", kWidth, 0.13f}, {"v", kWidth, 0.17f}})
+  for (const auto& [name, rows, step] : {std::tuple("words", std::int64_t{50}, 0.7f),
+                                         {"positions", kLongest, 0.3f},
+                                         {"q", kWidth, 0.11f},
+                                         {"k", kWidth, 0.13f},
+                                         {"v", kWidth, 0.17f}})
     model.constant(float_tensor(name, {rows, kWidth}, waves(rows * kWidth, step)));
   model.constant(float_tensor("scale", {}, {0.125f}));
   model.constant(int_tensor("zero", {1}, {0})).constant(int_tensor("one", {1}, {1}));
