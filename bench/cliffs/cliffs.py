@@ -54,7 +54,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--timeout", type=float, default=60, help="seconds until a silent engine is given up")
     parser.add_argument("--fresh", action="store_true", help="measure again what was measured before")
     parser.add_argument("--report-only", action="store_true", help="measure nothing, report the kept rows")
-    parser.add_argument("--below", type=float, default=float("inf"), help="print only rows below this ratio, and wrong ones")
+    parser.add_argument("--below", type=float, help="print only cases below this ratio, and wrong ones")
     parser.add_argument("--markdown", action="store_true", help="print the table for bench/results")
     parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
@@ -196,7 +196,8 @@ def main() -> int:
     if arguments.json:
         print(json.dumps(finite([{**asdict(row), "ratio": row.ratio} for row in rows]), indent=1))
     else:
-        print((table.markdown if arguments.markdown else table.terminal)(rows, arguments.below))
+        limit = [] if arguments.below is None else [arguments.below]
+        print((table.markdown if arguments.markdown else table.terminal)(rows, *limit))
     return 0
 
 

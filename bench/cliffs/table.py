@@ -106,8 +106,35 @@ def terminal(rows: list[Row], below: float = math.inf) -> str:
     return "\n".join([*body, *summaries(rows)])
 
 
-def markdown(rows: list[Row], below: float = math.inf) -> str:
-    head, *body = lines(rows, below)
+def by_operator(rows: list[Row]) -> list[list[str]]:
+    """Head and body: a line an operator, its cases, and their lowest and mean ratio by threads; the lowest first."""
+    counts = sorted({row.threads for row in rows})
+    operators: dict[str, list[Row]] = {}
+    for row in rows:
+        operators.setdefault(row.case.split(" ")[0], []).append(row)
+    head = ["operator", "cases"]
+    for threads in counts:
+        head += [f"lowest {threads}", f"mean {threads}"]
+    body = []
+    for operator, found in operators.items():
+        cells, lowest = [operator, str(len({row.case for row in found}))], math.inf
+        for threads in counts:
+            ratios = [row.ratio for row in found if row.threads == threads and math.isfinite(row.ratio)]
+            lowest = min([lowest, *ratios])
+            mean = statistics.geometric_mean(ratios) if ratios and all(ratios) else math.nan
+            cells += [number(min(ratios)) if ratios else "-", number(mean)]
+        names = dict.fromkeys(name for row in found for name in row.by)
+        body.append((lowest, [*cells, ", ".join(list(names)[:3])]))
+    return [[*head, "by"], *(cells for _, cells in sorted(body, key=lambda line: line[0]))]
+
+
+def in_markdown(table: list[list[str]]) -> list[str]:
+    head, *body = table
     cells = [head, ["---"] * len(head), *body]
-    table = ["| " + " | ".join(cell.replace("|", "/") for cell in line) + " |" for line in cells]
-    return "\n".join([*(f"- {line}" for line in summaries(rows)), "", *table])
+    return ["| " + " | ".join(cell.replace("|", "/") for cell in line) + " |" for line in cells]
+
+
+def markdown(rows: list[Row], below: float = LEVEL) -> str:
+    """What the rows come to, the cases below a limit, and all operators."""
+    return "\n".join([*(f"- {line}" for line in summaries(rows)), "", f"Cases below {below:g}:", "",
+                      *in_markdown(lines(rows, below)), "", "All operators:", "", *in_markdown(by_operator(rows))])

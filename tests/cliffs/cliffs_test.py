@@ -128,9 +128,18 @@ class Table(unittest.TestCase):
         self.assertIn("1 that ONNX Runtime lacks", one)
         self.assertIn("of 2 rows, 1 below 0.8, 1 below 1.0", two)
 
+    def test_operators_have_the_lowest_of_their_cases(self):
+        rows = [row("Slow 1", 10, 5, by=["typed"]), row("Slow 2", 10, 20, by=["typed"]), row("Quick 1", 10, 40)]
+        head, slow, quick = table.by_operator(rows)
+        self.assertEqual(slow, ["Slow", "2", "0.5", "1", "typed"])
+        self.assertEqual(quick[:4], ["Quick", "1", "4", "4"])
+        self.assertEqual(len(head), len(slow))
+
     def test_markdown_has_a_cell_a_column(self):
-        lines = [line for line in table.markdown([row("a|b", 1, 2)]).splitlines() if line.startswith("|")]
-        self.assertEqual(len({line.count("|") for line in lines}), 1)
+        lines = [line for line in table.markdown([row("a|b", 2, 1)]).splitlines() if line.startswith("|")]
+        self.assertEqual(len(lines), 6)
+        self.assertEqual({line.count("|") for line in lines[:3]}, {lines[0].count("|")})
+        self.assertEqual({line.count("|") for line in lines[3:]}, {lines[3].count("|")})
 
 
 class Worker(unittest.TestCase):
