@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/base/vector_math.hpp"
-#include "kernels/elementwise/elementwise.hpp"
+#include "kernels/elementwise/functions.hpp"
 
 namespace colonnade::kernels::elementwise {
 namespace {
@@ -25,14 +25,25 @@ inline void unary_pixels(const UnaryArgs& a, const F& f) {
   }
 }
 
+/// Pixels side by side as one long pixel.
+inline void join_pixels(UnaryArgs& a) {
+  const auto width = static_cast<std::ptrdiff_t>(a.channels);
+  if (a.in_pixel_stride != width || a.out_pixel_stride != width) return;
+  a.channels *= a.pixels;
+  a.pixels = a.pixels > 0 ? 1 : 0;
+}
+
 inline void run_unary(const UnaryArgs& args) noexcept {
   UnaryArgs a = args;
-  const auto width = static_cast<std::ptrdiff_t>(a.channels);
-  if (a.op.kind != Unary::prelu && a.in_pixel_stride == width && a.out_pixel_stride == width) {
-    a.channels *= a.pixels;
-    a.pixels = a.pixels > 0 ? 1 : 0;
-  }
+  if (a.op.kind != Unary::prelu) join_pixels(a);
   with_unary(a.op, [&a](const auto& f) { unary_pixels(a, f); });
+}
+
+inline void run_function(const FunctionArgs& args) noexcept {
+  const UnaryOp parameters{Unary::identity, args.a, args.b, nullptr};
+  UnaryArgs a{parameters, args.pixels, args.channels, args.in, args.out, args.in_pixel_stride, args.out_pixel_stride};
+  join_pixels(a);
+  with_function(args.function, parameters, [&a](const auto& f) { unary_pixels(a, f); });
 }
 
 struct Add {

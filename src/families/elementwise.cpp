@@ -2,6 +2,7 @@
 // Unary and binary operators by rows.
 #include "kernels/elementwise/elementwise.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "base/checked.hpp"
@@ -16,12 +17,52 @@ namespace colonnade {
 namespace {
 
 using kernels::elementwise::Binary;
+using kernels::elementwise::Function;
+
+/// A function that rows alone are mapped by.
+std::optional<Function> row_function(UnaryKind kind) {
+  const auto& names = kernels::elementwise::kFunctionNames;
+  const auto* found = std::find(std::begin(names), std::end(names), function_of(kind).name);
+  if (found == std::end(names)) return std::nullopt;
+  return static_cast<Function>(found - names);
+}
+
+/// A function of floats, by one of two kernels.
+class Mapping {
+ public:
+  explicit Mapping(const LowerContext& context)
+      : kernel_(kernels::elementwise::select(context.features)),
+        unary_(std::get<colonnade::Unary>(context.node.op)),
+        function_(row_function(unary_.kind)) {
+    if (!function_) op_ = unary_op(unary_);
+  }
+
+  struct Rows {
+    std::size_t pixels, channels;
+    const float* in;
+    float* out;
+    std::ptrdiff_t in_pixel_stride, out_pixel_stride;
+  };
+  void run(const Rows& rows) const {
+    const auto& [pixels, channels, in, out, in_stride, out_stride] = rows;
+    if (function_)
+      kernel_.function({*function_, unary_.a, unary_.b, pixels, channels, in, out, in_stride, out_stride});
+    else
+      kernel_.unary({op_, pixels, channels, in, out, in_stride, out_stride});
+  }
+  std::string_view kernel() const { return kernel_.name; }
+
+ private:
+  const kernels::elementwise::Kernel& kernel_;
+  colonnade::Unary unary_;
+  std::optional<Function> function_;
+  kernels::UnaryOp op_;
+};
 
 class UnaryRowOp final : public RowOp {
  public:
   explicit UnaryRowOp(const LowerContext& context)
-      : kernel_(kernels::elementwise::select(context.features)),
-        op_(unary_op(std::get<colonnade::Unary>(context.node.op))),
+      : mapping_(context),
         chunks_(context.chunks),
         in_(context.in<float>(0)),
         out_(context.out<float>()),
@@ -30,27 +71,20 @@ class UnaryRowOp final : public RowOp {
   void run(const StepContext& step) const override {
     const std::int64_t chunk = std::max<std::int64_t>(0, step.chunk);
     const Rows in(step, in_, chunk), out(step, out_, chunk);
-    kernels::elementwise::UnaryArgs args;
-    args.op = op_;
-    args.channels = static_cast<std::size_t>(step.chunk < 0 ? shape_.channels : chunks_.size(step.chunk));
-    args.in_pixel_stride = in.pixel_stride();
-    args.out_pixel_stride = out.pixel_stride();
+    const auto channels = static_cast<std::size_t>(step.chunk < 0 ? shape_.channels : chunks_.size(step.chunk));
     const std::int64_t width = out.width();
     for (std::int64_t r = step.row_begin; r < step.row_end;) {
       const std::int64_t end = run_end({&in, &out}, r, step.row_end, width);
-      args.pixels = static_cast<std::size_t>((end - r) * width);
-      args.in = in.at(r, out.column_begin());
-      args.out = out(r);
-      kernel_.unary(args);
+      const auto pixels = static_cast<std::size_t>((end - r) * width);
+      mapping_.run({pixels, channels, in.at(r, out.column_begin()), out(r), in.pixel_stride(), out.pixel_stride()});
       r = end;
     }
   }
 
-  std::string_view kernel() const override { return kernel_.name; }
+  std::string_view kernel() const override { return mapping_.kernel(); }
 
  private:
-  const kernels::elementwise::Kernel& kernel_;
-  kernels::UnaryOp op_;
+  Mapping mapping_;
   ChunkInfo chunks_;
   ValueOf<float> in_, out_;
   RowShape shape_;
@@ -62,7 +96,7 @@ constexpr std::int64_t kBlockFloats = 1024;
 class NarrowUnaryOp final : public RowOp {
  public:
   explicit NarrowUnaryOp(const LowerContext& context)
-      : kernel_(kernels::elementwise::select(context.features)),
+      : mapping_(context),
         chunks_(context.chunks),
         in_(context.in<std::byte>(0)),
         out_(context.out<std::byte>()),
@@ -71,7 +105,6 @@ class NarrowUnaryOp final : public RowOp {
     const auto type = *convert_type(context.input(0).type.dtype);
     widen_ = convert.convert(type, kernels::convert::Type::f32);
     narrow_ = convert.convert(kernels::convert::Type::f32, type);
-    op_ = unary_op(std::get<colonnade::Unary>(context.node.op));
   }
 
   void run(const StepContext& step) const override {
@@ -85,17 +118,16 @@ class NarrowUnaryOp final : public RowOp {
         const auto count = static_cast<std::size_t>(channels);
         const std::int64_t dense = channels * static_cast<std::int64_t>(sizeof(float));
         widen_({pixels, count, in.at(r, out.column_begin() + x), step.scratch, in.pixel_stride(), dense});
-        kernel_.unary({op_, pixels, count, step.scratch, step.scratch, channels, channels});
+        mapping_.run({pixels, count, step.scratch, step.scratch, channels, channels});
         narrow_({pixels, count, step.scratch, out(r) + x * out.pixel_stride(), dense, out.pixel_stride()});
       }
   }
 
-  std::string_view kernel() const override { return kernel_.name; }
+  std::string_view kernel() const override { return mapping_.kernel(); }
 
  private:
-  const kernels::elementwise::Kernel& kernel_;
+  Mapping mapping_;
   kernels::convert::Fn widen_ = nullptr, narrow_ = nullptr;
-  kernels::UnaryOp op_;
   ChunkInfo chunks_;
   ValueOf<std::byte> in_, out_;
   RowShape shape_;
@@ -227,7 +259,7 @@ class BinaryRowOp final : public RowOp {
 Match match_unary(const Candidate& node) {
   const auto* op = std::get_if<colonnade::Unary>(&node.node.op);
   if (op == nullptr) return refuse();
-  return has_kernel(op->kind) ? take() : refuse("no kernel for this function");
+  return has_kernel(op->kind) || row_function(op->kind) ? take() : refuse("no kernel for this function");
 }
 
 Match match_binary(const Candidate& node) {
