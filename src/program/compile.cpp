@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/interruption.hpp"
+#include "base/subnormals.hpp"
 #include "families/lower.hpp"
 
 namespace colonnade {
@@ -23,6 +24,29 @@ ByNode<ChunkInfo> chunk_infos(const Graph& graph, const Plan& plan) {
       }
   return infos;
 }
+
+bool is_double(const Graph& graph, ValueId id) { return id != kAbsent && graph.value(id).type.dtype == DType::f64; }
+
+bool computes_in_doubles(const Graph& graph, const Node& node) {
+  const auto is_one = [&](ValueId id) { return is_double(graph, id); };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), is_one) ||
+         std::any_of(node.outputs.begin(), node.outputs.end(), is_one);
+}
+
+/// An operator on numbers of 64 bits, which are wanted exactly: only those of 32 bits are faster without subnormals.
+class OnDoubles final : public RowOp {
+ public:
+  explicit OnDoubles(std::unique_ptr<RowOp> op) : op_(std::move(op)) {}
+  void run(const StepContext& context) const override {
+    const SubnormalMode mode(true);
+    op_->run(context);
+  }
+  std::size_t pointer_count(std::int64_t rows) const override { return op_->pointer_count(rows); }
+  std::string_view kernel() const override { return op_->kernel(); }
+
+ private:
+  std::unique_ptr<RowOp> op_;
+};
 
 /// Of rows that one step reads; what asks for more has dimensions that no memory holds.
 constexpr std::size_t kMostPointers = std::size_t{1} << 28;
@@ -81,7 +105,9 @@ class Compiler {
                                  program_->weights_bytes,
                                  program_->islands,
                                  taken};
-      program_->ops.push_back(plan_.choices[i].family->lower(context));
+      auto op = plan_.choices[i].family->lower(context);
+      if (op && computes_in_doubles(graph_, node)) op = std::make_unique<OnDoubles>(std::move(op));
+      program_->ops.push_back(std::move(op));
       for (std::size_t input = 0; input < taken.size(); ++input)
         if (node.inputs[input] != kAbsent && !taken[input]) is_viewed_[node.inputs[input]] = true;
       program_->op_names.push_back(node.name);

@@ -2,15 +2,13 @@
 #include "runtime/executor.hpp"
 
 #include <sched.h>
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <utility>
 
+#include "base/subnormals.hpp"
 #include "runtime/wait.hpp"
 
 namespace colonnade {
@@ -34,26 +32,6 @@ std::uint64_t strips_of(const ProgramSegment& segment) {
 std::uint64_t rounds_of(const ProgramSegment& segment) {
   return static_cast<std::uint64_t>(segment.images) * strips_of(segment);
 }
-
-/// How subnormal numbers count while this lives, in kernels of all tiers and threads, whatever the caller's mode is: as
-/// zero, since they cost a hundred times a number's time and are none of the answer, or exactly.
-class SubnormalMode {
- public:
-#if defined(__x86_64__)
-  explicit SubnormalMode(bool keep) : saved_(_mm_getcsr()) {
-    _mm_setcsr(keep ? saved_ & ~(kFlushToZero | kSubnormalsAreZero) : saved_ | kFlushToZero | kSubnormalsAreZero);
-  }
-  SubnormalMode(const SubnormalMode&) = delete;
-  SubnormalMode& operator=(const SubnormalMode&) = delete;
-  ~SubnormalMode() { _mm_setcsr(saved_); }
-
- private:
-  static constexpr unsigned kFlushToZero = 0x8000, kSubnormalsAreZero = 0x0040;
-  unsigned saved_;
-#else
-  explicit SubnormalMode(bool) {}
-#endif
-};
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())

@@ -139,6 +139,23 @@ TEST(Executor, CountsSubnormalsAsZeroWhileItRuns) {
   }
 }
 
+TEST(Executor, UnderflowsGraduallyInDoubles) {
+  Network net("subnormal");
+  const ValueId a = net.input({4, 8}, DType::f64);
+  const ValueId b = net.input({4, 8}, DType::f64);
+  const Graph graph = net.finish(net.node(Binary{BinaryKind::add}, {a, b}));
+  std::vector<Tensor> inputs;
+  for (int i = 0; i < 2; ++i) {
+    inputs.emplace_back(DType::f64, Shape{4, 8});
+    std::ranges::fill(inputs.back().values<double>(), 7e-310);
+  }
+  for (const int threads : {1, 2}) {
+    const std::vector<Tensor> outputs =
+        run(graph, {Schedule::layers, Math::fast, threads, 0}, kernels::usable_features(), inputs);
+    for (const double y : outputs[0].values<double>()) EXPECT_EQ(y, 2 * 7e-310);
+  }
+}
+
 TEST(Executor, UnderflowsGraduallyWhereMathIsExact) {
   Network net("subnormal");
   const ValueId a = net.input({1, 4, 4, 8});
