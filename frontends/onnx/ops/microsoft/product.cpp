@@ -62,14 +62,20 @@ Values lower_gemm_fast_gelu(Lowering& low) {
   return {unary(low, UnaryKind::gelu_tanh, low.emit(MatMul{}, std::move(inputs)))};
 }
 
-/// Distances between the rows of a and of b.
+/// Distances between the rows of a and of b, by |a|^2 + |b|^2 - 2 ab: a product, as elsewhere.
 Values lower_cdist(Lowering& low) {
   const std::string metric = low.string_or("metric", "sqeuclidean");
   if (metric != "sqeuclidean" && metric != "euclidean")
     low.unsupported("metric '{}' is not supported", printable(metric));
-  const ValueId difference =
-      binary(low, BinaryKind::sub, unsqueeze(low, low.input(0), {1}), unsqueeze(low, low.input(1), {0}));
-  return {reduce(low, metric == "euclidean" ? ReduceKind::l2 : ReduceKind::sum_square, difference, {2}, false)};
+  const ValueId a = low.input(0), b = low.input(1);
+  const auto squares = [&](ValueId x, std::int64_t axis) {
+    return unsqueeze(low, reduce(low, ReduceKind::sum, unary(low, UnaryKind::square, x), {1}, false), {axis});
+  };
+  const ValueId products = low.emit(MatMul{}, {a, transpose(low, b, {1, 0})});
+  const ValueId sums = binary(low, BinaryKind::add, squares(a, 1), squares(b, 0));
+  const ValueId far = binary(low, BinaryKind::sub, sums, binary_scalar(low, BinaryKind::mul, products, 2.0));
+  const ValueId distances = unary(low, UnaryKind::relu, far);
+  return {metric == "euclidean" ? unary(low, UnaryKind::sqrt, distances) : distances};
 }
 
 constexpr Row kProductRows[] = {
