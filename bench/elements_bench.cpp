@@ -20,9 +20,13 @@ constexpr std::size_t kElements = 4096;
 std::size_t size_of(Type type) {
   switch (type) {
     case Type::f32:
-    case Type::i32: return 4;
+    case Type::i32:
+    case Type::u32: return 4;
     case Type::f64:
-    case Type::i64: return 8;
+    case Type::i64:
+    case Type::u64: return 8;
+    case Type::i16:
+    case Type::u16: return 2;
     case Type::i8:
     case Type::u8:
     case Type::boolean: return 1;
@@ -41,7 +45,7 @@ void run_row(benchmark::State& state, kernels::typed::RowFn row, std::ptrdiff_t 
 void run_extremes(benchmark::State& state, kernels::typed::ArgFn extremes, std::size_t inner) {
   const Floats in(kElements), out(2 * kElements);
   const kernels::typed::ArgArgs args{
-      in.data(), reinterpret_cast<std::int64_t*>(out.data()), kElements / 64 / inner, 64, inner, true, false};
+      in.data(), reinterpret_cast<std::int64_t*>(out.data()), kElements / 64 / inner, 64, inner, inner, true, false};
   for (auto _ : state) extremes(args);
   count_bytes(state, 4.0 * kElements);
 }

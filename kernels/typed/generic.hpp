@@ -1,270 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of every tier: plain ones, for the compiler to vectorise where elements lie side by side.
+// Which loop does what, of every tier.
 #pragma once
 
-#include <cstring>
-#include <limits>
-#include <type_traits>
-
-#include "kernels/typed/typed.hpp"
+#include "kernels/typed/extremes.hpp"
+#include "kernels/typed/rows.hpp"
 
 namespace colonnade::kernels::typed {
 namespace {
 
-/// A byte that is true unless zero.
-struct Boolean {
-  std::uint8_t byte;
-};
-
-template <class T>
-struct Tag {
-  using type = T;
-};
-
-/// An element of 16 bytes, for what only moves.
-struct Sixteen {
-  std::uint64_t halves[2];
-};
-
-/// f(Tag) of the type's elements.
-template <class F>
-inline auto with_type(Type type, F&& f) {
-  switch (type) {
-    case Type::f32: return f(Tag<float>{});
-    case Type::f64: return f(Tag<double>{});
-    case Type::i8: return f(Tag<std::int8_t>{});
-    case Type::u8: return f(Tag<std::uint8_t>{});
-    case Type::i32: return f(Tag<std::int32_t>{});
-    case Type::i64: return f(Tag<std::int64_t>{});
-    case Type::boolean: break;
-  }
-  return f(Tag<Boolean>{});
-}
-
-template <class T>
-inline T plain(T x) {
-  return x;
-}
-inline bool plain(Boolean x) { return x.byte != 0; }
-
-/// Two's complement arithmetic without overflow.
-template <class T>
-inline auto wrapping(T x) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return x;
-  } else {
-    return static_cast<std::uint64_t>(x);
-  }
-}
-
-struct Add {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>(wrapping(a) + wrapping(b));
-  }
-};
-struct Sub {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>(wrapping(a) - wrapping(b));
-  }
-};
-struct Mul {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>(wrapping(a) * wrapping(b));
-  }
-};
-struct Div {
-  template <class T>
-  static T of(T a, T b) {
-    return a / b;
-  }
-};
-struct Min {
-  template <class T>
-  static T of(T a, T b) {
-    return a != a || a < b ? a : b;
-  }
-};
-struct Max {
-  template <class T>
-  static T of(T a, T b) {
-    return a != a || a > b ? a : b;
-  }
-};
-struct SquaredDifference {
-  template <class T>
-  static T of(T a, T b) {
-    return Mul::of(Sub::of(a, b), Sub::of(a, b));
-  }
-};
-struct Equal {
-  template <class T>
-  static bool of(T a, T b) {
-    return a == b;
-  }
-};
-struct Less {
-  template <class T>
-  static bool of(T a, T b) {
-    return a < b;
-  }
-};
-struct LessOrEqual {
-  template <class T>
-  static bool of(T a, T b) {
-    return a <= b;
-  }
-};
-struct Greater {
-  template <class T>
-  static bool of(T a, T b) {
-    return a > b;
-  }
-};
-struct GreaterOrEqual {
-  template <class T>
-  static bool of(T a, T b) {
-    return a >= b;
-  }
-};
-struct And {
-  static bool of(bool a, bool b) { return a && b; }
-};
-struct Or {
-  static bool of(bool a, bool b) { return a || b; }
-};
-struct Xor {
-  static bool of(bool a, bool b) { return a != b; }
-};
-struct Not {
-  static bool of(bool a) { return !a; }
-};
-struct IsNan {
-  template <class T>
-  static bool of(T a) {
-    return a != a;
-  }
-};
-struct Neg {
-  template <class T>
-  static T of(T a) {
-    return static_cast<T>(-wrapping(a));
-  }
-};
-struct Abs {
-  template <class T>
-  static T of(T a) {
-    return a < 0 ? Neg::of(a) : a;
-  }
-};
-
-template <class Integer>
-inline Integer saturate(double x) {
-  constexpr double low = static_cast<double>(std::numeric_limits<Integer>::min());
-  constexpr double high = static_cast<double>(std::numeric_limits<Integer>::max());
-  if (x != x) return 0;
-  return x <= low    ? std::numeric_limits<Integer>::min()
-         : x >= high ? std::numeric_limits<Integer>::max()
-                     : static_cast<Integer>(x);
-}
-
-template <class To>
-struct CastTo {
-  template <class From>
-  static auto of(From x) {
-    if constexpr (std::is_same_v<To, Boolean>) {
-      return x != From{0};
-    } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
-      return saturate<To>(static_cast<double>(x));
-    } else {
-      return static_cast<To>(x);
-    }
-  }
-};
-
-template <class Op, class In, class Out>
-inline void unary_row(const RowArgs& args) noexcept {
-  const auto* in = static_cast<const In*>(args.in[0]);
-  auto* out = static_cast<Out*>(args.out);
-  if (args.step[0] == 1) {
-    for (std::size_t i = 0; i < args.count; ++i) out[i] = static_cast<Out>(Op::of(plain(in[i])));
-    return;
-  }
-  for (std::size_t i = 0; i < args.count; ++i, in += args.step[0]) *out++ = static_cast<Out>(Op::of(plain(*in)));
-}
-
-template <class Op, class In, class Out>
-inline void binary_row(const RowArgs& args) noexcept {
-  const auto* a = static_cast<const In*>(args.in[0]);
-  const auto* b = static_cast<const In*>(args.in[1]);
-  auto* out = static_cast<Out*>(args.out);
-  if (args.step[0] == 1 && args.step[1] == 1) {
-    for (std::size_t i = 0; i < args.count; ++i) out[i] = static_cast<Out>(Op::of(plain(a[i]), plain(b[i])));
-    return;
-  }
-  if (args.step[0] == 1 && args.step[1] == 0 && args.count > 0) {
-    const auto same = plain(*b);
-    for (std::size_t i = 0; i < args.count; ++i) out[i] = static_cast<Out>(Op::of(plain(a[i]), same));
-    return;
-  }
-  for (std::size_t i = 0; i < args.count; ++i, a += args.step[0], b += args.step[1])
-    *out++ = static_cast<Out>(Op::of(plain(*a), plain(*b)));
-}
-
-template <class T>
-inline void select_row(const RowArgs& args) noexcept {
-  const auto* condition = static_cast<const std::uint8_t*>(args.in[0]);
-  const auto* yes = static_cast<const T*>(args.in[1]);
-  const auto* no = static_cast<const T*>(args.in[2]);
-  auto* out = static_cast<T*>(args.out);
-  for (std::size_t i = 0; i < args.count; ++i) {
-    *out++ = *condition ? *yes : *no;
-    condition += args.step[0];
-    yes += args.step[1];
-    no += args.step[2];
-  }
-}
-
-template <class T>
-inline void copy_row(const RowArgs& args) noexcept {
-  const auto* in = static_cast<const T*>(args.in[0]);
-  auto* out = static_cast<T*>(args.out);
-  if (args.step[0] == 1) {
-    std::memcpy(out, in, args.count * sizeof(T));
-    return;
-  }
-  for (std::size_t i = 0; i < args.count; ++i, in += args.step[0]) out[i] = *in;
-}
-
-template <class T>
-inline void arg_lines(const ArgArgs& args) noexcept {
-  const auto* in = static_cast<const T*>(args.in);
-  std::int64_t* out = args.out;
-  for (std::size_t o = 0; o < args.outer; ++o, in += args.size * args.inner)
-    for (std::size_t i = 0; i < args.inner; ++i) {
-      std::size_t best = 0;
-      auto held = plain(in[i]);
-      for (std::size_t k = 1; k < args.size; ++k) {
-        const auto value = plain(in[k * args.inner + i]);
-        // no branches: which element is the next extreme cannot be predicted
-        const bool better = (args.max & (value > held)) | (!args.max & (value < held));
-        const bool taken = better | (args.last & (value == held)) | ((value != value) & (held == held));
-        best = taken ? k : best;
-        held = taken ? value : held;
-      }
-      *out++ = static_cast<std::int64_t>(best);
-    }
-}
-
+/// Of all numbers.
 template <class Op>
 inline RowFn arithmetic(Type type) {
   return with_type(type, []<class T>(Tag<T>) -> RowFn {
-    if constexpr (std::is_same_v<T, Boolean> || (std::is_same_v<Op, Div> && !std::is_floating_point_v<T>)) {
+    if constexpr (std::is_same_v<T, Boolean>) {
       return nullptr;
     } else {
       return binary_row<Op, T, T>;
+    }
+  });
+}
+
+/// Of integers, which is undefined for a divisor of zero; of real numbers there may be another way.
+template <class Op, class Real>
+inline RowFn division(Type type) {
+  return with_type(type, []<class T>(Tag<T>) -> RowFn {
+    if constexpr (kIsInteger<T>) {
+      return division_row<Op, T>;
+    } else if constexpr (kIsReal<T> && !std::is_void_v<Real>) {
+      return binary_row<Real, T, T>;
+    } else {
+      return nullptr;
+    }
+  });
+}
+
+inline RowFn powers(Type type) {
+  return with_type(type, []<class T>(Tag<T>) -> RowFn {
+    if constexpr (kIsInteger<T>) {
+      return pow_row<T>;
+    } else if constexpr (std::is_same_v<T, double>) {
+      return binary_row<Pow, T, T>;
+    } else {
+      return nullptr;
+    }
+  });
+}
+
+template <class Op, bool with_signed>
+inline RowFn of_bits(Type type) {
+  return with_type(type, []<class T>(Tag<T>) -> RowFn {
+    if constexpr (kIsInteger<T> && (with_signed || std::is_unsigned_v<T>)) {
+      return binary_row<Op, T, T>;
+    } else {
+      return nullptr;
     }
   });
 }
@@ -279,15 +67,55 @@ inline RowFn logic(Type type) {
   return type == Type::boolean ? binary_row<Op, Boolean, std::uint8_t> : nullptr;
 }
 
-inline RowFn find_unary(Unary op, Type type) noexcept {
-  if (op == Unary::logical_not) return type == Type::boolean ? unary_row<Not, Boolean, std::uint8_t> : nullptr;
-  return with_type(type, [op]<class T>(Tag<T>) -> RowFn {
-    if constexpr (!std::is_same_v<T, Boolean>) {
-      if (op == Unary::is_nan) return unary_row<IsNan, T, std::uint8_t>;
-      if constexpr (std::is_signed_v<T>) return op == Unary::neg ? unary_row<Neg, T, T> : unary_row<Abs, T, T>;
+template <class Op>
+inline RowFn test_of_reals(Type type) {
+  if (type == Type::f32) return unary_row<Op, float, std::uint8_t>;
+  return type == Type::f64 ? unary_row<Op, double, std::uint8_t> : nullptr;
+}
+
+/// A function that keeps the type, of some kinds of numbers.
+template <class Op, bool of_reals, bool of_signed, bool of_unsigned>
+inline RowFn function(Type type) {
+  return with_type(type, []<class T>(Tag<T>) -> RowFn {
+    if constexpr (std::is_same_v<T, Boolean>) {
+      return nullptr;
+    } else if constexpr (kIsReal<T> ? of_reals : std::is_signed_v<T> ? of_signed : of_unsigned) {
+      return unary_row<Op, T, T>;
+    } else {
+      return nullptr;
     }
-    return nullptr;
   });
+}
+
+template <class Op>
+inline RowFn function_of_doubles(Type type) {
+  return type == Type::f64 ? unary_row<Op, double, double> : nullptr;
+}
+
+inline RowFn find_unary(Unary op, Type type) noexcept {
+  switch (op) {
+    case Unary::logical_not: return type == Type::boolean ? unary_row<Not, Boolean, std::uint8_t> : nullptr;
+    case Unary::is_nan: return test_of_reals<IsNan>(type);
+    case Unary::neg: return function<Neg, true, true, false>(type);
+    case Unary::abs: return function<Abs, true, true, false>(type);
+    case Unary::sign: return function<Sign, true, true, true>(type);
+    case Unary::relu: return function<Relu, true, true, false>(type);
+    case Unary::bitwise_not: return function<BitNot, false, true, true>(type);
+    case Unary::square: return function<Square, true, true, true>(type);
+    case Unary::floor: return function_of_doubles<Floor>(type);
+    case Unary::ceil: return function_of_doubles<Ceil>(type);
+    case Unary::round: return function_of_doubles<Round>(type);
+    case Unary::sqrt: return function_of_doubles<Sqrt>(type);
+    case Unary::reciprocal: return function_of_doubles<Reciprocal>(type);
+    case Unary::exp: return function_of_doubles<Exp>(type);
+    case Unary::sigmoid: return function_of_doubles<Sigmoid>(type);
+    case Unary::tanh: return function_of_doubles<Tanh>(type);
+    case Unary::log: return function_of_doubles<Log>(type);
+    case Unary::erf: return function_of_doubles<Erf>(type);
+    case Unary::sin: return type == Type::f64 ? periodic_row<Sin> : nullptr;
+    case Unary::cos: return type == Type::f64 ? periodic_row<Cos> : nullptr;
+  }
+  return nullptr;
 }
 
 inline RowFn find_binary(Binary op, Type type) noexcept {
@@ -298,7 +126,15 @@ inline RowFn find_binary(Binary op, Type type) noexcept {
     case Binary::min: return arithmetic<Min>(type);
     case Binary::max: return arithmetic<Max>(type);
     case Binary::squared_difference: return arithmetic<SquaredDifference>(type);
-    case Binary::div: return arithmetic<Div>(type);
+    case Binary::div: return division<Quotient, Div>(type);
+    case Binary::mod: return division<Mod, void>(type);
+    case Binary::fmod: return division<Fmod, RealFmod>(type);
+    case Binary::pow: return powers(type);
+    case Binary::bitwise_and: return of_bits<BitAnd, true>(type);
+    case Binary::bitwise_or: return of_bits<BitOr, true>(type);
+    case Binary::bitwise_xor: return of_bits<BitXor, true>(type);
+    case Binary::shift_left: return of_bits<ShiftLeft, false>(type);
+    case Binary::shift_right: return of_bits<ShiftRight, false>(type);
     case Binary::equal: return comparison<Equal>(type);
     case Binary::less: return comparison<Less>(type);
     case Binary::less_or_equal: return comparison<LessOrEqual>(type);

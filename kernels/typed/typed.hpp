@@ -11,9 +11,31 @@
 
 namespace colonnade::kernels::typed {
 
-enum class Type : unsigned char { f32, f64, i8, u8, i32, i64, boolean };
+enum class Type : unsigned char { f32, f64, i8, u8, i16, u16, i32, u32, i64, u64, boolean };
 
-enum class Unary : unsigned char { logical_not, is_nan, neg, abs };
+enum class Unary : unsigned char {
+  logical_not,
+  is_nan,
+  neg,
+  abs,
+  sign,
+  relu,
+  bitwise_not,
+  square,
+  // of doubles alone
+  floor,
+  ceil,
+  round,
+  sqrt,
+  reciprocal,
+  exp,  ///< this and what follows within 4 units in the last place
+  sigmoid,
+  tanh,
+  log,
+  erf,
+  sin,
+  cos
+};
 
 enum class Binary : unsigned char {
   add,
@@ -22,7 +44,15 @@ enum class Binary : unsigned char {
   min,
   max,
   squared_difference,
-  div /* floating point only */,
+  div,
+  mod,   ///< has the sign of the divisor; integers only
+  fmod,  ///< has the sign of the dividend
+  pow,   ///< not of floats of 32 bits
+  bitwise_and,
+  bitwise_or,
+  bitwise_xor,
+  shift_left,
+  shift_right,
   equal,
   less,
   less_or_equal,
@@ -39,16 +69,20 @@ struct RowArgs {
   std::ptrdiff_t step[3] = {};
   void* out = nullptr;
   std::size_t count = 0;
+  std::ptrdiff_t out_step = 1;  ///< other than 1 for copies alone
+  bool* undefined = nullptr;    ///< becomes true where div, mod or fmod of integers has a divisor of zero
 };
 using RowFn = void (*)(const RowArgs&) noexcept;
 
-/// out[o][i] = position of the extreme of in[o][0..size)[i]: the first, or the last of equal ones; NaN is an extreme.
+/// out[o][i] = position of the extreme of in[o][0..size)[i] for the first `lines` of the inner i: the first, or the
+/// last of equal ones; NaN is an extreme. Positions fit 31 bits.
 struct ArgArgs {
   const void* in = nullptr;
   std::int64_t* out = nullptr;
   std::size_t outer = 1;
   std::size_t size = 1;
   std::size_t inner = 1;
+  std::size_t lines = 1;
   bool max = true;
   bool last = false;
 };
@@ -58,7 +92,7 @@ using ArgFn = void (*)(const ArgArgs&) noexcept;
 struct Kernel {
   const char* name;
   Isa isa;
-  RowFn (*unary)(Unary, Type) noexcept;         ///< logical_not and is_nan give booleans
+  RowFn (*unary)(Unary, Type) noexcept;         ///< logical_not and the tests give booleans
   RowFn (*binary)(Binary, Type) noexcept;       ///< comparisons and logic give booleans
   RowFn (*cast)(Type from, Type to) noexcept;   ///< floating point to integer truncates and saturates, NaN gives 0
   RowFn (*select)(std::size_t bytes) noexcept;  ///< inputs: condition (boolean), then, else; elements of `bytes`

@@ -38,8 +38,23 @@ struct Lowering {
   std::unique_ptr<RowOp> walk(RowFn row, const Shape& box, const std::vector<Operand>& inputs) const {
     return walks({Walk(context, row, box, inputs, dense(node().outputs[0], box))});
   }
+  /// A copy of a box.
+  std::unique_ptr<RowOp> moves(const Shape& box, const Operand& input) const {
+    return walks({Walk(context, copy(), box, {input}, dense(node().outputs[0], box), true)});
+  }
   std::unique_ptr<RowOp> walks(std::vector<Walk> list) const {
-    return std::make_unique<WalkOp>(kernel.name, std::move(list));
+    return std::make_unique<WalkOp>(context, kernel.name, std::move(list), typed_units(context));
+  }
+  /// The axes of the first input, split as `split` has it, in the order of `perm`.
+  std::unique_ptr<RowOp> permuted(const Shape& split, const Ints& perm) const {
+    const Ints from = reference::strides_of(split);
+    Shape box;
+    Ints strides;
+    for (const std::int64_t axis : perm) {
+      box.push_back(split[static_cast<std::size_t>(axis)]);
+      strides.push_back(from[static_cast<std::size_t>(axis)]);
+    }
+    return moves(box, {node().inputs[0], 0, strides});
   }
   /// Inputs broadcast to the output.
   std::unique_ptr<RowOp> elementwise(RowFn row, std::size_t operands) const {
@@ -144,26 +159,34 @@ class OneHotOp final : public RowOp {
   std::int64_t bytes_;
 };
 
+/// Blocks of lines that lie side by side, shared evenly among units.
 class ArgReduceOp final : public RowOp {
  public:
   ArgReduceOp(const Lowering& l, const ArgReduce& op)
-      : kernel_(l.kernel.name), arg_(l.kernel.arg(l.type(0))), in_(l.node().inputs[0]), out_(l.node().outputs[0]) {
-    const Shape& shape = l.context.input_shape(0);
-    const auto view = reference::axis_view(shape, static_cast<std::int64_t>(l.axis_of(op.axis, shape)));
-    args_ = {nullptr,
-             nullptr,
-             static_cast<std::size_t>(view.outer),
-             static_cast<std::size_t>(view.size),
-             static_cast<std::size_t>(view.inner),
-             op.max,
-             op.select_last_index};
+      : kernel_(l.kernel.name),
+        arg_(l.kernel.arg(l.type(0))),
+        in_(l.node().inputs[0]),
+        out_(l.node().outputs[0]),
+        lines_(arg_lines(l.context, op)),
+        units_(typed_units(l.context)),
+        bytes_(element_bytes(l.context, in_)) {
+    args_.size = static_cast<std::size_t>(lines_.view.size);
+    args_.inner = static_cast<std::size_t>(lines_.view.inner);
+    args_.max = op.max;
+    args_.last = op.select_last_index;
   }
 
   void run(const StepContext& step) const override {
+    const auto& [view, blocks] = lines_;
     kernels::typed::ArgArgs args = args_;
-    args.in = whole(step, in_);
-    args.out = reinterpret_cast<std::int64_t*>(whole(step, out_));
-    arg_(args);
+    const std::int64_t all = view.outer * blocks, end = all * step.row_end / units_;
+    for (std::int64_t block = all * step.row_begin / units_; block < end; ++block) {
+      const std::int64_t outer = block / blocks, first = block % blocks * kLinesOfBlock;
+      args.lines = static_cast<std::size_t>(std::min(kLinesOfBlock, view.inner - first));
+      args.in = whole(step, in_) + (outer * view.size * view.inner + first) * bytes_;
+      args.out = reinterpret_cast<std::int64_t*>(whole(step, out_)) + outer * view.inner + first;
+      arg_(args);
+    }
   }
   std::string_view kernel() const override { return kernel_; }
 
@@ -171,6 +194,8 @@ class ArgReduceOp final : public RowOp {
   std::string_view kernel_;
   kernels::typed::ArgFn arg_;
   ValueId in_, out_;
+  ArgLines lines_;
+  std::int64_t units_, bytes_;
   kernels::typed::ArgArgs args_;
 };
 
@@ -214,14 +239,26 @@ std::unique_ptr<RowOp> lower(const Select&, const Lowering& l) {
 std::unique_ptr<RowOp> lower(const Cast& op, const Lowering& l) {
   return l.elementwise(l.kernel.cast(l.type(0), *typed_type(op.to)), 1);
 }
-std::unique_ptr<RowOp> lower(const Expand&, const Lowering& l) { return l.elementwise(l.copy(), 1); }
+std::unique_ptr<RowOp> lower(const Expand&, const Lowering& l) {
+  return l.moves(l.output(),
+                 {l.node().inputs[0], 0, reference::broadcast_strides(l.context.input_shape(0), l.output())});
+}
 
 std::unique_ptr<RowOp> lower(const Transpose& op, const Lowering& l) {
-  const Ints from = reference::strides_of(l.context.input_shape(0));
-  Ints strides;
-  for (std::size_t i = 0; i < from.size(); ++i)
-    strides.push_back(from[op.perm.empty() ? from.size() - 1 - i : static_cast<std::size_t>(op.perm[i])]);
-  return l.walk(l.copy(), l.output(), {{l.node().inputs[0], 0, strides}});
+  Ints perm = op.perm;
+  for (std::size_t i = l.output().size(); op.perm.empty() && i-- > 0;) perm.push_back(static_cast<std::int64_t>(i));
+  return l.permuted(l.context.input_shape(0), perm);
+}
+std::unique_ptr<RowOp> lower(const DepthToSpace& op, const Lowering& l) {
+  const Shape& s = l.context.input_shape(0);
+  const std::int64_t b = op.block, c = s[1] / (b * b);
+  if (op.crd) return l.permuted({s[0], c, b, b, s[2], s[3]}, {0, 1, 4, 2, 5, 3});
+  return l.permuted({s[0], b, b, c, s[2], s[3]}, {0, 3, 4, 1, 5, 2});
+}
+std::unique_ptr<RowOp> lower(const SpaceToDepth& op, const Lowering& l) {
+  const Shape& s = l.context.input_shape(0);
+  const std::int64_t b = op.block;
+  return l.permuted({s[0], s[1], s[2] / b, b, s[3] / b, b}, {0, 3, 5, 1, 2, 4});
 }
 
 std::unique_ptr<RowOp> lower(const Slice&, const Lowering& l) {
@@ -231,7 +268,7 @@ std::unique_ptr<RowOp> lower(const Slice&, const Lowering& l) {
     input.offset += axes[i].first * input.strides[i];
     input.strides[i] *= axes[i].step;
   }
-  return l.walk(l.copy(), l.output(), {input});
+  return l.moves(l.output(), input);
 }
 
 std::unique_ptr<RowOp> lower(const Tile&, const Lowering& l) {
@@ -243,7 +280,7 @@ std::unique_ptr<RowOp> lower(const Tile&, const Lowering& l) {
     box.insert(box.end(), {repeats[axis], shape[axis]});
     strides.insert(strides.end(), {0, from[axis]});
   }
-  return l.walk(l.copy(), box, {{l.node().inputs[0], 0, strides}});
+  return l.moves(box, {l.node().inputs[0], 0, strides});
 }
 
 std::unique_ptr<RowOp> lower(const Concat& op, const Lowering& l) {
@@ -252,7 +289,7 @@ std::unique_ptr<RowOp> lower(const Concat& op, const Lowering& l) {
   std::vector<Walk> walks;
   for (std::size_t i = 0; i < l.node().inputs.size(); ++i) {
     const Shape& part = l.context.input_shape(i);
-    walks.emplace_back(l.context, l.copy(), part, std::vector{l.dense(l.node().inputs[i], part)}, output);
+    walks.emplace_back(l.context, l.copy(), part, std::vector{l.dense(l.node().inputs[i], part)}, output, true);
     output.offset += part[axis] * output.strides[axis];
   }
   return l.walks(std::move(walks));
@@ -265,7 +302,7 @@ std::unique_ptr<RowOp> lower(const Split& op, const Lowering& l) {
   std::vector<Walk> walks;
   for (const ValueId id : l.node().outputs) {
     const Shape& part = l.context.graph.value(id).type.static_shape();
-    walks.emplace_back(l.context, l.copy(), part, std::vector{input}, l.dense(id, part));
+    walks.emplace_back(l.context, l.copy(), part, std::vector{input}, l.dense(id, part), true);
     input.offset += part[axis] * input.strides[axis];
   }
   return l.walks(std::move(walks));
@@ -295,7 +332,7 @@ constinit const Family families::typed = {.name = "typed",
                                           .border = Border::none,
                                           .types = kAllTypes,
                                           .match = match,
-                                          .units = one_unit,
+                                          .units = typed_units,
                                           .effort = byte_effort<Work::copy>,
                                           .weights_bytes = no_bytes,
                                           .workspace_bytes = no_bytes,

@@ -15,57 +15,53 @@ constexpr std::int64_t kFewElements = 4096;
 
 const kernels::typed::Kernel& kernel() { return kernels::typed::select(kernels::Isa::baseline); }
 
-struct Subject {
-  const Graph& graph;
-  const Node& node;
-
-  const Value& input(std::size_t index) const { return graph.value(node.inputs[index]); }
-  bool has_input(std::size_t index) const { return node.input(index) != kAbsent; }
-  const Shape& shape(std::size_t index) const { return input(index).type.static_shape(); }
+struct Typed : Subject {
   std::optional<Type> type(std::size_t index) const { return typed_type(input(index).type.dtype); }
   std::optional<Type> output_type() const { return typed_type(graph.value(node.outputs[0]).type.dtype); }
   bool is_index(std::size_t index) const {
     const DType dtype = input(index).type.dtype;
     return dtype == DType::i32 || dtype == DType::i64;
   }
-  bool is_constant(std::size_t index) const { return !has_input(index) || input(index).constant; }
 };
 
-bool has(const Unary& op, const Subject& s) {
+bool has(const Unary& op, const Typed& s) {
   if (op.kind == UnaryKind::identity) return true;
   const auto kind = typed_unary(op.kind);
   const auto type = s.type(0);
   return kind && type && kernel().unary(*kind, *type);
 }
-bool has(const Binary& op, const Subject& s) {
+bool has(const Binary& op, const Typed& s) {
   const auto kind = typed_binary(op.kind);
   const auto type = s.type(0);
   return kind && type && type == s.type(1) && kernel().binary(*kind, *type);
 }
-bool has(const Select&, const Subject&) { return true; }
-bool has(const Cast&, const Subject& s) { return s.type(0) && s.output_type(); }
-bool has(const Gather&, const Subject& s) { return s.is_index(1); }
-bool has(const ArgReduce&, const Subject& s) { return s.type(0).has_value(); }
-bool has(const OneHot&, const Subject& s) { return s.is_index(0) && constant_ints(s.graph, s.node, 1); }
-bool has(const Concat&, const Subject&) { return true; }
-bool has(const Split&, const Subject& s) {
+bool has(const Select&, const Typed&) { return true; }
+bool has(const Cast&, const Typed& s) { return s.type(0) && s.output_type(); }
+bool has(const Gather&, const Typed& s) { return s.is_index(1); }
+bool has(const ArgReduce&, const Typed& s) { return s.type(0).has_value(); }
+bool has(const OneHot&, const Typed& s) { return s.is_index(0) && constant_ints(s.graph, s.node, 1); }
+bool has(const Concat&, const Typed&) { return true; }
+bool has(const Split&, const Typed& s) {
   return std::find(s.node.outputs.begin(), s.node.outputs.end(), kAbsent) == s.node.outputs.end();
 }
-bool has(const Slice&, const Subject& s) { return slice_axes_of(s.graph, s.node).has_value(); }
-bool has(const Expand&, const Subject&) { return true; }
-bool has(const Tile&, const Subject& s) { return constant_ints(s.graph, s.node, 1).has_value(); }
-bool has(const Transpose& op, const Subject& s) {
+bool has(const Slice&, const Typed& s) { return slice_axes_of(s.graph, s.node).has_value(); }
+bool has(const Expand&, const Typed&) { return true; }
+bool has(const Tile&, const Typed& s) { return constant_ints(s.graph, s.node, 1).has_value(); }
+bool has(const Transpose& op, const Typed& s) {
   const bool runs = !op.perm.empty() && op.perm.back() == static_cast<std::int64_t>(op.perm.size()) - 1;
   const bool float32 = s.input(0).type.dtype == DType::f32;
-  return !float32 || runs || element_count(s.shape(0)) <= kFewElements;
+  return !float32 || runs || element_count(s.input_shape(0)) <= kFewElements;
 }
-bool has(const Softmax& op, const Subject& s) {
-  const Shape& shape = s.shape(0);
+/// Channels as the second axis of four.
+bool has(const DepthToSpace& op, const Typed& s) { return op.axis == 1 && s.input_shape(0).size() == 4; }
+bool has(const SpaceToDepth& op, const Typed& s) { return op.axis == 1 && s.input_shape(0).size() == 4; }
+bool has(const Softmax& op, const Typed& s) {
+  const Shape& shape = s.input_shape(0);
   const auto axis = normalize_axis(op.axis, static_cast<std::int64_t>(shape.size()), s.node);
   return s.type(0) == Type::f32 && element_count(std::span(shape).subspan(static_cast<std::size_t>(axis) + 1)) == 1;
 }
 template <class Op>
-bool has(const Op&, const Subject&) {
+bool has(const Op&, const Typed&) {
   return false;
 }
 
@@ -82,8 +78,12 @@ std::optional<Type> typed_type(DType dtype) {
   if (dtype == DType::f64) return Type::f64;
   if (dtype == DType::i8) return Type::i8;
   if (dtype == DType::u8) return Type::u8;
+  if (dtype == DType::i16) return Type::i16;
+  if (dtype == DType::u16) return Type::u16;
   if (dtype == DType::i32) return Type::i32;
+  if (dtype == DType::u32) return Type::u32;
   if (dtype == DType::i64) return Type::i64;
+  if (dtype == DType::u64) return Type::u64;
   if (dtype == DType::boolean) return Type::boolean;
   return std::nullopt;
 }
@@ -94,6 +94,22 @@ std::optional<kernels::typed::Unary> typed_unary(UnaryKind kind) {
   if (kind == UnaryKind::is_nan) return Unary::is_nan;
   if (kind == UnaryKind::neg) return Unary::neg;
   if (kind == UnaryKind::abs) return Unary::abs;
+  if (kind == UnaryKind::sign) return Unary::sign;
+  if (kind == UnaryKind::relu) return Unary::relu;
+  if (kind == UnaryKind::bitwise_not) return Unary::bitwise_not;
+  if (kind == UnaryKind::square) return Unary::square;
+  if (kind == UnaryKind::floor) return Unary::floor;
+  if (kind == UnaryKind::ceil) return Unary::ceil;
+  if (kind == UnaryKind::round) return Unary::round;
+  if (kind == UnaryKind::sqrt) return Unary::sqrt;
+  if (kind == UnaryKind::reciprocal) return Unary::reciprocal;
+  if (kind == UnaryKind::exp) return Unary::exp;
+  if (kind == UnaryKind::sigmoid) return Unary::sigmoid;
+  if (kind == UnaryKind::tanh) return Unary::tanh;
+  if (kind == UnaryKind::log) return Unary::log;
+  if (kind == UnaryKind::erf) return Unary::erf;
+  if (kind == UnaryKind::sin) return Unary::sin;
+  if (kind == UnaryKind::cos) return Unary::cos;
   return std::nullopt;
 }
 
@@ -115,15 +131,34 @@ std::optional<kernels::typed::Binary> typed_binary(BinaryKind kind) {
     case BinaryKind::logical_and: return Binary::logical_and;
     case BinaryKind::logical_or: return Binary::logical_or;
     case BinaryKind::logical_xor: return Binary::logical_xor;
-    case BinaryKind::pow:
-    case BinaryKind::mod:
-    case BinaryKind::fmod:
-    case BinaryKind::prelu:
-    case BinaryKind::bitwise_and:
-    case BinaryKind::bitwise_or:
-    case BinaryKind::bitwise_xor: break;
+    case BinaryKind::mod: return Binary::mod;
+    case BinaryKind::fmod: return Binary::fmod;
+    case BinaryKind::bitwise_and: return Binary::bitwise_and;
+    case BinaryKind::bitwise_or: return Binary::bitwise_or;
+    case BinaryKind::bitwise_xor: return Binary::bitwise_xor;
+    case BinaryKind::pow: return Binary::pow;
+    case BinaryKind::prelu: break;
   }
   return std::nullopt;
+}
+
+ArgLines arg_lines(const Subject& subject, const ArgReduce& op) {
+  const Shape& shape = subject.input_shape(0);
+  const auto axis = normalize_axis(op.axis, static_cast<std::int64_t>(shape.size()), subject.node);
+  const reference::AxisView view = reference::axis_view(shape, axis);
+  return {view, (view.inner + kLinesOfBlock - 1) / kLinesOfBlock};
+}
+
+std::int64_t typed_units(const Chosen& node) {
+  constexpr std::int64_t kMostUnits = 64, kElementsOfUnit = 8192;
+  const Operator& op = node.node.op;
+  if (const auto* arg = std::get_if<ArgReduce>(&op)) {
+    const ArgLines lines = arg_lines(node, *arg);
+    return std::min(kMostUnits, lines.view.outer * lines.blocks);
+  }
+  const bool undivided =
+      std::holds_alternative<Gather>(op) || std::holds_alternative<OneHot>(op) || std::holds_alternative<Softmax>(op);
+  return undivided ? 1 : std::clamp<std::int64_t>(element_count(node.output_shape()) / kElementsOfUnit, 1, kMostUnits);
 }
 
 bool has_typed_kernel(const Graph& graph, const Node& node) {
@@ -132,7 +167,7 @@ bool has_typed_kernel(const Graph& graph, const Node& node) {
     for (const ValueId id : ids)
       if (id != kAbsent && !is_plain(graph, id)) return false;
   if (node.outputs[0] == kAbsent) return false;
-  return std::visit([&](const auto& op) { return has(op, Subject{graph, node}); }, node.op);
+  return std::visit([&](const auto& op) { return has(op, Typed{{graph, node}}); }, node.op);
 }
 
 }  // namespace colonnade

@@ -2,8 +2,9 @@
 // Which operators run as typed rows on whole tensors: any type, any broadcasting, any order of axes.
 #pragma once
 
-#include "graph/graph.hpp"
+#include "families/family.hpp"
 #include "kernels/typed/typed.hpp"
+#include "reference/indexing.hpp"
 
 namespace colonnade {
 
@@ -13,5 +14,16 @@ std::optional<kernels::typed::Binary> typed_binary(BinaryKind kind);
 
 /// The family `typed` can run `node`. All shapes must be known.
 bool has_typed_kernel(const Graph& graph, const Node& node);
+
+/// The lines of an ArgReduce, in blocks of those that lie side by side.
+inline constexpr std::int64_t kLinesOfBlock = 64;
+struct ArgLines {
+  reference::AxisView view;
+  std::int64_t blocks = 1;  ///< of an outer index
+};
+ArgLines arg_lines(const Subject& subject, const ArgReduce& op);
+
+/// Parts of a node that threads share.
+std::int64_t typed_units(const Chosen& node);
 
 }  // namespace colonnade

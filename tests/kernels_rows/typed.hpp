@@ -11,7 +11,8 @@ namespace colonnade::kernels::test {
 
 using typed::Type;
 
-inline constexpr Type kTypes[] = {Type::f32, Type::f64, Type::i8, Type::u8, Type::i32, Type::i64, Type::boolean};
+inline constexpr Type kTypes[] = {Type::f32, Type::f64, Type::i8,  Type::u8,  Type::i16,    Type::u16,
+                                  Type::i32, Type::u32, Type::i64, Type::u64, Type::boolean};
 inline constexpr std::size_t kCounts[] = {0, 1, 7, 8, 9, 15, 16, 17, 31, 33, 64, 67};
 
 /// A byte of a boolean: true unless zero.
@@ -29,8 +30,12 @@ inline void with_type(Type type, F f) {
     case Type::f64: return f(Tag<double>());
     case Type::i8: return f(Tag<std::int8_t>());
     case Type::u8: return f(Tag<std::uint8_t>());
+    case Type::i16: return f(Tag<std::int16_t>());
+    case Type::u16: return f(Tag<std::uint16_t>());
     case Type::i32: return f(Tag<std::int32_t>());
+    case Type::u32: return f(Tag<std::uint32_t>());
     case Type::i64: return f(Tag<std::int64_t>());
+    case Type::u64: return f(Tag<std::uint64_t>());
     case Type::boolean: return f(Tag<Boolean>());
   }
 }

@@ -73,6 +73,8 @@ T arithmetic(Binary op, T a, T b) {
       case Binary::sub: return a - b;
       case Binary::mul: return a * b;
       case Binary::div: return a / b;
+      case Binary::fmod: return std::fmod(a, b);
+      case Binary::pow: return std::pow(a, b);
       case Binary::min: return a != a || b != b ? a + b : std::min(a, b);
       case Binary::max: return a != a || b != b ? a + b : std::max(a, b);
       default: return (a - b) * (a - b);
@@ -90,6 +92,43 @@ T arithmetic(Binary op, T a, T b) {
     }
   }
 }
+
+/// By as many products as the exponent says.
+template <class T>
+T power(T base, T exponent) {
+  if (exponent < 0 && base != 1)
+    return static_cast<T>(static_cast<std::int64_t>(base) != -1 ? 0 : exponent % 2 == 0 ? 1 : -1);
+  std::uint64_t result = 1, factor = static_cast<std::uint64_t>(base);
+  for (auto rest = static_cast<std::make_unsigned_t<T>>(exponent); base != 1 && rest != 0; rest /= 2, factor *= factor)
+    if (rest % 2 == 1) result *= factor;
+  return static_cast<T>(result);
+}
+
+/// A zero among the divisors gives what a one would.
+template <class T>
+T integral(Binary op, T a, T divisor) {
+  using Unsigned = std::make_unsigned_t<T>;
+  constexpr unsigned kBits = sizeof(T) * 8;
+  const auto wide = static_cast<std::uint64_t>(static_cast<Unsigned>(a));
+  const std::uint64_t places = static_cast<std::uint64_t>(static_cast<Unsigned>(divisor));
+  switch (op) {
+    case Binary::pow: return power(a, divisor);
+    case Binary::bitwise_and: return static_cast<T>(a & divisor);
+    case Binary::bitwise_or: return static_cast<T>(a | divisor);
+    case Binary::bitwise_xor: return static_cast<T>(a ^ divisor);
+    case Binary::shift_left: return static_cast<T>(places < kBits ? wide << places : 0);
+    case Binary::shift_right: return static_cast<T>(places < kBits ? wide >> places : 0);
+    default: break;
+  }
+  const T b = divisor == 0 ? T{1} : divisor;
+  const bool overflows = std::is_signed_v<T> && b == static_cast<T>(-1);
+  const T quotient = overflows ? static_cast<T>(0 - static_cast<std::uint64_t>(a)) : static_cast<T>(a / b);
+  const T rest = overflows ? T{0} : static_cast<T>(a % b);
+  if (op == Binary::div) return quotient;
+  return op == Binary::mod && rest != 0 && (rest < 0) != (b < 0) ? static_cast<T>(rest + b) : rest;
+}
+
+bool is_integral(Binary op) { return op >= Binary::div && op <= Binary::shift_right; }
 
 template <class T>
 bool compared(Binary op, T a, T b) {
@@ -111,8 +150,11 @@ constexpr std::array<std::ptrdiff_t, 2> kSteps[] = {{1, 1}, {1, 0}, {0, 1}, {2, 
 
 /// Whether the contract has the function for the type.
 bool has(Binary op, Type type) {
-  const bool is_float = type == Type::f32 || type == Type::f64;
-  if (op == Binary::div) return is_float;
+  const bool is_float = type == Type::f32 || type == Type::f64, is_boolean = type == Type::boolean;
+  const bool is_unsigned = type == Type::u8 || type == Type::u16 || type == Type::u32 || type == Type::u64;
+  if (op == Binary::shift_left || op == Binary::shift_right) return is_unsigned;
+  if (op == Binary::pow) return !is_boolean && type != Type::f32;
+  if (is_integral(op)) return op == Binary::div || op == Binary::fmod ? !is_boolean : !is_float && !is_boolean;
   if (op < Binary::equal) return type != Type::boolean;
   return op < Binary::logical_and || type == Type::boolean;
 }
@@ -133,7 +175,12 @@ TEST(Typed, Binary) {
               const auto logic = [op](bool a, bool b) { return joined(op, a, b); };
               if (op >= Binary::logical_and) return check_row<std::uint8_t, T, T>(row, label, steps, logic);
             } else {
-              const auto number = [op](T a, T b) { return arithmetic(op, a, b); };
+              const auto number = [op](T a, T b) {
+                if constexpr (!kIsFloat<T>) {
+                  if (is_integral(op)) return integral(op, a, b);
+                }
+                return arithmetic(op, a, b);
+              };
               if (op < Binary::equal) return check_row<T, T, T>(row, label, steps, number);
             }
             check_row<std::uint8_t, T, T>(row, label, steps, comparison);
@@ -142,26 +189,65 @@ TEST(Typed, Binary) {
       }
 }
 
+TEST(Typed, DivisionsSayWhereTheDivisorIsZero) {
+  for (const auto& kernel : runnable(typed::table()))
+    for (const Binary op : {Binary::div, Binary::mod, Binary::fmod})
+      for (const std::ptrdiff_t step : {1, 0}) {
+        std::vector<std::int32_t> a(67, 9), b(67, 2), out(67);
+        bool undefined = false;
+        const RowArgs args{{a.data(), b.data()}, {1, step}, out.data(), a.size(), 1, &undefined};
+        kernel.binary(op, Type::i32)(args);
+        EXPECT_FALSE(undefined);
+        b[step == 0 ? 0 : 40] = 0;
+        kernel.binary(op, Type::i32)(args);
+        EXPECT_TRUE(undefined) << kernel.name;
+      }
+}
+
+/// Whether the contract has the function for the type.
+bool has(Unary op, Type type) {
+  const bool is_float = type == Type::f32 || type == Type::f64, is_boolean = type == Type::boolean;
+  const bool is_unsigned = type == Type::u8 || type == Type::u16 || type == Type::u32 || type == Type::u64;
+  if (op == Unary::logical_not) return is_boolean;
+  if (op == Unary::is_nan) return is_float;
+  if (op == Unary::sign || op == Unary::square) return !is_boolean;
+  if (op == Unary::bitwise_not) return !is_boolean && !is_float;
+  return op >= Unary::floor ? type == Type::f64 : !is_boolean && !is_unsigned;
+}
+
+template <class T>
+T mapped(Unary op, T a) {
+  if constexpr (std::is_same_v<T, double>) {
+    if (op == Unary::floor) return std::floor(a);
+    if (op == Unary::ceil) return std::ceil(a);
+    if (op == Unary::round) return std::nearbyint(a);
+    if (op == Unary::sqrt) return std::sqrt(a);
+    if (op == Unary::reciprocal) return 1 / a;
+  }
+  if constexpr (!kIsFloat<T>) {
+    if (op == Unary::bitwise_not) return static_cast<T>(~a);
+  }
+  if (op == Unary::square) return arithmetic(Binary::mul, a, a);
+  if (op == Unary::sign) return a > 0 ? T{1} : a < 0 ? arithmetic(Binary::sub, T{0}, T{1}) : a;
+  if (op == Unary::relu) return a < 0 ? T{0} : a;
+  return op == Unary::abs && !(a < 0) ? a : arithmetic(Binary::sub, T{0}, a);
+}
+
 TEST(Typed, Unary) {
   for (const auto& kernel : runnable(typed::table()))
-    for (const Unary op : {Unary::logical_not, Unary::is_nan, Unary::neg, Unary::abs})
+    for (int i = 0; i < static_cast<int>(Unary::exp); ++i)
       for (const Type type : kTypes) {
+        const auto op = static_cast<Unary>(i);
         const RowFn row = kernel.unary(op, type);
-        const std::string label = label_of(kernel, "unary", static_cast<int>(op), type);
-        const bool is_boolean = type == Type::boolean, is_signed = !is_boolean && type != Type::u8;
-        ASSERT_EQ(row != nullptr, op == Unary::logical_not ? is_boolean
-                                  : op == Unary::is_nan    ? !is_boolean
-                                                           : is_signed)
-            << label;
+        const std::string label = label_of(kernel, "unary", i, type);
+        ASSERT_EQ(row != nullptr, has(op, type)) << label;
         if (row == nullptr) continue;
         for (const std::ptrdiff_t step : {1, 0, 3})
           with_type(type, [&]<class T>(Tag<T>) {
             if constexpr (kIsBoolean<T>) {
               check_row<std::uint8_t, T>(row, label, {step}, [](bool a) { return !a; });
             } else {
-              const auto number = [op](T a) {
-                return op == Unary::abs && !(a < 0) ? a : arithmetic(Binary::sub, T{0}, a);
-              };
+              const auto number = [op](T a) { return mapped(op, a); };
               if (op == Unary::is_nan)
                 return check_row<std::uint8_t, T>(row, label, {step}, [](T a) { return a != a; });
               check_row<T, T>(row, label, {step}, number);
@@ -221,8 +307,17 @@ TEST(Typed, SelectsAndCopies) {
       const std::string label = std::string(kernel.name) + " bytes " + std::to_string(sizeof(T));
       for (const auto& steps : {std::array<std::ptrdiff_t, 3>{1, 1, 1}, {0, 1, 1}, {1, 0, 2}, {2, 3, 0}})
         check_row<T, Boolean, T, T>(kernel.select(sizeof(T)), label, steps, [](bool c, T a, T b) { return c ? a : b; });
-      for (const std::ptrdiff_t step : {1, 0, 5})
+      for (const std::ptrdiff_t step : {1, 0, 2, 4, 5})
         check_row<T, T>(kernel.copy(sizeof(T)), label, {step}, [](T a) { return a; });
+      for (const std::ptrdiff_t out_step : {2, 3, 4}) {
+        const std::vector<T> in = elements<T>(67, 1);
+        std::vector<T> out(67 * 4, T{9});
+        kernel.copy(sizeof(T))({{in.data()}, {1}, out.data(), in.size(), out_step});
+        for (std::size_t i = 0; i < out.size(); ++i) {
+          const auto step = static_cast<std::size_t>(out_step);
+          ASSERT_EQ(out[i], i % step == 0 && i / step < in.size() ? in[i / step] : T{9}) << label << " at " << i;
+        }
+      }
     });
   }
 }

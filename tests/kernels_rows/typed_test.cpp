@@ -49,7 +49,7 @@ void check_extremes(typed::ArgFn function, const std::string& label, std::size_t
   for (const bool max : {true, false})
     for (const bool last : {true, false}) {
       const Guarded<std::int64_t> out(outer * inner);
-      function({in.data(), out.data(), outer, size, inner, max, last});
+      function({in.data(), out.data(), outer, size, inner, inner, max, last});
       ASSERT_TRUE(out.intact()) << label;
       for (std::size_t i = 0; i < out.size(); ++i) {
         std::vector<T> line;

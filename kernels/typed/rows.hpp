@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops over rows: plain ones, for the compiler to vectorise where elements lie side by side or repeat.
+#pragma once
+
+#include <cstring>
+
+#include "kernels/typed/doubles.hpp"
+#include "kernels/typed/elements.hpp"
+
+namespace colonnade::kernels::typed {
+namespace {
+
+/// An element of 16 bytes, for what only moves.
+struct Sixteen {
+  std::uint64_t halves[2];
+};
+
+template <class Op, class In, class Out>
+inline void unary_row(const RowArgs& args) noexcept {
+  const In* __restrict in = static_cast<const In*>(args.in[0]);
+  Out* __restrict out = static_cast<Out*>(args.out);
+  const std::size_t count = args.count;
+  const std::ptrdiff_t step = args.step[0];
+  if (step == 1) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<Out>(Op::of(plain(in[i])));
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i, in += step) out[i] = static_cast<Out>(Op::of(plain(*in)));
+}
+
+/// A function that has another way for numbers beyond kReducible, taken where there are any.
+template <class Op>
+inline void periodic_row(const RowArgs& args) noexcept {
+  unary_row<Op, double, double>(args);
+  const double* __restrict in = static_cast<const double*>(args.in[0]);
+  double* __restrict out = static_cast<double*>(args.out);
+  for (std::size_t i = 0; i < args.count; ++i, in += args.step[0])
+    if (!(__builtin_fabs(*in) <= kReducible)) out[i] = Op::far(*in);
+}
+
+template <class Op, class In, class Out>
+inline void binary_row(const RowArgs& args) noexcept {
+  const In* __restrict a = static_cast<const In*>(args.in[0]);
+  const In* __restrict b = static_cast<const In*>(args.in[1]);
+  Out* __restrict out = static_cast<Out*>(args.out);
+  const std::size_t count = args.count;
+  const std::ptrdiff_t left = args.step[0], right = args.step[1];
+  if (left == 1 && right == 1) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<Out>(Op::of(plain(a[i]), plain(b[i])));
+  } else if (left == 1 && right == 0 && count > 0) {
+    const auto same = plain(*b);
+    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<Out>(Op::of(plain(a[i]), same));
+  } else if (left == 0 && right == 1 && count > 0) {
+    const auto same = plain(*a);
+    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<Out>(Op::of(same, plain(b[i])));
+  } else {
+    for (std::size_t i = 0; i < count; ++i, a += left, b += right)
+      out[i] = static_cast<Out>(Op::of(plain(*a), plain(*b)));
+  }
+}
+
+/// Divides by one where the divisor is zero.
+template <class Op>
+struct OrByOne {
+  template <class T>
+  static T of(T a, T b) {
+    return Op::of(a, b == 0 ? T{1} : b);
+  }
+};
+
+/// Of integers: says where a divisor is zero.
+template <class Op, class T>
+inline void division_row(const RowArgs& args) noexcept {
+  const T* __restrict b = static_cast<const T*>(args.in[1]);
+  const std::ptrdiff_t step = args.step[1];
+  T zeros = 0;
+  if (step == 1) {
+    for (std::size_t i = 0; i < args.count; ++i) zeros = static_cast<T>(zeros | (b[i] == 0 ? T{1} : T{0}));
+  } else {
+    for (std::size_t i = 0; i < (step == 0 && args.count > 0 ? 1 : args.count); ++i, b += step)
+      zeros = static_cast<T>(zeros | (*b == 0 ? T{1} : T{0}));
+  }
+  if (zeros == 0) return binary_row<Op, T, T>(args);
+  if (args.undefined != nullptr) *args.undefined = true;
+  binary_row<OrByOne<Op>, T, T>(args);
+}
+
+/// Integers to a power; a power that all share is built up for many elements at a time.
+template <class T>
+inline void pow_row(const RowArgs& args) noexcept {
+  const bool shared = args.step[0] == 1 && args.step[1] == 0 && args.count > 0;
+  if (!shared || *static_cast<const T*>(args.in[1]) < 0) return binary_row<Pow, T, T>(args);
+  constexpr std::size_t kBlock = 64;
+  const T* __restrict in = static_cast<const T*>(args.in[0]);
+  T* __restrict out = static_cast<T*>(args.out);
+  const T power = *static_cast<const T*>(args.in[1]);
+  T results[kBlock], factors[kBlock];
+  for (std::size_t begin = 0; begin < args.count; begin += kBlock) {
+    const std::size_t count = args.count - begin < kBlock ? args.count - begin : kBlock;
+    for (std::size_t i = 0; i < count; ++i) factors[i] = in[begin + i];
+    for (std::size_t i = 0; i < count; ++i) results[i] = T{1};
+    for (auto rest = static_cast<std::make_unsigned_t<T>>(power); rest != 0;
+         rest = static_cast<decltype(rest)>(rest >> 1)) {
+      if ((rest & 1) != 0)
+        for (std::size_t i = 0; i < count; ++i) results[i] = Mul::of(results[i], factors[i]);
+      for (std::size_t i = 0; i < count; ++i) factors[i] = Mul::of(factors[i], factors[i]);
+    }
+    for (std::size_t i = 0; i < count; ++i) out[begin + i] = results[i];
+  }
+}
+
+template <std::ptrdiff_t step, std::ptrdiff_t out_step, class T>
+inline void copy_steps(const T* __restrict in, T* __restrict out, std::size_t count) {
+  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(count); ++i) out[i * out_step] = in[i * step];
+}
+
+template <class T>
+inline void copy_row(const RowArgs& args) noexcept {
+  const T* __restrict in = static_cast<const T*>(args.in[0]);
+  T* __restrict out = static_cast<T*>(args.out);
+  const std::size_t count = args.count;
+  const std::ptrdiff_t step = args.step[0], out_step = args.out_step;
+  if (out_step == 1) {
+    if (step == 0) return copy_steps<0, 1>(in, out, count);
+    if (step == 2) return copy_steps<2, 1>(in, out, count);
+    if (step == 4) return copy_steps<4, 1>(in, out, count);
+    if (step == 1) {
+      std::memcpy(out, in, count * sizeof(T));
+      return;
+    }
+  }
+  if (step == 1 && out_step == 2) return copy_steps<1, 2>(in, out, count);
+  if (step == 1 && out_step == 4) return copy_steps<1, 4>(in, out, count);
+  for (std::size_t i = 0; i < count; ++i, in += step, out += out_step) *out = *in;
+}
+
+/// Conditions side by side; the steps of the others are constants.
+template <std::ptrdiff_t yes_step, std::ptrdiff_t no_step, class T>
+inline void select_dense(const std::uint8_t* __restrict condition, const T* __restrict yes, const T* __restrict no,
+                         T* __restrict out, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    const T a = yes[at * yes_step], b = no[at * no_step];
+    out[i] = condition[i] != 0 ? a : b;
+  }
+}
+
+template <class T>
+inline void select_row(const RowArgs& args) noexcept {
+  const auto* condition = static_cast<const std::uint8_t*>(args.in[0]);
+  const auto* yes = static_cast<const T*>(args.in[1]);
+  const auto* no = static_cast<const T*>(args.in[2]);
+  auto* out = static_cast<T*>(args.out);
+  const std::ptrdiff_t yes_step = args.step[1], no_step = args.step[2];
+  if (args.count == 0) return;
+  if (args.step[0] == 0) {
+    const std::size_t chosen = *condition != 0 ? 1 : 2;
+    return copy_row<T>({{args.in[chosen]}, {args.step[chosen]}, args.out, args.count});
+  }
+  if (args.step[0] == 1 && (yes_step | no_step | 1) == 1) {
+    if (yes_step == 1 && no_step == 1) return select_dense<1, 1>(condition, yes, no, out, args.count);
+    if (yes_step == 1) return select_dense<1, 0>(condition, yes, no, out, args.count);
+    if (no_step == 1) return select_dense<0, 1>(condition, yes, no, out, args.count);
+    return select_dense<0, 0>(condition, yes, no, out, args.count);
+  }
+  for (std::size_t i = 0; i < args.count; ++i, condition += args.step[0], yes += yes_step, no += no_step)
+    out[i] = *condition != 0 ? *yes : *no;
+}
+
+}  // namespace
+}  // namespace colonnade::kernels::typed
