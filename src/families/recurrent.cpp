@@ -97,6 +97,7 @@ class RecurrentOp final : public RowOp {
     args.panel_stride = args.channels_in * kernels::gemm::kPanel;
     args.bias = p.bias;
     args.accumulate = p.accumulate;
+    args.partial_sums = form_.single && p.rows == 1;
     product_.run(args);
   }
 
