@@ -72,7 +72,7 @@ std::vector<Choice> alternatives(const Graph& graph, const Node& node, Math math
     const bool on_elements = family->scope != Scope::view;
     if (on_elements && !refusal.empty()) continue;
     if (on_elements && !claims(*family, candidate)) {
-      reason = "type has no kernel";
+      if (reason.empty()) reason = "type has no kernel";
       continue;
     }
     Match match = family->match(candidate);
