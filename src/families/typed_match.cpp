@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "families/common.hpp"
 #include "families/slice.hpp"
 
 namespace colonnade {
@@ -147,6 +148,28 @@ ArgLines arg_lines(const Subject& subject, const ArgReduce& op) {
   const auto axis = normalize_axis(op.axis, static_cast<std::int64_t>(shape.size()), subject.node);
   const reference::AxisView view = reference::axis_view(shape, axis);
   return {view, (view.inner + kLinesOfBlock - 1) / kLinesOfBlock};
+}
+
+namespace {
+
+/// More than what moving an element takes.
+bool computes(const Chosen& node) {
+  const Operator& op = node.node.op;
+  if (const auto* unary = std::get_if<Unary>(&op)) return is_costly(unary->kind);
+  if (const auto* arg = std::get_if<ArgReduce>(&op)) {
+    constexpr std::int64_t kLongLine = 512;
+    const reference::AxisView view = arg_lines(node, *arg).view;
+    return view.inner == 1 && view.size < kLongLine;
+  }
+  const auto* binary = std::get_if<Binary>(&op);
+  return binary != nullptr && (binary->kind == BinaryKind::div || binary->kind == BinaryKind::mod ||
+                               binary->kind == BinaryKind::fmod || binary->kind == BinaryKind::pow);
+}
+
+}  // namespace
+
+Effort typed_effort(const Chosen& node, const Rates& rates) {
+  return computes(node) ? element_effort<Work::function>(node, rates) : byte_effort<Work::copy>(node, rates);
 }
 
 std::int64_t typed_units(const Chosen& node) {

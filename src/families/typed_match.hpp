@@ -23,6 +23,9 @@ struct ArgLines {
 };
 ArgLines arg_lines(const Subject& subject, const ArgReduce& op);
 
+/// Functions, divisions and short lines by their elements, all else by the bytes that move.
+Effort typed_effort(const Chosen& node, const Rates& rates);
+
 /// Parts of a node that threads share.
 std::int64_t typed_units(const Chosen& node);
 
