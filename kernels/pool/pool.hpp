@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "kernels/base/isa.hpp"
@@ -35,10 +36,27 @@ struct Args {
 
 using Fn = void (*)(const Args&) noexcept;
 
+/// One output pixel of windows over any axes: `taps` input pixels at in[t], of which positions[t] says where they lie.
+struct TapsArgs {
+  std::size_t channels = 0;
+  std::size_t taps = 0;
+  const float* const* in = nullptr;         ///< [taps]
+  const std::int32_t* positions = nullptr;  ///< [taps], of the largest alone
+  float* out = nullptr;                     ///< [channels]
+  std::int32_t* out_positions = nullptr;    ///< [channels]
+  int power = 2;                            ///< of sums of powers
+};
+
+/// largest: the first largest value, and the position it came from; a NaN is larger than what came before, the last one
+/// wins. -1 and the lowest float of no taps. powers: the sum of |x|^power to 1 / power.
+using TapsFn = void (*)(const TapsArgs&) noexcept;
+
 struct Kernel {
   const char* name;
   Isa isa;
   Fn run;
+  TapsFn largest;
+  TapsFn powers;
 };
 
 std::span<const Kernel> table() noexcept;

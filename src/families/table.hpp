@@ -7,7 +7,7 @@
 namespace colonnade::families {
 
 extern const Family view, depthwise, planes, winograd, conv, conv_transpose, matmul, vector_product, product, pool,
-    unary, binary, convert, softmax, layer_norm, lrn, instance_norm, batch_norm, softmax_across, plane_norm,
+    pool_taps, unary, binary, convert, softmax, layer_norm, lrn, instance_norm, batch_norm, softmax_across, plane_norm,
     reduce_width, reduce, resize, resize_lines, to_channels_last, to_channels_first, swap_axes, concat, concat_outer,
     slice, gather, pad, depth_to_space, space_to_depth, recurrent, trees, grid_sample, indexing, pad_whole, trilu,
     lines, top_k, typed_product, typed, island;
@@ -23,6 +23,7 @@ inline constexpr const Family* kTable[] = {&view,
                                            &vector_product,
                                            &product,
                                            &pool,
+                                           &pool_taps,
                                            &unary,
                                            &binary,
                                            &convert,

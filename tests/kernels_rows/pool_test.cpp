@@ -142,5 +142,38 @@ TEST(Pool, BitsDoNotDependOnSplits) {
   }
 }
 
+TEST(Pool, TapByTap) {
+  for (const auto& kernel : runnable(pool::table()))
+    for (const std::size_t channels : kChannelCounts)
+      for (const std::size_t taps : {0u, 1u, 2u, 9u}) {
+        std::vector<Guarded> pixels;
+        std::vector<const float*> in;
+        std::vector<std::int32_t> positions;
+        for (std::size_t t = 0; t < taps; ++t) {
+          pixels.emplace_back(random_floats(channels, static_cast<unsigned>(t), -2, 2));
+          positions.push_back(static_cast<std::int32_t>(7 * t + 3));
+        }
+        for (const Guarded& pixel : pixels) in.push_back(pixel.data());
+        Guarded largest(channels), powers(channels);
+        colonnade::test::Guarded<std::int32_t> found(channels);
+        pool::TapsArgs args{channels, taps, in.data(), positions.data(), largest.data(), found.data(), 3};
+        kernel.largest(args);
+        args.out = powers.data();
+        kernel.powers(args);
+        for (std::size_t c = 0; c < channels; ++c) {
+          double sum = 0;
+          std::size_t best = 0;
+          for (std::size_t t = 0; t < taps; ++t) {
+            sum += std::pow(std::abs(static_cast<double>(in[t][c])), 3);
+            if (in[t][c] > in[best][c]) best = t;
+          }
+          ASSERT_EQ(largest.data()[c], taps > 0 ? in[best][c] : std::numeric_limits<float>::lowest()) << kernel.name;
+          ASSERT_EQ(found.data()[c], taps > 0 ? positions[best] : -1) << kernel.name;
+          ASSERT_NEAR(powers.data()[c], std::cbrt(sum), 1e-5) << kernel.name;
+        }
+        ASSERT_TRUE(largest.intact() && powers.intact() && found.intact());
+      }
+}
+
 }  // namespace
 }  // namespace colonnade::kernels::test

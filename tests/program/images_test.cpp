@@ -118,6 +118,28 @@ TEST(ResizeRows, Antialias) {
   }
 }
 
+TEST(PoolTaps, LargestWithIndicesAndPowers) {
+  for (const Shape& shape : {Shape{2, 9, 5}, Shape{2, 7, 9, 33}, Shape{1, 4, 5, 6, 3}}) {
+    const std::size_t axes = shape.size() - 2;
+    for (const std::int64_t stride : {1, 2}) {
+      Pool pool{PoolKind::max, Ints(axes, 3), Ints(axes, stride), Ints(axes, 1), Ints(2 * axes, 1)};
+      check(pool, {computed(DType::f32, shape)}, families::pool_taps, 0, 2);
+      pool.dilations.assign(axes, 2);
+      pool.pads.assign(2 * axes, 2);
+      check(pool, {computed(DType::f32, shape)}, families::pool_taps, 0, 2);
+      pool.kind = PoolKind::lp;
+      for (const std::int64_t p : {1, 2, 3}) {
+        pool.p = p;
+        check(pool, {computed(DType::f32, shape)}, families::pool_taps, 2e-4);
+      }
+    }
+  }
+  const Pool pool{PoolKind::max, {1, 3}, {1, 1}, {1, 1}, {0, 0, 0, 0}};
+  const Graph graph = single(pool, {computed(DType::f32, {1, 1, 5, 1})}, 2);
+  const std::vector<double> values{1, std::nan(""), 2, 2, -INFINITY};
+  check(graph, families::pool_taps, {reference::tensor_of(DType::f32, {1, 1, 5, 1}, values)});
+}
+
 TEST(BatchNorms, OfRows) {
   for (const Shape& shape : {Shape{2, 3, 5, 37}, Shape{1, 4, 90}, Shape{2, 2, 3, 4, 5}}) {
     std::vector<Input> inputs{computed(DType::f32, shape)};

@@ -285,7 +285,9 @@ Data evaluate_unpool(const Opaque& op, const Call& call) {
   const Tensor& x = call.input(0);
   const Shape natural = unpooled_shape(op, x.shape()), &shape = call.shape();
   const std::int64_t limit = element_count(natural);
-  const Ints indices = call.ints(1), steps = strides_of(natural), strides = strides_of(shape);
+  const bool same = natural == shape;
+  const Ints steps = strides_of(natural), strides = strides_of(shape);
+  const std::span indices(elements<std::int64_t>(call.input(1)), static_cast<std::size_t>(call.input(1).size()));
   Tensor y(x.dtype(), shape);
   visit_storage(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -293,8 +295,8 @@ Data evaluate_unpool(const Opaque& op, const Call& call) {
     T* to = elements<T>(y);
     for (std::size_t i = 0; i < indices.size(); ++i) {
       if (indices[i] < 0 || indices[i] >= limit) call.invalid("index {} is out of range [0,{})", indices[i], limit);
-      std::int64_t place = 0;
-      for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      std::int64_t place = same ? indices[i] : 0;
+      for (std::size_t axis = 0; !same && axis < shape.size(); ++axis) {
         const std::int64_t at = indices[i] / steps[axis] % natural[axis];
         if (at >= shape[axis]) call.invalid("index {} lies outside the given output shape", indices[i]);
         place += at * strides[axis];
