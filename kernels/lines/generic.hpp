@@ -71,31 +71,27 @@ inline void column_peaks(const LineArgs& args) noexcept {
     for (std::size_t c = 0; c < columns; ++c) out[c] = at[c] == static_cast<Position<T>>(k) ? T{1} : T{0};
 }
 
-/// The first largest element of a line without a gap, by lanes of which each keeps its own.
+/// The first largest element of a line without a gap: how large it is by lanes, then where it is.
 template <class T>
 inline std::size_t peak_of(const T* line, std::size_t size) {
-  constexpr std::size_t kLanes = 128 / sizeof(T);
+  constexpr std::size_t kLanes = 64 / sizeof(T);
   if (line[0] != line[0]) return 0;
   T best[kLanes];
-  Position<T> at[kLanes];
-  for (std::size_t l = 0; l < kLanes; ++l) best[l] = -std::numeric_limits<T>::infinity(), at[l] = -1;
-  const std::size_t chunks = size / kLanes;
-  for (std::size_t k = 0; k < chunks; ++k)
-    for (std::size_t l = 0; l < kLanes; ++l) {
-      const T x = line[k * kLanes + l];
-      const bool better = x > best[l];
-      best[l] = better ? x : best[l];
-      at[l] = better ? static_cast<Position<T>>(k) : at[l];
-    }
-  T held = -std::numeric_limits<T>::infinity();
-  std::size_t place = 0;
-  for (std::size_t l = 0; l < kLanes; ++l) {
-    if (at[l] < 0) continue;
-    const std::size_t i = static_cast<std::size_t>(at[l]) * kLanes + l;
-    if (best[l] > held || (best[l] == held && i < place)) held = best[l], place = i;
+  for (std::size_t l = 0; l < kLanes; ++l) best[l] = line[0];
+  const std::size_t whole = size / kLanes * kLanes;
+  for (std::size_t k = 0; k < whole; k += kLanes)
+    for (std::size_t l = 0; l < kLanes; ++l) best[l] = line[k + l] > best[l] ? line[k + l] : best[l];
+  for (std::size_t i = whole; i < size; ++i) best[0] = line[i] > best[0] ? line[i] : best[0];
+  for (std::size_t half = kLanes / 2; half > 0; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) best[l] = best[l + half] > best[l] ? best[l + half] : best[l];
+  for (std::size_t k = 0; k < whole; k += kLanes) {
+    int any = 0;
+    for (std::size_t l = 0; l < kLanes; ++l) any |= line[k + l] == best[0] ? 1 : 0;
+    for (std::size_t l = 0; any != 0 && l < kLanes; ++l)
+      if (line[k + l] == best[0]) return k + l;
   }
-  for (std::size_t i = chunks * kLanes; i < size; ++i)
-    if (line[i] > held) held = line[i], place = i;
+  std::size_t place = whole;
+  while (place + 1 < size && line[place] != best[0]) ++place;
   return place;
 }
 

@@ -9,6 +9,9 @@ namespace {
 /// Fewer steps are no good to share where another loop has more.
 constexpr std::int64_t kEnoughToShare = 16;
 
+/// Bytes that follow each other, of which threads may write parts without touching the same lines all the time.
+constexpr std::int64_t kRunsApart = 16384;
+
 /// Joins a loop with the one around it where both tensors walk them evenly.
 void append(std::vector<AxisLoop>& loops, const AxisLoop& loop) {
   AxisLoop* around = loops.empty() || loops.back().is_axis || loop.is_axis ? nullptr : &loops.back();
@@ -19,6 +22,23 @@ void append(std::vector<AxisLoop>& loops, const AxisLoop& loop) {
   } else {
     loops.push_back(loop);
   }
+}
+
+/// Takes the first loop that has enough steps, else the longest one, else the last one as a whole. Scatters share none
+/// whose steps land where another's do, nor write parts of short runs.
+void share(ElementForm& form, bool scatters) {
+  form.shared.total = 0;
+  for (std::size_t l = 0; l < form.loops.size() && form.shared.total < kEnoughToShare; ++l) {
+    const AxisLoop& loop = form.loops[l];
+    const std::int64_t total = scatters ? loop.extent : loop.count;
+    if (scatters && (loop.is_axis || (l > 0 && loop.extent * loop.stride < kRunsApart))) continue;
+    if (total <= form.shared.total) continue;
+    form.shared_loop = l;
+    form.shared.total = total;
+  }
+  if (form.shared.total > 0) return;
+  form.shared_loop = form.loops.size() - 1;
+  form.shared = {scatters ? form.loops.back().extent : form.loops.back().count, 1};
 }
 
 }  // namespace
@@ -60,14 +80,7 @@ ElementForm element_form(const Subject& node, std::int64_t axis, bool scatters) 
   if (form.loops.back().is_axis) form.loops.push_back({1, 1, bytes});
   for (std::size_t l = form.loops.size() - 1; l-- > 0;)
     form.loops[l].apart = form.loops[l + 1].apart * form.loops[l + 1].count;
-  form.shared.total = 0;
-  for (std::size_t l = 0; l < form.loops.size() && form.shared.total < kEnoughToShare; ++l) {
-    const AxisLoop& loop = form.loops[l];
-    const std::int64_t total = scatters ? loop.extent : loop.count;
-    if ((scatters && loop.is_axis) || total <= form.shared.total) continue;
-    form.shared_loop = l;
-    form.shared.total = total;
-  }
+  share(form, scatters);
   return form;
 }
 

@@ -9,18 +9,16 @@
 
 namespace colonnade {
 
-/// `total` things that threads share, in so many units.
+/// `total` things that threads share, in `most` units or fewer.
 struct Shared {
   std::int64_t total = 1;
+  std::int64_t most = 64;
 
-  std::int64_t units() const { return std::clamp<std::int64_t>(total, 1, kMost); }
+  std::int64_t units() const { return std::clamp<std::int64_t>(total, 1, most); }
   /// The things of a step's units.
   Interval of(const StepContext& step) const {
     return {total * step.row_begin / units(), total * step.row_end / units()};
   }
-
- private:
-  static constexpr std::int64_t kMost = 64;
 };
 
 }  // namespace colonnade

@@ -10,7 +10,7 @@ extern const Family view, depthwise, planes, winograd, conv, conv_transpose, mat
     pool_taps, unary, binary, convert, softmax, layer_norm, lrn, instance_norm, batch_norm, softmax_across, plane_norm,
     reduce_width, reduce, resize, resize_lines, to_channels_last, to_channels_first, swap_axes, concat, concat_outer,
     slice, gather, pad, depth_to_space, space_to_depth, recurrent, trees, grid_sample, indexing, pad_whole, trilu,
-    lines, top_k, typed_product, typed, island;
+    lines, top_k, regions, typed_product, typed, island;
 
 /// In the order in which they are asked: special ones before general ones, the island last.
 inline constexpr const Family* kTable[] = {&view,
@@ -56,6 +56,7 @@ inline constexpr const Family* kTable[] = {&view,
                                            &trilu,
                                            &lines,
                                            &top_k,
+                                           &regions,
                                            &typed_product,
                                            &typed,
                                            &island};

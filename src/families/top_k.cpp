@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The k extremes of lines: elements become keys, and only those above the k-th one so far are looked at.
+#include <cmath>
 #include <cstring>
 
 #include "families/common.hpp"
@@ -180,6 +181,14 @@ std::int64_t workspace_bytes(const Chosen& node) {
   return form.room() * rank + kKeys * static_cast<std::int64_t>(form.is_wide ? 8 : 4);
 }
 
+/// A look at every element, and what sorting takes.
+Effort effort(const Chosen& node, const Rates& rates) {
+  const auto& form = node.form<TopForm>();
+  const auto lines = static_cast<double>(form.shared.total), k = static_cast<double>(form.k);
+  const double steps = static_cast<double>(form.view.size) + 4 * k * std::log2(1 + k);
+  return {rates.seconds(Work::function, lines * steps, 1)};
+}
+
 std::unique_ptr<RowOp> lower(const LowerContext& context) {
   return std::make_unique<TopKOp>(context, std::get<TopK>(context.node.op));
 }
@@ -192,7 +201,7 @@ constinit const Family families::top_k = {.name = "top_k",
                                           .types = kAllTypes,
                                           .match = match,
                                           .units = units,
-                                          .effort = element_effort<Work::function>,
+                                          .effort = effort,
                                           .weights_bytes = no_bytes,
                                           .workspace_bytes = workspace_bytes,
                                           .window = no_window,

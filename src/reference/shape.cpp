@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that relabel a tensor's elements or make new ones out of shapes and scalars.
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/checked.hpp"
@@ -38,15 +40,19 @@ Tensor range_of(const Call& call) {
   for (std::size_t i = 0; i < 3; ++i) load(call.input(i), 0, 1, bounds + i);
   const std::int64_t count = range_count(bounds[0], bounds[1], bounds[2], call);
   Tensor y(call.dtype(), {count});
-  for (std::int64_t i = 0; i < count; ++i) {
-    C value{};
-    if constexpr (std::is_same_v<C, double>) {
-      value = bounds[0] + static_cast<double>(i) * bounds[2];
-    } else {
-      value = static_cast<C>(static_cast<std::uint64_t>(bounds[0]) +
-                             static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(bounds[2]));
+  std::array<C, kBlock> values{};
+  for (std::int64_t begin = 0; begin < count; begin += kBlock) {
+    const std::int64_t some = std::min(kBlock, count - begin);
+    for (std::int64_t i = begin; i < begin + some; ++i) {
+      C& value = values[static_cast<std::size_t>(i - begin)];
+      if constexpr (std::is_same_v<C, double>) {
+        value = bounds[0] + static_cast<double>(i) * bounds[2];
+      } else {
+        value = static_cast<C>(static_cast<std::uint64_t>(bounds[0]) +
+                               static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(bounds[2]));
+      }
     }
-    store(&value, 1, y, i);
+    store(values.data(), some, y, begin);
   }
   return y;
 }
@@ -74,8 +80,7 @@ Tensors apply(const Fill&, const Call& call) {
   const Tensor& value = call.input(1);
   if (value.size() != 1) call.invalid("the value has {} elements, expected 1", value.size());
   Tensor y(value.dtype(), call.ints(0));
-  const Ints still(y.shape().size(), 0);
-  copy_box(value, {0, still}, y, {0, strides_of(y.shape())}, y.shape());
+  visit_storage(value.dtype(), [&]<class T>(Tag<T>) { std::fill_n(elements<T>(y), y.size(), *elements<T>(value)); });
   return {std::move(y)};
 }
 

@@ -12,44 +12,12 @@
 #include "reference/elements.hpp"
 #include "reference/indexing.hpp"
 #include "reference/onnx/definitions.hpp"
+#include "reference/onnx/regions.hpp"
 
 namespace colonnade::reference {
 namespace {
 
 // RoiAlign
-
-struct Alignment {
-  bool max = false, half_pixel = true;
-  std::int64_t height = 1, width = 1, sampling_ratio = 0;
-  double scale = 1;
-};
-
-/// Samples along one axis of a bin; more of them than this say that the box is nonsense.
-constexpr double kMaxSamples = 1 << 12;
-
-Alignment alignment_of(const Opaque& op) {
-  Alignment read;
-  const std::string mode = op.string_or("mode", "avg");
-  if (mode != "avg" && mode != "max") fail(ErrorCode::invalid_model, "attribute 'mode': '{}' does not exist", mode);
-  const std::string transform =
-      op.version < 16 ? "output_half_pixel" : op.string_or("coordinate_transformation_mode", "half_pixel");
-  if (transform != "half_pixel" && transform != "output_half_pixel") {
-    fail(ErrorCode::invalid_model, "attribute 'coordinate_transformation_mode': '{}' does not exist", transform);
-  }
-  read.max = mode == "max";
-  read.half_pixel = transform == "half_pixel";
-  read.height = op.int_or("output_height", 1);
-  read.width = op.int_or("output_width", 1);
-  read.sampling_ratio = op.int_or("sampling_ratio", 0);
-  read.scale = static_cast<double>(op.float_or("spatial_scale", 1));
-  if (read.height < 1 || read.width < 1 || read.height > kMaxDim || read.width > kMaxDim) {
-    fail(ErrorCode::invalid_model, "expected a positive output size, found {}x{}", read.height, read.width);
-  }
-  if (read.sampling_ratio < 0 || static_cast<double>(read.sampling_ratio) > kMaxSamples) {
-    fail(ErrorCode::invalid_model, "attribute 'sampling_ratio': {} is out of range", read.sampling_ratio);
-  }
-  return read;
-}
 
 Types infer_align(const Opaque& op, const RuleContext& ctx) {
   const Alignment read = alignment_of(op);
@@ -64,35 +32,14 @@ Types infer_align(const Opaque& op, const RuleContext& ctx) {
   return {{ctx.dtype(0), Shape{regions, channels, read.height, read.width}}};
 }
 
-/// Where a sample lies along one axis: two neighbours and the share of the second; no neighbours outside.
-struct Sample {
-  std::int64_t low = 0, high = 0;
-  double share = 0;
-  bool inside = false;
-};
-
-Sample sample_at(double position, std::int64_t size) {
-  if (!(position >= -1) || position > static_cast<double>(size) || size == 0) return {};
-  const double clamped = std::max(position, 0.0);
-  const auto low = static_cast<std::int64_t>(clamped);
-  if (low >= size - 1) return {size - 1, size - 1, 0, true};
-  return {low, low + 1, clamped - static_cast<double>(low), true};
-}
-
 /// The samples of all bins along one axis, bin by bin.
-std::vector<Sample> axis_samples(const Alignment& read, double start, double end, std::int64_t bins, std::int64_t size,
-                                 const Call& call) {
-  const double offset = read.half_pixel ? 0.5 : 0;
-  const double first = start * read.scale - offset, last = end * read.scale - offset;
-  const double length = read.half_pixel ? last - first : std::max(last - first, 1.0);
-  const double bin = length / static_cast<double>(bins);
-  const double count = read.sampling_ratio > 0 ? static_cast<double>(read.sampling_ratio) : std::ceil(bin);
-  if (!(count <= kMaxSamples)) call.invalid("a region asks for {} samples a bin", count);
+std::vector<Sample> samples_of(const Alignment& read, double start, double end, std::int64_t bins, std::int64_t size,
+                               const Call& call) {
+  const AxisSamples axis = axis_samples(read, start, end, bins);
+  if (!(axis.count <= kMaxSamples)) call.invalid("a region asks for {} samples a bin", axis.count);
   std::vector<Sample> samples;
-  for (std::int64_t b = 0; b < bins; ++b) {
-    for (double i = 0; i < count; ++i) {
-      samples.push_back(sample_at(first + static_cast<double>(b) * bin + (i + 0.5) * bin / count, size));
-    }
+  for (std::int64_t bin = 0; bin < bins; ++bin) {
+    for (double i = 0; i < axis.count; ++i) samples.push_back(axis.at(bin, i, size));
   }
   return samples;
 }
@@ -129,8 +76,8 @@ Data evaluate_align(const Opaque& op, const Call& call) {
   for (std::size_t r = 0; r < batches.size(); ++r) {
     if (batches[r] < 0 || batches[r] >= x[0]) call.invalid("batch index {} is out of range [0,{})", batches[r], x[0]);
     const double* box = regions.data() + r * 4;
-    const auto xs = axis_samples(read, box[0], box[2], read.width, x[3], call);
-    const auto ys = axis_samples(read, box[1], box[3], read.height, x[2], call);
+    const auto xs = samples_of(read, box[0], box[2], read.width, x[3], call);
+    const auto ys = samples_of(read, box[1], box[3], read.height, x[2], call);
     const std::size_t across = xs.size() / static_cast<std::size_t>(read.width);
     const std::size_t down = ys.size() / static_cast<std::size_t>(read.height);
     for (std::int64_t c = 0; c < x[1]; ++c) {
@@ -148,15 +95,6 @@ Data evaluate_align(const Opaque& op, const Call& call) {
 
 // MaxRoiPool
 
-Ints pooled_shape(const Opaque& op) {
-  const Ints shape = op.ints_or("pooled_shape");
-  const bool in_range = std::all_of(shape.begin(), shape.end(), [](auto dim) { return dim >= 1 && dim <= kMaxDim; });
-  if (shape.size() != 2 || !in_range) {
-    fail(ErrorCode::invalid_model, "attribute 'pooled_shape': expected two positive sizes");
-  }
-  return shape;
-}
-
 Types infer_roi_pool(const Opaque& op, const RuleContext& ctx) {
   const Ints pooled = pooled_shape(op);
   op.float_or("spatial_scale", 1);
@@ -167,16 +105,6 @@ Types infer_roi_pool(const Opaque& op, const RuleContext& ctx) {
   const std::int64_t regions = ctx.shape(1) ? (*ctx.shape(1))[0] : kUnknownDim;
   const std::int64_t channels = ctx.shape(0) ? (*ctx.shape(0))[1] : kUnknownDim;
   return {{ctx.dtype(0), Shape{regions, channels, pooled[0], pooled[1]}}};
-}
-
-/// The pixels [first, last) of one bin along one axis.
-Interval bin_pixels(double start, double end, std::int64_t bin, std::int64_t bins, std::int64_t size) {
-  const double length = std::max(end - start + 1, 1.0) / static_cast<double>(bins);
-  const auto clipped = [&](double at) {
-    return static_cast<std::int64_t>(std::clamp(at + start, 0.0, static_cast<double>(size)));
-  };
-  return {clipped(std::floor(static_cast<double>(bin) * length)),
-          clipped(std::ceil(static_cast<double>(bin + 1) * length))};
 }
 
 double largest(const double* plane, std::int64_t width, Interval rows, Interval columns) {
@@ -217,6 +145,64 @@ Data evaluate_roi_pool(const Opaque& op, const Call& call) {
 }
 
 }  // namespace
+
+Alignment alignment_of(const Opaque& op) {
+  Alignment read;
+  const std::string mode = op.string_or("mode", "avg");
+  if (mode != "avg" && mode != "max") fail(ErrorCode::invalid_model, "attribute 'mode': '{}' does not exist", mode);
+  const std::string transform =
+      op.version < 16 ? "output_half_pixel" : op.string_or("coordinate_transformation_mode", "half_pixel");
+  if (transform != "half_pixel" && transform != "output_half_pixel") {
+    fail(ErrorCode::invalid_model, "attribute 'coordinate_transformation_mode': '{}' does not exist", transform);
+  }
+  read.max = mode == "max";
+  read.half_pixel = transform == "half_pixel";
+  read.height = op.int_or("output_height", 1);
+  read.width = op.int_or("output_width", 1);
+  read.sampling_ratio = op.int_or("sampling_ratio", 0);
+  read.scale = static_cast<double>(op.float_or("spatial_scale", 1));
+  if (read.height < 1 || read.width < 1 || read.height > kMaxDim || read.width > kMaxDim) {
+    fail(ErrorCode::invalid_model, "expected a positive output size, found {}x{}", read.height, read.width);
+  }
+  if (read.sampling_ratio < 0 || static_cast<double>(read.sampling_ratio) > kMaxSamples) {
+    fail(ErrorCode::invalid_model, "attribute 'sampling_ratio': {} is out of range", read.sampling_ratio);
+  }
+  return read;
+}
+
+Sample sample_at(double position, std::int64_t size) {
+  if (!(position >= -1) || position > static_cast<double>(size) || size == 0) return {};
+  const double clamped = std::max(position, 0.0);
+  const auto low = static_cast<std::int64_t>(clamped);
+  if (low >= size - 1) return {size - 1, size - 1, 0, true};
+  return {low, low + 1, clamped - static_cast<double>(low), true};
+}
+
+AxisSamples axis_samples(const Alignment& read, double start, double end, std::int64_t bins) {
+  const double offset = read.half_pixel ? 0.5 : 0;
+  const double first = start * read.scale - offset, last = end * read.scale - offset;
+  const double length = read.half_pixel ? last - first : std::max(last - first, 1.0);
+  const double bin = length / static_cast<double>(bins);
+  return {first, bin, read.sampling_ratio > 0 ? static_cast<double>(read.sampling_ratio) : std::ceil(bin)};
+}
+
+Ints pooled_shape(const Opaque& op) {
+  const Ints shape = op.ints_or("pooled_shape");
+  const bool in_range = std::all_of(shape.begin(), shape.end(), [](auto dim) { return dim >= 1 && dim <= kMaxDim; });
+  if (shape.size() != 2 || !in_range) {
+    fail(ErrorCode::invalid_model, "attribute 'pooled_shape': expected two positive sizes");
+  }
+  return shape;
+}
+
+Interval bin_pixels(double start, double end, std::int64_t bin, std::int64_t bins, std::int64_t size) {
+  const double length = std::max(end - start + 1, 1.0) / static_cast<double>(bins);
+  const auto clipped = [&](double at) {
+    return static_cast<std::int64_t>(std::clamp(at + start, 0.0, static_cast<double>(size)));
+  };
+  return {clipped(std::floor(static_cast<double>(bin) * length)),
+          clipped(std::ceil(static_cast<double>(bin + 1) * length))};
+}
 
 constexpr Definition kRoiAlign{"RoiAlign", infer_align, evaluate_align};
 constexpr Definition kMaxRoiPool{"MaxRoiPool", infer_roi_pool, evaluate_roi_pool};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unique, and the operator of com.microsoft that leaves its numbers in the order of their first appearance.
 #include <algorithm>
-#include <map>
+#include <bit>
+#include <cmath>
 #include <numeric>
 
 #include "base/checked.hpp"
@@ -87,11 +88,80 @@ Groups grouped(std::span<const T> values, const AxisView& view, bool sorted) {
   return groups;
 }
 
+/// The same of single numbers, by a table: they are compared with those that are like them, not with all.
+template <class T>
+class NumberGroups {
+ public:
+  explicit NumberGroups(std::span<const T> values) : values_(values) {
+    const std::size_t size = std::bit_ceil(2 * values.size() + 2);
+    shift_ = 64 - std::countr_zero(size);
+    table_.assign(size, -1);
+    for (std::size_t i = 0; i < values.size(); ++i) add(static_cast<std::int64_t>(i));
+  }
+
+  Groups take(bool sorted) {
+    if (sorted) sort();
+    return std::move(groups_);
+  }
+
+ private:
+  /// Equal numbers have equal bits: both zeros are one, and all that are no numbers.
+  static std::uint64_t bits_of(T value) {
+    if constexpr (std::is_same_v<T, double>) {
+      return std::isnan(value) ? ~std::uint64_t{0} : std::bit_cast<std::uint64_t>(value + 0.0);
+    } else {
+      return static_cast<std::uint64_t>(value);
+    }
+  }
+
+  void add(std::int64_t place) {
+    constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;
+    const std::uint64_t bits = bits_of(values_[static_cast<std::size_t>(place)]);
+    std::size_t slot = (bits * kSpread) >> shift_;
+    while (table_[slot] >= 0 && bits_[static_cast<std::size_t>(table_[slot])] != bits)
+      slot = (slot + 1) & (table_.size() - 1);
+    if (table_[slot] < 0) {
+      table_[slot] = static_cast<std::int64_t>(bits_.size());
+      bits_.push_back(bits);
+      groups_.first.push_back(place);
+      groups_.counts.push_back(0);
+    }
+    groups_.inverse.push_back(table_[slot]);
+    ++groups_.counts[static_cast<std::size_t>(table_[slot])];
+  }
+
+  void sort() {
+    const auto value_of = [&](std::int64_t group) {
+      return values_[static_cast<std::size_t>(groups_.first[static_cast<std::size_t>(group)])];
+    };
+    Ints order(groups_.first.size()), place(order.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return compare(value_of(a), value_of(b)) < 0; });
+    Groups sorted{{}, std::move(groups_.inverse), {}};
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const auto group = static_cast<std::size_t>(order[i]);
+      place[group] = static_cast<std::int64_t>(i);
+      sorted.first.push_back(groups_.first[group]);
+      sorted.counts.push_back(groups_.counts[group]);
+    }
+    for (std::int64_t& group : sorted.inverse) group = place[static_cast<std::size_t>(group)];
+    groups_ = std::move(sorted);
+  }
+
+  std::span<const T> values_;
+  int shift_ = 0;
+  std::vector<std::int64_t> table_;  ///< groups by bits; -1: none
+  std::vector<std::uint64_t> bits_;  ///< by group
+  Groups groups_;
+};
+
 Groups groups_of(const Tensor& x, const AxisView& view, bool sorted, const Call& call) {
   if (x.dtype() == DType::string) return grouped<std::string>(x.strings(), view, sorted);
   return visit_compute(x.dtype(), call.where(), [&](auto tag) {
     using C = typename decltype(tag)::type;
-    return grouped<C>(load_all<C>(x), view, sorted);
+    const std::vector<C> values = load_all<C>(x);
+    if (view.outer == 1 && view.inner == 1) return NumberGroups<C>(values).take(sorted);
+    return grouped<C>(values, view, sorted);
   });
 }
 
@@ -130,36 +200,13 @@ Types infer_by_appearance(const Opaque&, const RuleContext& ctx) {
   return {{ctx.dtype(0), Shape{found}}, {DType::i64, Shape{size}}, {DType::i64, Shape{found}}};
 }
 
-/// The different numbers in order of their first appearance, where each element's is among them, and how often.
-template <class T>
-Data find_unique(const Tensor& x, const std::vector<T>& values) {
-  std::map<T, std::int64_t> known;
-  std::vector<std::int64_t> first, number, count;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto [entry, is_new] = known.emplace(values[i], static_cast<std::int64_t>(first.size()));
-    if (is_new) {
-      first.push_back(static_cast<std::int64_t>(i));
-      count.push_back(0);
-    }
-    number.push_back(entry->second);
-    ++count[static_cast<std::size_t>(entry->second)];
-  }
-  const Shape found = {static_cast<std::int64_t>(first.size())};
-  Tensor unique(x.dtype(), found);
-  visit_storage(x.dtype(), [&](auto tag) {
-    using S = typename decltype(tag)::type;
-    for (std::size_t i = 0; i < first.size(); ++i) {
-      elements<S>(unique)[i] = elements<S>(x)[static_cast<std::size_t>(first[i])];
-    }
-  });
-  return {std::move(unique), tensor_of(DType::i64, x.shape(), number), tensor_of(DType::i64, found, count)};
-}
-
+/// The different elements in order of their first appearance, where each one is among them, and how often.
 Data evaluate_by_appearance(const Opaque&, const Call& call) {
   const Tensor& x = call.input(0);
-  if (x.dtype() == DType::string) return find_unique(x, x.strings());
-  return visit_compute(x.dtype(), call.where(),
-                       [&](auto tag) { return find_unique(x, load_all<typename decltype(tag)::type>(x)); });
+  const AxisView view{1, x.size(), 1};
+  const Groups groups = groups_of(x, view, false, call);
+  Tensor unique = slices_of(x, view, groups.first, {static_cast<std::int64_t>(groups.first.size())});
+  return {std::move(unique), ints_tensor(groups.inverse), ints_tensor(groups.counts)};
 }
 
 }  // namespace

@@ -94,16 +94,19 @@ Values lower_reverse_sequence(Lowering& low) {
   }
   const std::int64_t rank = low.rank(low.input(0));
   if (rank < 2) low.invalid("expected an input of rank 2 or more, found rank {}", rank);
-  Ints swapped = axes_between(0, rank);
-  std::swap(swapped[0], swapped[1]);
-  const ValueId x = batch_axis == 0 ? low.input(0) : transpose(low, low.input(0), swapped);
-  const ValueId time = squeeze(low, low.emit(ShapeOf{.start = 1, .end = 2}, {x}), {0});
-  const ValueId steps = counted(low, time);
-  const ValueId lengths = unsqueeze(low, cast(low, low.input(1), DType::i64), {1});
+  const ValueId x = low.input(0);
+  const auto counted_along = [&](std::int64_t axis) {
+    return counted(low, squeeze(low, low.emit(ShapeOf{.start = axis, .end = axis + 1}, {x}), {0}));
+  };
+  const ValueId steps = unsqueeze(low, counted_along(time_axis), {batch_axis});
+  const ValueId lengths = unsqueeze(low, cast(low, low.input(1), DType::i64), {time_axis});
   const ValueId reversed = binary(low, BinaryKind::sub, binary_scalar(low, BinaryKind::sub, lengths, 1.0), steps);
-  const ValueId source = select(low, binary(low, BinaryKind::less, steps, lengths), reversed, steps);
-  const ValueId y = low.emit(GatherNd{1}, {x, unsqueeze(low, source, {2})});
-  return {batch_axis == 0 ? y : transpose(low, y, swapped)};
+  const ValueId is_reversed = binary(low, BinaryKind::less, steps, lengths);
+  const ValueId source = unsqueeze(low, select(low, is_reversed, reversed, steps), {2});
+  if (batch_axis == 0) return {low.emit(GatherNd{1}, {x, source})};
+  const ValueId entries = unsqueeze(low, counted_along(batch_axis), {time_axis});
+  const ValueId entry = unsqueeze(low, select(low, is_reversed, entries, entries), {2});
+  return {low.emit(GatherNd{0}, {x, low.emit(Concat{2}, {source, entry})})};
 }
 
 /// A sum of cosines over `size` points, of a period as long or, if symmetric, one shorter.
