@@ -59,7 +59,8 @@ std::vector<std::int64_t> drawn_lengths(const std::string& text, std::uint64_t s
   std::vector<std::int64_t> lengths(kTexts);
   for (std::int64_t& length : lengths) {
     // Box and Muller's method: the same numbers with every standard library.
-    const double u = (static_cast<double>(random() >> 11) + 1) * 0x1p-53, v = static_cast<double>(random() >> 11) * 0x1p-53;
+    const double u = (static_cast<double>(random() >> 11) + 1) * 0x1p-53,
+                 v = static_cast<double>(random() >> 11) * 0x1p-53;
     const double normal = std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * v);
     const double drawn = static_cast<double>(median) * std::exp(kSpread * normal);
     length = std::clamp(static_cast<std::int64_t>(drawn), shortest, longest);
@@ -95,8 +96,7 @@ struct Timed {
 
 class Caller {
  public:
-  Caller(const Model& model, std::uint64_t seed)
-      : model_(model), seed_(seed), session_(model) {
+  Caller(const Model& model, std::uint64_t seed) : model_(model), seed_(seed), session_(model) {
     check_has_length(model.inputs());
   }
 

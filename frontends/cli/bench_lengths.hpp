@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "commands.hpp"
 #include "colonnade/colonnade.hpp"
+#include "commands.hpp"
 
 namespace colonnade::cli {
 

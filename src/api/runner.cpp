@@ -20,17 +20,6 @@ bool is_for(const Prepared& prepared, const Graph* source, std::span<const Tenso
                     [](const Shape& shape, const TensorView& view) { return shape == view.shape; });
 }
 
-std::vector<Tensor> output_tensors(const Program& program) {
-  std::vector<Tensor> outputs;
-  for (std::size_t i = 0; i < program.output_shapes.size(); ++i)
-    outputs.emplace_back(program.output_types[i], program.output_shapes[i]);
-  return outputs;
-}
-
-std::vector<Datum> data_of(std::vector<Tensor> tensors) {
-  return {std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end())};
-}
-
 }  // namespace
 
 std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs,
@@ -96,12 +85,24 @@ void Runner::run(Entry& entry, std::span<const TensorView> inputs, std::span<con
   entry.run(*model_, from_, to_, control);
 }
 
-std::vector<Datum> Runner::run_program(Entry& entry, std::span<const void* const> inputs, const RunControl& control) {
-  std::vector<Tensor> outputs = output_tensors(*entry.prepared->program);
+std::vector<Datum> Runner::run_program(Entry& entry, std::span<const void* const> inputs, const RunControl& control,
+                                       Spares* spares) {
+  const Program& program = *entry.prepared->program;
+  std::vector<Datum> outputs;
   std::vector<void*> memory;
-  for (Tensor& output : outputs) memory.push_back(output.data());
+  for (std::size_t i = 0; i < program.output_shapes.size(); ++i) {
+    if (spares != nullptr) {
+      auto tensor = spares->take(program.output_types[i], program.output_shapes[i]);
+      memory.push_back(tensor->data());
+      outputs.emplace_back(std::shared_ptr<const Tensor>(std::move(tensor)));
+    } else {
+      Tensor tensor(program.output_types[i], program.output_shapes[i]);
+      memory.push_back(tensor.data());
+      outputs.emplace_back(std::move(tensor));
+    }
+  }
   entry.run(*model_, inputs, memory, control);
-  return data_of(std::move(outputs));
+  return outputs;
 }
 
 std::vector<Datum> Runner::run(Entry& entry, const Inputs& inputs, RunControl& control) {
@@ -112,10 +113,15 @@ std::vector<Datum> Runner::run(Entry& entry, const Inputs& inputs, RunControl& c
 }
 
 std::vector<Datum> Runner::run_data(const std::shared_ptr<const Graph>& source, std::span<const Datum* const> inputs,
-                                    RunControl& control) {
+                                    RunControl& control, Spares* spares) {
   std::vector<TensorView> views;
   for (const Datum* input : inputs) views.push_back(input == nullptr ? TensorView() : view_of(*input));
   const auto entry = use(source, views, control);
+  if (!entry->prepared->rest) {
+    std::vector<const void*> memory;
+    for (const TensorView& view : views) memory.push_back(view.data);
+    return run_program(*entry, memory, control, spares);
+  }
   return run(*entry, {views, [&](std::size_t i) { return inputs[i] == nullptr ? Datum() : *inputs[i]; }}, control);
 }
 
@@ -141,9 +147,10 @@ std::vector<Datum> Runner::run_rest(Entry& entry, const Inputs& inputs, RunContr
     control.check();
     control.poll();
     const bool is_loop = !std::holds_alternative<If>(apart.node.op);
+    Spares spares;
     const reference::RunBody run_body = [&](const Body& body, std::span<const Datum* const> data) {
       if (is_loop) control.count_iteration();
-      return run_data(body, data, control);
+      return run_data(body, data, control, is_loop ? &spares : nullptr);
     };
     std::vector<Datum> results =
         reference::evaluate(apart.node, operands(apart.inputs), run_body, model_->options.memory_limit_bytes);

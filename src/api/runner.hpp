@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/entry.hpp"
+#include "api/spares.hpp"
 
 namespace colonnade {
 
@@ -44,10 +45,12 @@ class Runner {
   void set_profiling(bool on);
 
  private:
+  /// A graph whose results may lie in `spares`.
   std::vector<Datum> run_data(const std::shared_ptr<const Graph>& source, std::span<const Datum* const> inputs,
-                              RunControl& control);
-  /// The entry's program, into tensors of its own.
-  std::vector<Datum> run_program(Entry& entry, std::span<const void* const> inputs, const RunControl& control);
+                              RunControl& control, Spares* spares = nullptr);
+  /// The entry's program, into tensors of its own or into `spares`.
+  std::vector<Datum> run_program(Entry& entry, std::span<const void* const> inputs, const RunControl& control,
+                                 Spares* spares = nullptr);
   std::vector<Datum> run_rest(Entry& entry, const Inputs& inputs, RunControl& control);
   void evict();
 

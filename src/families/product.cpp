@@ -35,9 +35,8 @@ Cuts cuts_of(const Subject& node) {
 
 /// Of a block of columns.
 std::int64_t packed_right_floats(const Subject& node) {
-  return static_cast<std::int64_t>(kernels::gemm::packed_floats(kernels::Encoding::f32,
-                                                                static_cast<std::size_t>(depth_of(node)),
-                                                                static_cast<std::size_t>(cuts_of(node).width)));
+  return static_cast<std::int64_t>(kernels::gemm::packed_floats(
+      kernels::Encoding::f32, static_cast<std::size_t>(depth_of(node)), static_cast<std::size_t>(cuts_of(node).width)));
 }
 
 /// Units are blocks of a matrix of the batch.

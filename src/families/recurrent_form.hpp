@@ -19,7 +19,7 @@ struct RecurrentForm {
   bool plain = false;                             ///< the functions are those that cells have by default
   bool linear = false;                            ///< a GRU that multiplies before it resets
   bool backwards = false;                         ///< the first direction
-  bool single = false;  ///< one sequence: its products are partial sums (kernels::gemm)
+  bool single = false;                            ///< one sequence: its products are partial sums (kernels::gemm)
   std::array<kernels::recurrent::Cell, 2> cells;  ///< by direction
 
   std::int64_t columns() const { return gates * hidden; }

@@ -25,7 +25,8 @@ std::string model_file() {
   ModelBuilder model;
   for (const char* name : {"ids", "mask"}) {
     model.input(name, {-1, -1}, onnx::TensorProto::INT64);
-    auto* shape = model.proto.mutable_graph()->mutable_input()->rbegin()->mutable_type()->mutable_tensor_type()->mutable_shape();
+    auto* shape =
+        model.proto.mutable_graph()->mutable_input()->rbegin()->mutable_type()->mutable_tensor_type()->mutable_shape();
     shape->mutable_dim(0)->set_dim_param("batch");
     shape->mutable_dim(1)->set_dim_param("tokens");
   }
@@ -75,8 +76,7 @@ TEST(Lengths, AreAnOpenDimensionOfOneSymbol) {
     return info;
   };
   const auto check = [](const std::vector<TensorInfo>& inputs) { cli::check_has_length(inputs); };
-  EXPECT_NO_THROW(
-      check({input({-1, -1}, {"b", "n"}), input({1, 3}, {"", ""}), input({-1, 1, -1}, {"b", "", "n"})}));
+  EXPECT_NO_THROW(check({input({-1, -1}, {"b", "n"}), input({1, 3}, {"", ""}), input({-1, 1, -1}, {"b", "", "n"})}));
   EXPECT_THROW(check({input({1, -1, -1}, {"", "h", "w"})}), Error);
   EXPECT_THROW(check({input({-1, 8}, {"n", ""})}), Error);
 }

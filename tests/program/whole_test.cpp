@@ -172,8 +172,9 @@ TEST(Product, ComputedMatrices) {
   check(MatMul{true, true, {}}, {computed(f32, {2, 33, 9}), computed(f32, {2, 130, 33})}, families::product, 2e-4);
   MatMul fused;
   fused.epilogue.prelu_slope = fused.epilogue.residual = fused.epilogue.residual_after = true;
-  check(fused, {computed(f32, {9, 33}), computed(f32, {33, 300}), absent(), constant(random_tensor(f32, {300}, 9)),
-                computed(f32, {9, 300})},
+  check(fused,
+        {computed(f32, {9, 33}), computed(f32, {33, 300}), absent(), constant(random_tensor(f32, {300}, 9)),
+         computed(f32, {9, 300})},
         families::product, 2e-4);
   // heads inside: [batch, rows, heads, columns]
   check(MatMul{false, false, {}, true, false, false}, {computed(f32, {2, 150, 3, 33}), computed(f32, {2, 3, 33, 21})},
