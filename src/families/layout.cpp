@@ -26,9 +26,12 @@ class LayoutOp final : public RowOp {
     const Rows rows(step, to_last_ ? out_ : in_, 0), out(step, out_, 0);
     float* planes = whole(step, to_last_ ? in_ : out_) + step.image * shape_.rows * shape_.row_elements();
     const std::ptrdiff_t plane_stride = shape_.rows * shape_.width;
-    for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
+    const bool whole_rows = out.width() == shape_.width;
+    const auto channels = static_cast<std::size_t>(shape_.channels);
+    for (std::int64_t r = step.row_begin, end = r; r < step.row_end; r = end) {
+      end = whole_rows ? rows.even_until(r, step.row_end, shape_.width) : r + 1;
       float* plane_row = planes + r * shape_.width + out.column_begin();
-      const auto width = static_cast<std::size_t>(out.width()), channels = static_cast<std::size_t>(shape_.channels);
+      const auto width = static_cast<std::size_t>((end - r) * out.width());
       if (to_last_)
         kernel_.planes_to_pixels({width, channels, plane_row, plane_stride, rows(r), rows.pixel_stride()});
       else

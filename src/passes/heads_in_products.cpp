@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of two values read and write the heads of attention where they lie, without Transposes around them.
+#include <algorithm>
+
 #include "graph/contraction.hpp"
 #include "passes/match.hpp"
 #include "passes/pass_list.hpp"
@@ -8,12 +10,31 @@
 namespace colonnade::rewrite {
 namespace {
 
-/// Whether the Transpose swaps the two axes before the last.
-bool swaps_heads(const Transpose& op, std::size_t rank) {
-  if (rank < 3) return false;
-  Ints swap = identity_perm(rank);
-  std::swap(swap[rank - 3], swap[rank - 2]);
-  return perm_of(op, rank) == swap;
+/// Whether a Transpose of `from` swaps two neighbouring axes of these sizes, behind which lie `inner` elements, and
+/// moves nothing else but axes of size 1.
+bool swaps(const Shape& from, const Ints& perm, std::int64_t first, std::int64_t second, std::int64_t inner) {
+  Ints axes;  // that are not 1, in the order of the result
+  for (const std::int64_t axis : perm)
+    if (from[at(axis)] != 1) axes.push_back(axis);
+  std::size_t place = 0;
+  while (place + 1 < axes.size() && axes[place] < axes[place + 1]) ++place;
+  if (place + 1 >= axes.size()) return false;
+  std::swap(axes[place], axes[place + 1]);
+  if (!std::is_sorted(axes.begin(), axes.end())) return false;
+  std::int64_t behind = 1;
+  for (std::size_t i = place + 2; i < axes.size(); ++i) behind *= from[at(axes[i])];
+  return from[at(axes[place])] == first && from[at(axes[place + 1])] == second && behind == inner;
+}
+
+/// The shape without axes of size 1.
+Shape narrow(Shape shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
+Shape swapped_heads(Shape shape) {
+  std::swap(shape[shape.size() - 3], shape[shape.size() - 2]);
+  return shape;
 }
 
 /// A product of two float32 matrices of known shapes, neither of them constant, that has a kernel.
@@ -28,17 +49,35 @@ bool has_product_kernel(const Editor& editor, const Node& node) {
   return no_product_reason(editor.graph(), node).empty();
 }
 
+/// The value as it lies before a Transpose took its heads out; kAbsent where none did.
+ValueId heads_inside(Editor& editor, ValueId operand, const Node& like) {
+  const Shape shape = *editor.value(operand).type.shape;
+  if (shape.size() < 3) return kAbsent;
+  ValueId taken = operand;
+  if (editor.produced_by<Reshape>(taken) != nullptr) taken = editor.node(editor.producer(taken)).inputs[0];
+  const auto* op = editor.produced_by<Transpose>(taken);
+  if (op == nullptr || !editor.value(taken).type.is_static()) return kAbsent;
+  const ValueId source = editor.node(editor.producer(taken)).inputs[0];
+  if (!editor.value(source).type.is_static()) return kAbsent;
+  const Shape from = *editor.value(source).type.shape, inside = swapped_heads(shape);
+  const bool same = narrow(*editor.value(taken).type.shape) == narrow(shape);
+  const std::int64_t heads = shape[shape.size() - 3], rows = shape[shape.size() - 2];
+  if (!same || !swaps(from, perm_of(*op, from.size()), rows, heads, shape.back())) return kAbsent;
+  return from == inside ? source : *add_reshape(editor, source, inside, like);
+}
+
 void read_heads(Editor& editor, int index) {
-  MatMul product = std::get<MatMul>(editor.node(index).op);
-  std::vector<ValueId> inputs = editor.node(index).inputs;
+  const Node node = editor.node(index);
+  MatMul product = std::get<MatMul>(node.op);
+  std::vector<ValueId> inputs = node.inputs;
   for (std::size_t slot = 0; slot < 2; ++slot) {
     bool& inside = slot == 0 ? product.heads_inside_a : product.heads_inside_b;
-    const auto* op = editor.produced_by<Transpose>(inputs[slot]);
-    if (inside || op == nullptr || !swaps_heads(*op, rank_of(editor, inputs[slot]))) continue;
+    const ValueId source = inside ? kAbsent : heads_inside(editor, inputs[slot], node);
+    if (source == kAbsent) continue;
     inside = true;
-    inputs[slot] = editor.node(editor.producer(inputs[slot])).inputs[0];
+    inputs[slot] = source;
   }
-  if (inputs == editor.node(index).inputs) return;
+  if (inputs == node.inputs) return;
   editor.set_op(index, product);
   editor.set_inputs(index, std::move(inputs));
 }
@@ -46,12 +85,17 @@ void read_heads(Editor& editor, int index) {
 void write_heads(Editor& editor, int index) {
   const Node node = editor.node(index);
   MatMul product = std::get<MatMul>(node.op);
-  if (product.heads_inside_out || product.epilogue.residual || !editor.read_once(node.outputs[0])) return;
-  const int reader = editor.readers(node.outputs[0]).front();
+  const ValueId out = node.outputs[0];
+  if (product.heads_inside_out || product.epilogue.residual || !editor.read_once(out)) return;
+  const int reader = editor.readers(out).front();
   const auto* op = std::get_if<Transpose>(&editor.node(reader).op);
-  if (op == nullptr || !swaps_heads(*op, rank_of(editor, node.outputs[0]))) return;
+  const Shape shape = *editor.value(out).type.shape;
+  if (op == nullptr || shape.size() < 3) return;
+  if (!swaps(shape, perm_of(*op, shape.size()), shape[shape.size() - 3], shape[shape.size() - 2], shape.back())) return;
   product.heads_inside_out = true;
-  editor.replace(editor.node(reader).outputs[0], editor.add(product, node.inputs, node));
+  const ValueId taken = editor.node(reader).outputs[0], inside = editor.add(product, node.inputs, node);
+  const Shape wanted = *editor.value(taken).type.shape;
+  editor.replace(taken, wanted == swapped_heads(shape) ? inside : *add_reshape(editor, inside, wanted, node));
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ bool fuse_epilogue(Graph& graph);
 bool heads_in_products(Graph& graph);
 bool subpixel(Graph& graph);
 bool split_reductions(Graph& graph);
+bool orient(Graph& graph);
 bool flush_denormals(Graph& graph);
 bool drop_dead(Graph& graph);
 

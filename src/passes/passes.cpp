@@ -49,6 +49,9 @@ constexpr Pass kPasses[] = {
      "in turn, and long sequences in parts, which threads share."},
     {"flatten_norms", rewrite::flatten_norms,
      "Normalises several axes as one, and takes computed scales and shifts out of layer norms."},
+    {"orient", rewrite::orient,
+     "Lays images of one column down into a row, and joins the positions of small images where products treat all "
+     "alike."},
     {"flush_denormals", rewrite::flush_denormals,
      "Sets weights too small to be normal numbers to zero: each costs a hundred cycles."},
 };

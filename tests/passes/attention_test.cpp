@@ -47,6 +47,28 @@ TEST(Attention, NeedsNoTransposesAndNoScale) {
   EXPECT_EQ(count_of<MatMul>(graph), 6);
 }
 
+/// Rows first, one image, as sequences of PyTorch's attention are.
+ValueId rows_first(Builder& b, const std::string& name, ValueId x) {
+  const ValueId projected = b.node(name, MatMul{}, {x, b.weights(name + "_w", {kChannels, kChannels})});
+  const ValueId split = b.node(name + "_split", Reshape{}, {projected, b.ints("heads", {kRows, kHeads, kSize})});
+  return b.node(name + "_all", Reshape{},
+                {b.transpose(name + "_heads", split, {1, 0, 2}), b.ints("all", {1, kHeads, kRows, kSize})});
+}
+
+TEST(Attention, NeedsNoTransposesWithRowsFirst) {
+  Builder b;
+  const ValueId x = b.input("x", {kRows, 1, kChannels});
+  const ValueId scores = b.node("scores", MatMul{false, true, {}}, {rows_first(b, "q", x), rows_first(b, "k", x)});
+  const ValueId mixed =
+      b.node("mixed", MatMul{}, {b.node("softmax", Softmax{-1, false}, {scores}), rows_first(b, "v", x)});
+  const ValueId joined =
+      b.node("joined", Reshape{}, {b.transpose("rows", mixed, {2, 0, 1, 3}), b.ints("joint", {kRows, kChannels})});
+  b.output(b.node("out", MatMul{}, {joined, b.weights("w", {kChannels, kChannels})}));
+  const Graph graph = optimized(b.graph);
+  EXPECT_EQ(count_of<Transpose>(graph), 0) << to_text(graph);
+  EXPECT_EQ(count_of<MatMul>(graph), 6);
+}
+
 TEST(Attention, KeepsTheScaleOfScoresThatAreReadWithoutIt) {
   Builder b;
   b.output(scores(b, b.input("x", {1, kRows, kChannels}), true));
