@@ -19,9 +19,10 @@ std::string_view name_of(SegmentPlan::Kind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-std::string_view name_of(Sharing sharing) {
+std::string_view sharing_of(const SegmentPlan& segment) {
   constexpr std::string_view kNames[] = {"single", "images", "bands", "channels"};
-  return kNames[static_cast<std::size_t>(sharing)];
+  if (segment.sharing == Sharing::rounds && segment.images == 1) return "strips";
+  return kNames[static_cast<std::size_t>(segment.sharing)];
 }
 
 std::string_view name_of(MemoryLevel level) {
@@ -78,7 +79,7 @@ json segment_json(const Prepared& prepared, std::size_t index) {
         {{"channels", group.channels}, {"chunk_channels", group.chunk_channels}, {"count", group.count()}});
   return {{"index", index},
           {"kind", name_of(segment.kind)},
-          {"sharing", name_of(segment.sharing)},
+          {"sharing", sharing_of(segment)},
           {"operators", operators},
           {"rows_per_step", segment.rows_per_step},
           {"columns", std::max<std::size_t>(1, segment.steps.size())},

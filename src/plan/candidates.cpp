@@ -25,6 +25,7 @@ SegmentCandidate candidate_of(const SegmentEstimate& estimate, std::int64_t step
     candidate.us = together;
     candidate.arithmetic_us = estimate.arithmetic_us(threads);
     candidate.threads = threads;
+    candidate.rounds = estimate.shares_rounds(threads);
   }
   candidate.memory_price_us = estimate.memory_price_us(candidate.threads);
   return candidate;
@@ -89,7 +90,7 @@ void Growth::start(std::size_t end) {
 /// Not the same as another candidate, nor with rings as large as the tensors.
 bool Growth::is_of_use(const Run& run) const {
   const std::int64_t rows = run.estimate.sink_rows();
-  if (length_ == 1 && run.strips > 1) return false;
+  if (length_ == 1 && run.strips > 1 && !run.estimate.shares_rounds(team_.threads)) return false;
   if (run.step > 1 && run.step >= rows) return false;
   return length_ == 1 || run.step == 1 || (run.step != 0 && 2 * run.step <= rows);
 }

@@ -16,6 +16,7 @@ struct SegmentCandidate {
   std::int64_t strips = 1;
   int threads = 1;
   bool channels = false;
+  bool rounds = false;
   double memory_price_us = 0;
   /// What decides between candidates.
   double cost() const { return us + memory_price_us; }

@@ -36,6 +36,7 @@ void SegmentEstimate::start(std::size_t end, std::int64_t rows_per_step) {
   end_ = begin_ = end;
   sink_rows_ = ring_bytes_ = resident_bytes_ = touched_bytes_ = 0;
   images_ = 1;
+  apart_ = true;
   compute_ = unbalanced_ = cold_ = price_ = visits_ = skew_ = work_above_ = work_ = 0;
 }
 
@@ -138,11 +139,13 @@ void SegmentEstimate::take_band(State& state, NodeIndex node) {
 bool SegmentEstimate::take_columns(State& state, NodeIndex node) {
   const ColumnWindow& window = context_.windows[node];
   if (!window.known || window.width < strips_ * kMinStripColumns) return false;
-  Interval columns = state.whole ? strip_share(window, strips_ / 2, strips_) : Interval{};
+  const Interval share = strip_share(window, strips_ / 2, strips_);
+  Interval columns = state.whole ? share : Interval{};
   for_inner(node, [&](const Inner& inner) {
     columns = hull(columns, input_columns(context_.windows[inner.reader.node], window.width, inner.state.columns));
   });
   state.columns = strip_grain(columns, window);
+  if (state.whole && state.columns.size() > share.size()) apart_ = false;
   const double overlap = real(strips_ * state.columns.size()) / real(window.width) - 1;
   state.recomputed = 1 + std::max(0.0, overlap) * real(strips_ - 1) / real(strips_);
   return true;
@@ -154,7 +157,7 @@ void SegmentEstimate::take_traffic(State& state, NodeIndex node) {
   const std::int64_t step_rows =
       std::clamp<std::int64_t>(state.after - state.before, std::min(rows.granularity, rows.rows), rows.rows);
   const double steps = real(ceil_div(rows.rows, step_rows) * images_ * strips_);
-  const std::int64_t units = ceil_div(rows.rows, rows.granularity) * images_;
+  const std::int64_t units = ceil_div(rows.rows, rows.granularity);
   const int threads = team_.threads;
   const double imbalance = real(ceil_div(units, threads) * threads) / real(units);
   state.seconds = state.recomputed * work.seconds + steps * work.visit_seconds;
@@ -238,18 +241,33 @@ double SegmentEstimate::memory_price_us(int threads) const {
   return kMicro * (price_ / threads + kMemoryPrice * real(ring_bytes_) * beyond(ring_bytes_));
 }
 
-bool SegmentEstimate::splits(int threads) const {
+bool SegmentEstimate::has_bands(int threads) const {
   // Equal work a band moves the sinks down by what lies above them in the mean.
   const double down = work_ > 0 ? work_above_ / work_ : 0;
-  return images_ >= threads || std::max(down, skew_ - down) * threads < kMostSkew;
+  return sink_units() > 1 && std::max(down, skew_ - down) * threads < kMostSkew;
 }
 
+/// What bands of its last node are made of.
+std::int64_t SegmentEstimate::sink_units() const { return ceil_div(sink_rows_, context_.rows[last()].granularity); }
+
+bool SegmentEstimate::shares_rounds(int threads) const {
+  constexpr std::int64_t kManyImages = 4;  // a thread: the last ones matter little
+  if (threads < 2 || images_ * strips_ < threads) return false;
+  const bool few_rows = sink_units() < threads;
+  if (images_ < threads) return few_rows && apart_;
+  return images_ % threads == 0 || images_ >= kManyImages * threads || few_rows || !has_bands(threads);
+}
+
+bool SegmentEstimate::splits(int threads) const { return shares_rounds(threads) || has_bands(threads); }
+
 double SegmentEstimate::arithmetic_us(int threads) const {
+  const std::int64_t rounds = images_ * strips_;
+  if (shares_rounds(threads)) return kMicro * compute_ * real(ceil_div(rounds, threads)) / real(rounds);
   return kMicro * (threads > 1 ? unbalanced_ : compute_) / threads;
 }
 
 double SegmentEstimate::microseconds(int threads) const {
-  const double rounds = real(images_ >= threads ? 1 : images_ * strips_);
+  const double rounds = real(shares_rounds(threads) ? 1 : images_ * strips_);
   const double sharing = threads > 1 ? rounds * context_.topology.rates.barrier_us : 0;
   return arithmetic_us(threads) + (kMicro * memory_seconds() + visits_ * context_.topology.rates.step_us) / threads +
          kMicro * cold_ + sharing;

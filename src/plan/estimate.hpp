@@ -25,8 +25,10 @@ class SegmentEstimate {
   double arithmetic_us(int threads) const;
   /// What its memory is worth: decides between segments that are about as fast.
   double memory_price_us(int threads) const;
-  /// Whether bands for so many threads are higher than their skew.
+  /// Whether so many threads can share it: bands are higher than their skew, or rounds are shared.
   bool splits(int threads) const;
+  /// Whether threads take images, each a whole one, or, where an image has fewer rows than threads, strips.
+  bool shares_rounds(int threads) const;
   std::int64_t sink_rows() const { return sink_rows_; }
   std::size_t begin() const { return begin_; }
 
@@ -67,6 +69,8 @@ class SegmentEstimate {
   void feed_consumers(NodeIndex node);
   double memory_seconds() const;
   double beyond(std::int64_t bytes) const;
+  bool has_bands(int threads) const;
+  std::int64_t sink_units() const;
 
   const PlanContext& context_;
   const Team& team_;
@@ -75,6 +79,7 @@ class SegmentEstimate {
   std::size_t end_ = 0, begin_ = 0;
   std::int64_t sink_rows_ = 0;
   std::int64_t images_ = 1;
+  bool apart_ = true;  ///< strips write no column of a whole tensor twice
   std::vector<State> states_;
   double compute_ = 0;     ///< seconds of one thread
   double unbalanced_ = 0;  ///< seconds of one thread, as if the busiest thread's share was everyone's

@@ -117,7 +117,7 @@ void add_segments(ArenaBlocks& arena, Plan& plan) {
   std::int32_t at = 0;
   for (SegmentPlan& segment : plan.segments) {
     const std::int64_t instances =
-        segment.sharing == Sharing::images ? plan.threads : static_cast<std::int64_t>(segment.steps.size());
+        segment.sharing == Sharing::rounds ? plan.threads : static_cast<std::int64_t>(segment.steps.size());
     for (Ring& ring : segment.rings) {
       plan.storage[ring.value].place = Place::ring;
       ring.thread_stride = round_up(ring.bytes_a_thread(), 64);

@@ -79,8 +79,8 @@ using ByLocal = Indexed<LocalIndex, T>;
 /// The nearest memory that holds a working set.
 enum class MemoryLevel : std::uint8_t { l2, l3, dram };
 
-/// How the threads share a segment.
-enum class Sharing : std::uint8_t { single, images, bands, channels };
+/// How the threads share a segment. rounds: each takes whole images, or whole strips of them.
+enum class Sharing : std::uint8_t { single, rounds, bands, channels };
 
 struct SegmentPlan {
   enum class Kind : std::uint8_t { columns, layer, island, view };
@@ -90,7 +90,7 @@ struct SegmentPlan {
   std::int64_t images = 1;
   std::int64_t rows_per_step = 0;  ///< of the last node
   std::vector<ChunkGroup> chunk_groups;
-  std::vector<std::vector<Step>> steps;   ///< one list a thread; one list in all when images are shared
+  std::vector<std::vector<Step>> steps;   ///< one list a thread; one list in all when rounds are shared
   std::vector<Interval> bands;            ///< rows of the last node, one a thread
   std::vector<ByLocal<Interval>> strips;  ///< output columns, halo included; empty: full width
   std::vector<Ring> rings;

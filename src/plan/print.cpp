@@ -14,9 +14,10 @@ std::string_view word(SegmentPlan::Kind kind) {
   return kWords[static_cast<std::size_t>(kind)];
 }
 
-std::string_view word(Sharing sharing) {
+std::string_view sharing_of(const SegmentPlan& segment) {
   constexpr std::string_view kWords[] = {"one thread", "images", "bands", "channels"};
-  return kWords[static_cast<std::size_t>(sharing)];
+  if (segment.sharing == Sharing::rounds && segment.images == 1) return "strips";
+  return kWords[static_cast<std::size_t>(segment.sharing)];
 }
 
 void print_node(std::string& text, const Plan& plan, const Graph& graph, const SegmentPlan& segment, NodeIndex index) {
@@ -68,7 +69,7 @@ std::string to_text(const Plan& plan, const Graph& graph) {
                                  plan.threads, plan.arena_bytes);
   for (const SegmentPlan& segment : plan.segments) {
     const auto out = std::back_inserter(text);
-    fmt::format_to(out, "  {}: {} nodes, {}", word(segment.kind), segment.nodes.size(), word(segment.sharing));
+    fmt::format_to(out, "  {}: {} nodes, {}", word(segment.kind), segment.nodes.size(), sharing_of(segment));
     if (segment.images > 1) fmt::format_to(out, ", {} images", segment.images);
     if (segment.rows_per_step > 0) fmt::format_to(out, ", {} rows a step", segment.rows_per_step);
     if (!segment.strips.empty()) fmt::format_to(out, ", {} strips", segment.strips.size());

@@ -13,6 +13,7 @@ struct SegmentChoice {
   std::int64_t strips = 1;
   int threads = 1;        ///< that share it
   bool channels = false;  ///< by output channels, not by rows
+  bool rounds = false;    ///< by images, or by strips of them
   double predicted_us = 0;
   double arithmetic_us = 0;  ///< of it, were all operands in L2
   std::string ends_because;

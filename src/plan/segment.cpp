@@ -72,16 +72,24 @@ ScheduleResult schedule_rows(const PlanContext& context, const SegmentPlan& segm
   return schedule;
 }
 
+/// Whether strips write no column of a whole tensor twice.
+bool are_apart(const SegmentPlan& segment, const LocalSegment& local) {
+  for (const LocalIndex i : local.nodes.indices())
+    for (std::size_t strip = 1; local.nodes[i].whole && strip < segment.strips.size(); ++strip)
+      if (segment.strips[strip][i].begin < segment.strips[strip - 1][i].end) return false;
+  return true;
+}
+
 void plan_rows(const PlanContext& context, SegmentPlan& segment, const SegmentChoice& choice) {
   if (choice.channels)
     return plan_channels(context, segment, *channel_shares(context, choice.nodes.front(), choice.threads));
-  const bool share_images = choice.threads > 1 && segment.images >= choice.threads;
   LocalSegment local = local_segment(context, segment.nodes, segment.nodes.size() > 1);
   if (choice.strips > 1)
     if (auto strips = cut_strips(context.windows, local, choice.strips)) segment.strips = std::move(*strips);
+  const bool share_rounds = choice.rounds && are_apart(segment, local);
   ScheduleResult schedule =
-      schedule_rows(context, segment, local, share_images ? 1 : choice.threads, choice.rows_per_step);
-  segment.sharing = share_images ? Sharing::images : schedule.bands.size() > 1 ? Sharing::bands : Sharing::single;
+      schedule_rows(context, segment, local, share_rounds ? 1 : choice.threads, choice.rows_per_step);
+  segment.sharing = share_rounds ? Sharing::rounds : schedule.bands.size() > 1 ? Sharing::bands : Sharing::single;
   segment.rows_per_step = choice.rows_per_step;
   segment.steps = std::move(schedule.steps);
   segment.bands = std::move(schedule.bands);

@@ -181,9 +181,9 @@ class Compiler {
     const auto starts = band_starts(segment, *producer);
     const auto element = static_cast<std::int64_t>(size_of(ring.type));
     const std::int64_t instances =
-        segment.sharing == Sharing::images ? plan_.threads : static_cast<std::int64_t>(segment.steps.size());
+        segment.sharing == Sharing::rounds ? plan_.threads : static_cast<std::int64_t>(segment.steps.size());
     for (std::int64_t thread = 0; thread < instances; ++thread) {
-      const std::int64_t band = segment.sharing == Sharing::images ? 0 : thread;
+      const std::int64_t band = segment.sharing == Sharing::rounds ? 0 : thread;
       View& view = program_->views[static_cast<std::size_t>(thread)][ring.value];
       const std::int64_t offset = ring.offset + thread * ring.thread_stride;
       view.base = Program::kArena;
@@ -252,11 +252,11 @@ class Compiler {
     if (plan.kind == SegmentPlan::Kind::view) return;
     ProgramSegment segment;
     add_strips(plan, segment);
-    segment.share_images = plan.sharing == Sharing::images;
+    segment.share_rounds = plan.sharing == Sharing::rounds;
     segment.images = plan.images;
     segment.scratch_offset = plan.scratch_offset;
     segment.scratch_bytes = plan.scratch_bytes;
-    segment.participants = segment.share_images ? plan_.threads : static_cast<int>(plan.steps.size());
+    segment.participants = segment.share_rounds ? plan_.threads : static_cast<int>(plan.steps.size());
     segment.lists = plan.steps;
     for (const auto& list : segment.lists)
       for (const Step& step : list) {

@@ -34,7 +34,7 @@ std::string to_text(const Program& program) {
   for (std::size_t i = 0; i < program.segments.size(); ++i) {
     const ProgramSegment& segment = program.segments[i];
     fmt::format_to(std::back_inserter(text), "  segment {}: {} images{}\n", i, segment.images,
-                   segment.share_images ? ", an image a thread" : "");
+                   segment.share_rounds ? ", an image or strip a thread" : "");
     for (std::size_t list = 0; list < segment.lists.size(); ++list)
       print_list(text, program, list, segment.lists[list]);
   }

@@ -17,8 +17,8 @@
 namespace colonnade {
 
 struct ProgramSegment {
-  std::vector<std::vector<Step>> lists;  ///< one a thread; a single one when images are shared
-  bool share_images = false;
+  std::vector<std::vector<Step>> lists;  ///< one a thread; a single one when rounds are shared
+  bool share_rounds = false;             ///< threads take images, or strips of them, each a whole one
   std::int64_t images = 1;
   std::vector<std::vector<ByValue<View>>> strip_views;  ///< [strip][list]; empty: Program::views
   std::int64_t scratch_offset = 0;

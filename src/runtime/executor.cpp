@@ -114,8 +114,10 @@ bool Executor::run_segment(std::size_t index, int thread, int threads) {
   const ProgramSegment& segment = program_->segments[index];
   const auto rounds = static_cast<std::int64_t>(rounds_of(segment));
   const int lists = (segment.participants - thread + threads - 1) / threads, last = thread + (lists - 1) * threads;
-  if (segment.share_images) {
-    for (int list = last; list >= 0; list -= threads) run_images(index, list, thread);
+  if (segment.share_rounds) {
+    for (int list = last; list >= 0; list -= threads)
+      for (std::int64_t round = list; round < rounds; round += segment.participants)
+        run_list(index, list, round, thread);
     return true;
   }
   for (std::int64_t round = 0; round < rounds; ++round) {
@@ -123,13 +125,6 @@ bool Executor::run_segment(std::size_t index, int thread, int threads) {
     if (segment.participants > 1 && round + 1 < rounds && !meet(threads)) return false;
   }
   return true;
-}
-
-void Executor::run_images(std::size_t index, int list, int thread) {
-  const ProgramSegment& segment = program_->segments[index];
-  const auto strips = static_cast<std::int64_t>(strips_of(segment));
-  for (std::int64_t image = list; image < segment.images; image += segment.participants)
-    for (std::int64_t strip = 0; strip < strips; ++strip) run_list(index, list, image * strips + strip, thread);
 }
 
 void Executor::run_list(std::size_t segment_index, int list, std::int64_t round, int thread) {
@@ -144,7 +139,7 @@ void Executor::run_list(std::size_t segment_index, int list, std::int64_t round,
   context.pointers = pointers_[number].data();
   context.scratch =
       reinterpret_cast<float*>(bases_[Program::kArena] + segment.scratch_offset + list * segment.scratch_bytes);
-  for (const Step& step : segment.lists[segment.share_images ? 0 : number]) {
+  for (const Step& step : segment.lists[segment.share_rounds ? 0 : number]) {
     if (failed_.load(std::memory_order_relaxed)) return;
     if (step.kind == Step::Kind::wait) {
       const std::uint64_t awaited = token(round, step.row_end);

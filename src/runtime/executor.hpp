@@ -59,7 +59,6 @@ class Executor {
   void run_thread(int thread, int threads);
   /// False when the run has failed and all threads are to leave.
   bool run_segment(std::size_t index, int thread, int threads);
-  void run_images(std::size_t index, int list, int thread);
   /// A list, by a thread of the run; the caller is thread 0.
   void run_list(std::size_t segment_index, int list, std::int64_t round, int thread);
   bool meet(int threads);

@@ -164,10 +164,32 @@ TEST(Columns, BatchIsSharedByImages) {
   const Graph graph = residual_stage(4);
   const Plan plan = plan_of(graph, Schedule::columns, 2);
   for (const SegmentPlan& segment : plan.segments) {
-    EXPECT_EQ(segment.sharing, Sharing::images);
+    EXPECT_EQ(segment.sharing, Sharing::rounds);
     EXPECT_EQ(segment.images, 4);
     EXPECT_EQ(segment.halo_rows, 0);
   }
+}
+
+TEST(Columns, ABatchThatThreadsDoNotDivideIsSharedByBands) {
+  const Graph graph = residual_stage(3);
+  for (const SegmentPlan& segment : plan_of(graph, Schedule::columns, 2).segments)
+    EXPECT_EQ(segment.sharing, Sharing::bands);
+}
+
+/// An image of one row has no bands: its threads take columns, and none writes another's.
+TEST(Columns, OneRowIsSharedByStrips) {
+  Network net("one row");
+  ValueId x = net.input({1, 1, 1024, 32});
+  for (int i = 0; i < 3; ++i) x = net.conv(x, 32, {.kernel = 5, .groups = i == 1 ? 32 : 1});
+  const Graph graph = net.finish(x);
+  for (const Schedule schedule : {Schedule::columns, Schedule::layers})
+    for (const int threads : {2, 4})
+      for (const SegmentPlan& segment : plan_of(graph, schedule, threads, "server-16").segments) {
+        ASSERT_EQ(segment.sharing, Sharing::rounds) << threads;
+        EXPECT_GE(std::ssize(segment.strips), threads);
+        for (std::size_t strip = 1; strip < segment.strips.size(); ++strip)
+          EXPECT_EQ(segment.strips[strip].items.back().begin, segment.strips[strip - 1].items.back().end);
+      }
 }
 
 TEST(Layers, EveryOperatorIsItsOwnSegment) {

@@ -211,7 +211,15 @@ TEST(Executor, GivesTheBitsOfOneThreadWhenBandsAreShared) {
 }
 
 TEST(Executor, GivesTheBitsOfOneThreadWhenImagesAreShared) {
-  expect_one_threads_bits(residual_stage(12), Sharing::images);
+  expect_one_threads_bits(residual_stage(12), Sharing::rounds);
+}
+
+TEST(Executor, GivesTheBitsOfOneThreadWhenStripsAreShared) {
+  Network net("one row");
+  ValueId x = net.input({3, 1, 700, 24});
+  for (int i = 0; i < 3; ++i) x = net.conv(x, 24, {.kernel = 5, .activation = UnaryKind::relu});
+  x = net.conv(x, 24, {.kernel = 3, .groups = 24});
+  expect_one_threads_bits(net.finish(net.conv(x, 40, {.kernel = 3, .stride = 2})), Sharing::rounds);
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ TEST_F(Lists, OfManyThreadsGiveTheBitsOfOne) {
         check(graph, schedule, threads, inputs, expected);
   }
   for (const int threads : {8, 16, 32, 64})
-    for (const Sharing sharing : {Sharing::bands, Sharing::images})
+    for (const Sharing sharing : {Sharing::bands, Sharing::rounds})
       EXPECT_GT((shared_[{sharing, threads}]), 0) << "no segment is shared so by " << threads;
 }
 
