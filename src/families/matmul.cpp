@@ -5,6 +5,7 @@
 #include "families/common.hpp"
 #include "families/contraction.hpp"
 #include "families/dense_conv.hpp"
+#include "families/matrices.hpp"
 #include "families/table.hpp"
 
 namespace colonnade {
@@ -64,6 +65,7 @@ Match match(const Candidate& node) {
   if (!node.constant(1) || node.input_shape(1).size() != 2) return refuse();
   const Shape &in = node.input_shape(0), &weight = node.input_shape(1);
   if (op->transpose_a || in.size() < 2) return refuse("transposed or one-dimensional left operand");
+  if (has_heads_inside(*op)) return refuse();
   const RowShape rows = row_shape(in), out = row_shape(node.output_shape());
   const bool matrix_units = node.math != Math::exact && node.features.contains(kernels::Isa::amx);
   const std::int64_t terms = weight[op->transpose_b ? 1 : 0], outputs = weight[op->transpose_b ? 0 : 1];

@@ -5,6 +5,13 @@
 
 namespace colonnade {
 
+bool has_heads_inside(const MatMul& op) { return op.heads_inside_a || op.heads_inside_b || op.heads_inside_out; }
+
+bool is_by_rows(const Subject& product) {
+  const MatMul& op = std::get<MatMul>(product.node.op);
+  return product.constant(1) && product.input_shape(1).size() == 2 && !op.transpose_a && !has_heads_inside(op);
+}
+
 Shape logical_output(const Subject& product) {
   return heads_swapped(product.output_shape(), std::get<MatMul>(product.node.op).heads_inside_out);
 }

@@ -6,6 +6,11 @@
 
 namespace colonnade {
 
+/// A matrix or the result lies otherwise than row after row.
+bool has_heads_inside(const MatMul& op);
+/// A constant right matrix that family `matmul` multiplies by rows.
+bool is_by_rows(const Subject& product);
+
 /// The result's shape with its rows and columns last: those of heads lie elsewhere.
 Shape logical_output(const Subject& product);
 /// Terms of a sum.

@@ -151,7 +151,7 @@ class MatrixProductOp final : public RowOp {
 Match match(const Candidate& node) {
   const MatMul* op = std::get_if<MatMul>(&node.node.op);
   if (op == nullptr || !node.constant_or_absent(2)) return refuse();
-  if (node.constant(1) && node.input_shape(1).size() == 2 && !op->transpose_a) return refuse();
+  if (is_by_rows(node)) return refuse();
   const std::string_view reason = no_product_reason(node.graph, node.node);
   return reason.empty() ? take() : refuse(std::string(reason));
 }

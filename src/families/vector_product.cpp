@@ -88,7 +88,7 @@ class VectorProductOp final : public RowOp {
 Match match(const Candidate& node) {
   const MatMul* op = std::get_if<MatMul>(&node.node.op);
   if (op == nullptr || !node.constant_or_absent(2) || !(op->epilogue == FusedEpilogue{})) return refuse();
-  if (node.constant(1) && node.input_shape(1).size() == 2 && !op->transpose_a) return refuse();
+  if (is_by_rows(node)) return refuse();
   if (!no_product_reason(node.graph, node.node).empty()) return refuse();
   const Shape logical = logical_output(node);
   const bool b_is_dense = !op->heads_inside_b || op->transpose_b;

@@ -38,7 +38,7 @@ class Expansion {
   }
 
  private:
-  bool is_constant(std::size_t i) const { return editor_.is_constant(operands_[i].value); }
+  bool is_constant(std::size_t i) const { return is_known(editor_, operands_[i].value); }
 
   bool read() {
     EinsumEquation equation;

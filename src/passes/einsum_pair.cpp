@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "graph/shape_rules.hpp"
+#include "passes/match.hpp"
 #include "passes/permutation.hpp"
 
 namespace colonnade::rewrite {
@@ -103,7 +104,7 @@ class Pair {
   }
 
   std::optional<Labelled> multiplied_and_summed(const Labels& summed) {
-    const bool as_b = editor_.is_constant(a_.value);
+    const bool as_b = is_known(editor_, a_.value);
     const Labelled &first = as_b ? b_ : a_, &second = as_b ? a_ : b_;
     const ValueId other = with_order(editor_, second, first.labels, like_);
     const ValueId products = editor_.add(Binary{BinaryKind::mul}, {first.value, other}, like_);
@@ -282,8 +283,8 @@ class Pair {
     std::optional<Arrangement> best;
     for (const bool with_batch : {false, true}) {
       const Units units = units_of(with_batch);
-      const Side a{in_units(a_.labels, units), editor_.is_constant(a_.value)};
-      const Side b{in_units(b_.labels, units), editor_.is_constant(b_.value)};
+      const Side a{in_units(a_.labels, units), is_known(editor_, a_.value)};
+      const Side b{in_units(b_.labels, units), is_known(editor_, b_.value)};
       consider_sides(a, b, units, false, best);
       consider_sides(b, a, units, true, best);
     }
@@ -317,7 +318,7 @@ class Pair {
   /// Products of two computed matrices of floats read and write heads inside.
   bool reads_heads() const {
     const auto computed = [&](ValueId id) {
-      return !editor_.is_constant(id) && editor_.value(id).type.dtype == DType::f32;
+      return !is_known(editor_, id) && editor_.value(id).type.dtype == DType::f32;
     };
     return computed(a_.value) && computed(b_.value);
   }

@@ -39,8 +39,8 @@ Shape swapped_heads(Shape shape) {
 
 /// A product of two float32 matrices of known shapes, neither of them constant, that has a kernel.
 bool has_product_kernel(const Editor& editor, const Node& node) {
-  if (!std::holds_alternative<MatMul>(node.op) || editor.is_constant(node.inputs[0]) ||
-      editor.is_constant(node.inputs[1]) || (node.input(2) != kAbsent && !editor.is_constant(node.inputs[2])))
+  if (!std::holds_alternative<MatMul>(node.op) || is_known(editor, node.inputs[0]) ||
+      is_known(editor, node.inputs[1]) || (node.input(2) != kAbsent && !editor.is_constant(node.inputs[2])))
     return false;
   for (const ValueId id : {node.inputs[0], node.inputs[1], node.outputs[0]}) {
     const ValueType& type = editor.value(id).type;

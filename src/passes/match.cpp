@@ -66,6 +66,13 @@ bool has_rank(const Editor& editor, ValueId id) { return id != kAbsent && editor
 
 std::size_t rank_of(const Editor& editor, ValueId id) { return editor.value(id).type.shape->size(); }
 
+bool is_known(const Editor& editor, ValueId id) {
+  if (editor.is_constant(id)) return true;
+  const int index = editor.producer(id);
+  return index >= 0 && std::ranges::all_of(editor.node(index).inputs,
+                                           [&](ValueId input) { return input == kAbsent || is_known(editor, input); });
+}
+
 std::optional<Ints> reduce_axes(const Editor& editor, const Node& node) {
   const auto* op = std::get_if<Reduce>(&node.op);
   if (op == nullptr || !has_rank(editor, node.inputs[0])) return std::nullopt;

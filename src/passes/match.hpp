@@ -35,6 +35,8 @@ bool same_static_type(const Editor& editor, ValueId a, ValueId b);
 bool same_type(const Editor& editor, ValueId a, ValueId b);
 std::size_t rank_of(const Editor& editor, ValueId id);  ///< of a value whose rank is known
 bool has_rank(const Editor& editor, ValueId id);
+/// A constant, or what will be one: computed of constants alone.
+bool is_known(const Editor& editor, ValueId id);
 
 /// Normalised, sorted axes of a Reduce when they are known.
 std::optional<Ints> reduce_axes(const Editor& editor, const Node& node);

@@ -91,6 +91,15 @@ TEST(Einsum, OfManyOperands) {
   expanded("ab,bc,cd,de->ea", {{2, 3}, {3, 4}, {4, 5}, {5, 6}});
 }
 
+/// What is computed of constants alone is a constant soon, whose heads no product reads.
+TEST(Einsum, OfConstantsThatAreMultipliedFirst) {
+  const Graph graph = expanded("cae,d,dfe->acf", {{4, 2, 3}, {kConstant, 2}, {kConstant, 2, 5, 3}});
+  for (const Node& node : graph.nodes) {
+    const auto* op = std::get_if<MatMul>(&node.op);
+    EXPECT_FALSE(op != nullptr && (op->heads_inside_a || op->heads_inside_b || op->heads_inside_out));
+  }
+}
+
 TEST(Einsum, OfAttentionNeedsNoTransposes) {
   const std::pair<const char*, std::vector<Shape>> forms[] = {
       {"bhid,bhjd->bhij", {{2, 3, 4, 8}, {2, 3, 5, 8}}},

@@ -210,6 +210,14 @@ TEST(VectorProduct, AgreesWithTheReference) {
   check(MatMul{}, {computed(f32, {3, 17, 2}), constant(random_tensor(f32, {2, 1}, 9))}, families::matmul, 2e-4);
 }
 
+TEST(Product, OfHeadsAndAConstant) {
+  const DType f32 = DType::f32;
+  check(MatMul{false, false, {}, false, false, true},
+        {computed(f32, {4, 6, 33}), constant(random_tensor(f32, {33, 21}, 9))}, families::product, 2e-4);
+  check(MatMul{false, true, {}, true, false, false},
+        {computed(f32, {2, 3, 33}), constant(random_tensor(f32, {21, 33}, 9))}, families::vector_product, 2e-4);
+}
+
 TEST(Product, OfATransposedLeftMatrix) {
   const DType f32 = DType::f32;
   const MatMul left{true, false, {}}, both{true, true, {}};
