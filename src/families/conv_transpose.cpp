@@ -9,6 +9,7 @@
 #include "families/lower.hpp"
 #include "families/rows.hpp"
 #include "families/table.hpp"
+#include "kernels/depthwise/depthwise.hpp"
 #include "kernels/gemm/gemm.hpp"
 
 namespace colonnade {
@@ -61,10 +62,27 @@ AlignedBuffer pack_phases(const Tensor& weight, std::int64_t groups, std::int64_
   return packed;
 }
 
+/// Weights [channels, 1, kh, kw] as [phase_y][phase_x][taps_y][taps_x][channels].
+AlignedBuffer pack_depthwise_phases(const Tensor& weight, std::int64_t stride_h, std::int64_t stride_w) {
+  const std::int64_t channels = weight.shape()[0], kh = weight.shape()[2], kw = weight.shape()[3];
+  AlignedBuffer packed(static_cast<std::size_t>(weight.size()) * sizeof(float));
+  float* next = packed.floats();
+  for (std::int64_t py = 0; py < stride_h; ++py)
+    for (std::int64_t px = 0; px < stride_w; ++px)
+      for (std::int64_t ty = phase_of(py, kh, stride_h, 0).taps - 1; ty >= 0; --ty)
+        for (std::int64_t tx = phase_of(px, kw, stride_w, 0).taps - 1; tx >= 0; --tx)
+          for (std::int64_t c = 0; c < channels; ++c)
+            *next++ =
+                weight
+                    .values<float>()[static_cast<std::size_t>((c * kh + py + ty * stride_h) * kw + px + tx * stride_w)];
+  return packed;
+}
+
 class ConvTransposeOp final : public RowOp {
  public:
   ConvTransposeOp(const LowerContext& context, const ConvTranspose& conv)
       : kernel_(kernels::gemm::select(context.features, kernels::Encoding::f32)),
+        by_channel_(kernels::depthwise::select(context.features)),
         groups_(conv.groups),
         kernel_h_(conv.kernel[0]),
         kernel_w_(conv.kernel[1]),
@@ -78,10 +96,14 @@ class ConvTransposeOp final : public RowOp {
     const Ints pads = resolve_pads(conv, std::span(in).subspan(1, 2));
     pad_top_ = pads[0];
     pad_left_ = pads[1];
-    const std::string format =
-        "conv_transpose/" + std::to_string(groups_) + "/" + std::to_string(stride_h_) + "x" + std::to_string(stride_w_);
-    weights_ = context.packed(1, format,
-                              [&](const Tensor& weight) { return pack_phases(weight, groups_, stride_h_, stride_w_); });
+    depthwise_ = groups_ > 1 && channels_in() == 1 && channels_out() == 1;
+    const std::string format = (depthwise_ ? "conv_transpose/depthwise/" : "conv_transpose/") +
+                               std::to_string(groups_) + "/" + std::to_string(stride_h_) + "x" +
+                               std::to_string(stride_w_);
+    weights_ = context.packed(1, format, [&](const Tensor& weight) {
+      return depthwise_ ? pack_depthwise_phases(weight, stride_h_, stride_w_)
+                        : pack_phases(weight, groups_, stride_h_, stride_w_);
+    });
     bias_ = context.floats(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -95,10 +117,7 @@ class ConvTransposeOp final : public RowOp {
       for (std::int64_t px = 0; px < stride_w_; ++px) {
         const Phase columns = phase_of(px, kernel_w_, stride_w_, pad_left_);
         run_phase(step, rows, columns, weights);
-        weights += static_cast<std::size_t>(groups_) *
-                   kernels::gemm::packed_floats(kernels::Encoding::f32,
-                                                static_cast<std::size_t>(rows.taps * columns.taps * channels_in()),
-                                                static_cast<std::size_t>(channels_out()));
+        weights += weights_of(rows.taps * columns.taps);
       }
     }
   }
@@ -106,9 +125,40 @@ class ConvTransposeOp final : public RowOp {
   std::size_t pointer_count(std::int64_t rows) const override {
     return static_cast<std::size_t>(rows * (kernel_h_ + 3));
   }
-  std::string_view kernel() const override { return kernel_.name; }
+  std::string_view kernel() const override { return depthwise_ ? by_channel_.name : kernel_.name; }
 
  private:
+  /// Floats of the packed weights of so many taps.
+  std::size_t weights_of(std::int64_t taps) const {
+    if (depthwise_) return static_cast<std::size_t>(taps * groups_);
+    return static_cast<std::size_t>(groups_) *
+           kernels::gemm::packed_floats(kernels::Encoding::f32, static_cast<std::size_t>(taps * channels_in()),
+                                        static_cast<std::size_t>(channels_out()));
+  }
+
+  void run_kernel(const kernels::gemm::ConvArgs& a) const {
+    if (!depthwise_) return kernel_.run(a);
+    kernels::depthwise::Args args;
+    args.rows = a.rows;
+    args.in_rows = a.in_rows;
+    args.out_rows = a.out_rows;
+    args.residual_rows = a.residual_rows;
+    args.width_in = a.width_in;
+    args.width_out = a.width_out;
+    args.kernel_h = a.kernel_h;
+    args.kernel_w = a.kernel_w;
+    args.pad_left = a.pad_left;
+    args.channels = a.groups;
+    args.in_pixel_stride = a.in_pixel_stride;
+    args.out_pixel_stride = a.out_pixel_stride;
+    args.residual_pixel_stride = a.residual_pixel_stride;
+    args.weights = a.weights;
+    args.weight_stride = groups_;
+    args.bias = a.bias;
+    args.epilogue = a.epilogue;
+    by_channel_.run(args);
+  }
+
   std::int64_t channels_in() const { return in_shape_.channels / groups_; }
   std::int64_t channels_out() const { return out_shape_.channels / groups_; }
 
@@ -155,10 +205,12 @@ class ConvTransposeOp final : public RowOp {
     args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
     args.bias = bias_;
     args.epilogue = epilogue_;
-    kernel_.run(args);
+    run_kernel(args);
   }
 
   const kernels::gemm::Kernel& kernel_;
+  const kernels::depthwise::Kernel& by_channel_;
+  bool depthwise_ = false;
   std::int64_t groups_, kernel_h_, kernel_w_, stride_h_, stride_w_, pad_top_ = 0, pad_left_ = 0;
   ValueOf<float> in_, out_, residual_;
   RowShape in_shape_, out_shape_;

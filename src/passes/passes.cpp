@@ -44,6 +44,8 @@ constexpr Pass kPasses[] = {
      "Lets products of two values read and write the heads of attention where they lie."},
     {"subpixel", rewrite::subpixel,
      "Turns transposed convolutions with few outputs into dense ones whose channels become pixels."},
+    {"windows_apart", rewrite::windows_apart,
+     "Turns transposed convolutions whose windows do not overlap into products."},
     {"split_reductions", rewrite::split_reductions,
      "Reduces (and normalises images) over width, then over rows, so that the first works by rows; axes that lie apart "
      "in turn, and long sequences in parts, which threads share."},

@@ -63,5 +63,42 @@ TEST(Subpixel, LeavesWhatWouldNotGain) {
   }
 }
 
+/// Channels last, of any number of axes; a window as wide as its stride.
+Graph apart(const Shape& x, const Shape& weight, std::int64_t groups, std::int64_t stride) {
+  Builder b;
+  const auto axes = x.size() - 2;
+  ConvTranspose op;
+  op.kernel.assign(weight.begin() + 2, weight.end());
+  op.strides.assign(axes, stride);
+  op.dilations.assign(axes, 1);
+  op.pads.assign(2 * axes, 0);
+  op.output_padding.assign(axes, 0);
+  op.groups = groups;
+  op.epilogue.activation.kind = UnaryKind::relu;
+  const ValueId bias = b.weights("bias", {weight[1] * groups});
+  b.output(b.node("y", op, {b.input("x", x), b.weights("w", weight), bias}));
+  return b.graph;
+}
+
+TEST(WindowsApart, AreProducts) {
+  for (const auto& [before, op] : {std::pair{apart({2, 9, 4}, {4, 1, 3}, 4, 3), "Mul"},
+                                   std::pair{apart({1, 3, 4, 5, 6}, {6, 1, 2, 2, 2}, 6, 2), "Mul"},
+                                   std::pair{apart({2, 3, 4, 5, 6}, {6, 5, 2, 2, 2}, 1, 2), "MatMul"}}) {
+    Graph after = before;
+    EXPECT_TRUE(rewrite::windows_apart(after));
+    remove_dead(after);
+    verify(after);
+    EXPECT_EQ(count_of<ConvTranspose>(after), 0);
+    EXPECT_NE(operators_of(after).find(op), std::string::npos);
+    expect_same_results(before, after, 3, 1e-5);
+  }
+}
+
+TEST(WindowsApart, LeavesThoseThatOverlap) {
+  Graph overlaps = apart({1, 5, 6, 7, 3}, {3, 1, 3, 3, 3}, 3, 2), plane = apart({1, 5, 6, 7}, {7, 4, 2, 2}, 1, 2);
+  EXPECT_FALSE(rewrite::windows_apart(overlaps));
+  EXPECT_FALSE(rewrite::windows_apart(plane));
+}
+
 }  // namespace
 }  // namespace colonnade::test

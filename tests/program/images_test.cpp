@@ -140,6 +140,26 @@ TEST(PoolTaps, LargestWithIndicesAndPowers) {
   check(graph, families::pool_taps, {reference::tensor_of(DType::f32, {1, 1, 5, 1}, values)});
 }
 
+TEST(ConvTransposes, ChannelByChannel) {
+  for (const std::int64_t stride : {1, 2, 3})
+    for (const std::int64_t kernel : {1, 2, 4, 5})
+      for (const std::int64_t pad : {0, 1}) {
+        if (2 * pad >= kernel) continue;
+        ConvTranspose op;
+        op.kernel = {kernel, kernel};
+        op.strides = {stride, stride};
+        op.dilations = {1, 1};
+        op.pads = {pad, 0, pad, pad};
+        op.output_padding = {0, stride - 1};
+        op.groups = 19;
+        op.epilogue.activation.kind = UnaryKind::relu;
+        check(op,
+              {computed(DType::f32, {2, 5, 6, 19}), constant(random_tensor(DType::f32, {19, 1, kernel, kernel}, 3)),
+               constant(random_tensor(DType::f32, {19}, 4))},
+              families::conv_transpose, 1e-4);
+      }
+}
+
 TEST(BatchNorms, OfRows) {
   for (const Shape& shape : {Shape{2, 3, 5, 37}, Shape{1, 4, 90}, Shape{2, 2, 3, 4, 5}}) {
     std::vector<Input> inputs{computed(DType::f32, shape)};
