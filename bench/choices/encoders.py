@@ -3,6 +3,7 @@
 """Writes the layers of known encoders as ONNX files: encoders.py FOLDER [NAME...]; without a folder, prints the names.
 
 All layers of one read the same random weights, so that files are small: what a node takes follows from its shape alone.
+The texts are whole encoders as exports have them: input_ids and attention_mask of any batch and length, the mean of the tokens.
 """
 import pathlib
 import sys
@@ -10,6 +11,8 @@ import sys
 # name: layers, tokens, width, heads, width of the feed-forward part
 ENCODERS = {"minilm_s128": (6, 128, 384, 12, 1536), "bert_base_s128": (12, 128, 768, 12, 3072),
             "vit_b_16": (12, 197, 768, 12, 3072)}
+TEXTS = {"minilm_text": "minilm_s128", "bert_base_text": "bert_base_s128"}
+WORDS, LONGEST = 30522, 512
 
 
 class Graph:
@@ -55,11 +58,12 @@ class Graph:
         gate = self.node("Add", self.node("Erf", self.node("Mul", x, root)), one)
         return self.node("Mul", self.node("Mul", x, gate), half)
 
-    def layer(self, x, deep):
+    def layer(self, x, deep, mask=None):
         query, key, value = (self.dense(x, name, self.width, self.width) for name in ("query", "key", "value"))
         scores = self.node("MatMul", self.split_heads(query, [0, 2, 1, 3]), self.split_heads(key, [0, 2, 3, 1]))
         scale = self.constant("scale", self.numpy.float32((self.width // self.heads) ** -0.5))
-        weights = self.node("Softmax", self.node("Mul", scores, scale), axis=-1)
+        scores = self.node("Mul", scores, scale)
+        weights = self.node("Softmax", self.node("Add", scores, mask) if mask else scores, axis=-1)
         mixed = self.node("MatMul", weights, self.split_heads(value, [0, 2, 1, 3]))
         shape = self.constant("joined", self.numpy.array([0, 0, self.width], "int64"))
         joined = self.node("Reshape", self.node("Transpose", mixed, perm=[0, 2, 1, 3]), shape)
@@ -67,21 +71,51 @@ class Graph:
         wide = self.gelu(self.dense(x, "expand", self.width, deep))
         return self.norm(self.node("Add", x, self.dense(wide, "contract", deep, self.width)), "second")
 
+    def integers(self, name, *values):
+        return self.constant(name, self.numpy.array(values, "int64"))
+
+    def embedding(self):
+        words = self.node("Gather", self.weights("words", WORDS, self.width), "input_ids")
+        count = self.node("Gather", self.node("Shape", "input_ids"), self.integers("axis_1", 1))
+        positions = self.node("Slice", self.weights("positions", LONGEST, self.width), self.integers("first", 0), count)
+        return self.norm(self.node("Add", words, positions), "embedding")
+
+    def mask_of_scores(self):
+        live = self.node("Unsqueeze", self.node("Cast", "attention_mask", to=1), self.integers("axes_12", 1, 2))
+        one, far = self.constant("live", self.numpy.float32(1)), self.constant("far", self.numpy.float32(-1e4))
+        return self.node("Mul", self.node("Sub", one, live), far)
+
+    def mean_of_tokens(self, x):
+        live = self.node("Unsqueeze", self.node("Cast", "attention_mask", to=1), self.integers("axis_2", 2))
+        axis = self.integers("axis_1", 1)
+        sums = self.node("ReduceSum", self.node("Mul", x, live), axis, keepdims=0)
+        return self.node("Div", sums, self.node("ReduceSum", live, axis, keepdims=0))
+
     def model(self, name, result):
         shape = [1, self.tokens, self.width]
         value = [self.helper.make_tensor_value_info(value, 1, shape) for value in ("x", result)]
-        graph = self.helper.make_graph(self.nodes, name, value[:1], value[1:], list(self.constants.values()))
+        return self.model_of(name, value[:1], value[1:])
+
+    def text_model(self, name, result):
+        info = self.helper.make_tensor_value_info
+        inputs = [info(value, 7, ["batch", "tokens"]) for value in ("input_ids", "attention_mask")]
+        return self.model_of(name, inputs, [info(result, 1, ["batch", self.width])])
+
+    def model_of(self, name, inputs, outputs):
+        graph = self.helper.make_graph(self.nodes, name, inputs, outputs, list(self.constants.values()))
         return self.helper.make_model(graph, opset_imports=[self.helper.make_opsetid("", 17)], ir_version=8)
 
 
 def write(name, folder):
     import onnx
 
-    layers, tokens, width, heads, deep = ENCODERS[name]
-    graph, x = Graph(tokens, width, heads), "x"
+    is_text = name in TEXTS
+    layers, tokens, width, heads, deep = ENCODERS[TEXTS.get(name, name)]
+    graph = Graph(tokens, width, heads)
+    x, mask = (graph.embedding(), graph.mask_of_scores()) if is_text else ("x", None)
     for _ in range(layers):
-        x = graph.layer(x, deep)
-    model = graph.model(name, x)
+        x = graph.layer(x, deep, mask)
+    model = graph.text_model(name, graph.mean_of_tokens(x)) if is_text else graph.model(name, x)
     onnx.checker.check_model(model)
     partial = folder / f"{name}.partial"
     onnx.save(model, partial)
@@ -90,7 +124,7 @@ def write(name, folder):
 
 def main():
     if len(sys.argv) == 1:
-        print(*ENCODERS, sep="\n")
+        print(*ENCODERS, *TEXTS, sep="\n")
         return
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
