@@ -44,7 +44,8 @@ std::int64_t size_of_group(const Labels& group, const LabelSizes& sizes) {
 
 double elements_of(const Labels& labels, const LabelSizes& sizes) {
   double count = 1;
-  for (const int label : labels) count *= sizes.at(label) < 0 ? kAssumedLabelSize : static_cast<double>(sizes.at(label));
+  for (const int label : labels)
+    count *= sizes.at(label) < 0 ? kAssumedLabelSize : static_cast<double>(sizes.at(label));
   return count;
 }
 

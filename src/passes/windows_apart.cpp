@@ -35,9 +35,9 @@ ValueId by_channel(Editor& editor, const Node& node, const Shape& x, const Shape
   factors.back() = x.back();
   const Shape flat{weight[0], element_count(weight) / weight[0]};
   const ValueId turned = editor.add(Transpose{{1, 0}}, {*add_reshape(editor, node.inputs[1], flat, node)}, node);
-  return editor.add(
-      Binary{BinaryKind::mul},
-      {*add_reshape(editor, node.inputs[0], pixels, node), *add_reshape(editor, turned, factors, node)}, node);
+  return editor.add(Binary{BinaryKind::mul},
+                    {*add_reshape(editor, node.inputs[0], pixels, node), *add_reshape(editor, turned, factors, node)},
+                    node);
 }
 
 /// A product whose columns are the channels of each element of the window, put in their places.
