@@ -85,7 +85,7 @@ inline void for_each_block(const BlockArgs& args, std::size_t bytes, Body body) 
 template <std::size_t kBytes>
 inline void put_blocks(const BlockArgs& args) noexcept {
   const std::size_t bytes = kBytes == 0 ? args.bytes : kBytes;
-  for_each_block(args, bytes, [bytes](std::byte* to, const std::byte* from) { std::memcpy(to, from, bytes); });
+  for_each_block(args, bytes, [&](std::byte* to, const std::byte* from) { std::memcpy(to, from, bytes); });
 }
 
 template <class T>
