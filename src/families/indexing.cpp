@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "families/common.hpp"
+#include "families/kernel_type.hpp"
 #include "families/table.hpp"
 
 namespace colonnade {
@@ -16,19 +17,7 @@ using kernels::indexing::BlockFn;
 using kernels::indexing::Merge;
 using kernels::indexing::Type;
 
-std::optional<Type> type_of(DType dtype) {
-  if (dtype == DType::f32) return Type::f32;
-  if (dtype == DType::f64) return Type::f64;
-  if (dtype == DType::i8) return Type::i8;
-  if (dtype == DType::u8) return Type::u8;
-  if (dtype == DType::i16) return Type::i16;
-  if (dtype == DType::u16) return Type::u16;
-  if (dtype == DType::i32) return Type::i32;
-  if (dtype == DType::u32) return Type::u32;
-  if (dtype == DType::i64) return Type::i64;
-  if (dtype == DType::u64) return Type::u64;
-  return std::nullopt;
-}
+std::optional<Type> type_of(DType dtype) { return kernel_type<Type>(dtype); }
 
 /// How an update is put onto `bytes` of data.
 BlockFn update_fn(const kernels::indexing::Kernel& kernel, ScatterMode mode, DType dtype, std::int64_t bytes) {

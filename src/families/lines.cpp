@@ -3,6 +3,7 @@
 #include "families/lines.hpp"
 
 #include "families/common.hpp"
+#include "families/kernel_type.hpp"
 #include "families/lower.hpp"
 #include "families/rows.hpp"
 #include "families/table.hpp"
@@ -96,21 +97,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 
 }  // namespace
 
-std::optional<Type> line_type(DType dtype) {
-  if (dtype == DType::f32) return Type::f32;
-  if (dtype == DType::f64) return Type::f64;
-  if (dtype == DType::f16) return Type::f16;
-  if (dtype == DType::bf16) return Type::bf16;
-  if (dtype == DType::i8) return Type::i8;
-  if (dtype == DType::u8) return Type::u8;
-  if (dtype == DType::i16) return Type::i16;
-  if (dtype == DType::u16) return Type::u16;
-  if (dtype == DType::i32) return Type::i32;
-  if (dtype == DType::u32) return Type::u32;
-  if (dtype == DType::i64) return Type::i64;
-  if (dtype == DType::u64) return Type::u64;
-  return std::nullopt;
-}
+std::optional<Type> line_type(DType dtype) { return kernel_type<Type>(dtype); }
 
 constinit const Family families::lines = {.name = "lines",
                                           .scope = Scope::whole,

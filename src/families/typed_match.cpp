@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "families/common.hpp"
+#include "families/kernel_type.hpp"
 #include "families/slice.hpp"
 
 namespace colonnade {
@@ -74,20 +75,7 @@ bool is_plain(const Graph& graph, ValueId id) {
 
 }  // namespace
 
-std::optional<Type> typed_type(DType dtype) {
-  if (dtype == DType::f32) return Type::f32;
-  if (dtype == DType::f64) return Type::f64;
-  if (dtype == DType::i8) return Type::i8;
-  if (dtype == DType::u8) return Type::u8;
-  if (dtype == DType::i16) return Type::i16;
-  if (dtype == DType::u16) return Type::u16;
-  if (dtype == DType::i32) return Type::i32;
-  if (dtype == DType::u32) return Type::u32;
-  if (dtype == DType::i64) return Type::i64;
-  if (dtype == DType::u64) return Type::u64;
-  if (dtype == DType::boolean) return Type::boolean;
-  return std::nullopt;
-}
+std::optional<Type> typed_type(DType dtype) { return kernel_type<Type>(dtype); }
 
 std::optional<kernels::typed::Unary> typed_unary(UnaryKind kind) {
   using kernels::typed::Unary;
