@@ -253,6 +253,13 @@ Rows access(const Einsum&, const Question&) { return std::nullopt; }
 Rows access(const Recurrent&, const Question&) { return std::nullopt; }
 Rows access(const GridSample&, const Question&) { return std::nullopt; }
 Rows access(const TreeEnsemble&, const Question&) { return std::nullopt; }
+Rows access(const Quantize&, const Question& q) { return q.input == 0 ? elementwise(q) : std::nullopt; }
+Rows access(const Dequantize&, const Question& q) { return q.input == 0 ? elementwise(q) : std::nullopt; }
+Rows access(const Lookup&, const Question& q) { return q.input == 0 ? elementwise(q) : std::nullopt; }
+Rows access(const ByteConv& op, const Question& q) { return access(op.window, q); }
+Rows access(const ByteMatMul&, const Question& q) { return q.input == 0 ? elementwise(q) : std::nullopt; }
+Rows access(const ByteBinary&, const Question& q) { return elementwise(q); }
+Rows access(const ByteAverage& op, const Question& q) { return access(op.window, q); }
 Rows access(const If&, const Question&) { return std::nullopt; }
 Rows access(const Loop&, const Question&) { return std::nullopt; }
 Rows access(const Scan&, const Question&) { return std::nullopt; }

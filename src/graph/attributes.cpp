@@ -314,6 +314,29 @@ void describe(Words& words, const Recurrent& op) {
   words.option("clip", op.clip, 0.0f).flag("input_forget", op.input_forget);
   words.flag("linear_before_reset", op.linear_before_reset);
 }
+void rescale_words(Words& words, const Rescale& out) {
+  words.add("to", name_of(out.to));
+  if (out.to != DType::u8 && out.to != DType::i8) return;
+  words.add("zero", out.zero).add("low", out.low).add("high", out.high);
+}
+void describe(Words& words, const Quantize& op) { words.add("to", name_of(op.to)).add("axis", op.axis); }
+void describe(Words& words, const Dequantize& op) { words.add("axis", op.axis); }
+void describe(Words&, const Lookup&) {}
+void describe(Words& words, const ByteConv& op) {
+  describe(words, op.window);
+  rescale_words(words, op.out);
+}
+void describe(Words& words, const ByteMatMul& op) { rescale_words(words, op.out); }
+void describe(Words& words, const ByteBinary& op) {
+  words.add("kind", name_of(op.kind)).add("a_zero", op.a_zero).add("b_zero", op.b_zero);
+  words.add("a_factor", op.a_factor).add("b_factor", op.b_factor);
+  rescale_words(words, op.out);
+}
+void describe(Words& words, const ByteAverage& op) {
+  describe(words, op.window);
+  words.add("x_zero", op.x_zero).add("factor", op.factor);
+  rescale_words(words, op.out);
+}
 void describe(Words& words, const GridSample& op) {
   words.add("mode", op.mode).add("padding", op.padding).flag("align_corners", op.align_corners);
 }

@@ -161,6 +161,14 @@ double flop(const TreeEnsemble& op, const Sizes& sizes) {
   return static_cast<double>(sizes.input_shape(0).front()) * trees * depth;
 }
 
+double flop(const Quantize&, const Sizes& sizes) { return 4 * sizes.output(); }
+double flop(const Dequantize&, const Sizes& sizes) { return 2 * sizes.output(); }
+double flop(const Lookup&, const Sizes& sizes) { return sizes.output(); }
+double flop(const ByteConv& op, const Sizes& sizes) { return flop(op.window, sizes); }
+double flop(const ByteMatMul&, const Sizes& sizes) { return flop(MatMul{}, sizes); }
+double flop(const ByteBinary&, const Sizes& sizes) { return 4 * sizes.output(); }
+double flop(const ByteAverage& op, const Sizes& sizes) { return flop(op.window, sizes); }
+
 double flop(const If&, const Sizes&) { return 0; }
 double flop(const Loop&, const Sizes&) { return 0; }
 double flop(const Scan&, const Sizes&) { return 0; }

@@ -54,8 +54,10 @@ constexpr std::array<std::string_view, std::variant_size_v<AnyOperator>> kOperat
     "OneHot",       "TopK",         "CumSum",
     "NonZero",      "Trilu",        "Einsum",
     "Recurrent",    "GridSample",   "TreeEnsemble",
-    "If",           "Loop",         "Scan",
-    "Opaque"};
+    "Quantize",     "Dequantize",   "Lookup",
+    "ByteConv",     "ByteMatMul",   "ByteBinary",
+    "ByteAverage",  "If",           "Loop",
+    "Scan",         "Opaque"};
 static_assert(!kOperatorNames.back().empty());
 
 std::string pascal_case(std::string_view snake) {

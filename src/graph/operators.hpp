@@ -15,59 +15,12 @@
 #include <vector>
 
 #include "colonnade/colonnade.hpp"
+#include "graph/bytes.hpp"
 #include "graph/elementwise.hpp"
 #include "graph/opaque.hpp"
+#include "graph/sums.hpp"
 
 namespace colonnade {
-
-/// Channels-last convolution over any number of spatial axes. inputs x [N, spatial..., C], weight [O, C / groups,
-/// kernel...], bias [O] or absent, then the epilogue's. pads: begins, then ends. Explicit pads only (auto_pad is
-/// resolved by `auto_pad` when the shape is known). exact: sums of products and no transforms, so that
-/// sums of integers are integers.
-enum class AutoPad : std::uint8_t { explicit_pads, same_upper, same_lower, valid };
-struct Conv {
-  Ints kernel, strides, dilations, pads;
-  std::int64_t groups = 1;
-  AutoPad auto_pad = AutoPad::explicit_pads;
-  bool exact = false;
-  FusedEpilogue epilogue;
-  bool operator==(const Conv&) const = default;
-};
-
-/// Channels-last transposed convolution; weight [C, O / groups, kernel...]. output_shape (spatial) may be empty.
-struct ConvTranspose {
-  Ints kernel, strides, dilations, pads, output_padding, output_shape;
-  std::int64_t groups = 1;
-  AutoPad auto_pad = AutoPad::explicit_pads;
-  FusedEpilogue epilogue;
-  bool operator==(const ConvTranspose&) const = default;
-};
-
-/// inputs a, b (batched, ONNX MatMul broadcasting), bias [columns] or absent, then the epilogue's. The last two axes of
-/// a or b are swapped first where asked. `heads_inside_*`: rows lie around the last axis of the batch, as those of
-/// attention do: a and b are [.., rows, heads, columns] before all that, the result is made so.
-struct MatMul {
-  bool transpose_a = false;
-  bool transpose_b = false;
-  FusedEpilogue epilogue;
-  bool heads_inside_a = false;
-  bool heads_inside_b = false;
-  bool heads_inside_out = false;
-  bool operator==(const MatMul&) const = default;
-};
-
-/// Channels-last pooling: x [N, spatial..., C]. lp uses `p`. A second output, where asked for, holds max's indices in
-/// ONNX's (channels-first) numbering; it is evaluated by the reference.
-enum class PoolKind : std::uint8_t { max, average, lp };
-struct Pool {
-  PoolKind kind = PoolKind::max;
-  Ints kernel, strides, dilations, pads;
-  AutoPad auto_pad = AutoPad::explicit_pads;
-  bool ceil_mode = false;
-  bool count_include_pad = false;
-  std::int64_t p = 2;
-  bool operator==(const Pool&) const = default;
-};
 
 /// inputs x, axes (int64, absent or empty: all axes, or none with noop_with_empty_axes).
 struct Reduce {
@@ -366,7 +319,8 @@ using AnyOperator =
                  BatchNorm, InstanceNorm, LayerNorm, Lrn, Resize, Reshape, Flatten, Squeeze, Unsqueeze, Transpose,
                  Concat, Slice, Split, Pad, Expand, Tile, Gather, GatherElements, GatherNd, ScatterNd, ScatterElements,
                  DepthToSpace, SpaceToDepth, ShapeOf, SizeOf, Fill, Range, OneHot, TopK, CumSum, NonZero, Trilu, Einsum,
-                 Recurrent, GridSample, TreeEnsemble, If, Loop, Scan, Opaque>;
+                 Recurrent, GridSample, TreeEnsemble, Quantize, Dequantize, Lookup, ByteConv, ByteMatMul, ByteBinary,
+                 ByteAverage, If, Loop, Scan, Opaque>;
 
 /// One of them. What a variant of so many alternatives does when it is copied, moved, compared or destroyed is compiled
 /// once, not wherever a node is.

@@ -50,7 +50,11 @@ struct UseRule {
 
   Result operator()(const Unary&) const { return first(); }
   Result operator()(const Cast&) const { return first(); }
+  Result operator()(const Quantize&) const { return first(); }
+  Result operator()(const Dequantize&) const { return first(); }
+  Result operator()(const Lookup&) const { return first(); }
   Result operator()(const Binary&) const { return broadcast_use(editor, node, rank); }
+  Result operator()(const ByteBinary&) const { return broadcast_use(editor, node, rank); }
   Result operator()(const Select&) const { return broadcast_use(editor, node, rank); }
   Result operator()(const Concat&) const { return broadcast_use(editor, node, rank); }
   Result operator()(const Softmax&) const { return first(); }
@@ -125,6 +129,14 @@ struct Relayout {
     for (std::int64_t& axis : axes) axis = remapped(axis, node, perm);
     set_ints(input, axes, "_axes");
   }
+  /// The axis of scales and zero points, where there is more than one.
+  void remap_parameters(std::int64_t& axis) const {
+    const auto one = [&](ValueId id) {
+      const auto& shape = id == kAbsent ? std::optional(Shape{}) : editor.value(id).type.shape;
+      return shape && element_count(*shape) == 1;
+    };
+    if (!one(node.inputs[1]) || !one(node.input(2))) axis = remapped(axis, node, perm);
+  }
   /// A per-axis list: element i belongs to axis i.
   void permute_ints(std::size_t input, const char* what) const {
     const Ints values = *constant_ints(editor.graph(), node, input);
@@ -143,8 +155,12 @@ struct Relayout {
 
   void operator()(Unary&) const {}
   void operator()(Cast&) const {}
+  void operator()(Lookup&) const {}
   void operator()(Binary&) const {}
+  void operator()(ByteBinary&) const {}
   void operator()(Select&) const {}
+  void operator()(Quantize& op) const { remap_parameters(op.axis); }
+  void operator()(Dequantize& op) const { remap_parameters(op.axis); }
   void operator()(ArgReduce& op) const { op.axis = remapped(op.axis, node, perm); }
   void operator()(Concat& op) const { op.axis = remapped(op.axis, node, perm); }
   void operator()(Softmax& op) const { op.axis = remapped(op.axis, node, perm); }

@@ -5,6 +5,7 @@
 #include "reference/elements.hpp"
 #include "reference/families.hpp"
 #include "reference/indexing.hpp"
+#include "reference/rescale.hpp"
 #include "reference/window.hpp"
 
 namespace colonnade::reference {
@@ -104,26 +105,55 @@ void store_indices(const PoolGeometry& g, std::int64_t image, std::span<const st
   }
 }
 
+/// Calls visit(image, pixel, taps) for every window.
+template <class Visit>
+void for_each_window(const PoolGeometry& g, Visit&& visit) {
+  std::vector<std::int64_t> taps(static_cast<std::size_t>(g.taps));
+  const std::int64_t pixels = product(g.output_spatial, 0, g.output_spatial.size());
+  Ints position(g.output_spatial.size(), 0);
+  for (std::int64_t image = 0; image < g.images; ++image)
+    for (std::int64_t pixel = 0; pixel < pixels; ++pixel, next_index(position, g.output_spatial)) {
+      window_at(g.axes, g.input_spatial, position, taps);
+      visit(image, image * pixels + pixel, taps);
+    }
+}
+
 template <class C>
 void evaluate_pool(const Pool& pool, const Call& call, Tensor& y, Tensor* indices) {
   const Tensor& x = call.input(0);
   const PoolGeometry g = geometry_of(pool, x.shape(), y.shape());
   Window<C> window(pool, x, g);
-  std::vector<std::int64_t> taps(static_cast<std::size_t>(g.taps));
-  const std::int64_t pixels = product(g.output_spatial, 0, g.output_spatial.size());
-  Ints position(g.output_spatial.size(), 0);
-  for (std::int64_t image = 0; image < g.images; ++image) {
-    for (std::int64_t pixel = 0; pixel < pixels; ++pixel, next_index(position, g.output_spatial)) {
-      window_at(g.axes, g.input_spatial, position, taps);
-      window.run(image, taps);
-      const std::int64_t offset = (image * pixels + pixel) * g.channels;
-      store(window.values.data(), g.channels, y, offset);
-      if (indices != nullptr) store_indices(g, image, window.positions, *indices, offset);
-    }
-  }
+  for_each_window(g, [&](std::int64_t image, std::int64_t pixel, const std::vector<std::int64_t>& taps) {
+    window.run(image, taps);
+    store(window.values.data(), g.channels, y, pixel * g.channels);
+    if (indices != nullptr) store_indices(g, image, window.positions, *indices, pixel * g.channels);
+  });
 }
 
 }  // namespace
+
+Tensors apply(const ByteAverage& op, const Call& call) {
+  const Tensor& x = call.input(0);
+  Tensor y(call.dtype(), call.shape());
+  if (y.size() == 0) return {std::move(y)};
+  const PoolGeometry g = geometry_of(op.window, x.shape(), y.shape());
+  const std::int64_t pixels = product(g.input_spatial, 0, g.input_spatial.size());
+  const auto bytes = x.values<std::uint8_t>();
+  std::vector<float> values(static_cast<std::size_t>(g.channels));
+  for_each_window(g, [&](std::int64_t image, std::int64_t pixel, const std::vector<std::int64_t>& taps) {
+    std::int32_t count = 0;
+    std::vector<std::int32_t> sums(values.size(), 0);
+    for (const std::int64_t tap : taps) {
+      count += tap >= 0 || (op.window.count_include_pad && tap == kPadding);
+      const std::size_t first = static_cast<std::size_t>((image * pixels + tap) * g.channels);
+      for (std::size_t c = 0; tap >= 0 && c < sums.size(); ++c) sums[c] += bytes[first + c] - op.x_zero;
+    }
+    const float factor = op.factor / static_cast<float>(std::max(count, 1));
+    for (std::size_t c = 0; c < sums.size(); ++c) values[c] = static_cast<float>(sums[c]) * factor;
+    store_rescaled(op.out, values, y, pixel * g.channels);
+  });
+  return {std::move(y)};
+}
 
 Tensors apply(const Pool& pool, const Call& call) {
   Tensors outputs;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The core operators on bytes that stand for numbers: (q - zero point) * scale. All of them compute exact integers and
+// round once, by the formulas given here, so that kernels of every tier give the same bits. operators.hpp lists all.
+#pragma once
+
+#include <cstdint>
+
+#include "colonnade/colonnade.hpp"
+#include "graph/elementwise.hpp"
+#include "graph/sums.hpp"
+
+namespace colonnade {
+
+/// inputs x (f32), scale (f32), zero point (of type `to`, u8 or i8) or absent: x / scale rounded to nearest even, plus
+/// the zero point, saturated; not a number becomes the byte 0. Scale and zero point have one element, or one for each
+/// index of `axis`.
+struct Quantize {
+  DType to = DType::u8;
+  std::int64_t axis = 1;
+  bool operator==(const Quantize&) const = default;
+};
+/// inputs x (u8, i8, i32), scale (f32), zero point (of x's type) or absent: (float(x) - float(zero point)) * scale.
+struct Dequantize {
+  std::int64_t axis = 1;
+  bool operator==(const Dequantize&) const = default;
+};
+/// inputs x (u8, i8), a table of 256 elements: y = table[x as an unsigned byte], of the table's type.
+struct Lookup {
+  bool operator==(const Lookup&) const = default;
+};
+
+/// How a number v becomes an output. f32: v. u8, i8: v rounded to nearest even and clamped to [low, high], plus zero.
+/// low and high are integers.
+struct Rescale {
+  DType to = DType::u8;
+  std::int32_t zero = 0;
+  float low = 0, high = 255;
+  bool operator==(const Rescale&) const = default;
+};
+
+/// Convolution of bytes. inputs x (u8), weight (i8, as Conv's), x's zero point (u8, one element) or absent, offset
+/// (i32 [O]) or absent, factor (f32, one element or [O]), shift (f32 [O]) or absent.
+/// sum = offset + sum of (x - zero point) * weight in int32, which wraps; padding counts as the zero point.
+/// v = fma(float(sum), factor, shift), the product where there is no shift. With out.to == i32 the sum itself, and no
+/// factor. The window has no epilogue.
+struct ByteConv {
+  Conv window;
+  Rescale out;
+  bool operator==(const ByteConv&) const = default;
+};
+/// The same for x [.., K] and weight [K, N].
+struct ByteMatMul {
+  Rescale out;
+  bool operator==(const ByteMatMul&) const = default;
+};
+/// inputs a, b (u8), ONNX broadcasting. add: v = fma(float(a - a_zero), a_factor, float(b - b_zero) * b_factor).
+/// mul: v = float((a - a_zero) * (b - b_zero)) * a_factor.
+struct ByteBinary {
+  BinaryKind kind = BinaryKind::add;
+  std::int32_t a_zero = 0, b_zero = 0;
+  float a_factor = 1, b_factor = 1;
+  Rescale out;
+  bool operator==(const ByteBinary&) const = default;
+};
+/// Averages of windows of bytes (u8): v = float(sum of (x - x_zero)) * (factor / float(count)), counted as by Pool,
+/// 0 of nothing.
+struct ByteAverage {
+  Pool window;
+  std::int32_t x_zero = 0;
+  float factor = 1;
+  Rescale out;
+  bool operator==(const ByteAverage&) const = default;
+};
+
+}  // namespace colonnade
