@@ -36,7 +36,9 @@ inline double seconds_since(Clock::time_point start) {
 inline double flops_per_round(kernels::Isa isa) {
   switch (isa) {
     case kernels::Isa::amx:
+    case kernels::Isa::vnni:
     case kernels::Isa::avx512: return 12 * 32;
+    case kernels::Isa::avxvnni:
     case kernels::Isa::avx2: return 12 * 16;
     case kernels::Isa::baseline: return 12 * 8;
   }
@@ -47,9 +49,11 @@ inline double flops_per_round(kernels::Isa isa) {
 inline void multiply_add_chains(kernels::Isa isa, long rounds) {
   switch (isa) {
     case kernels::Isa::amx:
+    case kernels::Isa::vnni:
     case kernels::Isa::avx512:
       COLONNADE_CHAINS("vxorps %%xmm\\r,%%xmm\\r,%%xmm\\r", "vfmadd231ps %%zmm12,%%zmm13,%%zmm\\r", "vzeroupper\n");
       return;
+    case kernels::Isa::avxvnni:
     case kernels::Isa::avx2:
       COLONNADE_CHAINS("vxorps %%xmm\\r,%%xmm\\r,%%xmm\\r", "vfmadd231ps %%ymm12,%%ymm13,%%ymm\\r", "vzeroupper\n");
       return;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # colonnade_add_kernels(SOURCES...): library colonnade_kernels of objects. tier.cpp files are compiled once for every tier
-# that kernels/base/tiers.def has for this architecture, <tier>.cpp files once for a special tier, others once.
+# that kernels/base/tiers.def has for this architecture, for a special tier <tier>.cpp files and the tier.cpp of
+# kernels/base; others once.
 set(COLONNADE_KERNEL_FLAGS -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math)
 set(COLONNADE_FLAGS_avx512f -mprefer-vector-width=512)
 # GCC 12 takes the undefined operands inside its own AVX-512 intrinsics for uninitialised variables (GCC bug 105593).
@@ -35,14 +36,16 @@ function(colonnade_add_kernels)
   set(tier_sources ${ARGN})
   list(FILTER tier_sources INCLUDE REGEX "/tier\\.cpp$")
   list(FILTER plain EXCLUDE REGEX "/tier\\.cpp$")
-  file(STRINGS ${COLONNADE_TIER_LIST} rows REGEX "^(SPECIAL_)?TIER\\(")
+  file(READ ${COLONNADE_TIER_LIST} text)
+  string(REGEX REPLACE "//[^\n]*" "" text "${text}")
+  string(REGEX MATCHALL "(SPECIAL_)?TIER\\([^)]*\\)" rows "${text}")
   foreach(row ${rows})
     string(REGEX MATCHALL "[A-Za-z0-9_]+" words "${row}")
     list(POP_FRONT words kind tier architecture)
     set(sources ${tier_sources})
     if(kind STREQUAL "SPECIAL_TIER")
-      set(sources ${plain})
-      list(FILTER sources INCLUDE REGEX "/${tier}\\.cpp$")
+      set(sources ${plain} ${tier_sources})
+      list(FILTER sources INCLUDE REGEX "/${tier}\\.cpp$|kernels/base/tier\\.cpp$")
       list(FILTER plain EXCLUDE REGEX "/${tier}\\.cpp$")
     endif()
     if(architecture STREQUAL "any" OR CMAKE_SYSTEM_PROCESSOR MATCHES "^(${architecture}|AMD64)$")

@@ -58,7 +58,7 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
          {"on", "off"})
       ->group("Engine");
   app.add_option("--isa", engine.isa,
-                 "Instruction set tier: baseline, avx2, avx512 or amx (default: the best there is)")
+                 "Instruction set tier: baseline, avx2, avxvnni, avx512, vnni or amx (default: the best there is)")
       ->type_name("TIER")
       ->group("Engine");
   app.add_option("--blocking", engine.blocking,

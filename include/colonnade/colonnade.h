@@ -153,13 +153,13 @@ typedef struct colonnade_dimension {
 /// How a model is run; NULL instead of a pointer to it means the defaults.
 typedef struct colonnade_options {
   size_t struct_size;
-  int32_t threads;                        ///< at most 4096; 0: what affinity, cgroup quota and physical cores allow
-  int32_t schedule;                       ///< COLONNADE_SCHEDULE_...
-  int32_t math;                           ///< COLONNADE_MATH_...; FAST: infinities may become NaN, subnormals zero
-  int32_t strict;                         ///< not 0: refuse models with islands (COLONNADE_UNSUPPORTED)
-  uint64_t memory_limit_bytes;            ///< of a plan's arena, of a tensor made apart from plans; 0: none
-  uint64_t plan_cache_bytes;              ///< of all plans that a session keeps; 0: 256 MiB
-  const char* isa;                        ///< "baseline", "avx2", "avx512", "amx"; NULL: COLONNADE_ISA or the best
+  int32_t threads;              ///< at most 4096; 0: what affinity, cgroup quota and physical cores allow
+  int32_t schedule;             ///< COLONNADE_SCHEDULE_...
+  int32_t math;                 ///< COLONNADE_MATH_...; FAST: infinities may become NaN, subnormals zero
+  int32_t strict;               ///< not 0: refuse models with islands (COLONNADE_UNSUPPORTED)
+  uint64_t memory_limit_bytes;  ///< of a plan's arena, of a tensor made apart from plans; 0: none
+  uint64_t plan_cache_bytes;    ///< of all plans that a session keeps; 0: 256 MiB
+  const char* isa;  ///< "baseline", "avx2", "avxvnni", "avx512", "vnni", "amx"; NULL: COLONNADE_ISA or the best
   const colonnade_dimension* dimensions;  ///< unknown symbols are refused
   size_t dimension_count;
   const char* compiled;      ///< a file for packed weights and plans, used when it fits, else written; NULL: none

@@ -59,7 +59,7 @@ struct Options {
   std::size_t memory_limit_bytes = 0;
   std::size_t plan_cache_bytes = std::size_t{256}
                                  << 20;  ///< arenas of plans kept per session, least recently used go first
-  std::string isa = {};  ///< "", "baseline", "avx2", "avx512" or "amx"; "" takes COLONNADE_ISA or the best
+  std::string isa = {};  ///< "baseline", "avx2", "avxvnni", "avx512", "vnni", "amx"; "": COLONNADE_ISA or the best
   /// Class of machine whose kernels are chosen, as `colonnade machine` names this one's: where the order of sums
   /// differs between classes, another machine's class gives its bits. "": this machine's.
   std::string blocking = {};

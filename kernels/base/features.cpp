@@ -12,12 +12,13 @@ namespace {
 
 #if defined(__x86_64__)
 
-enum Register : unsigned char { ebx, ecx, edx };
+enum Register : unsigned char { eax, ebx, ecx, edx };
 
 /// Where CPUID tells of a feature, and which registers the system must keep for it: bits of XCR0.
 struct Place {
   Feature feature;
   unsigned leaf;
+  unsigned subleaf;
   Register where;
   unsigned bit;
   unsigned long long state;
@@ -25,12 +26,19 @@ struct Place {
 
 constexpr unsigned long long kVectors = 0x6, kWideVectors = 0xe6, kTiles = 0x60000;
 constexpr Place kPlaces[] = {
-    {Feature::fma, 1, ecx, 12, kVectors},          {Feature::f16c, 1, ecx, 29, kVectors},
-    {Feature::avx2, 7, ebx, 5, kVectors},          {Feature::bmi2, 7, ebx, 8, kVectors},
-    {Feature::avx512f, 7, ebx, 16, kWideVectors},  {Feature::avx512dq, 7, ebx, 17, kWideVectors},
-    {Feature::avx512cd, 7, ebx, 28, kWideVectors}, {Feature::avx512bw, 7, ebx, 30, kWideVectors},
-    {Feature::avx512vl, 7, ebx, 31, kWideVectors}, {Feature::amx_bf16, 7, edx, 22, kTiles},
-    {Feature::amx_tile, 7, edx, 24, kTiles},
+    {Feature::fma, 1, 0, ecx, 12, kVectors},
+    {Feature::f16c, 1, 0, ecx, 29, kVectors},
+    {Feature::avx2, 7, 0, ebx, 5, kVectors},
+    {Feature::bmi2, 7, 0, ebx, 8, kVectors},
+    {Feature::avxvnni, 7, 1, eax, 4, kVectors},
+    {Feature::avx512f, 7, 0, ebx, 16, kWideVectors},
+    {Feature::avx512dq, 7, 0, ebx, 17, kWideVectors},
+    {Feature::avx512cd, 7, 0, ebx, 28, kWideVectors},
+    {Feature::avx512bw, 7, 0, ebx, 30, kWideVectors},
+    {Feature::avx512vl, 7, 0, ebx, 31, kWideVectors},
+    {Feature::avx512vnni, 7, 0, ecx, 11, kWideVectors},
+    {Feature::amx_bf16, 7, 0, edx, 22, kTiles},
+    {Feature::amx_tile, 7, 0, edx, 24, kTiles},
 };
 
 /// What the system saves when it switches threads; nothing where it does not say.
@@ -44,9 +52,11 @@ unsigned long long saved_state() {
 }
 
 bool has(const Place& place, unsigned long long state) {
-  unsigned a = 0, registers[3] = {};
+  unsigned registers[4] = {};
   if ((state & place.state) != place.state) return false;
-  if (__get_cpuid_count(place.leaf, 0, &a, &registers[ebx], &registers[ecx], &registers[edx]) == 0) return false;
+  const bool found = __get_cpuid_count(place.leaf, place.subleaf, &registers[eax], &registers[ebx], &registers[ecx],
+                                       &registers[edx]) != 0;
+  if (!found) return false;
   return (registers[place.where] >> place.bit & 1) != 0;
 }
 

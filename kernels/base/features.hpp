@@ -14,6 +14,8 @@ enum class Feature : unsigned char {
   avx512cd,
   avx512dq,
   avx512vl,
+  avxvnni,
+  avx512vnni,
   amx_tile,
   amx_bf16,
 };

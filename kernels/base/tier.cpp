@@ -3,9 +3,26 @@
 
 namespace colonnade::kernels {
 
+static Features special_features() {
+  Features features;
+#if defined(__AVXVNNI__)
+  features.add(Feature::avxvnni);
+#endif
+#if defined(__AVX512VNNI__)
+  features.add(Feature::avx512vnni);
+#endif
+#if defined(__AMX_TILE__)
+  features.add(Feature::amx_tile);
+#endif
+#if defined(__AMX_BF16__)
+  features.add(Feature::amx_bf16);
+#endif
+  return features;
+}
+
 template <>
 Features compiled_features<ThisTier>() noexcept {
-  Features features;
+  Features features = special_features();
 #if defined(__AVX2__)
   features.add(Feature::avx2);
 #endif
@@ -32,12 +49,6 @@ Features compiled_features<ThisTier>() noexcept {
 #endif
 #if defined(__AVX512VL__)
   features.add(Feature::avx512vl);
-#endif
-#if defined(__AMX_TILE__)
-  features.add(Feature::amx_tile);
-#endif
-#if defined(__AMX_BF16__)
-  features.add(Feature::amx_bf16);
 #endif
   return features;
 }

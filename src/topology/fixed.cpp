@@ -32,7 +32,7 @@ Rates fixed_rates(Rates rates, int cores) {
 Topology zen4_2() {
   Topology topology;
   topology.cpu_model = "zen4-2";
-  topology.features = kernels::Isa::avx512;
+  topology.features = kernels::Isa::vnni;
   topology.cores = cores_in_nodes(2, 1, 1);
   topology.caches = {{1, 32 * kKiB, 1}, {2, 1 * kMiB, 1}, {3, 32 * kMiB, 2}};
   topology.memory_bytes = 8 * kGiB;
@@ -44,7 +44,7 @@ Topology zen4_2() {
 Topology emerald_2() {
   Topology topology;
   topology.cpu_model = "emerald-2";
-  topology.features = kernels::Isa::avx512;
+  topology.features = kernels::Isa::vnni;
   topology.cores = cores_in_nodes(2, 1, 1);
   topology.caches = {{1, 48 * kKiB, 1}, {2, 2 * kMiB, 1}, {3, 260 * kMiB, 2}};
   topology.memory_bytes = 8 * kGiB;

@@ -37,6 +37,12 @@ std::string tiers_of(kernels::Features features) {
   return names;
 }
 
+std::string all_tiers() {
+  kernels::Features all;
+  for (const kernels::Isa isa : kernels::kAllIsas) all.add(kernels::Features(isa));
+  return tiers_of(all);
+}
+
 template <class Member>
 int distinct(const std::vector<Core>& cores, Member member) {
   std::set<int> values;
@@ -109,7 +115,7 @@ kernels::Isa parse_tier(const std::string& value, const char* source, kernels::F
   kernels::Isa isa = kernels::Isa::baseline;
   if (!kernels::parse_isa(value.c_str(), isa)) {
     fail(ErrorCode::invalid_argument, "{}: unknown tier '{}', expected one of {} (this host has {})", source, value,
-         tiers_of(kernels::Isa::amx), tiers_of(host));
+         all_tiers(), tiers_of(host));
   }
   if (!host.contains(isa)) {
     fail(ErrorCode::invalid_argument, "{}: this host has no tier '{}', it has {}", source, value, tiers_of(host));

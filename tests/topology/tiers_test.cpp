@@ -17,7 +17,7 @@ void expect_asked(Isa isa) {
 
 TEST(Tiers, AreAskedForWhatTheyMayUse) {
 #define TIER(name, on, ...) expect_asked<tier::name, architecture::on>(Isa::name);
-#define SPECIAL_TIER(name, ...)
+#define SPECIAL_TIER(name, on, ...) expect_asked<tier::name, architecture::on>(Isa::name);
 #include "kernels/base/tiers.def"
 #undef TIER
 #undef SPECIAL_TIER
