@@ -50,11 +50,6 @@ with tempfile.TemporaryDirectory() as folder:
     session = ort.InferenceSession(path, providers=[("CPUExecutionProvider", {"arena_extend_strategy": "kSameAsRequested"})])
     report("a path", session.run(None, {"tokens": np.ones((1, 2, 16), np.float32)})[0])
     options = ort.SessionOptions()
-    options.optimized_model_filepath = os.path.join(folder, "optimized.onnx")
-    ort.InferenceSession(str(path), options)
-    session = ort.InferenceSession(options.optimized_model_filepath)
-    report("optimized", session.run(None, {"tokens": np.ones((1, 2, 16), np.float32)})[0])
-    options = ort.SessionOptions()
     options.enable_profiling = True
     options.profile_file_prefix = os.path.join(folder, "profile")
     session = ort.InferenceSession(str(path), options)

@@ -1,35 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import enum
+from collections.abc import Sequence
 from typing import Any
 
 from .. import _engine
-from .capi.onnxruntime_pybind11_state import NotImplemented as _NotImplemented
-
-
-class _Enum(enum.IntEnum):
-    def __str__(self) -> str:
-        return f"{type(self).__name__}.{self.name}"
-
-
-class GraphOptimizationLevel(_Enum):
-    ORT_DISABLE_ALL = 0
-    ORT_ENABLE_BASIC = 1
-    ORT_ENABLE_EXTENDED = 2
-    ORT_ENABLE_LAYOUT = 3
-    ORT_ENABLE_ALL = 99
-
-
-class ExecutionMode(_Enum):
-    ORT_SEQUENTIAL = 0
-    ORT_PARALLEL = 1
-
-
-class ExecutionOrder(_Enum):
-    DEFAULT = 0
-    PRIORITY_BASED = 1
-    MEMORY_EFFICIENT = 2
+from ._devices import PROVIDER
+from ._enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
+from ._errors import NotImplemented as _NotImplemented
+from ._initializers import Changes
 
 
 class _Settings:
@@ -74,13 +53,15 @@ class _Settings:
 
 
 class SessionOptions(_Settings):
-    """How a session is made. Threads, free dimensions, profiling and logging have an effect; what steers ONNX Runtime's
-    own optimiser, arena and second thread pool is accepted and has none. Configuration entries "colonnade.threads",
-    "colonnade.schedule", ... are the options of colonnade.Model; other keys are kept."""
+    """How a session is made. Threads, free dimensions, initializers, profiling and logging have an effect; what steers
+    ONNX Runtime's own optimiser, arena and second thread pool is accepted and has none. Configuration entries
+    "colonnade.threads", "colonnade.schedule", ... are the options of colonnade.Model; other keys are kept."""
 
-    __slots__ = ("_denotations", "_dimensions", "_providers")
+    __slots__ = ("_changes", "_denotations", "_dimensions", "_is_cancelled", "_providers")
+    _changes: Changes
     _denotations: dict[str, int]
     _dimensions: dict[str, int]
+    _is_cancelled: bool
     _providers: list[str]
     _defaults = {
         "enable_cpu_mem_arena": True,
@@ -98,6 +79,7 @@ class SessionOptions(_Settings):
         "optimized_model_filepath": "",
         "profile_file_prefix": "onnxruntime_profile_",
         "use_deterministic_compute": False,
+        "use_per_session_threads": True,
     }
 
     def __init__(self) -> None:
@@ -105,6 +87,8 @@ class SessionOptions(_Settings):
         object.__setattr__(self, "_dimensions", {})
         object.__setattr__(self, "_denotations", {})
         object.__setattr__(self, "_providers", [])
+        object.__setattr__(self, "_changes", Changes())
+        object.__setattr__(self, "_is_cancelled", False)
 
     def add_free_dimension_override_by_name(self, dim_name: str, dim_value: int) -> None:
         self._dimensions[dim_name] = int(dim_value)
@@ -121,20 +105,51 @@ class SessionOptions(_Settings):
     def add_provider(self, provider_name: str, provider_options: dict[str, str]) -> None:
         self._providers.append(provider_name)
 
+    def add_provider_for_devices(self, ep_devices: Sequence[Any], provider_options: dict[str, str]) -> None:
+        self._providers += [device.ep_name for device in ep_devices]
+
     def has_providers(self) -> bool:
         return bool(self._providers)
 
+    def set_provider_selection_policy(self, policy: Any) -> None:
+        """Accepted: there is one provider."""
+        self._providers.append(PROVIDER)
+
+    def set_provider_selection_policy_delegate(self, delegate: Any) -> None:
+        """Accepted: there is one provider."""
+        self._providers.append(PROVIDER)
+
     def register_custom_ops_library(self, library_path: str) -> None:
-        raise _NotImplemented("libraries of custom operators are not supported")
+        raise _NotImplemented(f"'{library_path}': libraries of custom operators are not supported")
 
     def add_initializer(self, name: str, ort_value: Any) -> None:
-        raise _NotImplemented(f"initializer '{name}': replacing initializers is not supported")
+        """Takes the place of the model's initializer of that name; of the same type and shape."""
+        self._changes.arrays[name] = ort_value.numpy()
 
-    def add_external_initializers(self, names: Any, values: Any) -> None:
-        raise _NotImplemented("external initializers from memory are not supported")
+    def add_external_initializers(self, names: Sequence[str], values: Sequence[Any]) -> None:
+        """Elements for initializers that lie outside of the model."""
+        if len(names) != len(values):
+            raise RuntimeError(f"expected as many values as names, {len(names)}, found {len(values)}")
+        self._changes.external.update({name: value.numpy() for name, value in zip(names, values)})
 
-    def add_external_initializers_from_files_in_memory(self, *arguments: Any) -> None:
-        raise _NotImplemented("external initializers from memory are not supported")
+    def add_external_initializers_from_files_in_memory(
+        self, file_names: Sequence[str], contents: Sequence[bytes], lengths: Sequence[int]
+    ) -> None:
+        """Contents of the files that the model's external initializers are in."""
+        if not len(file_names) == len(contents) == len(lengths):
+            raise RuntimeError("expected as many names as contents and lengths")
+        files = zip(file_names, contents, lengths)
+        self._changes.files.update({name: bytes(content[:length]) for name, content, length in files})
+
+    def set_load_cancellation_flag(self, value: bool) -> None:
+        """True: sessions are not made of these options. One that is being made is made."""
+        object.__setattr__(self, "_is_cancelled", bool(value))
+
+    def set_ep_context_data_read_func(self, read_func: Any) -> None:
+        raise _NotImplemented("models are not compiled for providers")
+
+    def clear_ep_context_data_read_func(self) -> None:
+        """There is none."""
 
 
 class RunOptions(_Settings):
@@ -168,3 +183,6 @@ class RunOptions(_Settings):
 
     def get_run_config_entry(self, config_key: str) -> str:
         return self._get_entry(config_key)
+
+    def add_active_adapter(self, adapter: Any) -> None:
+        raise _NotImplemented("adapters (LoRA) are not supported")

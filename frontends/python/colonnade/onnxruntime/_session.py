@@ -2,9 +2,7 @@
 from __future__ import annotations
 
 import concurrent.futures
-import json
 import os
-import shutil
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -14,27 +12,37 @@ import numpy
 
 from .. import _engine
 from .._errors import ColonnadeError, InvalidArgument, InvalidInput
-from . import _onnx_file, _types
+from . import _errors, _onnx_file, _types
+from ._devices import PROVIDER, OrtDevice, OrtEpDevice, OrtMemoryInfo
+from ._initializers import Changes
 from ._options import RunOptions, SessionOptions
-from ._values import IOBinding, OrtValue
-from .capi import onnxruntime_pybind11_state as _state
+from ._profile import Profile
+from ._providers import check_providers
+from ._values import IOBinding, OrtValue, OrtValueVector
 
-PROVIDER = "CPUExecutionProvider"
 _OPTION_PREFIX = "colonnade."
 _SHRINK = "memory.enable_memory_arena_shrinkage"
+_FOLDER = "session.model_external_initializers_file_folder_path"
 _workers: concurrent.futures.ThreadPoolExecutor | None = None
 
 
 class NodeArg:
     """An input or output of a model."""
 
-    def __init__(self, info: _engine.TensorInfo) -> None:
-        self.name = info.name
-        self.type = _types.type_text(info)
-        self.shape = list(info.shape or ())
+    def __init__(self, name: str, type_text: str, shape: Sequence[int | str | None]) -> None:
+        self.name, self.type, self.shape = name, type_text, list(shape)
 
     def __repr__(self) -> str:
         return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
+
+
+def _arg_of(info: _engine.TensorInfo) -> NodeArg:
+    return NodeArg(info.name, _types.type_text(info), info.shape or ())
+
+
+def _overridable_arg(value: _onnx_file.Value) -> NodeArg:
+    shape = [dimension.symbol or (None if dimension.size < 0 else dimension.size) for dimension in value.dimensions]
+    return NodeArg(value.name, _types.tensor_type(_types.name_of_number(value.element_type)), shape)
 
 
 class ModelMetadata:
@@ -48,24 +56,13 @@ class ModelMetadata:
         self.custom_metadata_map = file.metadata
 
 
-def _check_providers(providers: Sequence[Any] | None) -> None:
-    """Providers that there are not are warned of, and the CPU is used: as ONNX Runtime does."""
-    for provider in providers or ():
-        name = provider[0] if isinstance(provider, tuple) and provider else provider
-        if name != PROVIDER:
-            warnings.warn(
-                f"Specified provider '{name}' is not in available provider names.Available providers: '{PROVIDER}'",
-                stacklevel=4,
-            )
-
-
 def _model_options(options: SessionOptions, file: _onnx_file.ModelFile) -> dict[str, Any]:
     """Keyword arguments of colonnade.Model. Overrides of dimensions that the model has not are without effect."""
     keywords: dict[str, Any] = {}
     if options.intra_op_num_threads > 0:
         keywords["threads"] = options.intra_op_num_threads
     sizes = {}
-    for dimension in file.dimensions:
+    for dimension in (dimension for value in file.inputs for dimension in value.dimensions):
         size = options._dimensions.get(dimension.symbol, options._denotations.get(dimension.denotation))
         if dimension.symbol and size is not None:
             sizes[dimension.symbol] = size
@@ -81,60 +78,87 @@ def _read_file(source: str | bytes) -> _onnx_file.ModelFile:
     try:
         file = _onnx_file.read(source)
     except FileNotFoundError:
-        raise _state.NoSuchFile(f"Load model from {source!r} failed. File doesn't exist") from None
+        raise _errors.NoSuchFile(f"Load model from {source!r} failed. File doesn't exist") from None
     except (_onnx_file.Malformed, IsADirectoryError) as error:
         what = source if isinstance(source, str) else "bytes"
-        raise _state.InvalidProtobuf(f"Load model from {what} failed: {error}") from None
+        raise _errors.InvalidProtobuf(f"Load model from {what} failed: {error}") from None
     if not file.has_graph:
-        raise _state.InvalidArgument("No graph was found in the protobuf.")
+        raise _errors.InvalidArgument("No graph was found in the protobuf.")
     return file
 
 
-class InferenceSession:
-    """onnxruntime.InferenceSession, run by Colonnade. Safe to share between threads."""
+def _changes_of(options: SessionOptions, removed: frozenset[str] = frozenset()) -> Changes:
+    changes = Changes()
+    changes.arrays, changes.external, changes.files = options._changes.arrays, options._changes.external, options._changes.files
+    changes.folder, changes.removed = options._entries.get(_FOLDER, ""), removed
+    return changes
 
-    def __init__(
-        self,
-        path_or_bytes: str | bytes | os.PathLike[str],
-        sess_options: SessionOptions | None = None,
-        providers: Sequence[Any] | None = None,
-        provider_options: Sequence[dict[Any, Any]] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        if isinstance(path_or_bytes, bytes):
-            source: str | bytes = path_or_bytes
-        elif isinstance(path_or_bytes, (str, os.PathLike)):
-            source = os.fspath(path_or_bytes)
-        else:
-            raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
-        if source == "":
-            raise TypeError("Unable to load from an empty path")
-        _check_providers(providers)
-        self._options = SessionOptions() if sess_options is None else sess_options
+
+def _source_of(path_or_bytes: Any) -> str | bytes:
+    if isinstance(path_or_bytes, (bytes, bytearray)):
+        return bytes(path_or_bytes)
+    if not isinstance(path_or_bytes, (str, os.PathLike)):
+        raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
+    source = os.fspath(path_or_bytes)
+    if source == "":
+        raise TypeError("Unable to load from an empty path")
+    return source
+
+
+class Session:
+    """What sessions of ONNX Runtime have in common; there is one kind, InferenceSession."""
+
+    _options: SessionOptions
+    _session: _engine.Session
+
+    def __init__(self, source: str | bytes, options: SessionOptions) -> None:
+        if options._is_cancelled:
+            raise _errors.ModelLoadCanceled("the options' load cancellation flag is set")
+        if options.optimized_model_filepath:
+            raise _errors.NotImplemented(
+                f"optimized_model_filepath '{options.optimized_model_filepath}': optimised graphs are not written as ONNX files; "
+                "the configuration entry 'colonnade.compiled' names a file for a fast start"
+            )
+        self._profile_start = time.monotonic_ns()
+        self._options, self._source = options, source
         file = _read_file(source)
-        try:
-            model = _engine.Model(source, **_model_options(self._options, file))
-            self._session = _engine.Session(model)
-        except ColonnadeError as error:
-            raise _state.translated_at_load(error) from None
+        self._file = file
+        self._session = self._engine_session(frozenset())
+        self._others: dict[frozenset[str], _engine.Session] = {}
         self._run = self._session.run_list
         self._metadata = ModelMetadata(file)
-        self._inputs = [NodeArg(info) for info in model.inputs]
-        self._outputs = [NodeArg(info) for info in model.outputs]
-        self._profile_start = time.monotonic_ns()
-        if self._options.enable_profiling:
-            self._session.set_profiling(True)
-        if self._options.optimized_model_filepath:
-            self._write_model(source, self._options.optimized_model_filepath)
+        self._overridable = [_overridable_arg(value) for value in file.overridable()]
+        if not self._overridable:
+            self._source = ""  # not needed any more
+        known = {arg.name for arg in self._overridable}
+        self._inputs = [_arg_of(info) for info in self._session.inputs if info.name not in known]
+        self._outputs = [_arg_of(info) for info in self._session.outputs]
+        self._profile: Profile | None = None
+        if options.enable_profiling:
+            self._profile = Profile(self._profile_start)
+            self._profile.add_loading(isinstance(source, str))
+            self._run = self._profiled
 
-    @staticmethod
-    def _write_model(source: str | bytes, path: str) -> None:
-        """Plans are made when a model is loaded: the file to load later is the model itself."""
-        if isinstance(source, bytes):
-            with open(path, "wb") as file:
-                file.write(source)
-        else:
-            shutil.copyfile(source, path)
+    def _engine_session(self, removed: frozenset[str]) -> _engine.Session:
+        """Of the model with the initializers that the options name, and without those that runs give."""
+        changes = _changes_of(self._options, removed)
+        source = changes.applied(self._source) if changes else self._source
+        try:
+            return _engine.Session(_engine.Model(source, **_model_options(self._options, self._file)))
+        except ColonnadeError as error:
+            raise _errors.translated_at_load(error) from None
+
+    def _profiled(self, *arguments: Any, **keywords: Any) -> list[Any]:
+        assert self._profile is not None
+        result: list[Any] = self._profile.run(self._session, lambda: self._session.run_list(*arguments, **keywords))
+        return result
+
+    @property
+    def _sess(self) -> StateSession:
+        """The same session with the interface of ONNX Runtime's extension module."""
+        session = StateSession.__new__(StateSession)
+        session.__dict__ = self.__dict__
+        return session
 
     def get_inputs(self) -> list[NodeArg]:
         return self._inputs
@@ -143,7 +167,7 @@ class InferenceSession:
         return self._outputs
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        return []
+        return self._overridable
 
     def get_modelmeta(self) -> ModelMetadata:
         return self._metadata
@@ -158,7 +182,31 @@ class InferenceSession:
         return {PROVIDER: {}}
 
     def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Any = None) -> None:
-        _check_providers(providers)
+        check_providers(providers, provider_options)
+
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        return [OrtMemoryInfo() for _ in self._inputs]
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        return [OrtMemoryInfo() for _ in self._outputs]
+
+    def get_input_epdevices(self) -> list[OrtEpDevice]:
+        return [OrtEpDevice() for _ in self._inputs]
+
+    def get_provider_graph_assignment_info(self) -> Any:
+        raise _errors.NotImplemented("operators are not assigned to providers; colonnade.Session.model.plan() says what runs them")
+
+    def get_tuning_results(self) -> list[Any]:
+        return []
+
+    def set_tuning_results(self, results: Any, *, error_on_invalid: bool = False) -> None:
+        """Nothing to set: plans are made of the machine's measured rates."""
+
+    def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
+        """Accepted: the CPU has none."""
+
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
+        """Nothing to release: no graph is captured on the CPU."""
 
     def enable_fallback(self) -> None:
         """Nothing to fall back from: there is one provider."""
@@ -185,21 +233,36 @@ class InferenceSession:
         if missing:
             raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feeds)}).") from None
         if not isinstance(error, (InvalidArgument, InvalidInput)):
-            raise _state.translated(error) from None
+            raise _errors.translated(error) from None
+        overridden = frozenset(arg.name for arg in self._overridable if arg.name in feeds)
+        if overridden:
+            return self._run_overridden(overridden, names, feeds, options)
         arrays = dict(feeds)
         for info in self._session.model.inputs:
             value = feeds.get(info.name)
             if info.containers or value is None or isinstance(value, numpy.ndarray):
                 continue
-            if isinstance(value, list):
+            if isinstance(value, OrtValue):
+                arrays[info.name] = value.numpy()
+            elif isinstance(value, list):
                 arrays[info.name] = numpy.asarray(value, _engine.numpy_dtype(info.dtype))
             elif not hasattr(value, "__array_interface__"):
                 raise RuntimeError(
                     f"Input must be a list of dictionaries or a single numpy array for input '{info.name}'."
                 ) from None
         if all(arrays[name] is feeds[name] for name in feeds):
-            raise _state.translated(error) from None
+            raise _errors.translated(error) from None
         return self.run(names, arrays, options)
+
+    def _run_overridden(self, overridden: frozenset[str], names: Any, feeds: Mapping[str, Any], options: Any) -> list[Any]:
+        """By a session of the model in which these initializers are inputs, made when they are given first."""
+        if overridden not in self._others:
+            self._others[overridden] = self._engine_session(overridden)
+        keywords = {} if options is None else {"stop": options._stop}
+        try:
+            return self._others[overridden].run_list(feeds, names or None, **keywords)
+        except ColonnadeError as error:
+            raise _errors.translated(error) from None
 
     def run_async(
         self,
@@ -232,6 +295,23 @@ class InferenceSession:
         feeds = {name: value.numpy() for name, value in input_dict_ort_values.items()}
         return [OrtValue(result) for result in self.run(output_names, feeds, run_options)]
 
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[OrtValue],
+        fetch_names: Sequence[str],
+        fetches: OrtValueVector,
+        fetch_devices: Sequence[OrtDevice],
+    ) -> None:
+        """Puts the results into `fetches`."""
+        fetches[:] = self.run_with_ort_values(fetch_names, dict(zip(feed_names, feeds)), run_options)
+
+    def create_ortvalue_from_shape_and_type(
+        self, shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
+
     def io_binding(self) -> IOBinding:
         return IOBinding(self)
 
@@ -244,15 +324,55 @@ class InferenceSession:
         return self._profile_start
 
     def end_profiling(self) -> str:
-        """Writes the trace of the last run in Chrome's format and returns the name of the file; "" without profiling."""
-        if not self._options.enable_profiling:
+        """Writes the times of all runs so far and returns the name of the file; "" without profiling."""
+        if self._profile is None:
             return ""
-        path = f"{self._options.profile_file_prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}.json"
+        profile, self._profile = self._profile, None
+        with profile.lock:
+            self._run = self._session.run_list
+            self._session.set_profiling(False)
+            return profile.write(self._options.profile_file_prefix)
+
+
+class InferenceSession(Session):
+    """onnxruntime.InferenceSession, run by Colonnade. Threads may share it: their runs go on at the same time."""
+
+    def __init__(
+        self,
+        path_or_bytes: str | bytes | os.PathLike[str],
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[dict[Any, Any]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        source = _source_of(path_or_bytes)
         try:
-            trace = self._session.trace()
-        except ColonnadeError:  # nothing was run
-            trace = {"traceEvents": []}
-        with open(path, "w") as file:
-            json.dump(trace["traceEvents"], file)
-        self._session.set_profiling(False)
-        return path
+            check_providers(providers, provider_options)
+        except ValueError as error:  # ONNX Runtime falls back to the CPU as well
+            warnings.warn(f"{error} The CPU is used.", stacklevel=2)
+        super().__init__(source, SessionOptions() if sess_options is None else sess_options)
+
+
+class StateSession(Session):
+    """InferenceSession of ONNX Runtime's extension module."""
+
+    def __init__(
+        self, options: SessionOptions, path_or_bytes: str | bytes, is_path: bool = True, read_config_from_model: bool = False
+    ) -> None:
+        super().__init__(_source_of(path_or_bytes), options)
+
+    def initialize_session(self, *arguments: Any) -> None:
+        """Nothing to do: it is."""
+
+    inputs_meta = property(Session.get_inputs)
+    outputs_meta = property(Session.get_outputs)
+    overridable_initializers = property(Session.get_overridable_initializers)
+    model_meta = property(Session.get_modelmeta)
+    session_options = property(Session.get_session_options)
+    input_meminfos = property(Session.get_input_memory_infos)
+    output_meminfos = property(Session.get_output_memory_infos)
+    input_epdevices = property(Session.get_input_epdevices)
+    get_profiling_start_time_ns = property(Session.get_profiling_start_time_ns)
+
+    def create_ortvalue_from_shape_and_onnx_type(self, shape: Sequence[int], element_type: int, device: Any = None) -> OrtValue:
+        return OrtValue.ortvalue_from_shape_and_type(shape, element_type)

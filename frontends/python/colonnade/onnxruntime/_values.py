@@ -10,45 +10,37 @@ import numpy as np
 
 from .._errors import ColonnadeError
 from . import _types
+from ._devices import check_device
+from ._errors import NotImplemented
 
 if TYPE_CHECKING:
-    from ._session import InferenceSession
+    from ._session import Session
 
 
-def _check_device(device_type: str) -> None:
-    if device_type.lower() != "cpu":
-        raise RuntimeError(f"there is no device '{device_type}'; tensors lie in the memory of the CPU")
+class _Capsule:
+    """A DLPack capsule as what numpy takes."""
 
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
 
-class OrtDevice:
-    """The CPU."""
+    def __dlpack__(self, **arguments: Any) -> Any:
+        return self._capsule
 
-    @staticmethod
-    def make(ort_device_name: str, device_id: int = 0, vendor_id: int = -1) -> OrtDevice:
-        _check_device(ort_device_name)
-        return OrtDevice()
-
-    def device_type(self) -> str:
-        return "cpu"
-
-    def device_id(self) -> int:
-        return 0
-
-    def device_vendor_id(self) -> int:
-        return 0
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
 
 
 class OrtValue:
     """A tensor in an array of numpy that it shares with whoever made it, or a sequence or map."""
 
-    def __init__(self, value: Any) -> None:
-        self._value = value
+    def __init__(self, ortvalue: Any, numpy_obj: np.ndarray | None = None, session: Any = None) -> None:
+        self._value: Any = ortvalue._value if isinstance(ortvalue, OrtValue) else ortvalue
 
     @classmethod
     def ortvalue_from_numpy(
-        cls, numpy_obj: np.ndarray, /, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
+        cls, numpy_obj: np.ndarray, /, device_type: Any = "cpu", device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
-        _check_device(device_type)
+        check_device(device_type if isinstance(device_type, str) else "cpu")
         if not isinstance(numpy_obj, np.ndarray):
             raise TypeError(f"expected an array of numpy, found {type(numpy_obj).__name__}")
         return cls(numpy_obj)
@@ -65,29 +57,57 @@ class OrtValue:
         cls,
         shape: Sequence[int],
         element_type: Any,
-        device_type: str = "cpu",
+        device_type: Any = "cpu",
         device_id: int = 0,
         vendor_id: int = -1,
         memory_info: Any = None,
     ) -> OrtValue:
-        _check_device(device_type)
+        check_device(device_type if isinstance(device_type, str) else "cpu")
         return cls(np.empty(tuple(shape), _types.dtype_of(element_type)))
 
     @classmethod
+    def ortvalue_from_shape_and_onnx_type(cls, shape: Sequence[int], element_type: int, device: Any = None) -> OrtValue:
+        return cls.ortvalue_from_shape_and_type(shape, element_type)
+
+    ortvalue_from_shape_and_type_for_memory_info = ortvalue_from_shape_and_onnx_type
+    ortvalue_from_shape_and_onnx_type_for_memory_info = ortvalue_from_shape_and_onnx_type
+
+    @classmethod
     def from_dlpack(cls, data: Any, /, is_bool_tensor: bool = False) -> OrtValue:
-        array = np.from_dlpack(data)
+        """Of what has __dlpack__, or of its capsule. Shares the memory."""
+        array = np.from_dlpack(data if hasattr(data, "__dlpack__") else _Capsule(data))
         return cls(array.view(np.bool_) if is_bool_tensor else array)
 
-    def __dlpack__(self, **arguments: Any) -> Any:
+    @staticmethod
+    def ort_value_from_sparse_tensor(sparse_tensor: Any) -> OrtValue:
+        raise NotImplemented("sparse tensors are not supported")
+
+    def as_sparse_tensor(self) -> Any:
+        raise NotImplemented("sparse tensors are not supported")
+
+    def to_dlpack(self) -> Any:
+        return self.__dlpack__()
+
+    def __dlpack__(self, *, stream: Any = None, **arguments: Any) -> Any:
         return self._array().__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array().__dlpack_device__()
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self._array().copy() if copy and dtype is None else np.asarray(self._array(), dtype)
+
     def _array(self) -> np.ndarray:
         if not isinstance(self._value, np.ndarray):
             raise RuntimeError("the value is no tensor")
         return self._value
+
+    @property
+    def _ortvalue(self) -> OrtValue:
+        return self
+
+    def _get_c_value(self) -> OrtValue:
+        return self
 
     def numpy(self) -> Any:
         return self._value
@@ -125,13 +145,54 @@ class OrtValue:
     def tensor_size_in_bytes(self) -> int:
         return self._array().nbytes
 
-    def update_inplace(self, np_arr: np.ndarray) -> None:
-        if np_arr.shape != self._array().shape or np_arr.dtype != self._array().dtype:
-            raise RuntimeError(f"expected {self._array().dtype} {self._array().shape}, found {np_arr.dtype} {np_arr.shape}")
-        np.copyto(self._array(), np_arr)
+    def update_inplace(self, data: Any) -> None:
+        if not isinstance(data, (np.ndarray, OrtValue)):
+            raise TypeError("data must be a numpy.ndarray or an OrtValue.")
+        array = data._array() if isinstance(data, OrtValue) else data
+        if array.shape != self._array().shape or array.dtype != self._array().dtype:
+            raise RuntimeError(f"expected {self._array().dtype} {self._array().shape}, found {array.dtype} {array.shape}")
+        np.copyto(self._array(), array)
 
 
-def _array_at(address: int, element_type: Any, shape: Sequence[int]) -> np.ndarray:
+class OrtValueVector(list):  # type: ignore[type-arg]
+    """OrtValues in a row."""
+
+    def push_back(self, value: Any, is_bool_tensor: bool = False) -> None:
+        """An OrtValue, or a tensor by DLPack."""
+        self.append(value if isinstance(value, OrtValue) else OrtValue.from_dlpack(value, is_bool_tensor))
+
+    def push_back_batch(
+        self, tensors: Sequence[Any], data_ptrs: Sequence[int], element_types: Sequence[Any], shapes: Sequence[Any], devices: Any
+    ) -> None:
+        """Of the memory of tensors, which the values keep alive."""
+        for tensor, address, element_type, shape in zip(tensors, data_ptrs, element_types, shapes):
+            value = OrtValue(array_at(address, element_type, shape))
+            value._owner = tensor  # type: ignore[attr-defined]
+            self.append(value)
+
+    def reserve(self, count: int) -> None:
+        """Nothing to do."""
+
+    def shrink_to_fit(self) -> None:
+        """Nothing to do."""
+
+    def element_type_at(self, index: int) -> Any:
+        return self[index].element_type()
+
+    def dlpack_at(self, index: int) -> Any:
+        return self[index].to_dlpack()
+
+    def to_dlpacks(self, to_tensor: Any = None) -> list[Any]:
+        capsules = [value.to_dlpack() for value in self]
+        return capsules if to_tensor is None else [to_tensor(capsule) for capsule in capsules]
+
+
+def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: Any = None) -> None:
+    for source, target in zip(src, dst, strict=True):
+        target.update_inplace(source)
+
+
+def array_at(address: int, element_type: Any, shape: Sequence[int]) -> np.ndarray:
     dtype = _types.dtype_of(element_type)
     memory = memoryview((ctypes.c_uint8 * (math.prod(shape) * dtype.itemsize)).from_address(address))
     return np.asarray(memory).view(dtype).reshape(tuple(shape))
@@ -140,11 +201,15 @@ def _array_at(address: int, element_type: Any, shape: Sequence[int]) -> np.ndarr
 class IOBinding:
     """Inputs and outputs of a session that stay where they are from run to run."""
 
-    def __init__(self, session: InferenceSession) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
         self._feeds: dict[str, Any] = {}
         self._out: dict[str, np.ndarray | None] = {}  # None: a new array at each run
         self._results: list[Any] = []
+
+    @property
+    def _iobinding(self) -> IOBinding:
+        return self
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
         if all(arg.name != name for arg in self._session.get_inputs()):
@@ -152,10 +217,10 @@ class IOBinding:
         self._feeds[name] = arr_on_cpu
 
     def bind_input(
-        self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
+        self, name: str, device_type: Any, device_id: int = 0, element_type: Any = None, shape: Sequence[int] = (), buffer_ptr: int = 0
     ) -> None:
-        _check_device(device_type)
-        self.bind_cpu_input(name, _array_at(buffer_ptr, element_type, shape))
+        check_device(device_type if isinstance(device_type, str) else "cpu")
+        self.bind_cpu_input(name, array_at(buffer_ptr, element_type, shape))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         self.bind_cpu_input(name, ortvalue.numpy())
@@ -163,19 +228,19 @@ class IOBinding:
     def bind_output(
         self,
         name: str,
-        device_type: str = "cpu",
+        device_type: Any = "cpu",
         device_id: int = 0,
         element_type: Any = None,
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        _check_device(device_type)
+        check_device(device_type if isinstance(device_type, str) else "cpu")
         if buffer_ptr is None:
             self._out[name] = None
         elif element_type is None or shape is None:
             raise ValueError("`element_type` and `shape` are to be provided if pre-allocated memory is provided")
         else:
-            self._out[name] = _array_at(buffer_ptr, element_type, shape)
+            self._out[name] = array_at(buffer_ptr, element_type, shape)
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         self._out[name] = ortvalue._array()
@@ -188,6 +253,9 @@ class IOBinding:
 
     def get_outputs(self) -> list[OrtValue]:
         return [OrtValue(result) for result in self._results]
+
+    def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
+        return OrtValueVector(self.get_outputs())
 
     def copy_outputs_to_cpu(self) -> list[Any]:
         return [result.copy() if isinstance(result, np.ndarray) else result for result in self._results]

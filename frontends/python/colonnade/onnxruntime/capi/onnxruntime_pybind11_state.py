@@ -1,99 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of ONNX Runtime under the path by which programs import them, and what raises which."""
-from __future__ import annotations
+"""What ONNX Runtime's extension module has."""
+from .._devices import *  # noqa: F403
+from .._enums import *  # noqa: F403
+from .._enums import ArenaExtendStrategy
+from .._environment import *  # noqa: F403
+from .._errors import *  # noqa: F403
+from .._options import RunOptions, SessionOptions
+from .._refused import *  # noqa: F403
+from .._session import ModelMetadata, NodeArg
+from .._session import StateSession as InferenceSession
+from .._values import IOBinding as SessionIOBinding
+from .._values import OrtValue, OrtValueVector, copy_tensors
 
-from ..._errors import (
-    Cancelled,
-    ColonnadeError,
-    DeadlineExceeded,
-    FileError,
-    InternalError,
-    InvalidInput,
-    InvalidModel,
-    ResourceLimit,
-    Unsupported,
-)
-from ..._errors import InvalidArgument as _InvalidArgument
-
-
-class Fail(ColonnadeError):
-    pass
-
-
-class InvalidArgument(ColonnadeError):
-    pass
-
-
-class NoSuchFile(ColonnadeError):
-    pass
-
-
-class NoModel(ColonnadeError):
-    pass
-
-
-class EngineError(ColonnadeError):
-    pass
-
-
-class RuntimeException(ColonnadeError):
-    pass
-
-
-class InvalidProtobuf(ColonnadeError):
-    pass
-
-
-class ModelLoaded(ColonnadeError):
-    pass
-
-
-class NotImplemented(ColonnadeError):
-    pass
-
-
-class InvalidGraph(ColonnadeError):
-    pass
-
-
-class EPFail(ColonnadeError):
-    pass
-
-
-class ModelLoadCanceled(ColonnadeError):
-    pass
-
-
-class ModelRequiresCompilation(ColonnadeError):
-    pass
-
-
-class NotFound(ColonnadeError):
-    pass
-
-
-class DeviceReset(ColonnadeError):
-    pass
-
-
-_CLASSES = {
-    _InvalidArgument: InvalidArgument,
-    InvalidInput: InvalidArgument,
-    InvalidModel: Fail,
-    Unsupported: NotImplemented,
-    ResourceLimit: RuntimeException,
-    FileError: Fail,
-    InternalError: Fail,
-    Cancelled: Fail,
-    DeadlineExceeded: Fail,
-}
-
-
-def translated(error: ColonnadeError) -> ColonnadeError:
-    """What ONNX Runtime would have raised, with the same message."""
-    return _CLASSES.get(type(error), Fail)(str(error))
-
-
-def translated_at_load(error: ColonnadeError) -> ColonnadeError:
-    """The same, of a model that cannot be loaded: operators that there are not make its graph invalid."""
-    return InvalidGraph(str(error)) if isinstance(error, (InvalidModel, Unsupported)) else translated(error)
+kNextPowerOfTwo, kSameAsRequested = ArenaExtendStrategy  # noqa: N816
