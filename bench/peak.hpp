@@ -62,26 +62,70 @@ inline void multiply_add_chains(kernels::Isa isa, long rounds) {
       return;
   }
 }
+
+/// Operations on bytes of one round of byte_product_chains: products and sums.
+inline double byte_operations_per_round(kernels::Isa isa) {
+  switch (isa) {
+    case kernels::Isa::amx:
+    case kernels::Isa::vnni: return 12 * 128;
+    case kernels::Isa::avxvnni:
+    case kernels::Isa::avx512: return 12 * 64;
+    case kernels::Isa::avx2: return 12 * 32;
+    case kernels::Isa::baseline: return 12 * 16;
+  }
+  return 0;
+}
+
+/// Twelve independent chains of what sums products of bytes exactly: of pairs of 16 bits where a tier has no more.
+inline void byte_product_chains(kernels::Isa isa, long rounds) {
+  switch (isa) {
+    case kernels::Isa::amx:
+    case kernels::Isa::vnni:
+      COLONNADE_CHAINS("vpxor %%xmm\\r,%%xmm\\r,%%xmm\\r", "vpdpbusd %%zmm12,%%zmm13,%%zmm\\r", "vzeroupper\n");
+      return;
+    case kernels::Isa::avx512:
+      COLONNADE_CHAINS("vpxor %%xmm\\r,%%xmm\\r,%%xmm\\r",
+                       "vpmaddwd %%zmm12,%%zmm13,%%zmm14\nvpaddd %%zmm14,%%zmm\\r,%%zmm\\r", "vzeroupper\n");
+      return;
+    case kernels::Isa::avxvnni:
+      COLONNADE_CHAINS("vpxor %%xmm\\r,%%xmm\\r,%%xmm\\r", "%{vex%} vpdpbusd %%ymm12,%%ymm13,%%ymm\\r", "vzeroupper\n");
+      return;
+    case kernels::Isa::avx2:
+      COLONNADE_CHAINS("vpxor %%xmm\\r,%%xmm\\r,%%xmm\\r",
+                       "vpmaddwd %%ymm12,%%ymm13,%%ymm14\nvpaddd %%ymm14,%%ymm\\r,%%ymm\\r", "vzeroupper\n");
+      return;
+    case kernels::Isa::baseline:
+      COLONNADE_CHAINS("pxor %%xmm\\r,%%xmm\\r",
+                       "movdqa %%xmm12,%%xmm14\npmaddwd %%xmm13,%%xmm14\npaddd %%xmm14,%%xmm\\r", "");
+      return;
+  }
+}
 #undef COLONNADE_CHAINS
 
-/// GFLOP/s of one core in registers, best of several attempts.
-inline double peak_gflops(kernels::Isa isa) {
+/// Operations a second of one core in registers, in billions, best of several attempts.
+inline double peak_of(void (*chains)(kernels::Isa, long), kernels::Isa isa, double operations_per_round) {
   constexpr long kRounds = 200000;
   double best = std::numeric_limits<double>::max();
   for (int attempt = 0; attempt < 8; ++attempt) {
     const Clock::time_point start = Clock::now();
-    multiply_add_chains(isa, kRounds);
+    chains(isa, kRounds);
     best = std::min(best, seconds_since(start));
   }
-  return flops_per_round(isa) * static_cast<double>(kRounds) / best * 1e-9;
+  return operations_per_round * static_cast<double>(kRounds) / best * 1e-9;
+}
+inline double peak_gflops(kernels::Isa isa) { return peak_of(multiply_add_chains, isa, flops_per_round(isa)); }
+inline double peak_byte_gops(kernels::Isa isa) {
+  return peak_of(byte_product_chains, isa, byte_operations_per_round(isa));
 }
 #else
 inline double peak_gflops(kernels::Isa) { return 0; }
+inline double peak_byte_gops(kernels::Isa) { return 0; }
 #endif
 
-/// Times `body` once an iteration and reports its fastest one against the peak of the tier.
+/// Times `body` once an iteration and reports its fastest one against a peak of the tier.
 template <class Body>
-void report_flops(benchmark::State& state, kernels::Isa isa, double flops, Body body) {
+void report_flops(benchmark::State& state, kernels::Isa isa, double flops, Body body,
+                  double (*peak_of_tier)(kernels::Isa) = peak_gflops) {
   double best = std::numeric_limits<double>::max();
   body();
   for (auto _ : state) {
@@ -90,7 +134,7 @@ void report_flops(benchmark::State& state, kernels::Isa isa, double flops, Body 
     best = std::min(best, seconds_since(start));
   }
   const double gflops = flops / best * 1e-9;
-  const double peak = peak_gflops(isa);
+  const double peak = peak_of_tier(isa);
   state.counters["GFLOP/s"] = gflops;
   if (peak > 0) state.counters["peak%"] = 100 * gflops / peak;
 }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contractions over channels-last rows of bytes: unsigned inputs, signed weights, sums in int32. A matrix product, a
+// pointwise and a KxK convolution, dense or in groups, are one kernel. Sums are exact but for wrapping, and become
+// outputs by one formula: every tier gives the same bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/base/isa.hpp"
+
+namespace colonnade::kernels::byte_product {
+
+/// Output channels of one packed panel, on every tier.
+inline constexpr std::size_t kPanel = 16;
+
+/// Bytes of a panel for sums of `k` products, of which a kernel adds `step` at a time: the sums of its weights as
+/// int32, then [k / step][16][step] weights, zero past k.
+constexpr std::size_t panel_bytes(std::size_t step, std::size_t k) {
+  return kPanel * sizeof(std::int32_t) + (k + step - 1) / step * step * kPanel;
+}
+/// Of weights of one group with `n` output channels.
+constexpr std::size_t packed_bytes(std::size_t step, std::size_t k, std::size_t n) {
+  return (n + kPanel - 1) / kPanel * panel_bytes(step, k);
+}
+/// Packs weights of one group. Element (k, n) of the source is at source[k * k_stride + n * n_stride].
+void pack(const std::int8_t* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, std::size_t k, std::size_t n,
+          std::size_t step, std::int8_t* packed) noexcept;
+
+enum class Output : unsigned char { u8, i8, i32, f32 };
+
+/// sum = offset + sum of (x - x_zero) * weight.
+/// i32: the sum. f32: v = fma(float(sum), factor, shift). u8, i8: v to the nearest integer, from halfway to the even
+/// one, not below low, not above high (a v that is no number is low), plus zero; low and high are integers, with zero
+/// they fit the byte.
+struct Rescale {
+  Output to = Output::u8;
+  std::int32_t zero = 0;
+  float low = 0;
+  float high = 255;
+  const std::int32_t* offset = nullptr;  ///< groups * channels_out values, or null for zero
+  const float* factor = nullptr;         ///< as many, or one where `one_factor`; not read for i32
+  const float* shift = nullptr;          ///< groups * channels_out values, or null for zero
+  bool one_factor = false;
+};
+
+/// A number of output rows of a convolution. Strides count bytes. A matrix product is kernel_h = kernel_w = 1 with one
+/// row of width m.
+///
+/// in_rows[row * kernel_h + ky] is the input row that tap ky of output row `row` reads, null where it lies in the
+/// padding, which counts as x_zero, as do pixels outside [0, width_in): tap kx of output pixel x reads pixel
+/// x * stride_w - pad_left + kx * dilation_w.
+/// Group g of `groups` reads channels_in channels of each pixel from g * channels_in on and makes channels_out ones
+/// from g * channels_out on; weights of the groups follow each other, packed_bytes(step, k, channels_out) apart.
+/// Nothing may overlap, no alignment is required, nothing is read or written outside the rows given.
+struct Args {
+  std::size_t rows = 1;
+  const std::uint8_t* const* in_rows = nullptr;
+  void* const* out_rows = nullptr;
+  std::size_t width_in = 0;
+  std::size_t width_out = 0;
+  std::size_t kernel_h = 1;
+  std::size_t kernel_w = 1;
+  std::size_t stride_w = 1;
+  std::size_t dilation_w = 1;
+  std::size_t pad_left = 0;
+  std::size_t channels_in = 0;   ///< of one group
+  std::size_t channels_out = 0;  ///< of one group
+  std::ptrdiff_t in_pixel_stride = 0;
+  std::ptrdiff_t out_pixel_stride = 0;
+  const std::int8_t* weights = nullptr;  ///< packed with the kernel's step, k = (ky * kernel_w + kx) * channels_in + c
+  std::uint8_t x_zero = 0;
+  Rescale out;
+  std::size_t groups = 1;
+  std::byte* workspace = nullptr;  ///< Kernel::workspace_bytes(k) bytes, 64-byte aligned
+};
+
+struct Kernel {
+  const char* name;
+  Isa isa;
+  std::size_t step;  ///< products that are added at once: how weights are packed
+  void (*run)(const Args&) noexcept;
+  std::size_t (*workspace_bytes)(std::size_t k) noexcept;
+};
+
+/// Every kernel of this build, best first; a host runs those whose tier its features hold.
+std::span<const Kernel> table() noexcept;
+const Kernel& select(Features features) noexcept;
+
+}  // namespace colonnade::kernels::byte_product

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops around the register tile: groups, blocks of pixels, panels of weights, tiles. Pixels of a block stay in the
+// cache while all panels pass.
+#pragma once
+
+#include "kernels/byte_product/gather.hpp"
+#include "kernels/byte_product/tile.hpp"
+
+namespace colonnade::kernels::byte_product {
+namespace {
+
+inline constexpr std::size_t kBlockBytes = 192 * 1024;
+inline constexpr std::size_t kFewestPixels = 48, kMostPixels = 768, kPixelsEven = 24;
+
+inline std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+
+/// From one gathered pixel to the next: whole lines where pixels are long, not all in the same sets of a cache.
+inline std::size_t pixel_channels(std::size_t k) {
+  constexpr std::size_t kLine = 64 / sizeof(Channel), kSets = 1024 / sizeof(Channel);
+  if (k < kLine) return ceil_div(k, kStep) * kStep;
+  const std::size_t channels = ceil_div(k, kLine) * kLine;
+  return channels % kSets == 0 ? channels + kLine : channels;
+}
+
+/// Pixels of a block that are `bytes` apart.
+inline std::size_t block_pixels(std::size_t bytes) {
+  const std::size_t fitting = bytes == 0 ? kMostPixels : kBlockBytes / bytes / kPixelsEven * kPixelsEven;
+  return fitting < kFewestPixels ? kFewestPixels : fitting < kMostPixels ? fitting : kMostPixels;
+}
+
+inline std::size_t workspace_bytes(std::size_t k) noexcept {
+  const std::size_t pixel = pixel_channels(k) * sizeof(Channel);
+  return block_pixels(pixel) * pixel + kOverrun;
+}
+
+/// Pixels that a tile walks with one stride: `count` of all output rows from `first` on.
+struct Run {
+  std::size_t first;
+  std::size_t count;
+  const char* pixels;
+  std::ptrdiff_t stride;
+};
+
+/// Panels that a tile covers.
+struct Block {
+  const TileFn* tiles;
+  std::size_t most_rows;
+  std::size_t panels;
+  std::size_t panels_after;
+  std::size_t first_channel;
+  std::size_t lanes;
+  const std::int8_t* weights;
+};
+
+/// A product of one group, as its tiles see it.
+struct Product {
+  const Args& a;
+  std::size_t k;
+  std::size_t steps;
+  std::size_t panel_stride;
+  std::size_t value_bytes;  ///< of an output
+};
+
+inline void make_scales(const Product& p, const Block& block, Scales& scales) {
+  const Rescale& out = p.a.out;
+  for (std::size_t i = 0; i < block.panels * kPanel; ++i) {
+    std::int32_t weights;
+    const std::int8_t* const panel = block.weights + i / kPanel * p.panel_stride;
+    std::memcpy(&weights, panel + i % kPanel * sizeof weights, sizeof weights);
+    const bool is_there = i < block.lanes;
+    const std::size_t channel = block.first_channel + i;
+    const auto offset = static_cast<std::uint32_t>(out.offset != nullptr && is_there ? out.offset[channel] : 0);
+    scales.start[i] = static_cast<std::int32_t>(offset - static_cast<std::uint32_t>(weights) * p.a.x_zero);
+    if (out.to == Output::i32) continue;
+    scales.factor[i] = out.one_factor ? *out.factor : is_there ? out.factor[channel] : 0.0f;
+    scales.shift[i] = out.shift != nullptr && is_there ? out.shift[channel] : 0.0f;
+  }
+}
+
+/// Weights of the panels after a block, which tiles bring into the second-level cache while they multiply: `share`
+/// bytes each.
+struct Fetch {
+  const std::int8_t* from;
+  std::size_t bytes;
+  std::size_t share;
+};
+
+inline Fetch make_fetch(const Product& p, const Block& block, std::size_t tiles) {
+  constexpr std::size_t kMostBytes = 384 * 1024;
+  const std::size_t panels = block.panels_after < block.panels ? block.panels_after : block.panels;
+  const std::size_t bytes = panels * p.panel_stride;
+  const std::int8_t* const from = block.weights + block.panels * p.panel_stride;
+  if (bytes > kMostBytes || tiles == 0) return {from, 0, 0};
+  constexpr std::size_t kLine = 64;
+  return {from, bytes, ceil_div(ceil_div(bytes, tiles), kLine) * kLine};
+}
+
+inline void multiply_run(const Product& p, const Block& block, const Scales& scales, const Run& run) {
+  const Args& a = p.a;
+  Tile tile;
+  tile.stride = run.stride;
+  tile.steps = p.steps;
+  tile.weights = block.weights + kPanel * sizeof(std::int32_t);
+  tile.panel_stride = p.panel_stride;
+  tile.scales = &scales;
+  tile.rescale = &a.out;
+  tile.lanes = block.lanes;
+  const std::size_t tiles = ceil_div(run.count, block.most_rows), even = run.count / tiles,
+                    larger = run.count - even * tiles;
+  const Fetch fetch = make_fetch(p, block, tiles);
+  const char* pixels = run.pixels;
+  std::size_t row = run.first / a.width_out, x = run.first % a.width_out;
+  for (std::size_t i = 0; i < tiles; ++i) {
+    const std::size_t rows = even + (i < larger ? 1 : 0);
+    for (std::size_t r = 0; r < rows; ++r) {
+      tile.out[r] = static_cast<std::uint8_t*>(a.out_rows[row]) + static_cast<std::ptrdiff_t>(x) * a.out_pixel_stride +
+                    block.first_channel * p.value_bytes;
+      if (++x == a.width_out) x = 0, ++row;
+    }
+    tile.pixels = pixels;
+    const std::size_t fetched = i * fetch.share;
+    const bool fetches = fetched < fetch.bytes && p.steps > 0;
+    tile.next = fetches ? fetch.from + fetched : tile.weights;
+    tile.next_step = fetches ? static_cast<std::ptrdiff_t>(ceil_div(fetch.share, p.steps)) : 0;
+    block.tiles[rows - 1](tile);
+    pixels += static_cast<std::ptrdiff_t>(rows) * run.stride;
+  }
+}
+
+/// Panels of the next block, of those left.
+inline std::size_t block_panels(std::size_t pixels, std::size_t left) {
+  if (pixels <= kWideRows && left >= kWidePanels) return kWidePanels;
+  return ceil_div(left, ceil_div(left, kTilePanels));
+}
+
+/// All panels of a group times a run of pixels.
+inline void multiply_panels(const Product& p, std::size_t group, const std::int8_t* weights, const Run& run) {
+  const Args& a = p.a;
+  const std::size_t panels = ceil_div(a.channels_out, kPanel);
+  Scales scales{};
+  for (std::size_t panel = 0; panel < panels;) {
+    const std::size_t taken = block_panels(run.count, panels - panel), first = panel * kPanel;
+    const bool wide = taken > kTilePanels;
+    const std::size_t left = a.channels_out - first, lanes = left < taken * kPanel ? left : taken * kPanel;
+    const Block block{wide ? kWideTiles.of : kTiles.of[taken - 1].of,
+                      wide ? kWideRows : kTileRows[taken - 1],
+                      taken,
+                      panels - panel - taken,
+                      group * a.channels_out + first,
+                      lanes,
+                      weights + panel * p.panel_stride};
+    make_scales(p, block, scales);
+    multiply_run(p, block, scales, run);
+    panel += taken;
+  }
+}
+
+inline bool is_pointwise(const Args& a) { return a.kernel_h * a.kernel_w == 1 && a.pad_left == 0; }
+
+/// Whether all rows lie one behind the other, so that they are one.
+inline bool rows_follow(const Args& a) {
+  if (a.stride_w != 1) return false;
+  const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(a.width_out) * a.in_pixel_stride;
+  for (std::size_t y = 0; y < a.rows; ++y)
+    if (a.in_rows[y] == nullptr || a.in_rows[y] != a.in_rows[0] + static_cast<std::ptrdiff_t>(y) * row) return false;
+  return true;
+}
+
+/// Where pixels are multiplied where they lie: pixels of a run, a multiple of which is all; else none.
+inline std::size_t pixels_in_place(const Args& a) {
+  constexpr std::size_t kFewInRow = 12;
+  if (!kReadsBytes || !is_pointwise(a) || a.channels_in % kStep != 0) return 0;
+  if ((a.width_out - 1) * a.stride_w >= a.width_in) return 0;
+  if (rows_follow(a)) return a.rows * a.width_out;
+  if (a.width_out < kFewInRow) return 0;
+  for (std::size_t y = 0; y < a.rows; ++y)
+    if (a.in_rows[y] == nullptr) return 0;
+  return a.width_out;
+}
+
+inline void multiply_group(const Product& p, std::size_t group, const std::int8_t* weights) {
+  const Args& a = p.a;
+  const std::size_t pixels = a.rows * a.width_out, in_place = pixels_in_place(a);
+  if (in_place == 0) {
+    const Gather g{a, group * a.channels_in, p.k, pixel_channels(p.k)};
+    const std::size_t bytes = g.pixel_channels * sizeof(Channel), most = block_pixels(bytes);
+    for (std::size_t first = 0; first < pixels; first += most) {
+      const std::size_t count = pixels - first < most ? pixels - first : most;
+      gather(g, first, count, reinterpret_cast<Channel*>(a.workspace));
+      multiply_panels(p, group, weights,
+                      {first, count, reinterpret_cast<const char*>(a.workspace), static_cast<std::ptrdiff_t>(bytes)});
+    }
+    return;
+  }
+  const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(a.stride_w) * a.in_pixel_stride;
+  const std::size_t most = block_pixels(p.k);
+  for (std::size_t from = 0; from < pixels; from += in_place)
+    for (std::size_t first = 0; first < in_place; first += most) {
+      const std::size_t count = in_place - first < most ? in_place - first : most;
+      const std::uint8_t* const row = a.in_rows[from / a.width_out] + group * a.channels_in;
+      multiply_panels(p, group, weights,
+                      {from + first, count,
+                       reinterpret_cast<const char*>(row) + static_cast<std::ptrdiff_t>(first) * stride, stride});
+    }
+}
+
+inline void run(const Args& a) noexcept {
+  if (a.rows * a.width_out * a.channels_out == 0) return;
+  const std::size_t k = a.kernel_h * a.kernel_w * a.channels_in;
+  const bool is_byte = a.out.to == Output::u8 || a.out.to == Output::i8;
+  const Product product{a, k, ceil_div(k, kStep), panel_bytes(kStep, k), is_byte ? 1u : sizeof(float)};
+  const std::int8_t* weights = a.weights;
+  for (std::size_t group = 0; group < a.groups; ++group, weights += packed_bytes(kStep, k, a.channels_out))
+    multiply_group(product, group, weights);
+}
+
+/// The kernel of the tier that this file is compiled for.
+#define COLONNADE_BYTE_NAME "byte_product_" COLONNADE_BYTE_TILE "_" COLONNADE_TIER_NAME
+inline constexpr Kernel kThisKernel = {COLONNADE_BYTE_NAME, kThisIsa, kStep, run, workspace_bytes};
+
+}  // namespace
+}  // namespace colonnade::kernels::byte_product

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// How vectors of sums become outputs.
+#pragma once
+
+#include "kernels/byte_product/vector.hpp"
+
+namespace colonnade::kernels::byte_product {
+namespace {
+
+/// Vectors whose bytes fill a vector.
+inline constexpr std::size_t kByteVectors = 4;
+inline constexpr std::size_t kByteLanes = kByteVectors * IntVec::kLanes;
+
+#if defined(__AVX512F__)
+using Numbers = __m512;
+using ByteVec = __m512i;
+
+[[gnu::always_inline]] inline Numbers numbers_of(IntVec sums, const float* factor, const float* shift) {
+  return _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums.v), _mm512_loadu_ps(factor), _mm512_loadu_ps(shift));
+}
+inline void store_first(float* p, Numbers x, std::size_t count) {
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1), x);
+}
+inline void store_first(std::int32_t* p, IntVec x, std::size_t count) {
+  _mm512_mask_storeu_epi32(p, static_cast<__mmask16>((1u << count) - 1), x.v);
+}
+inline void store_first(std::uint8_t* p, ByteVec x, std::size_t count) {
+  _mm512_mask_storeu_epi8(p, count >= kByteLanes ? ~__mmask64{0} : (__mmask64{1} << count) - 1, x);
+}
+template <std::size_t V>
+[[gnu::always_inline]] inline void store_vectors(std::uint8_t* p, ByteVec x) {
+  if constexpr (V == 4) return _mm512_storeu_si512(p, x);
+  if constexpr (V >= 2) _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_castsi512_si256(x));
+  if constexpr (V == 3) _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 32), _mm512_extracti32x4_epi32(x, 2));
+  if constexpr (V == 1) _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_castsi512_si128(x));
+}
+
+/// Makes bytes of V vectors, V <= 4. Signed ones are unsigned ones less 128.
+class Bytes {
+ public:
+  explicit Bytes(const Rescale& out)
+      : high_(_mm512_set1_ps(out.high)),
+        zero_(_mm512_set1_epi16(static_cast<short>(zero_of(out)))),
+        low_(_mm512_set1_epi8(static_cast<char>(static_cast<int>(out.low) + zero_of(out)))),
+        flip_(_mm512_set1_epi8(static_cast<char>(out.to == Output::i8 ? 0x80 : 0))) {}
+
+  template <std::size_t V>
+  [[gnu::always_inline]] ByteVec operator()(const Numbers (&v)[V]) const {
+    __m512i pairs[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < V; i += 2) {
+      const __m512i a = whole(v[i]), b = i + 1 < V ? whole(v[i + 1 < V ? i + 1 : i]) : a;
+      pairs[i / 2] = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero_);
+    }
+    const __m512i bytes = _mm512_max_epu8(_mm512_packus_epi16(pairs[0], pairs[1]), low_);
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_xor_si512(_mm512_permutexvar_epi32(order, bytes), flip_);
+  }
+
+ private:
+  static int zero_of(const Rescale& out) { return out.zero + (out.to == Output::i8 ? 128 : 0); }
+  /// What is no number, and what lies far below, becomes the least integer.
+  [[gnu::always_inline]] __m512i whole(Numbers v) const { return _mm512_cvtps_epi32(_mm512_min_ps(high_, v)); }
+
+  __m512 high_;
+  __m512i zero_, low_, flip_;
+};
+#elif defined(__AVX2__)
+using Numbers = __m256;
+using ByteVec = __m256i;
+
+[[gnu::always_inline]] inline Numbers numbers_of(IntVec sums, const float* factor, const float* shift) {
+  return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums.v), _mm256_loadu_ps(factor), _mm256_loadu_ps(shift));
+}
+inline __m256i first_ints(std::size_t count) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+inline void store_first(float* p, Numbers x, std::size_t count) { _mm256_maskstore_ps(p, first_ints(count), x); }
+inline void store_first(std::int32_t* p, IntVec x, std::size_t count) {
+  _mm256_maskstore_epi32(p, first_ints(count), x.v);
+}
+inline void store_first(std::uint8_t* p, ByteVec x, std::size_t count) {
+  std::uint8_t bytes[kByteLanes];
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(bytes), x);
+  std::memcpy(p, bytes, count);
+}
+template <std::size_t V>
+[[gnu::always_inline]] inline void store_vectors(std::uint8_t* p, ByteVec x) {
+  static_assert(V % 2 == 0);
+  if constexpr (V == 4) return _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(x));
+}
+
+class Bytes {
+ public:
+  explicit Bytes(const Rescale& out)
+      : high_(_mm256_set1_ps(out.high)),
+        zero_(_mm256_set1_epi16(static_cast<short>(zero_of(out)))),
+        low_(_mm256_set1_epi8(static_cast<char>(static_cast<int>(out.low) + zero_of(out)))),
+        flip_(_mm256_set1_epi8(static_cast<char>(out.to == Output::i8 ? 0x80 : 0))) {}
+
+  template <std::size_t V>
+  [[gnu::always_inline]] ByteVec operator()(const Numbers (&v)[V]) const {
+    __m256i pairs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i + 1 < V; i += 2)
+      pairs[i / 2] = _mm256_adds_epi16(_mm256_packs_epi32(whole(v[i]), whole(v[i + 1])), zero_);
+    const __m256i bytes = _mm256_max_epu8(_mm256_packus_epi16(pairs[0], pairs[1]), low_);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    return _mm256_xor_si256(_mm256_permutevar8x32_epi32(bytes, order), flip_);
+  }
+
+ private:
+  static int zero_of(const Rescale& out) { return out.zero + (out.to == Output::i8 ? 128 : 0); }
+  [[gnu::always_inline]] __m256i whole(Numbers v) const { return _mm256_cvtps_epi32(_mm256_min_ps(high_, v)); }
+
+  __m256 high_;
+  __m256i zero_, low_, flip_;
+};
+#else
+struct Numbers {
+  float v[IntVec::kLanes];
+};
+struct ByteVec {
+  std::uint8_t v[kByteLanes];
+};
+
+inline Numbers numbers_of(const IntVec& sums, const float* factor, const float* shift) {
+  Numbers x;
+  for (std::size_t i = 0; i < IntVec::kLanes; ++i)
+    x.v[i] = __builtin_fmaf(static_cast<float>(sums.v[i]), factor[i], shift[i]);
+  return x;
+}
+inline void store_first(float* p, const Numbers& x, std::size_t count) { std::memcpy(p, x.v, count * sizeof(float)); }
+inline void store_first(std::int32_t* p, const IntVec& x, std::size_t count) {
+  std::memcpy(p, x.v, count * sizeof(std::int32_t));
+}
+inline void store_first(std::uint8_t* p, const ByteVec& x, std::size_t count) { std::memcpy(p, x.v, count); }
+template <std::size_t V>
+inline void store_vectors(std::uint8_t* p, const ByteVec& x) {
+  std::memcpy(p, x.v, V * IntVec::kLanes);
+}
+
+class Bytes {
+ public:
+  explicit Bytes(const Rescale& out) : low_(out.low), high_(out.high), zero_(out.zero) {}
+
+  template <std::size_t V>
+  ByteVec operator()(const Numbers (&v)[V]) const {
+    ByteVec bytes{};
+    for (std::size_t i = 0; i < V; ++i)
+      for (std::size_t lane = 0; lane < IntVec::kLanes; ++lane)
+        bytes.v[i * IntVec::kLanes + lane] = byte_of(v[i].v[lane]);
+    return bytes;
+  }
+
+ private:
+  std::uint8_t byte_of(float v) const {
+    const float above = v > low_ ? v : low_, within = above < high_ ? above : high_;
+    return static_cast<std::uint8_t>(static_cast<std::int32_t>(__builtin_nearbyintf(within)) + zero_);
+  }
+
+  float low_, high_;
+  std::int32_t zero_;
+};
+#endif
+
+}  // namespace
+}  // namespace colonnade::kernels::byte_product

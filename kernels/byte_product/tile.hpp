@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// The register tile: a few pixels times some panels of output channels.
+#pragma once
+
+#include <utility>
+
+#include "kernels/byte_product/outputs.hpp"
+
+namespace colonnade::kernels::byte_product {
+namespace {
+
+#if defined(COLONNADE_ASAN) || defined(COLONNADE_TSAN)
+#define COLONNADE_SMALL_TILES 1
+#endif
+
+// COLONNADE_BYTE_TILE: what kernels' names call the tile. kTileRows[panels - 1]: most pixels of a tile over that many
+// panels. kWide*: the tile for very few pixels, which is bound by reading weights. Sanitized builds have small tiles.
+#if defined(__AVX512F__) && defined(COLONNADE_SMALL_TILES)
+#define COLONNADE_BYTE_TILE "6x64"
+inline constexpr std::size_t kTileRows[] = {4, 3, 2, 2};
+inline constexpr std::size_t kWidePanels = 5;
+inline constexpr std::size_t kWideRows = 1;
+#elif defined(__AVX512F__)
+#define COLONNADE_BYTE_TILE "6x64"
+inline constexpr std::size_t kTileRows[] = {14, 12, 8, 6};
+inline constexpr std::size_t kWidePanels = 8;
+inline constexpr std::size_t kWideRows = 2;
+#elif defined(__AVX2__) && defined(COLONNADE_SMALL_TILES)
+#define COLONNADE_BYTE_TILE "3x16"
+inline constexpr std::size_t kTileRows[] = {3};
+inline constexpr std::size_t kWidePanels = 2;
+inline constexpr std::size_t kWideRows = 1;
+#elif defined(__AVX2__)
+#define COLONNADE_BYTE_TILE "6x16"
+inline constexpr std::size_t kTileRows[] = {6};
+inline constexpr std::size_t kWidePanels = 4;
+inline constexpr std::size_t kWideRows = 1;
+#else
+#define COLONNADE_BYTE_TILE "2x16"
+inline constexpr std::size_t kTileRows[] = {2};
+inline constexpr std::size_t kWidePanels = 2;
+inline constexpr std::size_t kWideRows = 1;
+#endif
+#undef COLONNADE_SMALL_TILES
+inline constexpr std::size_t kTilePanels = sizeof kTileRows / sizeof kTileRows[0];
+inline constexpr std::size_t kMostTileRows = kTileRows[0];
+inline constexpr std::size_t kMostLanes = (kWidePanels * kPanel + kByteLanes - 1) / kByteLanes * kByteLanes;
+
+/// Of the panels of a tile: what sums start from, and how they become numbers.
+struct Scales {
+  alignas(64) std::int32_t start[kMostLanes];
+  alignas(64) float factor[kMostLanes];
+  alignas(64) float shift[kMostLanes];
+};
+
+/// One tile. Pixels lie `stride` bytes apart, panels `panel_stride`; `lanes` of each out[] are written. `next`: weights
+/// that are fetched meanwhile, `next_step` bytes further each step.
+struct Tile {
+  const char* pixels;
+  std::ptrdiff_t stride;
+  std::size_t steps;
+  const std::int8_t* weights;
+  std::size_t panel_stride;
+  const std::int8_t* next;
+  std::ptrdiff_t next_step;
+  const Scales* scales;
+  const Rescale* rescale;
+  std::size_t lanes;
+  std::uint8_t* out[kMostTileRows];
+};
+
+/// R pixels times V vectors of output channels.
+template <std::size_t R, std::size_t V>
+struct Sums {
+  IntVec at[R][V];
+};
+
+/// Pixels of a tile, addressed by few registers: one for eight pixels and the odd multiples of the stride.
+template <std::size_t R>
+struct Pixels {
+  static constexpr std::size_t kBases = (R + 7) / 8;
+  const char* base[kBases];
+  std::ptrdiff_t odd[4];
+
+  [[gnu::always_inline]] Pixels(const char* first, std::ptrdiff_t stride) {
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kBases; ++i) {
+      base[i] = first + static_cast<std::ptrdiff_t>(8 * i) * stride;
+      hide(base[i]);
+    }
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < 4; ++i) {
+      odd[i] = static_cast<std::ptrdiff_t>(2 * i + 1) * stride;
+      hide(odd[i]);
+    }
+  }
+  [[gnu::always_inline]] const char* at(std::size_t r) const {
+    const std::size_t i = r % 8;
+    const char* p = base[r / 8];
+    if (i != 0) p += i % 2 == 1 ? odd[i / 2] : i == 4 ? odd[0] * 4 : odd[i / 4] * 2;
+    return p;
+  }
+  /// Hides the multiples of the stride anew: else GCC keeps theirs, which an address can scale, in registers as well.
+  [[gnu::always_inline]] void advance() {
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < kBases; ++i) base[i] += kStep * sizeof(Channel);
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < 4; ++i) hide(odd[i]);
+  }
+};
+
+[[gnu::always_inline]] inline const std::int8_t* weights_at(const std::int8_t* weights, std::size_t panel_stride,
+                                                            std::size_t v) {
+  return weights + v / kPanelVectors * panel_stride + v % kPanelVectors * (kStepBytes / kPanelVectors);
+}
+
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void multiply(Sums<R, V>& sums, const Tile& tile) {
+  Pixels<R> pixels(tile.pixels, tile.stride);
+  const std::int8_t *weights = tile.weights, *next = tile.next;
+  for (std::size_t step = tile.steps; step > 0; --step) {
+    __builtin_prefetch(next, 0, 2);
+    next += tile.next_step;
+    if constexpr (V > R) {
+      decltype(channels(nullptr)) x[R];
+#pragma GCC unroll 16
+      for (std::size_t r = 0; r < R; ++r) x[r] = channels(pixels.at(r));
+#pragma GCC unroll 16
+      for (std::size_t v = 0; v < V; ++v) {
+        const auto w = step_weights(weights_at(weights, tile.panel_stride, v));
+#pragma GCC unroll 16
+        for (std::size_t r = 0; r < R; ++r) add_products(sums.at[r][v], x[r], w);
+      }
+    } else {
+      decltype(step_weights(nullptr)) w[V];
+#pragma GCC unroll 16
+      for (std::size_t v = 0; v < V; ++v) w[v] = step_weights(weights_at(weights, tile.panel_stride, v));
+#pragma GCC unroll 32
+      for (std::size_t r = 0; r < R; ++r) {
+        const auto x = channels(pixels.at(r));
+#pragma GCC unroll 16
+        for (std::size_t v = 0; v < V; ++v) add_products(sums.at[r][v], x, w[v]);
+      }
+    }
+    weights += kStepBytes;
+    pixels.advance();
+  }
+}
+
+template <std::size_t Count>
+[[gnu::always_inline]] inline ByteVec bytes_of(const Bytes& bytes, const IntVec* sums, const Scales& scales,
+                                               std::size_t first) {
+  Numbers v[Count];
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < Count; ++i) {
+    const std::size_t lane = (first + i) * IntVec::kLanes;
+    v[i] = numbers_of(sums[i], scales.factor + lane, scales.shift + lane);
+  }
+  return bytes(v);
+}
+
+/// Outputs of sums in scratch, `width` a pixel, a multiple of kByteLanes.
+[[gnu::noinline]] inline void finish_scratch(const Tile& tile, std::size_t rows, const std::int32_t* sums,
+                                             std::size_t width) {
+  const Scales& scales = *tile.scales;
+  const Bytes bytes(*tile.rescale);
+  const bool is_bytes = tile.rescale->to == Output::u8 || tile.rescale->to == Output::i8;
+  for (std::size_t r = 0; r < rows; ++r, sums += width) {
+    if (is_bytes) {
+      for (std::size_t lane = 0; lane < tile.lanes; lane += kByteLanes) {
+        IntVec group[kByteVectors];
+        for (std::size_t i = 0; i < kByteVectors; ++i) group[i] = load_ints(sums + lane + i * IntVec::kLanes);
+        const std::size_t left = tile.lanes - lane;
+        const ByteVec made = bytes_of<kByteVectors>(bytes, group, scales, lane / IntVec::kLanes);
+        store_first(tile.out[r] + lane, made, left < kByteLanes ? left : kByteLanes);
+      }
+      continue;
+    }
+    for (std::size_t lane = 0; lane < tile.lanes; lane += IntVec::kLanes) {
+      const std::size_t left = tile.lanes - lane, count = left < IntVec::kLanes ? left : IntVec::kLanes;
+      const IntVec x = load_ints(sums + lane);
+      std::uint8_t* const out = tile.out[r] + lane * sizeof(float);
+      if (tile.rescale->to == Output::i32)
+        store_first(reinterpret_cast<std::int32_t*>(out), x, count);
+      else
+        store_first(reinterpret_cast<float*>(out), numbers_of(x, scales.factor + lane, scales.shift + lane), count);
+    }
+  }
+}
+
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void finish(const Sums<R, V>& sums, const Tile& tile) {
+  const bool whole = tile.lanes == V * IntVec::kLanes;
+  const bool is_bytes = tile.rescale->to == Output::u8 || tile.rescale->to == Output::i8;
+  if (whole && is_bytes) {
+    const Bytes bytes(*tile.rescale);
+#pragma GCC unroll 32
+    for (std::size_t r = 0; r < R; ++r) {
+      constexpr std::size_t kLast = V % kByteVectors;
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v + kByteVectors <= V; v += kByteVectors)
+        store_vectors<kByteVectors>(tile.out[r] + v * IntVec::kLanes,
+                                    bytes_of<kByteVectors>(bytes, sums.at[r] + v, *tile.scales, v));
+      if constexpr (kLast > 0)
+        store_vectors<kLast>(tile.out[r] + (V - kLast) * IntVec::kLanes,
+                             bytes_of<kLast>(bytes, sums.at[r] + (V - kLast), *tile.scales, V - kLast));
+    }
+    return;
+  }
+  constexpr std::size_t kWidth = (V * IntVec::kLanes + kByteLanes - 1) / kByteLanes * kByteLanes;
+  alignas(64) std::int32_t scratch[R * kWidth];
+#pragma GCC unroll 32
+  for (std::size_t r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < V; ++v)
+      std::memcpy(scratch + r * kWidth + v * IntVec::kLanes, &sums.at[r][v], sizeof(IntVec));
+    for (std::size_t lane = V * IntVec::kLanes; lane < kWidth; ++lane) scratch[r * kWidth + lane] = 0;
+  }
+  finish_scratch(tile, R, scratch, kWidth);
+}
+
+using TileFn = void (*)(const Tile&) noexcept;
+
+template <std::size_t R, std::size_t V>
+void run_tile(const Tile& tile) noexcept {
+  Sums<R, V> sums;
+#pragma GCC unroll 16
+  for (std::size_t v = 0; v < V; ++v) {
+    const IntVec start = load_ints(tile.scales->start + v * IntVec::kLanes);
+#pragma GCC unroll 32
+    for (std::size_t r = 0; r < R; ++r) sums.at[r][v] = start;
+  }
+  multiply(sums, tile);
+  finish(sums, tile);
+}
+
+struct TileTable {
+  TileFn of[kMostTileRows];
+};
+
+template <std::size_t Panels, std::size_t... Row>
+constexpr TileTable tile_table(std::index_sequence<Row...>) {
+  return {{&run_tile<Row + 1, Panels * kPanelVectors>...}};
+}
+
+struct TileTables {
+  TileTable of[kTilePanels];
+};
+
+template <std::size_t... Panel>
+constexpr TileTables tile_tables(std::index_sequence<Panel...>) {
+  return {{tile_table<Panel + 1>(std::make_index_sequence<kTileRows[Panel]>())...}};
+}
+
+/// For each number of panels, for each number of pixels.
+inline constexpr auto kTiles = tile_tables(std::make_index_sequence<kTilePanels>());
+inline constexpr auto kWideTiles = tile_table<kWidePanels>(std::make_index_sequence<kWideRows>());
+
+}  // namespace
+}  // namespace colonnade::kernels::byte_product
