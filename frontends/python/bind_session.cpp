@@ -40,7 +40,7 @@ nb::dict output_shapes(SharedSession& session, const ShapeMap& shapes) {
   const std::vector<Shape> inputs = session.model().resolve_shapes(shapes);
   const RunOptions options = Limits().options();
   const std::vector<Shape> outputs =
-      session.with(options, [&](Session& engine) { return engine.output_shapes(inputs, options); });
+      session.with(options, [&](Session& engine, const RunOptions& own) { return engine.output_shapes(inputs, own); });
   nb::dict result;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     nb::list dimensions;
@@ -63,7 +63,16 @@ nb::dict stats(SharedSession& session) {
 }
 
 nb::dict memory_stats(SharedSession& session) {
-  const Session::MemoryStats stats = session.with([](Session& engine) { return engine.memory_stats(); });
+  Session::MemoryStats stats;
+  session.with_pool([&](Pool& pool, const RunOptions& options) {
+    pool.each(options, [&](Session& engine) {
+      const Session::MemoryStats own = engine.memory_stats();
+      stats.weights_bytes = own.weights_bytes;
+      stats.arena_bytes += own.arena_bytes;
+      stats.plan_bytes += own.plan_bytes;
+      stats.plans += own.plans;
+    });
+  });
   nb::dict result;
   result["weights_bytes"] = stats.weights_bytes;
   result["arena_bytes"] = stats.arena_bytes;
@@ -91,8 +100,9 @@ void bind_session(nb::module_& module) {
       .def_prop_ro("stop_requested", [](const std::stop_source& source) { return source.stop_requested(); });
 
   nb::class_<SharedSession>(module, "Session",
-                            "Runs a model. Threads may share it: their runs follow each other. For runs at the same "
-                            "time make a session a thread; they share the model and the workers.")
+                            "Runs a model. Threads may share it: their runs go on at the same time, each with memory "
+                            "and a part of the model's threads for itself. Where the model has a memory limit, they "
+                            "follow each other.")
       .def(
           "__init__",
           [](SharedSession* self, nb::handle model, const nb::kwargs& options) {
@@ -146,13 +156,19 @@ void bind_session(nb::module_& module) {
           "prepare",
           [](SharedSession& session, const ShapeMap& shapes) {
             const RunOptions options = Limits().options();
-            session.with(options, [&](Session& engine) { engine.prepare(shapes, options); });
+            session.with(options, [&](Session& engine, const RunOptions& own) { engine.prepare(shapes, own); });
           },
           nb::arg("shapes") = ShapeMap(), "Plans for these shapes now, so that the next run does not.")
       .def("output_shapes", &output_shapes, nb::arg("shapes") = ShapeMap(),
            "Shapes of the outputs by name; None for dimensions that depend on data.")
       .def(
-          "shrink", [](SharedSession& session) { session.with([](Session& engine) { engine.shrink(); }); },
+          "shrink",
+          [](SharedSession& session) {
+            session.with_pool([](Pool& pool, const RunOptions& options) {
+              pool.trim(options);
+              pool.each(options, [](Session& engine) { engine.shrink(); });
+            });
+          },
           "Gives back all memory that the next run can make anew.")
       .def("stats", &stats,
            "Of the plan used last: plan_ms, weights_bytes, arena_bytes, threads; of all: cached_plans, "
@@ -160,8 +176,13 @@ void bind_session(nb::module_& module) {
       .def("memory_stats", &memory_stats, "weights_bytes, arena_bytes, plan_bytes and the number of plans.")
       .def(
           "set_profiling",
-          [](SharedSession& session, bool on) { session.with([&](Session& engine) { engine.set_profiling(on); }); },
-          nb::arg("on"), "Collect the time of every step from the next run on.")
+          [](SharedSession& session, bool on) {
+            session.with_pool([&](Pool& pool, const RunOptions& options) {
+              pool.limit(on ? 1 : 0, options);
+              pool.each(options, [&](Session& engine) { engine.set_profiling(on); });
+            });
+          },
+          nb::arg("on"), "Collect the time of every step from the next run on. Meanwhile runs follow each other.")
       .def(
           "profile",
           [](SharedSession& session) {

@@ -26,41 +26,11 @@ RunOptions Limits::options() const {
   return options;
 }
 
-SharedSession::Holding::Holding(SharedSession& session, const RunOptions& options) : session_(session) {
-  constexpr std::chrono::milliseconds kBetweenQuestions{5};
-  if (session.holder_.load(std::memory_order_relaxed) == std::this_thread::get_id())
-    throw Error(ErrorCode::invalid_argument, "the session is in use by the run that a signal's handler interrupts");
-  while (!session.mutex_.try_lock() && !session.mutex_.try_lock_for(kBetweenQuestions)) {
-    if (options.stop.stop_requested()) throw Error(ErrorCode::cancelled, "the run was cancelled");
-    if (std::chrono::steady_clock::now() >= options.deadline)
-      throw Error(ErrorCode::deadline, "the run did not end by its deadline");
-    if (options.poll) options.poll();
-  }
-  if (session.is_closed_) {
-    session.mutex_.unlock();
-    session.check_open();
-  }
-  session.holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-}
-
-SharedSession::Holding::~Holding() {
-  session_.holder_.store({}, std::memory_order_relaxed);
-  session_.mutex_.unlock();
-}
-
-void SharedSession::check_open() const {
-  if (is_closed_) throw Error(ErrorCode::invalid_argument, "the session is closed");
-}
-
 void SharedSession::close() {
-  if (is_closed_) return;
-  with([this](Session& session) {
-    session = Session();
-    is_closed_ = true;
-  });
+  with_pool([](Pool& pool, const RunOptions& options) { pool.close(options); });
 }
 
-SharedSession::SharedSession(Model model) : model_(std::move(model)), session_(model_) {
+SharedSession::SharedSession(Model model) : model_(std::move(model)), pool_(model_) {
   const auto add = [&](std::vector<Port>& ports, const TensorInfo& info, const char* side) {
     PyObject* name = to_str(info.name).release().ptr();
     PyUnicode_InternInPlace(&name);
@@ -192,7 +162,8 @@ std::shared_ptr<const SharedSession::Known> SharedSession::shapes_of(const Call&
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     known->complete = known->complete && fits(call.inputs[i], inputs_[i].info);
   if (known->complete)
-    known->outputs = with(options, [&](Session& session) { return session.output_shapes(known->inputs, options); });
+    known->outputs = with(
+        options, [&](Session& session, const RunOptions& own) { return session.output_shapes(known->inputs, own); });
   for (std::size_t i = 0; i < known->outputs.size(); ++i) {
     const Shape& shape = known->outputs[i];
     const DType dtype = outputs_[i].info.dtype;
@@ -230,7 +201,8 @@ void SharedSession::allocate_outputs(const Known& known, Call& call) const {
 }
 
 void SharedSession::run_tensors(Call& call, const RunOptions& options) {
-  std::vector<Tensor> tensors = with(options, [&](Session& session) { return session.run(call.inputs, options); });
+  std::vector<Tensor> tensors =
+      with(options, [&](Session& session, const RunOptions& own) { return session.run(call.inputs, own); });
   for (std::size_t i = 0; i < tensors.size(); ++i) call.results[i] = to_array(std::move(tensors[i]));
 }
 
@@ -253,7 +225,7 @@ void SharedSession::run_arrays(Call& call, nb::handle out, const Limits& limits)
     }
     allocate_outputs(*known, call);
   }
-  with(options, [&](Session& session) { session.run(call.inputs, call.outputs, options); });
+  with(options, [&](Session& session, const RunOptions& own) { session.run(call.inputs, call.outputs, own); });
 }
 
 void SharedSession::run_data(const Feeds& feeds, Call& call, const Limits& limits) {
@@ -274,7 +246,8 @@ void SharedSession::run_data(const Feeds& feeds, Call& call, const Limits& limit
   }
   check_names(feeds, named);
   const RunOptions options = limits.options();
-  std::vector<Datum> outputs = with(options, [&](Session& session) { return session.run_data(inputs, options); });
+  std::vector<Datum> outputs =
+      with(options, [&](Session& session, const RunOptions& own) { return session.run_data(inputs, own); });
   call.results.clear();
   for (Datum& output : outputs) call.results.push_back(to_python(std::move(output)));
 }

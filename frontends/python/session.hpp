@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session that several threads of Python may use: their runs follow each other.
+// A session that several threads of Python may use: their runs go on at the same time.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "colonnade/colonnade.hpp"
 #include "frontends/python/arrays.hpp"
+#include "frontends/python/pool.hpp"
 #include "frontends/python/signals.hpp"
 
 namespace colonnade::python {
@@ -51,37 +49,33 @@ class SharedSession {
   bool start(nb::object self, const Feeds& feeds, nb::handle chosen, nb::handle out, const Limits& limits,
              nb::object done);
 
-  /// Calls `use` with the session and `options` while nobody else has it, without the GIL. Throws what the options say
-  /// while somebody has.
+  /// Calls `use` with a session that nobody else has and with the options that its run takes, without the GIL. Throws
+  /// what `options` say while there is none.
   template <class Use>
   auto with(const RunOptions& options, Use use) {
     const Signals signals;
     const nb::gil_scoped_release release;
-    const Holding holding(*this, options);
-    return use(session_);
+    const Pool::Lease lease = pool_.take(options);
+    return lease.is_alone() ? use(lease.session(), options) : use(lease.session(), lease.shared(options));
   }
+  /// The same for what needs no options.
   template <class Use>
   auto with(Use use) {
-    return with(Limits().options(), std::move(use));
+    return with(Limits().options(), [&](Session& session, const RunOptions&) { return use(session); });
+  }
+  /// Calls `use` with the pool, without the GIL.
+  template <class Use>
+  auto with_pool(Use use) {
+    const RunOptions options = Limits().options();
+    const Signals signals;
+    const nb::gil_scoped_release release;
+    return use(pool_, options);
   }
 
-  /// Ends the session's runs and gives its memory back; later calls throw.
+  /// Waits for the session's runs and gives its memory back; later calls throw.
   void close();
 
  private:
-  /// The session's mutex, held by the calling thread.
-  class Holding {
-   public:
-    Holding(SharedSession& session, const RunOptions& options);
-    Holding(const Holding&) = delete;
-    Holding& operator=(const Holding&) = delete;
-    ~Holding();
-
-   private:
-    SharedSession& session_;
-  };
-  void check_open() const;
-
   struct Port {
     nb::object name;
     std::string role;  ///< "input 'x'"
@@ -125,10 +119,7 @@ class SharedSession {
   static void finish(Pending& pending, const std::exception_ptr& error);
 
   Model model_;
-  Session session_;
-  std::timed_mutex mutex_;  ///< never waited for with the GIL
-  std::atomic<std::thread::id> holder_;
-  bool is_closed_ = false;
+  Pool pool_;
   std::vector<Port> inputs_, outputs_;
   bool tensors_only_ = true;
   std::shared_ptr<const Known> known_;

@@ -58,6 +58,7 @@ struct SharedSession::Pending {
   SharedSession* session = nullptr;
   std::vector<std::size_t> chosen;
   std::unique_ptr<Call> call;
+  Pool::Lease lease;
 };
 
 /// By a thread of the library.
@@ -70,6 +71,7 @@ void SharedSession::finish(Pending& pending, const std::exception_ptr& error) {
       const nb::object result = error ? nb::none() : session.collect(*own.call, own.chosen, Form::dict);
       own.call->give_back();
       session.spare_ = std::move(own.call);
+      own.lease = {};
       own.done(result, error ? exception_of(error) : nb::none());
     } catch (nb::python_error& raised) {
       raised.discard_as_unraisable("a function that a run was to call when it is over");
@@ -85,7 +87,7 @@ bool SharedSession::start(nb::object self, const Feeds& feeds, nb::handle chosen
   RunOptions options = limits.options();
   options.poll = nullptr;  // a thread of the library runs
   const auto pending = std::make_shared<Pending>();
-  *pending = {std::move(self), std::move(done), this, outputs_chosen(chosen), take_call()};
+  *pending = {std::move(self), std::move(done), this, outputs_chosen(chosen), take_call(), {}};
   Call& call = *pending->call;
   lend_inputs(feeds, call);
   if (!are_known(call)) return false;
@@ -93,13 +95,14 @@ bool SharedSession::start(nb::object self, const Feeds& feeds, nb::handle chosen
   check_overlaps(call);
   allocate_outputs(*known_, call);
   const nb::gil_scoped_release release;
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock) return false;
-  check_open();
+  pending->lease = pool_.try_take();
+  if (!pending->lease) return false;
+  pending->lease.leave_thread();
   Started::get().add(1);
   try {
-    session_.run_async(
-        call.inputs, call.outputs, [pending](const std::exception_ptr& error) { finish(*pending, error); }, options);
+    const RunOptions own = pending->lease.is_alone() ? options : pending->lease.shared(options);
+    pending->lease.session().run_async(
+        call.inputs, call.outputs, [pending](const std::exception_ptr& error) { finish(*pending, error); }, own);
   } catch (...) {
     Started::get().add(-1);
     throw;

@@ -351,6 +351,55 @@ class Threads(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             self.assertTrue(all(pool.map(work, range(8))))
 
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one processor")
+    def test_runs_at_the_same_time(self):
+        session = colonnade.Session(endless_loop())
+        stop = colonnade.StopSource()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            run = pool.submit(session.run, LONG, stop=stop)
+            time.sleep(0.1)
+            try:
+                for _ in range(3):
+                    self.assertEqual(session.run(SHORT, timeout=30)["y"], 10)
+                self.assertFalse(run.done())
+            finally:
+                stop.request_stop()
+            with self.assertRaises(colonnade.Cancelled):
+                run.result(30)
+        self.assertEqual(session.run(SHORT)["y"], 10)
+        session.shrink()
+        self.assertEqual(session.memory_stats()["plans"], 0)
+
+    def test_one_after_another(self):
+        """With a memory limit, which is for all, and while times are collected."""
+        for options, profiling in (({"memory_limit_bytes": 1 << 30}, False), ({}, True)):
+            session = colonnade.Session(endless_loop(), **options)
+            session.set_profiling(profiling)
+            stop = colonnade.StopSource()
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                run = pool.submit(session.run, LONG, stop=stop)
+                time.sleep(0.1)
+                try:
+                    with self.assertRaises(colonnade.DeadlineExceeded):
+                        session.run(SHORT, timeout=0.1)
+                finally:
+                    stop.request_stop()
+                with self.assertRaises(colonnade.Cancelled):
+                    run.result(30)
+            self.assertEqual(session.run(SHORT)["y"], 10)
+
+    def test_closing_waits_for_runs(self):
+        session = colonnade.Session(DIGITS, threads=1)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            runs = [pool.submit(session, images(8)) for _ in range(40)]
+            runs[0].result(30)
+            session.close()
+            for run in runs:
+                try:
+                    self.assertEqual(run.result(30).shape, (8, 10))
+                except colonnade.InvalidArgument as error:
+                    self.assertEqual(str(error), "the session is closed")
+
     def test_other_threads_go_on(self):
         session = colonnade.Session(endless_loop())
         stop = colonnade.StopSource()

@@ -103,7 +103,7 @@ class Signals(unittest.TestCase):
             self.check_soon(call, after=took / 4)
 
     def test_waiting_for_another_threads_run(self):
-        session = colonnade.Session(endless_loop())
+        session = colonnade.Session(endless_loop(), memory_limit_bytes=1 << 30)  # one run at a time
         stop = colonnade.StopSource()
         other = threading.Thread(target=lambda: self.assertRaises(colonnade.Cancelled, session.run, LONG, stop=stop))
         other.start()
