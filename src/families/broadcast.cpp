@@ -19,4 +19,11 @@ std::optional<Broadcast> broadcast_of(const Shape& shape, const Shape& output) {
   }
 }
 
+std::optional<std::array<Broadcast, 2>> broadcasts_of(const Subject& node) {
+  const auto a = broadcast_of(node.input_shape(0), node.output_shape());
+  const auto b = broadcast_of(node.input_shape(1), node.output_shape());
+  if (!a || !b) return std::nullopt;
+  return std::array{*a, *b};
+}
+
 }  // namespace colonnade

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <optional>
 
-#include "graph/graph.hpp"
+#include "families/family.hpp"
 
 namespace colonnade {
 
@@ -13,5 +14,7 @@ struct Broadcast {
 };
 /// How `shape` broadcasts against `output`; nothing when it cannot be told by images, rows, width and channels.
 std::optional<Broadcast> broadcast_of(const Shape& shape, const Shape& output);
+/// Of both operands of a node.
+std::optional<std::array<Broadcast, 2>> broadcasts_of(const Subject& node);
 
 }  // namespace colonnade

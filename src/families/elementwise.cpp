@@ -10,6 +10,7 @@
 #include "families/common.hpp"
 #include "families/convert.hpp"
 #include "families/lower.hpp"
+#include "families/operand_rows.hpp"
 #include "families/rows.hpp"
 #include "families/table.hpp"
 
@@ -167,47 +168,6 @@ struct BinaryForm {
   std::array<Broadcast, 2> operands;
 };
 
-/// One operand: rows like the output's, or a whole tensor (or constant) that broadcasts.
-struct OperandRows {
-  ValueOf<float> value{};
-  const float* constant = nullptr;
-  bool by_rows = true;
-  std::int64_t image_stride = 0, row_stride = 0;
-  std::ptrdiff_t pixel_stride = 0, channel_stride = 1;
-
-  /// The operand's values for output row r from `column` on.
-  const float* row(const StepContext& step, std::int64_t r, std::int64_t column) const {
-    if (by_rows) return pixel_stride == 0 ? Rows(step, value, 0)(r) : Rows(step, value, 0).at(r, column);
-    const float* base = constant ? constant : whole(step, value);
-    return base + step.image * image_stride + r * row_stride + column * pixel_stride;
-  }
-  /// Floats from a pixel to the next.
-  std::ptrdiff_t stride(const StepContext& step) const {
-    return by_rows && pixel_stride != 0 ? Rows(step, value, 0).pixel_stride() : pixel_stride;
-  }
-};
-
-OperandRows operand_rows(const LowerContext& context, std::size_t index) {
-  const Shape& shape = context.input_shape(index);
-  const Shape& output = context.output_shape();
-  const Broadcast broadcast = context.form<BinaryForm>().operands[index];
-  OperandRows operand;
-  operand.value = context.in<float>(index);
-  operand.constant = context.floats(index);
-  operand.by_rows = !operand.constant && !broadcast.images && !broadcast.rows && shape.size() == output.size();
-  const RowShape out = row_shape(output);
-  const bool scalar = element_count(shape) == 1;
-  const std::int64_t channels = broadcast.channels || scalar ? 1 : out.channels;
-  const std::int64_t width = broadcast.width || scalar ? 1 : out.width, rows = broadcast.rows || scalar ? 1 : out.rows;
-  operand.channel_stride = broadcast.channels ? 0 : 1;
-  operand.pixel_stride = broadcast.width ? 0 : channels;
-  if (out.width == 1) operand.pixel_stride = broadcast.rows ? 0 : channels;
-  operand.row_stride = broadcast.rows ? 0 : width * channels;
-  operand.image_stride = broadcast.images ? 0 : rows * width * channels;
-  if (scalar) operand.pixel_stride = operand.row_stride = operand.image_stride = 0;
-  return operand;
-}
-
 class BinaryRowOp final : public RowOp {
  public:
   explicit BinaryRowOp(const LowerContext& context)
@@ -215,8 +175,8 @@ class BinaryRowOp final : public RowOp {
         op_(context.form<BinaryForm>().kind),
         out_(context.out<float>()),
         shape_(row_shape(context.output_shape())),
-        a_(operand_rows(context, 0)),
-        b_(operand_rows(context, 1)) {}
+        a_(context, 0, context.form<BinaryForm>().operands[0]),
+        b_(context, 1, context.form<BinaryForm>().operands[1]) {}
 
   void run(const StepContext& step) const override {
     const Rows out(step, out_, 0);
@@ -224,9 +184,9 @@ class BinaryRowOp final : public RowOp {
     args.op = op_;
     args.channels = static_cast<std::size_t>(shape_.channels);
     args.a_pixel_stride = a_.stride(step);
-    args.a_channel_stride = a_.channel_stride;
+    args.a_channel_stride = a_.channel_stride();
     args.b_pixel_stride = b_.stride(step);
-    args.b_channel_stride = b_.channel_stride;
+    args.b_channel_stride = b_.channel_stride();
     args.out_pixel_stride = out.pixel_stride();
     const std::int64_t width = out.width(), column = out.column_begin();
     for (std::int64_t r = step.row_begin; r < step.row_end;) {
@@ -253,7 +213,7 @@ class BinaryRowOp final : public RowOp {
   Binary op_;
   ValueOf<float> out_;
   RowShape shape_;
-  OperandRows a_, b_;
+  OperandRows<float> a_, b_;
 };
 
 Match match_unary(const Candidate& node) {
@@ -268,13 +228,8 @@ Match match_binary(const Candidate& node) {
   const auto kind = kernel_kind(op->kind);
   if (!kind) return refuse("no kernel for this function");
   if (node.input(1).type.dtype != node.input(0).type.dtype) return refuse("operands of two types");
-  BinaryForm form{*kind, {}};
-  for (std::size_t i = 0; i < 2; ++i) {
-    const auto operand = broadcast_of(node.input_shape(i), node.output_shape());
-    if (!operand) return refuse("operand broadcasts over folded axes");
-    form.operands[i] = *operand;
-  }
-  return take(Form::of(form));
+  const auto operands = broadcasts_of(node);
+  return operands ? take(Form::of(BinaryForm{*kind, *operands})) : refuse("operand broadcasts over folded axes");
 }
 
 Effort unary_effort(const Chosen& node, const Rates& rates) {

@@ -116,8 +116,26 @@ TEST(ElementTypes, HaveFunctions) {
     }
 }
 
-TEST(ElementTypes, GiveTheSameBitsInStrips) {
-  const Graph graph = bf16_and_bytes_in_strips(24, 900);
+TEST(ElementTypes, StandForNumbers) {
+  const Graph graph = combined_bytes(40, 37);
+  const Plan plan = columns_of(graph);
+  const auto& rings = plan.segments.front().rings;
+  EXPECT_GE(std::count_if(rings.begin(), rings.end(), [](const Ring& ring) { return ring.type == DType::u8; }), 4)
+      << to_text(plan, graph);
+  check_runs(graph);
+}
+
+TEST(ElementTypes, StandForNumbersInChunks) {
+  const Graph graph = bytes_in_chunks(33, 30);
+  const Plan plan = columns_of(graph);
+  const auto& rings = plan.segments.front().rings;
+  EXPECT_TRUE(std::any_of(rings.begin(), rings.end(), [](const Ring& ring) {
+    return ring.type == DType::u8 && ring.chunk_count > 1;
+  })) << to_text(plan, graph);
+  check_runs(graph);
+}
+
+void check_strips(const Graph& graph) {
   const std::vector<Tensor> inputs = whole_inputs(graph);
   const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
   const Topology topology = topology_of(kernels::usable_features());
@@ -135,6 +153,11 @@ TEST(ElementTypes, GiveTheSameBitsInStrips) {
     }
   }
   EXPECT_GE(most_strips, 2u);
+}
+
+TEST(ElementTypes, GiveTheSameBitsInStrips) {
+  check_strips(bf16_and_bytes_in_strips(24, 900));
+  check_strips(combined_bytes(24, 900));
 }
 
 }  // namespace

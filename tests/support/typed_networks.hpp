@@ -70,4 +70,48 @@ inline Graph bf16_and_bytes_in_chunks(std::int64_t height, std::int64_t width) {
   return net.finish(whole_conv(net, cast(net, bytes, DType::f32), 16, 1, 2));
 }
 
+inline ValueId byte_scalar(Network& net, int value) {
+  Tensor zero(DType::u8, {});
+  zero.values<std::uint8_t>().front() = static_cast<std::uint8_t>(value);
+  return net.graph().add_constant("zero", std::move(zero));
+}
+inline ValueId quantized(Network& net, ValueId x, float scale, int zero) {
+  return net.node(Quantize{DType::u8, 3}, {x, net.floats({scale}), byte_scalar(net, zero)});
+}
+inline ValueId dequantized(Network& net, ValueId x, float scale, int zero) {
+  return net.node(Dequantize{3}, {x, net.floats({scale}), byte_scalar(net, zero)});
+}
+inline ValueId looked_up(Network& net, ValueId x) {
+  Tensor table(DType::u8, {256});
+  for (std::size_t i = 0; i < 256; ++i) table.values<std::uint8_t>()[i] = static_cast<std::uint8_t>(i * i / 200);
+  return net.node(Lookup{}, {x, net.graph().add_constant("table", std::move(table))});
+}
+
+/// Numbers that are quantised, looked up, added, multiplied by bytes of each channel, and stand for numbers again.
+inline Graph combined_bytes(std::int64_t height, std::int64_t width) {
+  Network net("combined bytes");
+  const ValueId x = net.input({1, height, width, 8});
+  const ValueId left = looked_up(net, quantized(net, whole_conv(net, x, 20, 3, 1), 2, 100));
+  const ValueId right = quantized(net, whole_conv(net, x, 20, 3, 3), 8, 128);
+  const ValueId sum =
+      net.node(ByteBinary{BinaryKind::add, 100, 128, 0.3f, 0.7f, {DType::u8, 90, -90, 165}}, {left, right});
+  Tensor factors(DType::u8, {20});
+  for (std::size_t i = 0; i < 20; ++i) factors.values<std::uint8_t>()[i] = static_cast<std::uint8_t>(i * 13);
+  const ValueId product = net.node(ByteBinary{BinaryKind::mul, 90, 5, 0.01f, 1, {DType::u8, 128, -128, 127}},
+                                   {sum, net.graph().add_constant("factors", std::move(factors))});
+  return net.finish(whole_conv(net, dequantized(net, product, 0.5f, 128), 6, 3, 2));
+}
+
+/// Bytes of a wide middle between pointwise convolutions, which comes chunk by chunk, by a scale for each channel.
+inline Graph bytes_in_chunks(std::int64_t height, std::int64_t width) {
+  Network net("bytes in chunks");
+  const ValueId x = net.input({1, height, width, 16});
+  std::vector<float> scales;
+  for (int i = 0; i < 256; ++i) scales.push_back(static_cast<float>(1 << i % 4));
+  const ValueId wide = whole_conv(net, x, 256, 1, 3);
+  const ValueId bytes = net.node(Quantize{DType::u8, 3}, {wide, net.floats(scales), byte_scalar(net, 99)});
+  const ValueId numbers = net.node(Dequantize{3}, {looked_up(net, bytes), net.floats(scales), byte_scalar(net, 3)});
+  return net.finish(whole_conv(net, numbers, 16, 1, 2));
+}
+
 }  // namespace colonnade::test

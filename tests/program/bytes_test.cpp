@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators on bytes by their families, beside the reference, to the bit: every tier, schedules and threads.
+#include "families/table.hpp"
+#include "program/whole.hpp"
+
+namespace colonnade::test {
+namespace {
+
+using whole::computed;
+using whole::constant;
+using whole::Input;
+
+/// All that a type holds, of 32 bits many.
+Tensor any(DType type, const Shape& shape, unsigned seed) {
+  if (type == DType::f32) return whole::random_tensor(type, shape, seed);
+  const bool is_wide = type == DType::i32;
+  const double low = type == DType::u8 ? 0
+                     : is_wide         ? -1e6
+                                       : -128,
+               high = type == DType::u8 ? 255
+                      : is_wide         ? 1e6
+                                        : 127;
+  return whole::random_tensor(type, shape, seed, low, high);
+}
+
+void check_bytes(const Operator& op, const std::vector<Input>& given, const Family& family) {
+  const Graph graph = whole::single(op, given, 1);
+  std::vector<Tensor> inputs;
+  for (const ValueId id : graph.inputs)
+    inputs.push_back(any(graph.value(id).type.dtype, graph.value(id).type.static_shape(), 3 + id));
+  whole::check(graph, family, inputs);
+}
+
+Tensor scales(const Shape& shape) { return whole::random_tensor(DType::f32, shape, 11, 0.01, 0.03); }
+
+/// One parameter, or one for each index of an axis, of tensors of every rank; constants and computed ones.
+template <class Check>
+void for_parameters(DType type, Check check) {
+  for (const Shape& shape : {Shape{}, {300}, {5, 70}, {2, 7, 33}, {2, 5, 6, 35}, {2, 3, 4, 2, 5}}) {
+    const auto rank = static_cast<std::int64_t>(shape.size());
+    const Tensor zero = any(type, {}, 5);
+    check(shape, 0, std::vector{constant(scales({})), constant(zero)});
+    check(shape, 0, std::vector{computed(DType::f32, {1}), computed(type, {})});
+    check(shape, 0, std::vector{constant(scales({1})), whole::absent()});
+    for (std::int64_t axis = 0; axis < rank; ++axis) {
+      if (rank == 5 && (axis == 2 || axis == 3)) continue;
+      const Shape each{shape[static_cast<std::size_t>(axis)]};
+      check(shape, axis, std::vector{constant(scales(each)), constant(any(type, each, 6))});
+      check(shape, axis - rank, std::vector{computed(DType::f32, each), computed(type, each)});
+      check(shape, axis, std::vector{computed(DType::f32, each), whole::absent()});
+      check(shape, axis, std::vector{constant(scales(each)), constant(zero)});
+      check(shape, axis, std::vector{constant(scales({})), constant(any(type, each, 7))});
+    }
+  }
+}
+
+TEST(Bytes, AreQuantised) {
+  for (const DType type : {DType::u8, DType::i8})
+    for_parameters(type, [&](const Shape& shape, std::int64_t axis, std::vector<Input> parameters) {
+      parameters.insert(parameters.begin(), computed(DType::f32, shape));
+      check_bytes(Quantize{type, axis}, parameters, families::quantize);
+    });
+}
+
+TEST(Bytes, AreDequantised) {
+  for (const DType type : {DType::u8, DType::i8, DType::i32})
+    for_parameters(type, [&](const Shape& shape, std::int64_t axis, std::vector<Input> parameters) {
+      parameters.insert(parameters.begin(), computed(type, shape));
+      check_bytes(Dequantize{axis}, parameters, families::dequantize);
+    });
+}
+
+TEST(Bytes, OfFoldedAxesAreLeftToTheReference) {
+  const std::vector<Input> inputs{computed(DType::f32, {2, 3, 4, 2, 5}), constant(scales({4})), whole::absent()};
+  check_bytes(Quantize{DType::u8, 2}, inputs, families::island);
+}
+
+TEST(Bytes, OfOneComputedParameterBesideSeveralAreLeftToTheReference) {
+  const std::vector<Input> inputs{computed(DType::f32, {2, 3, 4}), computed(DType::f32, {1}),
+                                  constant(any(DType::u8, {4}, 1))};
+  check_bytes(Quantize{DType::u8, 2}, inputs, families::island);
+}
+
+TEST(Bytes, AreLookedUp) {
+  for (const DType from : {DType::u8, DType::i8})
+    for (const DType to : {DType::u8, DType::i8, DType::f32})
+      for (const Shape& shape : {Shape{}, {300}, {2, 5, 6, 35}}) {
+        check_bytes(Lookup{}, {computed(from, shape), constant(any(to, {256}, 2))}, families::lookup);
+        check_bytes(Lookup{}, {computed(from, shape), computed(to, {256})}, families::lookup);
+      }
+}
+
+TEST(Bytes, AreCombined) {
+  const Shape shape{2, 5, 6, 35};
+  for (const BinaryKind kind : {BinaryKind::add, BinaryKind::mul})
+    for (const Rescale& out : {Rescale{DType::u8, 7, -7, 248}, {DType::i8, -3, 0, 100}, {DType::f32}})
+      for (const Shape& other :
+           {shape, Shape{}, {35}, {1, 1, 1, 35}, {2, 1, 1, 35}, {2, 5, 6, 1}, {5, 1, 35}, {6, 1}}) {
+        const ByteBinary op{kind, 120, 3, 0.013f, 0.4f, out};
+        check_bytes(op, {computed(DType::u8, shape), computed(DType::u8, other)}, families::byte_binary);
+        check_bytes(op, {constant(any(DType::u8, other, 1)), computed(DType::u8, shape)}, families::byte_binary);
+      }
+}
+
+TEST(Bytes, OfBothBroadcastOperandsAreCombined) {
+  const ByteBinary op{BinaryKind::add, 1, 2, 0.3f, 0.4f, {}};
+  check_bytes(op, {computed(DType::u8, {3, 1}), computed(DType::u8, {1, 70})}, families::byte_binary);
+  check_bytes(op, {computed(DType::u8, {4, 1, 9}), computed(DType::u8, {1, 6, 1})}, families::byte_binary);
+}
+
+}  // namespace
+}  // namespace colonnade::test
