@@ -2,12 +2,13 @@
 #include "kernels/base/tier.hpp"
 
 #include "kernels/typed/generic.hpp"
+#include "kernels/typed/reduce.hpp"
 
 namespace colonnade::kernels {
 
 static constexpr typed::Kernel kKernel = {COLONNADE_TIER_NAME, kThisIsa,         typed::find_unary,
                                           typed::find_binary,  typed::find_cast, typed::find_select,
-                                          typed::find_copy,    typed::find_arg};
+                                          typed::find_copy,    typed::find_arg,  typed::find_reduce};
 
 template <>
 KernelList<typed::Kernel> kernels_of<typed::Kernel, ThisTier>() noexcept {

@@ -88,6 +88,20 @@ struct ArgArgs {
 };
 using ArgFn = void (*)(const ArgArgs&) noexcept;
 
+enum class Reduction : unsigned char { sum, mean, max, min, prod, l1, l2, log_sum, sum_square };
+
+/// out[o][i] = reduction of in[o][0..size)[i] for the first `lines` of the inner i. Integers wrap around, but for the
+/// sum of a mean, which truncates; NaN is an extreme. The order of sums is the same on every tier.
+struct ReduceArgs {
+  const void* in = nullptr;
+  void* out = nullptr;
+  std::size_t outer = 1;
+  std::size_t size = 1;
+  std::size_t inner = 1;
+  std::size_t lines = 1;
+};
+using ReduceFn = void (*)(const ReduceArgs&) noexcept;
+
 /// Functions by type; null where there is none. The same ones are null on every tier.
 struct Kernel {
   const char* name;
@@ -98,6 +112,7 @@ struct Kernel {
   RowFn (*select)(std::size_t bytes) noexcept;  ///< inputs: condition (boolean), then, else; elements of `bytes`
   RowFn (*copy)(std::size_t bytes) noexcept;    ///< elements of `bytes`
   ArgFn (*arg)(Type) noexcept;
+  ReduceFn (*reduce)(Reduction, Type) noexcept;  ///< of i32, i64 and f64, extremes of bytes too
 };
 
 std::span<const Kernel> table() noexcept;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions along the width, row by row, and over adjacent axes of whole tensors.
+#include "families/reduce.hpp"
+
 #include <numeric>
 
 #include "base/checked.hpp"
@@ -14,17 +16,12 @@ namespace {
 
 using kernels::norm::Reduction;
 
-/// [outer, reduced, inner] of a reduction over adjacent axes.
-struct ReducedAxes {
-  std::int64_t outer = 1, reduced = 1, inner = 1;
-};
-
 struct ReduceForm {
   Reduction kind;
   ReducedAxes axes{};
 };
 
-constexpr std::int64_t kUnitChannels = 256;
+constexpr std::int64_t kUnitChannels = ReducedAxes::kUnitChannels;
 
 Reduction kernel_kind(ReduceKind kind) {
   switch (kind) {
@@ -90,7 +87,7 @@ class ReduceOp final : public RowOp {
     args.pixels = static_cast<std::size_t>(axes_.reduced);
     args.in_pixel_stride = axes_.inner;
     args.in_line_stride = axes_.reduced * axes_.inner;
-    const std::int64_t blocks = ceil_div(axes_.inner, kUnitChannels);
+    const std::int64_t blocks = axes_.blocks();
     for (std::int64_t unit = step.row_begin; unit < step.row_end; unit += static_cast<std::int64_t>(args.lines)) {
       const std::int64_t outer = unit / blocks, channel = unit % blocks * kUnitChannels;
       args.lines = static_cast<std::size_t>(blocks == 1 ? step.row_end - unit : 1);
@@ -111,7 +108,7 @@ class ReduceOp final : public RowOp {
 };
 
 /// Nothing when the axes are not adjacent; those of one element are whatever is around them.
-std::optional<ReducedAxes> reduced_axes_of(const Shape& input, const Ints& axes, const Node& node) {
+std::optional<ReducedAxes> adjacent(const Shape& input, const Ints& axes, const Node& node) {
   const auto rank = static_cast<std::int64_t>(input.size());
   std::vector<bool> reduced(input.size(), false);
   for (const std::int64_t axis : axes) reduced[static_cast<std::size_t>(normalize_axis(axis, rank, node))] = true;
@@ -139,26 +136,33 @@ Match match_width(const Candidate& node) {
 Match match(const Candidate& node) {
   const auto* op = std::get_if<Reduce>(&node.node.op);
   if (op == nullptr) return refuse();
-  auto axes = node.has_input(1) ? constant_ints(node.graph, node.node, 1) : Ints{};
-  if (!axes || (axes->empty() && op->noop_with_empty_axes)) return refuse("axes are not given as a constant");
-  if (axes->empty()) {
-    axes->resize(node.input_shape(0).size());
-    std::iota(axes->begin(), axes->end(), 0);
-  }
-  const auto reduced = reduced_axes_of(node.input_shape(0), *axes, node.node);
-  if (!reduced) return refuse("reduced axes are not adjacent");
-  return take(Form::of(ReduceForm{kernel_kind(op->kind), *reduced}));
+  Match refused;
+  const auto reduced = reduced_axes(node, *op, refused);
+  return reduced ? take(Form::of(ReduceForm{kernel_kind(op->kind), *reduced})) : refused;
 }
 
-std::int64_t units(const Chosen& node) {
-  const ReducedAxes& axes = node.form<ReduceForm>().axes;
-  return axes.outer * ceil_div(axes.inner, kUnitChannels);
-}
+std::int64_t units(const Chosen& node) { return node.form<ReduceForm>().axes.units(); }
 
 std::unique_ptr<RowOp> lower_width(const LowerContext& context) { return std::make_unique<ReduceWidthOp>(context); }
 std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<ReduceOp>(context); }
 
 }  // namespace
+
+std::int64_t ReducedAxes::blocks() const { return ceil_div(inner, kUnitChannels); }
+
+std::optional<ReducedAxes> reduced_axes(const Subject& node, const Reduce& op, Match& refused) {
+  auto axes = node.has_input(1) ? constant_ints(node.graph, node.node, 1) : Ints{};
+  if (!axes || (axes->empty() && op.noop_with_empty_axes)) refused = refuse("axes are not given as a constant");
+  if (!refused.reason.empty()) return std::nullopt;
+  const Shape& shape = node.input_shape(0);
+  if (axes->empty()) {
+    axes->resize(shape.size());
+    std::iota(axes->begin(), axes->end(), 0);
+  }
+  const auto reduced = adjacent(shape, *axes, node.node);
+  if (!reduced) refused = refuse("reduced axes are not adjacent");
+  return reduced;
+}
 
 constinit const Family families::reduce_width = {.name = "reduce_width",
                                                  .scope = Scope::rows,
