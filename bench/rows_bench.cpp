@@ -160,7 +160,7 @@ void run_norm(benchmark::State& state, const norm::Kernel& kernel, Norm what, st
   count_bytes(state, (what == Norm::reduce ? 4.0 : 8.0) * static_cast<double>(pixels * channels));
 }
 
-enum class Move { copy, to_pixels, to_planes, nearest, linear };
+enum class Move { copy, to_pixels, to_planes, bytes_to_pixels, nearest, linear };
 
 void run_move(benchmark::State& state, const move::Kernel& kernel, Move what, std::size_t pixels,
               std::size_t channels) {
@@ -176,6 +176,9 @@ void run_move(benchmark::State& state, const move::Kernel& kernel, Move what, st
       case Move::copy: kernel.copy({pixels, 4 * channels, in.data(), out.data(), 4 * s, 4 * step(padded)}); break;
       case Move::to_pixels: kernel.planes_to_pixels({pixels, channels, in.data(), step(pixels), out.data(), s}); break;
       case Move::to_planes: kernel.pixels_to_planes({pixels, channels, in.data(), s, out.data(), step(pixels)}); break;
+      case Move::bytes_to_pixels:
+        kernel.transpose({1, channels, pixels, in.data(), step(pixels), out.data(), s});
+        break;
       case Move::nearest:
       case Move::linear:
         kernel.resize(
@@ -183,7 +186,7 @@ void run_move(benchmark::State& state, const move::Kernel& kernel, Move what, st
         break;
     }
   }
-  count_bytes(state, 8.0 * static_cast<double>(pixels * channels));
+  count_bytes(state, (what == Move::bytes_to_pixels ? 2.0 : 8.0) * static_cast<double>(pixels * channels));
 }
 
 void add_depthwise() {
@@ -273,6 +276,7 @@ void add_move() {
   const std::pair<const char*, Move> functions[] = {{"copy", Move::copy},
                                                     {"planes_to_pixels", Move::to_pixels},
                                                     {"pixels_to_planes", Move::to_planes},
+                                                    {"bytes_to_pixels", Move::bytes_to_pixels},
                                                     {"resize_nearest", Move::nearest},
                                                     {"resize_linear", Move::linear}};
   for (const auto& kernel : move::table()) {

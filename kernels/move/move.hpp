@@ -52,6 +52,18 @@ struct PixelsToPlanesArgs {
   std::ptrdiff_t plane_stride = 0;
 };
 
+/// A matrix of elements of 1 or 2 bytes, its lines for its columns: out[c * out_stride + r] = in[r * in_stride + c].
+/// Strides in elements.
+struct TransposeArgs {
+  std::size_t bytes = 1;  ///< of an element
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  const void* in = nullptr;
+  std::ptrdiff_t in_stride = 0;
+  void* out = nullptr;
+  std::ptrdiff_t out_stride = 0;
+};
+
 /// One output row of a resize along width and height by a weighted sum of `taps_y` input rows and `taps_x` pixels of
 /// each:
 ///   out[x][c] = sum_j row_weights[j] * sum_i column_weights[x * taps_x + i] * in_rows[j][columns[x * taps_x + i]][c].
@@ -78,6 +90,7 @@ struct Kernel {
   void (*planes_to_pixels)(const PlanesToPixelsArgs&) noexcept;
   void (*pixels_to_planes)(const PixelsToPlanesArgs&) noexcept;
   void (*resize)(const ResizeArgs&) noexcept;
+  void (*transpose)(const TransposeArgs&) noexcept;
 };
 
 std::span<const Kernel> table() noexcept;

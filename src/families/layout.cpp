@@ -12,40 +12,76 @@
 namespace colonnade {
 namespace {
 
-/// Between planes [image][channel][row][column] of a whole tensor and channels-last rows.
-class LayoutOp final : public RowOp {
+constexpr TypeSet kTurnedTypes{DType::f32, DType::bf16, DType::f16, DType::u8, DType::i8, DType::i16, DType::u16};
+
+/// Lines of elements for columns, by the kernel for their size. Strides in elements.
+class Turn {
  public:
-  LayoutOp(const LowerContext& context, bool to_last)
-      : kernel_(kernels::move::select(context.features)),
-        to_last_(to_last),
-        in_(context.in<float>(0)),
-        out_(context.out<float>()),
-        shape_(row_shape(to_last ? context.output_shape() : context.input_shape(0))) {}
+  struct Lines {
+    std::int64_t rows, columns;
+    const std::byte* in;
+    std::ptrdiff_t in_stride;
+    std::byte* out;
+    std::ptrdiff_t out_stride;
+  };
 
-  void run(const StepContext& step) const override {
-    const Rows rows(step, to_last_ ? out_ : in_, 0), out(step, out_, 0);
-    float* planes = whole(step, to_last_ ? in_ : out_) + step.image * shape_.rows * shape_.row_elements();
-    const std::ptrdiff_t plane_stride = shape_.rows * shape_.width;
-    const bool whole_rows = out.width() == shape_.width;
-    const auto channels = static_cast<std::size_t>(shape_.channels);
-    for (std::int64_t r = step.row_begin, end = r; r < step.row_end; r = end) {
-      end = whole_rows ? rows.even_until(r, step.row_end, shape_.width) : r + 1;
-      float* plane_row = planes + r * shape_.width + out.column_begin();
-      const auto width = static_cast<std::size_t>((end - r) * out.width());
-      if (to_last_)
-        kernel_.planes_to_pixels({width, channels, plane_row, plane_stride, rows(r), rows.pixel_stride()});
-      else
-        kernel_.pixels_to_planes(
-            {width, channels, rows.at(r, out.column_begin()), rows.pixel_stride(), plane_row, plane_stride});
-    }
+  /// `to_last`: the lines are planes, else pixels.
+  Turn(const LowerContext& context, bool to_last)
+      : kernel_(kernels::move::select(context.features)), to_last_(to_last), bytes_(element_bytes(context.input(0))) {}
+
+  void operator()(const Lines& l) const {
+    const auto rows = static_cast<std::size_t>(l.rows), columns = static_cast<std::size_t>(l.columns);
+    const auto* in = reinterpret_cast<const float*>(l.in);
+    auto* out = reinterpret_cast<float*>(l.out);
+    if (bytes_ != sizeof(float))
+      kernel_.transpose({static_cast<std::size_t>(bytes_), rows, columns, l.in, l.in_stride, l.out, l.out_stride});
+    else if (to_last_)
+      kernel_.planes_to_pixels({columns, rows, in, l.in_stride, out, l.out_stride});
+    else
+      kernel_.pixels_to_planes({rows, columns, in, l.in_stride, out, l.out_stride});
   }
-
-  std::string_view kernel() const override { return kernel_.name; }
+  std::int64_t bytes() const { return bytes_; }
+  std::string_view kernel() const { return kernel_.name; }
 
  private:
   const kernels::move::Kernel& kernel_;
   bool to_last_;
-  ValueOf<float> in_, out_;
+  std::int64_t bytes_;
+};
+
+/// Between planes [image][channel][row][column] of a whole tensor and channels-last rows.
+class LayoutOp final : public RowOp {
+ public:
+  LayoutOp(const LowerContext& context, bool to_last)
+      : turn_(context, to_last),
+        to_last_(to_last),
+        in_(context.in<std::byte>(0)),
+        out_(context.out<std::byte>()),
+        shape_(row_shape(to_last ? context.output_shape() : context.input_shape(0))) {}
+
+  void run(const StepContext& step) const override {
+    const Rows rows(step, to_last_ ? out_ : in_, 0), out(step, out_, 0);
+    const std::int64_t bytes = turn_.bytes();
+    std::byte* planes = whole(step, to_last_ ? in_ : out_) + step.image * shape_.rows * shape_.row_elements() * bytes;
+    const std::ptrdiff_t plane_stride = shape_.rows * shape_.width, pixel_stride = rows.pixel_stride() / bytes;
+    const bool whole_rows = out.width() == shape_.width;
+    for (std::int64_t r = step.row_begin, end = r; r < step.row_end; r = end) {
+      end = whole_rows ? rows.even_until(r, step.row_end, shape_.width) : r + 1;
+      std::byte* plane_row = planes + (r * shape_.width + out.column_begin()) * bytes;
+      const std::int64_t pixels = (end - r) * out.width();
+      if (to_last_)
+        turn_({shape_.channels, pixels, plane_row, plane_stride, rows(r), pixel_stride});
+      else
+        turn_({pixels, shape_.channels, rows.at(r, out.column_begin()), pixel_stride, plane_row, plane_stride});
+    }
+  }
+
+  std::string_view kernel() const override { return turn_.kernel(); }
+
+ private:
+  Turn turn_;
+  bool to_last_;
+  ValueOf<std::byte> in_, out_;
   RowShape shape_;
 };
 
@@ -58,25 +94,24 @@ struct AxisSwap {
 class SwapAxesOp final : public RowOp {
  public:
   explicit SwapAxesOp(const LowerContext& context)
-      : kernel_(kernels::move::select(context.features)),
+      : turn_(context, false),
         swap_(context.form<AxisSwap>()),
-        in_(context.in<float>(0)),
-        out_(context.out<float>()) {}
+        in_(context.in<std::byte>(0)),
+        out_(context.out<std::byte>()) {}
 
   void run(const StepContext& step) const override {
-    const std::int64_t elements = swap_.first * swap_.second;
+    const std::int64_t bytes = swap_.first * swap_.second * turn_.bytes();
     for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit)
-      kernel_.pixels_to_planes({static_cast<std::size_t>(swap_.first), static_cast<std::size_t>(swap_.second),
-                                whole(step, in_) + unit * elements, swap_.second, whole(step, out_) + unit * elements,
-                                swap_.first});
+      turn_({swap_.first, swap_.second, whole(step, in_) + unit * bytes, swap_.second, whole(step, out_) + unit * bytes,
+             swap_.first});
   }
 
-  std::string_view kernel() const override { return kernel_.name; }
+  std::string_view kernel() const override { return turn_.kernel(); }
 
  private:
-  const kernels::move::Kernel& kernel_;
+  Turn turn_;
   AxisSwap swap_;
-  ValueOf<float> in_, out_;
+  ValueOf<std::byte> in_, out_;
 };
 
 /// Nothing when the permutation does more than swap.
@@ -131,7 +166,7 @@ std::unique_ptr<RowOp> lower_swap(const LowerContext& context) { return std::mak
 constinit const Family families::to_channels_last = {.name = "to_channels_last",
                                                      .scope = Scope::rows,
                                                      .border = Border::enters,
-                                                     .types = kFloats,
+                                                     .types = kTurnedTypes,
                                                      .match = match_last,
                                                      .units = one_unit,
                                                      .effort = byte_effort<Work::transpose>,
@@ -146,7 +181,7 @@ constinit const Family families::to_channels_last = {.name = "to_channels_last",
 constinit const Family families::to_channels_first = {.name = "to_channels_first",
                                                       .scope = Scope::rows,
                                                       .border = Border::leaves,
-                                                      .types = kFloats,
+                                                      .types = kTurnedTypes,
                                                       .match = match_first,
                                                       .units = one_unit,
                                                       .effort = byte_effort<Work::transpose>,
@@ -161,7 +196,7 @@ constinit const Family families::to_channels_first = {.name = "to_channels_first
 constinit const Family families::swap_axes = {.name = "swap_axes",
                                               .scope = Scope::whole,
                                               .border = Border::none,
-                                              .types = kFloats,
+                                              .types = kTurnedTypes,
                                               .match = match_swap,
                                               .units = units,
                                               .effort = byte_effort<Work::transpose>,

@@ -111,6 +111,33 @@ TEST(Move, LayoutsBothWays) {
   }
 }
 
+template <class T>
+void check_transpose(const move::Kernel& kernel, std::size_t rows, std::size_t columns, std::size_t gap) {
+  const std::size_t in_stride = columns + gap, out_stride = rows + gap;
+  using Elements = colonnade::test::Guarded<T>;
+  const Elements in((rows - 1) * in_stride + columns), out((columns - 1) * out_stride + rows);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<T>(i * 7919);
+  std::memset(out.data(), 0xaa, out.size() * sizeof(T));
+  kernel.transpose({sizeof(T), rows, columns, in.data(), step(in_stride), out.data(), step(out_stride)});
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::size_t c = i / out_stride, r = i % out_stride;
+    ASSERT_EQ(out[i], r < rows ? in[r * in_stride + c] : static_cast<T>(0xaaaa)) << "row " << r << " column " << c;
+  }
+  ASSERT_TRUE(in.intact() && out.intact());
+}
+
+TEST(Move, TransposesNarrowElements) {
+  for (const auto& kernel : runnable(move::table()))
+    for (const std::size_t rows : kChannelCounts)
+      for (const std::size_t columns : {1u, 3u, 4u, 8u, 15u, 16u, 17u, 32u, 50u})
+        for (const std::size_t gap : {0u, 5u}) {
+          SCOPED_TRACE(::testing::Message() << kernel.name << " " << rows << " x " << columns << " gap " << gap);
+          check_transpose<std::uint8_t>(kernel, rows, columns, gap);
+          check_transpose<std::uint16_t>(kernel, rows, columns, gap);
+          if (HasFatalFailure()) return;
+        }
+}
+
 void check_resize(const move::Kernel& kernel, std::size_t taps_y, std::size_t taps_x, std::size_t channels, bool ones) {
   const std::size_t width_in = 9;
   const std::size_t width_out = 14;

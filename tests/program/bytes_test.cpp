@@ -12,15 +12,10 @@ using whole::Input;
 
 /// All that a type holds, of 32 bits many.
 Tensor any(DType type, const Shape& shape, unsigned seed) {
-  if (type == DType::f32) return whole::random_tensor(type, shape, seed);
-  const bool is_wide = type == DType::i32;
-  const double low = type == DType::u8 ? 0
-                     : is_wide         ? -1e6
-                                       : -128,
-               high = type == DType::u8 ? 255
-                      : is_wide         ? 1e6
-                                        : 127;
-  return whole::random_tensor(type, shape, seed, low, high);
+  if (type == DType::u8 || type == DType::u16) return whole::random_tensor(type, shape, seed, 0, 255);
+  if (type == DType::i8) return whole::random_tensor(type, shape, seed, -128, 127);
+  if (type == DType::i32) return whole::random_tensor(type, shape, seed, -1e6, 1e6);
+  return whole::random_tensor(type, shape, seed);
 }
 
 void check_bytes(const Operator& op, const std::vector<Input>& given, const Family& family) {
@@ -100,6 +95,16 @@ TEST(Bytes, AreCombined) {
         check_bytes(op, {computed(DType::u8, shape), computed(DType::u8, other)}, families::byte_binary);
         check_bytes(op, {constant(any(DType::u8, other, 1)), computed(DType::u8, shape)}, families::byte_binary);
       }
+}
+
+TEST(Bytes, ChangeTheirLayout) {
+  for (const DType type : {DType::u8, DType::i8, DType::f16, DType::u16}) {
+    for (const Shape& shape : {Shape{2, 3, 9, 11}, {1, 20, 8, 17}, {1, 64, 5, 32}}) {
+      check_bytes(Transpose{{0, 2, 3, 1}}, {computed(type, shape)}, families::to_channels_last);
+      check_bytes(Transpose{{0, 3, 1, 2}}, {computed(type, shape)}, families::to_channels_first);
+    }
+    check_bytes(Transpose{{0, 2, 1}}, {computed(type, {3, 40, 70})}, families::swap_axes);
+  }
 }
 
 TEST(Bytes, OfBothBroadcastOperandsAreCombined) {
