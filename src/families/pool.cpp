@@ -6,6 +6,7 @@
 #include "base/checked.hpp"
 #include "families/common.hpp"
 #include "families/lower.hpp"
+#include "families/pool.hpp"
 #include "families/rows.hpp"
 #include "families/table.hpp"
 
@@ -15,22 +16,6 @@ namespace {
 struct PoolForm {
   Ints pads;
 };
-
-/// How many taps of each window count in an average's divisor along one axis.
-std::vector<float> tap_counts(std::int64_t outputs, std::int64_t size, std::int64_t kernel, std::int64_t stride,
-                              std::int64_t dilation, std::int64_t pad_begin, std::int64_t pad_end, bool include_pad) {
-  const std::int64_t low = include_pad ? -pad_begin : 0, high = include_pad ? size + pad_end : size;
-  // the first tap at or behind a position: windows of hostile models are too long to walk along
-  const auto tap_at = [&](std::int64_t distance) {
-    return std::clamp<std::int64_t>(distance <= 0 ? 0 : ceil_div(distance, dilation), 0, kernel);
-  };
-  std::vector<float> counts;
-  for (std::int64_t i = 0; i < outputs; ++i) {
-    const std::int64_t start = i * stride - pad_begin;
-    counts.push_back(static_cast<float>(std::max<std::int64_t>(1, tap_at(high - start) - tap_at(low - start))));
-  }
-  return counts;
-}
 
 class PoolOp final : public RowOp {
  public:
@@ -124,6 +109,21 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 }
 
 }  // namespace
+
+std::vector<float> tap_counts(std::int64_t outputs, std::int64_t size, std::int64_t kernel, std::int64_t stride,
+                              std::int64_t dilation, std::int64_t pad_begin, std::int64_t pad_end, bool include_pad) {
+  const std::int64_t low = include_pad ? -pad_begin : 0, high = include_pad ? size + pad_end : size;
+  // the first tap at or behind a position: windows of hostile models are too long to walk along
+  const auto tap_at = [&](std::int64_t distance) {
+    return std::clamp<std::int64_t>(distance <= 0 ? 0 : ceil_div(distance, dilation), 0, kernel);
+  };
+  std::vector<float> counts;
+  for (std::int64_t i = 0; i < outputs; ++i) {
+    const std::int64_t start = i * stride - pad_begin;
+    counts.push_back(static_cast<float>(std::max<std::int64_t>(1, tap_at(high - start) - tap_at(low - start))));
+  }
+  return counts;
+}
 
 constinit const Family families::pool = {.name = "pool",
                                          .scope = Scope::rows,

@@ -21,18 +21,24 @@ inline Window window_of(const Subject& node, const Conv& conv) {
           conv.dilations[0], conv.dilations[1], pads[0],         pads[1]};
 }
 
-/// Columns that a convolution reads.
-inline ColumnWindow conv_columns(const Subject& node, const Window& window) {
+/// Columns that a window reads.
+inline ColumnWindow window_columns(const Window& window) {
   ColumnWindow columns{true};
   columns.kernel = window.kernel_w, columns.stride = window.stride_w, columns.dilation = window.dilation_w;
   columns.pad = window.pad_left;
+  return columns;
+}
+/// Those of a convolution.
+inline ColumnWindow conv_columns(const Subject& node, const Window& window) {
+  ColumnWindow columns = window_columns(window);
   columns.residual = std::get<Conv>(node.node.op).epilogue.residual;
   return columns;
 }
 
 /// Rows of the input that output rows [begin, end) read, tap by tap; null where they lie in the padding.
-inline void tap_rows(const Rows<float>& in, const Window& window, std::int64_t skip, std::int64_t begin,
-                     std::int64_t end, std::int64_t height, const float** rows) {
+template <class T>
+void tap_rows(const Rows<T>& in, const Window& window, std::int64_t skip, std::int64_t begin, std::int64_t end,
+              std::int64_t height, const T** rows) {
   for (std::int64_t r = begin; r < end; ++r)
     for (std::int64_t ky = 0; ky < window.kernel_h; ++ky) {
       const std::int64_t y = r * window.stride_h - window.pad_top + ky * window.dilation_h;

@@ -125,6 +125,15 @@ TEST(ElementTypes, StandForNumbers) {
   check_runs(graph);
 }
 
+TEST(ElementTypes, StandForNumbersInWindows) {
+  const Graph graph = windows_of_bytes(40, 37);
+  const Plan plan = columns_of(graph);
+  const auto& rings = plan.segments.front().rings;
+  EXPECT_GE(std::count_if(rings.begin(), rings.end(), [](const Ring& ring) { return ring.type == DType::u8; }), 4)
+      << to_text(plan, graph);
+  check_runs(graph);
+}
+
 TEST(ElementTypes, StandForNumbersInChunks) {
   const Graph graph = bytes_in_chunks(33, 30);
   const Plan plan = columns_of(graph);
@@ -158,6 +167,7 @@ void check_strips(const Graph& graph) {
 TEST(ElementTypes, GiveTheSameBitsInStrips) {
   check_strips(bf16_and_bytes_in_strips(24, 900));
   check_strips(combined_bytes(24, 900));
+  check_strips(windows_of_bytes(24, 900));
 }
 
 }  // namespace

@@ -102,6 +102,36 @@ inline Graph combined_bytes(std::int64_t height, std::int64_t width) {
   return net.finish(whole_conv(net, dequantized(net, product, 0.5f, 128), 6, 3, 2));
 }
 
+/// Bytes that pass windows of each channel, of two sizes and strides, the largest of windows, and averages.
+inline Graph windows_of_bytes(std::int64_t height, std::int64_t width) {
+  Network net("windows of bytes");
+  constexpr std::size_t kChannels = 40;
+  const ValueId x = net.input({1, height, width, 8});
+  const ValueId bytes = quantized(net, whole_conv(net, x, kChannels, 3, 1), 2, 100);
+  const auto windows = [&](ValueId from, std::int64_t kernel, std::int64_t stride) {
+    Tensor weight(DType::i8, {kChannels, 1, kernel, kernel});
+    auto weights = weight.values<std::int8_t>();
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<std::int8_t>(i * 37 % 256 - 128);
+    Conv conv;
+    conv.kernel = {kernel, kernel}, conv.strides = {stride, stride}, conv.dilations = {1, 1};
+    conv.pads = Ints(4, kernel / 2), conv.groups = kChannels;
+    const ValueId factor = net.floats(std::vector<float>(kChannels, 0.01f));
+    return net.node(
+        ByteConv{conv, {DType::u8, 90, -90, 165}},
+        {from, net.graph().add_constant("weight", std::move(weight)), byte_scalar(net, 100), kAbsent, factor});
+  };
+  const auto pool = [](PoolKind kind, std::int64_t kernel) {
+    Pool window;
+    window.kind = kind, window.kernel = {kernel, kernel}, window.strides = {1, 1}, window.dilations = {1, 1};
+    window.pads = Ints(4, kernel / 2);
+    return window;
+  };
+  const ValueId largest = net.node(pool(PoolKind::max, 3), {windows(windows(bytes, 3, 1), 5, 2)});
+  const ValueId average =
+      net.node(ByteAverage{pool(PoolKind::average, 3), 90, 0.7f, {DType::u8, 128, -128, 127}}, {largest});
+  return net.finish(whole_conv(net, dequantized(net, average, 0.5f, 128), 6, 3, 2));
+}
+
 /// Bytes of a wide middle between pointwise convolutions, which comes chunk by chunk, by a scale for each channel.
 inline Graph bytes_in_chunks(std::int64_t height, std::int64_t width) {
   Network net("bytes in chunks");
