@@ -87,12 +87,12 @@ bool fuse_prelu(Editor& editor, int index) {
   return true;
 }
 
-/// Fuses the Add into the contraction that computes operand `slot`.
+/// Fuses the Add into the contraction that computes operand `slot`. Of open dimensions one may be broadcast.
 bool fuse_residual(Editor& editor, int index, std::size_t slot) {
   const Node node = editor.node(index);
   const ValueId sums = node.inputs[slot], residual = node.inputs[1 - slot];
   const int contraction = sole_contraction(editor, sums);
-  if (contraction < 0 || editor.is_constant(residual) || !same_type(editor, sums, residual)) return false;
+  if (contraction < 0 || editor.is_constant(residual) || !same_static_type(editor, sums, residual)) return false;
   FusedEpilogue epilogue = *epilogue_of(editor.node(contraction).op);
   if (epilogue.residual) return false;
   epilogue.residual_after = !takes_activation(epilogue);

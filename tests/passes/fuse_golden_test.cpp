@@ -119,6 +119,15 @@ output %y
 )");
 }
 
+/// One of two open dimensions may be 1 when shapes are known.
+TEST(FuseEpilogue, LeavesSumsOfOpenShapesAlone) {
+  Builder b;
+  const ValueId product = b.node("m", MatMul{}, {b.input("x", {-1, 5}), b.weights("w", {5, 8})});
+  b.output(b.binary("y", BinaryKind::add, product, b.input("z", {-1, 8})));
+  EXPECT_FALSE(run("fuse_epilogue", b.graph, false));
+  EXPECT_EQ(operators_of(b.graph), "MatMul Binary");
+}
+
 TEST(FuseEpilogue, WaitsForAResidualThatComesLater) {
   Builder b;
   const ValueId x = b.input("x", {5, 8});
