@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The name `onnxruntime` for colonnade.onnxruntime: the import hook, programs run as they are, the package of that name."""
 import importlib.metadata
+import os
 import pathlib
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import unittest
 import support
 
 support.need("colonnade", "numpy")
+
+import colonnade  # noqa: E402
 
 DIGITS = str(support.MODELS / "digits.onnx")
 PROVIDES = support.ROOT / "frontends" / "python" / "provides"
@@ -42,7 +45,9 @@ print(json.dumps({
 
 
 def python(*arguments: str, **keywords) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=120, **keywords)
+    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(colonnade.__file__).resolve().parents[1])}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, **keywords)
 
 
 class Installed(unittest.TestCase):
