@@ -70,12 +70,44 @@ inline void part_of_square(const T* in, std::ptrdiff_t in_stride, T* out, std::p
       out[r] = in[static_cast<std::ptrdiff_t>(r) * in_stride + static_cast<std::ptrdiff_t>(c)];
 }
 
-/// kRows lines, elements side by side: pixels of few channels.
+/// Pixels of three bytes, from three planes; how many are made. Four bytes behind the last one are written too, which
+/// are the next one's.
+inline std::size_t three_planes(const TransposeArgs& a) {
+  std::size_t c = 0;
+#if defined(__SSSE3__) || defined(__ARM_NEON)
+  using Bytes = Sixteen<std::uint8_t>;
+  using Pairs = Sixteen<std::uint16_t>;
+  const auto* in = static_cast<const std::uint8_t*>(a.in);
+  auto* out = static_cast<std::uint8_t*>(a.out);
+  if (a.out_stride != 3) return 0;
+  for (; c + 18 <= a.columns; c += 16) {
+    Bytes::Type planes[3];
+    for (int i = 0; i < 3; ++i) std::memcpy(&planes[i], in + i * a.in_stride + c, 16);
+    const auto [first, second, third] = planes;
+    const auto low = Pairs::Type(Bytes::low(first, second)), low_third = Pairs::Type(Bytes::low(third, third));
+    const auto high = Pairs::Type(Bytes::high(first, second)), high_third = Pairs::Type(Bytes::high(third, third));
+    const Pairs::Type fours[4] = {Pairs::low(low, low_third), Pairs::high(low, low_third), Pairs::low(high, high_third),
+                                  Pairs::high(high, high_third)};
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < 4; ++k) {
+      const auto four = Bytes::Type(fours[k]);
+      const Bytes::Type three =
+          __builtin_shufflevector(four, four, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15);
+      std::memcpy(out + 3 * (c + 4 * k), &three, 16);
+    }
+  }
+#else
+  static_cast<void>(a);
+#endif
+  return c;
+}
+
+/// kRows lines, elements side by side: pixels of few channels, from one on.
 template <class T, std::size_t kRows>
-inline void few_rows(const TransposeArgs& a) {
-  const auto* in = static_cast<const T*>(a.in);
-  auto* out = static_cast<T*>(a.out);
-  for (std::size_t c = 0; c < a.columns; ++c, ++in, out += a.out_stride)
+inline void few_rows(const TransposeArgs& a, std::size_t begin) {
+  const auto* in = static_cast<const T*>(a.in) + begin;
+  auto* out = static_cast<T*>(a.out) + static_cast<std::ptrdiff_t>(begin) * a.out_stride;
+  for (std::size_t c = begin; c < a.columns; ++c, ++in, out += a.out_stride)
 #pragma GCC unroll 4
     for (std::size_t r = 0; r < kRows; ++r) out[r] = in[static_cast<std::ptrdiff_t>(r) * a.in_stride];
 }
@@ -90,7 +122,7 @@ inline void few_columns(const TransposeArgs& a) {
 
 template <class T>
 inline void transpose_elements(const TransposeArgs& a) {
-  if (a.rows == 3) return few_rows<T, 3>(a);
+  if (a.rows == 3) return few_rows<T, 3>(a, sizeof(T) == 1 ? three_planes(a) : 0);
   if (a.columns == 3) return few_columns<T, 3>(a);
   const auto* in = static_cast<const T*>(a.in);
   auto* out = static_cast<T*>(a.out);

@@ -26,8 +26,8 @@ std::int32_t plain(const Case& c, const std::uint8_t* in, std::size_t row, std::
       const long y = static_cast<long>(row * c.stride + ky * c.dilation) - static_cast<long>(c.pad);
       const long column = static_cast<long>(x * c.stride + kx * c.dilation) - static_cast<long>(c.pad);
       if (y < 0 || y >= static_cast<long>(c.height) || column < 0 || column >= static_cast<long>(c.width)) continue;
-      const std::uint8_t byte = in[(static_cast<std::size_t>(y) * c.width + static_cast<std::size_t>(column)) *
-                                       c.channels + channel];
+      const std::uint8_t byte =
+          in[(static_cast<std::size_t>(y) * c.width + static_cast<std::size_t>(column)) * c.channels + channel];
       sum += byte - 77;
       most = std::max<std::int32_t>(most, c.kind == Kind::max_signed ? static_cast<std::int8_t>(byte) : byte);
     }
