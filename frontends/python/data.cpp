@@ -69,7 +69,26 @@ Datum to_datum(nb::handle object, const Place& place) {
   place.expected("a tensor, list or dict", object);
 }
 
+/// Elements that Python has types of its own for; others take their way through numpy.
+bool is_plain(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i64 || dtype == DType::string;
+}
+
+nb::object plain(const Tensor& tensor, std::size_t index) {
+  if (tensor.dtype() == DType::f32) return nb::steal(PyFloat_FromDouble(tensor.values<float>()[index]));
+  if (tensor.dtype() == DType::f64) return nb::steal(PyFloat_FromDouble(tensor.values<double>()[index]));
+  if (tensor.dtype() == DType::i64) return nb::steal(PyLong_FromLongLong(tensor.values<std::int64_t>()[index]));
+  return to_str(tensor.strings()[index]);
+}
+
 nb::object to_dict(const Datum& map) {
+  const Tensor &names = map.keys(), &numbers = map.tensor();
+  if (is_plain(names.dtype()) && is_plain(numbers.dtype()) && numbers.shape().size() == 1) {
+    nb::dict dict;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(names.size()); ++i)
+      if (PyDict_SetItem(dict.ptr(), plain(names, i).ptr(), plain(numbers, i).ptr()) != 0) throw nb::python_error();
+    return dict;
+  }
   const nb::object keys = to_array(map.keys()).attr("tolist")();
   const nb::object values = to_array(map.tensor());
   nb::dict result;
@@ -86,8 +105,14 @@ nb::object to_python(Datum datum) {
   switch (datum.kind()) {
     case Datum::Kind::tensor: return to_array(std::move(datum).take_tensor());
     case Datum::Kind::sequence: {
-      nb::list list;
-      for (const Datum& element : datum.elements()) list.append(to_python(element));
+      const std::vector<Datum>& elements = datum.elements();
+      const nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(elements.size())));
+      if (!list.is_valid()) throw nb::python_error();
+      Py_ssize_t place = 0;
+      for (const Datum& element : elements) {
+        nb::object made = element.kind() == Datum::Kind::map ? to_dict(element) : to_python(element);
+        PyList_SET_ITEM(list.ptr(), place++, made.release().ptr());
+      }
       return list;
     }
     case Datum::Kind::optional: return datum.elements().empty() ? nb::none() : to_python(datum.elements().front());

@@ -75,6 +75,16 @@ zipmap = session(
 report("map type", zipmap.get_outputs()[0].type)
 (result,) = zipmap.run(None, {"x": np.array([[1, 2], [3, 4]], np.float32)})
 report("maps", [sorted(row.items()) for row in result])
+report("their types", [(type(key).__name__, type(value).__name__) for key, value in result[0].items()])
+
+inner = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+named = session(
+    [helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_strings=["cat", "d\u00f6g"])],
+    [tensor("x", TensorProto.FLOAT, ["N", 2])],
+    [helper.make_value_info("y", helper.make_sequence_type_proto(inner))],
+)
+(result,) = named.run(None, {"x": np.array([[0.25, 2]], np.float32)})
+report("maps of text", [sorted(row.items()) for row in result])
 
 split = session(
     [helper.make_node("TopK", ["x", "k"], ["values", "indices"]), helper.make_node("NonZero", ["x"], ["places"])],
