@@ -102,7 +102,7 @@ inline Vec widened(const T* in) {
 /// kGroup integers as bytes, saturated.
 template <class T>
 inline void store_bytes(T* out, const IntBatch (&x)[4]) {
-  constexpr bool kUnsigned = std::is_unsigned_v<T>;
+  [[maybe_unused]] constexpr bool kUnsigned = std::is_unsigned_v<T>;
 #if defined(__AVX512BW__)
   const __m512i low = _mm512_packs_epi32(x[0], x[1]), high = _mm512_packs_epi32(x[2], x[3]);
   const __m512i packed = kUnsigned ? _mm512_packus_epi16(low, high) : _mm512_packs_epi16(low, high);
