@@ -96,6 +96,31 @@ void add_model(CLI::App& app, EngineOptions& engine) {
       ->type_name("");
 }
 
+void add_image(CLI::App& app, images::ImageOptions& image) {
+  app.add_option("--mean", image.mean, "Images: subtracted after scaling, one value or one a channel")
+      ->delimiter(',')
+      ->take_all()
+      ->allow_extra_args(false)
+      ->type_name("M[,M,M]")
+      ->group("Images");
+  app.add_option("--std", image.std, "Images: divided by after that, one value or one a channel")
+      ->delimiter(',')
+      ->take_all()
+      ->allow_extra_args(false)
+      ->check(CLI::Validator(CLI::PositiveNumber).description(""))
+      ->type_name("S[,S,S]")
+      ->group("Images");
+  app.add_option("--scale", image.scale, "Images: factor on 0..255 (default: 1/255 for float inputs, else 1)")
+      ->check(not_negative())
+      ->type_name("F")
+      ->group("Images");
+  choose(app.add_option("--layout", image.layout, "Images: order of the input's dimensions"), {"auto", "nchw", "nhwc"})
+      ->group("Images");
+  choose(app.add_option("--color", image.color, "Images: channels (auto: gray for one channel, else rgb)"),
+         {"auto", "rgb", "bgr", "gray"})
+      ->group("Images");
+}
+
 void add_inputs(CLI::App& app, InputOptions& input) {
   app.add_option(
          "-i,--input", input.files,
@@ -107,29 +132,7 @@ void add_inputs(CLI::App& app, InputOptions& input) {
       ->group("Inputs");
   app.add_option("--seed", input.seed, "Seed of random inputs")->type_name("N")->capture_default_str()->group("Inputs");
   app.add_flag("--cast", input.cast, "Convert inputs whose type differs from the model's")->group("Inputs");
-  app.add_option("--mean", input.image.mean, "Images: subtracted after scaling, one value or one a channel")
-      ->delimiter(',')
-      ->take_all()
-      ->allow_extra_args(false)
-      ->type_name("M[,M,M]")
-      ->group("Images");
-  app.add_option("--std", input.image.std, "Images: divided by after that, one value or one a channel")
-      ->delimiter(',')
-      ->take_all()
-      ->allow_extra_args(false)
-      ->check(CLI::Validator(CLI::PositiveNumber).description(""))
-      ->type_name("S[,S,S]")
-      ->group("Images");
-  app.add_option("--scale", input.image.scale, "Images: factor on 0..255 (default: 1/255 for float inputs, else 1)")
-      ->check(not_negative())
-      ->type_name("F")
-      ->group("Images");
-  choose(app.add_option("--layout", input.image.layout, "Images: order of the input's dimensions"),
-         {"auto", "nchw", "nhwc"})
-      ->group("Images");
-  choose(app.add_option("--color", input.image.color, "Images: channels (auto: gray for one channel, else rgb)"),
-         {"auto", "rgb", "bgr", "gray"})
-      ->group("Images");
+  add_image(app, input.image);
 }
 
 }  // namespace
@@ -294,6 +297,55 @@ void add_arguments(CLI::App& app, CheckOptions& options) {
 void add_arguments(CLI::App& app, MachineOptions& options) {
   app.add_flag("--json", options.json, "Print one JSON object");
   app.add_flag("--no-measure", options.no_measure, "Show the rates that plans use now instead of measuring");
+}
+
+void add_arguments(CLI::App& app, QuantizeOptions& options) {
+  app.add_option("MODEL", options.model, "An ONNX file of float32")->required()->type_name("");
+  app.add_option("-o,--output", options.output, "The ONNX file to write")->required()->type_name("FILE");
+  app.add_option("--data", options.data,
+                 "What the network will meet, to find ranges: images, .npz, .npy or .pb files, or folders of such; "
+                 "an array holds one sample or several, in its first dimension")
+      ->type_name("PATH")
+      ->group("Calibration");
+  app.add_flag("--random", options.random, "Calibrate with noise; the ranges are not those of real inputs")
+      ->group("Calibration");
+  app.add_option("--samples", options.samples, "Samples at most, evenly spread over the data")
+      ->check(within(1.0, kMostCount))
+      ->capture_default_str()
+      ->type_name("N")
+      ->group("Calibration");
+  choose(app.add_option("--method", options.method,
+                        "Range of a tensor: 99.999 % of its values, the least mean square of errors, or all values"),
+         {"percentile", "mse", "minmax"})
+      ->group("Calibration");
+  app.add_flag("--cast", options.cast, "Convert data whose type differs from the model's")->group("Calibration");
+  app.add_option("--weights-only", options.weights_only,
+                 "Weights alone, without calibration: int8 by channel, or int4 in blocks of 32 (matrices; other "
+                 "weights int8)")
+      ->check(CLI::IsMember({"int8", "int4"}).description(""))
+      ->type_name("int8|int4")
+      ->group("Layers");
+  app.add_option("--keep", options.keep, "Nodes that stay float32, by name")->type_name("NODE")->group("Layers");
+  app.add_option("--sqnr", options.least_sqnr,
+                 "Least ratio of signal to error of the last layers, in dB: the worst layers, a third at most, stay "
+                 "float32 until it is reached")
+      ->check(within(0.0, 200.0))
+      ->capture_default_str()
+      ->type_name("DB")
+      ->group("Layers");
+  add_shape(app, options.shape);
+  add_image(app, options.image);
+  app.add_option("--threads", options.threads, "Threads; 0: one per physical core that this process may use")
+      ->check(within(0.0, kMostThreads))
+      ->type_name("N")
+      ->group("Engine");
+  app.add_flag("--quiet", options.quiet, "Print the summary only, and no progress")->group("Output");
+  app.footer(
+      "Examples:\n"
+      "  colonnade quantize net.onnx -o net.int8.onnx --data photos --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225\n"
+      "  colonnade quantize bert.onnx -o bert.int8.onnx --data texts.npz --samples 200 --method mse\n"
+      "  colonnade quantize net.onnx -o net.int8.onnx --data a.png b.png --keep /head/Conv --sqnr 25\n"
+      "  colonnade quantize decoder.onnx -o decoder.int4.onnx --weights-only int4");
 }
 
 }  // namespace colonnade::cli

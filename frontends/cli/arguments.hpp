@@ -13,5 +13,6 @@ void add_arguments(CLI::App& app, RunOptions& options);
 void add_arguments(CLI::App& app, ExplainOptions& options);
 void add_arguments(CLI::App& app, CheckOptions& options);
 void add_arguments(CLI::App& app, MachineOptions& options);
+void add_arguments(CLI::App& app, QuantizeOptions& options);
 
 }  // namespace colonnade::cli

@@ -95,10 +95,27 @@ struct MachineOptions {
   bool no_measure = false;
 };
 
+struct QuantizeOptions {
+  std::string model, output;
+  std::vector<std::string> data;  ///< files and folders
+  int samples = 100;              ///< at most
+  std::string method = "percentile";
+  std::string weights_only;       ///< "int8" or "int4"; "": activations too
+  std::vector<std::string> keep;  ///< nodes
+  double least_sqnr = 20;         ///< dB, of the last layers' outputs
+  bool random = false;
+  bool cast = false;
+  ShapeOptions shape;
+  images::ImageOptions image;
+  int threads = 0;
+  bool quiet = false;
+};
+
 int execute(const BenchOptions& options, std::string& out);
 int execute(const RunOptions& options, std::string& out);
 int execute(const ExplainOptions& options, std::string& out);
 int execute(const CheckOptions& options, std::string& out);
 int execute(const MachineOptions& options, std::string& out);
+int execute(const QuantizeOptions& options, std::string& out);
 
 }  // namespace colonnade::cli

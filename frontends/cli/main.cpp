@@ -101,8 +101,9 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return last.back();
 }
 
-/// What is wrong with a word that is no command; "" for one that is.
+/// What is wrong with a word that is no command; "" for one that is, and for options.
 std::string unknown_command(const CLI::App& app, std::string_view word) {
+  if (word.starts_with('-')) return "";
   constexpr std::size_t kSimilar = 2;
   std::string nearest, all;
   for (const CLI::App* sub : app.get_subcommands(nullptr)) {
@@ -133,11 +134,13 @@ int run(int argc, char** argv) {
   ExplainOptions explain;
   CheckOptions check;
   MachineOptions machine;
+  QuantizeOptions quantize;
   add("bench", "Measure latency, throughput, memory and where the time goes", bench);
   add("run", "Run a model on files and write its outputs", run_options);
   add("explain", "Show how a model is cut into segments and columns", explain);
   add("check", "Compare the engine with the reference evaluation or with given outputs", check);
   add("machine", "Describe this machine, measure its rates and keep them for plans made from then on", machine);
+  add("quantize", "Write a model with weights and activations of bytes, calibrated with samples", quantize);
 #ifdef COLONNADE_SERVER
   ServeArguments serve;
   add("serve", "Answer requests for inference over HTTP and gRPC (Open Inference Protocol)", serve);
@@ -145,9 +148,8 @@ int run(int argc, char** argv) {
   app.add_subcommand("version", "Print the version")->callback([&] {
     command = [&](std::string& out) { return out = version_line + "\n", kGood; };
   });
-  const std::string_view first = argc > 1 ? argv[1] : "-";
-  if (!first.starts_with('-'))
-    if (const std::string wrong = unknown_command(app, first); !wrong.empty()) return complain(kWrongUse, wrong);
+  if (const std::string wrong = unknown_command(app, argc > 1 ? argv[1] : "-"); !wrong.empty())
+    return complain(kWrongUse, wrong);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -64,7 +64,7 @@ DigitsInput digits_input() {
 TEST(Usage, VersionAndHelp) {
   EXPECT_EQ(expect_good({"--version"}).out, "colonnade " COLONNADE_VERSION "\n");
   EXPECT_EQ(expect_good({"version"}).out, "colonnade " COLONNADE_VERSION "\n");
-  for (const char* command : {"bench", "run", "explain", "check", "machine"}) {
+  for (const char* command : {"bench", "run", "explain", "check", "machine", "quantize"}) {
     const CliResult result = expect_good({command, "--help"});
     EXPECT_NE(result.out.find(std::string("Usage: colonnade ") + command), std::string::npos) << result.out;
     EXPECT_NE(expect_good({"--help"}).out.find(command), std::string::npos);
@@ -73,7 +73,7 @@ TEST(Usage, VersionAndHelp) {
 
 TEST(Usage, WrongUseIsTwo) {
   expect_refusal({}, 2);
-  expect_refusal({"fly"}, 2, "there is no command 'fly'; there are: bench, run, explain, check, machine");
+  expect_refusal({"fly"}, 2, "there is no command 'fly'; there are: bench, run, explain, check, machine, quantize");
   expect_refusal({"benhc"}, 2, "there is no command 'benhc'; did you mean 'bench'?");
   expect_refusal({"chek", kDigits}, 2, "did you mean 'check'?");
   expect_refusal({"bench", kDigits, "--threads", "abc"}, 2, "--threads: expected a number, found 'abc'");

@@ -41,9 +41,10 @@ const std::vector<Rule>& include_table() {
         "src/reference/known_tensor.hpp"}},
       {"frontends/image", {"include", "src/image"}},
       {"frontends/picture", {"include"}},
-      {"frontends/cli", {"include", "frontends/image", "frontends/picture", "frontends/server"}},
+      {"frontends/quantize", {"include"}},
+      {"frontends/cli", {"include", "frontends/image", "frontends/picture", "frontends/quantize", "frontends/server"}},
       {"frontends/server", {"include", "frontends/image"}},
-      {"frontends/python", {"include", "frontends/picture"}},
+      {"frontends/python", {"include", "frontends/picture", "frontends/quantize"}},
   };
   return table;
 }
@@ -56,7 +57,7 @@ const std::vector<Rule>& library_table() {
       {"xsimd/", {"kernels/base/vec.hpp"}},
       {"dnnl", {"src/families/onednn"}},
       {"oneapi/", {"src/families/onednn"}},
-      {"onnx/", {"frontends/onnx/"}},
+      {"onnx/", {"frontends/onnx/", "frontends/quantize/network.hpp"}},
       {"omp.h", {"src/families/onednn"}},
       {"google/protobuf/", {"frontends/onnx/", "frontends/server/"}},
       {"grpc", {"frontends/server/"}},
