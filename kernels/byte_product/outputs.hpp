@@ -10,6 +10,12 @@ namespace {
 /// Vectors whose bytes fill a vector.
 inline constexpr std::size_t kByteVectors = 4;
 inline constexpr std::size_t kByteLanes = kByteVectors * IntVec::kLanes;
+/// Whether a part of such a vector is stored at once.
+#if defined(__AVX512F__)
+inline constexpr bool kStoresSomeBytes = true;
+#else
+inline constexpr bool kStoresSomeBytes = false;
+#endif
 
 #if defined(__AVX512F__)
 using Numbers = __m512;

@@ -159,6 +159,18 @@ template <std::size_t Count>
   return bytes(v);
 }
 
+/// Bytes of V vectors from a lane on.
+template <std::size_t V>
+[[gnu::always_inline]] inline void store_group(const Tile& tile, std::size_t row, std::size_t lane, bool whole,
+                                               const ByteVec& bytes) {
+  std::uint8_t* const out = tile.out[row] + lane;
+  if (whole) return store_vectors<V>(out, bytes);
+  if constexpr (kStoresSomeBytes) {
+    const std::size_t left = tile.lanes - lane;
+    store_first(out, bytes, left < kByteLanes ? left : kByteLanes);
+  }
+}
+
 /// Outputs of sums in scratch, `width` a pixel, a multiple of kByteLanes.
 [[gnu::noinline]] inline void finish_scratch(const Tile& tile, std::size_t rows, const std::int32_t* sums,
                                              std::size_t width) {
@@ -192,18 +204,20 @@ template <std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void finish(const Sums<R, V>& sums, const Tile& tile) {
   const bool whole = tile.lanes == V * IntVec::kLanes;
   const bool is_bytes = tile.rescale->to == Output::u8 || tile.rescale->to == Output::i8;
-  if (whole && is_bytes) {
+  if (is_bytes && (whole || kStoresSomeBytes)) {
     const Bytes bytes(*tile.rescale);
+    constexpr std::size_t kGroups = V / kByteVectors, kLast = V % kByteVectors;
 #pragma GCC unroll 32
     for (std::size_t r = 0; r < R; ++r) {
-      constexpr std::size_t kLast = V % kByteVectors;
 #pragma GCC unroll 4
-      for (std::size_t v = 0; v + kByteVectors <= V; v += kByteVectors)
-        store_vectors<kByteVectors>(tile.out[r] + v * IntVec::kLanes,
-                                    bytes_of<kByteVectors>(bytes, sums.at[r] + v, *tile.scales, v));
+      for (std::size_t g = 0; g < kGroups; ++g)
+        store_group<kByteVectors>(
+            tile, r, g * kByteLanes, whole,
+            bytes_of<kByteVectors>(bytes, sums.at[r] + g * kByteVectors, *tile.scales, g * kByteVectors));
       if constexpr (kLast > 0)
-        store_vectors<kLast>(tile.out[r] + (V - kLast) * IntVec::kLanes,
-                             bytes_of<kLast>(bytes, sums.at[r] + (V - kLast), *tile.scales, V - kLast));
+        store_group<kLast>(
+            tile, r, kGroups * kByteLanes, whole,
+            bytes_of<kLast>(bytes, sums.at[r] + kGroups * kByteVectors, *tile.scales, kGroups * kByteVectors));
     }
     return;
   }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/byte_contraction.hpp"
+
+#include <algorithm>
+
+#include "families/common.hpp"
+
+namespace colonnade {
+namespace {
+
+using kernels::Isa;
+using kernels::byte_product::Args;
+using kernels::byte_product::Output;
+
+constexpr auto kOutputs = static_cast<std::int64_t>(kernels::byte_product::kPanel);
+constexpr double kIdlePixels = 4;
+
+/// What follows x and the weight.
+enum Input : std::size_t { x_zero = 2, offset = 3, factor = 4, shift = 5 };
+
+Output output_of(DType type) {
+  if (type == DType::u8) return Output::u8;
+  if (type == DType::i8) return Output::i8;
+  return type == DType::i32 ? Output::i32 : Output::f32;
+}
+
+/// Products a second over those of floats: what instructions a tier has for them.
+double speed_over_floats(Isa isa) {
+  switch (isa) {
+    case Isa::baseline: return 0.15;
+    case Isa::avx2: return 1.5;
+    case Isa::avx512: return 1.6;
+    case Isa::avxvnni:
+    case Isa::vnni:
+    case Isa::amx: return 4;
+  }
+  return 1;
+}
+
+/// An input that is known when the node is lowered, or lies whole in memory when it runs.
+class Parameter {
+ public:
+  Parameter(const LowerContext& context, std::size_t index)
+      : known_(context.bytes(index)), value_(known_ == nullptr ? context.in<std::byte>(index) : ValueOf<std::byte>{}) {}
+
+  template <class T>
+  const T* at(const StepContext& step) const {
+    const std::byte* const first = known_ != nullptr ? known_ : value_ ? whole(step, value_) : nullptr;
+    return reinterpret_cast<const T*>(first);
+  }
+
+ private:
+  const std::byte* known_;
+  ValueOf<std::byte> value_;
+};
+
+class ByteContractionOp final : public RowOp {
+ public:
+  ByteContractionOp(const LowerContext& context, const std::int8_t* weights)
+      : form_(context.form<ByteContraction>()),
+        chunks_(context.chunks),
+        in_(context.in<std::byte>(0)),
+        out_(context.out<std::byte>()),
+        height_(row_shape(context.input_shape(0)).rows),
+        value_bytes_(static_cast<std::int64_t>(size_of(form_.out.to))),
+        one_factor_(context.has_input(factor) && element_count(context.input_shape(factor)) == 1),
+        weights_(weights),
+        x_zero_(context, x_zero),
+        offset_(context, offset),
+        factor_(context, factor),
+        shift_(context, shift) {}
+
+  void run(const StepContext& step) const override {
+    const Rows in(step, in_, 0), out(step, out_, 0);
+    const RowWindow columns(in, out, form_.window.stride_w, form_.window.pad_left);
+    const std::int64_t rows = step.row_end - step.row_begin;
+    const std::int64_t first = step.chunk < 0 ? 0 : chunks_.begin(step.chunk);
+    auto** const in_rows = reinterpret_cast<const std::byte**>(step.pointers);
+    auto** const out_rows = const_cast<void**>(reinterpret_cast<const void**>(in_rows + rows * form_.window.kernel_h));
+    tap_rows(in, form_.window, columns.skip, step.row_begin, step.row_end, height_, in_rows);
+    for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r) + first * value_bytes_;
+    Args args = base_args(step);
+    args.rows = static_cast<std::size_t>(rows);
+    args.in_rows = reinterpret_cast<const std::uint8_t* const*>(in_rows);
+    args.out_rows = out_rows;
+    args.width_in = static_cast<std::size_t>(columns.width_in);
+    args.width_out = static_cast<std::size_t>(columns.width_out);
+    args.pad_left = static_cast<std::size_t>(columns.pad_left);
+    args.in_pixel_stride = in.pixel_stride();
+    args.out_pixel_stride = out.pixel_stride();
+    form_.kernel->run(args);
+  }
+
+  std::size_t pointer_count(std::int64_t rows) const override {
+    return static_cast<std::size_t>(rows * (form_.window.kernel_h + 1));
+  }
+  std::string_view kernel() const override { return form_.kernel->name; }
+
+ private:
+  Args base_args(const StepContext& step) const {
+    Args args;
+    args.kernel_h = static_cast<std::size_t>(form_.window.kernel_h);
+    args.kernel_w = static_cast<std::size_t>(form_.window.kernel_w);
+    args.stride_w = static_cast<std::size_t>(form_.window.stride_w);
+    args.dilation_w = static_cast<std::size_t>(form_.window.dilation_w);
+    args.channels_in = static_cast<std::size_t>(form_.inputs);
+    args.channels_out = static_cast<std::size_t>(form_.outputs);
+    args.groups = static_cast<std::size_t>(form_.groups);
+    args.weights = weights_;
+    const auto* const zero = x_zero_.at<std::uint8_t>(step);
+    args.x_zero = zero == nullptr ? std::uint8_t{0} : *zero;
+    args.out = {output_of(form_.out.to),        form_.out.zero,          form_.out.low,          form_.out.high,
+                offset_.at<std::int32_t>(step), factor_.at<float>(step), shift_.at<float>(step), one_factor_};
+    args.workspace = reinterpret_cast<std::byte*>(step.scratch);
+    if (step.chunk >= 0) cut_chunk(step.chunk, args);
+    return args;
+  }
+
+  /// Makes some of the output channels.
+  void cut_chunk(std::int64_t chunk, Args& args) const {
+    const std::int64_t begin = chunks_.begin(chunk);
+    const std::size_t k = static_cast<std::size_t>(form_.terms());
+    args.weights +=
+        static_cast<std::size_t>(begin / kOutputs) * kernels::byte_product::panel_bytes(form_.kernel->step, k);
+    args.channels_out = static_cast<std::size_t>(chunks_.size(chunk));
+    if (args.out.offset != nullptr) args.out.offset += begin;
+    if (args.out.factor != nullptr && !one_factor_) args.out.factor += begin;
+    if (args.out.shift != nullptr) args.out.shift += begin;
+  }
+
+  ByteContraction form_;
+  ChunkInfo chunks_;
+  ValueOf<std::byte> in_, out_;
+  std::int64_t height_;
+  std::int64_t value_bytes_;
+  bool one_factor_;
+  const std::int8_t* weights_;
+  Parameter x_zero_, offset_, factor_, shift_;
+};
+
+/// How many groups fill a panel.
+std::int64_t groups_together(std::int64_t groups, std::int64_t outputs) {
+  std::int64_t most = 1;
+  for (std::int64_t count = 2; count <= groups && count * outputs <= kOutputs; ++count)
+    if (groups % count == 0) most = count;
+  return most;
+}
+
+}  // namespace
+
+Match byte_contraction(const Candidate& node, const Window& window, std::int64_t groups, std::int64_t inputs,
+                       std::int64_t outputs, const Rescale& out) {
+  const std::int64_t together = groups_together(groups, outputs);
+  return take(Form::of(ByteContraction{window, groups / together, inputs * together, outputs * together, out,
+                                       &kernels::byte_product::select(node.features)}));
+}
+
+Effort byte_contraction_effort(const Chosen& node, const Rates& rates) {
+  const auto& form = node.form<ByteContraction>();
+  const double products = elements_of(node.graph, node.node.outputs[0]) * static_cast<double>(form.terms());
+  const double flop = 2 * products * padded(form.outputs, kOutputs) / speed_over_floats(form.kernel->isa);
+  const auto steps = static_cast<double>(form.terms()) / static_cast<double>(form.kernel->step);
+  return {rates.seconds(Work::contraction, flop, std::max(1.0, steps)), kIdlePixels};
+}
+
+std::int64_t byte_contraction_weights_bytes(const Chosen& node) {
+  const auto& form = node.form<ByteContraction>();
+  return form.groups *
+         static_cast<std::int64_t>(kernels::byte_product::packed_bytes(
+             form.kernel->step, static_cast<std::size_t>(form.terms()), static_cast<std::size_t>(form.outputs)));
+}
+
+std::int64_t byte_contraction_workspace_bytes(const Chosen& node) {
+  const auto& form = node.form<ByteContraction>();
+  return static_cast<std::int64_t>(form.kernel->workspace_bytes(static_cast<std::size_t>(form.terms())));
+}
+
+ChunkRule byte_contraction_chunks(const Chosen& node) {
+  return {.share = node.form<ByteContraction>().groups == 1 ? kOutputs : 0};
+}
+
+AlignedBuffer pack_bytes(const ByteContraction& form, const ByteWeight& weight) {
+  const auto k = static_cast<std::size_t>(form.terms()), n = static_cast<std::size_t>(form.outputs);
+  const std::size_t bytes = kernels::byte_product::packed_bytes(form.kernel->step, k, n);
+  AlignedBuffer packed(bytes * static_cast<std::size_t>(form.groups));
+  std::vector<std::int8_t> rows(k * n);
+  auto* to = reinterpret_cast<std::int8_t*>(packed.data());
+  for (std::int64_t group = 0; group < form.groups; ++group, to += bytes) {
+    std::size_t i = 0;
+    for (std::int64_t output = 0; output < form.outputs; ++output)
+      for (std::int64_t tap = 0; tap < form.window.kernel_h * form.window.kernel_w; ++tap)
+        for (std::int64_t input = 0; input < form.inputs; ++input) rows[i++] = weight(group, input, output, tap);
+    kernels::byte_product::pack(rows.data(), 1, static_cast<std::ptrdiff_t>(k), k, n, form.kernel->step, to);
+  }
+  return packed;
+}
+
+std::unique_ptr<RowOp> lower_byte_contraction(const LowerContext& context, const float* weights) {
+  return std::make_unique<ByteContractionOp>(context, reinterpret_cast<const std::int8_t*>(weights));
+}
+
+}  // namespace colonnade
