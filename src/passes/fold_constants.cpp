@@ -20,8 +20,10 @@ bool all_inputs_constant(const Editor& editor, const Node& node) {
   return std::all_of(node.inputs.begin(), node.inputs.end(), constant);
 }
 
-/// Gives the same tensors every time, in a time that its inputs bound.
+/// Gives the same tensors every time, in a time that its inputs bound. Weights of bytes stay until compute_in_bytes has
+/// seen them.
 bool is_pure(const Operator& op) {
+  if (std::holds_alternative<Dequantize>(op)) return false;
   const auto* opaque = std::get_if<Opaque>(&op);
   return bodies_of(op).empty() && (opaque == nullptr || !opaque->definition->random);
 }

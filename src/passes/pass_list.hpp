@@ -19,6 +19,7 @@ bool gather_channels(Graph& graph);
 bool join_concats(Graph& graph);
 bool recognise(Graph& graph);
 bool channels_last(Graph& graph);
+bool compute_in_bytes(Graph& graph);
 bool fold_batch_norm(Graph& graph);
 bool pool_first(Graph& graph);
 bool flatten_norms(Graph& graph);

@@ -33,6 +33,8 @@ constexpr Pass kPasses[] = {
      "Joins neighbouring slices and the first parts of concatenations that another one joins too."},
     {"recognise", rewrite::recognise, "Finds activations, normalisations and softmax written out in small operators."},
     {"channels_last", rewrite::channels_last, "Chooses layouts so that Transposes move the fewest bytes."},
+    {"compute_in_bytes", rewrite::compute_in_bytes,
+     "Multiplies, adds, averages, moves and looks up the bytes of quantised networks, not the numbers they stand for."},
     {"fold_batch_norm", rewrite::fold_batch_norm,
      "Folds per-channel scales and shifts into contractions before and behind them and into each other, else makes "
      "them "

@@ -95,10 +95,11 @@ bool drop_shift(Editor& editor, int index) {
   return true;
 }
 
-/// Small integers times one scale.
+/// Small integers times a scale.
 bool is_dequantised(const Editor& editor, ValueId id, int chain = 0) {
   if (chain == kMaxFloatChain || editor.producer(id) < 0) return false;
   const Node& node = editor.node(editor.producer(id));
+  if (std::holds_alternative<Dequantize>(node.op)) return true;
   if (std::holds_alternative<Transpose>(node.op) || std::holds_alternative<Reshape>(node.op)) {
     return is_dequantised(editor, node.inputs[0], chain + 1);
   }

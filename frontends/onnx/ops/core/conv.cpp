@@ -52,7 +52,9 @@ Values window_inputs(Lowering& low, const ConvOperands& operands, std::int64_t r
   return inputs;
 }
 
-ConvOperands read_operands(const Lowering& low) { return {low.input(0), low.input(1), low.optional_input(2)}; }
+ConvOperands read_operands(const Lowering& low) {
+  return {.x = low.input(0), .weight = low.input(1), .bias = low.optional_input(2)};
+}
 
 Values lower_conv(Lowering& low) { return {convolve(low, read_operands(low))}; }
 
@@ -111,8 +113,13 @@ ValueId convolve(Lowering& low, const ConvOperands& operands) {
             .auto_pad = window.auto_pad,
             .exact = operands.exact,
             .epilogue = {}};
-  const ValueId y = low.emit(std::move(conv), window_inputs(low, operands, rank));
-  return from_window_layout(low, y, rank);
+  Values inputs = window_inputs(low, operands, rank);
+  Operator op = conv;
+  if (operands.bytes) {
+    op = ByteConv{std::move(conv), operands.bytes->out};
+    inputs.insert(inputs.end(), operands.bytes->inputs.begin(), operands.bytes->inputs.end());
+  }
+  return from_window_layout(low, low.emit(std::move(op), std::move(inputs)), rank);
 }
 
 std::span<const Row> conv_rows() { return kConvRows; }

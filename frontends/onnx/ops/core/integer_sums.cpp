@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/checked.hpp"
+#include "frontends/onnx/ops/core/byte_sums.hpp"
 #include "frontends/onnx/ops/core/quantize.hpp"
 #include "frontends/onnx/ops/core/window.hpp"
 #include "graph/shape_rules.hpp"
@@ -93,6 +94,8 @@ ValueId centred(Lowering& low, const IntegerOperand& operand, DType type) {
 ValueId integer_matmul(Lowering& low, IntegerOperand a, IntegerOperand b, DType to) {
   check_bytes(low, a);
   check_bytes(low, b);
+  if (const auto bytes = product_operands(low, a, b))
+    return cast(low, low.emit(ByteMatMul{{DType::i32}}, {bytes->x, bytes->weight, bytes->zero_point}), to);
   const bool fits = largest_sum(low, b, matrix_depth(low, b.value)) * largest(low, a) <= kExactFloat;
   const DType type = fits ? DType::f32 : DType::i32;
   return cast(low, low.emit(MatMul{}, {centred(low, a, type), centred(low, b, type)}), to);
@@ -107,6 +110,14 @@ ValueId integer_conv(Lowering& low, IntegerOperand x, IntegerOperand weight, Val
   if (bias != kAbsent && low.dtype(bias) != DType::i32) {
     low.invalid("expected a bias of int32, found {}", name_of(low.dtype(bias)));
   }
+  if (convolves_bytes(low, weight.value)) {
+    if (const auto bytes = byte_operands(low, x, weight, 0))
+      return cast(low,
+                  convolve(low, {.x = bytes->x,
+                                 .weight = bytes->weight,
+                                 .bytes = ByteParameters{{DType::i32}, {bytes->zero_point, bias}}}),
+                  to);
+  }
   double most = largest_sum(low, weight, form) * largest(low, x);
   if (const auto constant = low.constant_of(bias)) {
     double peak = 0;
@@ -118,7 +129,10 @@ ValueId integer_conv(Lowering& low, IntegerOperand x, IntegerOperand weight, Val
   const bool fits = most <= kExactFloat;
   const DType type = fits ? DType::f32 : DType::i32;
   const ValueId offset = bias == kAbsent ? kAbsent : cast(low, bias, type);
-  return cast(low, convolve(low, {centred(low, x, type), centred(low, weight, type), offset, fits}), to);
+  return cast(
+      low,
+      convolve(low, {.x = centred(low, x, type), .weight = centred(low, weight, type), .bias = offset, .exact = fits}),
+      to);
 }
 
 }  // namespace colonnade::onnx_import

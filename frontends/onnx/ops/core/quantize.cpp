@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/checked.hpp"
+#include "frontends/onnx/ops/core/byte_sums.hpp"
 #include "frontends/onnx/ops/core/window.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/elements.hpp"
@@ -81,6 +82,21 @@ DType precision_of(const Lowering& low, ValueId x, ValueId scale) {
   return is_float(low.dtype(x)) ? low.dtype(x) : DType::f32;
 }
 
+/// Inputs of the core operators on bytes.
+Values with_zero_point(const Lowering& low, ValueId x, const Quantization& q) {
+  Values inputs{x, q.scale};
+  if (!is_zero(low, q.zero_point)) inputs.push_back(q.zero_point);
+  return inputs;
+}
+
+/// A constant scale is positive and finite.
+void check_scale(const Lowering& low, ValueId scale) {
+  const auto constant = low.constant_of(scale);
+  if (!constant || !is_float(constant->dtype())) return;
+  for (const double number : reference::load_all<double>(*constant->tensor()))
+    if (!(number > 0) || std::isinf(number)) low.invalid("expected positive scales, found {}", number);
+}
+
 }  // namespace
 
 Limits limits_of(DType dtype) {
@@ -122,6 +138,10 @@ ValueId round_to(Lowering& low, ValueId x, ValueId zero_point, DType to) {
 }
 
 ValueId quantize(Lowering& low, ValueId x, const Quantization& q, DType to, DType precision, bool saturate) {
+  check_scale(low, q.scale);
+  const bool is_float = low.dtype(x) == DType::f32 && (precision == DType::undefined || precision == DType::f32);
+  if (is_float && (to == DType::u8 || to == DType::i8) && is_plain_scale(low, q))
+    return low.emit(Quantize{to, q.axis}, with_zero_point(low, x, q));
   const ValueId scale = spread(low, q.scale, x, q);
   const ValueId zero_point = is_zero(low, q.zero_point) ? kAbsent : spread(low, q.zero_point, x, q);
   if (precision == DType::undefined) precision = precision_of(low, x, q.scale);
@@ -134,6 +154,10 @@ ValueId quantize(Lowering& low, ValueId x, const Quantization& q, DType to, DTyp
 }
 
 ValueId dequantize(Lowering& low, ValueId x, const Quantization& q, DType to) {
+  check_scale(low, q.scale);
+  const DType from = low.dtype(x);
+  if (to == DType::f32 && (from == DType::u8 || from == DType::i8 || from == DType::i32) && is_plain_scale(low, q))
+    return low.emit(Dequantize{q.axis}, with_zero_point(low, x, q));
   const DType type = to == DType::f64 ? to : DType::f32;
   const ValueId scale = cast(low, spread(low, q.scale, x, q), type);
   ValueId y = cast(low, x, type);
@@ -240,6 +264,19 @@ Values lower_qlinear_conv(Lowering& low) {
   const ValueId weight = low.input(3), y_zero = low.input(7);
   const bool channels_last = low.flag("channels_last");
   const ValueId x = channels_last ? to_channels_first(low, low.input(0), low.rank(weight)) : low.input(0);
+  const auto laid = [&](ValueId y) { return channels_last ? to_channels_last(low, y, low.rank(weight)) : y; };
+  const bool one_scale = has_one_element(low, low.input(1)) && has_one_element(low, low.input(6));
+  const auto out = one_scale ? rescale_to(low, y_zero) : std::nullopt;
+  if (out && convolves_bytes(low, weight)) {
+    if (const auto bytes = byte_operands(low, {x, low.input(2)}, {weight, low.input(5)}, 0)) {
+      const ValueId factor = sum_scale(low, low.input(1), low.input(4), low.input(6));
+      const ValueId y =
+          convolve(low, {.x = bytes->x,
+                         .weight = bytes->weight,
+                         .bytes = ByteParameters{*out, {bytes->zero_point, low.optional_input(8), factor}}});
+      return {laid(rescaled(low, y, y_zero))};
+    }
+  }
   const IntegerOperand left{x, by_channel(low, low.input(2), x, 1)};
   const IntegerOperand right{weight, by_channel(low, low.input(5), weight, 0)};
   const ValueId sums = integer_conv(low, left, right, low.optional_input(8), DType::f32);
@@ -248,7 +285,7 @@ Values lower_qlinear_conv(Lowering& low) {
       sum_scale(low, by_channel(low, low.input(1), x, 1), weight_scale, by_channel(low, low.input(6), sums, 1));
   const ValueId y = round_to(low, binary_exact(low, BinaryKind::mul, sums, factor), by_channel(low, y_zero, sums, 1),
                              low.dtype(y_zero));
-  return {channels_last ? to_channels_last(low, y, low.rank(weight)) : y};
+  return {laid(y)};
 }
 
 ValueId scalar_of(Lowering& low, ValueId parameter) {
@@ -263,6 +300,13 @@ ValueId float_product(Lowering& low, const IntegerOperand& a, const IntegerOpera
 Values lower_qlinear_matmul(Lowering& low) {
   const IntegerOperand a{low.input(0), by_row(low, low.input(2))}, b{low.input(3), scalar_of(low, low.input(5))};
   const ValueId y_scale = by_row(low, low.input(6)), y_zero = low.input(7);
+  const bool one_scale = has_one_element(low, low.input(1)) && has_one_element(low, low.input(6));
+  const auto out = one_scale ? rescale_to(low, y_zero) : std::nullopt;
+  if (const auto bytes = out ? product_operands(low, a, b) : std::nullopt) {
+    const ValueId scale = sum_scale(low, low.input(1), low.input(4), low.input(6));
+    const ValueId y = low.emit(ByteMatMul{*out}, {bytes->x, bytes->weight, bytes->zero_point, kAbsent, scale});
+    return {rescaled(low, y, y_zero)};
+  }
   const bool is_float8 = is_minifloat(low.dtype(a.value));
   const ValueId sums = is_float8 ? float_product(low, a, b) : integer_matmul(low, a, b, DType::f32);
   const ValueId factor = sum_scale(low, by_row(low, low.input(1)), scalar_of(low, low.input(4)), y_scale);

@@ -29,11 +29,18 @@ ValueId to_window_layout(Lowering& low, ValueId x, std::int64_t rank);
 /// Undoes to_window_layout; `rank` is that of the ONNX tensor.
 ValueId from_window_layout(Lowering& low, ValueId x, std::int64_t rank);
 
+/// What a convolution of bytes has in place of a bias: inputs of the core operator after x and weight, in its order.
+struct ByteParameters {
+  Rescale out;
+  Values inputs;
+};
+
 /// Operands of a convolution. exact: as of the core operator.
 struct ConvOperands {
   ValueId x = kAbsent, weight = kAbsent;
   ValueId bias = kAbsent;  ///< kAbsent: none
   bool exact = false;
+  std::optional<ByteParameters> bytes{};
 };
 
 /// The convolution that the node's attributes describe, of these operands: [N, O, spatial...].
