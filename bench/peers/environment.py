@@ -84,6 +84,32 @@ def networks() -> list[str]:
     return [line.split()[0] for line in listing.stdout.splitlines() if line.strip()]
 
 
+QUANTISED = ("_qdq8", "_dyn8")
+
+
+def int8_networks() -> list[str]:
+    """Those that people quantise: weights and activations, or for text weights alone."""
+    static = ["resnet50", "resnet18", "mobilenet_v2", "mobilenet_v3_large", "efficientnet_b0", "yolov8n_640",
+              "ssd_mobilenet", "unet_256", "srvgg_x4_256", "minilm_s128", "bert_base_s128"]
+    return [f"{name}_qdq8" for name in static] + ["minilm_s128_dyn8", "bert_base_s128_dyn8"]
+
+
+def make_network(name: str) -> pathlib.Path:
+    """The file of a network by its name, made if it is not there; a name that ends with _qdq8 or _dyn8 in int8."""
+    file = HOME / "models" / f"{name}.onnx"
+    if file.exists():
+        return file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    log = HOME / "models" / f"{name}.log"
+    suffix = next((suffix for suffix in QUANTISED if name.endswith(suffix)), None)
+    if suffix is None:
+        run_quietly([sys.executable, str(ROOT / "models" / "networks.py"), "--out", str(file.parent), name], log)
+    else:
+        source = make_network(name.removesuffix(suffix))
+        run_quietly([sys.executable, str(ROOT / "bench" / "peers" / "quantise.py"), str(source), str(file)], log)
+    return file
+
+
 def find_models(names: list[str]) -> list[pathlib.Path]:
     """Files for names of networks, ONNX files and folders of them; no names: all networks."""
     files: list[pathlib.Path] = []
@@ -94,12 +120,7 @@ def find_models(names: list[str]) -> list[pathlib.Path]:
         elif path.is_file():
             files.append(path)
         else:
-            file = HOME / "models" / f"{name}.onnx"
-            if not file.exists():
-                file.parent.mkdir(parents=True, exist_ok=True)
-                command = [sys.executable, str(ROOT / "models" / "networks.py"), "--out", str(file.parent), name]
-                run_quietly(command, HOME / "models" / f"{name}.log")
-            files.append(file)
+            files.append(make_network(name))
     if not files:
         raise Refused("no models")
     return [file.resolve() for file in files]

@@ -52,6 +52,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev peers", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("models", nargs="*", metavar="MODEL",
                         help="names of models/networks.py, ONNX files or folders (default: all networks)")
+    parser.add_argument("--int8", action="store_true",
+                        help="networks in int8 by ONNX Runtime's tools; a name that ends with _qdq8 or _dyn8 is one too")
     parser.add_argument("--list", action="store_true", help="print the names of networks and engines")
     parser.add_argument("--engines", type=lambda text: text.split(","), default=["colonnade", *PEERS, *OTHERS],
                         help="comma separated (default: all)")
@@ -102,10 +104,13 @@ def main() -> int:
             os.execv(python, [str(python), *sys.argv])
         if arguments.list:
             print("networks:", *environment.networks())
+            print("in int8:", *environment.int8_networks())
             print("engines:", "colonnade", *PEERS, *OTHERS, *SCHEDULES)
             return 0
         import measure
 
+        if arguments.int8:
+            arguments.models += environment.int8_networks()
         files = environment.find_models(arguments.models)
         store = RowStore(HOME / "rows.jsonl")
         campaign = measure.Campaign(arguments, store)
