@@ -122,7 +122,7 @@ std::vector<float> unit_of(const Found& found) {
 }
 
 bool has_kernel(const Conv& conv, const Shape& weight) {
-  if (weight.size() != 4 || conv.exact || !is_plain(conv.epilogue)) return false;
+  if (weight.size() != 4 || !is_plain(conv.epilogue)) return false;
   const bool depthwise = weight[1] == 1 && weight[0] == conv.groups;
   return conv.groups == 1 || depthwise || weight[1] >= kLeastGroupChannels;
 }
@@ -216,7 +216,12 @@ bool sum_bytes(Editor& editor, int index) {
                               found->x.zero == 0 ? kAbsent : add_zero(editor, found->x.zero),
                               add_offset(editor, found->bias.integers), add_floats(editor, "factor", factor)};
   if (!shift.empty()) inputs.push_back(add_floats(editor, "shift", shift));
-  Operator op = conv != nullptr ? Operator(ByteConv{*conv, out}) : Operator(ByteMatMul{out});
+  Operator op = ByteMatMul{out};
+  if (conv != nullptr) {
+    ByteConv sums{*conv, out};
+    sums.window.exact = false;  // all sums of bytes are
+    op = std::move(sums);
+  }
   editor.replace(ending ? ending->bytes : found->result, editor.add(std::move(op), std::move(inputs), node));
   return true;
 }
