@@ -146,7 +146,8 @@ class COLONNADE_API Model {
   /// data. Throws as `print` does.
   std::string describe(const ShapeMap& overrides = {}) const;
 
-  /// Evaluates the imported graph by the slow reference implementation: the oracle. Throws as Session::run does.
+  /// Evaluates the imported graph by the slow reference implementation, a quantised one as the arithmetic on bytes that
+  /// it stands for: the oracle. Throws as Session::run does.
   std::vector<Tensor> evaluate_reference(std::span<const TensorView> inputs) const;
   std::vector<Datum> evaluate_reference(std::span<const Datum> inputs) const;
 

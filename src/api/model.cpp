@@ -304,6 +304,22 @@ std::string Model::describe(const ShapeMap& overrides) const {
   return describe_plan(impl, *impl.prepare(resolve_shapes(overrides)));
 }
 
+namespace {
+
+bool sums_bytes(const Node& node) {
+  return std::holds_alternative<ByteConv>(node.op) || std::holds_alternative<ByteMatMul>(node.op) ||
+         std::holds_alternative<ByteBinary>(node.op) || std::holds_alternative<ByteAverage>(node.op);
+}
+
+/// The network as it was imported. Arithmetic of bytes is what a quantised network means: floats that stand for it
+/// round otherwise now and then, and the layers that follow make much of one step.
+const Graph& oracle_of(const Model::Impl& impl) {
+  const auto& nodes = impl.optimized->nodes;
+  return std::any_of(nodes.begin(), nodes.end(), sums_bytes) ? *impl.optimized : impl.imported();
+}
+
+}  // namespace
+
 std::vector<Datum> Model::evaluate_reference(std::span<const Datum> inputs) const {
   const Impl& impl = *known(*this);
   if (inputs.size() != impl.inputs.size())
@@ -314,11 +330,11 @@ std::vector<Datum> Model::evaluate_reference(std::span<const Datum> inputs) cons
     shapes.push_back(input.is_tensor() ? input.tensor().shape() : Shape{});
     data.push_back(&input);
   }
-  return reference::evaluate(bind_shapes(impl.imported(), shapes), data);
+  return reference::evaluate(bind_shapes(oracle_of(impl), shapes), data);
 }
 
 std::vector<Tensor> Model::evaluate_reference(std::span<const TensorView> inputs) const {
-  return reference::evaluate(known(*this)->imported(), inputs);
+  return reference::evaluate(oracle_of(*known(*this)), inputs);
 }
 
 }  // namespace colonnade
