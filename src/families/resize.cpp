@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
 #include "families/common.hpp"
 #include "families/lower.hpp"
 #include "families/rows.hpp"
@@ -62,6 +64,50 @@ class ResizeOp final : public RowOp {
   std::vector<std::int32_t> columns_;
 };
 
+/// The nearest pixel, whatever its elements are.
+class NearestOp final : public RowOp {
+ public:
+  explicit NearestOp(const LowerContext& context)
+      : in_(context.in<std::byte>(0)),
+        out_(context.out<std::byte>()),
+        shape_(row_shape(context.output_shape())),
+        pixel_bytes_(static_cast<std::size_t>(shape_.channels * element_bytes(context.input(0)))) {
+    const auto& resize = std::get<Resize>(context.node.op);
+    const auto axes = *resize_axes(context.graph, context.node);
+    rows_ = resize_taps(resize, axes[1]).indices;
+    columns_ = resize_taps(resize, axes[2]).indices;
+  }
+
+  void run(const StepContext& step) const override {
+    const Rows in(step, in_, 0), out(step, out_, 0);
+    for (std::int64_t r = step.row_begin; r < step.row_end; ++r) {
+      const std::byte* from = in(rows_[static_cast<std::size_t>(r)]);
+      std::byte* to = out(r);
+      for (const std::int64_t column : columns_) {
+        std::memcpy(to, from + column * in.pixel_stride(), pixel_bytes_);
+        to += out.pixel_stride();
+      }
+    }
+  }
+
+  std::string_view kernel() const override { return "copy"; }
+
+ private:
+  ValueOf<std::byte> in_, out_;
+  RowShape shape_;
+  std::size_t pixel_bytes_;
+  Ints rows_, columns_;
+};
+
+Match match_nearest(const Candidate& node) {
+  const Resize* op = std::get_if<Resize>(&node.node.op);
+  const bool fits = op != nullptr && op->mode == ResizeMode::nearest &&
+                    op->coordinates != CoordinateMode::tf_crop_and_resize && node.input_shape(0).size() == 4;
+  if (!fits || node.input(0).type.dtype == DType::f32) return refuse();
+  const Shape &in = node.input_shape(0), &out = node.output_shape();
+  return in[0] == out[0] && in[3] == out[3] && resize_axes(node.graph, node.node) ? take() : refuse();
+}
+
 Match match(const Candidate& node) {
   const Resize* op = std::get_if<Resize>(&node.node.op);
   if (op == nullptr) return refuse();
@@ -74,6 +120,7 @@ Match match(const Candidate& node) {
 std::unique_ptr<RowOp> lower(const LowerContext& context) {
   return std::make_unique<ResizeOp>(context, std::get<Resize>(context.node.op));
 }
+std::unique_ptr<RowOp> lower_nearest(const LowerContext& context) { return std::make_unique<NearestOp>(context); }
 
 }  // namespace
 
@@ -91,5 +138,20 @@ constinit const Family families::resize = {.name = "resize",
                                            .placements = no_placements,
                                            .tell = nothing_told,
                                            .lower = lower};
+
+constinit const Family families::resize_nearest = {.name = "resize_nearest",
+                                                   .scope = Scope::rows,
+                                                   .border = Border::none,
+                                                   .types = kMovedTypes,
+                                                   .match = match_nearest,
+                                                   .units = one_unit,
+                                                   .effort = byte_effort<Work::copy>,
+                                                   .weights_bytes = no_bytes,
+                                                   .workspace_bytes = no_bytes,
+                                                   .window = no_window,
+                                                   .chunks = no_chunks,
+                                                   .placements = no_placements,
+                                                   .tell = nothing_told,
+                                                   .lower = lower_nearest};
 
 }  // namespace colonnade

@@ -87,6 +87,17 @@ TEST(ByteWindows, AreAveraged) {
         }
 }
 
+TEST(ByteWindows, AreResizedToTheNearest) {
+  for (const DType type : {DType::u8, DType::i8})
+    for (const Shape& sizes : {Shape{18, 22}, {13, 7}, {9, 30}}) {
+      const Shape full{2, sizes[0], sizes[1], 35};
+      Tensor to(DType::i64, {4});
+      std::copy(full.begin(), full.end(), to.values<std::int64_t>().begin());
+      check_bytes(Resize{}, {computed(type, {2, 9, 11, 35}), absent(), absent(), constant(to)},
+                  families::resize_nearest);
+    }
+}
+
 TEST(ByteWindows, OfManyTapsAreAveraged) {
   const ByteAverage op{pool(PoolKind::average, 33, 1, 0), 3, 0.9f, {DType::u8, 7, -7, 248}};
   check_bytes(op, {computed(DType::u8, {1, 33, 34, 70})}, families::byte_pool);
