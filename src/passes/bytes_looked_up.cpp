@@ -114,7 +114,7 @@ Tensor table_of(const Editor& editor, const ByteFunction& function, ValueId to) 
   return std::move(values.at(to));
 }
 
-bool is_identity(const Tensor& table) {
+bool keeps_bytes(const Tensor& table) {
   const auto* bytes = static_cast<const std::uint8_t*>(table.data());
   for (std::size_t i = 0; i < kBytes; ++i)
     if (bytes[i] != i) return false;
@@ -133,7 +133,7 @@ bool look_up(Editor& editor, int index) {
   const auto function = function_to(editor, to);
   if (!function) return false;
   Tensor table = table_of(editor, *function, to);
-  if (table.dtype() == editor.value(function->bytes).type.dtype && is_identity(table)) {
+  if (table.dtype() == editor.value(function->bytes).type.dtype && keeps_bytes(table)) {
     editor.replace(to, function->bytes);
   } else {
     const ValueId constant = editor.add_constant("table", std::move(table));
