@@ -3,6 +3,7 @@
 // bytes holds channels; four rows of it, interleaved, are four registers of quads: the bytes of four channels a lane.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 

@@ -214,9 +214,5 @@ inline void run(const Args& a) noexcept {
     multiply_group(product, group, weights);
 }
 
-/// The kernel of the tier that this file is compiled for.
-#define COLONNADE_BYTE_NAME "byte_product_" COLONNADE_BYTE_TILE "_" COLONNADE_TIER_NAME
-inline constexpr Kernel kThisKernel = {COLONNADE_BYTE_NAME, kThisIsa, kStep, run, workspace_bytes};
-
 }  // namespace
 }  // namespace colonnade::kernels::byte_product
