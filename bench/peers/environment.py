@@ -85,6 +85,7 @@ def networks() -> list[str]:
 
 
 QUANTISED = ("_qdq8", "_dyn8")
+ENCODERS = ("minilm_s128", "bert_base_s128")  # made by bench/choices/encoders.py
 
 
 def int8_networks() -> list[str]:
@@ -103,7 +104,9 @@ def make_network(name: str) -> pathlib.Path:
     log = HOME / "models" / f"{name}.log"
     suffix = next((suffix for suffix in QUANTISED if name.endswith(suffix)), None)
     if suffix is None:
-        run_quietly([sys.executable, str(ROOT / "models" / "networks.py"), "--out", str(file.parent), name], log)
+        encoder = [str(ROOT / "bench" / "choices" / "encoders.py"), str(file.parent), name]
+        network = [str(ROOT / "models" / "networks.py"), "--out", str(file.parent), name]
+        run_quietly([sys.executable, *(encoder if name in ENCODERS else network)], log)
     else:
         source = make_network(name.removesuffix(suffix))
         run_quietly([sys.executable, str(ROOT / "bench" / "peers" / "quantise.py"), str(source), str(file)], log)
