@@ -3,6 +3,7 @@
 """Writes the layers of known encoders as ONNX files: encoders.py FOLDER [NAME...]; without a folder, prints the names.
 
 All layers of one read the same random weights, so that files are small: what a node takes follows from its shape alone.
+A name with _own has weights of its own in each layer, as files of real networks do: for what loading takes.
 The texts are whole encoders as exports have them: input_ids and attention_mask of any batch and length, the mean of the tokens.
 """
 import pathlib
@@ -12,6 +13,7 @@ import sys
 ENCODERS = {"minilm_s128": (6, 128, 384, 12, 1536), "bert_base_s128": (12, 128, 768, 12, 3072),
             "vit_b_16": (12, 197, 768, 12, 3072)}
 TEXTS = {"minilm_text": "minilm_s128", "bert_base_text": "bert_base_s128"}
+OWN = "_own"
 WORDS, LONGEST = 30522, 512
 
 
@@ -24,12 +26,14 @@ class Graph:
         self.random = numpy.random.default_rng(1)
         self.tokens, self.width, self.heads = tokens, width, heads
         self.nodes, self.constants, self.count = [], {}, 0
+        self.prefix = ""  # of the weights of a layer
 
     def constant(self, name, values):
         self.constants.setdefault(name, self.to_proto(self.numpy.asarray(values), name))
         return name
 
     def weights(self, name, *shape):
+        name = self.prefix + name
         if name not in self.constants:
             self.constant(name, (self.random.standard_normal(shape) / 30).astype("float32"))
         return name
@@ -109,11 +113,13 @@ class Graph:
 def write(name, folder):
     import onnx
 
-    is_text = name in TEXTS
-    layers, tokens, width, heads, deep = ENCODERS[TEXTS.get(name, name)]
+    shared = name.removesuffix(OWN)
+    is_text = shared in TEXTS
+    layers, tokens, width, heads, deep = ENCODERS[TEXTS.get(shared, shared)]
     graph = Graph(tokens, width, heads)
     x, mask = (graph.embedding(), graph.mask_of_scores()) if is_text else ("x", None)
-    for _ in range(layers):
+    for layer in range(layers):
+        graph.prefix = f"{layer}_" if shared != name else ""
         x = graph.layer(x, deep, mask)
     model = graph.text_model(name, graph.mean_of_tokens(x)) if is_text else graph.model(name, x)
     onnx.checker.check_model(model)
@@ -124,7 +130,7 @@ def write(name, folder):
 
 def main():
     if len(sys.argv) == 1:
-        print(*ENCODERS, *TEXTS, sep="\n")
+        print(*ENCODERS, *TEXTS, *(name + OWN for name in (*ENCODERS, *TEXTS)), sep="\n")
         return
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)

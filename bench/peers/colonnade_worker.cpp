@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colonnade as a program embeds it, answering the protocol of worker.py.
 //
-//   colonnade-peer-worker --model FILE --threads N [--schedule auto|columns|layers] [--input DTYPE:DIMS:FILE]...
+//   colonnade-peer-worker --model FILE --threads N [--schedule auto|columns|layers] [--compiled FILE]
+//                        [--input DTYPE:DIMS:FILE]...
 #include <algorithm>
 #include <chrono>
 #include <colonnade/colonnade.hpp>
@@ -79,6 +80,8 @@ Arguments parse(int argc, char** argv) {
       arguments.options.threads = std::stoi(value);
     } else if (name == "--schedule") {
       arguments.options.schedule = schedule_named(value);
+    } else if (name == "--compiled") {
+      arguments.options.compiled = value;
     } else if (name == "--input") {
       arguments.inputs.push_back(read_input(value));
     } else {

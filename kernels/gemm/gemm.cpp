@@ -29,6 +29,46 @@ std::uint32_t nearest_piece(float x) {
   return (nearest & kExponent) == kExponent ? bits & kUpper : nearest;
 }
 
+/// A panel of `columns` columns, element by element; what is left of it is zero.
+void pack_columns(const float* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, std::size_t k,
+                  std::size_t columns, float* packed) noexcept {
+  for (std::size_t row = 0; row < k; ++row, packed += kPanel, source += k_stride) {
+    for (std::size_t column = 0; column < columns; ++column)
+      packed[column] = source[static_cast<std::ptrdiff_t>(column) * n_stride];
+    for (std::size_t column = columns; column < kPanel; ++column) packed[column] = 0.0f;
+  }
+}
+
+using Four = float __attribute__((vector_size(16)));
+
+Four load_four(const float* from) noexcept {
+  Four four;
+  std::memcpy(&four, from, sizeof(four));
+  return four;
+}
+
+/// A whole panel of columns that lie one after another: squares of four by four are turned.
+void turn_panel(const float* source, std::ptrdiff_t n_stride, std::size_t k, float* packed) noexcept {
+  constexpr std::size_t kSide = 4;
+  const std::size_t whole = k / kSide * kSide;
+  for (std::size_t row = 0; row < whole; row += kSide)
+    for (std::size_t column = 0; column < kPanel; column += kSide) {
+      const float* from = source + row + static_cast<std::ptrdiff_t>(column) * n_stride;
+      const Four a = load_four(from), b = load_four(from + n_stride), c = load_four(from + 2 * n_stride),
+                 d = load_four(from + 3 * n_stride);
+      const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+      const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+      const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+      const Four cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+      const Four turned[kSide] = {
+          __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5), __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+          __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5), __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+      for (std::size_t i = 0; i < kSide; ++i)
+        std::memcpy(packed + (row + i) * kPanel + column, &turned[i], sizeof(Four));
+    }
+  pack_columns(source + whole, 1, n_stride, k - whole, kPanel, packed + whole * kPanel);
+}
+
 }  // namespace
 
 std::span<const Kernel> table() noexcept { return table_of<Kernel, tier::amx>(); }
@@ -48,13 +88,17 @@ std::size_t workspace_floats(Encoding encoding, std::size_t k, std::size_t n) no
 
 void pack(const float* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, std::size_t k, std::size_t n,
           float* packed) noexcept {
-  for (std::size_t first = 0; first < n; first += kPanel) {
-    for (std::size_t row = 0; row < k; ++row) {
-      const float* from = source + static_cast<std::ptrdiff_t>(row) * k_stride;
-      for (std::size_t column = first; column < first + kPanel; ++column) {
-        *packed++ = column < n ? from[static_cast<std::ptrdiff_t>(column) * n_stride] : 0.0f;
-      }
-    }
+  for (std::size_t first = 0; first < n; first += kPanel, packed += k * kPanel) {
+    const float* from = source + static_cast<std::ptrdiff_t>(first) * n_stride;
+    if (n - first < kPanel)
+      pack_columns(from, k_stride, n_stride, k, n - first, packed);
+    else if (n_stride == 1)
+      for (std::size_t row = 0; row < k; ++row)
+        std::memcpy(packed + row * kPanel, from + static_cast<std::ptrdiff_t>(row) * k_stride, kPanel * sizeof(float));
+    else if (k_stride == 1)
+      turn_panel(from, n_stride, k, packed);
+    else
+      pack_columns(from, k_stride, n_stride, k, kPanel, packed);
   }
 }
 

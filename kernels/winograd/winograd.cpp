@@ -41,26 +41,50 @@ const FilterRow* rows_of(Tile tile) {
 
 using Lanes = double[kLine];
 
-/// result[i][j] = G filter G^T, of a panel of filters side by side.
-void transform_filters(Tile tile, const Lanes (&filter)[kMostTaps][kMostTaps],
-                       Lanes (&result)[kMostInputs][kMostInputs]) {
-  const FilterRow* rows = rows_of(tile);
-  const std::size_t side = tile.inputs(), taps = tile.taps;
-  Lanes half[kMostInputs][kMostTaps] = {};
-  for (std::size_t i = 0; i < side; ++i)
-    for (std::size_t j = 0; j < taps; ++j)
-      for (std::size_t t = 0; t < taps; ++t) {
-        const double factor = rows[i].factor(t, taps);
-        for (std::size_t lane = 0; lane < kLine; ++lane) half[i][j][lane] += factor * filter[t][j][lane];
-      }
-  for (std::size_t i = 0; i < side; ++i)
-    for (std::size_t j = 0; j < side; ++j) {
-      for (std::size_t lane = 0; lane < kLine; ++lane) result[i][j][lane] = 0;
-      for (std::size_t t = 0; t < taps; ++t) {
-        const double factor = rows[j].factor(t, taps);
-        for (std::size_t lane = 0; lane < kLine; ++lane) result[i][j][lane] += half[i][t][lane] * factor;
-      }
+/// What each tap counts at each point. Points but the first, zero, and the last, infinity, come in pairs of both signs.
+struct Factors {
+  explicit Factors(Tile tile) {
+    for (std::size_t i = 0; i < tile.inputs(); ++i)
+      for (std::size_t t = 0; t < tile.taps; ++t) at[i][t] = rows_of(tile)[i].factor(t, tile.taps);
+  }
+  double at[kMostInputs][kMostTaps] = {};
+};
+
+/// Evaluates a line of taps at all points: taps lie `from_step` apart, values `to_step`. The even and the odd taps of a
+/// pair of points are added up once.
+template <std::size_t kTaps>
+void evaluate(const Factors& factors, std::size_t side, const Lanes* from, std::size_t from_step, Lanes* to,
+              std::size_t to_step) {
+  for (std::size_t lane = 0; lane < kLine; ++lane) {
+    to[0][lane] = factors.at[0][0] * from[0][lane];
+    to[(side - 1) * to_step][lane] = factors.at[side - 1][kTaps - 1] * from[(kTaps - 1) * from_step][lane];
+  }
+  for (std::size_t i = 1; i + 1 < side; i += 2)
+    for (std::size_t lane = 0; lane < kLine; ++lane) {
+      double sums[2] = {};
+#pragma GCC unroll 8
+      for (std::size_t t = 0; t < kTaps; ++t) sums[t % 2] += factors.at[i][t] * from[t * from_step][lane];
+      to[i * to_step][lane] = sums[0] + sums[1];
+      to[(i + 1) * to_step][lane] = sums[0] - sums[1];
     }
+}
+
+/// result[i][j] = G filter G^T, of a panel of filters side by side.
+template <std::size_t kTaps>
+void transform_filters(const Factors& factors, std::size_t side, const Lanes (&filter)[kMostTaps][kMostTaps],
+                       Lanes (&result)[kMostInputs][kMostInputs]) {
+  Lanes half[kMostInputs][kMostTaps];
+  for (std::size_t j = 0; j < kTaps; ++j)
+    evaluate<kTaps>(factors, side, &filter[0][j], kMostTaps, &half[0][j], kMostTaps);
+  for (std::size_t i = 0; i < side; ++i) evaluate<kTaps>(factors, side, half[i], 1, result[i], 1);
+}
+
+using Transform = decltype(&transform_filters<2>);
+
+Transform transform_of(std::size_t taps) {
+  constexpr Transform kTransforms[] = {transform_filters<2>, transform_filters<3>, transform_filters<4>,
+                                       transform_filters<5>};
+  return kTransforms[taps - 2];
 }
 
 }  // namespace
@@ -81,6 +105,8 @@ void pack(Tile tile, Filter form, const float* weights, std::size_t channels_in,
           float* packed) noexcept {
   const std::size_t matrices = tile.matrices(), side = tile.inputs(), taps = tile.taps, parts = form.parts();
   const std::size_t channels = form.channels(channels_in), elements = form.kernel * form.kernel;
+  const Transform transform_filters = transform_of(taps);
+  const Factors factors(tile);
   const auto element = [&](std::size_t tap, std::size_t part) { return form.stride * tap + form.step() * part; };
   for (std::size_t panel = first; panel < first + count; panel += kLine) {
     const std::size_t left = first + count - panel;
@@ -95,7 +121,7 @@ void pack(Tile tile, Filter form, const float* weights, std::size_t channels_in,
           filter[tap / taps][tap % taps][lane] = static_cast<double>(
               weights[((panel - first + lane) * channels_in + channel % channels_in) * elements + y * form.kernel + x]);
       }
-      transform_filters(tile, filter, u);
+      transform_filters(factors, side, filter, u);
       float* to = packed + panel * matrices * channels + channel * kLine;
       for (std::size_t m = 0; m < matrices; ++m, to += channels * kLine)
         for (std::size_t lane = 0; lane < kLine; ++lane) to[lane] = static_cast<float>(u[m / side][m % side][lane]);

@@ -12,11 +12,13 @@
 #include "api/run_queue.hpp"
 #include "base/interruption.hpp"
 #include "base/log.hpp"
+#include "base/parts.hpp"
 #include "frontends/onnx/onnx.hpp"
 #include "graph/dimensions.hpp"
 #include "graph/parameters.hpp"
 #include "passes/passes.hpp"
 #include "reference/reference.hpp"
+#include "runtime/workers.hpp"
 
 namespace colonnade {
 namespace {
@@ -56,6 +58,14 @@ std::shared_ptr<Prepared> prepared_for(const PlanKey& key) {
 
 PlanOptions plan_options(const Options& options, const PlanKey& key) {
   return {options.schedule, options.math, key.threads, static_cast<std::int64_t>(options.memory_limit_bytes)};
+}
+
+/// Of whoever packs weights. Copies for a NUMA node are touched first by a thread that runs there: the caller alone.
+Helpers helpers_for(const Model::Impl& model) {
+  if (model.options.weights_per_node || model.threads == 1) return {};
+  return [threads = model.threads](const std::function<void()>& work) {
+    Workers::process().run(threads, [&work](int, int) { work(); });
+  };
 }
 
 void refuse_islands(const Prepared& prepared) {
@@ -152,6 +162,8 @@ std::shared_ptr<Prepared> Model::Impl::read_or_made(const PlanKey& key, const Ru
     if (control != nullptr) control->check_caller();
   };
   const Interruptible scope(ask);
+  const Helpers helpers = helpers_for(*this);
+  const Helped helped(&helpers);
   auto prepared = compiled && key.source == optimized ? read(key) : nullptr;
   return prepared ? prepared : make(key);
 }

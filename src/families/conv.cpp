@@ -20,9 +20,9 @@ AlignedBuffer pack(const Constant& weight, std::int64_t groups, Encoding encodin
   const auto k = static_cast<std::size_t>(row);
   const auto floats = static_cast<std::int64_t>(kernels::gemm::packed_floats(encoding, k, static_cast<std::size_t>(n)));
   const auto panel_floats = static_cast<std::int64_t>(kernels::gemm::panel_floats(encoding, k));
-  std::vector<float> whole(pieces ? k * kernels::gemm::kPanel : 0);
   AlignedBuffer packed(static_cast<std::size_t>(floats * groups) * sizeof(float));
   weight.for_each_rows(groups == 1 ? kPanel : n, [&](std::span<const float> elements, std::int64_t first) {
+    std::vector<float> whole(pieces ? k * kernels::gemm::kPanel : 0);
     const std::int64_t end = first + static_cast<std::int64_t>(elements.size()) / row;
     for (std::int64_t o = first, width = 0; o < end; o += width) {
       width = std::min(kPanel, n - o % n);

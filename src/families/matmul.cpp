@@ -22,8 +22,8 @@ AlignedBuffer pack(const Constant& weight, bool transposed, Encoding encoding) {
   AlignedBuffer packed(kernels::gemm::packed_floats(encoding, depth, static_cast<std::size_t>(n)) * sizeof(float));
   if (encoding == Encoding::bf16x3) {
     const auto panel_floats = static_cast<std::int64_t>(kernels::gemm::panel_floats(encoding, depth));
-    std::vector<float> some;
     weight.for_each_rows(transposed ? kPanel : kPiecesStep, [&](std::span<const float> elements, std::int64_t first) {
+      std::vector<float> some;
       if (transposed) {
         const auto count = static_cast<std::int64_t>(elements.size()) / k;
         some.resize(depth * kernels::gemm::kPanel);

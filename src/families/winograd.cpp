@@ -43,10 +43,10 @@ AlignedBuffer pack_groups(const kernels::winograd::Kernel& kernel, kernels::wino
   const auto k = static_cast<std::size_t>(weight.shape()[1]);
   const std::size_t channels = filter.channels(k), row = filter.kernel * filter.kernel * k;
   const std::size_t floats = kernels::winograd::packed_floats(kernel.encoding, tile, channels, n);
-  std::vector<float> panel(pieces ? kernels::winograd::packed_floats(Encoding::f32, tile, channels, 1) : 0);
   AlignedBuffer packed(groups * floats * sizeof(float));
   const auto multiple = static_cast<std::int64_t>(groups == 1 ? kernels::gemm::kPanel : n);
   weight.for_each_rows(multiple, [&](std::span<const float> elements, std::int64_t first) {
+    std::vector<float> panel(pieces ? kernels::winograd::packed_floats(Encoding::f32, tile, channels, 1) : 0);
     const auto begin = static_cast<std::size_t>(first);
     const std::size_t end = begin + elements.size() / row;
     for (std::size_t o = begin, count = 0; o < end; o += count) {

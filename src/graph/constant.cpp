@@ -4,16 +4,41 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/aligned_buffer.hpp"
+#include "base/checked.hpp"
 #include "base/error.hpp"
-#include "base/interruption.hpp"
+#include "base/parts.hpp"
 
 namespace colonnade {
 namespace {
 
 /// What `for_each_rows` makes at a time, when rows are small enough.
 constexpr std::int64_t kBlockBytes = 256 * 1024;
+
+/// Buffers of one size, one a thread that asks: memory that was written before has no pages to fault in.
+class SpareBuffers {
+ public:
+  explicit SpareBuffers(std::size_t bytes) : bytes_(bytes) {}
+
+  AlignedBuffer take() {
+    const std::scoped_lock lock(mutex_);
+    if (spare_.empty()) return AlignedBuffer(bytes_);
+    AlignedBuffer buffer = std::move(spare_.back());
+    spare_.pop_back();
+    return buffer;
+  }
+  void give(AlignedBuffer buffer) {
+    const std::scoped_lock lock(mutex_);
+    spare_.push_back(std::move(buffer));
+  }
+
+ private:
+  std::size_t bytes_;
+  std::mutex mutex_;
+  std::vector<AlignedBuffer> spare_;
+};
 
 std::span<std::byte> bytes_of(Tensor& tensor) { return {static_cast<std::byte*>(tensor.data()), tensor.byte_size()}; }
 
@@ -71,13 +96,15 @@ void Constant::for_each_rows(
   const std::int64_t rows = shape_[0], row = size_ / rows;
   const std::int64_t blocks = std::max<std::int64_t>(1, kBlockBytes / (row * multiple * 4));
   const std::int64_t step = std::min(rows, blocks * multiple);
-  const AlignedBuffer buffer(static_cast<std::size_t>(step * row) * sizeof(float));
-  for (std::int64_t first = 0; first < rows; first += step) {
-    interruption_point();
+  SpareBuffers buffers(static_cast<std::size_t>(step * row) * sizeof(float));
+  for_each_part(ceil_div(rows, step), [&](std::int64_t block) {
+    const std::int64_t first = block * step;
     const auto count = static_cast<std::size_t>(std::min(step, rows - first) * row);
+    AlignedBuffer buffer = buffers.take();
     make_(first * row, {buffer.data(), count * sizeof(float)});
     visit({buffer.floats(), count}, first);
-  }
+    buffers.give(std::move(buffer));
+  });
 }
 
 std::shared_ptr<const Constant> reshaped(std::shared_ptr<const Constant> constant, Shape shape) {

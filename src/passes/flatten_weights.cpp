@@ -44,14 +44,15 @@ std::shared_ptr<const Constant> reordered_rows(const std::shared_ptr<const Const
     }
   };
   const auto move_columns = [=](std::int64_t first, std::span<std::byte> target) {
-    const auto count = static_cast<std::int64_t>(target.size() / sizeof(float)), row = first / columns;
-    const std::int64_t rows = (first + count - 1) / columns - row + 1;
-    const AlignedBuffer whole(static_cast<std::size_t>(rows * columns) * sizeof(float));
-    weights->read(row * columns, {whole.data(), whole.bytes()});
-    const std::int64_t* from = source->values<std::int64_t>().data();
-    float* to = reinterpret_cast<float*>(target.data());
-    for (std::int64_t at = first; at < first + count; ++at)
-      *to++ = whole.floats()[(at / columns - row) * columns + from[at % columns]];
+    const AlignedBuffer whole(static_cast<std::size_t>(columns) * sizeof(float));
+    auto* to = reinterpret_cast<float*>(target.data());
+    float* const end = to + target.size() / sizeof(float);
+    for (std::int64_t row = first / columns, column = first % columns; to != end; ++row, column = 0) {
+      weights->read(row * columns, {whole.data(), whole.bytes()});
+      const std::int64_t* from = source->values<std::int64_t>().data() + column;
+      for (float* const last = to + std::min<std::ptrdiff_t>(end - to, columns - column); to != last; ++to)
+        *to = whole.floats()[*from++];
+    }
   };
   if (transposed_weights)
     return std::make_shared<const Constant>(weights->dtype(), weights->shape(), move_columns, weights->is_normal());
