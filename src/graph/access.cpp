@@ -260,6 +260,7 @@ Rows access(const ByteConv& op, const Question& q) { return access(op.window, q)
 Rows access(const ByteMatMul&, const Question& q) { return q.input == 0 ? elementwise(q) : std::nullopt; }
 Rows access(const ByteBinary&, const Question& q) { return elementwise(q); }
 Rows access(const ByteAverage& op, const Question& q) { return access(op.window, q); }
+Rows access(const Attention&, const Question&) { return std::nullopt; }
 Rows access(const If&, const Question&) { return std::nullopt; }
 Rows access(const Loop&, const Question&) { return std::nullopt; }
 Rows access(const Scan&, const Question&) { return std::nullopt; }

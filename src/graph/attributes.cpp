@@ -235,6 +235,11 @@ void describe(Words& words, const MatMul& op) {
   words.flag("heads_inside_out", op.heads_inside_out);
   epilogue_words(words, op.epilogue);
 }
+void describe(Words& words, const Attention& op) {
+  words.option("scale", op.scale, 1.0f);
+  words.flag("heads_inside_q", op.heads_inside_q).flag("heads_inside_k", op.heads_inside_k);
+  words.flag("heads_inside_v", op.heads_inside_v).flag("heads_inside_out", op.heads_inside_out);
+}
 void describe(Words& words, const Pool& op) {
   words.add("kind", op.kind);
   window_words(words, op);

@@ -169,6 +169,12 @@ double flop(const ByteMatMul&, const Sizes& sizes) { return flop(MatMul{}, sizes
 double flop(const ByteBinary&, const Sizes& sizes) { return 4 * sizes.output(); }
 double flop(const ByteAverage& op, const Sizes& sizes) { return flop(op.window, sizes); }
 
+double flop(const Attention& op, const Sizes& sizes) {
+  const double size = static_cast<double>(sizes.input_shape(0).back()), out = sizes.output();
+  const Shape v = heads_swapped(sizes.input_shape(2), op.heads_inside_v);
+  const double keys = static_cast<double>(v[v.size() - 2]), columns = static_cast<double>(v.back());
+  return columns == 0 ? 0 : out / columns * keys * (2 * size + 2 * columns + kTranscendental + 4);
+}
 double flop(const If&, const Sizes&) { return 0; }
 double flop(const Loop&, const Sizes&) { return 0; }
 double flop(const Scan&, const Sizes&) { return 0; }

@@ -56,8 +56,8 @@ constexpr std::array<std::string_view, std::variant_size_v<AnyOperator>> kOperat
     "Recurrent",    "GridSample",   "TreeEnsemble",
     "Quantize",     "Dequantize",   "Lookup",
     "ByteConv",     "ByteMatMul",   "ByteBinary",
-    "ByteAverage",  "If",           "Loop",
-    "Scan",         "Opaque"};
+    "ByteAverage",  "Attention",    "If",
+    "Loop",         "Scan",         "Opaque"};
 static_assert(!kOperatorNames.back().empty());
 
 std::string pascal_case(std::string_view snake) {

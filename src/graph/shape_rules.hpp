@@ -140,6 +140,7 @@ Types infer(const ByteConv&, const RuleContext&);
 Types infer(const ByteMatMul&, const RuleContext&);
 Types infer(const ByteBinary&, const RuleContext&);
 Types infer(const ByteAverage&, const RuleContext&);
+Types infer(const Attention&, const RuleContext&);
 Types infer(const If&, const RuleContext&);
 Types infer(const Loop&, const RuleContext&);
 Types infer(const Scan&, const RuleContext&);

@@ -2,6 +2,7 @@
 // The core operators that sum over channels, or over windows that slide along spatial axes; operators.hpp lists all.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -46,6 +47,19 @@ struct MatMul {
   bool heads_inside_out = false;
   bool operator==(const MatMul&) const = default;
 };
+
+/// softmax(scale * q k' + addends) v, in ONNX MatMul's broadcasting. inputs q [.., rows, size], k [.., keys, size],
+/// v [.., keys, columns], then up to two addends that broadcast to the scores [.., rows, keys]: masks and biases.
+/// `heads_inside_*` as MatMul's.
+struct Attention {
+  float scale = 1;
+  bool heads_inside_q = false;
+  bool heads_inside_k = false;
+  bool heads_inside_v = false;
+  bool heads_inside_out = false;
+  bool operator==(const Attention&) const = default;
+};
+inline constexpr std::size_t kAddendInput = 3, kMostAddends = 2;
 
 /// Channels-last pooling: x [N, spatial..., C]. lp uses `p`. A second output, where asked for, holds max's indices in
 /// ONNX's (channels-first) numbering; it is evaluated by the reference.

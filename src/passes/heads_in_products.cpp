@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of two values read and write the heads of attention where they lie, without Transposes around them.
+// Attention and products of two values read and write heads where they lie, without Transposes around them.
 #include <algorithm>
 
 #include "graph/contraction.hpp"
@@ -66,36 +66,67 @@ ValueId heads_inside(Editor& editor, ValueId operand, const Node& like) {
   return from == inside ? source : *add_reshape(editor, source, inside, like);
 }
 
-void read_heads(Editor& editor, int index) {
+/// Operands and result of an operator that may lie with their heads inside.
+template <class Op>
+struct Heads {
+  std::initializer_list<bool Op::*> inputs;
+  bool Op::*out;
+};
+constexpr Heads<MatMul> kOfProducts{{&MatMul::heads_inside_a, &MatMul::heads_inside_b}, &MatMul::heads_inside_out};
+constexpr Heads<Attention> kOfAttention{
+    {&Attention::heads_inside_q, &Attention::heads_inside_k, &Attention::heads_inside_v}, &Attention::heads_inside_out};
+
+template <class Op>
+void read_heads(Editor& editor, int index, const Heads<Op>& heads) {
   const Node node = editor.node(index);
-  MatMul product = std::get<MatMul>(node.op);
+  Op op = std::get<Op>(node.op);
   std::vector<ValueId> inputs = node.inputs;
-  for (std::size_t slot = 0; slot < 2; ++slot) {
-    bool& inside = slot == 0 ? product.heads_inside_a : product.heads_inside_b;
-    const ValueId source = inside ? kAbsent : heads_inside(editor, inputs[slot], node);
-    if (source == kAbsent) continue;
-    inside = true;
-    inputs[slot] = source;
+  std::size_t slot = 0;
+  for (bool Op::*const inside : heads.inputs) {
+    const ValueId source = op.*inside ? kAbsent : heads_inside(editor, inputs[slot], node);
+    if (source != kAbsent) {
+      op.*inside = true;
+      inputs[slot] = source;
+    }
+    ++slot;
   }
   if (inputs == node.inputs) return;
-  editor.set_op(index, product);
+  editor.set_op(index, op);
   editor.set_inputs(index, std::move(inputs));
 }
 
-void write_heads(Editor& editor, int index) {
+bool has_residual(const Node& node) {
+  const FusedEpilogue* epilogue = epilogue_of(node.op);
+  return epilogue != nullptr && epilogue->residual;
+}
+
+template <class Op>
+void write_heads(Editor& editor, int index, const Heads<Op>& heads) {
   const Node node = editor.node(index);
-  MatMul product = std::get<MatMul>(node.op);
+  Op op = std::get<Op>(node.op);
   const ValueId out = node.outputs[0];
-  if (product.heads_inside_out || product.epilogue.residual || !editor.read_once(out)) return;
+  if (op.*heads.out || has_residual(node) || !editor.read_once(out)) return;
   const int reader = editor.readers(out).front();
-  const auto* op = std::get_if<Transpose>(&editor.node(reader).op);
+  const auto* turned = std::get_if<Transpose>(&editor.node(reader).op);
   const Shape shape = *editor.value(out).type.shape;
-  if (op == nullptr || shape.size() < 3) return;
-  if (!swaps(shape, perm_of(*op, shape.size()), shape[shape.size() - 3], shape[shape.size() - 2], shape.back())) return;
-  product.heads_inside_out = true;
-  const ValueId taken = editor.node(reader).outputs[0], inside = editor.add(product, node.inputs, node);
+  if (turned == nullptr || shape.size() < 3) return;
+  if (!swaps(shape, perm_of(*turned, shape.size()), shape[shape.size() - 3], shape[shape.size() - 2], shape.back()))
+    return;
+  op.*heads.out = true;
+  const ValueId taken = editor.node(reader).outputs[0], inside = editor.add(op, node.inputs, node);
   const Shape wanted = *editor.value(taken).type.shape;
   editor.replace(taken, wanted == swapped_heads(shape) ? inside : *add_reshape(editor, inside, wanted, node));
+}
+
+bool has_static_types(const Editor& editor, const Node& node) {
+  const auto is_static = [&](ValueId id) { return id == kAbsent || editor.value(id).type.is_static(); };
+  return std::ranges::all_of(node.inputs, is_static) && std::ranges::all_of(node.outputs, is_static);
+}
+
+template <class Op>
+void move_heads(Editor& editor, int index, const Heads<Op>& heads) {
+  read_heads(editor, index, heads);
+  write_heads(editor, index, heads);
 }
 
 }  // namespace
@@ -104,9 +135,13 @@ bool heads_in_products(Graph& graph) {
   Editor editor(graph);
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index) {
-    if (!editor.alive(index) || !has_product_kernel(editor, editor.node(index))) continue;
-    read_heads(editor, index);
-    write_heads(editor, index);
+    if (!editor.alive(index)) continue;
+    const Node& node = editor.node(index);
+    if (std::holds_alternative<Attention>(node.op)) {
+      if (has_static_types(editor, node)) move_heads(editor, index, kOfAttention);
+    } else if (has_product_kernel(editor, node)) {
+      move_heads(editor, index, kOfProducts);
+    }
   }
   return editor.finish();
 }

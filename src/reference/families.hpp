@@ -63,6 +63,7 @@ Tensors apply(const ByteConv&, const Call&);
 Tensors apply(const ByteMatMul&, const Call&);
 Tensors apply(const ByteBinary&, const Call&);
 Tensors apply(const ByteAverage&, const Call&);
+Tensors apply(const Attention&, const Call&);
 Data apply(const If&, const Call&);
 Data apply(const Loop&, const Call&);
 Data apply(const Scan&, const Call&);

@@ -215,6 +215,23 @@ TEST(ShapeRules, Reductions) {
   });
 }
 
+TEST(ShapeRules, Attention) {
+  Attention inside{.heads_inside_q = true, .heads_inside_k = true, .heads_inside_v = true, .heads_inside_out = true};
+  const Input q = typed("f32[2,3,5,4]"), k = typed("f32[2,3,7,4]"), v = typed("f32[2,3,7,6]");
+  check_rules({
+      {Attention{}, {q, k, v}, "f32[2,3,5,6]"},
+      {inside, {typed("f32[2,5,3,4]"), typed("f32[2,7,3,4]"), typed("f32[2,7,3,6]")}, "f32[2,5,3,6]"},
+      {Attention{}, {typed("f32[?,3,?,4]"), typed("f32[?,3,?,4]"), v, typed("f32[?,1,1,?]")}, "f32[2,3,?,6]"},
+      {Attention{}, {q, k, v, typed("f32[7]"), typed("f32[2,1,5,7]")}, "f32[2,3,5,6]"},
+      {Attention{}, {q, typed("f32[1,1,7,4]"), typed("f32[7,6]")}, "f32[2,3,5,6]"},
+      {Attention{}, {q, k, typed("f32[*]")}, "f32[*]"},
+      {Attention{}, {q, typed("f32[2,3,7,5]"), v}, "error: the size of input 'x1' expects 4, found 5"},
+      {Attention{}, {q, k, typed("f32[2,3,8,6]")}, "error: the number of rows of input 'x2' expects 7, found 8"},
+      {Attention{}, {q, k, v, typed("f32[5,8]")}, "error: cannot broadcast"},
+      {Attention{}, {typed("f32[4]"), k, v}, "error: must have rank 2"},
+  });
+}
+
 TEST(ShapeRules, Normalisations) {
   const Input c = typed("f32[4]");
   BatchNorm last;

@@ -2,6 +2,8 @@
 // Attention as exporters write it: heads are read and written where they lie, the scale goes into the weights.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "passes/graphs.hpp"
 #include "passes/passes.hpp"
 
@@ -44,7 +46,9 @@ TEST(Attention, NeedsNoTransposesAndNoScale) {
   const Graph graph = optimized(b.graph);
   EXPECT_EQ(count_of<Transpose>(graph), 0) << operators_of(graph);
   EXPECT_EQ(count_of<Binary>(graph), 0) << operators_of(graph);
-  EXPECT_EQ(count_of<MatMul>(graph), 6);
+  EXPECT_EQ(count_of<Softmax>(graph), 0) << operators_of(graph);
+  EXPECT_EQ(count_of<Attention>(graph), 1);
+  EXPECT_EQ(count_of<MatMul>(graph), 4);
 }
 
 /// Rows first, one image, as sequences of PyTorch's attention are.
@@ -66,7 +70,79 @@ TEST(Attention, NeedsNoTransposesWithRowsFirst) {
   b.output(b.node("out", MatMul{}, {joined, b.weights("w", {kChannels, kChannels})}));
   const Graph graph = optimized(b.graph);
   EXPECT_EQ(count_of<Transpose>(graph), 0) << to_text(graph);
-  EXPECT_EQ(count_of<MatMul>(graph), 6);
+  EXPECT_EQ(count_of<Attention>(graph), 1);
+  EXPECT_EQ(count_of<MatMul>(graph), 4);
+}
+
+/// Scores, what is made of them by `masked`, and what that mixes of the values.
+template <class Masked>
+Graph masked_attention(Masked masked) {
+  Builder b;
+  const ValueId x = b.input("x", {1, kRows, kChannels});
+  const ValueId weights = b.node("softmax", Softmax{3, false}, {masked(b, scores(b, x))});
+  const ValueId mixed = b.node("mixed", MatMul{}, {weights, heads(b, "v", x, {0, 2, 1, 3})});
+  b.output(b.transpose("rows", mixed, {0, 2, 1, 3}));
+  return optimized(b.graph);
+}
+
+TEST(Attention, TakesMasksAndBiases) {
+  const Graph graph = masked_attention([](Builder& b, ValueId scores) {
+    const ValueId biased = b.binary("biased", BinaryKind::add, b.input("bias", {kHeads, kRows, kRows}), scores);
+    return b.binary("masked", BinaryKind::add, biased, b.input("mask", {1, 1, 1, kRows}));
+  });
+  EXPECT_EQ(count_of<Attention>(graph), 1) << to_text(graph);
+  EXPECT_EQ(count_of<Binary>(graph), 0) << to_text(graph);
+}
+
+TEST(Attention, TakesConditionsThatBarScores) {
+  for (const float far : {-1e20f, -std::numeric_limits<float>::infinity()})
+    for (const bool bars : {true, false}) {
+      const Graph graph = masked_attention([&](Builder& b, ValueId scores) {
+        const ValueId condition =
+            b.binary("condition", BinaryKind::less, b.input("first", {1, 1, kRows, kRows}), b.scalar("limit", 0.5f));
+        const ValueId number = b.scalar("far", far);
+        return b.node("barred", Select{}, {condition, bars ? number : scores, bars ? scores : number});
+      });
+      EXPECT_EQ(count_of<Attention>(graph), 1) << to_text(graph);
+    }
+}
+
+TEST(Attention, LeavesScoresThatOthersRead) {
+  const Graph graph = masked_attention([](Builder& b, ValueId scores) {
+    b.output(scores);
+    return scores;
+  });
+  EXPECT_EQ(count_of<Attention>(graph), 0) << to_text(graph);
+}
+
+TEST(Attention, LeavesNumbersThatLeaveSomethingOfTheScores) {
+  const Graph graph = masked_attention([](Builder& b, ValueId scores) {
+    const ValueId condition =
+        b.binary("condition", BinaryKind::less, b.input("first", {1, 1, 1, kRows}), b.scalar("limit", 0.5f));
+    return b.node("barred", Select{}, {condition, scores, b.scalar("near", -1e4f)});
+  });
+  EXPECT_EQ(count_of<Attention>(graph), 0) << to_text(graph);
+}
+
+TEST(Attention, IsFoundBeforeShapesAreKnown) {
+  Builder b;
+  const ValueId x = b.input("x", {-1, -1, kChannels}), mask = b.input("mask", {-1, 1, 1, -1});
+  const auto split = [&](const std::string& name, const Ints& perm) {
+    const ValueId projected = b.node(name, MatMul{}, {x, b.weights(name + "_w", {kChannels, kChannels})});
+    return b.transpose(name + "_heads", b.node(name + "_split", Reshape{}, {projected, b.ints("h", {0, 0, 2, 4})}),
+                       perm);
+  };
+  const ValueId product = b.node("scores", MatMul{}, {split("q", {0, 2, 1, 3}), split("k", {0, 2, 3, 1})});
+  const ValueId scaled = b.binary("scaled", BinaryKind::div, product, b.scalar("root", 2.0f));
+  const ValueId weights = b.node("softmax", Softmax{-1, false}, {b.binary("masked", BinaryKind::add, scaled, mask)});
+  const ValueId mixed = b.node("mixed", MatMul{}, {weights, split("v", {0, 2, 1, 3})});
+  b.output(b.node("joined", Reshape{}, {b.transpose("rows", mixed, {0, 2, 1, 3}), b.ints("all", {0, 0, kChannels})}));
+  Graph graph = b.graph;
+  optimize(graph, {});
+  EXPECT_EQ(count_of<Attention>(graph), 1) << to_text(graph);
+  EXPECT_EQ(count_of<Transpose>(graph), 0) << to_text(graph);
+  const std::vector<Shape> shapes{{2, 5, kChannels}, {2, 1, 1, 5}};
+  expect_same_results(bind_shapes(b.graph, shapes), bind_shapes(graph, shapes), 1);
 }
 
 TEST(Attention, KeepsTheScaleOfScoresThatAreReadWithoutIt) {

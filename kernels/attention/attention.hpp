@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What attention does with its scores between the two products, fp32. Products are kernels/gemm's.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "kernels/base/isa.hpp"
+
+namespace colonnade::kernels::attention {
+
+inline constexpr std::size_t kMostAddends = 2;
+
+/// Rows of scores become exp(s - their largest), where s = scale * score + addends, and sums[row] the sum of a row. It
+/// is taken in four vectors of keys in turn, then pairwise: keys whose exponential is zero leave the bits as they are
+/// where they come last. Rows lie `stride` floats apart; addend i of a row at addends[i] + row * addend_strides[i].
+struct SharesArgs {
+  std::size_t rows = 0;
+  std::size_t keys = 0;  ///< at least one
+  float* scores = nullptr;
+  std::ptrdiff_t stride = 0;
+  float scale = 1;
+  const float* addends[kMostAddends] = {};  ///< null: none; the first before the second
+  std::ptrdiff_t addend_strides[kMostAddends] = {};
+  float* sums = nullptr;
+};
+
+/// out[row][c] /= sums[row].
+struct DivideArgs {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  float* out = nullptr;
+  std::ptrdiff_t stride = 0;
+  const float* sums = nullptr;
+};
+
+struct Kernel {
+  const char* name;
+  Isa isa;
+  void (*shares)(const SharesArgs&) noexcept;
+  void (*divide)(const DivideArgs&) noexcept;
+};
+
+std::span<const Kernel> table() noexcept;
+const Kernel& select(Features features) noexcept;
+
+}  // namespace colonnade::kernels::attention

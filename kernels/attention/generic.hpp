@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax of rows of scores, some rows together: each stage ends in a maximum or sum across lanes, whose steps wait for
+// each other.
+#pragma once
+
+#include "kernels/attention/attention.hpp"
+#include "kernels/base/vector_math.hpp"
+
+namespace colonnade::kernels::attention {
+namespace {
+
+inline constexpr std::size_t kLanes = Vec::kLanes, kFolds = 4;
+
+inline Vec get(const float* p, std::size_t n) { return n == kLanes ? load(p) : load_first(p, n); }
+inline void put(float* p, Vec x, std::size_t n) {
+  if (n == kLanes)
+    store(p, x);
+  else
+    store_first(p, x, n);
+}
+
+/// Folds at(key, n) over the keys, n values from a key on; lanes from n on hold `start`.
+template <class At, class Fold>
+inline __attribute__((always_inline)) Vec fold_keys(std::size_t keys, Vec start, At at, Fold fold) {
+  Vec folds[kFolds] = {start, start, start, start};
+  std::size_t key = 0;
+  for (; key + kFolds * kLanes <= keys; key += kFolds * kLanes) {
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < kFolds; ++v) folds[v] = fold(folds[v], at(key + v * kLanes, kLanes));
+  }
+#pragma GCC unroll 4
+  for (std::size_t v = 0; v < kFolds; ++v) {
+    if (key >= keys) break;
+    const std::size_t n = keys - key < kLanes ? keys - key : kLanes;
+    const Vec x = at(key, n);
+    folds[v] = fold(folds[v], n < kLanes ? keep_first(x, n, start) : x);
+    key += kLanes;
+  }
+  return fold(fold(folds[0], folds[1]), fold(folds[2], folds[3]));
+}
+
+template <std::size_t N, int kAddends>
+inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
+  const auto line = [&](std::size_t i) { return a.scores + static_cast<std::ptrdiff_t>(row + i) * a.stride; };
+  const auto addend = [&](std::size_t which, std::size_t i) {
+    return a.addends[which] + static_cast<std::ptrdiff_t>(row + i) * a.addend_strides[which];
+  };
+  const Vec scale = broadcast(a.scale), lowest = broadcast(-__builtin_inff());
+  float largest[N];
+  for (std::size_t i = 0; i < N; ++i) {
+    float* scores = line(i);
+    const float* first = kAddends > 0 ? addend(0, i) : nullptr;
+    const float* second = kAddends > 1 ? addend(1, i) : nullptr;
+    largest[i] = max_lanes(fold_keys(
+        a.keys, lowest,
+        [&](std::size_t key, std::size_t n) {
+          Vec x = get(scores + key, n);
+          if constexpr (kAddends == 0) {
+            x = x * scale;
+          } else {
+            x = fma(x, scale, get(first + key, n));
+            if constexpr (kAddends > 1) x = x + get(second + key, n);
+          }
+          put(scores + key, x, n);
+          return x;
+        },
+        [](Vec x, Vec y) { return max(x, y); }));
+  }
+  for (std::size_t i = 0; i < N; ++i) {
+    float* scores = line(i);
+    const Vec top = broadcast(largest[i]);
+    a.sums[row + i] = sum_lanes(fold_keys(
+        a.keys, zero(),
+        [&](std::size_t key, std::size_t n) {
+          const Vec e = exp(get(scores + key, n) - top);
+          put(scores + key, e, n);
+          return e;
+        },
+        [](Vec x, Vec y) { return x + y; }));
+  }
+}
+
+template <int kAddends>
+inline void shares_of_all(const SharesArgs& a) {
+  constexpr std::size_t kTogether = 4;
+  std::size_t row = 0;
+  for (; row + kTogether <= a.rows; row += kTogether) shares_of_rows<kTogether, kAddends>(a, row);
+  for (; row < a.rows; ++row) shares_of_rows<1, kAddends>(a, row);
+}
+
+inline void run_shares(const SharesArgs& a) noexcept {
+  if (a.addends[1] != nullptr) return shares_of_all<2>(a);
+  if (a.addends[0] != nullptr) return shares_of_all<1>(a);
+  shares_of_all<0>(a);
+}
+
+inline void run_divide(const DivideArgs& a) noexcept {
+  float* out = a.out;
+  for (std::size_t row = 0; row < a.rows; ++row, out += a.stride) {
+    const Vec factor = broadcast(1.0f / a.sums[row]);
+    for (std::size_t c = 0; c < a.columns; c += kLanes) {
+      const std::size_t n = a.columns - c < kLanes ? a.columns - c : kLanes;
+      put(out + c, get(out + c, n) * factor, n);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace colonnade::kernels::attention

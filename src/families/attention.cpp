@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention, a block of rows of one head at a time: its scores, their softmax and what it mixes of the values stay in
+// the caches, and no tensor of rows times keys is made. Keys and values are packed once a head.
+#include "kernels/attention/attention.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/checked.hpp"
+#include "families/common.hpp"
+#include "families/lower.hpp"
+#include "families/matrices.hpp"
+#include "families/rows.hpp"
+#include "families/table.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/move/move.hpp"
+
+namespace colonnade {
+namespace {
+
+namespace gemm = kernels::gemm;
+
+constexpr std::int64_t kUnitRows = 128;         // of one head, one unit of work
+constexpr std::int64_t kScoreFloats = 1 << 15;  // of a block of rows
+constexpr std::int64_t kFewestRows = 16;        // of a block, however many keys there are
+constexpr std::int64_t kPanelWidth = static_cast<std::int64_t>(gemm::kPanel);
+
+struct AttentionForm {
+  Shape batch;
+  std::int64_t rows = 0, keys = 0, size = 0, columns = 0;
+  std::int64_t blocks = 0;        ///< units of a head
+  std::int64_t block_rows = 0;    ///< whose scores are held together
+  std::int64_t score_stride = 0;  ///< floats from one row of scores to the next
+  Matrices q, k, v, out;
+  std::array<Matrices, kMostAddends> addends;
+
+  std::int64_t heads() const { return element_count(batch); }
+  std::int64_t key_floats() const { return ceil_div(keys, kPanelWidth) * kPanelWidth * size; }
+  std::int64_t value_floats() const { return ceil_div(columns, kPanelWidth) * kPanelWidth * keys; }
+  std::int64_t score_floats() const { return block_rows * score_stride; }
+  std::int64_t workspace_floats() const { return key_floats() + value_floats() + score_floats() + block_rows; }
+};
+
+Shape with_matrix(const Shape& shape) {
+  Shape result = shape;
+  while (result.size() < 2) result.insert(result.begin(), 1);
+  return result;
+}
+
+/// Where an addend's rows lie: the same one for all rows, or one each; nothing where keys share a number.
+std::optional<Matrices> addend_of(const Shape& given, const AttentionForm& form) {
+  const Shape shape = with_matrix(given);
+  const std::int64_t rows = shape[shape.size() - 2];
+  if (shape.back() != form.keys || shape.size() > form.batch.size() + 2) return std::nullopt;
+  Matrices matrices = matrices_of(shape, false, form.batch);
+  if (rows == 1) matrices.row = 0;
+  return matrices;
+}
+
+class AttentionOp final : public RowOp {
+ public:
+  explicit AttentionOp(const LowerContext& context)
+      : product_(gemm::select(context.features, kernels::Encoding::f32)),
+        kernel_(kernels::attention::select(context.features)),
+        move_(kernels::move::select(context.features)),
+        form_(context.form<AttentionForm>()),
+        scale_(std::get<Attention>(context.node.op).scale),
+        q_(context.in<float>(0)),
+        k_(context.in<float>(1)),
+        v_(context.in<float>(2)),
+        out_(context.out<float>()) {
+    for (std::size_t i = 0; i < kMostAddends; ++i) addends_[i] = context.in<float>(kAddendInput + i);
+  }
+
+  void run(const StepContext& step) const override {
+    const Room room = room_of(step.scratch);
+    std::int64_t packed_keys = -1, packed_values = -1;
+    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
+      const std::int64_t head = unit / form_.blocks, first = unit % form_.blocks * kUnitRows;
+      const std::int64_t keys = form_.k.offset(head, form_.batch), values = form_.v.offset(head, form_.batch);
+      if (keys != packed_keys) pack_keys(whole(step, k_) + keys, room.keys);
+      if (values != packed_values) pack_values(whole(step, v_) + values, room.values);
+      packed_keys = keys, packed_values = values;
+      const std::int64_t end = std::min(form_.rows, first + kUnitRows);
+      for (std::int64_t row = first; row < end; row += form_.block_rows)
+        attend(step, room, head, row, std::min(form_.block_rows, end - row));
+    }
+  }
+
+  std::string_view kernel() const override { return product_.name; }
+
+ private:
+  struct Room {
+    float *keys, *values, *scores, *sums;
+  };
+  Room room_of(float* scratch) const {
+    float* values = scratch + form_.key_floats();
+    float* scores = values + form_.value_floats();
+    return {scratch, values, scores, scores + form_.score_floats()};
+  }
+
+  void pack_keys(const float* from, float* to) const {
+    const auto size = static_cast<std::size_t>(form_.size);
+    for (std::int64_t key = 0; key < form_.keys; key += kPanelWidth, to += form_.size * kPanelWidth) {
+      const std::int64_t count = std::min(kPanelWidth, form_.keys - key);
+      if (count < kPanelWidth) std::fill_n(to, form_.size * kPanelWidth, 0.0f);
+      move_.planes_to_pixels(
+          {size, static_cast<std::size_t>(count), from + key * form_.k.row, form_.k.row, to, kPanelWidth});
+    }
+  }
+
+  void pack_values(const float* from, float* to) const {
+    constexpr auto kPanelBytes = static_cast<std::ptrdiff_t>(sizeof(float)) * kPanelWidth;
+    const auto keys = static_cast<std::size_t>(form_.keys);
+    for (std::int64_t column = 0; column < form_.columns; column += kPanelWidth, to += form_.keys * kPanelWidth) {
+      const std::int64_t count = std::min(kPanelWidth, form_.columns - column);
+      if (count < kPanelWidth) std::fill_n(to, form_.keys * kPanelWidth, 0.0f);
+      move_.copy({keys, static_cast<std::size_t>(count) * sizeof(float), from + column, to,
+                  form_.v.row * static_cast<std::ptrdiff_t>(sizeof(float)), kPanelBytes});
+    }
+  }
+
+  struct Product {
+    const float* in;
+    std::int64_t in_stride, rows, depth;
+    const float* weights;
+    float* out;
+    std::int64_t out_stride, columns;
+  };
+  void multiply(const Product& p) const {
+    gemm::ConvArgs args;
+    args.in_rows = &p.in;
+    args.out_rows = &p.out;
+    args.width_in = args.width_out = static_cast<std::size_t>(p.rows);
+    args.channels_in = static_cast<std::size_t>(p.depth);
+    args.channels_out = static_cast<std::size_t>(p.columns);
+    args.in_pixel_stride = p.in_stride;
+    args.out_pixel_stride = p.out_stride;
+    args.weights = p.weights;
+    args.panel_stride = args.channels_in * gemm::kPanel;
+    product_.run(args);
+  }
+
+  /// Rows [row, row + count) of a head.
+  void attend(const StepContext& step, const Room& room, std::int64_t head, std::int64_t row,
+              std::int64_t count) const {
+    const float* q = whole(step, q_) + form_.q.offset(head, form_.batch) + row * form_.q.row;
+    float* out = whole(step, out_) + form_.out.offset(head, form_.batch) + row * form_.out.row;
+    multiply({q, form_.q.row, count, form_.size, room.keys, room.scores, form_.score_stride, form_.keys});
+    kernels::attention::SharesArgs shares{.rows = static_cast<std::size_t>(count),
+                                          .keys = static_cast<std::size_t>(form_.keys),
+                                          .scores = room.scores,
+                                          .stride = form_.score_stride,
+                                          .scale = scale_,
+                                          .sums = room.sums};
+    std::size_t given = 0;
+    for (std::size_t i = 0; i < kMostAddends; ++i) {
+      if (!addends_[i]) continue;
+      const Matrices& at = form_.addends[i];
+      shares.addends[given] = whole(step, addends_[i]) + at.offset(head, form_.batch) + row * at.row;
+      shares.addend_strides[given++] = at.row;
+    }
+    kernel_.shares(shares);
+    multiply({room.scores, form_.score_stride, count, form_.keys, room.values, out, form_.out.row, form_.columns});
+    kernel_.divide({shares.rows, static_cast<std::size_t>(form_.columns), out, form_.out.row, room.sums});
+  }
+
+  const gemm::Kernel& product_;
+  const kernels::attention::Kernel& kernel_;
+  const kernels::move::Kernel& move_;
+  AttentionForm form_;
+  float scale_;
+  ValueOf<float> q_, k_, v_, out_;
+  std::array<ValueOf<float>, kMostAddends> addends_;
+};
+
+/// Nothing where the tensors broadcast as no kernel reads them.
+std::optional<AttentionForm> attention_form(const Subject& node, const Attention& op) {
+  const Shape q = heads_swapped(node.input_shape(0), op.heads_inside_q),
+              k = heads_swapped(node.input_shape(1), op.heads_inside_k),
+              v = heads_swapped(node.input_shape(2), op.heads_inside_v),
+              out = heads_swapped(node.output_shape(), op.heads_inside_out);
+  AttentionForm form;
+  form.batch.assign(out.begin(), out.end() - 2);
+  form.rows = out[out.size() - 2], form.keys = k[k.size() - 2], form.size = q.back(), form.columns = out.back();
+  if (q[q.size() - 2] != form.rows) return std::nullopt;
+  form.q = matrices_of(node.input_shape(0), op.heads_inside_q, form.batch);
+  form.k = matrices_of(node.input_shape(1), op.heads_inside_k, form.batch);
+  form.v = matrices_of(node.input_shape(2), op.heads_inside_v, form.batch);
+  form.out = matrices_of(node.output_shape(), op.heads_inside_out, form.batch);
+  for (std::size_t i = 0; i < kMostAddends; ++i) {
+    if (!node.has_input(kAddendInput + i)) continue;
+    const auto addend = addend_of(node.input_shape(kAddendInput + i), form);
+    if (!addend) return std::nullopt;
+    form.addends[i] = *addend;
+  }
+  form.blocks = ceil_div(form.rows, kUnitRows);
+  form.score_stride = ceil_div(form.keys, kPanelWidth) * kPanelWidth;
+  form.block_rows = std::clamp(kScoreFloats / form.score_stride, kFewestRows, kUnitRows);
+  return form;
+}
+
+Match match(const Candidate& node) {
+  const auto* op = std::get_if<Attention>(&node.node.op);
+  if (op == nullptr) return refuse();
+  for (std::size_t i = 0; i < node.node.inputs.size(); ++i)
+    if (node.has_input(i) && element_count(node.input_shape(i)) == 0) return refuse("empty tensor");
+  auto form = attention_form(node, *op);
+  return form ? take(Form::of(*std::move(form))) : refuse("no kernel for such addends");
+}
+
+std::int64_t units(const Chosen& node) {
+  const auto& form = node.form<AttentionForm>();
+  return form.heads() * form.blocks;
+}
+
+Effort effort(const Chosen& node, const Rates& rates) {
+  const auto& form = node.form<AttentionForm>();
+  const auto real = [](std::int64_t count) { return static_cast<double>(count); };
+  const double scores = real(form.heads()) * real(form.rows) * real(form.keys);
+  return {rates.seconds(Work::contraction, 2 * scores * real(form.size), real(form.size)) +
+          rates.seconds(Work::contraction, 2 * scores * real(form.columns), real(form.keys)) +
+          rates.seconds(Work::normalise, scores, 1)};
+}
+
+std::int64_t workspace_bytes(const Chosen& node) {
+  return node.form<AttentionForm>().workspace_floats() * static_cast<std::int64_t>(sizeof(float));
+}
+
+std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<AttentionOp>(context); }
+
+}  // namespace
+
+constinit const Family families::attention = {.name = "attention",
+                                              .scope = Scope::whole,
+                                              .border = Border::none,
+                                              .types = kFloats,
+                                              .match = match,
+                                              .units = units,
+                                              .effort = effort,
+                                              .weights_bytes = no_bytes,
+                                              .workspace_bytes = workspace_bytes,
+                                              .window = no_window,
+                                              .chunks = no_chunks,
+                                              .placements = no_placements,
+                                              .tell = nothing_told,
+                                              .lower = lower};
+
+}  // namespace colonnade

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/shape_rules.hpp"
+
+namespace colonnade {
+namespace {
+
+/// Rows and columns last; nothing where the rank is unknown.
+std::optional<Shape> operand(const RuleContext& ctx, std::size_t input, bool heads_inside) {
+  ctx.rank_at_least(input, heads_inside ? 3 : 2);
+  if (!ctx.shape(input)) return std::nullopt;
+  return heads_swapped(*ctx.shape(input), heads_inside);
+}
+
+void agree(const RuleContext& ctx, std::string_view what, std::size_t input, std::int64_t found,
+           std::int64_t expected) {
+  if (!dims_agree(found, expected)) ctx.fail("{} of {} expects {}, found {}", what, ctx.text(input), expected, found);
+}
+
+Shape batch_of(const Shape& shape) { return Shape(shape.begin(), shape.end() - 2); }
+
+/// [.., rows, keys], addends included.
+std::optional<Shape> scores_of(const RuleContext& ctx, const Shape& q, const Shape& k, const Shape& v) {
+  const std::int64_t keys = known_dim(k[k.size() - 2], v[v.size() - 2]);
+  std::optional<Shape> scores = broadcast(ctx, broadcast(ctx, batch_of(q), batch_of(k)), batch_of(v));
+  scores->push_back(q[q.size() - 2]);
+  scores->push_back(keys);
+  for (std::size_t input = kAddendInput; input < ctx.input_count(); ++input) {
+    if (!ctx.has(input)) continue;
+    if (!ctx.shape(input)) return std::nullopt;
+    scores = broadcast(ctx, scores, ctx.shape(input));
+    agree(ctx, "the last axis", input, scores->back(), keys);
+  }
+  return scores;
+}
+
+}  // namespace
+
+Types infer(const Attention& op, const RuleContext& ctx) {
+  ctx.inputs(kAddendInput, kAddendInput + kMostAddends);
+  const DType dtype = ctx.same_dtype(0, 1);
+  for (std::size_t input = 2; input < ctx.input_count(); ++input)
+    if (ctx.has(input)) ctx.same_dtype(0, input);
+  const auto q = operand(ctx, 0, op.heads_inside_q), k = operand(ctx, 1, op.heads_inside_k),
+             v = operand(ctx, 2, op.heads_inside_v);
+  if (!q || !k || !v) return {{dtype, std::nullopt}};
+  agree(ctx, "the size", 1, k->back(), q->back());
+  agree(ctx, "the number of rows", 2, (*v)[v->size() - 2], (*k)[k->size() - 2]);
+  std::optional<Shape> shape = scores_of(ctx, *q, *k, *v);
+  if (!shape) return {{dtype, std::nullopt}};
+  shape->back() = v->back();
+  if (op.heads_inside_out && shape->size() < 3) ctx.fail("heads inside a result of {} axes", shape->size());
+  return {{dtype, heads_swapped(*std::move(shape), op.heads_inside_out)}};
+}
+
+}  // namespace colonnade

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax(q k' * scale + masks) v, written out in products and small operators, becomes one Attention. Dimensions may
+// be open. Transposes that only take heads out of rows, or back, become its flags. Matching changes nothing.
+#include <algorithm>
+#include <cmath>
+
+#include "passes/match.hpp"
+#include "passes/pass_list.hpp"
+#include "passes/permutation.hpp"
+
+namespace colonnade::rewrite {
+namespace {
+
+/// What is added to scores; of a Select the number far below where its condition bars a score.
+struct Addend {
+  ValueId value = kAbsent;
+  int select = -1;
+  std::size_t far = 0;  ///< its input that is the number
+};
+
+/// Scores as they are written: a product, its factor, what is added to it in order.
+struct Scores {
+  int product = -1;
+  double scale = 1;
+  std::vector<Addend> addends;
+};
+
+bool is_float_matrix(const Editor& editor, ValueId id) {
+  return id != kAbsent && editor.value(id).type.dtype == DType::f32 && has_rank(editor, id) && rank_of(editor, id) >= 2;
+}
+
+/// A product of two matrices into which nothing is fused.
+const MatMul* bare_product(const Editor& editor, int index) {
+  const auto* op = index < 0 ? nullptr : std::get_if<MatMul>(&editor.node(index).op);
+  if (op == nullptr) return nullptr;
+  const MatMul bare{.transpose_b = op->transpose_b, .epilogue = {}};
+  const Node& node = editor.node(index);
+  const bool plain = *op == bare && node.input(kAddendInput - 1) == kAbsent;
+  return plain && is_float_matrix(editor, node.inputs[0]) && is_float_matrix(editor, node.inputs[1]) ? op : nullptr;
+}
+
+/// Broadcasts to the scores without making them larger, and is no single number for all keys.
+bool fits(const Editor& editor, ValueId id, ValueId scores) {
+  if (!has_rank(editor, id) || !has_rank(editor, scores)) return false;
+  const Shape &from = *editor.value(id).type.shape, &to = *editor.value(scores).type.shape;
+  if (from.empty() || from.size() > to.size() || from.back() == 1) return false;
+  const std::size_t shift = to.size() - from.size();
+  for (std::size_t axis = 0; axis < from.size(); ++axis)
+    if (from[axis] > 1 && to[axis + shift] >= 0 && from[axis] != to[axis + shift]) return false;
+  return true;
+}
+
+std::optional<Scores> find_scores(const Editor& editor, ValueId id, int depth);
+
+std::optional<Scores> with_addend(const Editor& editor, ValueId scores, const Addend& addend, int depth) {
+  const ValueId shaped = addend.select < 0 ? addend.value : editor.node(addend.select).inputs[0];
+  if (!fits(editor, shaped, scores)) return std::nullopt;
+  auto found = find_scores(editor, scores, depth - 1);
+  if (!found || found->addends.size() == kMostAddends) return std::nullopt;
+  found->addends.push_back(addend);
+  return found;
+}
+
+/// Scores where a condition holds, elsewhere a number so far below all of them that adding it leaves nothing of them.
+std::optional<Scores> find_barred(const Editor& editor, ValueId id, int depth) {
+  constexpr double kFar = -1e12;
+  const int index = editor.producer(id);
+  const Node& node = editor.node(index);
+  for (const std::size_t far : {std::size_t{1}, std::size_t{2}}) {
+    const auto number = scalar_of(editor, node.inputs[far]);
+    if (!number || !(*number <= kFar) || !same_type(editor, node.inputs[3 - far], id)) continue;
+    return with_addend(editor, node.inputs[3 - far], {kAbsent, index, far}, depth);
+  }
+  return std::nullopt;
+}
+
+std::optional<Scores> find_scores(const Editor& editor, ValueId id, int depth) {
+  if (depth == 0 || !editor.read_once(id) || editor.value(id).type.dtype != DType::f32) return std::nullopt;
+  if (bare_product(editor, editor.producer(id)) != nullptr) return Scores{editor.producer(id), 1, {}};
+  if (editor.produced_by<Select>(id) != nullptr) return find_barred(editor, id, depth);
+  if (const auto scaled = match_scale(editor, id)) {
+    auto found = find_scores(editor, scaled->value, depth - 1);
+    if (!found || !found->addends.empty()) return std::nullopt;
+    found->scale *= scaled->scalar;
+    return found;
+  }
+  const auto sum = match_binary(editor, id, BinaryKind::add);
+  if (!sum) return std::nullopt;
+  for (const auto& [scores, addend] : {Operands{sum->a, sum->b}, Operands{sum->b, sum->a}})
+    if (auto found = with_addend(editor, scores, {addend}, depth)) return found;
+  return std::nullopt;
+}
+
+struct Matched {
+  int mixed = -1;  ///< the product of shares and values
+  Scores scores;
+};
+
+std::optional<Matched> match_attention(const Editor& editor, int index) {
+  constexpr int kDepth = 6;
+  if (bare_product(editor, index) == nullptr) return std::nullopt;
+  const Node& node = editor.node(index);
+  const ValueId shares = node.inputs[0];
+  const auto* softmax = editor.produced_by<Softmax>(shares);
+  if (softmax == nullptr || softmax->log || !editor.read_once(shares)) return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(rank_of(editor, shares));
+  if (softmax->axis != -1 && softmax->axis != rank - 1) return std::nullopt;
+  auto scores = find_scores(editor, editor.node(editor.producer(shares)).inputs[0], kDepth);
+  if (!scores || !std::isfinite(scores->scale)) return std::nullopt;
+  const ValueId keys = editor.node(scores->product).inputs[1], values = node.inputs[1];
+  if (is_known(editor, keys) || is_known(editor, values)) return std::nullopt;
+  return Matched{index, *std::move(scores)};
+}
+
+bool swaps_heads(Ints perm) {
+  if (perm.size() < 3) return false;
+  std::swap(perm[perm.size() - 3], perm[perm.size() - 2]);
+  return is_identity(perm);
+}
+
+/// Rows and columns of an operand last, or heads inside its rows.
+struct Operand {
+  ValueId value = kAbsent;
+  bool heads_inside = false;
+};
+
+Operand operand_of(Editor& editor, ValueId id, bool transposed, const Node& like) {
+  const std::size_t rank = rank_of(editor, id);
+  Ints perm = identity_perm(rank);
+  if (transposed) std::swap(perm[rank - 1], perm[rank - 2]);
+  while (const auto* op = editor.produced_by<Transpose>(id)) {
+    perm = compose(perm_of(*op, rank), perm);
+    id = editor.node(editor.producer(id)).inputs[0];
+  }
+  if (is_identity(perm)) return {id, false};
+  if (swaps_heads(perm)) return {id, true};
+  return {editor.add(Transpose{perm}, {id}, like), false};
+}
+
+ValueId addend_value(Editor& editor, const Addend& addend) {
+  if (addend.select < 0) return addend.value;
+  const Node node = editor.node(addend.select);
+  Tensor none(DType::f32, {});
+  none.values<float>()[0] = 0;
+  std::vector<ValueId> inputs = node.inputs;
+  inputs[3 - addend.far] = editor.add_constant(node.name + "_open", std::move(none));
+  return editor.add(Select{}, std::move(inputs), node);
+}
+
+void fuse(Editor& editor, const Matched& found) {
+  const Node mixed = editor.node(found.mixed), product = editor.node(found.scores.product);
+  const bool by_rows = std::get<MatMul>(product.op).transpose_b;
+  const Operand q = operand_of(editor, product.inputs[0], false, mixed),
+                k = operand_of(editor, product.inputs[1], !by_rows, mixed),
+                v = operand_of(editor, mixed.inputs[1], std::get<MatMul>(mixed.op).transpose_b, mixed);
+  Attention op{.scale = static_cast<float>(found.scores.scale),
+               .heads_inside_q = q.heads_inside,
+               .heads_inside_k = k.heads_inside,
+               .heads_inside_v = v.heads_inside};
+  std::vector<ValueId> inputs{q.value, k.value, v.value};
+  for (const Addend& addend : found.scores.addends) inputs.push_back(addend_value(editor, addend));
+  ValueId out = mixed.outputs[0];
+  if (editor.read_once(out) && editor.produced_by<MatMul>(out) != nullptr) {
+    const Node& reader = editor.node(editor.readers(out).front());
+    const auto* back = std::get_if<Transpose>(&reader.op);
+    op.heads_inside_out = back != nullptr && swaps_heads(perm_of(*back, rank_of(editor, out)));
+    if (op.heads_inside_out) out = reader.outputs[0];
+  }
+  editor.replace(out, editor.add(op, std::move(inputs), mixed));
+}
+
+}  // namespace
+
+bool fuse_attention(Graph& graph) {
+  Editor editor(graph);
+  const int count = editor.node_count();
+  for (int index = 0; index < count; ++index) {
+    if (!editor.alive(index)) continue;
+    if (const auto found = match_attention(editor, index)) fuse(editor, *found);
+  }
+  return editor.finish();
+}
+
+}  // namespace colonnade::rewrite

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention by its kernels, beside the reference.
+#include <limits>
+
+#include "program/whole.hpp"
+
+namespace colonnade::test {
+namespace {
+
+using namespace whole;
+
+constexpr double kTolerance = 1e-5;
+
+struct Sizes {
+  std::int64_t batch = 2, heads = 3, rows = 5, keys = 7, size = 4, columns = 6;
+};
+
+Input operand(const Sizes& s, std::int64_t rows, std::int64_t columns, bool inside) {
+  return computed(DType::f32, inside ? Shape{s.batch, rows, s.heads, columns} : Shape{s.batch, s.heads, rows, columns});
+}
+
+std::vector<Input> operands(const Sizes& s, const Attention& op) {
+  return {operand(s, s.rows, s.size, op.heads_inside_q), operand(s, s.keys, s.size, op.heads_inside_k),
+          operand(s, s.keys, s.columns, op.heads_inside_v)};
+}
+
+void check_attention(const Attention& op, std::vector<Input> inputs, double tolerance = kTolerance) {
+  check(op, inputs, families::attention, tolerance);
+}
+
+TEST(AttentionKernels, AgreeWithTheReference) {
+  for (const std::int64_t rows : {1, 2, 15, 129})
+    for (const std::int64_t keys : {1, 3, 16, 65})
+      for (const std::int64_t size : {1, 8, 33})
+        for (const std::int64_t columns : {1, 16, 20}) {
+          const Sizes sizes{1, 2, rows, keys, size, columns};
+          check_attention({.scale = 0.4f}, operands(sizes, {}));
+        }
+}
+
+TEST(AttentionKernels, FindHeadsWhereTheyLie) {
+  for (int flags = 0; flags < 16; ++flags) {
+    const Attention op{0.5f, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0};
+    check_attention(op, operands({}, op));
+  }
+}
+
+TEST(AttentionKernels, AddMasksOfEveryShape) {
+  const Sizes s{2, 3, 20, 9, 8, 16};
+  for (const Shape& shape : {Shape{s.keys},
+                             {s.rows, s.keys},
+                             {1, s.keys},
+                             {s.heads, 1, s.keys},
+                             {s.batch, 1, 1, s.keys},
+                             {s.batch, s.heads, s.rows, s.keys},
+                             {1, s.heads, s.rows, s.keys}}) {
+    std::vector<Input> inputs = operands(s, {});
+    inputs.push_back(computed(DType::f32, shape));
+    check_attention({.scale = 0.3f}, inputs);
+    inputs.push_back(computed(DType::f32, {1, s.heads, s.rows, s.keys}));
+    check_attention({.scale = 0.3f}, inputs);
+    inputs[kAddendInput] = absent();
+    check_attention({.scale = 0.3f}, inputs);
+  }
+}
+
+/// Keys from `live` on are barred.
+Tensor barring(std::int64_t keys, std::int64_t live, double far) {
+  std::vector<double> values(static_cast<std::size_t>(keys), 0);
+  for (std::int64_t key = live; key < keys; ++key) values[static_cast<std::size_t>(key)] = far;
+  return reference::tensor_of(DType::f32, Shape{keys}, values);
+}
+
+TEST(AttentionKernels, BarKeysAsTheReferenceDoes) {
+  const Sizes s{1, 2, 6, 37, 8, 8};
+  for (const double far : {-1e4, -1e9, -3.4028234663852886e38, -std::numeric_limits<double>::infinity()})
+    for (const std::int64_t live : {0, 1, 16, 20, 37}) {
+      std::vector<Input> inputs = operands(s, {});
+      inputs.push_back(constant(barring(s.keys, live, far)));
+      check_attention({}, inputs);
+    }
+}
+
+TEST(AttentionKernels, ShareKeysAmongBatches) {
+  std::vector<Input> inputs = operands({}, {});
+  inputs[1].shape[0] = inputs[2].shape[0] = 1;
+  check_attention({}, inputs);
+  inputs[0].shape[1] = 1;
+  check_attention({}, inputs);
+  check_attention({}, {computed(DType::f32, {9, 8}), computed(DType::f32, {5, 8}), computed(DType::f32, {5, 3})});
+}
+
+TEST(AttentionKernels, TakeManyKeysInBlocksOfRows) {
+  check_attention({.scale = 0.2f}, operands({1, 1, 150, 3000, 16, 16}, {}));
+}
+
+/// What stands behind the live keys changes no bit, nor does how many there are.
+TEST(AttentionKernels, GiveTheSameBitsBesideBarredKeys) {
+  constexpr std::int64_t kLive = 37, kRows = 9, kSize = 24;
+  const Tensor q = random_tensor(DType::f32, {1, kRows, kSize}, 1);
+  std::vector<Tensor> alone;
+  for (const std::int64_t keys : {kLive, kLive + 1, kLive + 64, 3 * kLive}) {
+    std::vector<Input> inputs{computed(DType::f32, q.shape()), computed(DType::f32, {1, keys, kSize}),
+                              computed(DType::f32, {1, keys, kSize}), constant(barring(keys, kLive, -1e4))};
+    const Graph graph = single(Attention{.scale = 0.3f}, inputs, 1);
+    std::vector<Tensor> given{q, random_tensor(DType::f32, {1, keys, kSize}, 2),
+                              random_tensor(DType::f32, {1, keys, kSize}, 3)};
+    const auto found = run(graph, {Schedule::layers, Math::fast, 1, 0}, host_isas()[0], given);
+    if (alone.empty()) alone = found;
+    EXPECT_TRUE(same_bits(found, alone)) << keys;
+  }
+}
+
+TEST(AttentionKernels, LeaveAddendsWithOneNumberForAllKeysToTheReference) {
+  std::vector<Input> inputs = operands({}, {});
+  inputs.push_back(computed(DType::f32, {5, 1}));
+  check(Attention{}, inputs, families::island, kTolerance);
+}
+
+}  // namespace
+}  // namespace colonnade::test
