@@ -110,6 +110,8 @@ std::string plan_text(const Json& plan, const std::string& model) {
                      text_in(plan, "threads", "?"), text_in(plan, "isa", "unknown isa"),
                      text_in(plan, "blocking", "unknown"));
   out += duel_text(plan);
+  if (const std::string padding = text_in(plan, "padding"); !padding.empty())
+    out += fmt::format("padding      {}\n", padding);
   out += fmt::format("totals       {}flop, weights {}, arena {}\n", human_count(number_in(plan, "flop")),
                      bytes_text(plan, "weights_bytes"), bytes_text(plan, "arena_bytes"));
   out += fmt::format("rates        {}\n", text_in(plan.value("rates", Json::object()), "source", "defaults"));

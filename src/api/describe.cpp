@@ -98,12 +98,19 @@ json segment_json(const Prepared& prepared, std::size_t index) {
           {"arithmetic_ms", segment.arithmetic_us / 1e3}};
 }
 
-json values_json(std::span<const TensorInfo> infos, const std::vector<Shape>& shapes) {
+json values_json(const Graph& graph, const std::vector<ValueId>& ids, const std::vector<Shape>& shapes) {
   json list = json::array();
-  for (std::size_t i = 0; i < infos.size(); ++i) {
-    list.push_back({{"name", infos[i].name}, {"dtype", colonnade::name_of(infos[i].dtype)}, {"shape", shapes[i]}});
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const Value& value = graph.value(ids[i]);
+    list.push_back({{"name", value.name}, {"dtype", colonnade::name_of(value.type.dtype)}, {"shape", shapes[i]}});
   }
   return list;
+}
+
+/// Of texts with a mask: whether padding is left out, or why not; nothing for other networks.
+json padding_json(const Packing& packing) {
+  if (packing.graph) return "left out";
+  return packing.is_text ? json("computed: " + packing.reason) : json();
 }
 
 /// What the planner believes of the machine's speed, and where it has that from.
@@ -158,8 +165,9 @@ std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
               {"isa", kernels::name_of(model.topology.features)},
               {"blocking", model.topology.blocking},
               {"rates", rates_json(model.topology.rates)},
-              {"inputs", values_json(model.inputs, prepared.shapes)},
-              {"outputs", values_json(model.outputs, output_shapes)},
+              {"inputs", values_json(*prepared.source, prepared.source->inputs, prepared.shapes)},
+              {"outputs", values_json(*prepared.source, prepared.source->outputs, output_shapes)},
+              {"padding", padding_json(model.packing)},
               {"flop", prepared.program->flop},
               {"weights_bytes", prepared.program->weights_bytes},
               {"arena_bytes", prepared.program->arena_bytes},

@@ -9,6 +9,7 @@
 #include "api/layouts.hpp"
 #include "api/split.hpp"
 #include "graph/graph.hpp"
+#include "passes/pack_tokens.hpp"
 #include "plan/plan.hpp"
 #include "program/compile.hpp"
 #include "runtime/executor.hpp"
@@ -45,6 +46,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   int threads = 1;
   std::shared_ptr<onnx_import::Source> import_from;
   std::shared_ptr<const Graph> optimized;  ///< shape-independent passes done, in bodies too
+  Packing packing;                         ///< of texts with padding, where it can be left out
   std::vector<TensorInfo> inputs, outputs;
   ModelMetadata metadata;
   mutable WeightStore weights;

@@ -9,6 +9,7 @@
 
 #include "api/embedded.hpp"
 #include "api/impl.hpp"
+#include "api/packed_texts.hpp"
 #include "api/run_queue.hpp"
 #include "base/interruption.hpp"
 #include "base/log.hpp"
@@ -83,6 +84,21 @@ onnx_import::OpenBytes lasting(std::span<const std::byte> bytes) {
   return {std::make_shared<const onnx_import::MemoryBytes>(std::span(copy->data(), copy->bytes()), copy), true};
 }
 
+/// Texts without their padding, where the network is one of texts.
+Packing packed_texts_of(const Model::Impl& impl) {
+  Packing packing = pack_tokens(*impl.optimized);
+  if (std::ranges::count(packing.of_tokens, true) > 0) {
+    packing = {};
+    packing.is_text = true;
+    packing.reason = "an output has rows of it";
+  }
+  if (packing.graph) packing.graph = std::make_shared<const Graph>(optimized_graph(*packing.graph, impl.options.math));
+  if (packing.is_text)
+    log_line(LogLevel::debug, "model '{}': padding of texts is {}", impl.name,
+             packing.graph ? "left out" : "computed: " + packing.reason);
+  return packing;
+}
+
 Model make_model(std::string name, std::shared_ptr<onnx_import::Source> source, const Options& options) {
   if (options.threads < 0 || options.threads > kMostThreads)
     fail(ErrorCode::invalid_argument, "threads must be 0 to {}, found {}", kMostThreads, options.threads);
@@ -108,6 +124,7 @@ Model make_model(std::string name, std::shared_ptr<onnx_import::Source> source, 
     impl->metadata = impl->import_from->metadata();
     impl->optimized = std::make_shared<const Graph>(optimized_graph(imported, options.math));
   }
+  impl->packing = packed_texts_of(*impl);
   if (impl->compiled) {
     impl->weights.set_source(
         [compiled = impl->compiled.get()](const Constant& constant, const std::string& format, int node) {
@@ -298,10 +315,22 @@ std::vector<Shape> Model::resolve_shapes(const ShapeMap& overrides) const {
   return shapes;
 }
 
+namespace {
+
+/// For shapes of the inputs, as runs with no padding have it.
+std::shared_ptr<const Prepared> prepared_as_run(const Model::Impl& impl, std::vector<Shape> shapes) {
+  if (!shapes_of_texts(impl.packing, shapes)) return impl.prepare(std::move(shapes));
+  const Shape& mask = shapes[impl.packing.mask];
+  return impl.prepare(
+      PlanKey{impl.packing.graph, packed_shapes(impl.packing, mask[0] * mask[1], mask[0]), {}, 0, impl.threads});
+}
+
+}  // namespace
+
 std::string Model::print(Stage stage, const ShapeMap& overrides) const {
   const Impl& impl = *known(*this);
   if (stage == Stage::graph) return to_text(impl.imported());
-  const auto prepared = impl.prepare(resolve_shapes(overrides));
+  const auto prepared = prepared_as_run(impl, resolve_shapes(overrides));
   switch (stage) {
     case Stage::graph: break;
     case Stage::optimized_graph: return to_text(prepared->graph);
@@ -313,7 +342,7 @@ std::string Model::print(Stage stage, const ShapeMap& overrides) const {
 
 std::string Model::describe(const ShapeMap& overrides) const {
   const Impl& impl = *known(*this);
-  return describe_plan(impl, *impl.prepare(resolve_shapes(overrides)));
+  return describe_plan(impl, *prepared_as_run(impl, resolve_shapes(overrides)));
 }
 
 namespace {

@@ -90,9 +90,15 @@ Entry& Session::Impl::use(std::span<const TensorView> inputs, const RunControl& 
 }
 
 Entry& Session::Impl::use(std::span<const Shape> shapes, const RunControl& control) {
+  return use(model->optimized, shapes, control);
+}
+
+Entry& Session::Impl::use(const std::shared_ptr<const Graph>& source, std::span<const Shape> shapes,
+                          const RunControl& control) {
   views.clear();
   for (const Shape& shape : shapes) views.emplace_back(DType::undefined, shape, nullptr);
-  return use(views, control);
+  entry = runner.use(source, views, control);
+  return *entry;
 }
 
 void Session::Impl::check_count(std::size_t found) const {
@@ -136,6 +142,16 @@ void Session::Impl::check_output(std::size_t index, const MutableTensorView& vie
        fmt::join(in_order(shape, back), ","), fmt::join(in_order(view.shape, back), ","));
 }
 
+bool Session::Impl::packs(std::span<const TensorView> inputs) {
+  return model->packing.graph && texts.set(model->packing, inputs);
+}
+
+std::vector<Datum> Session::Impl::run_texts(RunControl& control) {
+  const std::span<const TensorView> inputs = texts.inputs();
+  entry = runner.use(model->packing.graph, inputs, control);
+  return run_dense(*entry, inputs, control);
+}
+
 std::vector<Datum> Session::Impl::run_dense(Entry& plan, std::span<const TensorView> inputs, RunControl& control) {
   return runner.run(plan, {inputs, [&](std::size_t i) { return Datum(copy_of(inputs[i])); }}, control);
 }
@@ -161,6 +177,16 @@ std::vector<Tensor> Session::Impl::run(std::span<const TensorView> inputs, RunCo
   const Turn mine(turn);
   check_inputs(inputs);
   std::vector<Datum> data;
+  if (packs(inputs)) {
+    const std::vector<Datum> packed = run_texts(control);
+    std::vector<Tensor> outputs;
+    for (std::size_t i = 0; i < packed.size(); ++i) {
+      Tensor& tensor = outputs.emplace_back(packed[i].tensor().dtype(),
+                                            unpacked_shape(model->packing, i, inputs[model->packing.mask].shape));
+      texts.unpack(model->packing, i, packed[i].tensor(), static_cast<std::byte*>(tensor.data()));
+    }
+    return outputs;
+  }
   if (have_strides(inputs)) {
     staging.set(inputs, {}, {});
     Entry& plan = use(inputs, control, staging.layouts());
@@ -183,6 +209,15 @@ void Session::Impl::run(std::span<const TensorView> inputs, std::span<const Muta
   const Turn mine(turn);
   check_inputs(inputs);
   check_output_views(outputs);
+  if (!have_strides(outputs) && packs(inputs)) {
+    const std::vector<Datum> packed = run_texts(control);
+    for (std::size_t i = 0; i < packed.size(); ++i) {
+      const Shape shape = unpacked_shape(model->packing, i, inputs[model->packing.mask].shape);
+      check_output(i, outputs[i], packed[i].tensor().dtype(), shape, {});
+      texts.unpack(model->packing, i, packed[i].tensor(), static_cast<std::byte*>(outputs[i].data));
+    }
+    return;
+  }
   if (!have_strides(inputs) && !have_strides(outputs)) return run_dense(use(inputs, control), inputs, outputs, control);
   staging.set(inputs, outputs, model->outputs);
   Entry& plan = use(inputs, control, staging.layouts());
@@ -226,7 +261,11 @@ void Session::prepare(const ShapeMap& overrides, const RunOptions& options) {
   const RunControl control(options);
   Impl& known = impl().idle(&control);
   const Turn mine(known.turn);
-  known.use(std::span<const Shape>(Model(known.model).resolve_shapes(overrides)), control);
+  const std::vector<Shape> shapes = Model(known.model).resolve_shapes(overrides);
+  const Packing& packing = known.model->packing;
+  if (!shapes_of_texts(packing, shapes)) return static_cast<void>(known.use(shapes, control));
+  const Shape& mask = shapes[packing.mask];
+  known.use(packing.graph, packed_shapes(packing, mask[0] * mask[1], mask[0]), control);
 }
 
 std::vector<Shape> Session::output_shapes(std::span<const Shape> input_shapes, const RunOptions& options) {
@@ -234,6 +273,7 @@ std::vector<Shape> Session::output_shapes(std::span<const Shape> input_shapes, c
   Impl& known = impl().idle(&control);
   const Turn mine(known.turn);
   known.check_count(input_shapes.size());
+  if (auto shapes = shapes_of_texts(known.model->packing, input_shapes)) return *std::move(shapes);
   const Prepared& prepared = *known.use(input_shapes, control).prepared;
   if (!prepared.rest) return prepared.program->output_shapes;
   return prepared.rest->output_shapes;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "api/packed_texts.hpp"
 #include "api/run_queue.hpp"
 #include "api/runner.hpp"
 #include "api/staging.hpp"
@@ -26,6 +27,7 @@ struct __attribute__((visibility("hidden"))) Session::Impl {
   Entry& current() const;
   Entry& use(std::span<const TensorView> inputs, const RunControl& control, const Layouts& layouts = {});
   Entry& use(std::span<const Shape> shapes, const RunControl& control);
+  Entry& use(const std::shared_ptr<const Graph>& source, std::span<const Shape> shapes, const RunControl& control);
 
   void check_count(std::size_t found) const;
   void check_inputs(std::span<const TensorView> inputs) const;
@@ -40,12 +42,17 @@ struct __attribute__((visibility("hidden"))) Session::Impl {
   std::shared_ptr<Entry> entry;  ///< of the model itself, for the last shapes
   std::vector<TensorView> views;
   Staging staging;
+  PackedTexts texts;
   mutable TurnState turn{0};
   RunQueue queue;  ///< last: the rest outlives its tasks
 
  private:
   void check_output(std::size_t index, const MutableTensorView& view, DType dtype, const Shape& shape,
                     const Layouts& layouts) const;
+  /// Whether dense inputs run as packed texts, which then are taken in.
+  bool packs(std::span<const TensorView> inputs);
+  /// The packed texts: one tensor an output, of the packed graph.
+  std::vector<Datum> run_texts(RunControl& control);
   std::vector<Datum> run_dense(Entry& plan, std::span<const TensorView> inputs, RunControl& control);
   /// Both sides without strides, in the order of the plan's layouts.
   void run_dense(Entry& plan, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,

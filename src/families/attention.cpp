@@ -12,6 +12,7 @@
 #include "families/matrices.hpp"
 #include "families/rows.hpp"
 #include "families/table.hpp"
+#include "graph/contraction.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/move/move.hpp"
 
@@ -25,20 +26,32 @@ constexpr std::int64_t kScoreFloats = 1 << 15;  // of a block of rows
 constexpr std::int64_t kFewestRows = 16;        // of a block, however many keys there are
 constexpr std::int64_t kPanelWidth = static_cast<std::int64_t>(gemm::kPanel);
 
+/// Floats from one row of scores to the next.
+std::int64_t score_stride(std::int64_t keys) { return ceil_div(keys, kPanelWidth) * kPanelWidth; }
+
+/// Rows whose scores are held together.
+std::int64_t block_rows(std::int64_t keys) {
+  return std::clamp(kScoreFloats / score_stride(keys), kFewestRows, kUnitRows);
+}
+
 struct AttentionForm {
   Shape batch;
   std::int64_t rows = 0, keys = 0, size = 0, columns = 0;
-  std::int64_t blocks = 0;        ///< units of a head
-  std::int64_t block_rows = 0;    ///< whose scores are held together
-  std::int64_t score_stride = 0;  ///< floats from one row of scores to the next
+  std::int64_t blocks = 0;  ///< units of a head
   Matrices q, k, v, out;
   std::array<Matrices, kMostAddends> addends;
+  bool bounded = false;    ///< its rows are those of several texts
+  std::int64_t texts = 0;  ///< that there is room for
 
   std::int64_t heads() const { return element_count(batch); }
   std::int64_t key_floats() const { return ceil_div(keys, kPanelWidth) * kPanelWidth * size; }
   std::int64_t value_floats() const { return ceil_div(columns, kPanelWidth) * kPanelWidth * keys; }
-  std::int64_t score_floats() const { return block_rows * score_stride; }
-  std::int64_t workspace_floats() const { return key_floats() + value_floats() + score_floats() + block_rows; }
+  /// Of any number of keys up to all.
+  std::int64_t score_floats() const {
+    const std::int64_t stride = score_stride(keys);
+    return std::min(std::max(kScoreFloats, kFewestRows * stride), std::min(rows, kUnitRows) * stride);
+  }
+  std::int64_t workspace_floats() const { return key_floats() + value_floats() + score_floats() + kUnitRows; }
 };
 
 Shape with_matrix(const Shape& shape) {
@@ -70,20 +83,20 @@ class AttentionOp final : public RowOp {
         v_(context.in<float>(2)),
         out_(context.out<float>()) {
     for (std::size_t i = 0; i < kMostAddends; ++i) addends_[i] = context.in<float>(kAddendInput + i);
+    if (form_.bounded) bounds_ = context.in<std::int64_t>(kBoundsInput);
+    name_ = context.node.name;
   }
 
   void run(const StepContext& step) const override {
     const Room room = room_of(step.scratch);
-    std::int64_t packed_keys = -1, packed_values = -1;
+    Packed packed;
     for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
       const std::int64_t head = unit / form_.blocks, first = unit % form_.blocks * kUnitRows;
-      const std::int64_t keys = form_.k.offset(head, form_.batch), values = form_.v.offset(head, form_.batch);
-      if (keys != packed_keys) pack_keys(whole(step, k_) + keys, room.keys);
-      if (values != packed_values) pack_values(whole(step, v_) + values, room.values);
-      packed_keys = keys, packed_values = values;
-      const std::int64_t end = std::min(form_.rows, first + kUnitRows);
-      for (std::int64_t row = first; row < end; row += form_.block_rows)
-        attend(step, room, head, row, std::min(form_.block_rows, end - row));
+      const Interval rows{first, std::min(form_.rows, first + kUnitRows)};
+      if (form_.bounded)
+        run_texts(step, room, head, rows, packed);
+      else
+        run_rows(step, room, head, rows, {0, form_.keys}, packed);
     }
   }
 
@@ -99,22 +112,60 @@ class AttentionOp final : public RowOp {
     return {scratch, values, scores, scores + form_.score_floats()};
   }
 
-  void pack_keys(const float* from, float* to) const {
+  /// Where the keys and values lie that are packed.
+  struct Packed {
+    std::int64_t keys = -1, values = -1;
+  };
+
+  /// Rows of a head that meet these keys.
+  void run_rows(const StepContext& step, const Room& room, std::int64_t head, Interval rows, Interval keys,
+                Packed& packed) const {
+    const std::int64_t k = form_.k.offset(head, form_.batch) + keys.begin * form_.k.row;
+    const std::int64_t v = form_.v.offset(head, form_.batch) + keys.begin * form_.v.row;
+    if (k != packed.keys) pack_keys(whole(step, k_) + k, keys.size(), room.keys);
+    if (v != packed.values) pack_values(whole(step, v_) + v, keys.size(), room.values);
+    packed = {k, v};
+    const std::int64_t block = block_rows(keys.size());
+    for (std::int64_t row = rows.begin; row < rows.end; row += block)
+      attend(step, room, head, {row, std::min(rows.end, row + block)}, keys.size());
+  }
+
+  void run_texts(const StepContext& step, const Room& room, std::int64_t head, Interval rows, Packed& packed) const {
+    const std::int64_t* bounds = whole(step, bounds_);
+    if (!std::is_sorted(bounds, bounds + form_.texts + 1) || bounds[0] < 0 || bounds[form_.texts] > form_.rows)
+      fail(ErrorCode::invalid_input, "node '{}' (Attention): the bounds of texts are not in order within {} rows",
+           name_, form_.rows);
+    const std::int64_t* text = std::upper_bound(bounds, bounds + form_.texts + 1, rows.begin);
+    clear(step, head, {rows.begin, std::min(rows.end, bounds[0])});
+    for (text -= text == bounds ? 0 : 1; text < bounds + form_.texts && *text < rows.end; ++text) {
+      const Interval keys{text[0], text[1]}, own = intersect(rows, keys);
+      if (!own.empty()) run_rows(step, room, head, own, keys, packed);
+    }
+    clear(step, head, {std::max(rows.begin, bounds[form_.texts]), rows.end});
+  }
+
+  void clear(const StepContext& step, std::int64_t head, Interval rows) const {
+    float* out = whole(step, out_) + form_.out.offset(head, form_.batch);
+    for (std::int64_t row = rows.begin; row < rows.end; ++row)
+      std::fill_n(out + row * form_.out.row, form_.columns, 0.0f);
+  }
+
+  void pack_keys(const float* from, std::int64_t keys, float* to) const {
     const auto size = static_cast<std::size_t>(form_.size);
-    for (std::int64_t key = 0; key < form_.keys; key += kPanelWidth, to += form_.size * kPanelWidth) {
-      const std::int64_t count = std::min(kPanelWidth, form_.keys - key);
+    for (std::int64_t key = 0; key < keys; key += kPanelWidth, to += form_.size * kPanelWidth) {
+      const std::int64_t count = std::min(kPanelWidth, keys - key);
       if (count < kPanelWidth) std::fill_n(to, form_.size * kPanelWidth, 0.0f);
       move_.planes_to_pixels(
           {size, static_cast<std::size_t>(count), from + key * form_.k.row, form_.k.row, to, kPanelWidth});
     }
   }
 
-  void pack_values(const float* from, float* to) const {
+  void pack_values(const float* from, std::int64_t count_of_keys, float* to) const {
     constexpr auto kPanelBytes = static_cast<std::ptrdiff_t>(sizeof(float)) * kPanelWidth;
-    const auto keys = static_cast<std::size_t>(form_.keys);
-    for (std::int64_t column = 0; column < form_.columns; column += kPanelWidth, to += form_.keys * kPanelWidth) {
+    const auto keys = static_cast<std::size_t>(count_of_keys);
+    for (std::int64_t column = 0; column < form_.columns; column += kPanelWidth, to += count_of_keys * kPanelWidth) {
       const std::int64_t count = std::min(kPanelWidth, form_.columns - column);
-      if (count < kPanelWidth) std::fill_n(to, form_.keys * kPanelWidth, 0.0f);
+      if (count < kPanelWidth) std::fill_n(to, count_of_keys * kPanelWidth, 0.0f);
       move_.copy({keys, static_cast<std::size_t>(count) * sizeof(float), from + column, to,
                   form_.v.row * static_cast<std::ptrdiff_t>(sizeof(float)), kPanelBytes});
     }
@@ -141,16 +192,16 @@ class AttentionOp final : public RowOp {
     product_.run(args);
   }
 
-  /// Rows [row, row + count) of a head.
-  void attend(const StepContext& step, const Room& room, std::int64_t head, std::int64_t row,
-              std::int64_t count) const {
+  /// Rows of a head that meet the packed keys.
+  void attend(const StepContext& step, const Room& room, std::int64_t head, Interval rows, std::int64_t keys) const {
+    const std::int64_t row = rows.begin, count = rows.size(), stride = score_stride(keys);
     const float* q = whole(step, q_) + form_.q.offset(head, form_.batch) + row * form_.q.row;
     float* out = whole(step, out_) + form_.out.offset(head, form_.batch) + row * form_.out.row;
-    multiply({q, form_.q.row, count, form_.size, room.keys, room.scores, form_.score_stride, form_.keys});
+    multiply({q, form_.q.row, count, form_.size, room.keys, room.scores, stride, keys});
     kernels::attention::SharesArgs shares{.rows = static_cast<std::size_t>(count),
-                                          .keys = static_cast<std::size_t>(form_.keys),
+                                          .keys = static_cast<std::size_t>(keys),
                                           .scores = room.scores,
-                                          .stride = form_.score_stride,
+                                          .stride = stride,
                                           .scale = scale_,
                                           .sums = room.sums};
     std::size_t given = 0;
@@ -161,7 +212,7 @@ class AttentionOp final : public RowOp {
       shares.addend_strides[given++] = at.row;
     }
     kernel_.shares(shares);
-    multiply({room.scores, form_.score_stride, count, form_.keys, room.values, out, form_.out.row, form_.columns});
+    multiply({room.scores, stride, count, keys, room.values, out, form_.out.row, form_.columns});
     kernel_.divide({shares.rows, static_cast<std::size_t>(form_.columns), out, form_.out.row, room.sums});
   }
 
@@ -172,6 +223,8 @@ class AttentionOp final : public RowOp {
   float scale_;
   ValueOf<float> q_, k_, v_, out_;
   std::array<ValueOf<float>, kMostAddends> addends_;
+  ValueOf<std::int64_t> bounds_;
+  std::string name_;
 };
 
 /// Nothing where the tensors broadcast as no kernel reads them.
@@ -195,8 +248,8 @@ std::optional<AttentionForm> attention_form(const Subject& node, const Attention
     form.addends[i] = *addend;
   }
   form.blocks = ceil_div(form.rows, kUnitRows);
-  form.score_stride = ceil_div(form.keys, kPanelWidth) * kPanelWidth;
-  form.block_rows = std::clamp(kScoreFloats / form.score_stride, kFewestRows, kUnitRows);
+  form.bounded = node.has_input(kBoundsInput);
+  if (form.bounded) form.texts = element_count(node.input_shape(kBoundsInput)) - 1;
   return form;
 }
 
@@ -217,7 +270,9 @@ std::int64_t units(const Chosen& node) {
 Effort effort(const Chosen& node, const Rates& rates) {
   const auto& form = node.form<AttentionForm>();
   const auto real = [](std::int64_t count) { return static_cast<double>(count); };
-  const double scores = real(form.heads()) * real(form.rows) * real(form.keys);
+  constexpr std::int64_t kTextKeys = 256;  // of a text, as far as one can know
+  const std::int64_t keys = form.bounded ? std::min(kTextKeys, form.keys) : form.keys;
+  const double scores = real(form.heads()) * real(form.rows) * real(keys);
   return {rates.seconds(Work::contraction, 2 * scores * real(form.size), real(form.size)) +
           rates.seconds(Work::contraction, 2 * scores * real(form.columns), real(form.keys)) +
           rates.seconds(Work::normalise, scores, 1)};

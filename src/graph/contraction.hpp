@@ -9,6 +9,11 @@ namespace colonnade {
 /// Output channels that contractions compute together; fewer take as long.
 inline constexpr std::int64_t kPanel = 16;
 
+/// The input of an Attention that says where texts begin and end among the rows of its one batch (i64): rows and keys
+/// [bounds[i], bounds[i + 1]) meet each other only, and rows of no text are zero. No addends then, and as many keys as
+/// rows.
+inline constexpr std::size_t kBoundsInput = kAddendInput + kMostAddends;
+
 /// Null when the operator is no contraction.
 const FusedEpilogue* epilogue_of(const Operator& op);
 FusedEpilogue* epilogue_of(Operator& op);

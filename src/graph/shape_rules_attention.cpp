@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/contraction.hpp"
 #include "graph/shape_rules.hpp"
 
 namespace colonnade {
@@ -24,7 +25,7 @@ std::optional<Shape> scores_of(const RuleContext& ctx, const Shape& q, const Sha
   std::optional<Shape> scores = broadcast(ctx, broadcast(ctx, batch_of(q), batch_of(k)), batch_of(v));
   scores->push_back(q[q.size() - 2]);
   scores->push_back(keys);
-  for (std::size_t input = kAddendInput; input < ctx.input_count(); ++input) {
+  for (std::size_t input = kAddendInput; input < kBoundsInput; ++input) {
     if (!ctx.has(input)) continue;
     if (!ctx.shape(input)) return std::nullopt;
     scores = broadcast(ctx, scores, ctx.shape(input));
@@ -33,13 +34,21 @@ std::optional<Shape> scores_of(const RuleContext& ctx, const Shape& q, const Sha
   return scores;
 }
 
+void check_bounds(const RuleContext& ctx) {
+  ctx.dtype_is(kBoundsInput, DType::i64);
+  ctx.rank(kBoundsInput, 1);
+  if (ctx.shape(kBoundsInput) && ctx.shape(kBoundsInput)->front() == 0) ctx.fail("{} is empty", ctx.text(kBoundsInput));
+  if (ctx.has(kAddendInput) || ctx.has(kAddendInput + 1)) ctx.fail("both bounds of texts and addends");
+}
+
 }  // namespace
 
 Types infer(const Attention& op, const RuleContext& ctx) {
-  ctx.inputs(kAddendInput, kAddendInput + kMostAddends);
+  ctx.inputs(kAddendInput, kBoundsInput + 1);
   const DType dtype = ctx.same_dtype(0, 1);
-  for (std::size_t input = 2; input < ctx.input_count(); ++input)
+  for (std::size_t input = 2; input < kBoundsInput; ++input)
     if (ctx.has(input)) ctx.same_dtype(0, input);
+  if (ctx.has(kBoundsInput)) check_bounds(ctx);
   const auto q = operand(ctx, 0, op.heads_inside_q), k = operand(ctx, 1, op.heads_inside_k),
              v = operand(ctx, 2, op.heads_inside_v);
   if (!q || !k || !v) return {{dtype, std::nullopt}};

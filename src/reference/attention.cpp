@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention as the operators that it stands for.
+#include <algorithm>
+#include <limits>
+
+#include "graph/contraction.hpp"
 #include "reference/elements.hpp"
 #include "reference/families.hpp"
 #include "reference/reference.hpp"
@@ -13,6 +17,33 @@ Tensor step_of(const Call& call, Operator op, std::initializer_list<const Tensor
   return std::move(evaluate(node, std::span(inputs.begin(), inputs.size())).at(0));
 }
 
+/// By row, the text that it is of; -1: none.
+Ints texts_of(const Call& call, std::int64_t rows) {
+  const Ints bounds = call.ints(kBoundsInput);
+  if (bounds.empty() || bounds.front() < 0 || bounds.back() > rows || !std::is_sorted(bounds.begin(), bounds.end()))
+    call.invalid("the bounds of texts are not in order within {} rows", rows);
+  Ints texts(static_cast<std::size_t>(rows), -1);
+  for (std::size_t text = 0; text + 1 < bounds.size(); ++text)
+    std::fill(texts.begin() + bounds[text], texts.begin() + bounds[text + 1], static_cast<std::int64_t>(text));
+  return texts;
+}
+
+/// What bars keys of other texts, and the factor of rows that are of none.
+Tensor barring(const Call& call, const Ints& texts) {
+  std::vector<double> values;
+  for (const std::int64_t row : texts)
+    for (const std::int64_t key : texts)
+      values.push_back(row < 0 || row == key ? 0 : -std::numeric_limits<double>::infinity());
+  return tensor_of(call.dtype(), Shape{std::ssize(texts), std::ssize(texts)}, values);
+}
+Tensor live_rows(const Call& call, const Ints& texts, bool heads_inside) {
+  std::vector<double> values;
+  for (const std::int64_t row : texts) values.push_back(row < 0 ? 0 : 1);
+  Shape shape{std::ssize(texts), 1};
+  if (heads_inside) shape.push_back(1);
+  return tensor_of(call.dtype(), shape, values);
+}
+
 }  // namespace
 
 Tensors apply(const Attention& op, const Call& call) {
@@ -24,9 +55,19 @@ Tensors apply(const Attention& op, const Call& call) {
   scores = step_of(call, Binary{BinaryKind::mul}, {&scores, &scale});
   for (std::size_t i = kAddendInput; i < kAddendInput + kMostAddends; ++i)
     if (const Tensor* addend = call.optional(i)) scores = step_of(call, Binary{BinaryKind::add}, {&scores, addend});
+  const bool bounded = call.optional(kBoundsInput) != nullptr;
+  const Ints texts = bounded ? texts_of(call, scores.shape().back()) : Ints{};
+  if (bounded) {
+    const Tensor bars = barring(call, texts);
+    scores = step_of(call, Binary{BinaryKind::add}, {&scores, &bars});
+  }
   const Tensor shares = step_of(call, Softmax{-1, false}, {&scores});
   Tensors outputs;
   outputs.push_back(step_of(call, by_values, {&shares, &call.input(2)}));
+  if (bounded) {
+    const Tensor live = live_rows(call, texts, op.heads_inside_out);
+    outputs[0] = step_of(call, Binary{BinaryKind::mul}, {&outputs[0], &live});
+  }
   return outputs;
 }
 

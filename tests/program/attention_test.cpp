@@ -111,6 +111,35 @@ TEST(AttentionKernels, GiveTheSameBitsBesideBarredKeys) {
   }
 }
 
+/// One batch of `rows` in which texts meet themselves.
+std::vector<Input> bounded(std::int64_t rows, const Ints& bounds, bool inside) {
+  const Attention op{.heads_inside_q = inside, .heads_inside_k = inside, .heads_inside_v = inside};
+  std::vector<Input> inputs = operands({1, 3, rows, rows, 8, 20}, op);
+  inputs.push_back(absent());
+  inputs.push_back(absent());
+  inputs.push_back(constant(index_tensor({std::ssize(bounds)}, bounds)));
+  return inputs;
+}
+
+TEST(AttentionKernels, KeepTextsApart) {
+  for (const bool inside : {true, false}) {
+    Attention op{.scale = 0.4f, .heads_inside_q = inside, .heads_inside_k = inside, .heads_inside_v = inside};
+    op.heads_inside_out = inside;
+    for (const Ints& bounds : {Ints{0, 5, 6, 40}, {3, 3, 20, 20, 39}, {0}, {40}, {0, 40, 40, 40}, {7, 8}})
+      check_attention(op, bounded(40, bounds, inside));
+    check_attention(op, bounded(300, {0, 20, 150, 290}, inside));
+  }
+}
+
+TEST(AttentionKernels, RefuseBoundsThatAreNone) {
+  for (const Ints& bounds : {Ints{0, 41}, {-1, 5}, {5, 4}}) {
+    const std::vector<Input> inputs = bounded(40, bounds, false);
+    const Graph graph = single(Attention{}, inputs, 1);
+    EXPECT_THROW(run(graph, {Schedule::automatic, Math::fast, 1, 0}, host_isas()[0], inputs_of(graph, 1)), Error);
+    EXPECT_THROW(reference::evaluate(graph, views_of(inputs_of(graph, 1))), Error);
+  }
+}
+
 TEST(AttentionKernels, LeaveAddendsWithOneNumberForAllKeysToTheReference) {
   std::vector<Input> inputs = operands({}, {});
   inputs.push_back(computed(DType::f32, {5, 1}));

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/packed_texts.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/checked.hpp"
+
+namespace colonnade {
+namespace {
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+std::int64_t integer_at(const TensorView& view, std::int64_t index) {
+  if (view.dtype == DType::i32) return static_cast<const std::int32_t*>(view.data)[index];
+  return static_cast<const std::int64_t*>(view.data)[index];
+}
+
+Shape shape_of(PackedRole role, std::int64_t tokens, std::int64_t texts) {
+  switch (role) {
+    case PackedRole::tokens: return {1, tokens};
+    case PackedRole::places: return {tokens};
+    case PackedRole::owners: return {tokens, 1};
+    case PackedRole::bounds: return {texts + 1};
+    case PackedRole::firsts: return {texts};
+    case PackedRole::counts: return {texts, 1};
+    case PackedRole::texts: return {texts, 1};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::int64_t token_room(std::int64_t tokens) {
+  constexpr std::uint64_t kParts = 8;
+  const auto below = static_cast<std::uint64_t>(std::max<std::int64_t>(tokens, 1) - 1);
+  const auto step = static_cast<std::int64_t>(std::max(kParts, std::bit_floor(below) / kParts));
+  return ceil_div(std::max<std::int64_t>(tokens, 1), step) * step;
+}
+
+std::int64_t text_room(std::int64_t texts) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(texts) + 1));
+}
+
+std::vector<Shape> packed_shapes(const Packing& packing, std::int64_t tokens, std::int64_t texts) {
+  std::vector<Shape> shapes;
+  for (const PackedInput& input : packing.inputs)
+    shapes.push_back(shape_of(input.role, token_room(tokens), text_room(texts)));
+  return shapes;
+}
+
+Shape unpacked_shape(const Packing& packing, std::size_t index, const Shape& inputs) {
+  const Shape& packed = *packing.graph->value(packing.graph->outputs[index]).type.shape;
+  const bool of_tokens = packing.of_tokens[index];
+  Shape shape{inputs[0]};
+  if (of_tokens) shape.push_back(inputs[1]);
+  shape.insert(shape.end(), packed.begin() + (of_tokens ? 2 : 1), packed.end());
+  return shape;
+}
+
+std::optional<std::vector<Shape>> shapes_of_texts(const Packing& packing, std::span<const Shape> inputs) {
+  if (!packing.graph) return std::nullopt;
+  const Shape& shape = inputs[packing.mask];
+  const auto is_other = [&](const Shape& other) { return other != shape; };
+  if (std::any_of(inputs.begin(), inputs.end(), is_other) || element_count(shape) == 0) return std::nullopt;
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < packing.of_tokens.size(); ++i) shapes.push_back(unpacked_shape(packing, i, shape));
+  return shapes;
+}
+
+bool PackedTexts::find_tokens(const Packing& packing, const TensorView& mask) {
+  places_.clear(), owners_.clear(), firsts_.clear(), counts_.clear();
+  bounds_.assign(1, 0);
+  for (std::int64_t text = 0; text < batch_; ++text) {
+    const std::int64_t before = bounds_.back();
+    for (std::int64_t token = 0; token < length_; ++token) {
+      const std::int64_t live = integer_at(mask, text * length_ + token);
+      if (live != 0 && live != 1) return false;
+      if (live == 0 && token == 0 && packing.needs_firsts) return false;
+      if (live == 0) continue;
+      places_.push_back(token);
+      owners_.push_back(text);
+    }
+    bounds_.push_back(std::ssize(places_));
+    if (bounds_.back() == before) return false;
+    firsts_.push_back(before);
+    counts_.push_back(static_cast<float>(bounds_.back() - before));
+  }
+  return true;
+}
+
+void PackedTexts::fill(const Packing& packing, std::span<const TensorView> inputs) {
+  const std::int64_t live = std::ssize(places_), room = token_room(live), texts = text_room(batch_);
+  tokens_.resize(inputs.size());
+  for (const PackedInput& input : packing.inputs) {
+    if (input.role != PackedRole::tokens) continue;
+    const std::size_t bytes = size_of(inputs[input.source].dtype);
+    const auto* from = static_cast<const std::byte*>(inputs[input.source].data);
+    auto& to = tokens_[input.source];
+    to.assign(at(room) * bytes, std::byte{0});
+    for (std::int64_t token = 0; token < live; ++token)
+      std::memcpy(to.data() + at(token) * bytes, from + at(owners_[at(token)] * length_ + places_[at(token)]) * bytes,
+                  bytes);
+  }
+  places_.resize(at(room), 0);
+  owners_.resize(at(room), batch_);
+  bounds_.resize(at(texts + 1), live);
+  firsts_.resize(at(texts), 0);
+  counts_.resize(at(texts), 1);
+  texts_.assign(at(texts), 0);
+}
+
+bool PackedTexts::set(const Packing& packing, std::span<const TensorView> inputs) {
+  const Shape& shape = inputs[packing.mask].shape;
+  const auto is_other = [&](const TensorView& view) { return view.shape != shape || !view.strides.empty(); };
+  if (std::any_of(inputs.begin(), inputs.end(), is_other)) return false;
+  batch_ = shape[0], length_ = shape[1];
+  if (batch_ == 0 || length_ == 0 || !find_tokens(packing, inputs[packing.mask])) return false;
+  const std::vector<Shape> shapes = packed_shapes(packing, std::ssize(places_), batch_);
+  fill(packing, inputs);
+  views_.clear();
+  for (std::size_t i = 0; i < packing.inputs.size(); ++i) {
+    const auto& [role, source] = packing.inputs[i];
+    switch (role) {
+      case PackedRole::tokens: views_.emplace_back(inputs[source].dtype, shapes[i], tokens_[source].data()); break;
+      case PackedRole::places: views_.emplace_back(DType::i64, shapes[i], places_.data()); break;
+      case PackedRole::owners: views_.emplace_back(DType::i64, shapes[i], owners_.data()); break;
+      case PackedRole::bounds: views_.emplace_back(DType::i64, shapes[i], bounds_.data()); break;
+      case PackedRole::firsts: views_.emplace_back(DType::i64, shapes[i], firsts_.data()); break;
+      case PackedRole::counts: views_.emplace_back(DType::f32, shapes[i], counts_.data()); break;
+      case PackedRole::texts: views_.emplace_back(DType::f32, shapes[i], texts_.data()); break;
+    }
+  }
+  return true;
+}
+
+void PackedTexts::unpack(const Packing& packing, std::size_t index, const Tensor& from, std::byte* to) const {
+  const bool of_tokens = packing.of_tokens[index];
+  const std::int64_t rows = of_tokens ? from.shape()[1] : from.shape()[0];
+  const std::size_t bytes = from.byte_size() / at(rows);
+  const auto* data = static_cast<const std::byte*>(from.data());
+  if (!of_tokens) {
+    std::memcpy(to, data, at(batch_) * bytes);
+    return;
+  }
+  std::memset(to, 0, at(batch_ * length_) * bytes);
+  for (std::int64_t token = 0; token < bounds_[at(batch_)]; ++token)
+    std::memcpy(to + at(owners_[at(token)] * length_ + places_[at(token)]) * bytes, data + at(token) * bytes, bytes);
+}
+
+std::size_t PackedTexts::bytes() const {
+  std::size_t sum = sizeof(std::int64_t) * (places_.capacity() + owners_.capacity() + bounds_.capacity());
+  for (const auto& input : tokens_) sum += input.capacity();
+  return sum;
+}
+
+}  // namespace colonnade

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts of a batch whose padding is left out: each has the bits that it has alone, and the reference's numbers.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "colonnade/colonnade.hpp"
+#include "onnx/builder.hpp"
+
+namespace colonnade::test {
+namespace {
+
+using onnx_import::testing::attribute;
+using onnx_import::testing::float_tensor;
+using onnx_import::testing::int_tensor;
+using onnx_import::testing::ModelBuilder;
+
+constexpr std::int64_t kWidth = 48, kHeads = 3, kWords = 50, kLongest = 200;
+
+std::vector<float> waves(std::int64_t count, float step) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.2f * std::sin(step * static_cast<float>(i));
+  return values;
+}
+
+enum class Pooling { mean, first };
+
+void add_constants(ModelBuilder& model, float far) {
+  model.input("input_ids", {-1, -1}, onnx::TensorProto::INT64);
+  model.input("attention_mask", {-1, -1}, onnx::TensorProto::INT64);
+  model.constant(float_tensor("words", {kWords, kWidth}, waves(kWords * kWidth, 0.7f)));
+  model.constant(float_tensor("positions", {kLongest, kWidth}, waves(kLongest * kWidth, 0.3f)));
+  for (const auto& [name, step] : {std::tuple("q", 0.11f), {"k", 0.13f}, {"v", 0.17f}, {"o", 0.19f}})
+    model.constant(float_tensor(name, {kWidth, kWidth}, waves(kWidth * kWidth, step)));
+  for (const char* name : {"scale", "bias"}) model.constant(float_tensor(name, {kWidth}, waves(kWidth, 0.9f)));
+  model.constant(float_tensor("root", {}, {4.0f})).constant(float_tensor("one", {}, {1.0f}));
+  model.constant(float_tensor("far", {}, {far})).constant(float_tensor("least", {}, {1e-9f}));
+  for (const auto& [name, values] : {std::pair("i0", Ints{0}),
+                                     {"i1", {1}},
+                                     {"i2", {2}},
+                                     {"i12", {1, 2}},
+                                     {"heads", {0, 0, kHeads, kWidth / kHeads}},
+                                     {"joined", {0, 0, kWidth}}})
+    model.constant(int_tensor(name, {std::ssize(values)}, values));
+}
+
+void add_attention(ModelBuilder& model) {
+  model.node("Gather", {"words", "input_ids"}, {"word"});
+  model.node("Shape", {"input_ids"}, {"shape"}).node("Gather", {"shape", "i1"}, {"count"});
+  model.node("Slice", {"positions", "i0", "count"}, {"position"});
+  model.node("Add", {"word", "position"}, {"x"});
+  model.node("Cast", {"attention_mask"}, {"ones"}, {attribute("to", int{onnx::TensorProto::FLOAT})});
+  model.node("Unsqueeze", {"ones", "i12"}, {"keys"}).node("Sub", {"one", "keys"}, {"padding"});
+  model.node("Mul", {"padding", "far"}, {"mask"});
+  for (const char* name : {"q", "k", "v"}) {
+    const std::string n = name;
+    model.node("MatMul", {"x", n}, {n + "_all"}).node("Reshape", {n + "_all", "heads"}, {n + "_split"});
+    const Ints perm = n == "k" ? Ints{0, 2, 3, 1} : Ints{0, 2, 1, 3};
+    model.node("Transpose", {n + "_split"}, {n + "_heads"}, {attribute("perm", perm)});
+  }
+  model.node("MatMul", {"q_heads", "k_heads"}, {"products"}).node("Div", {"products", "root"}, {"scaled"});
+  model.node("Add", {"scaled", "mask"}, {"scores"}).node("Softmax", {"scores"}, {"shares"}, {attribute("axis", -1)});
+  model.node("MatMul", {"shares", "v_heads"}, {"mixed"});
+  model.node("Transpose", {"mixed"}, {"turned"}, {attribute("perm", Ints{0, 2, 1, 3})});
+  model.node("Reshape", {"turned", "joined"}, {"all"}).node("MatMul", {"all", "o"}, {"projected"});
+  model.node("Add", {"x", "projected"}, {"sum"});
+  model.node("LayerNormalization", {"sum", "scale", "bias"}, {"tokens"}, {attribute("axis", -1)});
+}
+
+/// One layer of a BERT as exports write it, and what is made of its tokens.
+std::string encoder(Pooling pooling, float far = -10000.0f) {
+  ModelBuilder model;
+  add_constants(model, far);
+  add_attention(model);
+  if (pooling == Pooling::first)
+    return model.node("Gather", {"tokens", "i0"}, {"y"}, {attribute("axis", 1)}).output("y").bytes();
+  model.node("Unsqueeze", {"ones", "i2"}, {"live"}).node("Mul", {"tokens", "live"}, {"kept"});
+  model.node("ReduceSum", {"kept", "i1"}, {"sums"}, {attribute("keepdims", 0)});
+  model.node("ReduceSum", {"live", "i1"}, {"counted"}, {attribute("keepdims", 0)});
+  model.node("Max", {"counted", "least"}, {"counts"}).node("Div", {"sums", "counts"}, {"y"});
+  return model.output("y").bytes();
+}
+
+struct Batch {
+  Tensor ids, mask;
+  std::vector<TensorView> views() const { return {ids, mask}; }
+};
+
+/// Texts of these lengths, padded to the longest one, with zeros in front where `left`.
+Batch batch_of(const std::vector<std::int64_t>& lengths, bool left = false) {
+  const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  Batch batch{Tensor(DType::i64, {std::ssize(lengths), longest}), Tensor(DType::i64, {std::ssize(lengths), longest})};
+  std::ranges::fill(batch.ids.values<std::int64_t>(), 3);
+  std::ranges::fill(batch.mask.values<std::int64_t>(), 0);
+  for (std::size_t text = 0; text < lengths.size(); ++text)
+    for (std::int64_t i = 0; i < lengths[text]; ++i) {
+      const std::size_t at =
+          text * static_cast<std::size_t>(longest) + static_cast<std::size_t>(left ? longest - lengths[text] + i : i);
+      batch.ids.values<std::int64_t>()[at] = (i * 7 + lengths[text]) % kWords;
+      batch.mask.values<std::int64_t>()[at] = 1;
+    }
+  return batch;
+}
+
+Model model_of(const std::string& bytes, int threads = 2) {
+  Options options;
+  options.threads = threads;
+  return Model::from_bytes(onnx_import::testing::as_bytes(bytes), options);
+}
+
+std::vector<float> row_of(const Tensor& tensor, std::size_t row) {
+  const std::size_t width = static_cast<std::size_t>(tensor.shape().back());
+  const auto values = tensor.values<float>();
+  return {values.begin() + static_cast<std::ptrdiff_t>(row * width),
+          values.begin() + static_cast<std::ptrdiff_t>((row + 1) * width)};
+}
+
+void expect_near(const Tensor& found, const Tensor& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.values<float>().size(); ++i)
+    ASSERT_NEAR(found.values<float>()[i], expected.values<float>()[i], 1e-5) << i;
+}
+
+const std::vector<std::int64_t> kLengths = {17, 1, 64, 33, 130, 5};
+
+TEST(Texts, HaveTheBitsThatTheyHaveAlone) {
+  for (const Pooling pooling : {Pooling::mean, Pooling::first}) {
+    const std::string bytes = encoder(pooling);
+    std::vector<std::vector<float>> alone;
+    for (const int threads : {1, 2, 3}) {
+      Session session(model_of(bytes, threads));
+      const Tensor all = std::move(session.run(batch_of(kLengths).views())[0]);
+      for (std::size_t text = 0; text < kLengths.size(); ++text) {
+        if (threads == 1) alone.push_back(row_of(session.run(batch_of({kLengths[text]}).views())[0], 0));
+        EXPECT_EQ(row_of(all, text), alone[text]) << text << " with " << threads << " threads";
+      }
+    }
+  }
+}
+
+TEST(Texts, AgreeWithTheReference) {
+  for (const Pooling pooling : {Pooling::mean, Pooling::first})
+    for (const float far : {-10000.0f, -3.4028234663852886e38f}) {
+      const Model model = model_of(encoder(pooling, far));
+      Session session(model);
+      const Batch batch = batch_of(kLengths);
+      const Tensor found = std::move(session.run(batch.views())[0]);
+      expect_near(found, model.evaluate_reference(batch.views())[0]);
+      Tensor given(DType::f32, found.shape());
+      session.run(batch.views(), std::vector<MutableTensorView>{given});
+      EXPECT_EQ(std::memcmp(given.data(), found.data(), found.byte_size()), 0);
+    }
+}
+
+TEST(Texts, MayBePaddedInFront) {
+  const Model model = model_of(encoder(Pooling::mean));
+  Session session(model);
+  const Batch batch = batch_of(kLengths, true);
+  expect_near(session.run(batch.views())[0], model.evaluate_reference(batch.views())[0]);
+}
+
+TEST(Texts, MayHaveTokensMissingAnywhere) {
+  const Model model = model_of(encoder(Pooling::mean));
+  Session session(model);
+  std::mt19937 random(1);
+  for (int round = 0; round < 10; ++round) {
+    Batch batch = batch_of({40, 40, 40});
+    for (std::int64_t& live : batch.mask.values<std::int64_t>()) live = static_cast<std::int64_t>(random() % 2);
+    expect_near(session.run(batch.views())[0], model.evaluate_reference(batch.views())[0]);
+  }
+}
+
+TEST(Texts, RunAsTheyAreWhereATextHasNoTokens) {
+  for (const Pooling pooling : {Pooling::mean, Pooling::first}) {
+    const Model model = model_of(encoder(pooling));
+    Session session(model);
+    const Batch batch = batch_of({9, 0, 4});
+    expect_near(session.run(batch.views())[0], model.evaluate_reference(batch.views())[0]);
+  }
+}
+
+TEST(Texts, RunAsTheyAreWhereTheMaskHasOtherNumbers) {
+  const Model model = model_of(encoder(Pooling::mean));
+  Session session(model);
+  Batch batch = batch_of({9, 3});
+  batch.mask.values<std::int64_t>()[2] = 2;
+  expect_near(session.run(batch.views())[0], model.evaluate_reference(batch.views())[0]);
+}
+
+TEST(Texts, BeyondTheTableArePlainErrors) {
+  Session session(model_of(encoder(Pooling::mean)));
+  EXPECT_THROW(session.run(batch_of({kLongest + 1}).views()), Error);
+  EXPECT_EQ(session.run(batch_of({3}).views())[0].shape(), (Shape{1, kWidth}));
+}
+
+TEST(Texts, TakeFewPlansForAllLengths) {
+  Session session(model_of(encoder(Pooling::mean)));
+  for (std::int64_t length = 1; length <= 160; ++length) session.run(batch_of({length}).views());
+  EXPECT_LE(session.memory_stats().plans, 20u);
+  EXPECT_EQ(session.output_shapes(std::vector<Shape>{{7, 9}, {7, 9}}), (std::vector<Shape>{{7, kWidth}}));
+}
+
+}  // namespace
+}  // namespace colonnade::test
