@@ -68,9 +68,11 @@ std::vector<std::int64_t> drawn_lengths(const std::string& text, std::uint64_t s
   return lengths;
 }
 
-/// One run: so many texts of one length.
+/// One run: texts, padded to the longest one.
 struct Call {
-  std::int64_t texts = 0, length = 0;
+  std::vector<std::int64_t> lengths;
+  std::int64_t texts() const { return std::ssize(lengths); }
+  std::int64_t length() const { return *std::max_element(lengths.begin(), lengths.end()); }
 };
 
 std::vector<Call> calls_of(const std::vector<std::int64_t>& lengths, std::int64_t batch) {
@@ -78,7 +80,7 @@ std::vector<Call> calls_of(const std::vector<std::int64_t>& lengths, std::int64_
   for (std::size_t first = 0; first < lengths.size(); first += static_cast<std::size_t>(batch)) {
     const auto end = std::min(lengths.size(), first + static_cast<std::size_t>(batch));
     const auto at = [&](std::size_t i) { return lengths.begin() + static_cast<std::ptrdiff_t>(i); };
-    calls.push_back({static_cast<std::int64_t>(end - first), *std::max_element(at(first), at(end))});
+    calls.push_back({{at(first), at(end)}});
   }
   return calls;
 }
@@ -94,6 +96,14 @@ struct Timed {
   std::vector<bool> is_new;   ///< by call: a shape not met before
 };
 
+/// Zeros behind the end of each text.
+void end_texts(const Call& call, Tensor& mask) {
+  if (mask.dtype() != DType::i64 || mask.shape() != Shape{call.texts(), call.length()}) return;
+  auto element = mask.values<std::int64_t>().begin();
+  for (const std::int64_t length : call.lengths)
+    for (std::int64_t token = 0; token < call.length(); ++token) *element++ = token < length ? 1 : 0;
+}
+
 class Caller {
  public:
   Caller(const Model& model, std::uint64_t seed) : model_(model), seed_(seed), session_(model) {
@@ -105,10 +115,12 @@ class Caller {
     for (const TensorInfo& input : model_.inputs()) {
       Shape shape = input.shape;
       for (std::size_t d = 0; d < shape.size(); ++d)
-        if (shape[d] < 0) shape[d] = d == 0 ? call.texts : call.length;
+        if (shape[d] < 0) shape[d] = d == 0 ? call.texts() : call.length();
       shapes.push_back(std::move(shape));
     }
-    const std::vector<Tensor> inputs = random_inputs(model_, shapes, seed_);
+    std::vector<Tensor> inputs = random_inputs(model_, shapes, seed_);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (is_mask(model_.inputs()[i])) end_texts(call, inputs[i]);
     const std::vector<TensorView> views = views_of(inputs);
     const auto start = std::chrono::steady_clock::now();
     session_.run(views);
@@ -130,7 +142,7 @@ Timed timed(Caller& caller, const std::vector<Call>& calls, bool quiet) {
     progress.update(static_cast<double>(runs) / static_cast<double>(2 * calls.size()));
   };
   for (const Call& call : calls) {
-    result.is_new.push_back(met.insert({call.texts, call.length}).second);
+    result.is_new.push_back(met.insert({call.texts(), call.length()}).second);
     result.ms.push_back(caller.ms_of(call));
     done(result.ms.size());
   }
@@ -160,7 +172,7 @@ double sum(const std::vector<double>& values) { return std::accumulate(values.be
 Json report(const BenchOptions& options, const std::vector<std::int64_t>& lengths, const std::vector<Call>& calls,
             const Timed& times) {
   std::int64_t computed = 0;
-  for (const Call& call : calls) computed += call.texts * call.length;
+  for (const Call& call : calls) computed += call.texts() * call.length();
   const auto tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
   const auto texts = static_cast<double>(lengths.size());
   const FirstSight first = first_sight(times);
@@ -232,7 +244,7 @@ int bench_lengths(const BenchOptions& options, std::string& out) {
   const std::size_t idle = resident_bytes();
   const Model model = open_model(options.engine);
   Caller caller(model, options.seed);
-  caller.ms_of({1, 1});  // packs the weights
+  caller.ms_of({{1}});  // packs the weights
   const Timed times = timed(caller, calls, options.quiet || options.json);
   Json json = report(options, lengths, calls, times);
   const Session::MemoryStats memory = caller.session().memory_stats();

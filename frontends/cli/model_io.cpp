@@ -186,10 +186,16 @@ std::vector<Tensor> gather_inputs(const Model& model, const InputOptions& input,
   return given;
 }
 
+bool is_mask(const TensorInfo& input) {
+  return input.dtype == DType::i64 && input.name.find("mask") != std::string::npos;
+}
+
 std::vector<Tensor> random_inputs(const Model& model, std::span<const Shape> shapes, std::uint64_t seed) {
   std::vector<Tensor> tensors;
   for (std::size_t i = 0; i < shapes.size(); ++i)
     tensors.push_back(random_tensor(model.inputs()[i].dtype, shapes[i], seed * 1000003 + i));
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    if (is_mask(model.inputs()[i])) std::ranges::fill(tensors[i].values<std::int64_t>(), 1);
   return tensors;
 }
 

@@ -28,7 +28,9 @@ ShapeMap shape_overrides(std::span<const TensorInfo> inputs, std::span<const Ten
 
 /// One tensor per model input: from the files given, the rest random.
 std::vector<Tensor> gather_inputs(const Model& model, const InputOptions& input, const ShapeOptions& shape);
-/// Random tensors of the given shapes, one per input.
+/// Says which tokens are no padding, by its name.
+bool is_mask(const TensorInfo& input);
+/// Random tensors of the given shapes, one per input; of masks ones.
 std::vector<Tensor> random_inputs(const Model& model, std::span<const Shape> shapes, std::uint64_t seed);
 std::vector<TensorView> views_of(std::span<const Tensor> tensors);
 
