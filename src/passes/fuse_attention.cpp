@@ -112,7 +112,7 @@ std::optional<Matched> match_attention(const Editor& editor, int index) {
   return Matched{index, *std::move(scores)};
 }
 
-bool swaps_heads(Ints perm) {
+bool takes_heads_out(Ints perm) {
   if (perm.size() < 3) return false;
   std::swap(perm[perm.size() - 3], perm[perm.size() - 2]);
   return is_identity(perm);
@@ -133,7 +133,7 @@ Operand operand_of(Editor& editor, ValueId id, bool transposed, const Node& like
     id = editor.node(editor.producer(id)).inputs[0];
   }
   if (is_identity(perm)) return {id, false};
-  if (swaps_heads(perm)) return {id, true};
+  if (takes_heads_out(perm)) return {id, true};
   return {editor.add(Transpose{perm}, {id}, like), false};
 }
 
@@ -163,7 +163,7 @@ void fuse(Editor& editor, const Matched& found) {
   if (editor.read_once(out) && editor.produced_by<MatMul>(out) != nullptr) {
     const Node& reader = editor.node(editor.readers(out).front());
     const auto* back = std::get_if<Transpose>(&reader.op);
-    op.heads_inside_out = back != nullptr && swaps_heads(perm_of(*back, rank_of(editor, out)));
+    op.heads_inside_out = back != nullptr && takes_heads_out(perm_of(*back, rank_of(editor, out)));
     if (op.heads_inside_out) out = reader.outputs[0];
   }
   editor.replace(out, editor.add(op, std::move(inputs), mixed));
