@@ -69,6 +69,7 @@ NB_MODULE(_engine, module) {
   bind_model(module);
   bind_session(module);
   bind_log(module);
+  bind_quantize(module);
   module.def("embedded_names", &Model::embedded_names, "Names of the models that Model.embedded() knows.");
   module.def(
       "describe_machine",

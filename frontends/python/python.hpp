@@ -36,5 +36,6 @@ std::string text_of(const Model& model);
 void bind_model(nb::module_& module);
 void bind_session(nb::module_& module);
 void bind_log(nb::module_& module);
+void bind_quantize(nb::module_& module);
 
 }  // namespace colonnade::python

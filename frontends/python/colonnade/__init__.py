@@ -30,6 +30,7 @@ from ._errors import (
     ResourceLimit,
     Unsupported,
 )
+from ._quantize import Quantized, QuantizedLayer, quantize
 from ._session import Session
 
 __all__ = [
@@ -43,6 +44,8 @@ __all__ = [
     "InvalidModel",
     "Model",
     "Plan",
+    "Quantized",
+    "QuantizedLayer",
     "ResourceLimit",
     "Session",
     "StopSource",
@@ -52,5 +55,6 @@ __all__ = [
     "describe_machine",
     "embedded_names",
     "numpy_dtype",
+    "quantize",
     "set_log_handler",
 ]
