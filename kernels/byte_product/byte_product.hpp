@@ -31,9 +31,9 @@ void pack(const std::int8_t* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_s
 enum class Output : unsigned char { u8, i8, i32, f32 };
 
 /// sum = offset + sum of (x - x_zero) * weight.
-/// i32: the sum. f32: v = fma(float(sum), factor, shift). u8, i8: v to the nearest integer, from halfway to the even
-/// one, not below low, not above high (a v that is no number is low), plus zero; low and high are integers, with zero
-/// they fit the byte.
+/// i32: the sum. f32: v = fma(float(sum), factor, shift), times slope where it is below zero. u8, i8: v to the nearest
+/// integer, from halfway to the even one, not below low, not above high (a v that is no number is low), plus zero; low
+/// and high are integers, with zero they fit the byte.
 struct Rescale {
   Output to = Output::u8;
   std::int32_t zero = 0;
@@ -42,6 +42,7 @@ struct Rescale {
   const std::int32_t* offset = nullptr;  ///< groups * channels_out values, or null for zero
   const float* factor = nullptr;         ///< as many, or one where `one_factor`; not read for i32
   const float* shift = nullptr;          ///< groups * channels_out values, or null for zero
+  const float* slope = nullptr;          ///< as many, or null for one
   bool one_factor = false;
 };
 

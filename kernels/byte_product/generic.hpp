@@ -63,6 +63,7 @@ struct Product {
 
 inline void make_scales(const Product& p, const Block& block, Scales& scales) {
   const Rescale& out = p.a.out;
+  scales.bends = out.slope != nullptr;
   for (std::size_t i = 0; i < block.panels * kPanel; ++i) {
     std::int32_t weights;
     const std::int8_t* const panel = block.weights + i / kPanel * p.panel_stride;
@@ -73,6 +74,7 @@ inline void make_scales(const Product& p, const Block& block, Scales& scales) {
     scales.start[i] = static_cast<std::int32_t>(offset - static_cast<std::uint32_t>(weights) * p.a.x_zero);
     if (out.to == Output::i32) continue;
     scales.factor[i] = out.one_factor ? *out.factor : is_there ? out.factor[channel] : 0.0f;
+    if (scales.bends) scales.slope[i] = is_there ? out.slope[channel] : 1.0f;
     scales.shift[i] = out.shift != nullptr && is_there ? out.shift[channel] : 0.0f;
   }
 }

@@ -24,6 +24,11 @@ using ByteVec = __m512i;
 [[gnu::always_inline]] inline Numbers numbers_of(IntVec sums, const float* factor, const float* shift) {
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums.v), _mm512_loadu_ps(factor), _mm512_loadu_ps(shift));
 }
+/// Numbers below zero times their slopes.
+[[gnu::always_inline]] inline Numbers bent(Numbers x, const float* slope) {
+  const __mmask16 below = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ);
+  return _mm512_mask_mul_ps(x, below, x, _mm512_loadu_ps(slope));
+}
 inline void store_first(float* p, Numbers x, std::size_t count) {
   _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1), x);
 }
@@ -77,6 +82,10 @@ using ByteVec = __m256i;
 
 [[gnu::always_inline]] inline Numbers numbers_of(IntVec sums, const float* factor, const float* shift) {
   return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums.v), _mm256_loadu_ps(factor), _mm256_loadu_ps(shift));
+}
+[[gnu::always_inline]] inline Numbers bent(Numbers x, const float* slope) {
+  const __m256 below = _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ);
+  return _mm256_blendv_ps(x, _mm256_mul_ps(x, _mm256_loadu_ps(slope)), below);
 }
 inline __m256i first_ints(std::size_t count) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -135,6 +144,11 @@ inline Numbers numbers_of(const IntVec& sums, const float* factor, const float* 
   Numbers x;
   for (std::size_t i = 0; i < IntVec::kLanes; ++i)
     x.v[i] = __builtin_fmaf(static_cast<float>(sums.v[i]), factor[i], shift[i]);
+  return x;
+}
+inline Numbers bent(Numbers x, const float* slope) {
+  for (std::size_t i = 0; i < IntVec::kLanes; ++i)
+    if (x.v[i] < 0) x.v[i] *= slope[i];
   return x;
 }
 inline void store_first(float* p, const Numbers& x, std::size_t count) { std::memcpy(p, x.v, count * sizeof(float)); }

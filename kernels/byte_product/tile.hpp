@@ -51,6 +51,8 @@ struct Scales {
   alignas(64) std::int32_t start[kMostLanes];
   alignas(64) float factor[kMostLanes];
   alignas(64) float shift[kMostLanes];
+  alignas(64) float slope[kMostLanes];
+  bool bends = false;  ///< slopes are not all one
 };
 
 /// One tile. Pixels lie `stride` bytes apart, panels `panel_stride`; `lanes` of each out[] are written. `next`: weights
@@ -156,6 +158,10 @@ template <std::size_t Count>
     const std::size_t lane = (first + i) * IntVec::kLanes;
     v[i] = numbers_of(sums[i], scales.factor + lane, scales.shift + lane);
   }
+  if (scales.bends) {
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < Count; ++i) v[i] = bent(v[i], scales.slope + (first + i) * IntVec::kLanes);
+  }
   return bytes(v);
 }
 
@@ -194,8 +200,10 @@ template <std::size_t V>
       std::uint8_t* const out = tile.out[r] + lane * sizeof(float);
       if (tile.rescale->to == Output::i32)
         store_first(reinterpret_cast<std::int32_t*>(out), x, count);
-      else
-        store_first(reinterpret_cast<float*>(out), numbers_of(x, scales.factor + lane, scales.shift + lane), count);
+      else {
+        const Numbers v = numbers_of(x, scales.factor + lane, scales.shift + lane);
+        store_first(reinterpret_cast<float*>(out), scales.bends ? bent(v, scales.slope + lane) : v, count);
+      }
     }
   }
 }

@@ -16,7 +16,7 @@ constexpr auto kOutputs = static_cast<std::int64_t>(kernels::byte_product::kPane
 constexpr double kIdlePixels = 4;
 
 /// What follows x and the weight.
-enum Input : std::size_t { x_zero = 2, offset = 3, factor = 4, shift = 5 };
+enum Input : std::size_t { x_zero = 2, offset = 3, factor = 4, shift = 5, slope = 6 };
 
 Output output_of(DType type) {
   if (type == DType::u8) return Output::u8;
@@ -68,7 +68,8 @@ class ByteContractionOp final : public RowOp {
         x_zero_(context, x_zero),
         offset_(context, offset),
         factor_(context, factor),
-        shift_(context, shift) {}
+        shift_(context, shift),
+        slope_(context, slope) {}
 
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0);
@@ -109,8 +110,15 @@ class ByteContractionOp final : public RowOp {
     args.weights = weights_;
     const auto* const zero = x_zero_.at<std::uint8_t>(step);
     args.x_zero = zero == nullptr ? std::uint8_t{0} : *zero;
-    args.out = {output_of(form_.out.to),        form_.out.zero,          form_.out.low,          form_.out.high,
-                offset_.at<std::int32_t>(step), factor_.at<float>(step), shift_.at<float>(step), one_factor_};
+    args.out = {output_of(form_.out.to),
+                form_.out.zero,
+                form_.out.low,
+                form_.out.high,
+                offset_.at<std::int32_t>(step),
+                factor_.at<float>(step),
+                shift_.at<float>(step),
+                slope_.at<float>(step),
+                one_factor_};
     args.workspace = reinterpret_cast<std::byte*>(step.scratch);
     if (step.chunk >= 0) cut_chunk(step.chunk, args);
     return args;
@@ -126,6 +134,7 @@ class ByteContractionOp final : public RowOp {
     if (args.out.offset != nullptr) args.out.offset += begin;
     if (args.out.factor != nullptr && !one_factor_) args.out.factor += begin;
     if (args.out.shift != nullptr) args.out.shift += begin;
+    if (args.out.slope != nullptr) args.out.slope += begin;
   }
 
   ByteContraction form_;
@@ -135,7 +144,7 @@ class ByteContractionOp final : public RowOp {
   std::int64_t value_bytes_;
   bool one_factor_;
   const std::int8_t* weights_;
-  Parameter x_zero_, offset_, factor_, shift_;
+  Parameter x_zero_, offset_, factor_, shift_, slope_;
 };
 
 /// How many groups fill a panel.

@@ -15,7 +15,7 @@ using kernels::byte_depthwise::Kernel;
 
 constexpr std::int64_t kAlignment = AlignedBuffer::kAlignment;
 
-enum Input : std::size_t { kX, kWeight, kZero, kOffset, kFactor, kShift };
+enum Input : std::size_t { kX, kWeight, kZero, kOffset, kFactor, kShift, kSlope };
 
 kernels::byte_depthwise::Type kernel_type_of(DType type) {
   using kernels::byte_depthwise::Type;
@@ -122,6 +122,7 @@ Match match(const Candidate& node) {
   if (conv == nullptr || node.input_shape(kX).size() != 4) return refuse();
   const std::int64_t channels = node.input_shape(kX)[3];
   if (conv->window.groups != channels || channels == 1 || node.output_shape()[3] != channels) return refuse();
+  if (node.has_input(kSlope)) return refuse("slopes below zero");
   if (!node.constant(kWeight) || !node.constant_or_absent(kOffset) || !node.constant_or_absent(kShift)) return refuse();
   return take(Form::of(window_of(node, conv->window)));
 }

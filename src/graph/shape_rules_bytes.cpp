@@ -47,7 +47,7 @@ void check_rescale(const RuleContext& ctx, const Rescale& out, bool may_be_sums)
 
 /// What follows x and the weight.
 void sum_inputs(const RuleContext& ctx, const Rescale& out, std::int64_t outputs) {
-  ctx.inputs(2, 6);
+  ctx.inputs(2, 7);
   ctx.dtype_is(0, DType::u8);
   ctx.dtype_is(1, DType::i8);
   if (ctx.has(2)) ctx.dtype_is(2, DType::u8);
@@ -61,6 +61,8 @@ void sum_inputs(const RuleContext& ctx, const Rescale& out, std::int64_t outputs
   one_or_each(ctx, 4, outputs, "the factor");
   if (ctx.has(5)) ctx.dtype_is(5, DType::f32);
   ctx.vector(5, outputs, "the shift");
+  if (ctx.has(6)) ctx.dtype_is(6, DType::f32);
+  ctx.vector(6, outputs, "the slope");
 }
 
 /// The node with its first two inputs, as the operator on other types sees it.
@@ -98,7 +100,7 @@ Types infer(const Lookup&, const RuleContext& ctx) {
 }
 
 Types infer(const ByteConv& op, const RuleContext& ctx) {
-  ctx.inputs(2, 6);
+  ctx.inputs(2, 7);
   if (op.window.epilogue != FusedEpilogue{}) ctx.fail("sums of bytes have no epilogue");
   const Node plain = with_operands(ctx.node(), op.window);
   Types types = infer(op.window, RuleContext(ctx.graph(), plain));
@@ -109,7 +111,7 @@ Types infer(const ByteConv& op, const RuleContext& ctx) {
 }
 
 Types infer(const ByteMatMul& op, const RuleContext& ctx) {
-  ctx.inputs(2, 6);
+  ctx.inputs(2, 7);
   ctx.rank_at_least(0, 1);
   ctx.rank(1, 2);
   const Node plain = with_operands(ctx.node(), MatMul{});

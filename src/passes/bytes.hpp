@@ -40,6 +40,8 @@ ValueId add_floats(Editor& editor, const char* name, const std::vector<float>& v
 
 // Signed bytes become unsigned ones, whose zero point is 128 higher. `index`: a Quantize or Dequantize.
 bool make_unsigned(Editor& editor, int index);
+// A transposed convolution of bytes with constant bytes is a dense one, whose channels DepthToSpace moves.
+bool make_dense(Editor& editor, int index);
 // Steps that only move elements move bytes: they trade places with a Dequantize or Lookup before them.
 bool move_bytes(Editor& editor, int index);
 // A Quantize that computes a function of bytes that it comes from alone is a Lookup; an identity is left out. Lookups

@@ -58,23 +58,23 @@ bool moves_behind(const Node& node) {
   return only_moves(node) && !std::holds_alternative<Split>(node.op) && !std::holds_alternative<Pool>(node.op);
 }
 
-/// step(move(x)) = move(step(x)) for a Quantize that alone reads what is moved, maybe several times and through a ReLU
-/// or clip.
+/// step(move(x)) = move(step(x)) for a Quantize that alone reads what is moved, maybe several times and through
+/// functions of one number.
 bool move_behind_quantize(Editor& editor, int index) {
   const Node node = editor.node(index);
   if (!std::holds_alternative<Quantize>(node.op) || !is_elementwise(editor, node)) return false;
-  std::vector<Node> moves, bounds;
+  std::vector<Node> moves, functions;
   ValueId x = node.inputs[0];
   while (editor.producer(x) >= 0 && editor.read_once(x)) {
     const Node& before = editor.node(editor.producer(x));
-    const auto* unary = std::get_if<Unary>(&before.op);
-    const bool is_bound = unary != nullptr && (unary->kind == UnaryKind::relu || unary->kind == UnaryKind::clip);
-    if (!is_bound && !moves_behind(before)) break;
-    (is_bound ? bounds : moves).push_back(before);
+    const bool is_function = std::holds_alternative<Unary>(before.op);
+    if (!is_function && !moves_behind(before)) break;
+    (is_function ? functions : moves).push_back(before);
     x = before.inputs[0];
   }
   if (moves.empty()) return false;
-  for (auto bound = bounds.rbegin(); bound != bounds.rend(); ++bound) x = editor.add(bound->op, {x}, *bound);
+  for (auto function = functions.rbegin(); function != functions.rend(); ++function)
+    x = editor.add(function->op, {x}, *function);
   std::vector<ValueId> inputs = node.inputs;
   inputs[0] = x;
   ValueId moved = editor.add(node.op, inputs, node);

@@ -182,6 +182,30 @@ std::optional<Found> find_product(Editor& editor, const Node& node, const MatMul
   return found;
 }
 
+/// What a function with a bend at zero multiplies by below it, by channel, and its result.
+struct Bend {
+  std::vector<float> slope;
+  ValueId result = kAbsent;
+};
+
+/// Of a PRelu or leaky ReLU that alone reads the value.
+std::optional<Bend> bend_of(const Editor& editor, ValueId id, std::size_t channels) {
+  if (!editor.read_once(id)) return std::nullopt;
+  const Node& node = editor.node(editor.readers(id).front());
+  const auto* unary = std::get_if<Unary>(&node.op);
+  if (unary != nullptr && unary->kind == UnaryKind::leaky_relu)
+    return Bend{std::vector<float>(channels, unary->a), node.outputs[0]};
+  const auto* binary = std::get_if<Binary>(&node.op);
+  if (binary == nullptr || binary->kind != BinaryKind::prelu || node.inputs[0] != id) return std::nullopt;
+  const auto slope = constant_tensor(editor, node.inputs[1]);
+  if (!slope || slope->dtype() != DType::f32 || slope->shape().empty()) return std::nullopt;
+  const auto count = static_cast<std::size_t>(slope->size());
+  if (count != 1 && (count != channels || slope->shape().back() != slope->size())) return std::nullopt;
+  Bend bend{{}, node.outputs[0]};
+  for (std::size_t i = 0; i < channels; ++i) bend.slope.push_back(element_of(floats_of(*slope), i));
+  return bend;
+}
+
 ValueId add_zero(Editor& editor, std::int32_t zero) {
   Tensor tensor(DType::u8, {});
   tensor.values<std::uint8_t>()[0] = static_cast<std::uint8_t>(zero);
@@ -205,6 +229,8 @@ bool sum_bytes(Editor& editor, int index) {
   if (conv != nullptr) found = find_conv(editor, node, *conv);
   if (product != nullptr) found = find_product(editor, node, *product);
   if (!found) return false;
+  const auto bend = bend_of(editor, found->result, found->channels);
+  if (bend) found->result = bend->result;
   const auto ending = ending_of(editor, found->result);
   const Rescale out = ending ? ending->out : Rescale{DType::f32};
   std::vector<float> factor = unit_of(*found), shift = found->bias.numbers;
@@ -215,7 +241,8 @@ bool sum_bytes(Editor& editor, int index) {
   std::vector<ValueId> inputs{found->x.bytes, found->weights.bytes,
                               found->x.zero == 0 ? kAbsent : add_zero(editor, found->x.zero),
                               add_offset(editor, found->bias.integers), add_floats(editor, "factor", factor)};
-  if (!shift.empty()) inputs.push_back(add_floats(editor, "shift", shift));
+  if (!shift.empty() || bend) inputs.push_back(shift.empty() ? kAbsent : add_floats(editor, "shift", shift));
+  if (bend) inputs.push_back(add_floats(editor, "slope", bend->slope));
   Operator op = ByteMatMul{out};
   if (conv != nullptr) {
     ByteConv sums{*conv, out};

@@ -61,6 +61,8 @@ Tensors rescaled_sums(const Call& call, const Rescale& out, Operator op) {
   const std::vector<double> factor = load_all<double>(call.input(4));
   const Tensor* shift = call.optional(5);
   const std::vector<double> shifts = shift == nullptr ? std::vector<double>{0} : load_all<double>(*shift);
+  const Tensor* slope = call.optional(6);
+  const std::vector<double> slopes = slope == nullptr ? std::vector<double>{} : load_all<double>(*slope);
   const auto of = [](const std::vector<double>& values, std::size_t o) {
     return static_cast<float>(values.size() == 1 ? values.front() : values[o]);
   };
@@ -68,8 +70,10 @@ Tensors rescaled_sums(const Call& call, const Rescale& out, Operator op) {
   const auto integers = sums.values<std::int32_t>();
   const auto outputs = static_cast<std::size_t>(std::max<std::int64_t>(1, y.shape().empty() ? 1 : y.shape().back()));
   std::vector<float> values(integers.size());
-  for (std::size_t i = 0; i < values.size(); ++i)
+  for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = std::fma(static_cast<float>(integers[i]), of(factor, i % outputs), of(shifts, i % outputs));
+    if (!slopes.empty() && values[i] < 0) values[i] *= of(slopes, i % outputs);
+  }
   store_rescaled(out, values, y, 0);
   return {std::move(y)};
 }

@@ -65,7 +65,7 @@ ValueId Builder::batch_norm(const std::string& name, ValueId x, std::int64_t axi
                weights(name + ".mean", {channels}), weights(name + ".var", {channels}, 0.5f, 2)});
 }
 
-std::vector<Tensor> random_inputs(const Graph& graph, std::uint32_t seed) {
+std::vector<Tensor> inputs_for(const Graph& graph, std::uint32_t seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> distribution(-2, 2);
   std::vector<Tensor> tensors;
@@ -122,7 +122,7 @@ void expect_same_results(const Graph& before, const Graph& after, std::uint32_t 
   for (std::size_t i = 0; i < before.inputs.size(); ++i) {
     EXPECT_EQ(before.value(before.inputs[i]).name, after.value(after.inputs[i]).name);
   }
-  const std::vector<Tensor> inputs = random_inputs(before, seed);
+  const std::vector<Tensor> inputs = inputs_for(before, seed);
   const std::vector<TensorView> views(inputs.begin(), inputs.end());
   const std::vector<Tensor> expected = reference::evaluate(before, views);
   const std::vector<Tensor> found = reference::evaluate(after, views);

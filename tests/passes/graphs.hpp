@@ -45,7 +45,7 @@ class Builder {
 };
 
 /// Tensors for the graph's (static) inputs: random float32, random zeros and ones in int64, zeros else.
-std::vector<Tensor> random_inputs(const Graph& graph, std::uint32_t seed);
+std::vector<Tensor> inputs_for(const Graph& graph, std::uint32_t seed);
 /// Both graphs have equal interfaces and compute the same within tolerance * max(1, largest magnitude).
 void expect_same_results(const Graph& before, const Graph& after, std::uint32_t seed, double tolerance = 1e-4);
 

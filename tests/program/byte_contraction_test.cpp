@@ -24,7 +24,8 @@ class ByteNetwork : public Network {
     for (std::int64_t i = 0; i < tensor.size(); ++i) to[i] = static_cast<T>(element(random()));
     return graph().add_constant("b", std::move(tensor));
   }
-  /// x, weight, zero point, offset, factor, shift of so many outputs with sums of `terms` products.
+  /// x, weight, zero point, offset, factor, shift and, every other time, slope of so many outputs with sums of `terms`
+  /// products.
   std::vector<ValueId> operands(ValueId x, ValueId weight, std::int64_t outputs, std::int64_t terms, DType to) {
     std::vector<ValueId> inputs{x, weight, integers<std::uint8_t>({1}, 0, 255),
                                 integers<std::int32_t>({outputs}, -3000, 3000)};
@@ -34,6 +35,7 @@ class ByteNetwork : public Network {
     for (float& value : factor) value = element(random()) / std::sqrt(static_cast<float>(terms));
     inputs.push_back(floats(factor));
     inputs.push_back(weights({outputs}, 20));
+    if (++made_ % 2 == 0) inputs.push_back(weights({outputs}, 1));
     return inputs;
   }
   ValueId byte_conv(ValueId x, std::int64_t outputs, ConvSpec spec = {},
@@ -53,6 +55,9 @@ class ByteNetwork : public Network {
     const ValueId weight = integers<std::int8_t>({terms, outputs}, -128, 127);
     return node(ByteMatMul{out}, operands(x, weight, outputs, terms, out.to));
   }
+
+ private:
+  int made_ = 0;
 };
 
 std::vector<Tensor> byte_inputs(const Graph& graph) {
