@@ -64,7 +64,7 @@ nb::dict stats(SharedSession& session) {
 
 nb::dict memory_stats(SharedSession& session) {
   Session::MemoryStats stats;
-  session.with_pool([&](Pool& pool, const RunOptions& options) {
+  session.with_pool([&](SessionPool& pool, const RunOptions& options) {
     pool.each(options, [&](Session& engine) {
       const Session::MemoryStats own = engine.memory_stats();
       stats.weights_bytes = own.weights_bytes;
@@ -164,7 +164,7 @@ void bind_session(nb::module_& module) {
       .def(
           "shrink",
           [](SharedSession& session) {
-            session.with_pool([](Pool& pool, const RunOptions& options) {
+            session.with_pool([](SessionPool& pool, const RunOptions& options) {
               pool.trim(options);
               pool.each(options, [](Session& engine) { engine.shrink(); });
             });
@@ -177,7 +177,7 @@ void bind_session(nb::module_& module) {
       .def(
           "set_profiling",
           [](SharedSession& session, bool on) {
-            session.with_pool([&](Pool& pool, const RunOptions& options) {
+            session.with_pool([&](SessionPool& pool, const RunOptions& options) {
               pool.limit(on ? 1 : 0, options);
               pool.each(options, [&](Session& engine) { engine.set_profiling(on); });
             });

@@ -27,7 +27,7 @@ RunOptions Limits::options() const {
 }
 
 void SharedSession::close() {
-  with_pool([](Pool& pool, const RunOptions& options) { pool.close(options); });
+  with_pool([](SessionPool& pool, const RunOptions& options) { pool.close(options); });
 }
 
 SharedSession::SharedSession(Model model) : model_(std::move(model)), pool_(model_) {

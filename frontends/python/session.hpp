@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "colonnade/colonnade.hpp"
+#include "frontends/pool/pool.hpp"
 #include "frontends/python/arrays.hpp"
-#include "frontends/python/pool.hpp"
 #include "frontends/python/signals.hpp"
 
 namespace colonnade::python {
@@ -55,7 +55,7 @@ class SharedSession {
   auto with(const RunOptions& options, Use use) {
     const Signals signals;
     const nb::gil_scoped_release release;
-    const Pool::Lease lease = pool_.take(options);
+    const SessionPool::Lease lease = pool_.take(options);
     return lease.is_alone() ? use(lease.session(), options) : use(lease.session(), lease.shared(options));
   }
   /// The same for what needs no options.
@@ -119,7 +119,7 @@ class SharedSession {
   static void finish(Pending& pending, const std::exception_ptr& error);
 
   Model model_;
-  Pool pool_;
+  SessionPool pool_;
   std::vector<Port> inputs_, outputs_;
   bool tensors_only_ = true;
   std::shared_ptr<const Known> known_;

@@ -58,7 +58,7 @@ struct SharedSession::Pending {
   SharedSession* session = nullptr;
   std::vector<std::size_t> chosen;
   std::unique_ptr<Call> call;
-  Pool::Lease lease;
+  SessionPool::Lease lease;
 };
 
 /// By a thread of the library.

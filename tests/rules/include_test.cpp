@@ -44,7 +44,9 @@ const std::vector<Rule>& include_table() {
       {"frontends/quantize", {"include"}},
       {"frontends/cli", {"include", "frontends/image", "frontends/picture", "frontends/quantize", "frontends/server"}},
       {"frontends/server", {"include", "frontends/image"}},
-      {"frontends/python", {"include", "frontends/picture", "frontends/quantize"}},
+      {"frontends/pool", {"include"}},
+      {"frontends/onnxruntime", {"include", "frontends/pool"}},
+      {"frontends/python", {"include", "frontends/picture", "frontends/pool", "frontends/quantize"}},
   };
   return table;
 }

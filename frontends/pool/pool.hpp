@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions of one model that threads of Python take in turns: each run has one for itself.
+// Sessions of one model that threads take in turns: each run has one for itself.
 #pragma once
 
 #include <condition_variable>
@@ -11,18 +11,19 @@
 
 #include "colonnade/colonnade.hpp"
 
-namespace colonnade::python {
+namespace colonnade {
 
-/// Makes a session where all that there are run, up to one a processor; one alone where a memory limit is for all.
-/// Its functions wait without the GIL, which must not be held, and throw what the options say meanwhile.
-class Pool {
+/// Named apart from the operator of the graph. Makes a session where all that there are run, up to one a processor; one
+/// alone where a memory limit is for all. Functions that wait throw what the options say meanwhile; a thread of Python
+/// must not hold the GIL.
+class SessionPool {
   struct Slot;
 
  public:
-  explicit Pool(Model model);
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
-  ~Pool();
+  explicit SessionPool(Model model);
+  SessionPool(const SessionPool&) = delete;
+  SessionPool& operator=(const SessionPool&) = delete;
+  ~SessionPool();
 
   /// A session that nobody else has, until it is destroyed or moved from.
   class Lease {
@@ -42,9 +43,9 @@ class Pool {
     void leave_thread();
 
    private:
-    friend class Pool;
-    Lease(Pool& pool, Slot& slot, int beside) : pool_(&pool), slot_(&slot), beside_(beside) {}
-    Pool* pool_ = nullptr;
+    friend class SessionPool;
+    Lease(SessionPool& pool, Slot& slot, int beside) : pool_(&pool), slot_(&slot), beside_(beside) {}
+    SessionPool* pool_ = nullptr;
     Slot* slot_ = nullptr;
     int beside_ = 0;  ///< runs that went on when it was taken
   };
@@ -76,13 +77,13 @@ class Pool {
   /// The pool for one thread.
   class Everything {
    public:
-    Everything(Pool& pool, const RunOptions& options);
+    Everything(SessionPool& pool, const RunOptions& options);
     Everything(const Everything&) = delete;
     Everything& operator=(const Everything&) = delete;
     ~Everything();
 
    private:
-    Pool& pool_;
+    SessionPool& pool_;
   };
 
   void check_open() const;
@@ -104,4 +105,4 @@ class Pool {
   bool is_closed_ = false;
 };
 
-}  // namespace colonnade::python
+}  // namespace colonnade

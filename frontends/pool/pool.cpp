@@ -1,57 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/python/pool.hpp"
+#include "frontends/pool/pool.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
-namespace colonnade::python {
+namespace colonnade {
 
-Pool::Pool(Model model)
+SessionPool::SessionPool(Model model)
     : model_(std::move(model)), processors_(std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
   most_ = model_.options().memory_limit_bytes > 0 ? 1 : processors_;
   slots_.push_back(std::make_unique<Slot>(model_));
   idle_.push_back(slots_.back().get());
 }
 
-Pool::~Pool() = default;
+SessionPool::~SessionPool() = default;
 
-Pool::Lease& Pool::Lease::operator=(Lease&& other) noexcept {
+SessionPool::Lease& SessionPool::Lease::operator=(Lease&& other) noexcept {
   std::swap(pool_, other.pool_);
   std::swap(slot_, other.slot_);
   std::swap(beside_, other.beside_);
   return *this;
 }
 
-Pool::Lease::~Lease() {
+SessionPool::Lease::~Lease() {
   if (slot_ != nullptr) pool_->give_back(*slot_);
 }
 
-Session& Pool::Lease::session() const { return slot_->session; }
+Session& SessionPool::Lease::session() const { return slot_->session; }
 
-RunOptions Pool::Lease::shared(RunOptions options) const {
+RunOptions SessionPool::Lease::shared(RunOptions options) const {
   const int asked = pool_->model_.options().threads;
   options.threads = std::max(1, (asked > 0 ? asked : pool_->processors_) / (beside_ + 1));
   return options;
 }
 
-void Pool::Lease::leave_thread() {
+void SessionPool::Lease::leave_thread() {
   const std::scoped_lock lock(pool_->mutex_);
   slot_->holder = {};
 }
 
-void Pool::check_open() const {
+void SessionPool::check_open() const {
   if (is_closed_) throw Error(ErrorCode::invalid_argument, "the session is closed");
 }
 
-void Pool::check_holders() const {
+void SessionPool::check_holders() const {
   for (const auto& slot : slots_)
     if (slot->holder == std::this_thread::get_id())
       throw Error(ErrorCode::invalid_argument, "the session is in use by the run that a signal's handler interrupts");
 }
 
 /// Null where all run. With the mutex.
-Pool::Slot* Pool::take_slot() {
+SessionPool::Slot* SessionPool::take_slot() {
   if (wants_everything_ > 0 || lent_ >= most_) return nullptr;
   if (idle_.empty()) {
     slots_.push_back(std::make_unique<Slot>(model_));
@@ -64,7 +64,7 @@ Pool::Slot* Pool::take_slot() {
 }
 
 template <class Ready>
-void Pool::wait(std::unique_lock<std::mutex>& lock, const RunOptions& options, Ready ready) {
+void SessionPool::wait(std::unique_lock<std::mutex>& lock, const RunOptions& options, Ready ready) {
   constexpr std::chrono::milliseconds kBetweenQuestions{5};
   while (!changed_.wait_for(lock, kBetweenQuestions, ready)) {
     if (options.stop.stop_requested()) throw Error(ErrorCode::cancelled, "the run was cancelled");
@@ -77,7 +77,7 @@ void Pool::wait(std::unique_lock<std::mutex>& lock, const RunOptions& options, R
   }
 }
 
-Pool::Lease Pool::take(const RunOptions& options) {
+SessionPool::Lease SessionPool::take(const RunOptions& options) {
   std::unique_lock lock(mutex_);
   check_holders();
   Slot* slot = nullptr;
@@ -87,7 +87,7 @@ Pool::Lease Pool::take(const RunOptions& options) {
   return {*this, *slot, lent_ - 1};
 }
 
-Pool::Lease Pool::try_take() {
+SessionPool::Lease SessionPool::try_take() {
   const std::scoped_lock lock(mutex_);
   check_open();
   Slot* const slot = take_slot();
@@ -96,7 +96,7 @@ Pool::Lease Pool::try_take() {
   return {*this, *slot, lent_ - 1};
 }
 
-void Pool::give_back(Slot& slot) {
+void SessionPool::give_back(Slot& slot) {
   {
     const std::scoped_lock lock(mutex_);
     slot.holder = {};
@@ -106,7 +106,7 @@ void Pool::give_back(Slot& slot) {
   changed_.notify_all();
 }
 
-Pool::Everything::Everything(Pool& pool, const RunOptions& options) : pool_(pool) {
+SessionPool::Everything::Everything(SessionPool& pool, const RunOptions& options) : pool_(pool) {
   std::unique_lock lock(pool.mutex_);
   pool.check_holders();
   pool.check_open();
@@ -122,7 +122,7 @@ Pool::Everything::Everything(Pool& pool, const RunOptions& options) : pool_(pool
   }
 }
 
-Pool::Everything::~Everything() {
+SessionPool::Everything::~Everything() {
   {
     const std::scoped_lock lock(pool_.mutex_);
     --pool_.wants_everything_;
@@ -131,7 +131,7 @@ Pool::Everything::~Everything() {
   pool_.changed_.notify_all();
 }
 
-void Pool::limit(int most, const RunOptions& options) {
+void SessionPool::limit(int most, const RunOptions& options) {
   const Everything everything(*this, options);
   most_ = most > 0 ? most : processors_;
   if (model_.options().memory_limit_bytes > 0) most_ = 1;
@@ -140,7 +140,7 @@ void Pool::limit(int most, const RunOptions& options) {
   std::erase_if(slots_, [&](const auto& slot) { return slot.get() != last; });
 }
 
-void Pool::close(const RunOptions& options) {
+void SessionPool::close(const RunOptions& options) {
   {
     const std::scoped_lock lock(mutex_);
     if (is_closed_) return;
@@ -151,4 +151,4 @@ void Pool::close(const RunOptions& options) {
   is_closed_ = true;
 }
 
-}  // namespace colonnade::python
+}  // namespace colonnade
