@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "frontends/onnx/custom.hpp"
 #include "frontends/onnx/flatten.hpp"
 #include "frontends/onnx/tensor.hpp"
 
@@ -120,13 +121,14 @@ namespace {
 
 bool is_element_type(std::string_view name) { return name == "dtype" || name == "output_datatype" || name == "to"; }
 
+/// With `types`, integers that number an element type number a DType.
 Attribute attribute_of(const OnnxNode& node, const std::string& name, const AttributeProto& proto,
-                       ExternalData& external) {
+                       ExternalData& external, bool types) {
   const std::string where = fmt::format("{}: attribute '{}'", node.label(), printable(name));
   switch (type_of(proto)) {
     case AttributeProto::INT: {
       const std::int64_t value = *find_int(node, name);
-      return is_element_type(name) ? static_cast<std::int64_t>(dtype_of(value, where)) : value;
+      return types && is_element_type(name) ? static_cast<std::int64_t>(dtype_of(value, where)) : value;
     }
     case AttributeProto::FLOAT: return *find_float(node, name);
     case AttributeProto::STRING: return *find_string(node, name);
@@ -144,7 +146,14 @@ Attribute attribute_of(const OnnxNode& node, const std::string& name, const Attr
 Attributes attributes_of(const OnnxNode& node, ExternalData& external) {
   Attributes attributes;
   for (const auto& [name, proto] : node.attributes)
-    attributes.emplace(name, attribute_of(node, name, *proto, external));
+    attributes.emplace(name, attribute_of(node, name, *proto, external, true));
+  return attributes;
+}
+
+Attributes plain_attributes_of(const OnnxNode& node, ExternalData& external) {
+  Attributes attributes;
+  for (const auto& [name, proto] : node.attributes)
+    attributes.emplace(name, attribute_of(node, name, *proto, external, false));
   return attributes;
 }
 

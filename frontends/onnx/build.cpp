@@ -25,6 +25,7 @@ void check_name(std::string_view name, std::string_view what) {
 /// What all graphs of a model share while they are built.
 struct Import {
   ExternalData external;
+  const CustomOperators& operators;
   std::unordered_map<const void*, std::shared_ptr<const Constant>> constants = {};  ///< by their message
   std::unordered_map<const OnnxNode*, OpenedStates> opened = {};
 };
@@ -200,7 +201,8 @@ class Builder {
   }
 
   void lower(const OnnxNode& node) {
-    const Row& row = checked_row(node);
+    const CustomOperator* custom = find_custom(import_.operators, node);
+    const Row* row = custom != nullptr ? nullptr : &checked_row(node);
     Values inputs, captures;
     for (const auto& name : node.inputs) inputs.push_back(name.empty() ? kAbsent : ids_.at(name));
     while (!inputs.empty() && inputs.back() == kAbsent) inputs.pop_back();
@@ -211,7 +213,7 @@ class Builder {
     lowered_ = &node;
     const auto first_new = static_cast<ValueId>(graph_.values.size());
     Lowering low(target_, node, std::move(inputs), std::move(captures));
-    const Values results = row.lower(low);
+    const Values results = row == nullptr ? lower_custom(low, *custom) : row->lower(low);
     std::unordered_set<ValueId> named;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty()) continue;
@@ -310,8 +312,8 @@ void convert_initializers(onnx::GraphProto& graph, Import& import) {
 
 }  // namespace
 
-Graph build_graph(onnx::ModelProto& model, ExternalData external) {
-  Import import{std::move(external)};
+Graph build_graph(onnx::ModelProto& model, ExternalData external, const CustomOperators& operators) {
+  Import import{std::move(external), operators};
   convert_initializers(*model.mutable_graph(), import);
   std::deque<onnx::AttributeProto> attributes;
   const OnnxGraph source = flatten(model, attributes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "frontends/onnx/custom.hpp"
 #include "frontends/onnx/external_data.hpp"
 #include "frontends/onnx/format.hpp"
 #include "graph/graph.hpp"
@@ -8,7 +9,7 @@
 namespace colonnade::onnx_import {
 
 /// Checks the model's graph and lowers its nodes. Initializers lose their data as they are converted, so that weights
-/// are in memory once.
-Graph build_graph(onnx::ModelProto& model, ExternalData external);
+/// are in memory once. Operators of the program come before those of the table.
+Graph build_graph(onnx::ModelProto& model, ExternalData external, const CustomOperators& operators);
 
 }  // namespace colonnade::onnx_import

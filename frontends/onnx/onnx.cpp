@@ -139,7 +139,8 @@ ModelMetadata metadata_of(const onnx::ModelProto& model) {
   return metadata;
 }
 
-Graph import_model(OpenBytes source, std::shared_ptr<Files> files, ModelMetadata& metadata) {
+Graph import_model(OpenBytes source, std::shared_ptr<Files> files, const CustomOperators& operators,
+                   ModelMetadata& metadata) {
   const std::int64_t size = source.bytes->size();
   if (size == 0) fail(ErrorCode::invalid_model, "not an ONNX model: no bytes");
   if (size > std::numeric_limits<int>::max()) {
@@ -154,7 +155,7 @@ Graph import_model(OpenBytes source, std::shared_ptr<Files> files, ModelMetadata
   skeleton.message = {};
   check_model(model, head);
   metadata = metadata_of(model);
-  return build_graph(model, ExternalData(std::move(source), std::move(skeleton.ranges), std::move(files)));
+  return build_graph(model, ExternalData(std::move(source), std::move(skeleton.ranges), std::move(files)), operators);
 }
 
 }  // namespace
@@ -174,7 +175,7 @@ std::shared_ptr<Source> Source::reader(Model::Reader read, std::uint64_t size) {
 
 Graph Source::import() const {
   const std::scoped_lock lock(mutex_);
-  return guarded(what_, [&] { return import_model(bytes_, files_, metadata_); });
+  return guarded(what_, [&] { return import_model(bytes_, files_, operators_, metadata_); });
 }
 
 ModelMetadata Source::metadata() const {

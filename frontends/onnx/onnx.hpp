@@ -10,7 +10,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "colonnade/custom.hpp"
 #include "frontends/onnx/files.hpp"
 #include "graph/graph.hpp"
 
@@ -27,6 +29,9 @@ class Source {
   Source(std::string what, OpenBytes bytes, std::optional<ModelFolders> folders = std::nullopt)
       : what_(std::move(what)), bytes_(std::move(bytes)), files_(std::make_shared<Files>(std::move(folders))) {}
 
+  /// Operators of the program, before the first import.
+  void set_operators(std::vector<CustomOperator> operators) { operators_ = std::move(operators); }
+  bool has_operators() const { return !operators_.empty(); }
   /// Safe from several threads.
   Graph import() const;
   /// Of the last import.
@@ -40,6 +45,7 @@ class Source {
   std::string what_;
   OpenBytes bytes_;
   std::shared_ptr<Files> files_;
+  std::vector<CustomOperator> operators_;
   mutable std::mutex mutex_;
   mutable ModelMetadata metadata_;
 };

@@ -33,8 +33,3 @@ const char* GetBuildInfoString() noexcept {
 }
 
 }  // namespace colonnade::ort
-namespace colonnade::ort {
-void ReleaseCustomOpDomain(OrtCustomOpDomain* /*none*/) noexcept {}
-void ReleaseOpAttr(OrtOpAttr* /*none*/) noexcept {}
-void ReleaseKernelInfo(OrtKernelInfo* /*none*/) noexcept {}
-}  // namespace colonnade::ort

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "frontends/onnxruntime/custom.hpp"
 #include "frontends/onnxruntime/devices.hpp"
 #include "frontends/onnxruntime/initializers.hpp"
 
@@ -35,6 +36,10 @@ std::map<std::string, std::int64_t> dimensions_of(const OrtSessionOptions& optio
   return sizes;
 }
 
+Model from_bytes(const OrtSession& session, const Options& options, ByteSpan bytes) {
+  return session.operators.empty() ? Model::from_bytes(bytes, options) : load_with(session.operators, bytes, options);
+}
+
 std::shared_ptr<Engine> make_engine(const OrtSession& session, const Options& options, ByteSpan bytes,
                                     const std::set<std::string>& given) {
   const Changes changes{session.options.initializers, session.options.external, session.options.files,
@@ -42,10 +47,11 @@ std::shared_ptr<Engine> make_engine(const OrtSession& session, const Options& op
   try {
     if (changes.any()) {
       const std::vector<std::byte> changed = changes.applied(bytes);
-      return std::make_shared<Engine>(Model::from_bytes(changed, options));
+      return std::make_shared<Engine>(from_bytes(session, options, changed));
     }
-    return std::make_shared<Engine>(session.path.empty() ? Model::from_bytes(bytes, options)
-                                                         : Model::load(session.path, options));
+    return std::make_shared<Engine>(session.path.empty()        ? from_bytes(session, options, bytes)
+                                    : session.operators.empty() ? Model::load(session.path, options)
+                                                                : load_with(session.operators, session.path, options));
   } catch (const Error& error) {
     throw_of_load(error);
   }
@@ -76,6 +82,7 @@ std::unique_ptr<OrtSession> make_session(const OrtEnv& environment, std::string 
   session->overridable = session->file.overridable();
   session->model_options = model_options(options, environment);
   session->model_options.dimensions = dimensions_of(options, session->file);
+  session->operators = operators_of(options, environment);
   session->engine = make_engine(*session, session->model_options, bytes, {});
   if (session->path.empty() && !session->overridable.empty()) session->bytes.assign(bytes.begin(), bytes.end());
   if (options.profiles) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "colonnade/custom.hpp"
 #include "frontends/onnxruntime/model_file.hpp"
 #include "frontends/onnxruntime/options.hpp"
 #include "frontends/onnxruntime/profile.hpp"
@@ -38,8 +39,9 @@ struct OrtSession {
   OrtSessionOptions options;  ///< values that it points at are not read after the session was made
   colonnade::ort::ModelFile file;
   colonnade::Options model_options;
-  std::string path;              ///< "" for a model of the program's bytes
-  std::vector<std::byte> bytes;  ///< those, where other models are made of them
+  std::vector<colonnade::CustomOperator> operators;  ///< of the program
+  std::string path;                                  ///< "" for a model of the program's bytes
+  std::vector<std::byte> bytes;                      ///< those, where other models are made of them
   std::shared_ptr<colonnade::ort::Engine> engine;
   std::vector<colonnade::ort::ModelInput> overridable;
   std::mutex mutex;

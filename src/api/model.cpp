@@ -110,6 +110,8 @@ Model make_model(std::string name, std::shared_ptr<onnx_import::Source> source, 
   impl->topology.blocking = blocking_of(impl->topology).name;
   impl->threads = options.threads > 0 ? options.threads : impl->topology.default_threads();
   impl->import_from = std::move(source);
+  if (!options.compiled.empty() && impl->import_from->has_operators())
+    fail(ErrorCode::invalid_argument, "a compiled file cannot hold operators of the program");
   if (!options.compiled.empty())
     impl->compiled = std::make_unique<Compiled>(options, impl->topology, impl->threads, impl->import_from);
   if (const Compiled* compiled = impl->compiled.get(); compiled != nullptr && compiled->is_loaded()) {
@@ -255,6 +257,20 @@ Model Model::from_bytes(std::span<const std::byte> bytes, const Options& options
   return make_model("model",
                     std::make_shared<onnx_import::Source>("model", options.compiled.empty() ? once : lasting(bytes)),
                     options);
+}
+
+CustomKernel::~CustomKernel() = default;
+
+Model load_with(std::vector<CustomOperator> operators, const std::string& path, const Options& options) {
+  auto source = onnx_import::Source::file(path);
+  source->set_operators(std::move(operators));
+  return make_model(std::filesystem::path(path).filename().string(), std::move(source), options);
+}
+
+Model load_with(std::vector<CustomOperator> operators, std::span<const std::byte> bytes, const Options& options) {
+  auto source = std::make_shared<onnx_import::Source>("model", lasting(bytes));
+  source->set_operators(std::move(operators));
+  return make_model("model", std::move(source), options);
 }
 
 Model Model::from_reader(Reader reader, std::uint64_t size, const Options& options) {

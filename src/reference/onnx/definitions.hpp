@@ -12,6 +12,10 @@ namespace colonnade::reference {
 /// Null when there is none of this name: graphs that were written to a file find their definitions again.
 const Definition* find_definition(std::string_view name);
 
+// custom.cpp
+/// Of the program: its kernel is what is prepared. Not found by its name.
+extern const Definition kCustom;
+
 // elementwise.cpp
 extern const Definition kBitCast;
 /// A quotient of 16-bit floats, which passes would widen were it a Div; rounded to integers that shows.
