@@ -92,6 +92,10 @@ Packing packed_texts_of(const Model::Impl& impl) {
     packing.is_text = true;
     packing.reason = "an output has rows of it";
   }
+  if (packing.graph && impl.compiled) {
+    packing.graph = nullptr;
+    packing.reason = "a compiled file is asked for";
+  }
   if (packing.graph) packing.graph = std::make_shared<const Graph>(optimized_graph(*packing.graph, impl.options.math));
   if (packing.is_text)
     log_line(LogLevel::debug, "model '{}': padding of texts is {}", impl.name,

@@ -12,9 +12,16 @@ namespace {
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-std::int64_t integer_at(const TensorView& view, std::int64_t index) {
-  if (view.dtype == DType::i32) return static_cast<const std::int32_t*>(view.data)[index];
-  return static_cast<const std::int64_t*>(view.data)[index];
+/// Where an element of a view [texts, tokens] lies, in elements.
+std::int64_t offset_of(const TensorView& view, std::int64_t text, std::int64_t token) {
+  if (view.strides.empty()) return text * view.shape[1] + token;
+  return text * view.strides[0] + token * view.strides[1];
+}
+
+std::int64_t integer_at(const TensorView& view, std::int64_t text, std::int64_t token) {
+  const std::int64_t at = offset_of(view, text, token);
+  if (view.dtype == DType::i32) return static_cast<const std::int32_t*>(view.data)[at];
+  return static_cast<const std::int64_t*>(view.data)[at];
 }
 
 Shape shape_of(PackedRole role, std::int64_t tokens, std::int64_t texts) {
@@ -75,7 +82,7 @@ bool PackedTexts::find_tokens(const Packing& packing, const TensorView& mask) {
   for (std::int64_t text = 0; text < batch_; ++text) {
     const std::int64_t before = bounds_.back();
     for (std::int64_t token = 0; token < length_; ++token) {
-      const std::int64_t live = integer_at(mask, text * length_ + token);
+      const std::int64_t live = integer_at(mask, text, token);
       if (live != 0 && live != 1) return false;
       if (live == 0 && token == 0 && packing.needs_firsts) return false;
       if (live == 0) continue;
@@ -96,14 +103,17 @@ void PackedTexts::fill(const Packing& packing, std::span<const TensorView> input
   for (const PackedInput& input : packing.inputs) {
     if (input.role != PackedRole::tokens) continue;
     const std::size_t bytes = size_of(inputs[input.source].dtype);
-    const auto* from = static_cast<const std::byte*>(inputs[input.source].data);
+    const TensorView& view = inputs[input.source];
+    const auto* from = static_cast<const std::byte*>(view.data);
     auto& to = tokens_[input.source];
-    to.assign(at(room) * bytes, std::byte{0});
-    for (std::int64_t token = 0; token < live; ++token)
-      std::memcpy(to.data() + at(token) * bytes, from + at(owners_[at(token)] * length_ + places_[at(token)]) * bytes,
-                  bytes);
+    to.resize(at(room) * bytes);
+    for (std::int64_t token = 0; token < room; ++token) {
+      const std::size_t source = at(token < live ? token : 0);
+      const std::int64_t offset = offset_of(view, owners_[source], places_[source]);
+      std::memcpy(to.data() + at(token) * bytes, from + offset * static_cast<std::int64_t>(bytes), bytes);
+    }
   }
-  places_.resize(at(room), 0);
+  places_.resize(at(room), places_.front());
   owners_.resize(at(room), batch_);
   bounds_.resize(at(texts + 1), live);
   firsts_.resize(at(texts), 0);
@@ -113,7 +123,7 @@ void PackedTexts::fill(const Packing& packing, std::span<const TensorView> input
 
 bool PackedTexts::set(const Packing& packing, std::span<const TensorView> inputs) {
   const Shape& shape = inputs[packing.mask].shape;
-  const auto is_other = [&](const TensorView& view) { return view.shape != shape || !view.strides.empty(); };
+  const auto is_other = [&](const TensorView& view) { return view.shape != shape; };
   if (std::any_of(inputs.begin(), inputs.end(), is_other)) return false;
   batch_ = shape[0], length_ = shape[1];
   if (batch_ == 0 || length_ == 0 || !find_tokens(packing, inputs[packing.mask])) return false;

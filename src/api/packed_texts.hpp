@@ -28,8 +28,8 @@ std::optional<std::vector<Shape>> shapes_of_texts(const Packing& packing, std::s
 /// Of one run at a time; keeps its memory for the next one.
 class PackedTexts {
  public:
-  /// Takes the caller's dense inputs in. False where they run as they are: a mask of other numbers than ones and zeros,
-  /// a text without any token or, where it matters, without its first one.
+  /// Takes the caller's inputs in, which may have strides. False where they run as they are: a mask of other numbers
+  /// than ones and zeros, a text without any token or, where it matters, without its first one.
   bool set(const Packing& packing, std::span<const TensorView> inputs);
 
   std::span<const TensorView> inputs() const { return views_; }

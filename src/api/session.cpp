@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "api/session_impl.hpp"
 #include "base/log.hpp"
@@ -152,6 +153,17 @@ std::vector<Datum> Session::Impl::run_texts(RunControl& control) {
   return run_dense(*entry, inputs, control);
 }
 
+std::vector<Tensor> Session::Impl::tensors_of_texts(const Shape& shape, RunControl& control) {
+  std::vector<Tensor> outputs;
+  const std::vector<Datum> made = run_texts(control);
+  for (const Datum& packed : made) {
+    const std::size_t index = outputs.size();
+    Tensor& tensor = outputs.emplace_back(packed.tensor().dtype(), unpacked_shape(model->packing, index, shape));
+    texts.unpack(model->packing, index, packed.tensor(), static_cast<std::byte*>(tensor.data()));
+  }
+  return outputs;
+}
+
 std::vector<Datum> Session::Impl::run_dense(Entry& plan, std::span<const TensorView> inputs, RunControl& control) {
   return runner.run(plan, {inputs, [&](std::size_t i) { return Datum(copy_of(inputs[i])); }}, control);
 }
@@ -177,16 +189,7 @@ std::vector<Tensor> Session::Impl::run(std::span<const TensorView> inputs, RunCo
   const Turn mine(turn);
   check_inputs(inputs);
   std::vector<Datum> data;
-  if (packs(inputs)) {
-    const std::vector<Datum> packed = run_texts(control);
-    std::vector<Tensor> outputs;
-    for (std::size_t i = 0; i < packed.size(); ++i) {
-      Tensor& tensor = outputs.emplace_back(packed[i].tensor().dtype(),
-                                            unpacked_shape(model->packing, i, inputs[model->packing.mask].shape));
-      texts.unpack(model->packing, i, packed[i].tensor(), static_cast<std::byte*>(tensor.data()));
-    }
-    return outputs;
-  }
+  if (packs(inputs)) return tensors_of_texts(inputs[model->packing.mask].shape, control);
   if (have_strides(inputs)) {
     staging.set(inputs, {}, {});
     Entry& plan = use(inputs, control, staging.layouts());
@@ -237,6 +240,10 @@ std::vector<Datum> Session::Impl::run_data(std::span<const Datum> inputs, RunCon
       fail(ErrorCode::invalid_input, "input '{}': expected {}, found {}", info.name, type_text(info), to_text(found));
   }
   check_inputs(tensors);
+  if (packs(tensors)) {
+    std::vector<Tensor> outputs = tensors_of_texts(tensors[model->packing.mask].shape, control);
+    return {std::make_move_iterator(outputs.begin()), std::make_move_iterator(outputs.end())};
+  }
   return runner.run(use(tensors, control), {tensors, [&](std::size_t i) { return inputs[i]; }}, control);
 }
 
@@ -351,6 +358,7 @@ void Session::shrink() {
   known.entry.reset();
   known.views = {};
   known.staging = {};
+  known.texts = {};
   known.runner.shrink();
 }
 
@@ -358,7 +366,8 @@ Session::MemoryStats Session::memory_stats() const {
   const Impl& known = impl().idle();
   const Turn mine(known.turn);
   const std::size_t arenas = known.runner.arena_bytes();
-  return {known.model->weights.bytes(), arenas, known.runner.cached_bytes() - arenas + known.staging.bytes(),
+  return {known.model->weights.bytes(), arenas,
+          known.runner.cached_bytes() - arenas + known.staging.bytes() + known.texts.bytes(),
           known.runner.cached_plans()};
 }
 

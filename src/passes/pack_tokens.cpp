@@ -35,7 +35,7 @@ class Packer {
       const Fact& fact = facts_[place(id)];
       if (fact.on != Dependence::tokens && fact.on != Dependence::texts)
         return refuse(fmt::format("output '{}'", graph_.value(id).name));
-      if (!rest_of(id, lead_of(fact.on))) return refuse(fmt::format("output '{}'", graph_.value(id).name));
+      if (!keeps_shape(id, fact)) return refuse(fmt::format("output '{}'", graph_.value(id).name));
       packing_.of_tokens.push_back(fact.on == Dependence::tokens);
       packed_->outputs.push_back(fact.packed);
     }
@@ -55,6 +55,15 @@ class Packer {
   bool is_repeated(ValueId id) const {
     return std::count(packed_->outputs.begin(), packed_->outputs.end(), id) != 1 ||
            std::count(packed_->inputs.begin(), packed_->inputs.end(), id) != 0;
+  }
+
+  /// What the packed graph gives has the dimensions of the network's output behind tokens or texts.
+  bool keeps_shape(ValueId id, const Fact& fact) const {
+    const auto rest = rest_of(id, lead_of(fact.on));
+    const Shape& packed = *packed_->value(fact.packed).type.shape;
+    const auto lead = static_cast<std::ptrdiff_t>(lead_of(fact.on));
+    return rest && std::ssize(packed) >= lead &&
+           std::equal(packed.begin() + lead, packed.end(), rest->begin(), rest->end());
   }
 
   const Shape& shape(ValueId id) const { return *graph_.value(id).type.shape; }
@@ -361,7 +370,12 @@ Packing pack_tokens(const Graph& graph) {
   none.reason = "no input is a mask";
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     if (graph.value(graph.inputs[i]).name.find("mask") == std::string::npos) continue;
-    Packing found = Packer(graph, i).run();
+    Packing found;
+    try {
+      found = Packer(graph, i).run();
+    } catch (const Error& error) {
+      found.reason = error.what();
+    }
     found.is_text = none.is_text = true;
     if (found.graph) return found;
     none.reason = std::move(found.reason);

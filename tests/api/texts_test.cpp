@@ -152,6 +152,8 @@ TEST(Texts, AgreeWithTheReference) {
       Tensor given(DType::f32, found.shape());
       session.run(batch.views(), std::vector<MutableTensorView>{given});
       EXPECT_EQ(std::memcmp(given.data(), found.data(), found.byte_size()), 0);
+      const std::vector<Datum> data = session.run_data(std::vector<Datum>{batch.ids, batch.mask});
+      EXPECT_EQ(std::memcmp(data[0].tensor().data(), found.data(), found.byte_size()), 0);
     }
 }
 
@@ -160,6 +162,25 @@ TEST(Texts, MayBePaddedInFront) {
   Session session(model);
   const Batch batch = batch_of(kLengths, true);
   expect_near(session.run(batch.views())[0], model.evaluate_reference(batch.views())[0]);
+}
+
+TEST(Texts, MayHaveStrides) {
+  Session session(model_of(encoder(Pooling::mean)));
+  const Batch batch = batch_of(kLengths);
+  const std::vector<Tensor> expected = session.run(batch.views());
+  const std::int64_t texts = std::ssize(kLengths), longest = batch.ids.shape()[1];
+  std::vector<Tensor> turned;
+  for (const Tensor* given : {&batch.ids, &batch.mask}) {
+    Tensor& to = turned.emplace_back(DType::i64, Shape{longest, texts});
+    for (std::int64_t i = 0; i < texts * longest; ++i)
+      to.values<std::int64_t>()[static_cast<std::size_t>(i % longest * texts + i / longest)] =
+          given->values<std::int64_t>()[static_cast<std::size_t>(i)];
+  }
+  std::vector<TensorView> views;
+  for (const Tensor& tensor : turned)
+    views.emplace_back(DType::i64, Shape{texts, longest}, tensor.data(), Ints{1, texts});
+  const std::vector<Tensor> found = session.run(views);
+  EXPECT_EQ(std::memcmp(found[0].data(), expected[0].data(), found[0].byte_size()), 0);
 }
 
 TEST(Texts, MayHaveTokensMissingAnywhere) {
