@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/interruption.hpp"
 #include "reference/reference.hpp"
 #include "runtime/workers.hpp"
 
@@ -143,6 +144,11 @@ std::vector<Datum> Runner::run_rest(Entry& entry, const Inputs& inputs, RunContr
     for (const Slot slot : list) data.push_back(slot == kNoSlot ? nullptr : &at(slot));
     return data;
   };
+  const std::function<void()> ask = [&control] {
+    control.check();
+    control.poll();
+  };
+  const Interruptible scope(ask);
   for (const ApartNode& apart : rest.apart) {
     control.check();
     control.poll();

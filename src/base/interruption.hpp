@@ -3,6 +3,7 @@
 // know.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 namespace colonnade {
@@ -22,5 +23,7 @@ class Interruptible {
 
 /// Between parts of work that takes long; what was made so far must be thrown away whole. Throws what `ask` throws.
 void interruption_point();
+/// The same, where so many more elements have been worked on, every some ten thousand of them.
+void count_work(std::int64_t elements);
 
 }  // namespace colonnade

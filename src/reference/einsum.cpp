@@ -5,6 +5,7 @@
 #include <map>
 #include <type_traits>
 
+#include "base/interruption.hpp"
 #include "reference/elements.hpp"
 #include "reference/families.hpp"
 #include "reference/indexing.hpp"
@@ -133,6 +134,7 @@ Tensor contract(const Contraction& c, const Call& call) {
   const std::int64_t summed = product(c.sizes, c.kept, c.sizes.size());
   Ints index(c.sizes.size(), 0);
   for (C& sum : sums) {
+    count_work(summed);
     for (std::int64_t n = 0; n < summed; ++n, next_index(index, c.sizes)) {
       C value{1};
       for (std::size_t t = 0; t < operands.size(); ++t) {

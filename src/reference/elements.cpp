@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/half.hpp"
+#include "base/interruption.hpp"
 #include "base/narrow.hpp"
 
 namespace colonnade::reference {
@@ -177,6 +178,7 @@ C highest_of(DType dtype) {
 
 template <class C>
 void load(const Tensor& tensor, std::int64_t offset, std::int64_t count, C* values) {
+  count_work(count);
   visit_number(tensor.dtype(), [&]<class T>(Tag<T>) {
     const T* from = static_cast<const T*>(tensor.data()) + offset;
     for (std::int64_t i = 0; i < count; ++i) values[i] = decode<C>(from[i]);
@@ -185,6 +187,7 @@ void load(const Tensor& tensor, std::int64_t offset, std::int64_t count, C* valu
 
 template <class C>
 void store(const C* values, std::int64_t count, Tensor& tensor, std::int64_t offset) {
+  count_work(count);
   visit_number(tensor.dtype(), [&]<class T>(Tag<T>) {
     T* to = static_cast<T*>(tensor.data()) + offset;
     for (std::int64_t i = 0; i < count; ++i) to[i] = encode<T>(values[i]);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/interruption.hpp"
 #include "reference/elements.hpp"
 #include "reference/families.hpp"
 #include "reference/indexing.hpp"
@@ -78,6 +79,7 @@ struct Product {
     std::vector<C> sums(static_cast<std::size_t>(kRowTile * b.columns));
     for (std::int64_t row = 0; row < a.rows; row += kRowTile) {
       const std::int64_t count = std::min(kRowTile, a.rows - row);
+      count_work(count * a.columns * b.columns);
       const std::vector<C> left = dense<C>(call.input(0), a, a_offset, row, count);
       std::array<const C*, kRowTile> rows{};
       for (std::int64_t p = 0; p < count; ++p) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/interruption.hpp"
 #include "base/subnormals.hpp"
 #include "runtime/wait.hpp"
 
@@ -100,6 +101,8 @@ bool Executor::meet(int threads) {
 
 void Executor::run_thread(int thread, int threads) {
   const SubnormalMode mode(program_->keeps_subnormals);
+  const std::function<void()> ask = [this] { control_->check(); };
+  const Interruptible scope(ask);
   const auto& segments = program_->segments;
   for (std::size_t i = 0; i < segments.size(); ++i) {
     if (thread == 0 && i > 0) control_->poll_soon();

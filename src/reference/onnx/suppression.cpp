@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "base/interruption.hpp"
 #include "base/lists.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
@@ -110,6 +111,7 @@ class Suppression {
     kept_.clear();
     std::size_t ordered = 0;
     for (std::size_t i = 0; i < found_ && static_cast<double>(kept_.size()) < limit_; ++i) {
+      count_work(static_cast<std::int64_t>(kept_.size()));
       if (i == ordered) ordered = order_some(i);
       const std::size_t place = static_cast<std::uint32_t>(~candidates_[i]);
       if (kept_.overlap(boxes[place], overlap_threshold_)) continue;
