@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <condition_variable>
 #include <list>
 #include <mutex>
+#include <optional>
 
 #include "api/compiled.hpp"
 #include "api/duel.hpp"
 #include "api/layouts.hpp"
+#include "api/pipeline.hpp"
 #include "api/split.hpp"
+#include "colonnade/memory.hpp"
 #include "graph/graph.hpp"
 #include "passes/pack_tokens.hpp"
 #include "plan/plan.hpp"
@@ -72,8 +76,16 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   void end_duel(const Prepared& predicted) const;
   /// How the duel of a key's plans ended, if it did.
   std::optional<Verdict> verdict_of(const PlanKey& key) const;
+  /// What programs for a key will hold, before they are made; the plan is kept for the next `prepare` of the key.
+  MemoryNeed need_of(const PlanKey& key) const;
 
  private:
+  /// Graph and plan of a key without a program.
+  struct Planned : PlanKey {
+    BoundGraph bound;
+    Plan plan;
+  };
+  Planned planned(const PlanKey& key) const;
   /// The line of data flow: passes once shapes are bound, plan, program.
   std::shared_ptr<Prepared> make(const PlanKey& key) const;
   /// The same with graph and plan from the compiled file; null where it has none for the key.
@@ -84,11 +96,18 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::shared_ptr<Prepared> read_or_made(const PlanKey& key, const RunControl* control) const;
   /// A plan's runner-up with its program.
   std::shared_ptr<Prepared> prepared_as(const Prepared& predicted, Plan runner_up) const;
+  /// Who holds one already, or who makes one now and will tell; then null, and the caller is to make it.
+  std::shared_ptr<const Prepared> known_or_mine(const PlanKey& key, const RunControl* control) const;
+  void end_making(const PlanKey& key, std::shared_ptr<const Prepared> made) const;
   bool may_duel(const Prepared& prepared) const;
   const Verdict* find_verdict(const PlanKey& key) const;
   mutable std::once_flag import_once_;
   mutable Graph imported_;
-  mutable std::timed_mutex mutex_;
+  mutable std::timed_mutex compiled_mutex_;  ///< held while something is made with the compiled file
+  mutable std::mutex mutex_;                 ///< of what follows; never held while something is made
+  mutable std::condition_variable made_;
+  mutable std::list<PlanKey> making_;
+  mutable std::optional<Planned> planned_;  ///< by `need_of`, and not made into a program yet
   mutable std::list<std::weak_ptr<const Prepared>> prepared_;
   mutable std::list<std::pair<PlanKey, Verdict>> verdicts_;  ///< one a key
   mutable int duels_ = 0;                                    ///< that were opened

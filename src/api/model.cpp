@@ -159,12 +159,26 @@ int Model::Impl::threads_of_run(int asked) const {
   return asked == 0 ? threads : std::min(asked, threads);
 }
 
+Model::Impl::Planned Model::Impl::planned(const PlanKey& key) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (planned_ && static_cast<const PlanKey&>(*planned_) == key) {
+      Planned taken = std::move(*planned_);
+      planned_.reset();
+      return taken;
+    }
+  }
+  Planned made{key, bound_graph(*key.source, key.shapes, key.layouts, options.math), {}};
+  made.plan = make_plan(made.bound.graph, topology, plan_options(options, key));
+  return made;
+}
+
 std::shared_ptr<Prepared> Model::Impl::make(const PlanKey& key) const {
   auto made = prepared_for(key);
-  auto [graph, rest] = bound_graph(*key.source, key.shapes, key.layouts, options.math);
-  made->graph = std::move(graph);
-  made->rest = std::move(rest);
-  made->plan = make_plan(made->graph, topology, plan_options(options, key));
+  Planned plan = planned(key);
+  made->graph = std::move(plan.bound.graph);
+  made->rest = std::move(plan.bound.rest);
+  made->plan = std::move(plan.plan);
   made->program = compile(made->graph, made->plan, topology.features, weights.of_node(key.node));
   return made;
 }
@@ -200,31 +214,65 @@ std::shared_ptr<const Prepared> Model::Impl::read_or_make(const PlanKey& key, co
     compiled->keep({inputs, outputs, metadata, *optimized, key.shapes, key.layouts, key.threads, prepared->graph,
                     prepared->rest, prepared->plan, weights});
   }
-  if (const Verdict* verdict = find_verdict(key); verdict != nullptr && verdict->winner == Side::runner_up)
+  const bool has_lost = [&] {
+    const std::lock_guard lock(mutex_);
+    const Verdict* verdict = find_verdict(key);
+    return verdict != nullptr && verdict->winner == Side::runner_up;
+  }();
+  if (has_lost)
     if (auto plan = make_runner_up(prepared->graph, topology, prepared->plan))
       prepared = prepared_as(*prepared, *std::move(plan));
   prepared->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  const std::lock_guard lock(mutex_);
   if (may_duel(*prepared)) prepared->duel = std::make_shared<Duel>(prepared->milliseconds);
   log_line(LogLevel::debug, "model '{}': planned {} segments in {:.1f} ms, arena {} bytes", name,
            prepared->program->segments.size(), prepared->milliseconds, prepared->program->arena_bytes);
   return prepared;
 }
 
+std::shared_ptr<const Prepared> Model::Impl::known_or_mine(const PlanKey& key, const RunControl* control) const {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    std::erase_if(prepared_, [](const auto& entry) { return entry.expired(); });
+    for (const auto& entry : prepared_)
+      if (auto prepared = entry.lock(); prepared && static_cast<const PlanKey&>(*prepared) == key)
+        return prepared->duel && prepared->duel->state() == Duel::State::lost ? prepared->duel->runner_up() : prepared;
+    if (std::find(making_.begin(), making_.end(), key) == making_.end()) break;
+    made_.wait_for(lock, kBetweenQuestions);
+    if (control == nullptr) continue;
+    lock.unlock();
+    control->check_caller();
+    lock.lock();
+  }
+  making_.push_back(key);
+  return nullptr;
+}
+
+void Model::Impl::end_making(const PlanKey& key, std::shared_ptr<const Prepared> made) const {
+  {
+    const std::lock_guard lock(mutex_);
+    making_.erase(std::find(making_.begin(), making_.end(), key));
+    if (made) prepared_.push_back(made);
+  }
+  made_.notify_all();
+}
+
 std::shared_ptr<const Prepared> Model::Impl::prepare(const PlanKey& key, const RunControl* control) const {
-  std::unique_lock lock(mutex_, std::defer_lock);
-  if (control == nullptr) lock.lock();
-  while (!lock.owns_lock() && !lock.try_lock_for(kBetweenQuestions)) control->check_caller();
-  std::erase_if(prepared_, [](const auto& entry) { return entry.expired(); });
-  for (const auto& entry : prepared_)
-    if (auto prepared = entry.lock(); prepared && static_cast<const PlanKey&>(*prepared) == key)
-      return prepared->duel && prepared->duel->state() == Duel::State::lost ? prepared->duel->runner_up() : prepared;
+  if (auto known = known_or_mine(key, control)) return known;
   std::shared_ptr<const Prepared> prepared;
   try {
+    std::unique_lock lock(compiled_mutex_, std::defer_lock);
+    if (compiled && control == nullptr) lock.lock();
+    while (compiled && !lock.owns_lock() && !lock.try_lock_for(kBetweenQuestions)) control->check_caller();
     prepared = read_or_make(key, control);
   } catch (const std::bad_alloc&) {
+    end_making(key, nullptr);
     fail(ErrorCode::resource_limit, "model '{}': out of memory while it was planned", name);
+  } catch (...) {
+    end_making(key, nullptr);
+    throw;
   }
-  prepared_.push_back(prepared);
+  end_making(key, prepared);
   return prepared;
 }
 

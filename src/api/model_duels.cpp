@@ -52,7 +52,6 @@ void Model::Impl::open_duel(const Prepared& predicted, const RunControl& control
     }();
     if (!is_one_more) return predicted.duel->open(nullptr);
     if (auto plan = make_runner_up(predicted.graph, topology, predicted.plan)) {
-      const std::lock_guard lock(mutex_);
       runner_up = prepared_as(predicted, *std::move(plan));
     } else {
       const std::lock_guard lock(mutex_);
