@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "frontends/server/memory.hpp"
 #include "frontends/server/status.hpp"
 #include "text.hpp"
 
@@ -14,6 +15,8 @@ namespace {
 
 constexpr double kMostPort = 65535;
 constexpr double kMostCount = 1e9;
+/// Of what there is, for requests under way, where nobody says.
+constexpr std::size_t kMostRequestBytes = std::size_t{1} << 30, kRequestPart = 8;
 
 ErrorCode code_of(serve::Code code) {
   switch (code) {
@@ -147,11 +150,72 @@ void add_scheduling(CLI::App& app, serve::ServiceOptions& service) {
       ->group("Scheduling");
 }
 
+CLI::Option* add_size(CLI::App& app, const char* name, std::size_t& value, const char* help) {
+  return app.add_option(name, value, help)
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->type_name("BYTES")
+      ->capture_default_str()
+      ->group("Safety");
+}
+
+void add_memory(CLI::App& app, ServeArguments& arguments) {
+  app.add_option("--memory-limit", arguments.memory_limit,
+                 "What loaded models may need together, e.g. 4G; 0: no limit. By default what the container or the "
+                 "machine has, less a reserve")
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->type_name("BYTES")
+      ->group("Models");
+  const std::map<std::string, bool> choices = {{"never", false}, {"idle", true}};
+  app.add_option(
+         "--unload", arguments.options.service.unload_idle,
+         "idle: where a model does not fit, those that nobody asked for the longest time are unloaded; a request "
+         "loads them again")
+      ->transform(CLI::CheckedTransformer(choices, CLI::ignore_case).description(""))
+      ->type_name("never|idle")
+      ->default_str("never")
+      ->group("Models");
+}
+
+void add_limits(CLI::App& app, serve::ServiceOptions& service) {
+  add_size(
+      app, "--request-memory", service.limits.memory_bytes,
+      "Memory of a run, and of each tensor that depends on data, e.g. 256M; a model's parameter request_memory may "
+      "ask for less; 0: no limit");
+  add_count(app, "--loop-limit", service.limits.loop_iterations,
+            "Iterations of all loops in a run; a model's parameter loop_limit may ask for less; 0: no limit")
+      ->group("Safety");
+  app.add_option_function<double>(
+         "--request-timeout",
+         [&service](double seconds) {
+           service.limits.timeout =
+               std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
+         },
+         "Time from a request to its answer, planning included; a model's parameter request_timeout may ask for less; "
+         "0: no limit")
+      ->check(within(0.0, kMostCount))
+      ->type_name("SECONDS")
+      ->default_str("0")
+      ->group("Safety");
+  auto& [connections, requests, bytes] = service.clients.total;
+  bytes = 0;
+  auto& [client_connections, client_requests, client_bytes] = service.clients.each;
+  add_count(app, "--max-requests", requests, "Requests under way for all models and protocols")->group("Safety");
+  add_size(
+      app, "--max-request-bytes", bytes,
+      "Bytes of all requests under way, bodies that still arrive included; 0: an eighth of the memory, at most 1G");
+  add_count(app, "--max-client-connections", client_connections,
+            "HTTP connections of one address; 0: half of --http-max-connections")
+      ->group("Safety");
+  add_count(app, "--max-client-requests", client_requests, "Requests of one address under way; 0: half of all")
+      ->group("Safety");
+  add_size(app, "--max-client-bytes", client_bytes, "Bytes of requests of one address under way; 0: half of all");
+}
+
 void add_safety(CLI::App& app, ServeArguments& arguments) {
   serve::HttpOptions& http = arguments.options.http;
   app.add_option("--http-max-input-size", http.most_body_bytes,
                  "Largest body of a request or gRPC message, decompressed, e.g. 64M (K, M, G)")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(CLI::AsSizeValue(false).description(""))
       ->check(CLI::Validator(CLI::PositiveNumber).description(""))
       ->type_name("BYTES")
       ->capture_default_str()
@@ -180,6 +244,8 @@ void add_arguments(CLI::App& app, ServeArguments& arguments) {
   add_addresses(app, arguments);
   add_scheduling(app, arguments.options.service);
   add_safety(app, arguments);
+  add_memory(app, arguments);
+  add_limits(app, arguments.options.service);
   add_seconds(app, "--exit-timeout-secs", arguments.options.exit_timeout,
               "For requests under way at SIGTERM; then they are cancelled");
   app.add_option("--access-log", arguments.options.access_log, "File for a JSON line a request; - for standard output")
@@ -197,6 +263,11 @@ int execute(const ServeArguments& arguments, std::string&) {
   serve::ServeOptions options = arguments.options;
   options.service.repositories.insert(options.service.repositories.end(), arguments.more_repositories.begin(),
                                       arguments.more_repositories.end());
+  const std::size_t usable = serve::usable_memory();
+  options.service.memory_limit = arguments.memory_limit.value_or(usable);
+  std::size_t& request_bytes = options.service.clients.total[2];
+  if (request_bytes == 0) request_bytes = std::min(kMostRequestBytes, usable / kRequestPart);
+  options.service.clients.total[0] = options.http.most_connections;
   options.grpc.certificate = options.http.certificate;
   options.grpc.key = options.http.key;
   options.grpc.client_authority = options.http.client_authority;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace colonnade::cli {
 struct ServeArguments {
   serve::ServeOptions options;
   std::vector<std::string> more_repositories;
+  std::optional<std::size_t> memory_limit;
 };
 
 void add_arguments(CLI::App& app, ServeArguments& arguments);

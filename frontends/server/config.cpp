@@ -16,6 +16,8 @@
 namespace colonnade::serve {
 namespace {
 
+constexpr double kLongestTimeoutSeconds = 1e9;
+
 using google::protobuf::TextFormat;
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
@@ -62,6 +64,19 @@ void check_strings(const inference::ModelConfig& config) {
   if (!copy.ParseFromString(config.SerializeAsString())) reject("the strings of a configuration must be UTF-8");
 }
 
+/// A parameter that is a number of 0 or more; 0 where it is not there.
+template <class Number>
+Number number_parameter(const inference::ModelConfig& config, const char* name, const char* expected) {
+  const auto found = config.parameters().find(name);
+  if (found == config.parameters().end()) return 0;
+  const std::string& text = found->second.string_value();
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !(static_cast<double>(number) >= 0))
+    reject(fmt::format("parameter {}: expected {}, found '{}'", name, expected, one_line(text)));
+  return number;
+}
+
 }  // namespace
 
 std::string one_line(std::string text) {
@@ -105,15 +120,22 @@ inference::ModelConfig parse_config_json(std::string_view json) {
 }
 
 Options model_options(const inference::ModelConfig& config, Options base) {
-  const auto found = config.parameters().find("intra_op_thread_count");
-  if (found == config.parameters().end()) return base;
-  const std::string& text = found->second.string_value();
-  int threads = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
-  if (error != std::errc() || end != text.data() + text.size() || threads < 0)
-    reject(fmt::format("parameter intra_op_thread_count: expected a number of threads, found '{}'", one_line(text)));
+  const auto threads = number_parameter<int>(config, "intra_op_thread_count", "a number of threads");
   if (threads > 0) base.threads = threads;
   return base;
+}
+
+RequestLimits request_limits(const inference::ModelConfig& config, const RequestLimits& server) {
+  RequestLimits limits = server;
+  const auto lower = [](auto& limit, auto asked) {
+    if (asked > decltype(asked){}) limit = limit > decltype(asked){} ? std::min(limit, asked) : asked;
+  };
+  lower(limits.memory_bytes, number_parameter<std::size_t>(config, "request_memory", "a number of bytes"));
+  lower(limits.loop_iterations, number_parameter<std::int64_t>(config, "loop_limit", "a number of iterations"));
+  const auto seconds = number_parameter<double>(config, "request_timeout", "a number of seconds");
+  lower(limits.timeout, std::chrono::ceil<std::chrono::milliseconds>(
+                            std::chrono::duration<double>(std::min(seconds, kLongestTimeoutSeconds))));
+  return limits;
 }
 
 std::vector<std::int64_t> served_versions(const inference::ModelConfig& config, std::vector<std::int64_t> available) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "colonnade/colonnade.hpp"
+#include "frontends/server/options.hpp"
 
 namespace colonnade::serve {
 
@@ -38,6 +39,9 @@ void complete_config(inference::ModelConfig& config, const std::string& model, s
 
 /// `base` with what the configuration's `parameters` ask for (intra_op_thread_count).
 Options model_options(const inference::ModelConfig& config, Options base);
+/// The server's limits, or less where `parameters` ask for it: request_memory (bytes), loop_limit (iterations),
+/// request_timeout (seconds).
+RequestLimits request_limits(const inference::ModelConfig& config, const RequestLimits& server);
 
 /// Those of `available` that the version policy serves, ascending: the newest where it says nothing.
 std::vector<std::int64_t> served_versions(const inference::ModelConfig& config, std::vector<std::int64_t> available);

@@ -191,7 +191,9 @@ void warn_of_ignored(const ModelConfig& config, Warnings& warnings) {
   warn(!config.runtime().empty(), "runtime");
   static const std::set<std::string> silent = {"intra_op_thread_count", "inter_op_thread_count",
                                                "execution_mode",        "enable_mem_arena",
-                                               "enable_mem_pattern",    "memory.enable_memory_arena_shrinkage"};
+                                               "enable_mem_pattern",    "memory.enable_memory_arena_shrinkage",
+                                               "request_memory",        "loop_limit",
+                                               "request_timeout"};
   for (const auto& [name, value] : config.parameters()) {
     if (!silent.contains(name)) warnings.push_back(fmt::format("parameter '{}' is unknown and ignored", name));
   }
@@ -210,6 +212,7 @@ std::vector<std::string> check_config(const ModelConfig& config, const std::stri
     check_instances(config, warnings);
     check_warmup(config);
     (void)model_options(config, {});
+    (void)request_limits(config, {});
   } catch (const Failure& failure) {
     throw Failure(failure.code(), fmt::format("configuration of model '{}': {}", model, one_line(failure.what())));
   }

@@ -32,6 +32,25 @@ Model load_model(const std::filesystem::path& path, const std::string* bytes, co
   return Model::load(text, options);
 }
 
+/// Of runs with the sizes that a model itself says, else of the smallest; nothing where these make no plan.
+MemoryNeed need_of(const Model& model) {
+  try {
+    return memory_need(model);
+  } catch (const Error& error) {
+    log(LogLevel::info, "memory of the model is not known", {{"reason", std::string_view(error.what())}});
+    MemoryNeed none;
+    none.is_known = none.is_steady = false;
+    return none;
+  }
+}
+
+/// Whether values cannot make a run longer than others of the same shapes.
+bool is_steady(const Model& model, const MemoryNeed& need) {
+  const auto inputs = model.inputs();
+  return need.is_steady && std::none_of(inputs.begin(), inputs.end(),
+                                        [](const TensorInfo& input) { return input.dtype == DType::string; });
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::size_t begin = 0;
@@ -74,13 +93,16 @@ auto with_failures(const std::filesystem::path& path, const Work& work) -> declt
 
 std::shared_ptr<ServedModel> load_version(const ServiceOptions& options, Scheduler& scheduler, const FoundModel& found,
                                           std::int64_t number, inference::ModelConfig config,
-                                          const LoadParameters& parameters, std::shared_ptr<Statistics> statistics) {
+                                          const LoadParameters& parameters, std::shared_ptr<Statistics> statistics,
+                                          const Admit& admit) {
   const auto file = parameters.files.find(number);
   const std::string* bytes = file == parameters.files.end() ? nullptr : &file->second;
   const std::filesystem::path path = bytes != nullptr ? std::filesystem::path() : found.versions.at(number);
   const LogAbout about(found.name, number);
   return with_failures(path, [&] {
     Options engine = model_options(config, options.model);
+    const RequestLimits limits = request_limits(config, options.limits);
+    engine.memory_limit_bytes = limits.memory_bytes;
     if (!options.compiled_folder.empty() && bytes == nullptr)
       engine.compiled = options.compiled_folder / fmt::format("{}.{}.compiled", found.name, number);
     Model model = load_model(path, bytes, engine);
@@ -88,9 +110,12 @@ std::shared_ptr<ServedModel> load_version(const ServiceOptions& options, Schedul
     complete_config(config, found.name, model.inputs(), model.outputs(), options.default_max_batch);
     auto labels = labels_of(found, config);
     const QueuePolicy policy = queue_policy_of(config, asked_for_batches, options, scheduler.streams());
+    const MemoryNeed need = need_of(model);
+    MemoryShare share = admit(need, policy.instances);
     auto served = std::make_shared<ServedModel>(scheduler, number, config, policy, std::move(model), std::move(labels),
-                                                std::move(statistics));
+                                                std::move(statistics), limits, need, std::move(share));
     if (options.warm_up) warm_up(*served, found);
+    if (!is_steady(served->model(), need)) served->never_brief();
     return served;
   });
 }

@@ -15,7 +15,9 @@ struct CpuTime {
 };
 CpuTime cpu_time();
 
-/// Prometheus text: nv_inference_* of each model, histograms of latencies, nv_cpu_* since the reading `before`.
-std::string metrics_of(std::span<const std::shared_ptr<ServedModel>> models, const CpuTime& before, const CpuTime& now);
+/// Prometheus text: nv_inference_* of each model, histograms of latencies, nv_cpu_* since the reading `before`,
+/// colonnade_* about memory.
+std::string metrics_of(std::span<const std::shared_ptr<ServedModel>> models, const CpuTime& before, const CpuTime& now,
+                       const Memory& memory);
 
 }  // namespace colonnade::serve

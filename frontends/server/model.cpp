@@ -94,13 +94,17 @@ TensorView slice(const Tensor& tensor, std::int64_t first, std::int64_t samples)
 
 ServedModel::ServedModel(Scheduler& scheduler, std::int64_t version, inference::ModelConfig config, QueuePolicy policy,
                          Model model, std::map<std::string, std::vector<std::string>> labels,
-                         std::shared_ptr<Statistics> statistics)
+                         std::shared_ptr<Statistics> statistics, const RequestLimits& limits, const MemoryNeed& need,
+                         MemoryShare share)
     : scheduler_(scheduler),
       version_(version),
       config_(std::move(config)),
       model_(std::move(model)),
       signature_(Signature::of(config_, model_)),
       statistics_(std::move(statistics)),
+      limits_(limits),
+      need_(need),
+      share_(std::move(share)),
       line_(policy, *this),
       instances_(policy.instances),
       keeps_order_(policy.keep_order) {
@@ -112,10 +116,12 @@ ServedModel::~ServedModel() = default;
 
 bool ServedModel::infer(InferenceRequest& request, Done& done) {
   const Clock::time_point received = request.received;
+  last_used_.store(received, std::memory_order_relaxed);
   std::optional<Status> refused;
   try {
     JobPtr job = signature_.bind(request);
     job->done = std::move(done);
+    if (limits_.timeout.count() > 0) job->deadline = std::min(job->deadline, received + limits_.timeout);
     refused = scheduler_.push(line_, job);
     if (!refused) return true;
     request = std::move(job->request);
@@ -138,6 +144,8 @@ void ServedModel::warm_up(const InferenceRequest& request, int count, int instan
     for (int parts = 1;; parts *= 2) {
       RunOptions options;
       options.threads = threads_of(model_, parts);
+      options.loop_limit = limits_.loop_iterations;
+      if (limits_.timeout.count() > 0) options.deadline = Clock::now() + limits_.timeout;
       for (int run = 0; run < count; ++run) warm.back()->session.run(job->inputs, options);
       if (options.threads == 1) break;
     }
@@ -230,6 +238,7 @@ void ServedModel::run_together(Instance& instance, std::span<JobPtr> jobs, int p
   std::int64_t samples = 0;
   RunOptions options;
   options.threads = threads_of(model_, parts);
+  options.loop_limit = limits_.loop_iterations;
   options.deadline = Clock::time_point::min();
   for (const JobPtr& job : jobs) {
     samples += job->samples;

@@ -2,9 +2,13 @@
 // A loaded version of a model: its instances, its place among the streams, its answers.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <mutex>
 
+#include "colonnade/memory.hpp"
+#include "frontends/server/memory.hpp"
+#include "frontends/server/options.hpp"
 #include "frontends/server/scheduler.hpp"
 #include "frontends/server/signature.hpp"
 #include "frontends/server/statistics.hpp"
@@ -16,7 +20,8 @@ class ServedModel : public Runner {
   /// `config` is complete, and `statistics` those of this version so far.
   ServedModel(Scheduler& scheduler, std::int64_t version, inference::ModelConfig config, QueuePolicy policy,
               Model model, std::map<std::string, std::vector<std::string>> labels,
-              std::shared_ptr<Statistics> statistics);
+              std::shared_ptr<Statistics> statistics, const RequestLimits& limits, const MemoryNeed& need,
+              MemoryShare share);
   /// Needs `close` before, unless nobody ever called `infer`.
   ~ServedModel() override;
 
@@ -26,7 +31,15 @@ class ServedModel : public Runner {
   const Model& model() const { return model_; }
   Statistics& statistics() const { return *statistics_; }
   int instances() const { return instances_; }
+  /// Before it was loaded, and with all its instances.
+  const MemoryNeed& need() const { return need_; }
+  std::size_t needed_bytes() const { return need_.of_sessions(static_cast<std::size_t>(instances_)); }
+  Clock::time_point last_used() const { return last_used_; }
+  bool is_idle() const { return scheduler_.is_idle(line_); }
   std::size_t waiting() const { return scheduler_.waiting(line_); }
+
+  /// Its runs are no work for who brings requests: what they take does not follow from shapes. Before `infer`.
+  void never_brief() { line_.never_brief(); }
 
   /// Queues a request, or refuses it. False when the model was closed meanwhile: then nothing was done.
   bool infer(InferenceRequest& request, Done& done);
@@ -65,6 +78,10 @@ class ServedModel : public Runner {
   const Model model_;
   Signature signature_;
   std::shared_ptr<Statistics> statistics_;
+  const RequestLimits limits_;
+  const MemoryNeed need_;
+  const MemoryShare share_;
+  std::atomic<Clock::time_point> last_used_{Clock::now()};
   Scheduler::Line line_;
 
   std::mutex idle_mutex_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "colonnade/colonnade.hpp"
+#include "frontends/server/clients.hpp"
 
 namespace colonnade::serve {
 
@@ -18,15 +19,26 @@ enum class ControlMode {
   explicit_,  ///< what `load_models` names and clients ask for
 };
 
+/// Of one request; 0: none.
+struct RequestLimits {
+  std::size_t memory_bytes = 0;          ///< as Options::memory_limit_bytes
+  std::int64_t loop_iterations = 0;      ///< as RunOptions::loop_limit
+  std::chrono::milliseconds timeout{0};  ///< from its receipt to its answer, whatever it asks for
+};
+
 struct ServiceOptions {
   std::vector<std::string>
       repositories;  ///< a model.onnx, a folder of .onnx files, or a Triton repository each; NAME=PATH
   ControlMode control = ControlMode::none;
   std::vector<std::string> load_models;  ///< "*": all
   std::chrono::seconds poll_every{15};
-  bool strict_readiness = true;           ///< not ready while a model failed to load
-  std::size_t max_queue = 1024;           ///< requests waiting for a model, where its configuration does not say
-  std::size_t most_pending = 0;           ///< of all models together; 0: no limit
+  bool strict_readiness = true;  ///< not ready while a model failed to load
+  std::size_t max_queue = 1024;  ///< requests waiting for a model, where its configuration does not say
+  std::size_t most_pending = 0;  ///< of all models together; 0: no limit
+  std::size_t memory_limit = 0;  ///< that loaded models and requests may need together; 0: no limit
+  bool unload_idle = false;      ///< unloads models that nobody asks for to make room, and loads them again
+  RequestLimits limits;          ///< configurations of models may ask for less
+  ClientLimits clients;
   int streams = 0;                        ///< runs at the same time; 0: as many as threads
   std::int32_t default_max_batch = 64;    ///< `max_batch_size` of models that can be batched and do not say
   bool warm_up = true;                    ///< run a model before it is called ready

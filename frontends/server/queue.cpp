@@ -32,13 +32,6 @@ constexpr double kFaster = 0.9;
 
 }  // namespace
 
-std::size_t bytes_of(const Job& job) {
-  std::size_t bytes = 1;
-  for (const TensorView& input : job.inputs)
-    bytes += static_cast<std::size_t>(element_count(input.shape)) * size_of(input.dtype);
-  return bytes;
-}
-
 bool is_pointless(const Job& job, Clock::time_point now) {
   return job.request.stop.stop_requested() || job.deadline <= now;
 }
@@ -73,10 +66,7 @@ std::optional<Status> Queue::push(JobPtr& job, std::vector<JobPtr>& gone) {
   return std::nullopt;
 }
 
-std::size_t Queue::next_bytes() const {
-  if (size_ == 0) return 0;
-  return bytes_of(*levels_[first_level()].front()) * std::min(size_, static_cast<std::size_t>(most_samples()));
-}
+const Job* Queue::first() const { return size_ == 0 ? nullptr : levels_[first_level()].front().get(); }
 
 std::size_t Queue::runs() const {
   // Only who was asked to wait for a batch merges what idle streams could run.
@@ -105,17 +95,21 @@ bool Queue::is_ready(Clock::time_point now) const {
   return mergeable(levels_[first_level()], enough) >= enough;
 }
 
-std::vector<JobPtr> Queue::take(Clock::time_point now, std::size_t runs, std::vector<JobPtr>& gone) {
+std::vector<JobPtr> Queue::take(Clock::time_point now, std::size_t runs, std::vector<JobPtr>& gone, const Fits& fits) {
   for (; is_ready(now); --size_) {
     Level& level = levels_[first_level()];
-    if (!is_pointless(*level.front(), now)) return take_batch(level, now, static_cast<std::int64_t>(runs));
+    const Job& first = *level.front();
+    if (!is_pointless(first, now)) {
+      if (fits && !fits(first, first.samples)) return {};
+      return take_batch(level, now, static_cast<std::int64_t>(runs), fits);
+    }
     gone.push_back(std::move(level.front()));
     level.pop_front();
   }
   return {};
 }
 
-std::vector<JobPtr> Queue::take_batch(Level& level, Clock::time_point now, std::int64_t runs) {
+std::vector<JobPtr> Queue::take_batch(Level& level, Clock::time_point now, std::int64_t runs, const Fits& fits) {
   std::int64_t most = most_samples();
   // While streams are idle and nobody asked to wait for a batch, work is spread and not merged.
   if (most > 1 && runs > 1 && policy_.delay.count() == 0)
@@ -130,7 +124,7 @@ std::vector<JobPtr> Queue::take_batch(Level& level, Clock::time_point now, std::
     samples += job.samples;
     if (samples > most) break;
     chosen.push_back(i);
-    if (is_round(samples, first.samples, policy_.preferred)) kept = chosen.size();
+    if (is_round(samples, first.samples, policy_.preferred) && (!fits || fits(first, samples))) kept = chosen.size();
   }
   chosen.resize(kept);
   std::vector<JobPtr> batch;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -22,6 +23,7 @@ struct Job {
   };
   std::vector<Wanted> outputs;
   std::int64_t samples = 1;                               ///< along the batch axis
+  std::uint64_t form = 0;                                 ///< equal for inputs of equal shapes but for the samples
   std::uint64_t ticket = 0;                               ///< its place in the order of arrival
   Clock::time_point queued;                               ///< when it entered the queue
   Clock::time_point expires = Clock::time_point::max();   ///< when it has waited too long
@@ -46,6 +48,7 @@ struct QueuePolicy {
   std::chrono::microseconds delay{0};   ///< how long a request may wait for others
   bool keep_order = false;              ///< answers leave in the order of arrival
   int instances = 1;                    ///< runs at the same time
+  bool may_be_brief = true;             ///< what a run takes follows from its shapes, whatever its values
 };
 
 /// Who waited too long is told so within this time.
@@ -58,9 +61,10 @@ class Queue {
   explicit Queue(QueuePolicy policy);
 
   const QueuePolicy& policy() const { return policy_; }
+  void never_brief() { policy_.may_be_brief = false; }
   std::size_t size() const { return size_; }
-  /// Of the inputs that would be taken next, about; 0 when nobody waits.
-  std::size_t next_bytes() const;
+  /// Who is first; null when nobody waits.
+  const Job* first() const;
   /// That would be made of what waits, were there streams enough.
   std::size_t runs() const;
 
@@ -69,8 +73,10 @@ class Queue {
   /// Whether there is a batch worth running now. Once true, only a change of the queue makes it false.
   bool is_ready(Clock::time_point now) const;
   /// The first job and those that can be merged with it, as far as they are an even share for `runs` runs; empty when
-  /// the queue is not ready. What is not worth running is appended to `gone`.
-  std::vector<JobPtr> take(Clock::time_point now, std::size_t runs, std::vector<JobPtr>& gone);
+  /// the queue is not ready. What is not worth running is appended to `gone`. Takes only so many samples as
+  /// `fits` says, perhaps none.
+  using Fits = std::function<bool(const Job& first, std::int64_t samples)>;
+  std::vector<JobPtr> take(Clock::time_point now, std::size_t runs, std::vector<JobPtr>& gone, const Fits& fits = {});
   /// Appends to `gone` who waited too long or has left.
   void expire(Clock::time_point now, std::vector<JobPtr>& gone);
   /// When time alone leaves something to do, after whatever change: the queue becomes ready, or `expire` finds somebody
@@ -95,7 +101,7 @@ class Queue {
   std::int64_t worth_merging() const;
   /// Samples that a run may have.
   std::int64_t most_samples() const { return policy_.merge_if_faster ? worth_merging() : policy_.largest_batch; }
-  std::vector<JobPtr> take_batch(Level& level, Clock::time_point now, std::int64_t runs);
+  std::vector<JobPtr> take_batch(Level& level, Clock::time_point now, std::int64_t runs, const Fits& fits);
   void sweep(Clock::time_point now, std::vector<JobPtr>& gone);
   /// When somebody will have waited for others as long as they may; some job must wait.
   Clock::time_point ripens() const;
@@ -110,8 +116,6 @@ class Queue {
   std::vector<Measured> measured_;
 };
 
-/// Of its inputs, at least 1.
-std::size_t bytes_of(const Job& job);
 /// True when the client has gone or no longer waits.
 bool is_pointless(const Job& job, Clock::time_point now);
 /// Why a job of `gone` is not run.

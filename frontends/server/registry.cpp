@@ -28,7 +28,8 @@ FoundModel embedded_model(const std::string& name) {
 
 }  // namespace
 
-Registry::Registry(const ServiceOptions& options, Scheduler& scheduler) : options_(options), scheduler_(scheduler) {}
+Registry::Registry(const ServiceOptions& options, Scheduler& scheduler, Memory& memory)
+    : options_(options), scheduler_(scheduler), memory_(memory) {}
 
 Registry::~Registry() { close(); }
 
@@ -143,8 +144,9 @@ bool Registry::is_complete() const {
   const std::shared_lock lock(mutex_);
   return std::all_of(entries_.begin(), entries_.end(), [](const auto& row) {
     const auto& versions = row.second->versions;
-    return !row.second->wanted ||
-           std::any_of(versions.begin(), versions.end(), [](const auto& v) { return v.second.model != nullptr; });
+    return !row.second->wanted || std::any_of(versions.begin(), versions.end(), [](const auto& v) {
+      return v.second.model != nullptr || v.second.sleeps;
+    });
   });
 }
 
@@ -174,46 +176,6 @@ std::shared_ptr<ServedModel> Registry::find(const std::string& name, std::int64_
     throw Failure(Code::unavailable,
                   fmt::format("Request for unknown model: '{}' version {} is not at ready state", name, version));
   return wanted->second.model;
-}
-
-std::vector<std::shared_ptr<ServedModel>> Registry::served() const {
-  const std::shared_lock lock(mutex_);
-  std::vector<std::shared_ptr<ServedModel>> served;
-  for (const auto& [name, entry] : entries_)
-    for (const auto& [number, version] : entry->versions)
-      if (version.model) served.push_back(version.model);
-  return served;
-}
-
-std::vector<std::int64_t> Registry::versions(const std::string& name) const {
-  const std::shared_lock lock(mutex_);
-  std::vector<std::int64_t> numbers;
-  if (const auto found = entries_.find(name); found != entries_.end())
-    for (const auto& [number, version] : found->second->versions)
-      if (version.model) numbers.push_back(number);
-  return numbers;
-}
-
-std::vector<Registry::IndexRow> Registry::index() const {
-  std::vector<IndexRow> rows;
-  std::set<std::string> known;
-  {
-    const std::shared_lock lock(mutex_);
-    for (const auto& [name, entry] : entries_) {
-      known.insert(name);
-      for (const auto& [number, version] : entry->versions)
-        rows.push_back({name, number, version.state, version.reason});
-      if (entry->versions.empty())
-        rows.push_back(
-            {name, 0, entry->problem.empty() && !settled_ ? State::loading : State::unavailable, entry->problem});
-    }
-  }
-  // Of what may be asked for, clients learn here.
-  if (options_.control == ControlMode::explicit_)
-    for (const FoundModel& found : scan())
-      if (!known.contains(found.name))
-        rows.push_back({found.name, 0, State::unavailable, found.problem ? found.problem->message : ""});
-  return rows;
 }
 
 void Registry::load(const std::string& name, const std::map<std::string, std::string>& parameters) {
@@ -310,7 +272,8 @@ void Registry::apply(const FoundModel& found, const LoadParameters& parameters, 
   {
     const std::lock_guard lock(mutex_);
     entry->problem = "";
-    entry->stamp = intent.is_overridden ? "overridden" : found.config_stamp;
+    entry->stamp = intent.is_overridden ? kOverridden : found.config_stamp;
+    entry->found = found;
   }
   retire(*entry, intent.versions);
   if (failure) throw Failure(failure->code(), fmt::format("failed to load '{}', {}", found.name, failure->what()));
@@ -337,7 +300,8 @@ void Registry::replace(Entry& entry, const FoundModel& found, std::int64_t numbe
   std::shared_ptr<ServedModel> model;
   try {
     const Clock::time_point start = Clock::now();
-    model = load_version(options_, scheduler_, found, number, config, parameters, statistics);
+    const auto admit = [&](const MemoryNeed& need, int sessions) { return this->admit(found.name, need, sessions); };
+    model = load_version(options_, scheduler_, found, number, config, parameters, statistics, admit);
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     log(LogLevel::info, "model loaded", {{"model", found.name}, {"version", number}, {"seconds", seconds}});
   } catch (const Failure& failure) {
@@ -346,6 +310,7 @@ void Registry::replace(Entry& entry, const FoundModel& found, std::int64_t numbe
     const std::lock_guard lock(mutex_);
     Version& version = entry.versions[number];
     version.reason = failure.what();
+    version.sleeps = !version.model && options_.unload_idle && failure.code() == Code::resource_exhausted;
     if (!version.model) version.state = State::unavailable;
     throw;
   }
@@ -353,6 +318,7 @@ void Registry::replace(Entry& entry, const FoundModel& found, std::int64_t numbe
     const std::lock_guard lock(mutex_);
     Version& version = entry.versions[number];
     version.state = State::ready;
+    version.sleeps = false;
     version.model.swap(model);
   }
   if (model) model->close();
@@ -373,6 +339,7 @@ void Registry::retire(Entry& entry, std::span<const std::int64_t> keep) {
   for (const auto& model : old) model->close();
   for_others([](Version& version) {
     version.state = State::unavailable;
+    version.sleeps = false;
     version.reason = "unloaded";
     version.stamp = "";
   });

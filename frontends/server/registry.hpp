@@ -9,6 +9,7 @@
 #include <shared_mutex>
 #include <thread>
 
+#include "frontends/server/memory.hpp"
 #include "frontends/server/model.hpp"
 #include "frontends/server/options.hpp"
 #include "frontends/server/repository.hpp"
@@ -26,7 +27,7 @@ class Registry {
     std::string reason;
   };
 
-  Registry(const ServiceOptions& options, Scheduler& scheduler);
+  Registry(const ServiceOptions& options, Scheduler& scheduler, Memory& memory);
   ~Registry();
 
   /// Starts to load what the options ask for, and to look after the repository.
@@ -38,6 +39,10 @@ class Registry {
 
   /// The version, or the newest for 0. Throws Failure as Triton words it.
   std::shared_ptr<ServedModel> find(const std::string& name, std::int64_t version) const;
+  /// Whether what `find` would give was unloaded to make room: `wake` loads it again.
+  bool sleeps(const std::string& name, std::int64_t version) const;
+  /// Throws Failure where it cannot be loaded, or there is no room. Blocks.
+  void wake(const std::string& name);
   std::vector<std::shared_ptr<ServedModel>> served() const;
   /// Those of a model that are served, ascending.
   std::vector<std::int64_t> versions(const std::string& name) const;
@@ -49,10 +54,14 @@ class Registry {
   void close();
 
  private:
+  /// Stands for the stamp of a configuration that a client brought.
+  static constexpr const char* kOverridden = "overridden";
+
   struct Version {
     State state = State::unavailable;
     std::string reason;
-    std::string stamp;  ///< of the files that `model` was made of
+    std::string stamp;    ///< of the files that `model` was made of
+    bool sleeps = false;  ///< was unloaded to make room, or never loaded for lack of it
     std::shared_ptr<ServedModel> model;
     std::shared_ptr<Statistics> statistics = std::make_shared<Statistics>();
   };
@@ -61,6 +70,7 @@ class Registry {
     std::atomic<bool> wanted = false;  ///< the server is incomplete without it
     std::string problem;
     std::string stamp;  ///< of the configuration
+    FoundModel found;   ///< what was loaded last
     std::map<std::int64_t, Version> versions;
   };
   using EntryPtr = std::shared_ptr<Entry>;
@@ -85,6 +95,11 @@ class Registry {
   bool is_changed(const Entry& entry, std::int64_t number, const std::string& stamp, bool again) const;
   void replace(Entry& entry, const FoundModel& found, std::int64_t number, const inference::ModelConfig& config,
                const LoadParameters& parameters);
+  /// A share of memory for a model that is loaded, after unloading idle ones if that is asked for. Throws Failure.
+  MemoryShare admit(const std::string& name, const MemoryNeed& need, int sessions);
+  /// Unloads the model that was idle for the longest time; false when none is idle.
+  bool put_one_to_sleep(const std::string& but);
+  bool put_to_sleep(Entry& entry);
   /// Takes versions that `keep` does not name out of service, and waits for what they have under way.
   void retire(Entry& entry, std::span<const std::int64_t> keep);
   /// False when there is no such model.
@@ -92,6 +107,7 @@ class Registry {
 
   const ServiceOptions options_;
   Scheduler& scheduler_;
+  Memory& memory_;
   mutable std::shared_mutex mutex_;  ///< of entries_ and of everything in them
   std::map<std::string, EntryPtr> entries_;
   std::mutex stop_mutex_;

@@ -195,6 +195,11 @@ std::size_t Scheduler::waiting(const Line& line) const {
   return line.queue().size();
 }
 
+bool Scheduler::is_idle(const Line& line) const {
+  const std::lock_guard lock(mutex_);
+  return turns_.is_settled(line);
+}
+
 std::size_t Scheduler::pending() const {
   const std::lock_guard lock(mutex_);
   return turns_.pending();

@@ -30,6 +30,8 @@ class Scheduler {
   void cancel_all(const Status& why);
 
   std::size_t waiting(const Line& line) const;
+  /// Nothing of the line waits or runs.
+  bool is_idle(const Line& line) const;
   /// Jobs that wait in all lines.
   std::size_t pending() const;
   int streams() const { return streams_; }

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <csignal>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "frontends/server/grpc/grpc.hpp"
@@ -18,6 +21,9 @@ namespace colonnade::serve {
 namespace {
 
 constexpr int kSignalled = 128;
+constexpr int kExitTimedOut = 3;
+/// What is cancelled at the end has this long to notice; then the process ends whatever still runs.
+constexpr std::chrono::seconds kAfterExitTimeout{1};
 
 /// SIGTERM and SIGINT, for whoever waits for them: all threads that are started from now on inherit the mask.
 class Signals {
@@ -51,6 +57,35 @@ class Signals {
   sigset_t before_{};
 };
 
+/// Ends the process at a time, unless it is destroyed before.
+class ExitTimer {
+ public:
+  explicit ExitTimer(Clock::time_point end) : thread_([this, end] { wait(end); }) {}
+  ExitTimer(const ExitTimer&) = delete;
+  ExitTimer& operator=(const ExitTimer&) = delete;
+  ~ExitTimer() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void wait(Clock::time_point end) {
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_until(lock, end, [this] { return is_over_; })) return;
+    log(LogLevel::error, "exit", {{"reason", "what was cancelled has not ended"}});
+    ::_exit(kExitTimedOut);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
 std::string address_of(const std::string& host, int port) {
   if (port < 0) return "none";
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
@@ -72,6 +107,7 @@ void serve(const ServeOptions& options) {
   set_log_level(options.verbose ? LogLevel::debug : LogLevel::info);
   const AccessLogFile access_log(options.access_log);
   set_log_handler([](LogLevel level, std::string_view line) { log(level, "library", {{"message", line}}); });
+  std::optional<ExitTimer> timer;  // outlives all that may have to be waited for
   Service service(options.service, /*start=*/false);
   HttpServer http(service, options.http);
   GrpcServer grpc(service, options.grpc);
@@ -88,6 +124,7 @@ void serve(const ServeOptions& options) {
   const auto left = [&] {
     return std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(limit - Clock::now()));
   };
+  timer.emplace(limit + kAfterExitTimeout);
   service.drain(left());
   grpc.stop(left());
   http.stop(left());

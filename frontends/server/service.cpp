@@ -7,12 +7,14 @@
 #include <atomic>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "frontends/server/config.hpp"
 #include "frontends/server/log.hpp"
 #include "frontends/server/messages.hpp"
 #include "frontends/server/metrics.hpp"
 #include "frontends/server/registry.hpp"
+#include "frontends/server/waker.hpp"
 
 namespace colonnade::serve {
 namespace {
@@ -58,7 +60,16 @@ int default_threads() {
 
 struct Service::Impl {
   explicit Impl(const ServiceOptions& wanted)
-      : options(resolved(wanted)), scheduler(options.streams, options.most_pending), registry(options, scheduler) {}
+      : options(resolved(wanted)),
+        clients(options.clients),
+        memory(options.memory_limit),
+        scheduler(options.streams, options.most_pending),
+        registry(options, scheduler, memory) {
+    if (options.unload_idle)
+      waker.emplace([this](const std::string& model) { registry.wake(model); },
+                    [this](InferenceRequest request, Done done) { ask(std::move(request), std::move(done)); },
+                    options.max_queue, options.limits.timeout);
+  }
 
   std::shared_ptr<ServedModel> find(const std::string& model, const std::string& version) const {
     return registry.find(model, version_of(version));
@@ -67,15 +78,35 @@ struct Service::Impl {
   void infer(InferenceRequest& request, Done& done) {
     for (int i = 0; i < kMostTries; ++i) {
       if (draining) throw Failure(Code::unavailable, "the server is shutting down");
+      if (waker && registry.sleeps(request.model, request.version))
+        return waker->wait(std::move(request), std::move(done));
       if (registry.find(request.model, request.version)->infer(request, done)) return;
     }
     throw Failure(Code::unavailable, fmt::format("model '{}' is being replaced", request.model));
   }
 
+  /// Never throws.
+  void ask(InferenceRequest request, Done done) {
+    Status refused;
+    try {
+      return infer(request, done);
+    } catch (const Failure& failure) {
+      refused = failure.status();
+    } catch (const std::bad_alloc&) {
+      refused = {Code::resource_exhausted, "out of memory"};
+    } catch (const std::exception& error) {
+      refused = {Code::internal, error.what()};
+    }
+    done(std::move(refused));
+  }
+
   const ServiceOptions options;
+  Clients clients;
+  Memory memory;
   Scheduler scheduler;
   Registry registry;
   std::atomic<bool> draining{false};
+  std::optional<Waker> waker;  ///< null: models stay loaded
   std::mutex cpu_mutex;
   CpuTime cpu_seen = cpu_time();
 };
@@ -86,6 +117,7 @@ Service::Service(ServiceOptions options, bool start) : impl_(std::make_unique<Im
 
 Service::~Service() {
   drain(std::chrono::hours(1));
+  impl_->waker.reset();
   impl_->registry.close();
 }
 
@@ -101,6 +133,7 @@ bool Service::is_ready() const {
 bool Service::is_ready(const std::string& model, const std::string& version) const {
   if (impl_->draining) return false;
   try {
+    if (impl_->waker && impl_->registry.sleeps(model, version_of(version))) return true;
     impl_->find(model, version);
     return true;
   } catch (const Failure&) {
@@ -119,6 +152,10 @@ inference::ServerMetadataResponse Service::metadata() const {
 inference::ModelMetadataResponse Service::metadata(const std::string& model, const std::string& version) const {
   const auto found = impl_->find(model, version);
   return metadata_of(*found, impl_->registry.versions(model));
+}
+
+std::size_t Service::needed_bytes(const std::string& model, const std::string& version) const {
+  return impl_->find(model, version)->needed_bytes();
 }
 
 inference::ModelConfig Service::config(const std::string& model, const std::string& version) const {
@@ -164,19 +201,9 @@ void Service::load(const std::string& model, const std::map<std::string, std::st
 
 void Service::unload(const std::string& model) { impl_->registry.unload(model); }
 
-void Service::infer(InferenceRequest request, Done done) {
-  Status refused;
-  try {
-    return impl_->infer(request, done);
-  } catch (const Failure& failure) {
-    refused = failure.status();
-  } catch (const std::bad_alloc&) {
-    refused = {Code::resource_exhausted, "out of memory"};
-  } catch (const std::exception& error) {
-    refused = {Code::internal, error.what()};
-  }
-  done(std::move(refused));
-}
+void Service::infer(InferenceRequest request, Done done) { impl_->ask(std::move(request), std::move(done)); }
+
+Clients& Service::clients() { return impl_->clients; }
 
 std::string Service::metrics() const {
   const CpuTime now = cpu_time();
@@ -185,7 +212,7 @@ std::string Service::metrics() const {
     const std::lock_guard lock(impl_->cpu_mutex);
     std::swap(before, impl_->cpu_seen);
   }
-  return metrics_of(impl_->registry.served(), before, now);
+  return metrics_of(impl_->registry.served(), before, now, impl_->memory);
 }
 
 void Service::drain(std::chrono::milliseconds limit) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "frontends/server/clients.hpp"
 #include "frontends/server/inference.hpp"
 #include "frontends/server/options.hpp"
 
@@ -34,6 +35,8 @@ class Service {
 
   inference::ServerMetadataResponse metadata() const;
   inference::ModelMetadataResponse metadata(const std::string& model, const std::string& version) const;
+  /// Of a loaded model, with all its instances.
+  std::size_t needed_bytes(const std::string& model, const std::string& version) const;
   inference::ModelConfig config(const std::string& model, const std::string& version) const;
   /// Of all models when `model` is empty.
   inference::ModelStatisticsResponse statistics(const std::string& model, const std::string& version) const;
@@ -50,6 +53,9 @@ class Service {
   /// Checks and queues the request; returns at once, or after some brief runs. Never throws. `done` may be called
   /// before it returns.
   void infer(InferenceRequest request, Done done);
+
+  /// What clients have under way, over all protocols.
+  Clients& clients();
 
   /// Prometheus text.
   std::string metrics() const;

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <random>
 
 #include "frontends/server/datatype.hpp"
 
@@ -66,6 +67,7 @@ class Binder {
     for (std::size_t i = 0; i < found.size(); ++i) job_->inputs.push_back(bind(signature_.inputs[i], *found[i]));
     bind_outputs();
     job_->deadline = job_->request.deadline;
+    job_->form = form();
     return std::move(job_);
   }
 
@@ -141,6 +143,21 @@ class Binder {
         fmt::format("unexpected shape for input '{}' for model '{}'. Expected {}, got {}.{}", input.name,
                     signature_.model, text_of(expected), text_of(input.view.shape),
                     batched ? " NOTE: max_batch_size is not 0, so each input shape begins with the batch size." : ""));
+  }
+
+  std::uint64_t form() const {
+    const std::size_t lead = signature_.max_batch > 0 ? 1 : 0;
+    static const std::uint64_t seed = std::random_device()();  // so that nobody makes up shapes that look like others
+    std::uint64_t form = seed;
+    const auto add = [&form](std::size_t value) {
+      form = (form ^ value ^ (seed << 32)) * 0x9E3779B97F4A7C15;
+      form ^= form >> 29;
+    };
+    for (const TensorView& input : job_->inputs) {
+      add(input.shape.size());
+      for (std::size_t axis = lead; axis < input.shape.size(); ++axis) add(static_cast<std::size_t>(input.shape[axis]));
+    }
+    return form;
   }
 
   void bind_outputs() {

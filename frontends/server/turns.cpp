@@ -11,6 +11,8 @@ namespace {
 constexpr int kMemory = 8;
 /// A run that takes less is not worth waking a thread for: that takes as long on some machines.
 constexpr double kBriefNs = 100'000;
+/// Kinds of run of which a line knows what they take.
+constexpr std::size_t kMostKinds = 64;
 
 }  // namespace
 
@@ -54,7 +56,7 @@ Turns::Pushed Turns::push(Line& line, JobPtr& job, Clock::time_point now) {
   change(line, now, [&](Queue& queue) { pushed.refused = queue.push(job, gone); });
   hold(pushed.gone, line, std::move(gone));
   if (pushed.refused || !may_run(line, now)) return pushed;
-  pushed.brief = is_brief(line);
+  pushed.brief = is_brief(line, parts_now());
   if (!pushed.brief) call();
   return pushed;
 }
@@ -80,8 +82,37 @@ Line* Turns::choose(Clock::time_point now) const {
   return chosen;
 }
 
-bool Turns::is_brief(const Line& line) {
-  return line.ns_a_byte_ > 0 && line.ns_a_byte_ * static_cast<double>(line.queue_.next_bytes()) < kBriefNs;
+const Line::Measured* Turns::find(const Line& line, std::uint64_t form, std::int64_t samples, int parts) {
+  const auto found = std::find_if(line.measured_.begin(), line.measured_.end(), [&](const Line::Measured& kind) {
+    return kind.form == form && kind.samples == samples && kind.parts == parts;
+  });
+  return found == line.measured_.end() ? nullptr : &*found;
+}
+
+void Turns::learn(Line& line, const Turn& turn, std::chrono::nanoseconds took) {
+  const auto ns = static_cast<double>(took.count());
+  if (const Line::Measured* known = find(line, turn.form, turn.samples, turn.parts)) {
+    double& kept = line.measured_[static_cast<std::size_t>(known - line.measured_.data())].ns;
+    if (kept == 0) kept = ns;
+    // One run that was interrupted says little: a step is at most a part of what was known.
+    kept += std::clamp(ns - kept, -kept / kMemory, kept / kMemory);
+    return;
+  }
+  const Line::Measured first{turn.form, turn.samples, turn.parts, ns};
+  if (line.measured_.size() < kMostKinds) return line.measured_.push_back(first);
+  line.measured_[line.oldest_] = first;
+  line.oldest_ = (line.oldest_ + 1) % kMostKinds;
+}
+
+bool Turns::is_brief(const Line& line, const Job& first, std::int64_t samples, int parts) {
+  if (!line.queue_.policy().may_be_brief) return false;
+  const Line::Measured* const known = find(line, first.form, samples, parts);
+  return known != nullptr && known->ns > 0 && known->ns < kBriefNs;
+}
+
+bool Turns::is_brief(const Line& line, int parts) {
+  const Job* const first = line.queue_.first();
+  return first != nullptr && is_brief(line, *first, first->samples, parts);
 }
 
 void Turns::call() {
@@ -104,11 +135,12 @@ std::optional<Turns::Turn> Turns::next(Clock::time_point now) {
 
 std::optional<Turns::Turn> Turns::next_brief(Clock::time_point now) {
   Line* const line = choose(now);
-  if (line == nullptr || !is_brief(*line)) return std::nullopt;
-  return begin(*line, now);
+  const int parts = parts_now();
+  if (line == nullptr || !is_brief(*line, parts)) return std::nullopt;
+  return begin(*line, now, parts);
 }
 
-Turns::Turn Turns::begin(Line& line, Clock::time_point now) {
+Turns::Turn Turns::begin(Line& line, Clock::time_point now, int brief_parts) {
   Turn turn;
   turn.line = &line;
   turn.charged = line.expected_;
@@ -116,29 +148,27 @@ Turns::Turn Turns::begin(Line& line, Clock::time_point now) {
   const auto runs = static_cast<std::size_t>(1 + std::min(idle_, std::max(0, more_runs)));
   ++line.running_;
   ++running_;
-  change(line, now, [&](Queue& queue) { turn.batch = queue.take(now, runs, turn.gone); });
+  Queue::Fits fits;
+  if (brief_parts > 0)
+    fits = [&](const Job& first, std::int64_t samples) { return is_brief(line, first, samples, brief_parts); };
+  change(line, now, [&](Queue& queue) { turn.batch = queue.take(now, runs, turn.gone, fits); });
   used_now_ = std::max(used_now_, line.used_);
   line.used_ += turn.charged;
-  turn.parts = parts_now();
-  for (const JobPtr& job : turn.batch) {
-    turn.samples += job->samples;
-    turn.bytes += bytes_of(*job);
-  }
+  turn.parts = brief_parts > 0 ? brief_parts : parts_now();
+  for (const JobPtr& job : turn.batch) turn.samples += job->samples;
+  if (!turn.batch.empty()) turn.form = turn.batch.front()->form;
   return turn;
 }
 
 void Turns::finish(const Turn& turn, std::chrono::nanoseconds took) {
   Line& line = *turn.line;
   line.used_ -= turn.charged;
-  if (turn.bytes > 0) {
+  if (turn.samples > 0) {
     const std::chrono::nanoseconds cost = took / turn.parts;
     line.used_ += cost;
     line.queue_.learn(turn.samples, cost);
     line.expected_ = line.expected_.count() == 0 ? cost : line.expected_ + (cost - line.expected_) / kMemory;
-    const double now_a_byte = static_cast<double>(took.count()) / static_cast<double>(turn.bytes);
-    // One run that was interrupted says little: a step is at most a part of what was known.
-    const double step = line.ns_a_byte_ / kMemory;
-    line.ns_a_byte_ += line.ns_a_byte_ == 0 ? now_a_byte : std::clamp(now_a_byte - line.ns_a_byte_, -step, step);
+    learn(line, turn, took);
   }
   --line.running_;
   --running_;

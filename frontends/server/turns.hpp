@@ -26,6 +26,8 @@ class Line {
 
   const Queue& queue() const { return queue_; }
   Runner& runner() const { return runner_; }
+  /// Before anything is pushed.
+  void never_brief() { queue_.never_brief(); }
 
  private:
   friend class Turns;
@@ -38,7 +40,15 @@ class Line {
   /// By its runs, as time on the whole machine; never less than what a model that was busy all along used.
   std::chrono::nanoseconds used_{0};
   std::chrono::nanoseconds expected_{0};  ///< of the next run
-  double ns_a_byte_ = 0;                  ///< that a run takes for its inputs; 0: not known
+  /// Runs of one form, number of samples and part of the machine.
+  struct Measured {
+    std::uint64_t form = 0;
+    std::int64_t samples = 0;
+    int parts = 0;
+    double ns = 0;
+  };
+  std::vector<Measured> measured_;  ///< the last kinds of run that were new
+  std::size_t oldest_ = 0;          ///< of them, once there are many
 };
 
 /// Streams take turns: each picks, among the models with work and an instance to spare, the one that used the least of
@@ -48,7 +58,8 @@ class Line {
 /// A run that is alone has the whole machine; beside others, or with requests that wait, it has a part, as runs on one
 /// core each do more in a second than one after the other on all.
 ///
-/// What will be over before a worker would have woken up is run by the thread that brings it.
+/// What will be over before a worker would have woken up is run by the thread that brings it: a run of a kind that was
+/// measured, of a model where values cannot make it longer.
 ///
 /// Whoever calls sees to it that `look` is called when `alarm` says, that of the idle workers as many call `next` as
 /// `called` gives, and that a worker whose run was finished calls `next` again. Then no job waits for ever.
@@ -62,8 +73,8 @@ class Turns {
     std::vector<JobPtr> batch;  ///< empty: nothing was worth running
     std::vector<JobPtr> gone;   ///< to be refused
     int parts = 1;
-    std::int64_t samples = 0;
-    std::size_t bytes = 0;  ///< of the inputs; 0 when nothing runs
+    std::int64_t samples = 0;  ///< 0 when nothing runs
+    std::uint64_t form = 0;
     std::chrono::nanoseconds charged{0};
   };
   /// Jobs that left their queue without a run. Their lines are held, and are to be released when they are refused.
@@ -117,9 +128,15 @@ class Turns {
   int parts_now() const;
   bool may_run(const Line& line, Clock::time_point now) const;
   Line* choose(Clock::time_point now) const;
-  /// Whether what waits in the line is run sooner by its bringer than a worker would have woken up.
-  static bool is_brief(const Line& line);
-  Turn begin(Line& line, Clock::time_point now);
+  /// What such a run takes; nothing where none was measured.
+  static const Line::Measured* find(const Line& line, std::uint64_t form, std::int64_t samples, int parts);
+  static void learn(Line& line, const Turn& turn, std::chrono::nanoseconds took);
+  /// Whether such a run is over sooner than a worker would have woken up.
+  static bool is_brief(const Line& line, const Job& first, std::int64_t samples, int parts);
+  /// Whether who is first in the line may be run by who brought it, on a part of the machine.
+  static bool is_brief(const Line& line, int parts);
+  /// `brief_parts`: of a run that must be brief on such a part; 0: any run, on the part that is its share.
+  Turn begin(Line& line, Clock::time_point now, int brief_parts = 0);
   /// Calls a worker that rests; does nothing when none does, since the others look before they rest.
   void call();
   void hold(Line& line, int change);

@@ -82,11 +82,13 @@ TEST_F(SlowServer, DoesNotWaitLongerThanItMay) {
   Client client(port);
   send_slow(client);
   wait_until_taken(port);
+  const auto asked = std::chrono::steady_clock::now();
   server.kill(SIGTERM);
   const Answer answer = client.receive("POST");
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.error(), "the server is shutting down");
   EXPECT_EQ(server.wait(), 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(4));
 }
 
 TEST_F(SlowServer, EndsAtOnceWhenAskedTwice) {

@@ -60,18 +60,13 @@ QueuePolicy batches_of(std::int64_t most) {
   return policy;
 }
 
-TEST_F(QueueTest, NextBytesAreThoseOfWhatRunsTogether) {
-  Queue alone(batches_of(1)), together(batches_of(3));
-  EXPECT_EQ(together.next_bytes(), 0u);
-  push(together, "a");
-  const std::size_t one = together.next_bytes();
-  EXPECT_EQ(one, 1 + 4 * sizeof(float));
-  push(together, "b");
-  EXPECT_EQ(together.next_bytes(), 2 * one);
-  for (const char* id : {"c", "d"}) push(together, id);
-  EXPECT_EQ(together.next_bytes(), 3 * one);
-  for (const char* id : {"a", "b"}) push(alone, id);
-  EXPECT_EQ(alone.next_bytes(), one);
+TEST_F(QueueTest, WhoTakesMaySayWhichSizesFit) {
+  Queue queue(batches_of(4));
+  EXPECT_EQ(queue.first(), nullptr);
+  for (const char* id : {"a", "b", "c", "d"}) push(queue, id);
+  EXPECT_EQ(queue.first()->request.id, "a");
+  const auto fits = [](const Job&, std::int64_t samples) { return samples <= 2; };
+  EXPECT_EQ(ids(queue.take(kStart, 1, gone, fits)), "ab");
 }
 
 TEST_F(QueueTest, RequestsOfAModelWithoutBatchesLeaveOneByOne) {

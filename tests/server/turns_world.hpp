@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "frontends/server/turns.hpp"
 
@@ -169,6 +171,12 @@ class World {
     }
     for (const std::size_t line : listed_) add(line);
     add(has_run_);
+    for (const auto& [line, samples, parts] : measured_) {
+      add('m');
+      add(line);
+      add(samples);
+      add(parts);
+    }
     return key;
   }
 
@@ -271,6 +279,9 @@ class World {
     ++(run.by_bringer ? bringers_ : awake_);
     for (const JobPtr& job : run.turn.batch) answer(*job);
     has_run_ = has_run_ || !run.turn.batch.empty();
+    std::size_t line = 0;
+    while (lines_[line].get() != run.turn.line) ++line;
+    if (setting_.brief && run.turn.samples > 0) measured_.emplace(line, run.turn.samples, run.turn.parts);
     turns_.finish(run.turn, std::chrono::nanoseconds(setting_.brief ? 1 : 0));
   }
 
@@ -296,6 +307,7 @@ class World {
   int awake_ = 0;     ///< workers that were called or have finished a run, and have not looked yet
   int bringers_ = 0;  ///< threads that brought something brief, or have finished a run, and have not looked yet
   bool has_run_ = false;
+  std::set<std::tuple<std::size_t, std::int64_t, int>> measured_;  ///< kinds of run, whose times Turns knows
 };
 
 }  // namespace colonnade::serve

@@ -45,6 +45,40 @@ Clock::time_point deadline_of(const GenericCallbackServerContext& call) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(deadline - std::chrono::system_clock::now());
 }
 
+/// Messages of more bytes are read by other threads than the network's.
+constexpr std::size_t kSmallMessageBytes = std::size_t{64} << 10;
+
+/// Reads and asks, by this thread of the network's where that takes no time and leaves another one; false when too much
+/// waits for those that read else.
+bool decode(CallContext& shared, std::size_t bytes, Work::Task task) {
+  const Work::Member member(shared.work);
+  if (bytes <= kSmallMessageBytes && shared.work.run_at_once(task)) return true;
+  return shared.decoders.post(std::move(task));
+}
+
+const Status kTooMuchToRead{Code::resource_exhausted, "too many requests wait to be read"};
+
+/// "ipv4:127.0.0.1:5000", "ipv6:%5B::1%5D:5000": without scheme, brackets and port.
+std::string host_of(const std::string& peer) {
+  std::string host = peer.substr(peer.find(':') + 1);
+  host = host.substr(0, host.rfind(':'));
+  for (const std::string_view bracket : {"%5B", "%5D", "[", "]"})
+    if (const auto at = host.find(bracket); at != std::string::npos) host.erase(at, bracket.size());
+  return host;
+}
+
+/// What a request is lent: its place, and bytes for its message as it came and as it is read. Throws Failure.
+struct Loan {
+  Loan(CallContext& shared, const GenericCallbackServerContext& call, std::size_t message_bytes) {
+    const ClientPtr client = shared.service.clients().client(host_of(call.peer()));
+    place = Clients::lease(client, Holding::requests);
+    bytes = Clients::lease(client, Holding::bytes);
+    place.need(1);
+    bytes.need(2 * message_bytes);
+  }
+  Lease place, bytes;
+};
+
 /// The access log's part of every call.
 class Call : public Reactor {
  public:
@@ -141,6 +175,15 @@ class InferCall final : public OneMessageCall {
 
  private:
   void take() override {
+    try {
+      loan_.emplace(shared_, call(), message_.Length());
+    } catch (...) {
+      return finish(status_of_exception());
+    }
+    if (!decode(shared_, message_.Length(), [this] { ask(); })) finish(kTooMuchToRead);
+  }
+
+  void ask() {
     InferenceRequest request;
     try {
       auto message = std::make_shared<inference::ModelInferRequest>();
@@ -167,6 +210,7 @@ class InferCall final : public OneMessageCall {
   }
 
   CallContext& shared_;
+  std::optional<Loan> loan_;
   std::stop_source stop_;
   ByteBuffer response_;
 };
@@ -185,7 +229,12 @@ class StreamCall final : public Call {
     if (!ok) return change([this] { reading_ = ended_ = true; });
     bytes_in_ += message_.Length();
     change([this] { ++running_; });
-    start();
+    const bool is_read = decode(shared_, message_.Length(), [this] {
+      start();
+      change([this] { reading_ = false; });
+    });
+    if (is_read) return;
+    respond("", kTooMuchToRead);
     change([this] { reading_ = false; });
   }
 
@@ -203,6 +252,7 @@ class StreamCall final : public Call {
   void start() {
     std::string id;
     try {
+      auto loan = std::make_shared<Loan>(shared_, call(), message_.Length());
       auto message = std::make_shared<inference::ModelInferRequest>();
       read_message(message_, shared_.most_message_bytes, *message);
       message_.Clear();
@@ -210,7 +260,10 @@ class StreamCall final : public Call {
       InferenceRequest request = to_request(std::move(message));
       request.deadline = deadline_of(call());
       request.stop = stop_.get_token();
-      shared_.service.infer(std::move(request), [this, id](InferenceResult result) { respond(id, result); });
+      shared_.service.infer(std::move(request), [this, id, loan = std::move(loan)](InferenceResult result) {
+        loan->place = Lease();
+        respond(id, result);
+      });
     } catch (...) {
       respond(id, status_of_exception());
     }

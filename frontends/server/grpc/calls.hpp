@@ -8,6 +8,7 @@
 
 #include "frontends/server/grpc/methods.hpp"
 #include "frontends/server/grpc/workers.hpp"
+#include "frontends/server/work.hpp"
 
 namespace colonnade::serve {
 
@@ -15,7 +16,9 @@ namespace colonnade::serve {
 struct CallContext {
   Service& service;
   std::size_t most_message_bytes = 0;
-  Workers& workers;
+  Workers& workers;                    ///< for what loads and lists
+  Workers& decoders;                   ///< for requests that the network's threads may not read
+  Work& work;                          ///< of the network's threads
   std::atomic<bool> stopping = false;  ///< health watches end
 };
 

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 #include <grpc/support/log.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <thread>
 
 #include "frontends/server/grpc/calls.hpp"
 #include "frontends/server/log.hpp"
@@ -21,6 +23,13 @@ namespace {
 
 constexpr int kWorkers = 2;
 constexpr std::size_t kMostWaiting = 256;
+constexpr std::size_t kMostToRead = 4096;
+/// gRPC answers callbacks by half as many threads as there are processors, at least by these.
+constexpr unsigned kLeastNetworkThreads = 2, kMostNetworkThreads = 16;
+
+std::size_t network_threads() {
+  return std::clamp(std::thread::hardware_concurrency() / 2, kLeastNetworkThreads, kMostNetworkThreads);
+}
 /// Dead clients are noticed, and those that ping all the time are sent away.
 constexpr int kKeepaliveMs = 60'000, kKeepaliveTimeoutMs = 20'000, kShortestPingMs = 5'000;
 /// In the client's metadata a restriction's header may have this in front, as Triton wants it.
@@ -85,7 +94,8 @@ class Dispatcher final : public grpc::CallbackGenericService {
   const std::map<std::string, RestrictionKey, std::less<>> keys_;
 };
 
-void set_limits(grpc::ServerBuilder& builder, const GrpcOptions& options) {
+void set_limits(grpc::ServerBuilder& builder, const GrpcOptions& options, std::size_t most_bytes) {
+  builder.SetResourceQuota(grpc::ResourceQuota("requests").Resize(most_bytes + options.most_message_bytes));
   constexpr std::size_t kLargest = std::numeric_limits<int>::max();
   builder.SetMaxReceiveMessageSize(static_cast<int>(std::min(options.most_message_bytes, kLargest)));
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // read_message does it, within the limit
@@ -107,12 +117,14 @@ std::string address_of(const GrpcOptions& options) {
 struct GrpcServer::Impl {
   Impl(Service& service, const GrpcOptions& options)
       : workers(kWorkers, kMostWaiting),
-        shared{service, options.most_message_bytes, workers},
+        decoders(std::max(2, default_threads()), kMostToRead),
+        work(network_threads() - 1, [this](Work::Task task) { decoders.post(std::move(task)); }),
+        shared{service, options.most_message_bytes, workers, decoders, work},
         dispatcher(shared, options) {
     if (options.port < 0) return;
     gpr_set_log_function(log_line);
     grpc::ServerBuilder builder;
-    set_limits(builder, options);
+    set_limits(builder, options, service.clients().limit(Holding::bytes));
     builder.AddListeningPort(address_of(options), credentials_of(options), &port);
     builder.RegisterCallbackGenericService(&dispatcher);
     server = builder.BuildAndStart();
@@ -130,7 +142,8 @@ struct GrpcServer::Impl {
     server.reset();
   }
 
-  Workers workers;
+  Workers workers, decoders;
+  Work work;
   CallContext shared;
   Dispatcher dispatcher;
   int port = -1;

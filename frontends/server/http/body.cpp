@@ -13,16 +13,20 @@ constexpr std::size_t kSmallest = 4096;
 
 }  // namespace
 
-Body::Body(std::size_t aligned, std::size_t expected) : aligned_(aligned) {
+Body::Body(std::size_t aligned, std::size_t expected, Lease lease) : lease_(std::move(lease)), aligned_(aligned) {
   if (expected > 0) grow(expected);
 }
 
 void Body::grow(std::size_t capacity) {
-  auto block = std::make_shared_for_overwrite<std::byte[]>(capacity + kAlignment + kPadding);
-  const auto address = reinterpret_cast<std::uintptr_t>(block.get()) + aligned_;
+  const std::size_t bytes = capacity + kAlignment + kPadding;
+  auto block = std::make_shared<Block>(Block{another_lease(), nullptr});
+  block->lease.need(bytes);
+  block->bytes = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  std::byte* const begin = block->bytes.get();
+  const auto address = reinterpret_cast<std::uintptr_t>(begin) + aligned_;
   const std::size_t offset = (kAlignment - address % kAlignment) % kAlignment;
-  if (size_ > 0) std::memcpy(block.get() + offset, data(), size_);
-  std::memset(block.get() + offset + capacity, 0, kPadding);
+  if (size_ > 0) std::memcpy(begin + offset, data(), size_);
+  std::memset(begin + offset + capacity, 0, kPadding);
   block_ = std::move(block);
   offset_ = offset;
   capacity_ = capacity;

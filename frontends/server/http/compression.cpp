@@ -48,9 +48,10 @@ Coding preferred_coding(std::string_view accepted) {
   return Coding::identity;
 }
 
-Body decompress(Coding coding, std::span<const std::byte> bytes, std::size_t most_bytes, std::size_t aligned) {
+Body decompress(Coding coding, std::span<const std::byte> bytes, std::size_t most_bytes, std::size_t aligned,
+                Lease lease) {
   Inflater inflater(frame_of(coding));
-  Body body(aligned, std::min(most_bytes, 4 * bytes.size()));
+  Body body(aligned, std::min(most_bytes, 4 * bytes.size()), std::move(lease));
   while (inflater.state() == Inflater::State::unpacking) {
     const std::span<std::byte> room = body.room();
     const std::size_t count = inflater.unpack(bytes, room.first(std::min(room.size(), most_bytes + 1 - body.size())));

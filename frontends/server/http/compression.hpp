@@ -18,8 +18,9 @@ Coding coding_of(std::string_view name);
 /// What an Accept-Encoding field prefers among these; identity when in doubt.
 Coding preferred_coding(std::string_view accepted);
 
-/// Throws Problem: 400 for damaged or incomplete data, 413 beyond `most_bytes`. `aligned` as Body's.
-Body decompress(Coding coding, std::span<const std::byte> bytes, std::size_t most_bytes, std::size_t aligned);
+/// Throws Problem: 400 for damaged or incomplete data, 413 beyond `most_bytes`. `aligned` and `lease` as Body's.
+Body decompress(Coding coding, std::span<const std::byte> bytes, std::size_t most_bytes, std::size_t aligned,
+                Lease lease = {});
 /// All parts together, fast rather than small.
 std::string compress(Coding coding, std::span<const std::span<const std::byte>> parts);
 

@@ -8,8 +8,8 @@
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
-#include <cstring>
 
+#include "frontends/server/http/input.hpp"
 #include "frontends/server/http/reader.hpp"
 #include "frontends/server/http/write_head.hpp"
 #include "frontends/server/log.hpp"
@@ -22,36 +22,11 @@ using asio::ip::tcp;
 using SystemError = boost::system::error_code;
 using TlsStream = asio::ssl::stream<tcp::socket>;
 
-/// Longer than a head and a chunk's line may be, so that whatever waits for more has room for it.
-constexpr std::size_t kInputBytes = 2 * Reader::kMostHeadBytes;
 /// How long a client may take to hear that the connection is closed.
 constexpr std::chrono::seconds kLinger{2};
 /// For requests that were sent before the client could know that the server stops.
 constexpr std::chrono::milliseconds kGrace{500};
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-
-/// Bytes that have come and are not yet understood.
-class Input {
- public:
-  std::span<const std::byte> bytes() const { return {block_.data() + begin_, end_ - begin_}; }
-  bool empty() const { return begin_ == end_; }
-  void consume(std::size_t count) { begin_ += count; }
-  /// Free bytes behind those that are there; none when it is full.
-  std::span<std::byte> room() {
-    if (begin_ > 0) {
-      std::memmove(block_.data(), block_.data() + begin_, end_ - begin_);
-      end_ -= begin_;
-      begin_ = 0;
-    }
-    return std::span(block_).subspan(end_);
-  }
-  void commit(std::size_t count) { end_ += count; }
-  void clear() { begin_ = end_ = 0; }
-
- private:
-  std::vector<std::byte> block_ = std::vector<std::byte>(kInputBytes);
-  std::size_t begin_ = 0, end_ = 0;
-};
 
 enum class Phase {
   idle,       ///< between requests
@@ -66,8 +41,12 @@ enum class Phase {
 template <class Stream>
 class StreamConnection final : public Connection {
  public:
-  StreamConnection(const Listening& listening, Stream stream)
-      : listening_(listening), stream_(std::move(stream)), reader_(listening.options) {
+  StreamConnection(const Listening& listening, Stream stream, ClientPtr client, Lease place)
+      : listening_(listening),
+        stream_(std::move(stream)),
+        client_(std::move(client)),
+        place_(std::move(place)),
+        reader_(new_reader()) {
     listening_.connections.add(*this);
   }
   ~StreamConnection() override { listening_.connections.remove(*this); }
@@ -80,6 +59,7 @@ class StreamConnection final : public Connection {
  private:
   auto self() { return std::static_pointer_cast<StreamConnection>(shared_from_this()); }
   auto& socket() { return stream_.lowest_layer(); }
+  Reader new_reader() const { return Reader(listening_.options, Clients::lease(client_, Holding::bytes)); }
   void expect(Phase phase, std::chrono::milliseconds limit);
   bool is_receiving() const { return phase_ == Phase::idle || phase_ == Phase::head || phase_ == Phase::body; }
 
@@ -90,7 +70,7 @@ class StreamConnection final : public Connection {
   bool step();
   void admit();
   void dispatch();
-  void on_answer(std::uint64_t serial, const Make& make);
+  void on_answer(std::uint64_t serial, Response response);
   void refuse(Response response);
   void send(Response response);
   void write();
@@ -101,6 +81,9 @@ class StreamConnection final : public Connection {
 
   const Listening& listening_;
   Stream stream_;
+  const ClientPtr client_;
+  const Lease place_;
+  Lease request_;  ///< while one is under way
   Reader reader_;
   Input input_;
   Phase phase_ = Phase::idle;
@@ -177,7 +160,12 @@ void StreamConnection<Stream>::expect(Phase phase, std::chrono::milliseconds lim
 template <class Stream>
 void StreamConnection<Stream>::read() {
   if (is_reading_ || has_ended_ || phase_ == Phase::closed) return;
-  std::span<std::byte> room = phase_ == Phase::body && input_.empty() ? reader_.room() : std::span<std::byte>();
+  std::span<std::byte> room;
+  try {
+    if (phase_ == Phase::body && input_.empty()) room = reader_.room();
+  } catch (...) {
+    return refuse(error_response_of_exception());
+  }
   reads_body_ = !room.empty();
   if (!reads_body_) room = input_.room();
   if (room.empty()) return;
@@ -273,33 +261,38 @@ void StreamConnection<Stream>::dispatch() {
   stop_ = std::stop_source();
   Request request = reader_.take();
   bytes_in_ = request.body.size();
-  const auto respond = [self = self(), serial = ++serial_](Make make) {
-    asio::dispatch(self->stream_.get_executor(),
-                   [self, serial, make = std::move(make)] { self->on_answer(serial, make); });
+  const auto respond = [self = self(), serial = ++serial_, accepting = accepting_](const Make& make) {
+    self->listening_.work.run([self, serial, accepting, make] {
+      auto response = std::make_shared<Response>(made_of(make, accepting));
+      asio::dispatch(self->stream_.get_executor(),
+                     [self, serial, response] { self->on_answer(serial, std::move(*response)); });
+    });
   };
   try {
-    listening_.endpoints.answer(std::move(request), route_, stop_.get_token(), respond);
+    if (Endpoints::is_answered_at_once(route_, request)) return send(listening_.endpoints.answer(request, route_));
+    request_ = Clients::lease(client_, Holding::requests);
+    request_.need(1);
+    listening_.work.run([self = self(), request = std::make_shared<Request>(std::move(request)), route = route_,
+                         stop = stop_.get_token(), respond] {
+      try {
+        self->listening_.endpoints.answer(std::move(*request), route, stop, respond);
+      } catch (...) {
+        respond([response = error_response_of_exception()] { return response; });
+      }
+    });
   } catch (...) {
     if (phase_ == Phase::answering) send(error_response_of_exception());
   }
 }
 
 template <class Stream>
-void StreamConnection<Stream>::on_answer(std::uint64_t serial, const Make& make) {
+void StreamConnection<Stream>::on_answer(std::uint64_t serial, Response response) {
   if (phase_ != Phase::answering || serial != serial_) return;
-  if (has_ended_) {
-    response_ = Response();
-    response_.status = 499;
-    log_answer();
-    return close();
-  }
-  Response response;
-  try {
-    response = make();
-  } catch (...) {
-    response = error_response_of_exception();
-  }
-  send(std::move(response));
+  if (!has_ended_) return send(std::move(response));
+  response_ = Response();
+  response_.status = 499;
+  log_answer();
+  close();
 }
 
 /// An answer to what is no request to the end: nothing can follow it.
@@ -316,7 +309,8 @@ void StreamConnection<Stream>::send(Response response) {
   if (!allow_.empty()) response.fields.emplace_back("Allow", std::move(allow_));
   allow_.clear();
   response_ = std::move(response);
-  head_ = finish_response(response_, accepting_, keeps_);
+  encode(response_, accepting_);
+  head_ = head_of(response_, keeps_);
   if (!is_continuing_) write();
 }
 
@@ -335,6 +329,7 @@ void StreamConnection<Stream>::write() {
 template <class Stream>
 void StreamConnection<Stream>::on_written(SystemError error) {
   log_answer();
+  request_ = Lease();
   if (error || has_ended_) return close();
   response_ = Response();
   method_.clear();
@@ -342,7 +337,7 @@ void StreamConnection<Stream>::on_written(SystemError error) {
   accepting_ = {};
   bytes_in_ = 0;
   if (!keeps_) return linger();
-  reader_ = Reader(listening_.options);
+  reader_ = new_reader();
   is_admitted_ = false;
   // The answer may have been made before the server was to stop: it said that the connection stays.
   expect(Phase::idle, is_finishing_ ? kGrace : listening_.options.idle_timeout);
@@ -387,10 +382,13 @@ void StreamConnection<Stream>::close() {
 
 }  // namespace
 
-std::shared_ptr<Connection> make_connection(const Listening& listening, tcp::socket socket) {
+std::shared_ptr<Connection> make_connection(const Listening& listening, tcp::socket socket, ClientPtr client,
+                                            Lease place) {
   if (listening.tls)
-    return std::make_shared<StreamConnection<TlsStream>>(listening, TlsStream(std::move(socket), *listening.tls));
-  return std::make_shared<StreamConnection<tcp::socket>>(listening, std::move(socket));
+    return std::make_shared<StreamConnection<TlsStream>>(listening, TlsStream(std::move(socket), *listening.tls),
+                                                         std::move(client), std::move(place));
+  return std::make_shared<StreamConnection<tcp::socket>>(listening, std::move(socket), std::move(client),
+                                                         std::move(place));
 }
 
 }  // namespace colonnade::serve::http

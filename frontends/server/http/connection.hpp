@@ -10,7 +10,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "frontends/server/clients.hpp"
 #include "frontends/server/http/endpoints.hpp"
+#include "frontends/server/work.hpp"
 
 namespace boost::asio::ssl {
 class context;
@@ -56,11 +58,13 @@ struct Listening {
   const Endpoints& endpoints;
   const HttpOptions& options;
   Connections& connections;
+  Work& work;
   boost::asio::ssl::context* tls = nullptr;
   bool metrics_only = false;
 };
 
-/// The socket's executor is a strand. `listening` outlives the connection.
-std::shared_ptr<Connection> make_connection(const Listening& listening, boost::asio::ip::tcp::socket socket);
+/// The socket's executor is a strand. `listening` outlives the connection, which is lent `place`.
+std::shared_ptr<Connection> make_connection(const Listening& listening, boost::asio::ip::tcp::socket socket,
+                                            ClientPtr client, Lease place);
 
 }  // namespace colonnade::serve::http

@@ -28,6 +28,12 @@ Response model_readiness(const Route& route, bool is_ready) {
                        is_ready ? 200 : 503);
 }
 
+/// A model's metadata, and beside them what it needs.
+std::string with_memory(std::string metadata, std::size_t bytes) {
+  metadata.pop_back();
+  return metadata + fmt::format(",\"parameters\":{{\"memory_bytes\":\"{}\"}}}}", bytes);
+}
+
 Response page(const Route& route) {
   const auto file = page_file(route.path);
   if (!file) throw Problem(404, "no such path: " + json_text(route.path));
@@ -63,6 +69,16 @@ InferCall parse_call(const Body& body, const Request& request, const Route& rout
   return parse_infer(body, header_bytes, options.deepest_json);
 }
 
+/// What was made of the body beside it is lent too, as long as it lives.
+void lend(InferenceRequest& request, const Body& body) {
+  for (InputTensor& input : request.inputs) {
+    if (input.owner == body.owner() || input.view.dtype == DType::string) continue;
+    auto lent = std::make_shared<std::pair<Lease, std::shared_ptr<const void>>>(body.another_lease(), input.owner);
+    lent->first.need(static_cast<std::size_t>(element_count(input.view.shape)) * size_of(input.view.dtype));
+    input.owner = std::move(lent);
+  }
+}
+
 /// Parameters of a load request: strings, of which files are in base64.
 std::map<std::string, std::string> load_parameters(const Json& root) {
   std::map<std::string, std::string> parameters;
@@ -87,6 +103,18 @@ std::string allowed_methods(const Route& route) {
 }
 
 }  // namespace
+
+Response made_of(const Make& make, const Accepting& accepting) {
+  Response response;
+  try {
+    response = make();
+    encode(response, accepting);
+  } catch (...) {
+    response = error_response_of_exception();
+  }
+  response.is_encoded = true;
+  return response;
+}
 
 Endpoints::Endpoints(Service& service, const HttpOptions& options, Background background)
     : service_(service),
@@ -115,46 +143,52 @@ Body Endpoints::decoded_body(Request& request) const {
   const Coding coding = name ? coding_of(*name) : Coding::identity;
   if (coding == Coding::identity) return std::move(request.body);
   return decompress(coding, request.body.bytes(), options_.most_body_bytes,
-                    inference_header_length(request).value_or(0));
+                    inference_header_length(request).value_or(0), request.body.another_lease());
 }
 
-void Endpoints::answer(Request request, const Route& route, std::stop_token stop, Respond respond) const {
+bool Endpoints::is_answered_at_once(const Route& route, const Request& request) {
+  if (request.method == "OPTIONS") return true;
+  switch (route.endpoint) {
+    case Endpoint::page:
+    case Endpoint::metrics:
+    case Endpoint::live:
+    case Endpoint::ready:
+    case Endpoint::server_metadata:
+    case Endpoint::model_metadata:
+    case Endpoint::model_ready:
+    case Endpoint::config:
+    case Endpoint::statistics:
+    case Endpoint::unsupported: return true;
+    case Endpoint::index:
+    case Endpoint::describe:
+    case Endpoint::infer:
+    case Endpoint::load:
+    case Endpoint::unload: break;
+  }
+  return false;
+}
+
+Response Endpoints::answer(const Request& request, const Route& route) const {
+  const auto& [model, version] = std::tie(route.model, route.version);
   if (request.method == "OPTIONS") {
     Response response;
     response.status = 204;
     response.fields.emplace_back("Allow", route.method.empty() ? "OPTIONS" : allowed_methods(route));
-    respond([response] { return response; });
-  } else if (route.endpoint == Endpoint::infer) {
-    infer(std::move(request), route, std::move(stop), std::move(respond));
-  } else if (route.endpoint == Endpoint::load) {
-    load(std::move(request), route, std::move(respond));
-  } else if (route.endpoint == Endpoint::unload) {
-    in_background(std::move(respond), [this, route] {
-      service_.unload(route.model);
-      return json_response(fmt::format("{{\"name\":{},\"unload\":true}}", json_text(route.model)));
-    });
-  } else if (route.endpoint == Endpoint::describe) {
-    in_background(std::move(respond),
-                  [this, route] { return json_response(service_.describe(route.model, route.version)); });
-  } else {
-    Response response = now(request, route);
-    respond([response = std::move(response)] { return response; });
+    return response;
   }
-}
-
-Response Endpoints::now(const Request& request, const Route& route) const {
-  const auto& [model, version] = std::tie(route.model, route.version);
   switch (route.endpoint) {
     case Endpoint::page: return page(route);
     case Endpoint::metrics: return metrics(service_);
     case Endpoint::live: return readiness("live", service_.is_live());
     case Endpoint::ready: return readiness("ready", service_.is_ready());
     case Endpoint::server_metadata: return json_response(json_of(service_.metadata()));
-    case Endpoint::model_metadata: return json_response(json_of(service_.metadata(model, version)));
+    case Endpoint::model_metadata:
+      return json_response(
+          with_memory(json_of(service_.metadata(model, version)), service_.needed_bytes(model, version)));
     case Endpoint::model_ready: return model_readiness(route, service_.is_ready(model, version));
     case Endpoint::config: return json_response(json_of(service_.config(model, version)));
     case Endpoint::statistics: return json_response(json_of(service_.statistics(model, version), Absent::written));
-    case Endpoint::index: return index(request);
+    case Endpoint::index:
     case Endpoint::describe:
     case Endpoint::infer:
     case Endpoint::load:
@@ -162,6 +196,36 @@ Response Endpoints::now(const Request& request, const Route& route) const {
     case Endpoint::unsupported: break;
   }
   throw Problem(501, "not supported: " + json_text(route.path));
+}
+
+void Endpoints::answer(Request request, const Route& route, std::stop_token stop, Respond respond) const {
+  switch (route.endpoint) {
+    case Endpoint::infer: return infer(std::move(request), route, std::move(stop), std::move(respond));
+    case Endpoint::load: return load(std::move(request), route, std::move(respond));
+    case Endpoint::index:
+      return in_background(std::move(respond),
+                           [this, request = std::make_shared<Request>(std::move(request))] { return index(*request); });
+    case Endpoint::unload:
+      return in_background(std::move(respond), [this, route] {
+        service_.unload(route.model);
+        return json_response(fmt::format("{{\"name\":{},\"unload\":true}}", json_text(route.model)));
+      });
+    case Endpoint::describe:
+      return in_background(std::move(respond),
+                           [this, route] { return json_response(service_.describe(route.model, route.version)); });
+    case Endpoint::page:
+    case Endpoint::metrics:
+    case Endpoint::live:
+    case Endpoint::ready:
+    case Endpoint::server_metadata:
+    case Endpoint::model_metadata:
+    case Endpoint::model_ready:
+    case Endpoint::config:
+    case Endpoint::statistics:
+    case Endpoint::unsupported: break;
+  }
+  const Response response = answer(request, route);
+  respond([response] { return response; });
 }
 
 Response Endpoints::index(const Request& request) const {
@@ -212,6 +276,7 @@ void Endpoints::infer(Request request, const Route& route, std::stop_token stop,
   const Clock::time_point received = Clock::now();
   const Body body = decoded_body(request);
   InferCall call = parse_call(body, request, route, service_, options_);
+  lend(call.request, body);
   call.request.model = route.model;
   call.request.version = route.version.empty() ? 0 : std::stoll(route.version);
   call.request.stop = std::move(stop);

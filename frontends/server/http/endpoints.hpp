@@ -8,6 +8,7 @@
 
 #include "frontends/server/http/message.hpp"
 #include "frontends/server/http/route.hpp"
+#include "frontends/server/http/write_head.hpp"
 #include "frontends/server/restriction.hpp"
 #include "frontends/server/service.hpp"
 
@@ -15,6 +16,8 @@ namespace colonnade::serve::http {
 
 /// Makes an answer; may take long for large tensors and throw.
 using Make = std::function<Response()>;
+/// That answer, or what is said instead where it cannot be made; ready to be sent.
+Response made_of(const Make& make, const Accepting& accepting);
 /// Called once for every request, by any thread, perhaps before `answer` returns.
 using Respond = std::function<void(Make)>;
 /// Runs what blocks on a thread that may.
@@ -29,11 +32,14 @@ class Endpoints {
   /// Whether a request with this head may go on to its body. Throws Problem; `allow` then holds the methods there are
   /// if the method was wrong.
   Route admit(const Request& head, std::string& allow) const;
-  /// Answers; throws what `error_response_of_exception` understands if that fails at once.
+  /// Whether the answer takes no time: neither a model nor decoding nor a disk has a part in it.
+  static bool is_answered_at_once(const Route& route, const Request& request);
+  /// That answer. Throws what `error_response_of_exception` understands.
+  Response answer(const Request& request, const Route& route) const;
+  /// Answers any other request; throws the same if that fails before it waits for others.
   void answer(Request request, const Route& route, std::stop_token stop, Respond respond) const;
 
  private:
-  Response now(const Request& request, const Route& route) const;
   void infer(Request request, const Route& route, std::stop_token stop, Respond respond) const;
   void load(Request request, const Route& route, Respond respond) const;
   void in_background(Respond respond, Make work) const;

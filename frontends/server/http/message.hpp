@@ -56,6 +56,7 @@ struct Response {
   std::vector<std::shared_ptr<const void>> owners;  ///< of the parts
   std::string error;                                ///< for the log
   std::string id;                                   ///< of the inference, for the log
+  bool is_encoded = false;                          ///< nothing is left to compress
 
   std::size_t body_size() const;
 };

@@ -33,7 +33,7 @@ std::string_view view(boost::beast::string_view text) { return {text.data(), tex
 }  // namespace
 
 struct Reader::Impl {
-  explicit Impl(const HttpOptions& given) : options(given) {
+  Impl(const HttpOptions& given, Lease lent) : options(given), lease(std::move(lent)) {
     parser.header_limit(kMostHeadBytes);
     parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // what is allowed is checked here
     parser.on_chunk_header(chunk_header);
@@ -69,6 +69,7 @@ struct Reader::Impl {
   }
 
   const HttpOptions& options;
+  const Lease lease;
   beast::request_parser<beast::empty_body> parser;
   std::function<void(std::uint64_t, boost::beast::string_view, boost::system::error_code&)> chunk_header =
       [this](std::uint64_t size, boost::beast::string_view, boost::system::error_code& error) {
@@ -123,7 +124,7 @@ void Reader::Impl::start_body() {
   left = length ? static_cast<std::size_t>(*length) : 0;
   const bool compressed = request.field("Content-Encoding") != nullptr;
   const std::size_t aligned = compressed ? 0 : inference_header_length(request).value_or(0);
-  request.body = Body(aligned % 64, std::min(left, kMostReservedBytes));
+  request.body = Body(aligned % 64, std::min(left, kMostReservedBytes), lease.another());
   state = chunked || left > 0 ? State::body : State::done;
 }
 
@@ -160,7 +161,8 @@ std::size_t Reader::Impl::feed_plain(std::span<const std::byte> bytes) {
   return used;
 }
 
-Reader::Reader(const HttpOptions& options) : impl_(std::make_unique<Impl>(options)) {}
+Reader::Reader(const HttpOptions& options, const Lease& bytes)
+    : impl_(std::make_unique<Impl>(options, bytes.another())) {}
 Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;
 Reader::~Reader() = default;

@@ -18,8 +18,8 @@ class Reader {
   static constexpr std::size_t kMostHeadBytes = 16384;
   static constexpr std::size_t kMostFields = 100;
 
-  /// `options` outlive the reader.
-  explicit Reader(const HttpOptions& options);
+  /// `options` outlive the reader. Bodies are lent as `bytes` is.
+  explicit Reader(const HttpOptions& options, const Lease& bytes = {});
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
   ~Reader();

@@ -33,13 +33,14 @@ constexpr std::chrono::milliseconds kSweepEvery{200};
 /// Until descriptors may be free again.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr std::size_t kBackgroundThreads = 2;
+constexpr std::size_t kMetricsConnections = 64;
 constexpr std::string_view kTooMany =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 32\r\n"
     "Connection: close\r\n\r\n{\"error\":\"too many connections\"}";
 
 std::size_t thread_count(int wanted) {
   if (wanted > 0) return static_cast<std::size_t>(wanted);
-  // They run what is brief themselves: more than there are cores would take turns on them for milliseconds.
+  // They run what is brief themselves: more at work than there are cores would take turns on them for milliseconds.
   return static_cast<std::size_t>(std::max(2, default_threads()));
 }
 
@@ -112,11 +113,13 @@ struct HttpServer::Impl {
   void stop(std::chrono::milliseconds limit);
 
   HttpOptions options;
+  Clients& clients;
   asio::thread_pool background{kBackgroundThreads};
   http::Endpoints endpoints;
   std::optional<asio::ssl::context> tls;
   Connections connections;
   asio::io_context io;
+  Work work;
   asio::executor_work_guard<asio::io_context::executor_type> guard{io.get_executor()};
   asio::steady_timer sweeper{io};
   std::vector<std::unique_ptr<Listener>> listeners;
@@ -125,13 +128,15 @@ struct HttpServer::Impl {
 
 HttpServer::Impl::Impl(Service& service, const HttpOptions& given)
     : options(given),
-      endpoints(service, options, [this](std::function<void()> work) { asio::post(background, std::move(work)); }),
-      tls(tls_context(options)) {
+      clients(service.clients()),
+      endpoints(service, options, [this](std::function<void()> task) { asio::post(background, std::move(task)); }),
+      tls(tls_context(options)),
+      work(thread_count(options.threads), [this](Work::Task task) { asio::post(io, std::move(task)); }) {
   if (options.port >= 0) add_listener(options.port, false);
   if (options.metrics_port >= 0) add_listener(options.metrics_port, true);
   for (const auto& listener : listeners) accept(*listener);
   sweep();
-  for (std::size_t i = thread_count(options.threads); i > 0; --i) threads.emplace_back([this] { run(); });
+  for (std::size_t i = thread_count(options.threads) + 1; i > 0; --i) threads.emplace_back([this] { run(); });
 }
 
 HttpServer::Impl::~Impl() {
@@ -146,7 +151,8 @@ void HttpServer::Impl::add_listener(int port, bool metrics_only) {
   tcp::acceptor acceptor = listen(io, options.address, port);
   const int actual = acceptor.local_endpoint().port();
   asio::steady_timer pause(acceptor.get_executor());
-  const Listening listening{endpoints, options, connections, tls && !metrics_only ? &*tls : nullptr, metrics_only};
+  const Listening listening{endpoints,   options, connections, work, tls && !metrics_only ? &*tls : nullptr,
+                            metrics_only};
   listeners.push_back(std::make_unique<Listener>(Listener{std::move(acceptor), listening, std::move(pause), actual}));
 }
 
@@ -179,9 +185,13 @@ void HttpServer::Impl::close(Listener& listener) {
 }
 
 void HttpServer::Impl::on_socket(const Listener& listener, tcp::socket socket) {
-  if (connections.count() < options.most_connections)
-    return make_connection(listener.listening, std::move(socket))->start();
   boost::system::error_code ignored;
+  ClientPtr client = clients.client(socket.remote_endpoint(ignored).address().to_string());
+  Lease place = Clients::lease(client, Holding::connections);
+  // Who reads metrics has places of its own, so that others cannot take them all.
+  const std::size_t most = options.most_connections + (listener.listening.metrics_only ? kMetricsConnections : 0);
+  if (connections.count() < most && (listener.listening.metrics_only || place.grow_to(1)))
+    return make_connection(listener.listening, std::move(socket), std::move(client), std::move(place))->start();
   socket.non_blocking(true, ignored);
   if (!listener.listening.tls) socket.write_some(asio::buffer(kTooMany), ignored);
 }
@@ -196,6 +206,7 @@ void HttpServer::Impl::sweep() {
 }
 
 void HttpServer::Impl::run() {
+  const Work::Member member(work);
   while (true) {
     try {
       io.run();

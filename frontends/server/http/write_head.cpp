@@ -48,9 +48,13 @@ Accepting accepting_of(const Request& request) {
   return {accepted ? preferred_coding(*accepted) : Coding::identity};
 }
 
-std::string finish_response(Response& response, const Accepting& accepting, bool keep_alive) {
+void encode(Response& response, const Accepting& accepting) {
+  if (std::exchange(response.is_encoded, true)) return;
   if (accepting.coding != Coding::identity && response.body_size() >= kLeastCompressedBytes)
     compress_body(response, accepting.coding);
+}
+
+std::string head_of(const Response& response, bool keep_alive) {
   std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_of(response.status));
   if (response.status != 204)
     fmt::format_to(std::back_inserter(head), "Content-Type: {}\r\nContent-Length: {}\r\n", response.type,

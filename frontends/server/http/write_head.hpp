@@ -15,7 +15,9 @@ struct Accepting {
 };
 Accepting accepting_of(const Request& request);
 
-/// Compresses the body if the client takes it and it is worth it, and returns the head to send before it.
-std::string finish_response(Response& response, const Accepting& accepting, bool keep_alive);
+/// Compresses the body, once, if the client takes it and it is worth it.
+void encode(Response& response, const Accepting& accepting);
+/// What is sent before the body.
+std::string head_of(const Response& response, bool keep_alive);
 
 }  // namespace colonnade::serve::http
