@@ -245,6 +245,8 @@ void add_arguments(CLI::App& app, ExplainOptions& options) {
   app.add_flag("--measure", options.measure,
                "Run the model on random inputs and show measured beside predicted time of each segment")
       ->group("Output");
+  app.add_flag("--memory", options.memory, "Show the memory that the model needs, and what it then takes")
+      ->group("Output");
   app.add_flag("--json", options.json, "Print the description as one JSON object")->group("Output");
   add_shape(app, options.shape);
   add_engine(app, options.engine);

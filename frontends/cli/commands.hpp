@@ -75,6 +75,7 @@ struct ExplainOptions {
   std::string stage;
   std::string html;
   bool measure = false;
+  bool memory = false;
   bool json = false;
 };
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 
+#include "colonnade/memory.hpp"
 #include "commands.hpp"
 #include "explain_html.hpp"
 #include "files.hpp"
@@ -119,11 +120,38 @@ std::string plan_text(const Json& plan, const std::string& model) {
   return out + island_text(array_in(plan, "islands"));
 }
 
+/// What the model needs before it is loaded, and what a run then takes.
+Json memory_of(const Model& model, const ShapeMap& overrides) {
+  const MemoryNeed need = memory_need(model, overrides);
+  Session session(model);
+  session.prepare(overrides);
+  const Session::MemoryStats taken = session.memory_stats();
+  return {{"weights", need.weights},
+          {"plan", need.plan},
+          {"arena", need.arena},
+          {"outputs", need.outputs},
+          {"is_known", need.is_known},
+          {"taken", {{"weights", taken.weights_bytes}, {"plan", taken.plan_bytes}, {"arena", taken.arena_bytes}}}};
+}
+
+std::string memory_text(const Json& memory) {
+  std::string out = fmt::format("{:<10}{:>12}{:>12}\n", "memory", "needs", "takes");
+  for (const char* part : {"weights", "plan", "arena", "outputs"})
+    out += fmt::format("{:<10}{:>12}{:>12}\n", part, bytes_text(memory, part), bytes_text(memory["taken"], part));
+  if (!memory["is_known"].get<bool>()) out += "what follows shapes that depend on data is not counted\n";
+  return out;
+}
+
 }  // namespace
 
 int execute(const ExplainOptions& options, std::string& out) {
   const Model model = open_model(options.engine);
   const ShapeMap overrides = shape_overrides(model.inputs(), options.shape);
+  if (options.memory) {
+    const Json memory = memory_of(model, overrides);
+    out += options.json ? dump(memory) : memory_text(memory);
+    return kGood;
+  }
   if (!options.stage.empty()) {
     out += model.print(stage_of(options.stage), overrides);
     if (!out.ends_with('\n')) out += '\n';
