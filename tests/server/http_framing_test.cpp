@@ -4,8 +4,10 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "http_fixture.hpp"
 
@@ -306,6 +308,36 @@ void write_certificate(const std::string& certificate, const std::string& key) {
   EVP_PKEY_free(pair);
 }
 
+/// A connection that takes no other certificate than one in a file.
+class TlsClient {
+ public:
+  TlsClient(int port, const std::string& certificate) : context_(SSL_CTX_new(TLS_client_method())) {
+    SSL_CTX_load_verify_locations(context_, certificate.c_str(), nullptr);
+    SSL_CTX_set_verify(context_, SSL_VERIFY_PEER, nullptr);
+    connection_ = BIO_new_ssl_connect(context_);
+    BIO_set_conn_hostname(connection_, fmt::format("127.0.0.1:{}", port).c_str());
+  }
+  TlsClient(const TlsClient&) = delete;
+  TlsClient& operator=(const TlsClient&) = delete;
+  ~TlsClient() {
+    BIO_free_all(connection_);
+    SSL_CTX_free(context_);
+  }
+
+  bool connect() { return BIO_do_connect(connection_) == 1; }
+  /// The first line of the answer.
+  std::string ask(const std::string& text) {
+    BIO_write(connection_, text.data(), static_cast<int>(text.size()));
+    char answer[4096] = {};
+    EXPECT_GT(BIO_read(connection_, answer, sizeof(answer) - 1), 0);
+    return std::string(answer).substr(0, 15);
+  }
+
+ private:
+  SSL_CTX* context_;
+  BIO* connection_ = nullptr;
+};
+
 TEST_F(HttpFraming, TlsByFiles) {
   test::Repository folder;
   serve::HttpOptions options;
@@ -314,26 +346,32 @@ TEST_F(HttpFraming, TlsByFiles) {
   EXPECT_THROW(other_server(options), serve::Failure);
   write_certificate(options.certificate, options.key);
   const serve::HttpServer server = other_server(options);
+  const std::string old = folder.path() + "/old.pem";
+  std::filesystem::copy(options.certificate, old);
 
-  SSL_CTX* context = SSL_CTX_new(TLS_client_method());
-  SSL_CTX_load_verify_locations(context, options.certificate.c_str(), nullptr);
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
-  BIO* connection = BIO_new_ssl_connect(context);
-  BIO_set_conn_hostname(connection, fmt::format("127.0.0.1:{}", server.port()).c_str());
-  ASSERT_EQ(BIO_do_connect(connection), 1);
-  for (int i = 0; i < 2; ++i) {
-    const std::string text = request_text("POST", kInfer, kBody);
-    BIO_write(connection, text.data(), static_cast<int>(text.size()));
-    char answer[4096] = {};
-    EXPECT_GT(BIO_read(connection, answer, sizeof(answer) - 1), 0);
-    EXPECT_EQ(std::string(answer).substr(0, 15), "HTTP/1.1 200 OK");
+  TlsClient client(server.port(), old);
+  ASSERT_TRUE(client.connect());
+  const std::string text = request_text("POST", kInfer, kBody);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(client.ask(text), "HTTP/1.1 200 OK");
+  for (const int port : {server.port(), server.metrics_port()}) {
+    Client plain(port);
+    plain.send(request_text("GET", "/metrics"));
+    EXPECT_TRUE(plain.is_closed() || plain.receive().status == 0);
   }
-  BIO_free_all(connection);
-  SSL_CTX_free(context);
-  Client plain(server.port());
-  plain.send(request_text("GET", "/v2"));
-  EXPECT_TRUE(plain.is_closed() || plain.receive().status == 0);
-  EXPECT_EQ(Client(server.metrics_port()).ask("GET", "/metrics").status, 200);
+  TlsClient metrics(server.metrics_port(), old);
+  ASSERT_TRUE(metrics.connect());
+  EXPECT_EQ(metrics.ask(request_text("GET", "/metrics")), "HTTP/1.1 200 OK");
+
+  // Who has changed the certificate need not start the server again, and who is connected stays so.
+  write_certificate(options.certificate, options.key);
+  bool is_fresh = false;
+  for (int i = 0; i < 100 && !is_fresh; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    is_fresh = TlsClient(server.port(), options.certificate).connect();
+  }
+  EXPECT_TRUE(is_fresh);
+  EXPECT_FALSE(TlsClient(server.port(), old).connect());
+  EXPECT_EQ(client.ask(text), "HTTP/1.1 200 OK");
 }
 
 }  // namespace

@@ -14,11 +14,9 @@
 #include "frontends/server/http/endpoints.hpp"
 #include "frontends/server/work.hpp"
 
-namespace boost::asio::ssl {
-class context;
-}
-
 namespace colonnade::serve::http {
+
+class Certificates;
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -59,7 +57,7 @@ struct Listening {
   const HttpOptions& options;
   Connections& connections;
   Work& work;
-  boost::asio::ssl::context* tls = nullptr;
+  const Certificates& certificates;
   bool metrics_only = false;
 };
 

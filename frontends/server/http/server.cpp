@@ -7,15 +7,14 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <future>
 #include <memory>
-#include <optional>
 #include <thread>
 
+#include "frontends/server/http/certificates.hpp"
 #include "frontends/server/http/connection.hpp"
 #include "frontends/server/log.hpp"
 
@@ -46,30 +45,6 @@ std::size_t thread_count(int wanted) {
 
 [[noreturn]] void fail_to_listen(const std::string& what, const boost::system::error_code& error) {
   throw Failure(Code::invalid_argument, fmt::format("{}: {}", what, error.message()));
-}
-
-std::optional<asio::ssl::context> tls_context(const HttpOptions& options) {
-  if (options.certificate.empty() && options.key.empty()) {
-    if (!options.client_authority.empty())
-      throw Failure(Code::invalid_argument, "an authority for clients needs a certificate and a key");
-    return std::nullopt;
-  }
-  if (options.certificate.empty() || options.key.empty())
-    throw Failure(Code::invalid_argument, "TLS needs both a certificate and a key");
-  asio::ssl::context context(asio::ssl::context::tls_server);
-  context.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_sslv2 |
-                      asio::ssl::context::no_sslv3 | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
-  boost::system::error_code error;
-  context.use_certificate_chain_file(options.certificate, error);
-  if (error) fail_to_listen("certificate '" + options.certificate + "'", error);
-  context.use_private_key_file(options.key, asio::ssl::context::pem, error);
-  if (error) fail_to_listen("key '" + options.key + "'", error);
-  if (!options.client_authority.empty()) {
-    context.load_verify_file(options.client_authority, error);
-    if (error) fail_to_listen("authority '" + options.client_authority + "'", error);
-    context.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
-  }
-  return context;
 }
 
 tcp::acceptor listen(asio::io_context& io, const std::string& address, int port) {
@@ -116,7 +91,7 @@ struct HttpServer::Impl {
   Clients& clients;
   asio::thread_pool background{kBackgroundThreads};
   http::Endpoints endpoints;
-  std::optional<asio::ssl::context> tls;
+  http::Certificates certificates;
   Connections connections;
   asio::io_context io;
   Work work;
@@ -130,7 +105,7 @@ HttpServer::Impl::Impl(Service& service, const HttpOptions& given)
     : options(given),
       clients(service.clients()),
       endpoints(service, options, [this](std::function<void()> task) { asio::post(background, std::move(task)); }),
-      tls(tls_context(options)),
+      certificates(options),
       work(thread_count(options.threads), [this](Work::Task task) { asio::post(io, std::move(task)); }) {
   if (options.port >= 0) add_listener(options.port, false);
   if (options.metrics_port >= 0) add_listener(options.metrics_port, true);
@@ -151,8 +126,7 @@ void HttpServer::Impl::add_listener(int port, bool metrics_only) {
   tcp::acceptor acceptor = listen(io, options.address, port);
   const int actual = acceptor.local_endpoint().port();
   asio::steady_timer pause(acceptor.get_executor());
-  const Listening listening{endpoints,   options, connections, work, tls && !metrics_only ? &*tls : nullptr,
-                            metrics_only};
+  const Listening listening{endpoints, options, connections, work, certificates, metrics_only};
   listeners.push_back(std::make_unique<Listener>(Listener{std::move(acceptor), listening, std::move(pause), actual}));
 }
 
@@ -193,7 +167,7 @@ void HttpServer::Impl::on_socket(const Listener& listener, tcp::socket socket) {
   if (connections.count() < most && (listener.listening.metrics_only || place.grow_to(1)))
     return make_connection(listener.listening, std::move(socket), std::move(client), std::move(place))->start();
   socket.non_blocking(true, ignored);
-  if (!listener.listening.tls) socket.write_some(asio::buffer(kTooMany), ignored);
+  if (!certificates.is_on()) socket.write_some(asio::buffer(kTooMany), ignored);
 }
 
 void HttpServer::Impl::sweep() {
@@ -201,6 +175,7 @@ void HttpServer::Impl::sweep() {
   sweeper.async_wait([this](boost::system::error_code error) {
     if (error) return;
     for (const auto& connection : connections.late(Clock::now())) connection->expire();
+    if (certificates.is_on()) certificates.look();
     sweep();
   });
 }
