@@ -251,6 +251,7 @@ void ServedModel::run_together(Instance& instance, std::span<JobPtr> jobs, int p
     outputs = std::make_shared<std::vector<Tensor>>(instance.session.run(inputs, options));
   }
   times.inferred = Clock::now();
+  count_memory(instance, *jobs.front(), samples, parts);
   std::vector<InferenceResponse> responses;
   std::vector<Statistics::Answered> answered;
   std::int64_t first = 0;
@@ -266,6 +267,24 @@ void ServedModel::run_together(Instance& instance, std::span<JobPtr> jobs, int p
     responses[i].computed = times.end - times.begin;
     answer(std::move(jobs[i]), std::move(responses[i]));
   }
+}
+
+void ServedModel::count_memory(Instance& instance, const Job& job, std::int64_t samples, int parts) {
+  constexpr std::size_t kMostKinds = 1024;
+  const std::uint64_t kind = job.form + static_cast<std::uint64_t>(samples) * 1024 + static_cast<std::uint64_t>(parts);
+  if (instance.kinds.size() >= kMostKinds) instance.kinds.clear();
+  if (!instance.kinds.insert(kind).second) return;
+  const Session::MemoryStats taken = instance.session.memory_stats();
+  const std::size_t bytes = taken.arena_bytes + taken.plan_bytes, said = need_.arena + need_.plan;
+  const std::size_t extra = bytes > said ? bytes - said : 0;
+  const std::lock_guard lock(share_mutex_);
+  if (share_.set(share_.bytes() + extra - instance.extra)) {
+    instance.extra = extra;
+    return;
+  }
+  instance.session.shrink();
+  instance.kinds.clear();
+  share_.set(share_.bytes() - std::exchange(instance.extra, 0));
 }
 
 InferenceResponse ServedModel::response_of(const Job& job, const std::shared_ptr<std::vector<Tensor>>& outputs,

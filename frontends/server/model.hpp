@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "colonnade/memory.hpp"
 #include "frontends/server/memory.hpp"
@@ -59,6 +60,8 @@ class ServedModel : public Runner {
     Session session;
     std::vector<Tensor> bytes;
     std::vector<std::vector<std::string>> strings;
+    std::set<std::uint64_t> kinds;  ///< of run that were counted
+    std::size_t extra = 0;          ///< bytes that it took beyond what the model was said to need
   };
   using InstancePtr = std::unique_ptr<Instance>;
 
@@ -68,6 +71,8 @@ class ServedModel : public Runner {
   /// Answers all jobs, or none and says why.
   std::optional<Status> attempt(std::span<JobPtr> jobs, int parts, const std::stop_token& stop);
   void run_together(Instance& instance, std::span<JobPtr> jobs, int parts, const std::stop_token& stop);
+  /// After a run: where it was the first of its kind, its plan and arena are counted, or forgotten for lack of memory.
+  void count_memory(Instance& instance, const Job& job, std::int64_t samples, int parts);
   InferenceResponse response_of(const Job& job, const std::shared_ptr<std::vector<Tensor>>& outputs, std::int64_t first,
                                 std::int64_t samples) const;
   void answer(JobPtr job, InferenceResult result);
@@ -80,7 +85,8 @@ class ServedModel : public Runner {
   std::shared_ptr<Statistics> statistics_;
   const RequestLimits limits_;
   const MemoryNeed need_;
-  const MemoryShare share_;
+  std::mutex share_mutex_;
+  MemoryShare share_;
   std::atomic<Clock::time_point> last_used_{Clock::now()};
   Scheduler::Line line_;
 

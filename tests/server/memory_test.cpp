@@ -24,18 +24,19 @@ using std::chrono::milliseconds;
 constexpr std::int64_t kWidth = 1024;
 constexpr double kMiB = 1 << 20;
 
-/// ONNX bytes: "y" is "x" [1,kWidth] times matrices, of which each is 4 MiB.
-std::string matrices(int count) {
+/// ONNX bytes: "y" is "x" [1,kWidth], or [batch,kWidth], times matrices, of which each is 4 MiB.
+std::string matrices(int count, bool is_open = false) {
   onnx::ModelProto model;
   model.set_ir_version(8);
   model.add_opset_import()->set_version(17);
   auto& graph = *model.mutable_graph();
   graph.set_name("matrices");
-  const auto describe = [](onnx::ValueInfoProto& info, const char* name) {
+  const auto describe = [is_open](onnx::ValueInfoProto& info, const char* name) {
     info.set_name(name);
     auto* type = info.mutable_type()->mutable_tensor_type();
     type->set_elem_type(onnx_import::data_type_of(DType::f32));
-    type->mutable_shape()->add_dim()->set_dim_value(1);
+    auto& first = *type->mutable_shape()->add_dim();
+    is_open ? first.set_dim_param("batch") : first.set_dim_value(1);
     type->mutable_shape()->add_dim()->set_dim_value(kWidth);
   };
   describe(*graph.add_input(), "x");
@@ -145,6 +146,27 @@ TEST_F(MemoryOfServer, WhatDoesNotFitIsRefusedWithTheSum) {
   EXPECT_NE(refused.error().find("of 100.0 MiB"), std::string::npos) << refused.error();
   ASSERT_EQ(Client(port_).ask("POST", "/v2/repository/models/m0/unload").status, 200);
   EXPECT_EQ(Client(port_).ask("POST", "/v2/repository/models/m2/load").status, 200);
+}
+
+TEST_F(MemoryOfServer, LargerBatchesAreCountedWhenTheyRun) {
+  repository_.add("open", matrices(4, true));
+  start({"--memory-limit", "200M"}, 1, 1);
+  const auto taken = [&] {
+    const std::string text = Client(port_).ask("GET", "/metrics").body;
+    const std::string name = "\ncolonnade_memory_taken_bytes ";
+    return std::stod(text.substr(text.find(name) + name.size())) / kMiB;
+  };
+  const double before = taken();
+  constexpr int kBatch = 64;
+  const std::string bytes(std::size_t{kBatch} * kWidth * sizeof(float), '\0');
+  const std::string head = R"({"inputs":[{"name":"x","datatype":"FP32","shape":[64,1024],)"
+                           R"("parameters":{"binary_data_size":)" +
+                           std::to_string(bytes.size()) + "}}]}";
+  const Answer answer = Client(port_).ask("POST", "/v2/models/open/infer", head + bytes,
+                                          "Inference-Header-Content-Length: " + std::to_string(head.size()) + "\r\n");
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  // At least one tensor between two products.
+  EXPECT_GT(taken(), before + static_cast<double>(bytes.size()) / kMiB);
 }
 
 TEST_F(MemoryOfServer, IdleModelsMakeRoomAndComeBack) {

@@ -6,7 +6,7 @@ import { fillForm } from "./form.js";
 import { History, pendingOf } from "./history.js";
 import { columnsPicture, factsOf } from "./picture.js";
 import { Plot, sparkline } from "./plot.js";
-import { byId, countText, element, msText, shapeText } from "./text.js";
+import { byId, bytesText, countText, element, msText, shapeText } from "./text.js";
 
 const EVERY_MS = 1000;
 
@@ -143,10 +143,11 @@ async function showChosen(now) {
   await (ready ? showLoaded(model.name) : showUnloaded());
 }
 
-function interfaceText({ inputs, outputs }) {
+function interfaceText({ inputs, outputs, parameters }) {
   const one = ({ name, datatype, shape }) => `${name} ${datatype} ${shapeText(shape)}`;
   const listed = (tensors) => tensors.map(one).join(", ");
-  return `${listed(inputs)} \u2192 ${listed(outputs)}`;
+  const memory = parameters?.memory_bytes ? `, ${bytesText(Number(parameters.memory_bytes))} of memory` : "";
+  return `${listed(inputs)} \u2192 ${listed(outputs)}${memory}`;
 }
 
 async function showLoaded(name) {
