@@ -10,8 +10,8 @@
 
 namespace colonnade::serve {
 
-/// Listens and answers from its construction on. Metrics have a port of their own besides their path on the other; TLS is
-/// for both, and its files are read again when they change. The service outlives the server.
+/// Listens and answers from its construction on. Metrics have a port of their own besides their path on the other; TLS
+/// is for both, and its files are read again when they change. The service outlives the server.
 class HttpServer {
  public:
   /// Throws Failure when an option is wrong, a port taken or a certificate unusable.
