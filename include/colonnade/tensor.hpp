@@ -91,6 +91,8 @@ using Shape = std::vector<std::int64_t>;
 /// Number of elements; throws Error on overflow or an unknown dimension. 1 for a scalar (empty shape).
 COLONNADE_API std::int64_t element_count(std::span<const std::int64_t> shape);
 
+struct TensorMemory;
+
 /// A dense row-major tensor that owns its memory (64-byte aligned). Copies are deep. Threads may read it at the same
 /// time; who writes must be alone.
 class COLONNADE_API Tensor {
@@ -136,6 +138,7 @@ class COLONNADE_API Tensor {
   std::string to_onnx(std::string_view name) const;
 
  private:
+  friend struct TensorMemory;
   DType dtype_ = DType::undefined;
   Shape shape_{0};
   std::int64_t size_ = 0;
@@ -199,6 +202,8 @@ class COLONNADE_API Datum {
   static Datum absent(DType dtype);
   /// Keys int64 or string [n], values [n, ...].
   static Datum map(Tensor keys, Tensor values);
+  /// With keys that other maps have too.
+  static Datum map(std::shared_ptr<const Tensor> keys, Tensor values);
 
   Kind kind() const noexcept { return kind_; }
   bool is_tensor() const noexcept { return kind_ == Kind::tensor; }

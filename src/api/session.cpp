@@ -7,22 +7,12 @@
 
 #include "api/session_impl.hpp"
 #include "base/log.hpp"
+#include "base/tensor_memory.hpp"
 #include "passes/permutation.hpp"
 #include "reference/reference.hpp"
 
 namespace colonnade {
 namespace {
-
-/// A tensor of its own with the view's elements.
-Tensor copy_of(const TensorView& view) {
-  Tensor tensor(view.dtype, view.shape);
-  if (view.dtype == DType::string) {
-    std::copy_n(static_cast<const std::string*>(view.data), tensor.size(), tensor.strings().begin());
-  } else if (tensor.byte_size() > 0) {
-    std::memcpy(tensor.data(), view.data, tensor.byte_size());
-  }
-  return tensor;
-}
 
 void copy_to(const Tensor& tensor, const MutableTensorView& view) {
   if (tensor.dtype() == DType::string) {
@@ -165,7 +155,7 @@ std::vector<Tensor> Session::Impl::tensors_of_texts(const Shape& shape, RunContr
 }
 
 std::vector<Datum> Session::Impl::run_dense(Entry& plan, std::span<const TensorView> inputs, RunControl& control) {
-  return runner.run(plan, {inputs, [&](std::size_t i) { return Datum(copy_of(inputs[i])); }}, control);
+  return runner.run(plan, {inputs, [&](std::size_t i) { return Datum(TensorMemory::borrow(inputs[i])); }}, control);
 }
 
 void Session::Impl::run_dense(Entry& plan, std::span<const TensorView> inputs,

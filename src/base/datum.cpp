@@ -33,14 +33,18 @@ Datum Datum::absent(DType dtype) {
 }
 
 Datum Datum::map(Tensor keys, Tensor values) {
-  if (keys.shape().size() != 1 || values.shape().empty() || values.shape().front() != keys.size()) {
-    fail(ErrorCode::invalid_argument, "a map needs as many values as keys, found {} keys and {} values", keys.size(),
+  return map(std::make_shared<const Tensor>(std::move(keys)), std::move(values));
+}
+
+Datum Datum::map(std::shared_ptr<const Tensor> keys, Tensor values) {
+  if (keys->shape().size() != 1 || values.shape().empty() || values.shape().front() != keys->size()) {
+    fail(ErrorCode::invalid_argument, "a map needs as many values as keys, found {} keys and {} values", keys->size(),
          values.size());
   }
   Datum datum;
   datum.kind_ = Kind::map;
   datum.dtype_ = values.dtype();
-  datum.keys_ = std::make_shared<const Tensor>(std::move(keys));
+  datum.keys_ = std::move(keys);
   datum.tensor_ = std::make_shared<const Tensor>(std::move(values));
   return datum;
 }

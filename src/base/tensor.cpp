@@ -8,6 +8,7 @@
 #include "base/aligned_buffer.hpp"
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "base/tensor_memory.hpp"
 #include "colonnade/colonnade.hpp"
 
 namespace colonnade {
@@ -78,6 +79,36 @@ Tensor& Tensor::operator=(Tensor&& other) noexcept {
 }
 
 Tensor::~Tensor() { AlignedBuffer::free_released(data_, byte_size()); }
+
+Tensor TensorMemory::unset(DType dtype, Shape shape) {
+  if (dtype == DType::string) return {dtype, std::move(shape)};
+  Tensor tensor;
+  tensor.size_ = element_count(shape);
+  tensor.data_ = allocate(dtype, tensor.size_);
+  tensor.dtype_ = dtype;
+  tensor.shape_ = std::move(shape);
+  return tensor;
+}
+
+std::shared_ptr<Tensor> TensorMemory::borrow(DType dtype, Shape shape, void* memory) {
+  const auto give_back = [](Tensor* tensor) {
+    tensor->data_ = nullptr;
+    delete tensor;
+  };
+  std::shared_ptr<Tensor> tensor(new Tensor, give_back);
+  tensor->size_ = element_count(shape);
+  tensor->dtype_ = dtype;
+  tensor->shape_ = std::move(shape);
+  tensor->data_ = memory;
+  return tensor;
+}
+
+std::shared_ptr<const Tensor> TensorMemory::borrow(const TensorView& view) {
+  if (view.dtype != DType::string) return borrow(view.dtype, view.shape, const_cast<void*>(view.data));
+  auto copy = std::make_shared<Tensor>(view.dtype, view.shape);
+  std::copy_n(static_cast<const std::string*>(view.data), copy->size(), copy->strings().begin());
+  return copy;
+}
 
 Tensor Tensor::reshaped(Shape shape) && {
   const std::int64_t count = element_count(shape);

@@ -2,6 +2,7 @@
 // Operators on whole tensors: oneDNN where it has the primitive, else the reference.
 #include <cstring>
 
+#include "base/tensor_memory.hpp"
 #include "families/common.hpp"
 #include "families/lower.hpp"
 #include "families/onednn.hpp"
@@ -48,7 +49,7 @@ class ReferenceOp final : public RowOp {
   }
 
   void run(const StepContext& step) const override {
-    std::vector<Tensor> copies(node_.inputs.size());
+    std::vector<std::shared_ptr<const Tensor>> borrowed(node_.inputs.size());
     std::vector<const Tensor*> inputs(node_.inputs.size(), nullptr);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (node_.inputs[i] == kAbsent) continue;
@@ -56,9 +57,8 @@ class ReferenceOp final : public RowOp {
         inputs[i] = constants_[i].get();
         continue;
       }
-      copies[i] = Tensor(types_[i].dtype, types_[i].static_shape());
-      if (copies[i].size() > 0) std::memcpy(copies[i].data(), whole(step, node_.inputs[i]), copies[i].byte_size());
-      inputs[i] = &copies[i];
+      borrowed[i] = TensorMemory::borrow(types_[i].dtype, types_[i].static_shape(), whole(step, node_.inputs[i]));
+      inputs[i] = borrowed[i].get();
     }
     const std::vector<Tensor> results = reference::evaluate(node_, inputs);
     for (std::size_t i = 0; i < results.size() && i < node_.outputs.size(); ++i) {

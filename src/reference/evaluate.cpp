@@ -2,11 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <new>
 #include <stdexcept>
 
+#include "base/tensor_memory.hpp"
 #include "reference/elements.hpp"
 #include "reference/families.hpp"
 #include "reference/reference.hpp"
@@ -50,17 +50,6 @@ Data data_of(Tensors tensors) {
   return {std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end())};
 }
 Data data_of(Data data) { return data; }
-
-Tensor copy_of(const TensorView& view) {
-  Tensor tensor(view.dtype, view.shape);
-  if (view.dtype == DType::string) {
-    const auto* strings = static_cast<const std::string*>(view.data);
-    std::copy_n(strings, tensor.size(), tensor.strings().begin());
-  } else if (tensor.byte_size() > 0) {
-    std::memcpy(tensor.data(), view.data, tensor.byte_size());
-  }
-  return tensor;
-}
 
 void check_input(const Value& value, const TensorView& view) {
   if (view.dtype != value.type.dtype || !value.type.is_tensor()) {
@@ -274,7 +263,7 @@ std::vector<Tensor> evaluate(const Graph& graph, std::span<const TensorView> inp
   Data data;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     check_input(graph.value(graph.inputs[i]), inputs[i]);
-    data.emplace_back(copy_of(inputs[i]));
+    data.emplace_back(TensorMemory::borrow(inputs[i]));
   }
   bind_shapes(graph, shapes_of(inputs));
   std::vector<const Datum*> operands;

@@ -2,6 +2,7 @@
 // Operators that only copy boxes of elements from place to place.
 #include <algorithm>
 
+#include "base/tensor_memory.hpp"
 #include "reference/elements.hpp"
 #include "reference/families.hpp"
 #include "reference/indexing.hpp"
@@ -146,7 +147,7 @@ Tensors apply(const Slice&, const Call& call) {
     source.offset += slice.start * source.strides[axis];
     source.strides[axis] *= slice.step;
   }
-  Tensor y(x.dtype(), call.shape());
+  Tensor y = TensorMemory::unset(x.dtype(), call.shape());
   copy_box(x, source, y, {0, strides_of(y.shape())}, y.shape());
   return {std::move(y)};
 }
@@ -158,7 +159,7 @@ Tensors apply(const Split& op, const Call& call) {
   std::int64_t position = 0;
   Tensors outputs;
   for (std::size_t i = 0; i < call.types.size(); ++i) {
-    Tensor& y = outputs.emplace_back(x.dtype(), call.shape(i));
+    Tensor& y = outputs.emplace_back(TensorMemory::unset(x.dtype(), call.shape(i)));
     if (position + y.shape()[axis] > x.shape()[axis]) call.invalid("the parts exceed the axis");
     copy_box(x, {position * strides[axis], strides}, y, {0, strides_of(y.shape())}, y.shape());
     position += y.shape()[axis];

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "base/tensor_memory.hpp"
 #include "reference/elements.hpp"
 #include "reference/families.hpp"
 #include "reference/indexing.hpp"
@@ -92,7 +93,7 @@ std::vector<std::uint8_t> nonzero_marks(const Tensor& x, const Call& call) {
 Tensor marked_indices(const std::vector<std::uint8_t>& marks, const Shape& shape) {
   constexpr std::int64_t kAtOnce = 256;
   const auto count = static_cast<std::int64_t>(std::count(marks.begin(), marks.end(), std::uint8_t{1}));
-  Tensor y(DType::i64, {static_cast<std::int64_t>(shape.size()), count});
+  Tensor y = TensorMemory::unset(DType::i64, {static_cast<std::int64_t>(shape.size()), count});
   if (shape.empty()) return y;
   const std::size_t last = shape.size() - 1;
   auto* indices = elements<std::int64_t>(y);

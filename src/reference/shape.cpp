@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/checked.hpp"
+#include "base/tensor_memory.hpp"
 #include "reference/elements.hpp"
 #include "reference/families.hpp"
 #include "reference/indexing.hpp"
@@ -39,7 +40,7 @@ Tensor range_of(const Call& call) {
   C bounds[3] = {};
   for (std::size_t i = 0; i < 3; ++i) load(call.input(i), 0, 1, bounds + i);
   const std::int64_t count = range_count(bounds[0], bounds[1], bounds[2], call);
-  Tensor y(call.dtype(), {count});
+  Tensor y = TensorMemory::unset(call.dtype(), {count});
   std::array<C, kBlock> values{};
   for (std::int64_t begin = 0; begin < count; begin += kBlock) {
     const std::int64_t some = std::min(kBlock, count - begin);
@@ -79,7 +80,7 @@ Tensors apply(const SizeOf&, const Call& call) { return {tensor_of(DType::i64, {
 Tensors apply(const Fill&, const Call& call) {
   const Tensor& value = call.input(1);
   if (value.size() != 1) call.invalid("the value has {} elements, expected 1", value.size());
-  Tensor y(value.dtype(), call.ints(0));
+  Tensor y = TensorMemory::unset(value.dtype(), call.ints(0));
   visit_storage(value.dtype(), [&]<class T>(Tag<T>) { std::fill_n(elements<T>(y), y.size(), *elements<T>(value)); });
   return {std::move(y)};
 }

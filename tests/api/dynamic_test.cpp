@@ -115,6 +115,24 @@ TEST(Dynamic, EveryScheduleAndNumberOfThreadsGivesTheSameBits) {
     }
 }
 
+TEST(Dynamic, ResultsThatAreInputsAreCopies) {
+  ModelBuilder model;
+  model.input("x", {2, 3});
+  model.constant(int_tensor("one", {}, {1}));
+  model.node("SequenceConstruct", {"x", "x"}, {"both"});
+  model.node("SequenceAt", {"both", "one"}, {"y"});
+  model.node("SequenceAt", {"both", "one"}, {"z"});
+  model.output("y").output("z");
+  Session session(load(model.bytes()));
+  Tensor x(DType::f32, {2, 3});
+  x.values<float>()[4] = 7;
+  const TensorView view = x;
+  const std::vector<Tensor> found = session.run({&view, 1});
+  x.values<float>()[4] = 8;
+  for (const Tensor& y : found) EXPECT_EQ(y.values<float>()[4], 7);
+  EXPECT_NE(found[0].data(), found[1].data());
+}
+
 TEST(Dynamic, NothingFoundIsAnEmptyTensor) {
   Session session(load(positions_model()));
   const Tensor x(DType::f32, {1, 2, 8, 8});

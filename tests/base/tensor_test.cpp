@@ -8,6 +8,7 @@
 #include "base/aligned_buffer.hpp"
 #include "base/checked.hpp"
 #include "base/interval.hpp"
+#include "base/tensor_memory.hpp"
 #include "colonnade/colonnade.hpp"
 
 namespace colonnade {
@@ -48,6 +49,32 @@ TEST(ElementCount, MultipliesAndChecks) {
   EXPECT_EQ(element_count(Shape{large, large, 0}), 0);
   EXPECT_EQ(code_of([&] { element_count(Shape{large, large}); }), ErrorCode::resource_limit);
   EXPECT_EQ(code_of([] { element_count(Shape{2, -1}); }), ErrorCode::invalid_argument);
+}
+
+TEST(Tensors, BorrowMemoryAndLeaveItToItsOwner) {
+  std::vector<float> memory = {1, 2, 3, 4, 5, 6};
+  Tensor copy;
+  Datum datum(TensorMemory::borrow(TensorView(DType::f32, {2, 3}, memory.data())));
+  EXPECT_EQ(datum.tensor().data(), memory.data());
+  EXPECT_EQ(datum.tensor().shape(), (Shape{2, 3}));
+  copy = std::move(datum).take_tensor();
+  EXPECT_NE(copy.data(), memory.data());
+  datum = Datum();
+  EXPECT_EQ(memory, (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(copy.values<float>()[5], 6);
+
+  const std::vector<std::string> texts = {"a", "bc"};
+  const auto strings = TensorMemory::borrow(TensorView(DType::string, {2}, texts.data()));
+  EXPECT_EQ(strings->strings(), texts);
+  EXPECT_EQ(TensorMemory::borrow(TensorView(DType::i64, {0, 3}, nullptr))->size(), 0);
+}
+
+TEST(Tensors, UnsetOnesHaveTheirSizeAndAreChecked) {
+  const Tensor tensor = TensorMemory::unset(DType::i64, {3, 5});
+  EXPECT_EQ(tensor.byte_size(), 120u);
+  EXPECT_EQ(TensorMemory::unset(DType::string, {2}).strings().size(), 2u);
+  EXPECT_EQ(TensorMemory::unset(DType::f32, {0}).data(), nullptr);
+  EXPECT_EQ(code_of([] { TensorMemory::unset(DType::f32, {-1}); }), ErrorCode::invalid_argument);
 }
 
 TEST(Tensors, AreZeroAndAligned) {

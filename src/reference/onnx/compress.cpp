@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/lists.hpp"
+#include "base/tensor_memory.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
@@ -68,7 +69,7 @@ Data evaluate_compress(const Opaque& op, const Call& call) {
                  view.size);
   Shape shape = flat ? Shape{0} : x.shape();
   at(shape, axis) = true_ones(condition);
-  Tensor y(x.dtype(), std::move(shape));
+  Tensor y = TensorMemory::unset(x.dtype(), std::move(shape));
   visit_storage(x.dtype(), [&]<class T>(Tag<T>) { copy_runs(elements<T>(x), runs, view, elements<T>(y)); });
   return {std::move(y)};
 }

@@ -8,6 +8,7 @@
 
 #include "base/lists.hpp"
 #include "base/printable.hpp"
+#include "base/tensor_memory.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
@@ -338,13 +339,14 @@ Types infer_zip(const Opaque& op, const RuleContext& ctx) {
 }
 
 Data evaluate_zip(const Opaque& op, const Call& call) {
-  const auto& keys = op.prepared_as<Tensor>();
+  const auto keys = std::static_pointer_cast<const Tensor>(op.prepared);
   const Tensor& x = call.input(0);
-  const std::int64_t samples = x.shape().size() == 1 ? 1 : x.shape()[0];
+  const std::int64_t samples = x.shape().size() == 1 ? 1 : x.shape()[0], count = keys->size();
   std::vector<Datum> maps;
+  maps.reserve(static_cast<std::size_t>(samples));
   for (std::int64_t sample = 0; sample < samples; ++sample) {
-    Tensor values(DType::f32, {keys.size()});
-    std::copy_n(x.values<float>().begin() + sample * keys.size(), keys.size(), values.values<float>().begin());
+    Tensor values = TensorMemory::unset(DType::f32, {count});
+    std::copy_n(x.values<float>().begin() + sample * count, count, values.values<float>().begin());
     maps.push_back(Datum::map(keys, std::move(values)));
   }
   return {Datum::sequence(std::move(maps), DType::f32)};
