@@ -45,6 +45,45 @@ TEST(Regions, Largest) {
   check(graph, families::regions, {random_tensor(DType::f32, {2, 5, 13, 17}, 1), regions});
 }
 
+TEST(Regions, LargestSample) {
+  for (const std::int64_t ratio : {1, 2, 3})
+    for (const auto& [height, width] : {std::pair<std::int64_t, std::int64_t>{7, 7}, {1, 1}, {3, 16}}) {
+      Operator op = alignment(height, width, ratio, "half_pixel");
+      std::get<Opaque>(op).attributes["mode"] = std::string("max");
+      const Graph graph = single(
+          op, {computed(DType::f32, {2, 5, 13, 17}), computed(DType::f32, {5, 4}), computed(DType::i32, {5})}, 1);
+      check(graph, families::regions,
+            {random_tensor(DType::f32, {2, 5, 13, 17}, 1), random_boxes(5, 30, 2),
+             index_tensor({5}, {0, 1, 1, 0, 1}, DType::i32)},
+            2e-5);
+    }
+}
+
+TEST(Regions, Crops) {
+  for (const std::string mode : {"bilinear", "nearest"})
+    for (const float outside : {0.0F, -2.5F})
+      for (const Ints& size : {Ints{7, 7}, Ints{1, 1}, Ints{3, 16}, Ints{2, 35}})
+        for (const Shape& image : {Shape{2, 5, 13, 17}, Shape{2, 1, 1, 1}}) {
+          const Operator op =
+              make_opaque(reference::kCropAndResize, 1, {{"mode", mode}, {"extrapolation_value", outside}});
+          const Graph graph = single(op,
+                                     {computed(DType::f32, image), computed(DType::f32, {6, 4}),
+                                      computed(DType::i32, {6}), constant(index_tensor({2}, size, DType::i32))},
+                                     1);
+          Tensor boxes = random_tensor(DType::f32, {6, 4}, 2, -0.25, 1.25);
+          std::fill_n(boxes.values<float>().data(), 4, 1.0F);  // the last pixel
+          check(graph, families::regions,
+                {random_tensor(DType::f32, image, 1), boxes, index_tensor({6}, {0, 1, 1, 0, 0, 1}, DType::i32)}, 2e-5);
+        }
+}
+
+TEST(Regions, NoneAreFine) {
+  const Graph graph =
+      single(alignment(2, 3, 1, "half_pixel"),
+             {computed(DType::f32, {2, 5, 4, 4}), computed(DType::f32, {0, 4}), computed(DType::i64, {0})}, 1);
+  check(graph, families::island, inputs_of(graph, 1));
+}
+
 TEST(Regions, RefuseImagesThatAreNotThere) {
   const Graph graph =
       single(alignment(2, 2, 0, "half_pixel"),

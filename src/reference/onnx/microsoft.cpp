@@ -9,6 +9,7 @@
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
 #include "reference/onnx/definitions.hpp"
+#include "reference/onnx/regions.hpp"
 
 namespace colonnade::reference {
 namespace {
@@ -91,14 +92,6 @@ Types infer_crop_and_resize(const Opaque&, const RuleContext& ctx) {
   return {{ctx.dtype(0), shape}};
 }
 
-/// Where one axis of a crop is sampled: `count` points spread from corner to corner of [first, last], both as shares
-/// of the image's axis.
-double sample_point(double first, double last, std::int64_t size, std::int64_t count, std::int64_t index) {
-  const double extent = static_cast<double>(size - 1);
-  if (count == 1) return 0.5 * (first + last) * extent;
-  return first * extent + static_cast<double>(index) * (last - first) * extent / static_cast<double>(count - 1);
-}
-
 struct Plane {
   const double* values;
   std::int64_t height, width;
@@ -128,9 +121,9 @@ struct CropRow {
 void sample_line(const Plane& plane, const double* region, Sampler sample, const CropRow& crop, double outside,
                  std::vector<double>& line) {
   const auto within = [](double at, std::int64_t size) { return at >= 0 && at <= static_cast<double>(size - 1); };
-  const double y = sample_point(region[0], region[2], plane.height, crop.rows, crop.row);
+  const double y = crop_point(region[0], region[2], plane.height, crop.rows, crop.row);
   for (std::int64_t column = 0; column < crop.columns; ++column) {
-    const double x = sample_point(region[1], region[3], plane.width, crop.columns, column);
+    const double x = crop_point(region[1], region[3], plane.width, crop.columns, column);
     const bool inside = within(y, plane.height) && within(x, plane.width);
     line[static_cast<std::size_t>(column)] = inside ? sample(plane, y, x) : outside;
   }
@@ -138,10 +131,8 @@ void sample_line(const Plane& plane, const double* region, Sampler sample, const
 
 Data evaluate_crop_and_resize(const Opaque& op, const Call& call) {
   const Tensor& images = call.input(0);
-  const std::string mode = op.string_or("mode", "bilinear");
-  if (mode != "bilinear" && mode != "nearest") call.invalid("attribute 'mode': '{}' does not exist", mode);
-  const Sampler sample = mode == "nearest" ? sample_nearest : sample_bilinear;
-  const double outside = op.float_or("extrapolation_value", 0);
+  const Crop read = crop_of(op);
+  const Sampler sample = read.nearest ? sample_nearest : sample_bilinear;
   const Ints chosen = call.ints(2);
   const Shape &from = images.shape(), &shape = call.shape();
   const std::int64_t channels = from[1], height = from[2], width = from[3], rows = shape[2], columns = shape[3];
@@ -160,7 +151,7 @@ Data evaluate_crop_and_resize(const Opaque& op, const Call& call) {
     for (std::int64_t channel = 0; channel < channels; ++channel) {
       const Plane plane{pixels.data() + (chosen[crop] * channels + channel) * height * width, height, width};
       for (std::int64_t row = 0; row < rows; ++row, written += columns) {
-        sample_line(plane, region, sample, {rows, columns, row}, outside, line);
+        sample_line(plane, region, sample, {rows, columns, row}, read.outside, line);
         store(line.data(), columns, y, written);
       }
     }
@@ -239,6 +230,19 @@ Data evaluate_hash(const Opaque& op, const Call& call) {
 }
 
 }  // namespace
+
+Crop crop_of(const Opaque& op) {
+  const std::string mode = op.string_or("mode", "bilinear");
+  if (mode != "bilinear" && mode != "nearest")
+    fail(ErrorCode::invalid_model, "attribute 'mode': '{}' does not exist", mode);
+  return {mode == "nearest", static_cast<double>(op.float_or("extrapolation_value", 0))};
+}
+
+double crop_point(double first, double last, std::int64_t size, std::int64_t count, std::int64_t index) {
+  const double extent = static_cast<double>(size - 1);
+  if (count == 1) return 0.5 * (first + last) * extent;
+  return first * extent + static_cast<double>(index) * (last - first) * extent / static_cast<double>(count - 1);
+}
 
 constexpr Definition kInverse{"Inverse", infer_inverse, evaluate_inverse};
 constexpr Definition kCropAndResize{"CropAndResize", infer_crop_and_resize, evaluate_crop_and_resize};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What RoiAlign and MaxRoiPool read of an image: shared by their definitions and their kernels.
+// What RoiAlign, MaxRoiPool and CropAndResize read of an image: shared by their definitions and their kernels.
 #pragma once
 
 #include <algorithm>
@@ -48,5 +48,16 @@ AxisSamples axis_samples(const Alignment& read, double start, double end, std::i
 
 /// The pixels [first, last) of one bin of a MaxRoiPool along one axis of `size` pixels.
 Interval bin_pixels(double start, double end, std::int64_t bin, std::int64_t bins, std::int64_t size);
+
+/// How a CropAndResize samples, and what it finds outside of an image.
+struct Crop {
+  bool nearest = false;
+  double outside = 0;
+};
+/// Throws Error{invalid_model} for attributes that are no good.
+Crop crop_of(const Opaque& op);
+/// Where one axis of a crop is sampled: `count` points spread from corner to corner of [first, last], both as shares
+/// of the image's axis.
+double crop_point(double first, double last, std::int64_t size, std::int64_t count, std::int64_t index);
 
 }  // namespace colonnade::reference
