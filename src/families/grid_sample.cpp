@@ -3,6 +3,9 @@
 // the samples are turned back.
 #include "kernels/grid_sample/grid_sample.hpp"
 
+#include <algorithm>
+
+#include "base/interval.hpp"
 #include "families/common.hpp"
 #include "families/lower.hpp"
 #include "families/rows.hpp"
@@ -16,7 +19,25 @@ namespace sample = kernels::grid_sample;
 
 constexpr std::int64_t kSampleBlock = 64;  // positions at a time
 
-/// Units are images.
+/// The positions of an image in parts, each of whole blocks: what threads share. A thread turns an image once for the
+/// parts that it samples, so there are no more of them than pay.
+struct Parts {
+  std::int64_t images, positions, of_image;
+
+  explicit Parts(const Subject& node)
+      : images(node.input_shape(0).front()), positions(node.output_shape()[2] * node.output_shape()[3]) {
+    constexpr std::int64_t kWish = 8;
+    const std::int64_t blocks = (positions + kSampleBlock - 1) / kSampleBlock;
+    of_image = images >= kWish ? 1 : std::clamp<std::int64_t>(blocks / 4, 1, kWish);
+  }
+  Interval of(std::int64_t part) const {
+    const std::int64_t blocks = (positions + kSampleBlock - 1) / kSampleBlock;
+    const auto border = [&](std::int64_t at) { return std::min(positions, blocks * at / of_image * kSampleBlock); };
+    return {border(part), border(part + 1)};
+  }
+};
+
+/// Units are parts of images.
 class GridSampleOp final : public RowOp {
  public:
   GridSampleOp(const LowerContext& context, const GridSample& op)
@@ -24,9 +45,9 @@ class GridSampleOp final : public RowOp {
         move_(kernels::move::select(context.features)),
         in_(context.in<float>(0)),
         grid_(context.in<float>(1)),
-        out_(context.out<float>()) {
+        out_(context.out<float>()),
+        parts_(context) {
     const Shape& in = context.input_shape(0);
-    const Shape& out = context.output_shape();
     args_.mode = op.mode == ResizeMode::nearest  ? sample::Mode::nearest
                  : op.mode == ResizeMode::linear ? sample::Mode::linear
                                                  : sample::Mode::cubic;
@@ -39,42 +60,49 @@ class GridSampleOp final : public RowOp {
     args_.width = static_cast<std::size_t>(in[3]);
     channels_ = in[1];
     pixels_ = in[2] * in[3];
-    positions_ = out[2] * out[3];
     const std::int64_t taps = op.mode == ResizeMode::nearest ? 1 : op.mode == ResizeMode::linear ? 4 : 16;
-    turned_ = channels_ > 1 && positions_ * taps >= pixels_ / 2;
+    turned_ = channels_ > 1 && parts_.positions * taps >= pixels_ / 2;
     args_.pixel_stride = turned_ ? channels_ : 1;
     args_.channel_stride = turned_ ? 1 : pixels_;
   }
 
   void run(const StepContext& step) const override {
-    float* image = step.scratch;
-    float* block = image + pixels_ * channels_;
-    for (std::int64_t n = step.row_begin; n < step.row_end; ++n) {
+    std::int64_t turned = -1;  // image
+    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
+      const std::int64_t n = unit / parts_.of_image;
       const float* planes = whole(step, in_) + n * pixels_ * channels_;
-      if (turned_)
-        move_.planes_to_pixels({static_cast<std::size_t>(pixels_), args_.channels, planes, pixels_, image, channels_});
-      float* out = whole(step, out_) + n * positions_ * channels_;
-      sample::Args args = args_;
-      args.image = turned_ ? image : planes;
-      args.out = block;
-      for (std::int64_t first = 0; first < positions_; first += kSampleBlock) {
-        args.positions = static_cast<std::size_t>(std::min(kSampleBlock, positions_ - first));
-        args.grid = whole(step, grid_) + (n * positions_ + first) * 2;
-        kernel_.run(args);
-        move_.pixels_to_planes({args.positions, args.channels, block, channels_, out + first, positions_});
-      }
+      if (turned_ && turned != n)
+        move_.planes_to_pixels(
+            {static_cast<std::size_t>(pixels_), args_.channels, planes, pixels_, step.scratch, channels_});
+      turned = n;
+      sample_part(step, n, parts_.of(unit % parts_.of_image), turned_ ? step.scratch : planes);
     }
   }
 
   std::string_view kernel() const override { return kernel_.name; }
 
  private:
+  void sample_part(const StepContext& step, std::int64_t n, Interval part, const float* image) const {
+    float* block = step.scratch + pixels_ * channels_;
+    float* out = whole(step, out_) + n * parts_.positions * channels_;
+    sample::Args args = args_;
+    args.image = image;
+    args.out = block;
+    for (std::int64_t first = part.begin; first < part.end; first += kSampleBlock) {
+      args.positions = static_cast<std::size_t>(std::min(kSampleBlock, part.end - first));
+      args.grid = whole(step, grid_) + (n * parts_.positions + first) * 2;
+      kernel_.run(args);
+      move_.pixels_to_planes({args.positions, args.channels, block, channels_, out + first, parts_.positions});
+    }
+  }
+
   const sample::Kernel& kernel_;
   const kernels::move::Kernel& move_;
   ValueOf<float> in_, grid_, out_;
+  Parts parts_;
   sample::Args args_;
   bool turned_ = false;  ///< the image is read channels-last
-  std::int64_t channels_ = 1, pixels_ = 1, positions_ = 1;
+  std::int64_t channels_ = 1, pixels_ = 1;
 };
 
 Match match(const Candidate& node) {
@@ -84,7 +112,10 @@ Match match(const Candidate& node) {
   return image ? take() : refuse("only two spatial axes have a kernel");
 }
 
-std::int64_t images(const Chosen& node) { return node.input_shape(0).front(); }
+std::int64_t units(const Chosen& node) {
+  const Parts parts(node);
+  return parts.images * parts.of_image;
+}
 
 std::int64_t workspace_bytes(const Chosen& node) {
   const Shape& in = node.input_shape(0);
@@ -102,7 +133,7 @@ constinit const Family families::grid_sample = {.name = "grid_sample",
                                                 .border = Border::none,
                                                 .types = kFloats,
                                                 .match = match,
-                                                .units = images,
+                                                .units = units,
                                                 .effort = byte_effort<Work::copy>,
                                                 .weights_bytes = no_bytes,
                                                 .workspace_bytes = workspace_bytes,

@@ -13,6 +13,7 @@ bool inline_branches(Graph& graph);
 bool settle_captures(Graph& graph);
 bool eliminate_common(Graph& graph);
 bool expand_einsum(Graph& graph);
+bool expand_deformed(Graph& graph);
 bool static_forms(Graph& graph);
 bool stay_in_float(Graph& graph);
 bool gather_channels(Graph& graph);

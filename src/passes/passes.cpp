@@ -22,6 +22,7 @@ constexpr Pass kPasses[] = {
     {"eliminate_common", rewrite::eliminate_common, "Computes equal nodes once and keeps equal small constants once."},
     {"expand_einsum", rewrite::expand_einsum,
      "Computes an Einsum by products of pairs, sums and Transposes, arranged such that few bytes move."},
+    {"expand_deformed", rewrite::expand_deformed, "Samples what a DeformConv sees, and multiplies the samples."},
     {"static_forms", rewrite::static_forms,
      "Drops nodes without effect and rewrites shape changes as Reshape and Slice."},
     {"stay_in_float", rewrite::stay_in_float,

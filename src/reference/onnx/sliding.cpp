@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Col2Im, DeformConv, MaxUnpool.
+#include "reference/onnx/sliding.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -24,28 +26,6 @@ Ints window_ints(const Opaque& op, std::string_view name, std::size_t count, std
     fail(ErrorCode::invalid_model, "attribute '{}': expected {} values of at least {}", name, count, least);
   }
   return values;
-}
-
-/// A window that slides over the axes of an image; pads: begins, then ends.
-struct Sliding {
-  Ints kernel, strides, dilations, pads;
-
-  /// Positions along `axis` of an image of `size`; at most 0 where the window does not fit.
-  std::int64_t positions(std::size_t axis, std::int64_t size) const {
-    const std::int64_t padded = checked_add(size, pads[axis] + pads[axis + kernel.size()]);
-    const std::int64_t extent = checked_add(checked_mul(kernel[axis] - 1, dilations[axis]), 1);
-    return padded < extent ? 0 : (padded - extent) / strides[axis] + 1;
-  }
-  /// The pixel that a tap sees from a position, which may lie outside.
-  std::int64_t pixel(std::size_t axis, std::int64_t position, std::int64_t tap) const {
-    return position * strides[axis] + tap * dilations[axis] - pads[axis];
-  }
-};
-
-Sliding sliding(const Opaque& op, Ints kernel) {
-  const std::size_t axes = kernel.size();
-  return {std::move(kernel), window_ints(op, "strides", axes, 1, 1), window_ints(op, "dilations", axes, 1, 1),
-          window_ints(op, "pads", 2 * axes, 0, 0)};
 }
 
 // Col2Im: inputs columns [N, C * taps, positions], image shape, block shape.
@@ -124,24 +104,6 @@ Data evaluate_col2im(const Opaque& op, const Call& call) {
 
 // DeformConv: inputs x [N, C, H, W], weight [O, C / groups, kernel], offset [N, 2 * offset groups * taps, H', W'], bias
 // [O] or absent, mask [N, offset groups * taps, H', W'] or absent.
-
-struct Deformed {
-  Sliding window;
-  std::int64_t groups = 1, offset_groups = 1;
-  std::int64_t taps() const { return window.kernel[0] * window.kernel[1]; }
-};
-
-Deformed deformed(const Opaque& op, const Shape& weight) {
-  const Ints kernel = op.has("kernel_shape") ? op.ints_or("kernel_shape") : Ints(weight.begin() + 2, weight.end());
-  if (kernel.size() != 2 || kernel[0] != weight[2] || kernel[1] != weight[3]) {
-    fail(ErrorCode::invalid_model, "attribute 'kernel_shape' is not the weight's");
-  }
-  Deformed read{sliding(op, kernel), op.int_or("group", 1), op.int_or("offset_group", 1)};
-  if (read.groups < 1 || read.groups > kMaxDim || read.offset_groups < 1 || read.offset_groups > kMaxDim) {
-    fail(ErrorCode::invalid_model, "expected positive groups, found {} and {}", read.groups, read.offset_groups);
-  }
-  return read;
-}
 
 Types infer_deform(const Opaque& op, const RuleContext& ctx) {
   ctx.inputs(3, 5);
@@ -308,6 +270,30 @@ Data evaluate_unpool(const Opaque& op, const Call& call) {
 }
 
 }  // namespace
+
+std::int64_t Sliding::positions(std::size_t axis, std::int64_t size) const {
+  const std::int64_t padded = checked_add(size, pads[axis] + pads[axis + kernel.size()]);
+  const std::int64_t extent = checked_add(checked_mul(kernel[axis] - 1, dilations[axis]), 1);
+  return padded < extent ? 0 : (padded - extent) / strides[axis] + 1;
+}
+
+Sliding sliding(const Opaque& op, Ints kernel) {
+  const std::size_t axes = kernel.size();
+  return {std::move(kernel), window_ints(op, "strides", axes, 1, 1), window_ints(op, "dilations", axes, 1, 1),
+          window_ints(op, "pads", 2 * axes, 0, 0)};
+}
+
+Deformed deformed(const Opaque& op, const Shape& weight) {
+  const Ints kernel = op.has("kernel_shape") ? op.ints_or("kernel_shape") : Ints(weight.begin() + 2, weight.end());
+  if (kernel.size() != 2 || kernel[0] != weight[2] || kernel[1] != weight[3]) {
+    fail(ErrorCode::invalid_model, "attribute 'kernel_shape' is not the weight's");
+  }
+  Deformed read{sliding(op, kernel), op.int_or("group", 1), op.int_or("offset_group", 1)};
+  if (read.groups < 1 || read.groups > kMaxDim || read.offset_groups < 1 || read.offset_groups > kMaxDim) {
+    fail(ErrorCode::invalid_model, "expected positive groups, found {} and {}", read.groups, read.offset_groups);
+  }
+  return read;
+}
 
 constexpr Definition kCol2Im{"Col2Im", infer_col2im, evaluate_col2im};
 constexpr Definition kDeformConv{"DeformConv", infer_deform, evaluate_deform};
