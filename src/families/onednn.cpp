@@ -125,37 +125,6 @@ Pads pads_of(const Window& op, const Shape& in) {
   return {{pads.begin(), middle}, {middle, pads.end()}};
 }
 
-/// Poolings of one or three spatial axes.
-std::unique_ptr<OneDnnPrimitive> make(const Pool& op, const Maker& maker) {
-  const Shape& in = maker.shape(0);
-  const Shape& out = maker.output();
-  const bool dilated = std::any_of(op.dilations.begin(), op.dilations.end(), [](auto d) { return d != 1; });
-  if (op.kind == PoolKind::lp || dilated || in.size() < 3 || in.size() > 5) return nullptr;
-  Pads pads = pads_of(op, in);
-  for (std::size_t axis = 0; axis < in.size() - 2; ++axis) {
-    const std::int64_t reach = (out[axis + 1] - 1) * op.strides[axis] + op.kernel[axis];
-    const std::int64_t end = reach - in[axis + 1] - pads.begins[axis];
-    // windows that reach beyond the padding count other elements than oneDNN does
-    if (end > pads.ends[axis] && op.kind == PoolKind::average && op.count_include_pad) return nullptr;
-    pads.ends[axis] = end;
-  }
-  const auto algorithm = op.kind == PoolKind::max ? dnnl::algorithm::pooling_max
-                         : op.count_include_pad   ? dnnl::algorithm::pooling_avg_include_padding
-                                                  : dnnl::algorithm::pooling_avg_exclude_padding;
-  const MemoryDesc source = channels_first(in), destination = channels_first(out);
-  constexpr auto kInference = dnnl::prop_kind::forward_inference;
-#if DNNL_VERSION_MAJOR >= 3
-  const dnnl::pooling_forward::primitive_desc desc(engine(), kInference, algorithm, source, destination, op.strides,
-                                                   op.kernel, Dims(op.kernel.size(), 0), pads.begins, pads.ends,
-                                                   with_scratch());
-#else
-  const dnnl::pooling_forward::primitive_desc desc(
-      {kInference, algorithm, source, destination, op.strides, op.kernel, pads.begins, pads.ends}, with_scratch(),
-      engine());
-#endif
-  return maker.finish<dnnl::pooling_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
-}
-
 /// Local response normalisation with channels as the second axis.
 std::unique_ptr<OneDnnPrimitive> make(const Lrn& op, const Maker& maker) {
   const Shape& in = maker.shape(0);
@@ -173,7 +142,6 @@ std::unique_ptr<OneDnnPrimitive> make(const Lrn& op, const Maker& maker) {
   return maker.finish<dnnl::lrn_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
 }
 
-/// Linear resizing of up to three spatial axes, channels first, pixels at their centres.
 std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
   if (op.epilogue.residual || op.epilogue.prelu_slope || op.epilogue.activation.kind != UnaryKind::identity)
     return nullptr;

@@ -13,19 +13,23 @@ void check_onednn(Operator op, const std::vector<Input>& inputs, double toleranc
   check(graph, families::island, inputs_of(graph, 1), tolerance);
 }
 
-TEST(OneDnn, PoolsOneAndThreeAxes) {
+TEST(Pools, OfOneAndThreeAxes) {
   for (const PoolKind kind : {PoolKind::max, PoolKind::average})
-    for (const bool ceil : {false, true}) {
-      Pool volume{kind, {3, 2, 3}, {2, 2, 1}, {1, 1, 1}, {1, 0, 1, 1, 0, 1}};
-      volume.ceil_mode = ceil;
-      check_onednn(volume, {computed(DType::f32, {2, 8, 9, 7, 5})});
-      Pool line{kind, {4}, {3}, {1}, {1, 1}};
-      line.ceil_mode = ceil;
-      check_onednn(line, {computed(DType::f32, {2, 12, 5})});
-    }
-  Pool padded{PoolKind::average, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}};
-  padded.count_include_pad = true;
-  check_onednn(padded, {computed(DType::f32, {1, 4, 5, 6, 3})});
+    for (const bool ceil : {false, true})
+      for (const bool counts_pads : {false, true})
+        for (const std::int64_t dilation : {1, 2}) {
+          Pool volume{kind, {3, 2, 3}, {2, 2, 1}, Ints(3, dilation), {1, 0, 1, 1, 0, 1}};
+          volume.ceil_mode = ceil;
+          volume.count_include_pad = counts_pads;
+          for (const std::int64_t channels : {1, 5, 40})
+            check(volume, {computed(DType::f32, {2, 8, 9, 7, channels})}, families::pool_volume, 1e-5);
+          Pool line{kind, {4}, {3}, {dilation}, {1, 1}};
+          line.ceil_mode = ceil;
+          line.count_include_pad = counts_pads;
+          check(line, {computed(DType::f32, {2, 12, 5})}, families::pool_volume, 1e-5);
+        }
+  const Pool square{PoolKind::max, {1, 2, 2}, {1, 2, 2}, {1, 1, 1}, Ints(6, 0)};
+  check(square, {computed(DType::f32, {1, 3, 8, 8, 16})}, families::pool_volume);
 }
 
 /// The largest window there is, over a row of a thousandth of its length: each output is the mean of what follows.
