@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one and of two floats over rows of pixels.
+// Functions of one and of two floats over rows of pixels, and pairs of floats that turn.
 #pragma once
 
 #include <cstddef>
@@ -94,9 +94,24 @@ struct BinaryArgs {
   std::ptrdiff_t out_pixel_stride = 0;
 };
 
+/// Pairs of elements turned by angles, the same for all pixels: a, b become a cos - b sin, a sin + b cos. Pair i is
+/// elements 2i and 2i + 1 where interleaved, else i and i + pairs. Pixel strides in floats; in place is allowed.
+struct RotateArgs {
+  bool interleaved = false;
+  std::size_t pixels = 0;
+  std::size_t pairs = 0;
+  const float* x = nullptr;
+  const float* cosines = nullptr;
+  const float* sines = nullptr;
+  float* out = nullptr;
+  std::ptrdiff_t x_pixel_stride = 0;
+  std::ptrdiff_t out_pixel_stride = 0;
+};
+
 using UnaryFn = void (*)(const UnaryArgs&) noexcept;
 using FunctionFn = void (*)(const FunctionArgs&) noexcept;
 using BinaryFn = void (*)(const BinaryArgs&) noexcept;
+using RotateFn = void (*)(const RotateArgs&) noexcept;
 
 struct Kernel {
   const char* name;
@@ -104,6 +119,7 @@ struct Kernel {
   UnaryFn unary;
   FunctionFn function;
   BinaryFn binary;
+  RotateFn rotate;
 };
 
 std::span<const Kernel> table() noexcept;

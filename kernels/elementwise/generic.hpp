@@ -191,5 +191,25 @@ inline void run_binary(const BinaryArgs& args) noexcept {
   }
 }
 
+/// `kApart`: elements of a pair lie `pairs` apart.
+template <bool kApart>
+inline void rotate_pixel(std::size_t pairs, const float* x, const float* cosines, const float* sines, float* out) {
+  const std::size_t step = kApart ? 1 : 2, between = kApart ? pairs : 1;
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const float a = x[i * step], b = x[i * step + between];
+    out[i * step] = a * cosines[i] - b * sines[i];
+    out[i * step + between] = a * sines[i] + b * cosines[i];
+  }
+}
+
+inline void run_rotate(const RotateArgs& args) noexcept {
+  const float* x = args.x;
+  float* out = args.out;
+  for (std::size_t p = 0; p < args.pixels; ++p, x += args.x_pixel_stride, out += args.out_pixel_stride)
+    args.interleaved ? rotate_pixel<false>(args.pairs, x, args.cosines, args.sines, out)
+                     : rotate_pixel<true>(args.pairs, x, args.cosines, args.sines, out);
+}
+
 }  // namespace
 }  // namespace colonnade::kernels::elementwise

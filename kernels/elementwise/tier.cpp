@@ -5,8 +5,9 @@
 
 namespace colonnade::kernels {
 
-static constexpr elementwise::Kernel kKernel = {COLONNADE_TIER_NAME, kThisIsa, elementwise::run_unary,
-                                                elementwise::run_function, elementwise::run_binary};
+static constexpr elementwise::Kernel kKernel = {COLONNADE_TIER_NAME,     kThisIsa,
+                                                elementwise::run_unary,  elementwise::run_function,
+                                                elementwise::run_binary, elementwise::run_rotate};
 
 template <>
 KernelList<elementwise::Kernel> kernels_of<elementwise::Kernel, ThisTier>() noexcept {

@@ -63,6 +63,11 @@ extern const Definition kTfIdfVectorizer;
 // encoders.cpp
 extern const Definition kLabelEncoder, kOneHotEncoder, kDictVectorizer, kCastMap, kZipMap;
 
+// rotate.cpp
+/// Inputs x [B, heads, S, size] or [B, S, heads, size], cosines, sines [B or 1, S, angles], or tables of them [M,
+/// angles] and positions [B or 1, S].
+extern const Definition kRotate;
+
 // coupling.cpp
 /// Chances of classes from those of pairs; its attribute is the number of classes.
 extern const Definition kPairwiseCoupling;

@@ -6,8 +6,16 @@
 
 #include "frontends/onnx/ops/core/shared.hpp"
 #include "frontends/onnx/ops/core/window.hpp"
+#include "reference/onnx/definitions.hpp"
 
 namespace colonnade::onnx_import {
+
+ValueId turn_heads(Lowering& low, const Values& x_and_angles, const Turn& turn) {
+  const Attributes attributes{
+      {"pairs", turn.pairs}, {"heads_axis", turn.heads_axis}, {"interleaved", std::int64_t{turn.interleaved}}};
+  return low.emit(make_opaque(reference::kRotate, 1, attributes), x_and_angles);
+}
+
 namespace {
 
 constexpr std::string_view kPreviewDomain = "ai.onnx.preview";
@@ -306,6 +314,11 @@ Values lower_rotary_embedding(Lowering& low) {
     low.invalid("attribute 'rotary_embedding_dim': cannot rotate {} of {} elements", given, size);
   }
   const std::int64_t heads_axis = rank == 4 ? 1 : 2;
+  if (rotated > 0 && low.dtype(x) == DType::f32) {
+    const Values inputs{x, low.input(1), low.input(2), low.optional_input(3)};
+    const ValueId turned = turn_heads(low, inputs, {rotated / 2, heads_axis, low.flag("interleaved")});
+    return {rank == 4 ? turned : reshape_like(low, turned, input)};
+  }
   const ValueId cos = angles_of(low, 1, heads_axis, rotated), sin = angles_of(low, 2, heads_axis, rotated);
   const bool interleaved = low.flag("interleaved"), whole = rotated == size;
   ValueId y = rotate(low, whole ? x : slice_last(low, x, 0, rotated), cos, sin, interleaved);

@@ -20,4 +20,12 @@ PadMode pad_mode(const Lowering& low);
 /// The attribute: how many heads. Throws Error{invalid_model} for none and for absurdly many.
 std::int64_t read_heads(const Lowering& low, std::string_view name);
 
+/// Rotary embeddings of x [B, N, S, H], or [B, S, N, H] with heads in axis 2: its first 2 `pairs` elements turn, pairs
+/// of neighbours where interleaved, else of two halves. Angles as definition kRotate has them.
+struct Turn {
+  std::int64_t pairs, heads_axis;
+  bool interleaved;
+};
+ValueId turn_heads(Lowering& low, const Values& x_and_angles, const Turn& turn);
+
 }  // namespace colonnade::onnx_import

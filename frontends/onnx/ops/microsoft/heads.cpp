@@ -8,11 +8,21 @@
 
 namespace colonnade::onnx_import {
 
-ValueId split_heads(Lowering& low, ValueId x, std::int64_t heads) {
+namespace {
+
+/// [B, S, N H] as [B, S, N, H].
+ValueId with_heads(Lowering& low, ValueId x, std::int64_t heads) {
   if (low.rank(x) != 3) low.invalid("expected [batch, sequence, hidden], found rank {}", low.rank(x));
   const std::int64_t hidden = low.dim(x, 2);
-  if (hidden >= 0 && hidden % heads != 0) low.invalid("{} heads do not divide {} columns", heads, hidden);
-  return transpose(low, reshape(low, x, {0, 0, heads, hidden < 0 ? -1 : hidden / heads}), {0, 2, 1, 3});
+  if (heads <= 0 || (hidden >= 0 && hidden % heads != 0))
+    low.invalid("{} heads do not divide {} columns", heads, hidden);
+  return reshape(low, x, {0, 0, heads, hidden < 0 ? -1 : hidden / heads});
+}
+
+}  // namespace
+
+ValueId split_heads(Lowering& low, ValueId x, std::int64_t heads) {
+  return transpose(low, with_heads(low, x, heads), {0, 2, 1, 3});
 }
 
 ValueId merge_heads(Lowering& low, ValueId x) {
@@ -92,18 +102,26 @@ ValueId sequence_positions(Lowering& low, ValueId given, ValueId length) {
 
 Values lower_rotary_embedding(Lowering& low) {
   const ValueId x = low.input(0), cosines = low.input(2), sines = low.input(3);
-  const std::int64_t rank = low.rank(x), heads = low.int_or("num_heads", 0);
+  const std::int64_t rank = low.rank(x);
+  std::int64_t heads = low.int_or("num_heads", 0);
   if (rank != 3 && rank != 4) low.invalid("expected an input of rank 3 or 4, found rank {}", rank);
-  ValueId by_head = x;
-  if (rank == 3) {
+  if (rank == 3 && heads == 0) {
     const std::int64_t hidden = low.dim(x, 2), size = 2 * angle_count(low, cosines);
-    if (heads == 0 && (hidden < 0 || size == 0 || hidden % size != 0)) {
-      low.invalid("{} columns are no heads of {}", hidden, size);
-    }
-    by_head = split_heads(low, x, heads > 0 ? heads : hidden / size);
+    if (hidden < 0 || size == 0 || hidden % size != 0) low.invalid("{} columns are no heads of {}", hidden, size);
+    heads = hidden / size;
   }
+  const bool interleaved = low.flag("interleaved");
+  if (low.dtype(x) == DType::f32) {
+    const std::int64_t heads_axis = rank == 3 ? 2 : 1;
+    const ValueId by_position = rank == 3 ? with_heads(low, x, heads) : x;
+    const ValueId positions = sequence_positions(low, low.input(1), extent(low, by_position, 3 - heads_axis));
+    const Turn turn{angle_count(low, cosines), heads_axis, interleaved};
+    const ValueId y = turn_heads(low, {by_position, cosines, sines, positions}, turn);
+    return {rank == 3 ? reshape(low, y, {0, 0, -1}) : y};
+  }
+  const ValueId by_head = rank == 3 ? split_heads(low, x, heads) : x;
   const ValueId positions = sequence_positions(low, low.input(1), extent(low, by_head, 2));
-  const ValueId y = rotate(low, by_head, rotation_at(low, positions, cosines, sines, low.flag("interleaved")));
+  const ValueId y = rotate(low, by_head, rotation_at(low, positions, cosines, sines, interleaved));
   return {rank == 3 ? merge_heads(low, y) : y};
 }
 
