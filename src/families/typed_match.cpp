@@ -12,8 +12,9 @@ namespace {
 
 using kernels::typed::Type;
 
-// Element by element a transposition is slower than oneDNN's; below this it does not matter.
+// Element by element a transposition is slower than oneDNN's, which takes so many axes; below this it does not matter.
 constexpr std::int64_t kFewElements = 4096;
+constexpr std::size_t kOneDnnAxes = 6;
 
 const kernels::typed::Kernel& kernel() { return kernels::typed::select(kernels::Isa::baseline); }
 
@@ -52,7 +53,8 @@ bool has(const Tile&, const Typed& s) { return constant_ints(s.graph, s.node, 1)
 bool has(const Transpose& op, const Typed& s) {
   const bool runs = !op.perm.empty() && op.perm.back() == static_cast<std::int64_t>(op.perm.size()) - 1;
   const bool float32 = s.input(0).type.dtype == DType::f32;
-  return !float32 || runs || element_count(s.input_shape(0)) <= kFewElements;
+  const Shape& shape = s.input_shape(0);
+  return !float32 || runs || shape.size() > kOneDnnAxes || element_count(shape) <= kFewElements;
 }
 /// Channels as the second axis of four.
 bool has(const DepthToSpace& op, const Typed& s) { return op.axis == 1 && s.input_shape(0).size() == 4; }

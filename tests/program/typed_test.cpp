@@ -27,6 +27,7 @@ TEST(TypedShared, Boxes) {
   check(Expand{}, {computed(DType::i32, {41, 1}), constant(index_tensor({3}, {3, 41, 533}))});
   check(Tile{}, {computed(DType::f32, {3, 1, 97}), constant(index_tensor({3}, {1, 41, 7}))});
   check(Transpose{{2, 1, 0}}, {computed(DType::u16, kShared)});
+  check(Transpose{{0, 7, 1, 4, 2, 5, 3, 6}}, {computed(DType::f32, {1, 5, 6, 7, 2, 3, 2, 9})});
   check(Concat{1}, {computed(DType::i64, kShared), computed(DType::i64, {3, 2, 533})});
   check(Split{2}, {computed(DType::i64, kShared), constant(index_tensor({2}, {530, 3}))}, families::typed, 0, 2);
   check(DepthToSpace{2, false, 1}, {computed(DType::f32, {2, 12, 31, 33})});
