@@ -11,6 +11,7 @@ namespace colonnade {
 namespace {
 
 constexpr double kMostWorthOneThreadUs = 1000;  // more is worth a team without asking
+constexpr double kBriefUs = 60;                 // of a team's run: about what it takes to wake one
 
 /// Of all segments, chosen or planned.
 template <typename Segment>
@@ -30,14 +31,23 @@ void check_shapes(const Graph& graph) {
   }
 }
 
-}  // namespace
-
-Plan plan_with(const PlanContext& context, int threads, const Wish& wish) {
+/// What a team must save at least, of a run that takes it so long.
+double least_saved_us(double together, double team_us) {
   constexpr double kAsleep = 0.5;      // share of runs whose threads sleep: soon after another run they are awake
   constexpr double kLeastTeamUs = 30;  // what less saves is left to one thread
+  constexpr double kLeastBriefUs = 3, kShareOfBrief = 0.25;
+  if (together < kBriefUs) return std::max(kLeastBriefUs, kShareOfBrief * together);
+  return std::max(kLeastTeamUs, kAsleep * team_us);
+}
+
+}  // namespace
+
+bool is_brief(const Plan& plan) { return predicted_us(plan) < kBriefUs; }
+
+Plan plan_with(const PlanContext& context, int threads, const Wish& wish) {
   Team team(context, threads);
   std::vector<SegmentChoice> choices = choose_segments(context, team, wish);
-  const double together = microseconds(choices) + std::max(kLeastTeamUs, kAsleep * context.topology.rates.team_us);
+  const double together = microseconds(choices) + least_saved_us(microseconds(choices), context.topology.rates.team_us);
   if (threads > 1 && together < kMostWorthOneThreadUs) {
     const Team single(context, 1);
     std::vector<SegmentChoice> alone = choose_segments(context, single, wish);

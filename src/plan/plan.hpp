@@ -131,6 +131,9 @@ Plan make_plan(const Graph& graph, const Topology& topology, const PlanOptions& 
 /// real runs. Nothing where there is none, and where runs are too short to tell.
 std::optional<Plan> make_runner_up(const Graph& graph, const Topology& topology, const Plan& plan);
 
+/// Whether its runs are so short that waking threads for them does not pay: they are shared with those that are awake.
+bool is_brief(const Plan& plan);
+
 /// In a few words: "columns in 4 segments".
 std::string outline(const Plan& plan);
 

@@ -67,6 +67,7 @@ class Compiler {
     program_->threads = plan_.threads;
     program_->arena_bytes = plan_.arena_bytes;
     program_->flop = plan_.flop;
+    program_->is_brief = is_brief(plan_);
     program_->keeps_subnormals = plan_.options.math == Math::exact;
     describe_borders();
     lower_nodes();

@@ -54,6 +54,7 @@ struct Program {
   std::vector<Shape> input_shapes, output_shapes;
   double flop = 0;
   bool keeps_subnormals = false;  ///< else they count as zero while it runs
+  bool is_brief = false;          ///< threads that sleep are not worth waking for it
 
   std::size_t base_count() const { return 1 + input_shapes.size() + output_shapes.size() + constants.size(); }
 };

@@ -84,7 +84,9 @@ void Executor::run(std::span<const void* const> inputs, std::span<void* const> o
   for (std::size_t i = 0; i < outputs.size(); ++i) bases_[first_output + i] = static_cast<std::byte*>(outputs[i]);
   failed_.store(false, std::memory_order_relaxed);
   Workers& workers = workers_ != nullptr ? *workers_ : Workers::process();
-  workers.run(team_, [this](int thread, int threads) { run_thread(thread, threads); });
+  workers.run(
+      team_, [this](int thread, int threads) { run_thread(thread, threads); },
+      program_->is_brief ? Workers::Sleepers::leave : Workers::Sleepers::wake);
   if (profiling_) ++profiled_runs_;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   for (const OutputCopy& copy : program_->copies) {

@@ -22,6 +22,9 @@ constexpr std::chrono::microseconds kSpinWithoutWork{50};
 /// For workers that are at the end of their part.
 constexpr std::chrono::microseconds kSpinForOthers{200};
 
+/// Brief runs that follow each other so closely find awake whom the first of them woke.
+constexpr std::chrono::nanoseconds kSoon = kSpinWithoutWork / 2;
+
 constexpr std::chrono::seconds kBetweenAttempts{1};
 
 constexpr std::size_t kMostOfAGroup = 64;  // bits of a word
@@ -90,6 +93,7 @@ struct alignas(64) Workers::Worker {
   void wake(std::uint32_t why) {
     if (state.exchange(why, std::memory_order_acq_rel) == kAsleep) wake_all(state);
   }
+  bool is_awake() const { return is_started && state.load(std::memory_order_relaxed) == kAwake; }
   void wait_for_call();
   void serve();
 
@@ -247,15 +251,21 @@ int Workers::reserve(int most) {
 
 /// Takes idle workers, the caller's neighbours first, always in the same order, as their caches hold what they worked
 /// on. Answers how many were had.
-int Workers::take(int wanted, Worker*& first) {
+int Workers::take(int wanted, bool awake_only, Worker*& first) {
   Worker** last = &first;
   int taken = 0;
   for (Group* group : group_of_caller().nearest) {
+    std::uint64_t passed = 0;
     while (taken < wanted) {
-      const std::uint64_t idle = group->idle.load(std::memory_order_relaxed);
+      const std::uint64_t idle = group->idle.load(std::memory_order_relaxed) & ~passed;
       if (idle == 0) break;
       Worker& worker = group->workers[static_cast<std::size_t>(std::countr_zero(idle))];
       if ((group->idle.fetch_and(~worker.bit, std::memory_order_acq_rel) & worker.bit) == 0) continue;
+      if (awake_only && !worker.is_awake()) {
+        passed |= worker.bit;
+        group->idle.fetch_or(worker.bit, std::memory_order_release);
+        continue;
+      }
       if (!worker.start()) {
         group->idle.fetch_or(worker.bit, std::memory_order_release);
         return taken;
@@ -268,10 +278,13 @@ int Workers::take(int wanted, Worker*& first) {
   return taken;
 }
 
-void Workers::run(int most, const Task& task) {
+void Workers::run(int most, const Task& task, Sleepers sleepers) {
+  const auto now_ns = [] { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); };
   const int reserved = reserve(most);
+  const bool is_brief = reserved > 0 && sleepers == Sleepers::leave;
+  const bool awake_only = is_brief && now_ns() - brief_end_ns_.load(std::memory_order_relaxed) > kSoon.count();
   Worker* worker = nullptr;
-  const int taken = reserved > 0 ? take(reserved, worker) : 0;
+  const int taken = reserved > 0 ? take(reserved, awake_only, worker) : 0;
   Job job{task, taken + 1, static_cast<std::uint32_t>(taken)};
   for (int thread = 1; thread <= taken; ++thread) {
     Worker* const next = worker->next;
@@ -280,6 +293,7 @@ void Workers::run(int most, const Task& task) {
   }
   task.function(task.context, 0, job.threads);
   if (taken > 0) job.wait_for_workers();
+  if (is_brief) brief_end_ns_.store(now_ns(), std::memory_order_relaxed);
   active_.fetch_sub(kCaller + static_cast<std::uint64_t>(reserved), std::memory_order_relaxed);
 }
 

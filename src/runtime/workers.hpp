@@ -26,15 +26,20 @@ class Workers {
   /// The process's. A forked child has its own: threads do not survive a fork.
   static Workers& process();
 
+  /// What becomes of idle workers that sleep. Waking one takes some 50 us, more than a brief run: it leaves them where
+  /// no other brief run has just ended, else those that follow find them awake.
+  enum class Sleepers : std::uint8_t { wake, leave };
+
   /// Calls work(thread, threads) at the same time for each thread from 0, the caller, to threads - 1. There are at most
   /// `most` of them, fewer when workers are busy or cannot be had. Work must not throw. Allocates nothing once the
   /// workers have started.
   template <class Work>
-  void run(int most, const Work& work) {
-    run(most, Task{[](const void* context, int thread, int threads) {
-                     (*static_cast<const Work*>(context))(thread, threads);
-                   },
-                   &work});
+  void run(int most, const Work& work, Sleepers sleepers = Sleepers::wake) {
+    run(most,
+        Task{
+            [](const void* context, int thread, int threads) { (*static_cast<const Work*>(context))(thread, threads); },
+            &work},
+        sleepers);
   }
 
   /// Callers in runs and busy workers that there are at most.
@@ -51,9 +56,9 @@ class Workers {
   struct Worker;
   struct Group;
 
-  void run(int most, const Task& task);
+  void run(int most, const Task& task, Sleepers sleepers);
   int reserve(int most);
-  int take(int wanted, Worker*& first);
+  int take(int wanted, bool awake_only, Worker*& first);
   const Group& group_of_caller() const;
 
   static constexpr std::uint64_t kCaller = std::uint64_t{1} << 32;
@@ -61,6 +66,7 @@ class Workers {
   int limit_;
   Workers* inherited_ = nullptr;                      ///< of the parent process: known, so that it is no leak
   alignas(64) std::atomic<std::uint64_t> active_{0};  ///< busy workers, and kCaller times the callers in runs
+  std::atomic<std::int64_t> brief_end_ns_{0};         ///< of the last run that would have left sleepers
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<Group*> group_of_;  ///< by processor; null for those that are none of ours
 };

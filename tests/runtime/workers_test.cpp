@@ -11,6 +11,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "allocations.hpp"
@@ -55,6 +56,27 @@ TEST(Workers, CallerIsThreadZeroAndKeepsItsOwn) {
   ids(second);
   EXPECT_EQ(first[0], me);
   EXPECT_EQ(first, second) << "a thread keeps its part of the work, which its cache holds";
+}
+
+TEST(Workers, BriefRunsLeaveSleepersUntilTheyFollowEachOther) {
+  Workers workers(machine(2));
+  const auto threads_of_run = [&](Workers::Sleepers sleepers) {
+    int found = 0;
+    workers.run(
+        2,
+        [&](int thread, int threads) {
+          if (thread == 0) found = threads;
+        },
+        sleepers);
+    return found;
+  };
+  EXPECT_EQ(threads_of_run(Workers::Sleepers::leave), 1) << "no worker has started";
+  EXPECT_EQ(threads_of_run(Workers::Sleepers::wake), 2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(threads_of_run(Workers::Sleepers::leave), 1) << "it sleeps";
+  int most = 0;
+  for (int run = 0; run < 1000; ++run) most = std::max(most, threads_of_run(Workers::Sleepers::leave));
+  EXPECT_EQ(most, 2);
 }
 
 TEST(Workers, AreSharedAndNeverMoreThanTheLimit) {
