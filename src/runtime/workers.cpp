@@ -29,15 +29,16 @@ constexpr std::chrono::seconds kBetweenAttempts{1};
 
 constexpr std::size_t kMostOfAGroup = 64;  // bits of a word
 
-/// Keeps the calling thread to these processors, as far as the system allows it.
-void stay_on(const std::vector<int>& processors) {
+/// Keeps the calling thread to these processors but one, as far as the system allows it.
+void stay_on(const std::vector<int>& processors, int but = -1) {
   const int last = *std::max_element(processors.begin(), processors.end());
   const auto count = static_cast<std::size_t>(last) + 1;
   const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(count), [](cpu_set_t* raw) { CPU_FREE(raw); });
   if (set == nullptr) return;
   const std::size_t bytes = CPU_ALLOC_SIZE(count);
   CPU_ZERO_S(bytes, set.get());
-  for (const int processor : processors) CPU_SET_S(static_cast<std::size_t>(processor), bytes, set.get());
+  for (const int processor : processors)
+    if (processor != but) CPU_SET_S(static_cast<std::size_t>(processor), bytes, set.get());
   sched_setaffinity(0, bytes, set.get());
 }
 
@@ -76,6 +77,7 @@ struct Workers::Job {
 
   Task task;
   int threads;
+  int processor;  ///< the caller's
   std::atomic<std::uint32_t> workers;
 };
 
@@ -95,6 +97,7 @@ struct alignas(64) Workers::Worker {
   }
   bool is_awake() const { return is_started && state.load(std::memory_order_relaxed) == kAwake; }
   void wait_for_call();
+  void part_from(int caller);
   void serve();
 
   std::atomic<std::uint32_t> state{kAwake};
@@ -164,6 +167,12 @@ void Workers::Worker::wait_for_call() {
   while (!is_called()) sleep_while(state, kAsleep);
 }
 
+/// Leaves the caller's processor to it: some systems wake a thread where its waker runs and leave it there for
+/// milliseconds, while others idle. Then both would take turns.
+void Workers::Worker::part_from(int caller) {
+  if (group->processors.size() > 1 && sched_getcpu() == caller) stay_on(group->processors, caller);
+}
+
 void Workers::Worker::serve() {
   stay_on(group->processors);
   for (;;) {
@@ -172,6 +181,7 @@ void Workers::Worker::serve() {
     Job& mine = *job;
     const int index = thread;
     state.store(kAwake, std::memory_order_relaxed);
+    part_from(mine.processor);
     mine.task.function(mine.task.context, index, mine.threads);
     // Idle before the caller knows: its next run finds this worker.
     group->idle.fetch_or(bit, std::memory_order_release);
@@ -285,7 +295,7 @@ void Workers::run(int most, const Task& task, Sleepers sleepers) {
   const bool awake_only = is_brief && now_ns() - brief_end_ns_.load(std::memory_order_relaxed) > kSoon.count();
   Worker* worker = nullptr;
   const int taken = reserved > 0 ? take(reserved, awake_only, worker) : 0;
-  Job job{task, taken + 1, static_cast<std::uint32_t>(taken)};
+  Job job{task, taken + 1, taken > 0 ? sched_getcpu() : -1, static_cast<std::uint32_t>(taken)};
   for (int thread = 1; thread <= taken; ++thread) {
     Worker* const next = worker->next;
     worker->call(job, thread);

@@ -79,6 +79,28 @@ TEST(Workers, BriefRunsLeaveSleepersUntilTheyFollowEachOther) {
   EXPECT_EQ(most, 2);
 }
 
+TEST(Workers, LeaveTheProcessorOfTheirCaller) {
+  Workers& workers = Workers::process();
+  cpu_set_t before, mine;
+  CPU_ZERO(&before);
+  sched_getaffinity(0, sizeof before, &before);
+  const int here = sched_getcpu();
+  if (workers.limit() < 2 || CPU_COUNT(&before) < 2) GTEST_SKIP() << "needs two processors";
+  CPU_ZERO(&mine);
+  CPU_SET(static_cast<std::size_t>(here), &mine);
+  sched_setaffinity(0, sizeof mine, &mine);
+  int helper = -1;
+  workers.run(2, [&](int thread, int) {
+    if (thread == 1) helper = sched_setaffinity(0, sizeof mine, &mine);
+  });
+  EXPECT_EQ(helper, 0);
+  workers.run(2, [&](int thread, int) {
+    if (thread == 1) helper = sched_getcpu();
+  });
+  sched_setaffinity(0, sizeof before, &before);
+  EXPECT_NE(helper, here) << "both would take turns while another processor idles";
+}
+
 TEST(Workers, AreSharedAndNeverMoreThanTheLimit) {
   Workers workers(machine(4));
   int inner = 0, after = 0;
