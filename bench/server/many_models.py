@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import http.client
+import json
 import os
 import pathlib
 import random
@@ -54,15 +55,18 @@ def resident_mib(pid: int) -> float:
 class Client:
     def __init__(self, url: str):
         self.connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
-        self.body = struct.pack(f"<{WIDTH}f", *[0.5] * WIDTH)
+        values = struct.pack(f"<{WIDTH}f", *[0.5] * WIDTH)
+        head = json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, WIDTH],
+                                       "parameters": {"binary_data_size": len(values)}}]}).encode()
+        self.body, self.headers = head + values, {"Inference-Header-Content-Length": str(len(head))}
 
     def ask(self, model: str) -> float:
         begin = time.perf_counter()
-        self.connection.request("POST", f"/v2/models/{model}/infer", self.body, {"Inference-Header-Content-Length": "0"})
+        self.connection.request("POST", f"/v2/models/{model}/infer", self.body, self.headers)
         answer = self.connection.getresponse()
-        answer.read()
+        text = answer.read()
         if answer.status != 200:
-            raise SystemExit(f"{model}: status {answer.status}")
+            raise SystemExit(f"{model}: status {answer.status}: {text[:300]!r}")
         return (time.perf_counter() - begin) * 1e3
 
 
