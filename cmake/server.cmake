@@ -35,7 +35,7 @@ colonnade_embed(page_sources embedded_files frontends/server/http/page_file.hpp 
   NAME ${page_files})
 file(GLOB_RECURSE server_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/frontends/server/*.cpp)
 add_library(colonnade_server STATIC ${server_sources} ${page_sources})
-target_link_libraries(colonnade_server PUBLIC colonnade_static colonnade_image colonnade_protocol Boost::headers OpenSSL::SSL ZLIB::ZLIB
+target_link_libraries(colonnade_server PUBLIC colonnade_linked colonnade_image colonnade_protocol Boost::headers OpenSSL::SSL ZLIB::ZLIB
   PkgConfig::simdjson
   nlohmann_json::nlohmann_json fmt::fmt prometheus-cpp::core PRIVATE colonnade_warnings)
 target_include_directories(colonnade_server PUBLIC ${PROJECT_SOURCE_DIR})

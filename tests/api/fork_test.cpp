@@ -133,7 +133,7 @@ TEST(Fork, ChildrenOfAProcessInTheMiddleOfRunsAreWell) {
 }
 
 TEST(OpenMp, SettingsOfTheProgramStayAsTheyAre) {
-  ASSERT_TRUE(has_onednn_island(cases().back().model));
+  if (!has_onednn_island(cases().back().model)) GTEST_SKIP() << "a build without oneDNN";
   const int before = omp_get_max_threads();
   for (const int threads : {3, 1, 7}) {
     omp_set_num_threads(threads);

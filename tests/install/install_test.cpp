@@ -35,6 +35,21 @@ TEST_P(InstallCMake, ConsumerBuildsAndRuns) {
 INSTANTIATE_TEST_SUITE_P(Libraries, InstallCMake, testing::Values("shared", "static"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
+/// Building the engine once more would take minutes: what can go wrong is how it is found.
+class InstallSubproject : public Install, public testing::WithParamInterface<const char*> {};
+
+TEST_P(InstallSubproject, IsConfiguredForTheEngineAlone) {
+  const std::string source = COLONNADE_SOURCE_DIR;
+  const ProcessResult configured =
+      run_process("cmake -S " + shell_word(source + "/tests/install/subproject") + " -B " +
+                  shell_word(folder() + "/subproject-" + GetParam()) + " -DSOURCE=" + shell_word(source) +
+                  " -DWAY=" + GetParam() + " -DCMAKE_CXX_COMPILER=" + shell_word(COLONNADE_CXX_COMPILER));
+  EXPECT_EQ(configured.status, 0) << configured.output;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, InstallSubproject, testing::Values("add_subdirectory", "fetch_content"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
 TEST_F(Install, ConsumerBuildsAndRunsByPkgConfig) {
   const std::string program = folder() + "/by-pkg-config";
   const ProcessResult built = compile(COLONNADE_CXX_COMPILER, "-std=c++20", kConsumer + "/main.cpp", program);
