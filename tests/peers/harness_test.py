@@ -12,11 +12,12 @@ import unittest
 import xml.etree.ElementTree
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(SOURCE / "tests" / "support"), str(SOURCE / "bench" / "peers")]
+sys.path[:0] = [str(SOURCE / "tests" / "support"), str(SOURCE / "bench" / "peers"), str(SOURCE / "bench" / "overhead")]
 
 import environment
 import peers
 import report
+import start
 import suite
 from process import EngineFailed, Process
 from rows import Row, RowStore, summarise
@@ -35,6 +36,18 @@ MACHINE = {"cpu": "A <fast> & small CPU", "isa": "AVX2", "caches": "L1 32K", "co
 def row(engine, ms, model="resnet18", threads=1, **fields):
     return Row("machine", model, "digest", engine, "1", threads, ms=ms, peak_mb=fields.pop("peak_mb", 10.0), load_ms=5.0,
                **fields)
+
+
+class Start(unittest.TestCase):
+    def test_load_and_first_run_count_together(self):
+        arguments = start.parse(["--threads", "1"])
+        starts = start.Starts(arguments, environment.Subject("net", pathlib.Path("net.onnx"), "0"), 1, pathlib.Path("."))
+        starts.times = {"colonnade": [{"load": 5, "first": 2}, {"load": 90, "first": 2}, {"load": 4, "first": 2}],
+                        "saved": [{"load": 1, "first": 1}], "onnxruntime": [{"load": 10, "first": 4}]}
+        self.assertEqual((starts.ratio("colonnade"), starts.ratio("saved")), (7 / 14, 2 / 14))
+        self.assertRegex(starts.line(), r"^net .* 0\.50 +0\.14$")
+        self.assertIn("--compiled", starts.command("saved"))
+        self.assertNotIn("--compiled", starts.command("colonnade"))
 
 
 class Statistics(unittest.TestCase):
