@@ -42,8 +42,9 @@ class Constant {
   std::shared_ptr<const std::byte> bytes() const;
   /// Copies the elements from `first` on; `target` is aligned for them. Not for strings.
   void read(std::int64_t first, std::span<std::byte> target) const;
-  /// Calls `visit` with all rows of the outermost axis in order, a block of them at a time that fits a cache: the
-  /// elements and the first row's number. Blocks start at multiples of `multiple` rows.
+  /// Calls `visit` with all rows of the outermost axis, a block of them at a time that fits a cache: the elements and
+  /// the first row's number. Blocks start at multiples of `multiple` rows. They come in any order, several at the same
+  /// time where the thread has helpers (base/parts.hpp).
   void for_each_rows(std::int64_t multiple,
                      const std::function<void(std::span<const float> elements, std::int64_t first_row)>& visit) const;
 
