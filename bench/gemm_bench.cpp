@@ -141,9 +141,11 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, Fr
   const std::size_t k = s.kernel * s.kernel * s.channels_in / s.groups;
   const Image in(s.height, s.width, s.channels_in);
   const Image out(height_out, width_out, s.channels_out);
-  Weights weights(s.groups * kernels::gemm::packed_floats(kernel.encoding, k, s.channels_out / s.groups), from);
-  const Floats bias(s.channels_out);
   const std::size_t kernel_h = s.height == 1 ? 1 : s.kernel;
+  const kernels::gemm::Terms terms{kernel_h, s.kernel, s.stride, 1, s.channels_in / s.groups};
+  const std::size_t rows = kernels::gemm::panel_rows(kernel.encoding, terms);
+  Weights weights(s.groups * kernels::gemm::packed_floats(kernel.encoding, rows, s.channels_out / s.groups), from);
+  const Floats bias(s.channels_out);
   std::vector<const float*> in_rows;
   for (std::size_t y = 0; y < height_out; ++y) {
     for (std::size_t ky = 0; ky < kernel_h; ++ky) {
@@ -165,16 +167,19 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, Fr
   args.channels_out = s.channels_out / s.groups;
   args.in_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_in);
   args.out_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_out);
-  args.panel_stride = kernels::gemm::panel_floats(kernel.encoding, k);
+  args.panel_stride = kernels::gemm::panel_floats(kernel.encoding, rows);
   args.bias = bias.data();
   args.epilogue.activation.kind = s.activation;
-  const Floats workspace(kernels::gemm::workspace_floats(kernel.encoding, k, args.channels_out));
+  const Floats workspace(kernels::gemm::workspace_floats(kernel.encoding, terms, args.channels_out));
   args.workspace = workspace.data();
   const double flops = 2.0 * static_cast<double>(height_out * width_out * k * s.channels_out);
-  report_flops(state, kernel.isa, flops, [&] {
-    args.weights = weights.next();
-    kernel.run(args);
-  });
+  report_flops(
+      state, kernel.isa, flops,
+      [&] {
+        args.weights = weights.next();
+        kernel.run(args);
+      },
+      kernel.encoding == kernels::Encoding::bf16 && kernel.isa == kernels::Isa::bf16 ? peak_pair_gflops : peak_gflops);
 }
 
 const bool kRegistered = register_near_and_far(

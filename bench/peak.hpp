@@ -36,6 +36,7 @@ inline double seconds_since(Clock::time_point start) {
 inline double flops_per_round(kernels::Isa isa) {
   switch (isa) {
     case kernels::Isa::amx:
+    case kernels::Isa::bf16:
     case kernels::Isa::vnni:
     case kernels::Isa::avx512: return 12 * 32;
     case kernels::Isa::avxvnni:
@@ -49,6 +50,7 @@ inline double flops_per_round(kernels::Isa isa) {
 inline void multiply_add_chains(kernels::Isa isa, long rounds) {
   switch (isa) {
     case kernels::Isa::amx:
+    case kernels::Isa::bf16:
     case kernels::Isa::vnni:
     case kernels::Isa::avx512:
       COLONNADE_CHAINS("vxorps %%xmm\\r,%%xmm\\r,%%xmm\\r", "vfmadd231ps %%zmm12,%%zmm13,%%zmm\\r", "vzeroupper\n");
@@ -67,6 +69,7 @@ inline void multiply_add_chains(kernels::Isa isa, long rounds) {
 inline double byte_operations_per_round(kernels::Isa isa) {
   switch (isa) {
     case kernels::Isa::amx:
+    case kernels::Isa::bf16:
     case kernels::Isa::vnni: return 12 * 128;
     case kernels::Isa::avxvnni:
     case kernels::Isa::avx512: return 12 * 64;
@@ -80,6 +83,7 @@ inline double byte_operations_per_round(kernels::Isa isa) {
 inline void byte_product_chains(kernels::Isa isa, long rounds) {
   switch (isa) {
     case kernels::Isa::amx:
+    case kernels::Isa::bf16:
     case kernels::Isa::vnni:
       COLONNADE_CHAINS("vpxor %%xmm\\r,%%xmm\\r,%%xmm\\r", "vpdpbusd %%zmm12,%%zmm13,%%zmm\\r", "vzeroupper\n");
       return;
@@ -100,6 +104,11 @@ inline void byte_product_chains(kernels::Isa isa, long rounds) {
       return;
   }
 }
+
+/// Twelve independent chains of dot products of pairs of bf16: four operations a lane.
+inline void pair_product_chains(kernels::Isa, long rounds) {
+  COLONNADE_CHAINS("vxorps %%xmm\\r,%%xmm\\r,%%xmm\\r", "vdpbf16ps %%zmm12,%%zmm13,%%zmm\\r", "vzeroupper\n");
+}
 #undef COLONNADE_CHAINS
 
 /// Operations a second of one core in registers, in billions, best of several attempts.
@@ -114,11 +123,13 @@ inline double peak_of(void (*chains)(kernels::Isa, long), kernels::Isa isa, doub
   return operations_per_round * static_cast<double>(kRounds) / best * 1e-9;
 }
 inline double peak_gflops(kernels::Isa isa) { return peak_of(multiply_add_chains, isa, flops_per_round(isa)); }
+inline double peak_pair_gflops(kernels::Isa isa) { return peak_of(pair_product_chains, isa, 12 * 64); }
 inline double peak_byte_gops(kernels::Isa isa) {
   return peak_of(byte_product_chains, isa, byte_operations_per_round(isa));
 }
 #else
 inline double peak_gflops(kernels::Isa) { return 0; }
+inline double peak_pair_gflops(kernels::Isa) { return 0; }
 inline double peak_byte_gops(kernels::Isa) { return 0; }
 #endif
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colonnade as a program embeds it, answering the protocol of worker.py.
 //
-//   colonnade-peer-worker --model FILE --threads N [--schedule auto|columns|layers] [--compiled FILE]
+//   colonnade-peer-worker --model FILE --threads N [--schedule auto|columns|layers] [--math bf16] [--compiled FILE]
 //                        [--input DTYPE:DIMS:FILE]...
 #include <algorithm>
 #include <chrono>
@@ -82,6 +82,9 @@ Arguments parse(int argc, char** argv) {
       arguments.options.schedule = schedule_named(value);
     } else if (name == "--compiled") {
       arguments.options.compiled = value;
+    } else if (name == "--math") {
+      if (value != "bf16") refuse("no math " + value);
+      arguments.options.math = colonnade::Math::bf16;
     } else if (name == "--input") {
       arguments.inputs.push_back(read_input(value));
     } else {

@@ -93,7 +93,8 @@ class Campaign:
         name, _, variant = engine.partition(":")
         if name == "colonnade":
             program = self.arguments.build / "bench" / "colonnade-peer-worker"
-            return [str(program), *options, "--schedule", variant or "auto"]
+            return [str(program), *options, *(("--math", "bf16") if variant == "bf16" else
+                                              ("--schedule", variant or "auto"))]
         if name == "deepsparse" and self.deepsparse is None:
             raise Refused("deepsparse is not installed")
         python = self.deepsparse if name == "deepsparse" else HOME / "venv" / "bin" / "python"
@@ -167,7 +168,7 @@ class Campaign:
         if [output.size for output in outputs] != [reference.size for reference in references]:
             raise EngineFailed(f"wrong answer: shapes {shapes(outputs)}, not {shapes(references)}")
         row.error = relative_error(outputs, references)
-        limit = TOLERANCE_OF_DEFAULT_PRECISION if row.engine == "openvino" else TOLERANCE
+        limit = TOLERANCE_OF_DEFAULT_PRECISION if row.engine in ("openvino", "colonnade:bf16") else TOLERANCE
         if subject.name.endswith(QUANTISED):
             limit = TOLERANCE_OF_BYTES
         if not row.error <= limit:

@@ -22,6 +22,7 @@ from rows import RowStore
 
 OTHERS = ("openvino", "deepsparse")
 SCHEDULES = ("colonnade:columns", "colonnade:layers")
+BF16 = "colonnade:bf16"
 
 
 def physical_cores() -> list[int]:
@@ -58,6 +59,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--engines", type=lambda text: text.split(","), default=["colonnade", *PEERS, *OTHERS],
                         help="comma separated (default: all)")
     parser.add_argument("--schedules", action="store_true", help="also Colonnade with --schedule=columns and layers")
+    parser.add_argument("--bf16", action="store_true",
+                        help="also Colonnade with --math=bf16, beside OpenVINO in the precision it prefers")
     parser.add_argument("--threads", type=numbers, help="comma separated (default: 1 and the number of cores)")
     parser.add_argument("--cores", type=numbers, help="processors to pin to (default: the first two physical cores)")
     parser.add_argument("--rounds", type=int, default=5, help="slices an engine and model (default: 5)")
@@ -76,7 +79,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parsed.threads = parsed.threads or sorted({1, len(parsed.cores)})
     if max(parsed.threads) > len(parsed.cores):
         parser.error(f"{max(parsed.threads)} threads on {len(parsed.cores)} cores")
-    known = {"colonnade", *PEERS, *OTHERS, *SCHEDULES}
+    known = {"colonnade", *PEERS, *OTHERS, *SCHEDULES, BF16}
+    if parsed.bf16 and BF16 not in parsed.engines:
+        parsed.engines.append(BF16)
     if parsed.schedules:
         parsed.engines += [engine for engine in SCHEDULES if engine not in parsed.engines]
     if not known.issuperset(parsed.engines):
@@ -105,7 +110,7 @@ def main() -> int:
         if arguments.list:
             print("networks:", *environment.networks())
             print("in int8:", *environment.int8_networks())
-            print("engines:", "colonnade", *PEERS, *OTHERS, *SCHEDULES)
+            print("engines:", "colonnade", *PEERS, *OTHERS, *SCHEDULES, BF16)
             return 0
         import measure
 

@@ -13,7 +13,7 @@ from rows import Row
 
 ENGINE_NAMES = {"colonnade": "Colonnade", "onnxruntime": "ONNX Runtime", "openvino:f32": "OpenVINO f32", "ncnn": "ncnn",
                 "mnn": "MNN", "openvino": "OpenVINO default", "deepsparse": "deepsparse",
-                "colonnade:columns": "columns", "colonnade:layers": "layers"}
+                "colonnade:columns": "columns", "colonnade:layers": "layers", "colonnade:bf16": "bf16"}
 PEERS = ("onnxruntime", "openvino:f32", "ncnn", "mnn")
 GROUPS = {
     "3x3": ("dncnn_512", "srvgg_x4_256", "unet_256", "unet_720p", "six16_1080p", "fast_neural_style_720p", "vgg16",
@@ -51,6 +51,14 @@ def speedup(rows: dict[str, Row], over: str | None = None) -> float:
     """How many times faster Colonnade is than the best peer, or than one engine: 0 where only Colonnade failed, NaN
     where there is nothing to compare."""
     own, other = rows.get("colonnade"), good(rows, over) if over else best_peer(rows)
+    if own is None or other is None:
+        return math.nan
+    return 0.0 if own.failure else other.ms / own.ms
+
+
+def bf16_speedup(rows: dict[str, Row]) -> float:
+    """How many times faster Colonnade in bf16 is than OpenVINO in the precision it prefers; 0 and NaN as above."""
+    own, other = rows.get("colonnade:bf16"), good(rows, "openvino")
     if own is None or other is None:
         return math.nan
     return 0.0 if own.failure else other.ms / own.ms
@@ -104,14 +112,16 @@ def engines_of(rows: list[Row]) -> list[str]:
 def table(rows: list[Row], threads: int, emphasis: bool = False) -> list[list[str]]:
     """Head and lines: a model's engines, the ratios, the memory ratio."""
     engines = engines_of(rows)
-    lines = [["model", *(ENGINE_NAMES[engine] for engine in engines), "vs best peer", "vs deepsparse", "memory"]]
+    has_bf16 = "colonnade:bf16" in engines
+    lines = [["model", *(ENGINE_NAMES[engine] for engine in engines), "vs best peer", "vs deepsparse",
+              *(["bf16 vs default"] if has_bf16 else []), "memory"]]
     for (model, count), by_engine in cases(rows).items():
         if count != threads:
             continue
         best = best_peer(by_engine)
         cells = [cell(by_engine.get(engine), emphasis and best is not None and engine == best.engine) for engine in engines]
         lines.append([model, *cells, ratio(speedup(by_engine)), ratio(speedup(by_engine, "deepsparse")),
-                      ratio(memory_ratio(by_engine))])
+                      *([ratio(bf16_speedup(by_engine))] if has_bf16 else []), ratio(memory_ratio(by_engine))])
     return lines
 
 
@@ -123,6 +133,9 @@ def means(rows: list[Row], threads: int) -> dict[str, float]:
         if any(model in values for model in members):
             result[group] = geometric_mean([values[model] for model in members if model in values])
     result["all"] = geometric_mean(list(values.values()))
+    in_bf16 = [bf16_speedup(by_engine) for (_, count), by_engine in cases(rows).items() if count == threads]
+    if any(map(math.isfinite, in_bf16)):
+        result["bf16 vs OpenVINO default"] = geometric_mean(in_bf16)
     return result
 
 

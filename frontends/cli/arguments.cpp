@@ -41,11 +41,11 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
                         "columns (depth-wise), layers (one after another) or auto (cost model)"),
          {"auto", "columns", "layers"})
       ->group("Engine");
-  choose(app.add_option(
-             "--math", engine.math,
-             "fast (Winograd, matrix units, subnormal numbers count as zero; infinities may become NaN) or exact "
-             "(none of these)"),
-         {"fast", "exact"})
+  choose(
+      app.add_option("--math", engine.math,
+                     "fast (Winograd, matrix units, subnormal numbers count as zero; infinities may become NaN), exact "
+                     "(none of these) or bf16 (fast, and products of numbers rounded to bf16 where that is faster)"),
+      {"fast", "exact", "bf16"})
       ->group("Engine");
   app.add_option("--memory-limit", engine.memory_limit,
                  "Largest arena or tensor made apart from plans, e.g. 64M (K, M, G); refused when it cannot hold")
@@ -57,8 +57,9 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
                         "on: of two plans that are predicted to be about as fast the first runs keep the faster one"),
          {"on", "off"})
       ->group("Engine");
-  app.add_option("--isa", engine.isa,
-                 "Instruction set tier: baseline, avx2, avxvnni, avx512, vnni or amx (default: the best there is)")
+  app.add_option(
+         "--isa", engine.isa,
+         "Instruction set tier: baseline, avx2, avxvnni, avx512, vnni, bf16 or amx (default: the best there is)")
       ->type_name("TIER")
       ->group("Engine");
   app.add_option("--blocking", engine.blocking,
@@ -282,6 +283,8 @@ void add_arguments(CLI::App& app, CheckOptions& options) {
       ->group("Expectation");
   app.add_flag("--schedules", options.schedules, "Also compare schedules and thread counts bit by bit")
       ->group("Expectation");
+  app.add_flag("--layers", options.layers, "Also print how far each layer is from its run with --math fast")
+      ->group("Expectation");
   add_inputs(app, options.input);
   add_shape(app, options.shape);
   add_engine(app, options.engine);
@@ -289,7 +292,8 @@ void add_arguments(CLI::App& app, CheckOptions& options) {
   app.footer(
       "Default tolerance: |difference| <= 1e-4 * max|expected| + 1e-3 * |expected| for float32 and float64 (1e-5 "
       "instead of\n"
-      "1e-4 with --math exact), 1e-2 for float16, 4e-2 for bfloat16; all other types must be equal.\n"
+      "1e-4 with --math exact), 1e-2 for float16, 4e-2 for bfloat16 and with --math bf16; all other types must be "
+      "equal.\n"
       "Examples:\n"
       "  colonnade check net.onnx\n"
       "  colonnade check net.onnx --data net_test_data --math exact\n"

@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "compare.hpp"
 #include "files.hpp"
+#include "frontends/quantize/quantize.hpp"
 #include "model_io.hpp"
 #include "process.hpp"
 #include "text.hpp"
@@ -134,7 +135,7 @@ std::string islands_and_count(const Json& description) {
 }
 
 Tolerance chosen_tolerance(const CheckOptions& options, DType dtype) {
-  Tolerance tolerance = tolerance_of(dtype, options.engine.math == "exact" ? Math::exact : Math::fast);
+  Tolerance tolerance = tolerance_of(dtype, math_of(options.engine));
   if (options.absolute_tolerance >= 0) tolerance.absolute = options.absolute_tolerance;
   if (options.relative_tolerance >= 0) tolerance.relative = options.relative_tolerance;
   return tolerance;
@@ -146,7 +147,7 @@ bool compare_data(const CheckOptions& options, const Datum& found, const Datum& 
   constexpr std::string_view kKinds[] = {"tensor", "sequence", "optional", "map"};
   const auto kind_of = [&](const Datum& datum) { return kKinds[static_cast<std::size_t>(datum.kind())]; };
   if (found.kind() != expected.kind() || found.elements().size() != expected.elements().size()) {
-    table.rows.push_back({name, std::string(kind_of(found)), "", "",
+    table.rows.push_back({name, std::string(kind_of(found)), "", "", "",
                           fmt::format("FAIL a {} of {}, expected a {} of {}", kind_of(found), found.elements().size(),
                                       kind_of(expected), expected.elements().size())});
     return false;
@@ -158,14 +159,15 @@ bool compare_data(const CheckOptions& options, const Datum& found, const Datum& 
   if (found.kind() == Datum::Kind::map)
     good = compare_data(options, Datum(found.keys()), Datum(expected.keys()), name + " keys", table);
   if (found.kind() == Datum::Kind::sequence || found.kind() == Datum::Kind::optional) {
-    if (found.elements().empty()) table.rows.push_back({name, std::string(kind_of(found)), "", "", "PASS"});
+    if (found.elements().empty()) table.rows.push_back({name, std::string(kind_of(found)), "", "", "", "PASS"});
     return good;
   }
   const Tensor &x = found.tensor(), &y = expected.tensor();
   const Comparison result = compare(x, y, chosen_tolerance(options, y.dtype()));
   table.rows.push_back(
       {name, fmt::format("{} {}", name_of(x.dtype()), shape_text(x.shape())),
-       fmt::format("{:.3g}", result.largest_difference), fmt::format("{:.3g}", result.largest_share),
+       fmt::format("{:.3g}", result.largest_difference), fmt::format("{:.3g}", result.mean_difference),
+       fmt::format("{:.3g}", result.largest_share),
        result.equal ? "PASS"
                     : fmt::format("FAIL {} of {} wrong: {}", result.wrong_elements, x.size(), result.mismatch)});
   return good && result.equal;
@@ -205,16 +207,34 @@ bool compare_schedules(const CheckOptions& options, std::span<const Datum> input
       const bool equal = std::equal(found.begin(), found.end(), first.begin(), first.end(), identical_data);
       good = good && equal;
       table.rows.push_back({name.empty() ? "bits" : name + "/bits",
-                            fmt::format("{}, {} thread{}", schedule, count, count == 1 ? "" : "s"), "", "",
+                            fmt::format("{}, {} thread{}", schedule, count, count == 1 ? "" : "s"), "", "", "",
                             equal ? "PASS" : "FAIL differs from the first run"});
       if (threads == 1) break;
     }
   return good;
 }
 
+/// Errors against the same run in float32, a layer at a time.
+std::string layers_text(const CheckOptions& options, std::span<const Datum> inputs) {
+  EngineOptions floats = options.engine;
+  floats.math = "fast";
+  Table table;
+  table.right = {2, 3, 4, 5};
+  table.rows.push_back({"layer", "type", "largest value", "largest error", "mean error", "of the largest value"});
+  for (const quantize::LayerError& layer : quantize::layer_errors(
+           options.engine.model, tensors_of(inputs), library_options(options.engine, options.engine.threads),
+           library_options(floats, options.engine.threads)))
+    table.rows.push_back({layer.node, layer.op, fmt::format("{:.3g}", layer.largest_value),
+                          fmt::format("{:.3g}", layer.largest), fmt::format("{:.3g}", layer.mean),
+                          fmt::format("{:.2g}", layer.largest / std::max(layer.largest_value, 1e-30))});
+  return "\n" + table.text("");
+}
+
 }  // namespace
 
 int execute(const CheckOptions& options, std::string& out) {
+  if (options.layers && options.engine.model.starts_with("embedded:"))
+    throw Error(ErrorCode::invalid_argument, "--layers reads a file; models embedded in the library are none");
   const Model model = open_model(options.engine);
   std::vector<Case> cases = collect_cases(options, model);
   const ShapeMap shapes =
@@ -222,8 +242,8 @@ int execute(const CheckOptions& options, std::string& out) {
   if (!options.quiet) out += islands_and_count(parse_json(model.describe(shapes)));
   Session session(model);
   Table table;
-  table.right = {2, 3};
-  table.rows.push_back({"output", "type", "largest error", "of tolerance", "verdict"});
+  table.right = {2, 3, 4};
+  table.rows.push_back({"output", "type", "largest error", "mean error", "of tolerance", "verdict"});
   bool good = true;
   Progress progress("check", !options.quiet);
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -239,6 +259,7 @@ int execute(const CheckOptions& options, std::string& out) {
       good = compare_schedules(options, inputs, found, cases[i].name, session.stats().threads, table) && good;
   }
   if (!options.quiet) out += table.text("");
+  if (options.layers) out += layers_text(options, cases[0].inputs);
   out += good ? "PASS\n" : "FAIL\n";
   return good ? kGood : kFailed;
 }

@@ -88,6 +88,7 @@ struct CheckOptions {
   double relative_tolerance = -1;  ///< negative: by type
   double absolute_tolerance = -1;
   bool schedules = false;
+  bool layers = false;
   bool quiet = false;
 };
 

@@ -21,7 +21,8 @@ Tolerance tolerance_of(DType dtype, Math math);
 struct Comparison {
   bool equal = false;
   double largest_difference = 0;  ///< over finite elements
-  double largest_share = 0;       ///< of the tolerance used up; above 1 is a failure
+  double mean_difference = 0;
+  double largest_share = 0;  ///< of the tolerance used up; above 1 is a failure
   std::int64_t wrong_elements = 0;
   std::string mismatch;  ///< type, shape or first wrong element; empty when equal
 };

@@ -93,12 +93,18 @@ std::string segment_heading(const Json& segment) {
   return reason.empty() ? line : line + fmt::format("  ends because {}\n", reason);
 }
 
+/// Of an operator, and how it multiplies where that is not by floats.
+std::string type_in(const Json& item) {
+  const std::string encoding = text_in(item, "encoding");
+  return text_in(item, "op") + (encoding.empty() ? "" : " in " + encoding);
+}
+
 std::string operators_text(const Json& segment) {
   Table table;
   table.right = {3, 4, 5};
   table.rows.push_back({"operator", "type", "shape", "live rows", "bytes", "flop"});
   for (const Json& item : array_in(segment, "operators"))
-    table.rows.push_back({shortened(text_in(item, "node"), 40), text_in(item, "op"), shape_in(item), rows_text(item),
+    table.rows.push_back({shortened(text_in(item, "node"), 40), type_in(item), shape_in(item), rows_text(item),
                           bytes_text(item, "bytes"), human_count(number_in(item, "flop"))});
   return fmt::format("\n{}{}", segment_heading(segment), table.text("    "));
 }
@@ -106,10 +112,10 @@ std::string operators_text(const Json& segment) {
 std::string plan_text(const Json& plan, const std::string& model) {
   std::string out = fmt::format("model        {}\n", text_in(plan, "model", model));
   out += tensors_text("input", array_in(plan, "inputs")) + tensors_text("output", array_in(plan, "outputs"));
-  out += fmt::format("plan         {} segments, schedule {}, {} threads, {}, blocking {}\n",
+  out += fmt::format("plan         {} segments, schedule {}, {} threads, {}, math {}, blocking {}\n",
                      array_in(plan, "segments").size(), text_in(plan, "schedule", "unknown"),
                      text_in(plan, "threads", "?"), text_in(plan, "isa", "unknown isa"),
-                     text_in(plan, "blocking", "unknown"));
+                     text_in(plan, "math", "unknown"), text_in(plan, "blocking", "unknown"));
   out += duel_text(plan);
   if (const std::string padding = text_in(plan, "padding"); !padding.empty())
     out += fmt::format("padding      {}\n", padding);

@@ -121,13 +121,18 @@ void give_inputs(const Model& model, const InputOptions& options, const ShapeOpt
 
 }  // namespace
 
+Math math_of(const EngineOptions& engine) {
+  if (engine.math == "exact") return Math::exact;
+  return engine.math == "bf16" ? Math::bf16 : Math::fast;
+}
+
 Options library_options(const EngineOptions& engine, int threads) {
   Options options;
   options.threads = threads;
   options.schedule = engine.schedule == "columns"  ? Schedule::columns
                      : engine.schedule == "layers" ? Schedule::layers
                                                    : Schedule::automatic;
-  options.math = engine.math == "exact" ? Math::exact : Math::fast;
+  options.math = math_of(engine);
   options.strict = engine.strict;
   options.duel = engine.duel == "on";
   options.isa = engine.isa;

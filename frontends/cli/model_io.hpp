@@ -14,6 +14,7 @@
 namespace colonnade::cli {
 
 /// Everything but the threads, which `threads` overrides.
+Math math_of(const EngineOptions& engine);
 Options library_options(const EngineOptions& engine, int threads);
 /// An unreadable file is Error{invalid_model} here: the model is at fault, not this program.
 Model open_model(const EngineOptions& engine, const Options& options);

@@ -37,7 +37,7 @@ struct Choice {
 
 constexpr Choice<Schedule> kSchedules[] = {
     {"automatic", Schedule::automatic}, {"columns", Schedule::columns}, {"layers", Schedule::layers}};
-constexpr Choice<Math> kMaths[] = {{"fast", Math::fast}, {"exact", Math::exact}};
+constexpr Choice<Math> kMaths[] = {{"fast", Math::fast}, {"exact", Math::exact}, {"bf16", Math::bf16}};
 
 template <class Choices>
 auto choose(const char* what, nb::handle value, const Choices& choices) {

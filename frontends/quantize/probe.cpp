@@ -9,16 +9,20 @@
 namespace colonnade::quantize {
 namespace {
 
-Model model_with_outputs(Network& network, std::span<const std::string> outputs, int threads) {
+Model model_with_outputs(Network& network, std::span<const std::string> outputs, const Options& options) {
   onnx::GraphProto given;
   given.mutable_output()->Swap(network.graph().mutable_output());
   for (const std::string& name : outputs) network.graph().add_output()->set_name(name);
   const std::string bytes = bytes_of(network.model);
   given.mutable_output()->Swap(network.graph().mutable_output());
+  return Model::from_bytes(std::as_bytes(std::span(bytes)), options);
+}
+
+Options runs_with(int threads) {
   Options options;
   options.threads = threads;
   options.duel = false;
-  return Model::from_bytes(std::as_bytes(std::span(bytes)), options);
+  return options;
 }
 
 std::vector<TensorView> views_of(std::span<const Tensor> tensors) { return {tensors.begin(), tensors.end()}; }
@@ -72,8 +76,11 @@ void fold_channels(Statistics& statistics, const Tensor& tensor, std::size_t axi
 
 }  // namespace
 
+Probe::Probe(Network& network, std::span<const std::string> outputs, const Options& options)
+    : model_(model_with_outputs(network, outputs, options)), session_(model_) {}
+
 Probe::Probe(Network& network, std::span<const std::string> outputs, int threads)
-    : model_(model_with_outputs(network, outputs, threads)), session_(model_) {}
+    : Probe(network, outputs, runs_with(threads)) {}
 
 std::vector<Tensor> Probe::run(std::span<const Tensor> inputs) { return session_.run(views_of(inputs)); }
 

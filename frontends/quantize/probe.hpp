@@ -16,6 +16,7 @@ namespace colonnade::quantize {
 class Probe {
  public:
   Probe(Network& network, std::span<const std::string> outputs, int threads);
+  Probe(Network& network, std::span<const std::string> outputs, const Options& options);
   const Model& model() const { return model_; }
   std::vector<Tensor> run(std::span<const Tensor> inputs);
   Session& session() { return session_; }

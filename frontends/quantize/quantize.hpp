@@ -62,6 +62,16 @@ struct Gain {
   double before_ms = 0, after_ms = 0;  ///< medians of runs that took turns
   int threads = 1;
 };
+/// How far a tensor that a node makes is from the one of another run, over its finite elements.
+struct LayerError {
+  std::string node = {}, op = {}, tensor = {};
+  double largest_value = 0, largest = 0, mean = 0;
+};
+/// Errors of all tensors of float32 that nodes of the main graph make, in their order, by runs with `options` and with
+/// `expected`: the errors of all nodes before are in them. Throws as Model::load and Session::run do.
+std::vector<LayerError> layer_errors(const std::string& path, std::span<const Tensor> inputs, const Options& options,
+                                     const Options& expected);
+
 /// What the quantised model gains on this machine.
 Gain measure_gain(const std::string& path, const std::string& quantised, std::span<const Tensor> inputs, int threads);
 

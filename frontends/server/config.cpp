@@ -119,8 +119,17 @@ inference::ModelConfig parse_config_json(std::string_view json) {
   return config;
 }
 
+static Math math_named(const std::string& text) {
+  if (text == "fast") return Math::fast;
+  if (text == "exact") return Math::exact;
+  if (text == "bf16") return Math::bf16;
+  reject(fmt::format("parameter math: expected fast, exact or bf16, found '{}'", one_line(text)));
+}
+
 Options model_options(const inference::ModelConfig& config, Options base) {
   const auto threads = number_parameter<int>(config, "intra_op_thread_count", "a number of threads");
+  if (const auto math = config.parameters().find("math"); math != config.parameters().end())
+    base.math = math_named(math->second.string_value());
   if (threads > 0) base.threads = threads;
   return base;
 }

@@ -142,7 +142,7 @@ COLONNADE_API colonnade_status* colonnade_tensor_set_string(colonnade_tensor* te
 // --- Models ---------------------------------------------------------------------------------------------------------
 
 enum { COLONNADE_SCHEDULE_AUTOMATIC = 0, COLONNADE_SCHEDULE_COLUMNS = 1, COLONNADE_SCHEDULE_LAYERS = 2 };
-enum { COLONNADE_MATH_FAST = 0, COLONNADE_MATH_EXACT = 1 };
+enum { COLONNADE_MATH_FAST = 0, COLONNADE_MATH_EXACT = 1, COLONNADE_MATH_BF16 = 2 };
 
 /// The size of an open dimension by its symbol.
 typedef struct colonnade_dimension {
@@ -155,11 +155,12 @@ typedef struct colonnade_options {
   size_t struct_size;
   int32_t threads;              ///< at most 4096; 0: what affinity, cgroup quota and physical cores allow
   int32_t schedule;             ///< COLONNADE_SCHEDULE_...
-  int32_t math;                 ///< COLONNADE_MATH_...; FAST: infinities may become NaN, subnormals zero
+  int32_t math;                 ///< COLONNADE_MATH_...; FAST, BF16: infinities may become NaN, subnormals zero
   int32_t strict;               ///< not 0: refuse models with islands (COLONNADE_UNSUPPORTED)
   uint64_t memory_limit_bytes;  ///< of a plan's arena, of a tensor made apart from plans; 0: none
   uint64_t plan_cache_bytes;    ///< of all plans that a session keeps; 0: 256 MiB
-  const char* isa;  ///< "baseline", "avx2", "avxvnni", "avx512", "vnni", "amx"; NULL: COLONNADE_ISA or the best
+  /// "baseline", "avx2", "avxvnni", "avx512", "vnni", "bf16", "amx"; NULL: COLONNADE_ISA or the best
+  const char* isa;
   const colonnade_dimension* dimensions;  ///< unknown symbols are refused
   size_t dimension_count;
   const char* compiled;      ///< a file for packed weights and plans, used when it fits, else written; NULL: none

@@ -47,7 +47,9 @@ enum class Schedule { automatic, columns, layers };
 /// among the inputs becomes NaN, in Winograd's tiles in neighbouring elements too; and it counts subnormal numbers as
 /// zero (FTZ and DAZ), the model's weights included. `exact` does none of this: infinities and gradual underflow are
 /// IEEE's, as in the reference evaluation, except for functions (Exp, Tanh, ...) whose own results are subnormal.
-enum class Math { fast, exact };
+/// `bf16` is `fast`, and products with constant weights round both operands to bf16 where that is faster (AVX512_BF16,
+/// AMX), or the weights alone where reading them is what takes time; sums are float32's.
+enum class Math { fast, exact, bf16 };
 
 struct Options {
   int threads = 0;  ///< at most 4096; 0: min(affinity, cgroup quota, physical cores)
@@ -59,7 +61,8 @@ struct Options {
   std::size_t memory_limit_bytes = 0;
   std::size_t plan_cache_bytes = std::size_t{256}
                                  << 20;  ///< arenas of plans kept per session, least recently used go first
-  std::string isa = {};  ///< "baseline", "avx2", "avxvnni", "avx512", "vnni", "amx"; "": COLONNADE_ISA or the best
+  /// "baseline", "avx2", "avxvnni", "avx512", "vnni", "bf16", "amx"; "": COLONNADE_ISA or the best
+  std::string isa = {};
   /// Class of machine whose kernels are chosen, as `colonnade machine` names this one's: where the order of sums
   /// differs between classes, another machine's class gives its bits. "": this machine's.
   std::string blocking = {};

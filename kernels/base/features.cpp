@@ -37,6 +37,7 @@ constexpr Place kPlaces[] = {
     {Feature::avx512bw, 7, 0, ebx, 30, kWideVectors},
     {Feature::avx512vl, 7, 0, ebx, 31, kWideVectors},
     {Feature::avx512vnni, 7, 0, ecx, 11, kWideVectors},
+    {Feature::avx512bf16, 7, 1, eax, 5, kWideVectors},
     {Feature::amx_bf16, 7, 0, edx, 22, kTiles},
     {Feature::amx_tile, 7, 0, edx, 24, kTiles},
 };

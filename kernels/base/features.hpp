@@ -16,6 +16,7 @@ enum class Feature : unsigned char {
   avx512vl,
   avxvnni,
   avx512vnni,
+  avx512bf16,
   amx_tile,
   amx_bf16,
 };

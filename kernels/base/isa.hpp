@@ -8,8 +8,8 @@
 namespace colonnade::kernels {
 
 /// The tiers of tiers.def, weakest first: portable C++, AVX2 with FMA, the same with dot products of bytes (AVX-VNNI),
-/// AVX-512 (x86-64-v4), the same with dot products of bytes, that with AMX's bf16 tiles. All have names on every
-/// architecture, so that plans can be made for other machines.
+/// AVX-512 (x86-64-v4), the same with dot products of bytes, that with those of bf16, and with AMX's bf16 tiles. All
+/// have names on every architecture, so that plans can be made for other machines.
 enum class Isa : unsigned char {
 #define TIER(name, ...) name,
 #define SPECIAL_TIER(name, ...) name,
@@ -35,7 +35,7 @@ inline constexpr bool x86_64 = false;
 #endif
 }  // namespace architecture
 
-/// "baseline", "avx2", "avxvnni", "avx512", "vnni", "amx".
+/// "baseline", "avx2", "avxvnni", "avx512", "vnni", "bf16", "amx".
 const char* name_of(Isa isa) noexcept;
 /// Parses name_of's names; false leaves `isa` alone.
 bool parse_isa(const char* name, Isa& isa) noexcept;

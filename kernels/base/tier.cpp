@@ -11,6 +11,9 @@ static Features special_features() {
 #if defined(__AVX512VNNI__)
   features.add(Feature::avx512vnni);
 #endif
+#if defined(__AVX512BF16__)
+  features.add(Feature::avx512bf16);
+#endif
 #if defined(__AMX_TILE__)
   features.add(Feature::amx_tile);
 #endif

@@ -6,6 +6,7 @@
 
 #include "kernels/base/table.hpp"
 #include "kernels/gemm/blocks.hpp"
+#include "kernels/gemm/pair_blocks.hpp"
 
 namespace colonnade::kernels::gemm {
 namespace {
@@ -69,9 +70,18 @@ void turn_panel(const float* source, std::ptrdiff_t n_stride, std::size_t k, flo
   pack_columns(source + whole, 1, n_stride, k - whole, kPanel, packed + whole * kPanel);
 }
 
+/// The bf16 nearest to x, of two as near the even one, as a float's bits; subnormal numbers are zero.
+std::uint32_t nearest_even(float x) {
+  constexpr std::uint32_t kUpper = 0xffff0000u, kSign = 0x80000000u, kExponent = 0x7f800000u, kQuiet = 0x00400000u;
+  const std::uint32_t bits = bits_of(x);
+  if ((bits & kExponent) == 0) return bits & kSign;
+  if ((bits & ~kSign) > kExponent) return (bits | kQuiet) & kUpper;
+  return (bits + 0x7fffu + (bits >> 16 & 1)) & kUpper;
+}
+
 }  // namespace
 
-std::span<const Kernel> table() noexcept { return table_of<Kernel, tier::amx>(); }
+std::span<const Kernel> table() noexcept { return table_of<Kernel, tier::amx, tier::bf16>(); }
 
 const Kernel& select(Features features, Encoding encoding) noexcept {
   const Kernel* kernel = table().data();
@@ -79,8 +89,10 @@ const Kernel& select(Features features, Encoding encoding) noexcept {
   return *kernel;
 }
 
-std::size_t workspace_floats(Encoding encoding, std::size_t k, std::size_t n) noexcept {
+std::size_t workspace_floats(Encoding encoding, const Terms& terms, std::size_t n) noexcept {
   if (encoding == Encoding::f32) return 0;
+  if (encoding == Encoding::bf16) return pair_workspace_floats(terms);
+  const std::size_t k = terms.kernel_h * terms.kernel_w * terms.channels;
   constexpr std::size_t kTile = kPanel * kPanel;
   const Room room = room_of(k, n);
   return 2 * room.pixel_steps * kPieces * kTile + room.sums * kTile + room.gathered_steps * kPiecesStep;
@@ -118,6 +130,16 @@ void cut_pieces(const float* panel, std::size_t k, float* pieces) noexcept {
       }
     }
   }
+}
+
+void pair_up(const float* panel, std::size_t k, std::size_t run, float* pairs) noexcept {
+  for (std::size_t first = 0; first < k; first += run)
+    for (std::size_t row = first; row < first + run; row += 2)
+      for (std::size_t column = 0; column < kPanel; ++column) {
+        const float low = panel[row * kPanel + column];
+        const float high = row + 1 < first + run ? panel[(row + 1) * kPanel + column] : 0.0f;
+        *pairs++ = float_of(nearest_even(high) | nearest_even(low) >> 16);
+      }
 }
 
 }  // namespace colonnade::kernels::gemm

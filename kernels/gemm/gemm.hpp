@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contractions over channels-last rows, fp32: matrix products and direct KxK convolutions are one kernel, the second
+// Contractions over channels-last rows of fp32: matrix products and direct KxK convolutions are one kernel, the second
 // fed by row pointers. Sums run in the order (ky, kx, channel) with one FMA each, starting from the bias, whatever
 // tile a pixel falls in: equal inputs give equal bits for every split of rows, columns or output channels. Partial
 // sums have an order of their own.
@@ -32,9 +32,35 @@ constexpr std::size_t panel_floats(Encoding encoding, std::size_t k) {
   switch (encoding) {
     case Encoding::f32: return k * kPanel;
     case Encoding::bf16x3: return (k + kPiecesStep - 1) / kPiecesStep * kPieces * kPiecesStep / 2 * kPanel;
+    case Encoding::bf16: return (k + 1) / 2 * kPanel;
   }
   return 0;
 }
+
+/// The terms of a sum, by the window that reads them: `channels` of each tap.
+struct Terms {
+  std::size_t kernel_h = 1;
+  std::size_t kernel_w = 1;
+  std::size_t stride_w = 1;
+  std::size_t dilation_w = 1;
+  std::size_t channels = 1;
+};
+/// In the encoding bf16 two terms that follow each other are the halves of a word, the first one below: of a row of
+/// taps, where its pixels lie behind each other and start at whole words, else of a tap. So many terms follow each
+/// other; a zero ends an odd number of them.
+constexpr std::size_t paired_terms(const Terms& terms) {
+  const bool by_rows = terms.dilation_w == 1 && terms.stride_w * terms.channels % 2 == 0;
+  return by_rows ? terms.kernel_w * terms.channels : terms.channels;
+}
+/// Rows of a panel of weights for these terms.
+constexpr std::size_t panel_rows(Encoding encoding, const Terms& terms) {
+  const std::size_t k = terms.kernel_h * terms.kernel_w * terms.channels;
+  if (encoding != Encoding::bf16) return k;
+  const std::size_t run = paired_terms(terms);
+  return run == 0 ? 0 : k / run * ((run + 1) / 2 * 2);
+}
+/// Rounds a packed panel of `k` rows to bf16, from halfway to the even one, into pairs of `run` = paired_terms() rows.
+void pair_up(const float* panel, std::size_t k, std::size_t run, float* pairs) noexcept;
 /// Of packed weights for `k` = kernel_h * kernel_w * channels_in rows and `n` output channels (one group).
 constexpr std::size_t packed_floats(Encoding encoding, std::size_t k, std::size_t n) {
   return (n + kPanel - 1) / kPanel * panel_floats(encoding, k);
@@ -43,8 +69,8 @@ constexpr std::size_t packed_floats(Encoding encoding, std::size_t k, std::size_
 /// that what a product leaves out has either sign.
 void cut_pieces(const float* panel, std::size_t k, float* pieces) noexcept;
 
-/// Floats of workspace that a call needs for sums of `k` products and `n` output channels of a group.
-std::size_t workspace_floats(Encoding encoding, std::size_t k, std::size_t n) noexcept;
+/// Floats of workspace that a call needs for sums of these terms and `n` output channels of a group.
+std::size_t workspace_floats(Encoding encoding, const Terms& terms, std::size_t n) noexcept;
 
 /// A number of output rows of a convolution. All strides count floats. A matrix product is kernel_h = kernel_w = 1 with
 /// one row of width m.
@@ -77,9 +103,10 @@ struct ConvArgs {
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;
   std::ptrdiff_t residual_pixel_stride = 0;
-  const float* weights = nullptr;  ///< packed by pack(), k = (ky * kernel_w + kx) * channels_in + channel, or in pieces
-  std::size_t panel_stride = 0;    ///< floats from one panel of weights to the next
-  const float* bias = nullptr;     ///< groups * channels_out values, or null for zero
+  /// Packed by pack(), k = (ky * kernel_w + kx) * channels_in + channel, in the kernel's encoding.
+  const float* weights = nullptr;
+  std::size_t panel_stride = 0;  ///< floats from one panel of weights to the next
+  const float* bias = nullptr;   ///< groups * channels_out values, or null for zero
   bool accumulate = false;
   /// For products of single pixels (one row of width 1) whose weights lie in a near cache: kPartialSums sums an output.
   /// A sum alone waits for each FMA, and a few panels at a time are read faster than many. Not on matrix units.
@@ -91,6 +118,8 @@ struct ConvArgs {
 
 /// Partial sums of a product: the i-th adds every kPartialSums-th term from term i on, then all are added in pairs.
 inline constexpr std::size_t kPartialSums = 4;
+
+inline Terms terms_of(const ConvArgs& a) { return {a.kernel_h, a.kernel_w, a.stride_w, a.dilation_w, a.channels_in}; }
 
 using ConvFn = void (*)(const ConvArgs&) noexcept;
 

@@ -269,7 +269,9 @@ inline std::size_t block_panels(const ConvArgs& a, const Runs& runs, std::size_t
   return ceil_div(left, ceil_div(left, best));
 }
 
-inline void conv_group(const ConvArgs& a, const Runs& runs, std::size_t group, const float* weights) {
+/// Output channels of group `group`, whose inputs are those of a pixel from `input_channel` on.
+inline void conv_group(const ConvArgs& a, const Runs& runs, std::size_t group, std::size_t input_channel,
+                       const float* weights) {
   const std::size_t panels = ceil_div(a.channels_out, kPanel);
   for (std::size_t panel = 0; panel < panels;) {
     const std::size_t taken = block_panels(a, runs, panels - panel);
@@ -281,7 +283,7 @@ inline void conv_group(const ConvArgs& a, const Runs& runs, std::size_t group, c
                       wide ? kWideRows : most_rows(kTileRows[taken - 1], stride),
                       taken,
                       panels - panel - taken,
-                      group * a.channels_in,
+                      input_channel,
                       group * a.channels_out + first,
                       weights + panel * a.panel_stride};
     conv_rows(a, runs, block, lanes);
@@ -369,7 +371,7 @@ inline void conv_padded(const ConvArgs& a) {
     if (a.residual_rows != nullptr) part.residual_rows = a.residual_rows + row;
     Runs runs;
     find_runs(part, 0, runs);
-    conv_group(part, runs, 0, a.weights);
+    conv_group(part, runs, 0, 0, a.weights);
     row = until;
   }
 }
@@ -383,7 +385,8 @@ inline void conv(const ConvArgs& a) noexcept {
     x = find_runs(a, x, runs);
     if (from == 0 && x == a.width_out && pads_rows(a, runs)) return conv_padded(a);
     const float* weights = a.weights;
-    for (std::size_t group = 0; group < a.groups; ++group, weights += group_floats) conv_group(a, runs, group, weights);
+    for (std::size_t group = 0; group < a.groups; ++group, weights += group_floats)
+      conv_group(a, runs, group, group * a.channels_in, weights);
   }
 }
 

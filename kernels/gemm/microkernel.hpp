@@ -144,6 +144,16 @@ struct Pixels {
   return weights + v / kPanelVectors * panel_stride + v % kPanelVectors * Vec::kLanes;
 }
 
+/// Adds the product of x and w; in files that define COLONNADE_PAIRS a lane of both is a pair of bf16, and both
+/// products are added.
+[[gnu::always_inline]] inline void add_product(Vec& sum, Vec x, Vec w) {
+#if defined(COLONNADE_PAIRS)
+  asm("vdpbf16ps %2, %1, %0" : "+v"(sum.v) : "v"(w.v), "v"(x.v));
+#else
+  sum = fma(x, w, sum);
+#endif
+}
+
 template <std::size_t First, std::size_t Last, std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void multiply_step(Sums<R, V>& sums, const Pixels<R>& pixels, std::size_t offset,
                                                  const float* weights, std::size_t panel_stride) {
@@ -155,7 +165,7 @@ template <std::size_t First, std::size_t Last, std::size_t R, std::size_t V>
     for (std::size_t v = 0; v < V; ++v) {
       const Vec w = load(weights_at(weights, panel_stride, v));
 #pragma GCC unroll 16
-      for (std::size_t r = First; r < Last; ++r) sums.at[r][v] = fma(x[r], w, sums.at[r][v]);
+      for (std::size_t r = First; r < Last; ++r) add_product(sums.at[r][v], x[r], w);
     }
     return;
   }
@@ -166,7 +176,7 @@ template <std::size_t First, std::size_t Last, std::size_t R, std::size_t V>
   for (std::size_t r = First; r < Last; ++r) {
     const Vec x = broadcast(pixels.at(r)[offset]);
 #pragma GCC unroll 16
-    for (std::size_t v = 0; v < V; ++v) sums.at[r][v] = fma(x, w[v], sums.at[r][v]);
+    for (std::size_t v = 0; v < V; ++v) add_product(sums.at[r][v], x, w[v]);
   }
 }
 
@@ -250,7 +260,7 @@ template <std::size_t Parts, std::size_t V>
     const Vec x = broadcast(input[i]);
 #pragma GCC unroll 16
     for (std::size_t v = 0; v < V; ++v)
-      parts[i][v] = fma(x, load(weights_at(weights + i * kPanelFloats, panel_stride, v)), parts[i][v]);
+      add_product(parts[i][v], x, load(weights_at(weights + i * kPanelFloats, panel_stride, v)));
   };
   for (; count >= Parts; count -= Parts, input += Parts, weights += Parts * kPanelFloats) {
 #pragma GCC unroll 4

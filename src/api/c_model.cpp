@@ -9,6 +9,7 @@ namespace {
 static_assert(static_cast<int>(Schedule::columns) == COLONNADE_SCHEDULE_COLUMNS);
 static_assert(static_cast<int>(Schedule::layers) == COLONNADE_SCHEDULE_LAYERS);
 static_assert(static_cast<int>(Math::exact) == COLONNADE_MATH_EXACT);
+static_assert(static_cast<int>(Math::bf16) == COLONNADE_MATH_BF16);
 
 std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 
@@ -16,7 +17,7 @@ Options options_of(const colonnade_options* given) {
   const colonnade_options known = c::taken(given, "options");
   if (known.schedule < COLONNADE_SCHEDULE_AUTOMATIC || known.schedule > COLONNADE_SCHEDULE_LAYERS)
     fail(ErrorCode::invalid_argument, "options: there is no schedule {}", known.schedule);
-  if (known.math < COLONNADE_MATH_FAST || known.math > COLONNADE_MATH_EXACT)
+  if (known.math < COLONNADE_MATH_FAST || known.math > COLONNADE_MATH_BF16)
     fail(ErrorCode::invalid_argument, "options: there is no math {}", known.math);
   Options options;
   options.threads = known.threads;

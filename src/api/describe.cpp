@@ -41,6 +41,15 @@ json levels_json(const SegmentPlan& segment) {
   return levels;
 }
 
+std::string_view name_of(Math math) {
+  switch (math) {
+    case Math::fast: return "fast";
+    case Math::exact: return "exact";
+    case Math::bf16: return "bf16";
+  }
+  return "";
+}
+
 std::string_view name_of(Schedule schedule) {
   constexpr std::string_view kNames[] = {"auto", "columns", "layers"};
   return kNames[static_cast<std::size_t>(schedule)];
@@ -56,6 +65,7 @@ json operator_json(const Prepared& prepared, const SegmentPlan& segment, NodeInd
     entry["products"] = told.products;
   }
   if (choice.encoding == kernels::Encoding::bf16x3) entry["matrix_units"] = true;
+  if (choice.encoding == kernels::Encoding::bf16) entry["encoding"] = "bf16";
   if (!value.type.is_static()) return entry;
   const Shape& shape = value.type.static_shape();
   entry["shape"] = shape;
@@ -161,7 +171,7 @@ std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
   return json{{"model", model.name},
               {"threads", prepared.program->threads},
               {"schedule", name_of(model.options.schedule)},
-              {"math", model.options.math == Math::fast ? "fast" : "exact"},
+              {"math", name_of(model.options.math)},
               {"isa", kernels::name_of(model.topology.features)},
               {"blocking", model.topology.blocking},
               {"rates", rates_json(model.topology.rates)},

@@ -79,9 +79,9 @@ class Probe {
 };
 
 /// Fewest seconds of a run, hot.
-double seconds_of(const Graph& graph, const Topology& topology, int threads) {
+double seconds_of(const Graph& graph, const Topology& topology, int threads, Math math = Math::fast) {
   WeightStore weights;
-  const Plan plan = make_plan(graph, topology, {.schedule = Schedule::layers, .threads = threads});
+  const Plan plan = make_plan(graph, topology, {.schedule = Schedule::layers, .math = math, .threads = threads});
   Executor executor(compile(graph, plan, topology.features, weights));
   std::vector<Tensor> inputs, outputs;
   std::vector<const void*> sources;
@@ -176,6 +176,7 @@ std::vector<WorkProbe> work_probes(const Blocking& blocking) {
   std::vector<WorkProbe> probes;
   for (const std::int64_t in : {16, 32, 64, 160}) probes.push_back(conv_probe(in, 64, 1, Work::contraction));
   for (const std::int64_t channels : {64, 128, 256}) probes.push_back(conv_probe(channels, channels, 1, Work::pieces));
+  for (const std::int64_t in : {16, 64, 160}) probes.push_back(conv_probe(in, 64, 1, Work::pairs));
   for (const std::int64_t kernel : {3, 7}) probes.push_back(conv_probe(3, 32, kernel, Work::image));
   for (const std::int64_t channels : {16, 32, 64}) probes.push_back(conv_probe(channels, channels, 3, Work::winograd));
   for (const std::int64_t kernel : {3, 5, 7}) probes.push_back(conv_probe(64, 64, kernel, Work::depthwise));
@@ -230,8 +231,9 @@ Rates measure_rates(const Topology& topology) {
   double fma = 0, l2 = 0, l3 = 0, dram = 0, l3_total = 0, dram_total = 0;
   double few_steps = kNever, many_steps = kNever, team = kNever, few_barriers = kNever, many_barriers = kNever;
   const std::vector<WorkProbe> probes = work_probes(blocking_of(topology));
-  Topology vectors = topology;  // matrix units are a kind of work of their own
+  Topology vectors = topology, pairs = topology;  // matrix units are a kind of work of their own
   vectors.features = topology.features & kernels::Isa::avx512;
+  pairs.features = topology.features & kernels::Isa::bf16;
   std::vector<double> seconds(probes.size(), kNever);
   const auto faster = [](double& rate, double found) { rate = std::max(rate, found); };
   const auto sooner = [](double& time, double found) { time = std::min(time, found); };
@@ -242,8 +244,11 @@ Rates measure_rates(const Topology& topology) {
     if (sets.l3 > 0) faster(l3, measure_read_gbs(sets.l3, 1));
     sooner(few_steps, seconds_of(chain(kShort), topology, 1));
     sooner(many_steps, seconds_of(chain(kLong), topology, 1));
-    for (std::size_t i = 0; i < probes.size(); ++i)
-      sooner(seconds[i], seconds_of(probes[i].graph, probes[i].work == Work::pieces ? topology : vectors, 1));
+    for (std::size_t i = 0; i < probes.size(); ++i) {
+      const Work work = probes[i].work;
+      const Topology& units = work == Work::pieces ? topology : work == Work::pairs ? pairs : vectors;
+      sooner(seconds[i], seconds_of(probes[i].graph, units, 1, work == Work::pairs ? Math::bf16 : Math::fast));
+    }
     if (threads == 1) continue;
     faster(dram_total, measure_read_gbs(sets.dram / threads, threads));
     if (sets.l3 > 0) faster(l3_total, measure_read_gbs(sets.l3, threads));

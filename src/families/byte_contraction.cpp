@@ -32,6 +32,7 @@ double speed_over_floats(Isa isa) {
     case Isa::avx512: return 1.6;
     case Isa::avxvnni:
     case Isa::vnni:
+    case Isa::bf16:
     case Isa::amx: return 4;
   }
   return 1;

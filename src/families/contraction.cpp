@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/contraction.hpp"
 
+#include <fmt/core.h>
+
 #include "base/checked.hpp"
 #include "families/common.hpp"
 #include "families/dense_conv.hpp"
@@ -81,7 +83,7 @@ class ContractionOp final : public RowOp {
     args.channels_in = static_cast<std::size_t>(in_shape_.channels / form_.groups);
     args.channels_out = static_cast<std::size_t>(out_shape_.channels / form_.groups);
     args.panel_stride =
-        kernels::gemm::panel_floats(form_.kernel->encoding, args.kernel_h * args.kernel_w * args.channels_in);
+        kernels::gemm::panel_floats(form_.kernel->encoding, panel_rows(form_.kernel->encoding, terms_of(args)));
     args.weights = weights_;
     args.bias = bias_;
     args.epilogue = epilogue_;
@@ -137,12 +139,41 @@ class ContractionOp final : public RowOp {
 
 }  // namespace
 
+kernels::gemm::Terms terms_of(const Contraction& form) {
+  return {static_cast<std::size_t>(form.window.kernel_h), static_cast<std::size_t>(form.window.kernel_w),
+          static_cast<std::size_t>(form.window.stride_w), static_cast<std::size_t>(form.window.dilation_w),
+          static_cast<std::size_t>(form.inputs)};
+}
+
+std::int64_t paired_terms(const Contraction& form) {
+  return static_cast<std::int64_t>(kernels::gemm::panel_rows(Encoding::bf16, terms_of(form)));
+}
+
+std::int64_t packed_floats(Encoding encoding, const Contraction& form) {
+  const std::size_t rows = kernels::gemm::panel_rows(encoding, terms_of(form));
+  return static_cast<std::int64_t>(
+      kernels::gemm::packed_floats(encoding, rows, static_cast<std::size_t>(form.outputs)));
+}
+
+std::string format_of(Encoding encoding, std::string_view name, const Contraction& form) {
+  switch (encoding) {
+    case Encoding::f32: return std::string(name);
+    case Encoding::bf16x3: return fmt::format("pieces/{}", name);
+    case Encoding::bf16: return fmt::format("pairs/{}/{}", name, kernels::gemm::paired_terms(terms_of(form)));
+  }
+  return {};
+}
+
+void encode_panel(Encoding encoding, const float* panel, std::size_t k, std::size_t run, float* place) {
+  if (encoding == Encoding::bf16x3) kernels::gemm::cut_pieces(panel, k, place);
+  if (encoding == Encoding::bf16) kernels::gemm::pair_up(panel, k, run, place);
+}
+
 Match offers_of(const Contraction& form, std::vector<Offer> offers, const Candidate& node) {
   for (Offer& offer : offers) {
     Contraction encoded = form;
     encoded.kernel = &kernels::gemm::select(node.features, offer.encoding);
-    encoded.chunk_channels =
-        offer.encoding == Encoding::bf16x3 ? node.blocking.pieces.chunk_channels : node.blocking.chunk_channels;
+    encoded.chunk_channels = chunk_channels(offer.encoding, node.blocking);
     offer.form = Form::of(encoded);
   }
   return {{}, std::move(offers)};
@@ -157,6 +188,7 @@ double contraction_seconds(const Chosen& node, std::int64_t groups, const Rates&
       const auto outputs = static_cast<double>(out);
       return rates.seconds(Work::pieces, flop * padded(out, kPanel), 2 * depth * outputs / (depth + outputs));
     }
+    case Encoding::bf16: return rates.seconds(Work::pairs, flop * padded(out, kPanel), depth);
     case Encoding::f32: {
       const Work kind = node.input_shape(0).back() / groups < kFewChannels ? Work::image : Work::contraction;
       return rates.seconds(kind, flop * padded(out, kPanel), depth);
@@ -172,17 +204,14 @@ Effort contraction_effort(const Chosen& node, const Rates& rates) {
 std::int64_t contraction_weights_bytes(const Chosen& node) {
   if (node.choice.encoding == Encoding::f32) return weight_bytes(node);
   const auto& form = node.form<Contraction>();
-  return form.groups *
-         static_cast<std::int64_t>(
-             sizeof(float) * kernels::gemm::packed_floats(node.choice.encoding, static_cast<std::size_t>(form.terms),
-                                                          static_cast<std::size_t>(form.outputs)));
+  return form.groups * static_cast<std::int64_t>(sizeof(float)) * packed_floats(node.choice.encoding, form);
 }
 
 std::int64_t contraction_workspace_bytes(const Chosen& node) {
   const auto& form = node.form<Contraction>();
   return static_cast<std::int64_t>(
-      sizeof(float) * kernels::gemm::workspace_floats(node.choice.encoding, static_cast<std::size_t>(form.terms),
-                                                      static_cast<std::size_t>(form.outputs)));
+      sizeof(float) *
+      kernels::gemm::workspace_floats(node.choice.encoding, terms_of(form), static_cast<std::size_t>(form.outputs)));
 }
 
 ChunkRule contraction_chunks(const Chosen& node, bool pointwise, const FusedEpilogue& epilogue) {

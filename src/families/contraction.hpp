@@ -14,7 +14,6 @@ static_assert(kPanel == kernels::gemm::kPanel);
 struct Contraction {
   Window window{};
   std::int64_t groups = 1;
-  std::int64_t terms = 0;     ///< of a sum
   std::int64_t inputs = 0;    ///< channels of a group
   std::int64_t outputs = 0;   ///< channels of a group
   bool pointwise = false;     ///< a matrix product: rows that follow each other are one
@@ -22,6 +21,18 @@ struct Contraction {
   const kernels::gemm::Kernel* kernel = nullptr;
   std::int64_t chunk_channels = 0;  ///< of the chunks in which its outputs may come
 };
+
+/// The terms of its sums as kernels pair them.
+kernels::gemm::Terms terms_of(const Contraction& form);
+/// Those of a sum in pairs, with the zeros that fill them.
+std::int64_t paired_terms(const Contraction& form);
+/// Packed weights of a group.
+std::int64_t packed_floats(kernels::Encoding encoding, const Contraction& form);
+
+/// What packed weights in an encoding are called: `name` as floats.
+std::string format_of(kernels::Encoding encoding, std::string_view name, const Contraction& form);
+/// A panel of `k` packed floats in another encoding; pairs are of `run` terms.
+void encode_panel(kernels::Encoding encoding, const float* panel, std::size_t k, std::size_t run, float* place);
 
 /// Offers with their forms: this one, the kernel and the chunks those of the encoding.
 Match offers_of(const Contraction& form, std::vector<Offer> offers, const Candidate& node);

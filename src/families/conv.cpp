@@ -2,6 +2,7 @@
 // Convolution by direct sums.
 #include <algorithm>
 
+#include "base/checked.hpp"
 #include "families/common.hpp"
 #include "families/contraction.hpp"
 #include "families/dense_conv.hpp"
@@ -13,25 +14,25 @@ namespace {
 using kernels::Encoding;
 
 /// Weights [out, in / groups, kernel...] packed group by group.
-AlignedBuffer pack(const Constant& weight, std::int64_t groups, Encoding encoding) {
-  const bool pieces = encoding == Encoding::bf16x3;
+AlignedBuffer pack(const Constant& weight, const Contraction& form, Encoding encoding) {
+  const bool encoded = encoding != Encoding::f32;
+  const std::int64_t groups = form.groups;
   const Shape& shape = weight.shape();
   const std::int64_t taps = shape[2] * shape[3], channels = shape[1], n = shape[0] / groups, row = channels * taps;
   const auto k = static_cast<std::size_t>(row);
-  const auto floats = static_cast<std::int64_t>(kernels::gemm::packed_floats(encoding, k, static_cast<std::size_t>(n)));
-  const auto panel_floats = static_cast<std::int64_t>(kernels::gemm::panel_floats(encoding, k));
+  const std::int64_t floats = packed_floats(encoding, form), panel_floats = floats / ceil_div(n, kPanel);
   AlignedBuffer packed(static_cast<std::size_t>(floats * groups) * sizeof(float));
   weight.for_each_rows(groups == 1 ? kPanel : n, [&](std::span<const float> elements, std::int64_t first) {
-    std::vector<float> whole(pieces ? k * kernels::gemm::kPanel : 0);
+    std::vector<float> whole(encoded ? k * kernels::gemm::kPanel : 0);
     const std::int64_t end = first + static_cast<std::int64_t>(elements.size()) / row;
     for (std::int64_t o = first, width = 0; o < end; o += width) {
       width = std::min(kPanel, n - o % n);
       float* const place = packed.floats() + o / n * floats + o % n / kPanel * panel_floats;
-      float* const panel = pieces ? whole.data() : place;
+      float* const panel = encoded ? whole.data() : place;
       for (std::int64_t t = 0; t < taps; ++t)
         kernels::gemm::pack(elements.data() + (o - first) * row + t, taps, row, static_cast<std::size_t>(channels),
                             static_cast<std::size_t>(width), panel + t * channels * kPanel);
-      if (pieces) kernels::gemm::cut_pieces(panel, k, place);
+      if (encoded) encode_panel(encoding, panel, k, kernels::gemm::paired_terms(terms_of(form)), place);
     }
   });
   return packed;
@@ -49,20 +50,21 @@ Match match(const Candidate& node) {
   const Shape &in = node.input_shape(0), &out = node.output_shape();
   const std::int64_t taps = conv->kernel[0] * conv->kernel[1], inputs = in[3] / conv->groups,
                      outputs = out[3] / conv->groups;
-  const bool matrix_units = may_use_matrix_units(node, *conv);
-  const LongSums sums{out[1] * out[2], taps,         inputs,
-                      outputs,         conv->groups, matrix_units ? taps_inside(*conv, in, out) : 1};
+  const Encodings encodings = encodings_for(node, conv->exact);
   const Window window = window_of(node, *conv);
   const bool pointwise =
       is_pointwise(*conv) && window.pad_top == 0 && window.pad_left == 0 && in[1] == out[1] && in[2] == out[2];
-  const Contraction form{window,
-                         conv->groups,
-                         taps * inputs,
-                         inputs,
-                         outputs,
-                         pointwise,
-                         pointwise && takes_partial_sums(in, out, node.blocking)};
-  return offers_of(form, direct_offers(sums, matrix_units, node.blocking), node);
+  const Contraction form{window,  conv->groups, inputs,
+                         outputs, pointwise,    pointwise && takes_partial_sums(in, out, node.blocking)};
+  const LongSums sums{out[1] * out[2],
+                      taps,
+                      inputs,
+                      outputs,
+                      conv->groups,
+                      encodings.pieces ? taps_inside(*conv, in, out) : 1,
+                      static_cast<double>(in[1] * in[2]) / static_cast<double>(out[1] * out[2]),
+                      paired_terms(form)};
+  return offers_of(form, direct_offers(sums, encodings, node.blocking), node);
 }
 
 ColumnWindow columns(const Chosen& node) { return conv_columns(node, node.form<Contraction>().window); }
@@ -74,10 +76,9 @@ ChunkRule chunks(const Chosen& node) {
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) {
   const Encoding encoding = context.choice.encoding;
-  const std::int64_t groups = context.form<Contraction>().groups;
-  const float* weights =
-      context.packed(1, (encoding == Encoding::bf16x3 ? "pieces/" : "conv/") + std::to_string(groups),
-                     [&](const Constant& weight) { return pack(weight, groups, encoding); });
+  const auto& form = context.form<Contraction>();
+  const float* weights = context.packed(1, format_of(encoding, "conv", form) + "/" + std::to_string(form.groups),
+                                        [&](const Constant& weight) { return pack(weight, form, encoding); });
   return lower_contraction(context, weights, std::get<Conv>(context.node.op).epilogue);
 }
 

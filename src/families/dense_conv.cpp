@@ -44,6 +44,12 @@ bool may_use_matrix_units(const Candidate& node, const Conv& conv) {
   return may_reorder(node, conv) && node.features.contains(kernels::Isa::amx);
 }
 
+Encodings encodings_for(const Candidate& node, bool exact) {
+  if (node.math == Math::exact || exact) return {};
+  const bool rounds = node.math == Math::bf16, units = node.features.contains(kernels::Isa::bf16);
+  return {node.features.contains(kernels::Isa::amx), rounds && units, rounds && !units};
+}
+
 kernels::winograd::Filter winograd_filter(const Conv& conv) {
   return {static_cast<std::size_t>(conv.kernel[0]), static_cast<std::size_t>(conv.strides[0])};
 }
@@ -66,22 +72,53 @@ double far_weights_flop(double packed, double read, const Blocking& blocking) {
   return bytes_of(packed) > static_cast<double>(blocking.near_weights_bytes) ? blocking.far_weight_flop * read : 0;
 }
 
-std::vector<Offer> direct_offers(const LongSums& sums, bool matrix_units, const Blocking& blocking) {
+/// What a group's sums take in pairs of bf16.
+static double pairs_flop(const LongSums& sums, const Blocking& blocking) {
+  const auto pixels = static_cast<double>(sums.pixels);
+  const auto inputs = static_cast<double>(sums.inputs), rows = static_cast<double>(sums.paired_terms);
+  const auto n = static_cast<double>(round_up(sums.outputs, kGrain));
+  const double pixel = 2 * rows * n / (blocking.multiply_share * blocking.pairs.speed) +
+                       blocking.pairs.round_flop * inputs * sums.inputs_read + blocking.pairs.sum_flop * n;
+  return blocking.pairs.gain * (pixels * pixel + far_weights_flop(rows * n / 2, rows * n / 2, blocking));
+}
+
+/// What a pixel's sums take where weights in pairs become floats again.
+static double pair_weights_flop(const LongSums& sums, const Blocking& blocking) {
+  constexpr double kUnpacking = 2;
+  const double weights = static_cast<double>(sums.paired_terms) * static_cast<double>(round_up(sums.outputs, kGrain));
+  return 2 * kUnpacking * weights / blocking.multiply_share + far_weights_flop(weights / 2, weights / 2, blocking);
+}
+
+std::vector<Offer> direct_offers(const LongSums& sums, const Encodings& encodings, const Blocking& blocking) {
   const auto pixels = static_cast<double>(sums.pixels), groups = static_cast<double>(sums.groups);
   const auto weights = static_cast<double>(sums.taps * sums.inputs * round_up(sums.outputs, kGrain));
   const double direct = 2 * pixels * weights / blocking.multiply_share + far_weights_flop(weights, weights, blocking);
-  if (!matrix_units) return {{.flop = groups * direct}};
+  std::vector<Offer> offers{{.flop = groups * direct}};
+  if (encodings.pairs) offers.push_back({.encoding = Encoding::bf16, .flop = groups * pairs_flop(sums, blocking)});
+  if (encodings.pair_weights && sums.pixels == 1)
+    offers.push_back({.encoding = Encoding::bf16, .flop = groups * pair_weights_flop(sums, blocking)});
+  if (!encodings.pieces) return offers;
   const double pixel = pieces_flop(sums.taps, sums.inputs, sums.outputs, blocking.pieces);
   const double cut = pixels * pixel + far_weights_flop(weights, kPiecesRead * weights, blocking);
   const double starting = 1 + kPiecesIdlePixels / pixels;
   const double ratio = 2 * sums.inside * weights / blocking.multiply_share / (starting * pixel * blocking.pieces.gain);
   const bool pieces = sums.pixels >= kLeastPiecesPixels && ratio > 1;
   const double sooner = groups * std::min(direct, cut), later = sooner * std::max(ratio, 1 / ratio);
-  return {{.encoding = Encoding::f32, .flop = pieces ? later : sooner},
-          {.encoding = Encoding::bf16x3, .flop = pieces ? sooner : later}};
+  offers.front().flop = pieces ? later : sooner;
+  offers.push_back({.encoding = Encoding::bf16x3, .flop = pieces ? sooner : later});
+  return offers;
 }
 
 double idle_pixels(Encoding encoding) { return encoding == Encoding::bf16x3 ? kPiecesIdlePixels : 0; }
+std::int64_t chunk_channels(Encoding encoding, const Blocking& blocking) {
+  switch (encoding) {
+    case Encoding::f32: return blocking.chunk_channels;
+    case Encoding::bf16x3: return blocking.pieces.chunk_channels;
+    case Encoding::bf16: return blocking.pairs.chunk_channels;
+  }
+  return blocking.chunk_channels;
+}
+
 double apart(Encoding encoding) { return encoding == Encoding::bf16x3 ? kPiecesCutTwice : 1; }
 
 bool takes_partial_sums(const Shape& in, const Shape& out, const Blocking& blocking) {

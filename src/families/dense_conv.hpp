@@ -12,6 +12,14 @@ std::string dense_refusal(const Candidate& node);
 /// Whether a convolution's sums may be taken in another order than one by one, and whether on matrix units.
 bool may_reorder(const Candidate& node, const Conv& conv);
 bool may_use_matrix_units(const Candidate& node, const Conv& conv);
+/// How its operands may be encoded, beside floats.
+struct Encodings {
+  bool pieces = false;
+  bool pairs = false;         ///< by units that multiply them
+  bool pair_weights = false;  ///< the weights alone, which are floats again when they are multiplied
+};
+/// `exact`: the operator asks for its sums one by one.
+Encodings encodings_for(const Candidate& node, bool exact);
 
 /// The filter as tiles take it, and its tile of so many outputs.
 kernels::winograd::Filter winograd_filter(const Conv& conv);
@@ -30,9 +38,11 @@ struct LongSums {
   std::int64_t outputs = 0;
   std::int64_t groups = 1;
   double inside = 1;
+  double inputs_read = 1;         ///< pixels that are read for an output pixel
+  std::int64_t paired_terms = 0;  ///< of a sum in pairs, the zeros that fill pairs included
 };
 /// Direct sums by each encoding that may do them, without forms. Beside other families both count as what is sooner.
-std::vector<Offer> direct_offers(const LongSums& sums, bool matrix_units, const Blocking& blocking);
+std::vector<Offer> direct_offers(const LongSums& sums, const Encodings& encodings, const Blocking& blocking);
 /// The share of a convolution's taps that read pixels of the image, not its padding.
 double taps_inside(const Conv& conv, const Shape& in, const Shape& out);
 /// Whether a product is of a single pixel with weights that a cache holds: its sums are taken in parts (kernels::gemm),
@@ -42,6 +52,8 @@ bool takes_partial_sums(const Shape& in, const Shape& out, const Blocking& block
 double idle_pixels(kernels::Encoding encoding);
 /// Times the arithmetic when threads divide the output channels: all cut all pixels into pieces.
 double apart(kernels::Encoding encoding);
+/// Channels of the chunks in which outputs may come.
+std::int64_t chunk_channels(kernels::Encoding encoding, const Blocking& blocking);
 
 /// Operations that pass while weights come from beyond the second-level cache: `packed` floats, of which so many are
 /// read.

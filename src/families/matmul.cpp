@@ -20,7 +20,7 @@ AlignedBuffer pack(const Constant& weight, bool transposed, Encoding encoding) {
   const std::int64_t k = weight.shape()[transposed ? 1 : 0], n = weight.shape()[transposed ? 0 : 1];
   const auto depth = static_cast<std::size_t>(k);
   AlignedBuffer packed(kernels::gemm::packed_floats(encoding, depth, static_cast<std::size_t>(n)) * sizeof(float));
-  if (encoding == Encoding::bf16x3) {
+  if (encoding != Encoding::f32) {
     const auto panel_floats = static_cast<std::int64_t>(kernels::gemm::panel_floats(encoding, depth));
     weight.for_each_rows(transposed ? kPanel : kPiecesStep, [&](std::span<const float> elements, std::int64_t first) {
       std::vector<float> some;
@@ -30,7 +30,7 @@ AlignedBuffer pack(const Constant& weight, bool transposed, Encoding encoding) {
         for (std::int64_t o = 0; o < count; o += kPanel) {
           kernels::gemm::pack(elements.data() + o * k, 1, k, depth,
                               static_cast<std::size_t>(std::min(kPanel, count - o)), some.data());
-          kernels::gemm::cut_pieces(some.data(), depth, packed.floats() + (first + o) / kPanel * panel_floats);
+          encode_panel(encoding, some.data(), depth, depth, packed.floats() + (first + o) / kPanel * panel_floats);
         }
         return;
       }
@@ -39,8 +39,8 @@ AlignedBuffer pack(const Constant& weight, bool transposed, Encoding encoding) {
       for (std::int64_t o = 0; o < n; o += kPanel) {
         kernels::gemm::pack(elements.data() + o, n, 1, rows, static_cast<std::size_t>(std::min(kPanel, n - o)),
                             some.data());
-        kernels::gemm::cut_pieces(
-            some.data(), rows,
+        encode_panel(
+            encoding, some.data(), rows, rows,
             packed.floats() + o / kPanel * panel_floats +
                 static_cast<std::int64_t>(kernels::gemm::panel_floats(encoding, static_cast<std::size_t>(first))));
       }
@@ -67,15 +67,14 @@ Match match(const Candidate& node) {
   if (op->transpose_a || in.size() < 2) return refuse("transposed or one-dimensional left operand");
   if (has_heads_inside(*op)) return refuse();
   const RowShape rows = row_shape(in), out = row_shape(node.output_shape());
-  const bool matrix_units = node.math != Math::exact && node.features.contains(kernels::Isa::amx);
   const std::int64_t terms = weight[op->transpose_b ? 1 : 0], outputs = weight[op->transpose_b ? 0 : 1];
-  const Contraction form{.terms = terms,
-                         .inputs = terms,
+  const Contraction form{.inputs = terms,
                          .outputs = outputs,
                          .pointwise = rows.rows == out.rows && rows.width == out.width,
                          .partial_sums = takes_partial_sums(in, node.output_shape(), node.blocking)};
-  const LongSums sums{out.rows * out.width, 1, in.back(), out.channels};
-  return offers_of(form, direct_offers(sums, matrix_units, node.blocking), node);
+  const LongSums sums{
+      .pixels = out.rows * out.width, .inputs = in.back(), .outputs = out.channels, .paired_terms = paired_terms(form)};
+  return offers_of(form, direct_offers(sums, encodings_for(node, false), node.blocking), node);
 }
 
 ChunkRule chunks(const Chosen& node) { return contraction_chunks(node, true, std::get<MatMul>(node.node.op).epilogue); }
@@ -83,9 +82,9 @@ ChunkRule chunks(const Chosen& node) { return contraction_chunks(node, true, std
 std::unique_ptr<RowOp> lower(const LowerContext& context) {
   const MatMul& op = std::get<MatMul>(context.node.op);
   const Encoding encoding = context.choice.encoding;
-  const float* weights = context.packed(
-      1, std::string(encoding == Encoding::bf16x3 ? "pieces/" : "") + (op.transpose_b ? "matmul/t" : "matmul"),
-      [&](const Constant& weight) { return pack(weight, op.transpose_b, encoding); });
+  const float* weights =
+      context.packed(1, format_of(encoding, op.transpose_b ? "matmul/t" : "matmul", context.form<Contraction>()),
+                     [&](const Constant& weight) { return pack(weight, op.transpose_b, encoding); });
   return lower_contraction(context, weights, op.epilogue);
 }
 

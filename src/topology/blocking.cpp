@@ -43,6 +43,7 @@ constexpr Blocking far(std::string_view name) {
                  .gain = 1.09,
                  .least_winograd_channels = 64,
                  .chunk_channels = 192},
+      .pairs = {.speed = 1, .round_flop = 6, .sum_flop = 2, .gain = 1.05, .chunk_channels = 128},
   };
 }
 
@@ -56,6 +57,7 @@ constexpr Blocking near(std::string_view name) {
   blocking.transform_share = 0.8;
   blocking.part_flop = 8;
   blocking.most_planes_beside_winograd = 3;
+  blocking.pairs.speed = 2;
   return blocking;
 }
 

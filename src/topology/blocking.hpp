@@ -44,6 +44,17 @@ struct Blocking {
   };
   Pieces pieces;
 
+  /// Vector units that multiply pairs of bf16.
+  struct Pairs {
+    double speed = 0;       ///< times the products of floats
+    double round_flop = 0;  ///< operations that pass while a float is rounded
+    double sum_flop = 0;    ///< while a sum is stored, which floats hide
+    double gain = 0;        ///< what they must be sooner by
+    std::int64_t chunk_channels = 0;
+    bool operator==(const Pairs&) const = default;
+  };
+  Pairs pairs;
+
   std::int64_t far_sixes_bytes = 0;  ///< as near_sixes_bytes, where the weights come from beyond that cache anyway
   bool operator==(const Blocking&) const = default;
 };

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFileVersion = 4;
+constexpr int kFileVersion = 5;
 
 struct Field {
   const char* name;
@@ -70,9 +70,9 @@ bool parse(const json& file, Rates& rates) {
 }  // namespace
 
 std::string_view name_of(Work work) {
-  constexpr std::string_view kNames[kWorkKinds] = {"contraction", "pieces", "image",     "winograd",   "depthwise",
-                                                   "pool",        "copy",   "transpose", "arithmetic", "function",
-                                                   "normalise",   "reduce", "resize"};
+  constexpr std::string_view kNames[kWorkKinds] = {"contraction", "pieces",    "pairs",  "image",     "winograd",
+                                                   "depthwise",   "pool",      "copy",   "transpose", "arithmetic",
+                                                   "function",    "normalise", "reduce", "resize"};
   return kNames[static_cast<std::size_t>(work)];
 }
 
@@ -96,6 +96,7 @@ std::array<std::vector<WorkRate>, kWorkKinds> default_work(double fma_gflops, do
   };
   set(Work::contraction, {{16, 0.55 * fma_gflops}, {64, 0.8 * fma_gflops}, {576, 0.9 * fma_gflops}});
   set(Work::pieces, {{64, 0.8 * fma_gflops}, {128, 1.05 * fma_gflops}, {256, 1.25 * fma_gflops}});
+  set(Work::pairs, {{16, 0.7 * fma_gflops}, {64, 1.3 * fma_gflops}, {576, 1.7 * fma_gflops}});
   set(Work::image, {{27, 0.6 * fma_gflops}, {147, 0.7 * fma_gflops}});
   set(Work::winograd,
       {{16, 1.4 * fma_gflops}, {32, 1.9 * fma_gflops}, {64, 2.4 * fma_gflops}, {256, 2.9 * fma_gflops}});

@@ -18,6 +18,7 @@ namespace colonnade {
 enum class Work : std::uint8_t {
   contraction,  ///< depth: terms of a sum (input channels x taps)
   pieces,       ///< a contraction on matrix units; depth: harmonic mean of the terms of a sum and output channels
+  pairs,        ///< a contraction in pairs of bf16; depth: terms of a sum
   image,        ///< a contraction of few input channels; depth likewise
   winograd,     ///< depth: harmonic mean of input and output channels
   depthwise,    ///< depth: taps
@@ -30,7 +31,7 @@ enum class Work : std::uint8_t {
   reduce,
   resize,
 };
-inline constexpr std::size_t kWorkKinds = 13;
+inline constexpr std::size_t kWorkKinds = 14;
 std::string_view name_of(Work work);
 
 /// Giga units a second that one thread reaches at a depth, its operands in L2.

@@ -330,6 +330,16 @@ INSTANTIATE_TEST_SUITE_P(Models, CheckEmbedded,
                          testing::Values("embedded:digits", "embedded:unet", "embedded:mobilenet"),
                          [](const auto& model) { return std::string(model.param).substr(9); });
 
+/// The errors of bf16 are those of eight bits; they are told by layer too.
+TEST(Check, TellsTheErrorsOfBf16) {
+  const CliResult result =
+      expect_good({"check", COLONNADE_SOURCE_DIR "/models/embedded/digits.onnx", "--math", "bf16", "--layers"});
+  EXPECT_TRUE(result.out.ends_with("PASS\n")) << result.out;
+  for (const char* text : {"mean error", "largest value", "Conv"})
+    EXPECT_NE(result.out.find(text), std::string::npos) << result.out;
+  expect_refusal({"check", kDigits, "--layers"}, 2, "--layers reads a file");
+}
+
 TEST(Check, WrongExpectationFails) {
   const TemporaryFolder folder;
   expect_good({"run", kDigits, "--seed", "3", "--output", folder.file("y.npy")});

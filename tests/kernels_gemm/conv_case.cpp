@@ -29,8 +29,11 @@ ConvCase::ConvCase(const ConvSizes& s, std::uint64_t seed)
       weights(s.channels_out * s.k()),
       packed(kernels::gemm::packed_floats(kernels::Encoding::f32, s.k(), s.channels_out)),
       pieces(kernels::gemm::packed_floats(kernels::Encoding::bf16x3, s.k(), s.channels_out)),
+      pairs(kernels::gemm::packed_floats(
+          kernels::Encoding::bf16, kernels::gemm::panel_rows(kernels::Encoding::bf16, s.terms()), s.channels_out)),
       bias(s.channels_out),
-      workspace(kernels::gemm::workspace_floats(kernels::Encoding::bf16x3, s.k(), s.channels_out)) {
+      workspace(kernels::gemm::workspace_floats(kernels::Encoding::bf16x3, s.terms(), s.channels_out)),
+      pair_workspace(kernels::gemm::workspace_floats(kernels::Encoding::bf16, s.terms(), s.channels_out)) {
   Random random(seed + 1);
   random.fill(weights.values());
   random.fill(bias.values());
@@ -44,9 +47,23 @@ ConvCase::ConvCase(const ConvSizes& s, std::uint64_t seed)
   }
   kernels::gemm::pack(by_tap.data(), static_cast<std::ptrdiff_t>(s.channels_out), 1, s.k(), s.channels_out,
                       packed.data());
-  for (std::size_t panel = 0; panel * kernels::gemm::kPanel < s.channels_out; ++panel)
-    kernels::gemm::cut_pieces(packed.data() + panel * kernels::gemm::panel_floats(kernels::Encoding::f32, s.k()), s.k(),
+  const std::size_t rows = kernels::gemm::panel_rows(kernels::Encoding::bf16, s.terms());
+  for (std::size_t panel = 0; panel * kernels::gemm::kPanel < s.channels_out; ++panel) {
+    const float* const whole = packed.data() + panel * kernels::gemm::panel_floats(kernels::Encoding::f32, s.k());
+    kernels::gemm::cut_pieces(whole, s.k(),
                               pieces.data() + panel * kernels::gemm::panel_floats(kernels::Encoding::bf16x3, s.k()));
+    kernels::gemm::pair_up(whole, s.k(), kernels::gemm::paired_terms(s.terms()),
+                           pairs.data() + panel * kernels::gemm::panel_floats(kernels::Encoding::bf16, rows));
+  }
+}
+
+GuardedFloats& ConvCase::encoded(kernels::Encoding encoding) {
+  switch (encoding) {
+    case kernels::Encoding::f32: return packed;
+    case kernels::Encoding::bf16x3: return pieces;
+    case kernels::Encoding::bf16: return pairs;
+  }
+  return packed;
 }
 
 float ConvCase::weight(std::size_t co, std::size_t ci, std::size_t ky, std::size_t kx) const {
@@ -85,10 +102,11 @@ kernels::gemm::ConvArgs ConvCase::args(const kernels::gemm::Kernel& kernel, Rows
   a.in_pixel_stride = static_cast<std::ptrdiff_t>(sizes.channels_in + sizes.in_gap);
   a.out_pixel_stride = static_cast<std::ptrdiff_t>(sizes.channels_out + sizes.out_gap);
   a.residual_pixel_stride = a.out_pixel_stride;
-  a.weights = kernel.encoding == kernels::Encoding::bf16x3 ? pieces.data() : packed.data();
-  a.panel_stride = kernels::gemm::panel_floats(kernel.encoding, sizes.k());
+  a.weights = encoded(kernel.encoding).data();
+  a.panel_stride =
+      kernels::gemm::panel_floats(kernel.encoding, kernels::gemm::panel_rows(kernel.encoding, sizes.terms()));
   a.bias = bias.data();
-  a.workspace = workspace.data();
+  a.workspace = kernel.encoding == kernels::Encoding::bf16 ? pair_workspace.data() : workspace.data();
   return a;
 }
 

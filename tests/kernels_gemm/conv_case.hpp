@@ -46,6 +46,7 @@ struct ConvSizes {
   std::size_t height_out() const { return (height_in + 2 * pad - (kernel_h - 1) * dilation - 1) / stride + 1; }
   std::size_t width_out() const { return (width_in + 2 * pad - (kernel_w - 1) * dilation - 1) / stride + 1; }
   std::size_t k() const { return kernel_h * kernel_w * channels_in; }
+  kernels::gemm::Terms terms() const { return {kernel_h, kernel_w, stride, dilation, channels_in}; }
   bool possible() const {
     return height_in + 2 * pad > (kernel_h - 1) * dilation && width_in + 2 * pad > (kernel_w - 1) * dilation;
   }
@@ -64,6 +65,8 @@ struct ConvCase {
   /// Arguments for the whole convolution into `out`.
   kernels::gemm::ConvArgs args(const kernels::gemm::Kernel& kernel, Rows& out);
   Rows make_out(std::uint64_t seed) const;
+  /// The packed weights as an encoding has them.
+  GuardedFloats& encoded(kernels::Encoding encoding);
   /// Sum with bias and the sum of absolute values, in double.
   struct Exact {
     double sum;
@@ -77,8 +80,9 @@ struct ConvCase {
   GuardedFloats weights;  ///< [channels_out][channels_in][kernel_h][kernel_w]
   GuardedFloats packed;
   GuardedFloats pieces;  ///< packed, cut
+  GuardedFloats pairs;   ///< packed, rounded to bf16
   GuardedFloats bias;
-  GuardedFloats workspace;
+  GuardedFloats workspace, pair_workspace;
   std::vector<const float*> in_table;
   std::vector<float*> out_table;
 };

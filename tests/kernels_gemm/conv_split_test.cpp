@@ -187,8 +187,7 @@ TEST(ConvSplit, GroupsTogetherAndByOffsetPointers) {
       both.insert(both.end(), x.data(), x.data() + x.size());
       return both;
     };
-    const std::vector<float> weights = twice(kernel.encoding == kernels::Encoding::bf16x3 ? c.pieces : c.packed),
-                             bias = twice(c.bias);
+    const std::vector<float> weights = twice(c.encoded(kernel.encoding)), bias = twice(c.bias);
     Rows together = make_rows(group.height_out(), group.width_out(), 40, 40, 65);
     ConvArgs args = c.args(kernel, together);
     for (const float*& row : c.in_table) {

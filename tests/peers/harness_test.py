@@ -79,6 +79,13 @@ class Statistics(unittest.TestCase):
         self.assertEqual(report.speedup(rows, "deepsparse"), 1.5)
         self.assertTrue(math.isnan(report.speedup(rows, "ncnn")))
 
+    def test_bf16_is_compared_with_the_precision_that_openvino_prefers(self):
+        rows = [row("colonnade", 5.0), row("colonnade:bf16", 2.0), row("openvino", 3.0), row("openvino:f32", 6.0)]
+        self.assertEqual(report.bf16_speedup({r.engine: r for r in rows}), 1.5)
+        self.assertEqual(report.means(rows, 1)["bf16 vs OpenVINO default"], 1.5)
+        self.assertEqual(report.speedup({r.engine: r for r in rows}), 1.2)
+        self.assertIn("1.50x", report.terminal(rows))
+
     def test_memory_is_compared_with_the_leanest_peer(self):
         rows = {r.engine: r for r in [row("colonnade", 2.0, peak_mb=5.0), row("mnn", 6.0, peak_mb=20.0),
                                       row("ncnn", 5.0, peak_mb=50.0)]}

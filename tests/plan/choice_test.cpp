@@ -194,6 +194,25 @@ TEST(Plan, TakesMatrixUnitsForLongSums) {
   EXPECT_FALSE(pieces(3, 64, {.kernel = 7, .stride = 2}, kernels::Isa::amx, Math::fast, false));
 }
 
+/// Pairs of bf16 where they were asked for and are sooner; Winograd's floats may still be.
+TEST(Plan, TakesPairsOfBf16WhereTheyAreSooner) {
+  const auto taken = [](std::int64_t in, std::int64_t out, ConvSpec spec, kernels::Isa isa, Math math, bool exact) {
+    Network net("one convolution");
+    net.conv(net.input({1, 28, 28, in}), out, spec);
+    Graph graph = net.finish();
+    std::get<Conv>(graph.nodes.front().op).exact = exact;
+    return choose_family(graph, graph.nodes.front(), math, isa, blocking_of(fixed_topology("zen4-2")));
+  };
+  const auto pairs = [](const Choice& choice) { return choice.encoding == kernels::Encoding::bf16; };
+  const ConvSpec pointwise{.kernel = 1};
+  EXPECT_TRUE(pairs(taken(256, 256, pointwise, kernels::Isa::bf16, Math::bf16, false)));
+  EXPECT_TRUE(pairs(taken(128, 128, {.kernel = 1, .stride = 2}, kernels::Isa::bf16, Math::bf16, false)));
+  EXPECT_FALSE(pairs(taken(256, 256, pointwise, kernels::Isa::bf16, Math::fast, false)));
+  EXPECT_FALSE(pairs(taken(256, 256, pointwise, kernels::Isa::bf16, Math::exact, false)));
+  EXPECT_FALSE(pairs(taken(256, 256, pointwise, kernels::Isa::bf16, Math::bf16, true)));
+  EXPECT_FALSE(pairs(taken(256, 256, pointwise, kernels::Isa::vnni, Math::bf16, false)));
+}
+
 Choice choice_of(Operator op, DType type, const std::vector<DType>& more = {}) {
   Network net("types");
   std::vector<ValueId> inputs{net.input({1, 8, 8, 4}, type)};

@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kFastTolerance = 1e-4;
 constexpr double kExactTolerance = 1e-5;
+constexpr double kBf16Tolerance = 3e-2;  // of numbers of eight bits through all layers
 constexpr std::uint32_t kSeedsPerTest = 8;
 
 std::string label(const Graph& graph, const PlanOptions& options, kernels::Features features) {
@@ -23,11 +24,26 @@ std::string label(const Graph& graph, const PlanOptions& options, kernels::Featu
          std::to_string(options.memory_limit_bytes);
 }
 
+double tolerance_of(Math math) {
+  switch (math) {
+    case Math::fast: return kFastTolerance;
+    case Math::exact: return kExactTolerance;
+    case Math::bf16: return kBf16Tolerance;
+  }
+  return 0;
+}
+
+/// Those that differ on a tier: dot products of bf16 are all that theirs has beyond the one before.
+std::vector<Math> maths_of(kernels::Isa isa) {
+  if (isa == kernels::Isa::bf16) return {Math::bf16};
+  return {Math::fast, Math::exact};
+}
+
 /// The schedules and threads that must agree with one thread layer by layer, under one tier and policy.
 void check_schedules(const Graph& graph, const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected,
                      Math math, kernels::Features features) {
   const std::vector<Tensor> layers = run(graph, {Schedule::layers, math, 1, 0}, features, inputs);
-  EXPECT_LE(worst_error(layers, expected), math == Math::fast ? kFastTolerance : kExactTolerance)
+  EXPECT_LE(worst_error(layers, expected), tolerance_of(math))
       << label(graph, {Schedule::layers, math, 1, 0}, features) << "\n"
       << to_text(graph);
   for (const Schedule schedule : {Schedule::columns, Schedule::layers, Schedule::automatic})
@@ -70,7 +86,7 @@ TEST_P(RandomRuns, AgreeWithTheReferenceAndEachOther) {
     const std::vector<Tensor> inputs = random_inputs(graph, seed);
     const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
     for (const kernels::Isa isa : host_isas())
-      for (const Math math : {Math::fast, Math::exact}) check_schedules(graph, inputs, expected, math, isa);
+      for (const Math math : maths_of(isa)) check_schedules(graph, inputs, expected, math, isa);
   }
 }
 
@@ -96,7 +112,7 @@ TEST(KnownNetworks, AgreeWithTheReference) {
   const Graph graph = denoiser(21, 250);
   const std::vector<Tensor> inputs = random_inputs(graph, 4);
   const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
-  for (const kernels::Isa isa : host_isas()) check_schedules(graph, inputs, expected, Math::fast, isa);
+  for (const kernels::Isa isa : host_isas()) check_schedules(graph, inputs, expected, maths_of(isa).front(), isa);
 }
 
 /// Everything that matrix units do: long sums in several parts, gathered taps, chunks, strides, Winograd.
@@ -109,7 +125,7 @@ TEST(KnownNetworks, OfWideLayersAgreeWithTheReference) {
   const std::vector<Tensor> inputs = random_inputs(graph, 6);
   const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
   for (const kernels::Isa isa : host_isas())
-    for (const Math math : {Math::fast, Math::exact}) check_schedules(graph, inputs, expected, math, isa);
+    for (const Math math : maths_of(isa)) check_schedules(graph, inputs, expected, math, isa);
 }
 
 TEST(KnownNetworks, OfLargeFiltersAgreeWithTheReference) {
@@ -122,7 +138,7 @@ TEST(KnownNetworks, OfLargeFiltersAgreeWithTheReference) {
   const std::vector<Tensor> inputs = random_inputs(graph, 8);
   const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
   for (const kernels::Isa isa : host_isas())
-    for (const Math math : {Math::fast, Math::exact}) check_schedules(graph, inputs, expected, math, isa);
+    for (const Math math : maths_of(isa)) check_schedules(graph, inputs, expected, math, isa);
 }
 
 /// Strips of Winograd's largest tiles, which start at multiples of six columns, and of planes.

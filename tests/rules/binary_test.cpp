@@ -172,7 +172,7 @@ TEST_P(TierObjects, NeitherAllocateNorThrowNorStartThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, TierObjects, testing::Values("avx2", "avxvnni", "avx512", "vnni", "amx"),
+INSTANTIATE_TEST_SUITE_P(Tiers, TierObjects, testing::Values("avx2", "avxvnni", "avx512", "vnni", "bf16", "amx"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 }  // namespace

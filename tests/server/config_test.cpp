@@ -147,6 +147,7 @@ TEST(Config, RefusesValuesThatMakeNoSense) {
       {"input { name: 'x' dims: [ 9223372036854775807, 9223372036854775807 ] reshape { shape: 1 } }", "counted"},
       {"parameters { key: 'intra_op_thread_count' value { string_value: 'many' } }", "found 'many'"},
       {"parameters { key: 'intra_op_thread_count' value { string_value: '-1' } }", "found '-1'"},
+      {"parameters { key: 'math' value { string_value: 'half' } }", "expected fast, exact or bf16, found 'half'"},
       {"model_warmup { name: 'w' }", "expected inputs"},
       {"max_batch_size: 1 model_warmup { name: 'w' batch_size: 2 inputs { key: 'x' value { data_type: TYPE_FP32 "
        "zero_data: true } } }",

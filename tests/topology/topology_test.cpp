@@ -81,9 +81,10 @@ TEST(ParseTier, AcceptsWhatTheHostHas) {
 TEST(ParseTier, NamesTheHostsTiersInErrors) {
   const std::string unknown =
       error_of(ErrorCode::invalid_argument, [] { parse_tier("sse9", "COLONNADE_ISA", kernels::Isa::avx2); });
-  EXPECT_EQ(unknown,
-            "COLONNADE_ISA: unknown tier 'sse9', expected one of baseline, avx2, avxvnni, avx512, vnni, amx (this host "
-            "has baseline, avx2)");
+  EXPECT_EQ(
+      unknown,
+      "COLONNADE_ISA: unknown tier 'sse9', expected one of baseline, avx2, avxvnni, avx512, vnni, bf16, amx (this host "
+      "has baseline, avx2)");
   const std::string absent =
       error_of(ErrorCode::invalid_argument, [] { parse_tier("avx512", "isa", kernels::Isa::avx2); });
   EXPECT_EQ(absent, "isa: this host has no tier 'avx512', it has baseline, avx2");

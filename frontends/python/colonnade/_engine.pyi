@@ -19,7 +19,7 @@ Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
 class Options(TypedDict, total=False):
     threads: int
     schedule: Literal["automatic", "columns", "layers"]
-    math: Literal["fast", "exact"]
+    math: Literal["fast", "exact", "bf16"]
     strict: bool
     memory_limit_bytes: int
     plan_cache_bytes: int
