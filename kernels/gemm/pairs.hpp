@@ -10,6 +10,7 @@
 #include "kernels/gemm/generic.hpp"
 #include "kernels/gemm/pair_blocks.hpp"
 
+#if defined(__AVX512BF16__)  // else there is no such tier
 namespace colonnade::kernels::gemm {
 namespace {
 
@@ -189,3 +190,4 @@ inline void conv_pairs(const ConvArgs& a) noexcept {
 
 }  // namespace
 }  // namespace colonnade::kernels::gemm
+#endif

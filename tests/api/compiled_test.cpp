@@ -336,7 +336,7 @@ TEST_F(CompiledTest, WeightsAreInMemoryOnce) {
   }));
 }
 
-/// A definition that is not listed could not be read from a file again.
+/// A definition that is not listed could not be read from a file again. Operators of a program are not written to one.
 TEST(Definitions, AreAllFoundByTheirNames) {
   const std::regex pattern(R"re(Definition k\w+\{\s*"(\w+)")re");
   std::size_t count = 0;
@@ -345,6 +345,7 @@ TEST(Definitions, AreAllFoundByTheirNames) {
     const std::string text = contents(entry.path());
     for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match, ++count) {
       const std::string name = (*match)[1];
+      if (name == "Custom") continue;
       const Definition* found = reference::find_definition(name);
       ASSERT_NE(found, nullptr) << name;
       EXPECT_EQ(found->name, name);

@@ -36,7 +36,7 @@ Options one_thread() {
 /// Convolutions one after another: their plan takes long, and packs much.
 std::string deep_model() {
   constexpr std::int64_t kChannels = 24;
-  constexpr int kLayers = 600;
+  constexpr int kLayers = 1000;
   ModelBuilder model;
   model.input("x", {1, kChannels, 48, 48}).output("y");
   std::vector<float> weights(kChannels * kChannels * 9);
