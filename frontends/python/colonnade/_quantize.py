@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from . import _engine
 from ._errors import InvalidArgument
@@ -33,8 +35,19 @@ class Quantized:
     sqnr: float
 
 
-def quantize(model, out=None, data=None, *, samples=100, method="percentile", weights_only=None, keep=(), sqnr=0.0,
-             threads=0, progress=None) -> Quantized:
+def quantize(
+    model: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    data: Iterable[Any] | None = None,
+    *,
+    samples: int = 100,
+    method: str = "percentile",
+    weights_only: str | None = None,
+    keep: Iterable[str] = (),
+    sqnr: float = 0.0,
+    threads: int = 0,
+    progress: Callable[[str, float], object] | None = None,
+) -> Quantized:
     """Makes an int8 model, standard ONNX with QuantizeLinear and DequantizeLinear, of a float32 one.
 
     model: path of the ONNX file. out: path that the result is written to, or None.
