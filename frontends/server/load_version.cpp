@@ -72,6 +72,17 @@ std::map<std::string, std::vector<std::string>> labels_of(const FoundModel& foun
   return labels;
 }
 
+/// `config` is complete.
+CardPtr card_of(const FoundModel& found, std::int64_t number, const inference::ModelConfig& config, const Model& model,
+                std::shared_ptr<Statistics> statistics, int instances) {
+  Signature signature = Signature::of(config, model);
+  auto labels = labels_of(found, config);
+  for (Port& port : signature.outputs)
+    if (const auto its = labels.find(port.name); its != labels.end()) port.labels = std::move(its->second);
+  return std::make_shared<const Card>(
+      Card{number, config, std::move(signature), std::move(statistics), need_of(model), instances});
+}
+
 /// What `work` throws, as a Failure whose message is fit for clients.
 template <class Work>
 auto with_failures(const std::filesystem::path& path, const Work& work) -> decltype(work()) {
@@ -108,14 +119,12 @@ std::shared_ptr<ServedModel> load_version(const ServiceOptions& options, Schedul
     Model model = load_model(path, bytes, engine);
     const bool asked_for_batches = config.has_dynamic_batching();
     complete_config(config, found.name, model.inputs(), model.outputs(), options.default_max_batch);
-    auto labels = labels_of(found, config);
     const QueuePolicy policy = queue_policy_of(config, asked_for_batches, options, scheduler.streams());
-    const MemoryNeed need = need_of(model);
-    MemoryShare share = admit(need, policy.instances);
-    auto served = std::make_shared<ServedModel>(scheduler, number, config, policy, std::move(model), std::move(labels),
-                                                std::move(statistics), limits, need, std::move(share));
+    const CardPtr card = card_of(found, number, config, model, std::move(statistics), policy.instances);
+    MemoryShare share = admit(card);
+    auto served = std::make_shared<ServedModel>(scheduler, card, policy, std::move(model), limits, std::move(share));
     if (options.warm_up) warm_up(*served, found);
-    if (!is_steady(served->model(), need)) served->never_brief();
+    if (!is_steady(served->model(), card->need)) served->never_brief();
     return served;
   });
 }

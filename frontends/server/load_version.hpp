@@ -15,8 +15,8 @@ namespace colonnade::serve {
 /// Stands before the name of an embedded model where else a path is.
 inline constexpr std::string_view kEmbedded = "embedded:";
 
-/// A share of memory for what a model needs with so many sessions. Throws Failure where there is not so much.
-using Admit = std::function<MemoryShare(const MemoryNeed& need, int sessions)>;
+/// A share of memory for what a version needs. Throws Failure where there is not so much.
+using Admit = std::function<MemoryShare(const CardPtr& card)>;
 
 /// Loads it, completes its configuration, asks for memory before its weights are packed, and warms it up. Throws
 /// Failure with a message that is fit for clients.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/server/memory.hpp"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,6 +51,8 @@ std::size_t usable_memory() {
   const std::size_t all = std::min(machine, container_limit());
   return all - std::min(all / 2, std::max(all / kReservedPart, kLeastReserve));
 }
+
+void return_free_memory() { ::malloc_trim(0); }
 
 std::size_t Memory::left() const {
   const std::size_t taken = taken_;

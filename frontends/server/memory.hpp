@@ -10,6 +10,9 @@ namespace colonnade::serve {
 /// What the process may take at most: its container's limit, else the machine's memory, less a reserve.
 std::size_t usable_memory();
 
+/// Gives the system what freed models, and what loads took meanwhile, left in the allocator: up to some MiB a thread.
+void return_free_memory();
+
 /// Thread-safe; outlives its shares.
 class Memory {
  public:

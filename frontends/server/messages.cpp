@@ -20,22 +20,22 @@ void fill(inference::ModelMetadataResponse::TensorMetadata& into, const Port& po
 
 }  // namespace
 
-inference::ModelMetadataResponse metadata_of(const ServedModel& model, const std::vector<std::int64_t>& versions) {
+inference::ModelMetadataResponse metadata_of(const Card& card, const std::vector<std::int64_t>& versions) {
   inference::ModelMetadataResponse response;
-  const Signature& signature = model.signature();
+  const Signature& signature = card.signature;
   response.set_name(signature.model);
   for (const std::int64_t version : versions) response.add_versions(std::to_string(version));
-  response.set_platform(model.config().platform());
+  response.set_platform(card.config.platform());
   for (const Port& port : signature.inputs) fill(*response.add_inputs(), port, signature.max_batch > 0);
   for (const Port& port : signature.outputs) fill(*response.add_outputs(), port, signature.max_batch > 0);
   return response;
 }
 
-inference::ModelStatistics statistics_of(const ServedModel& model) {
+inference::ModelStatistics statistics_of(const Card& card) {
   inference::ModelStatistics message;
-  const Counts counts = model.statistics().counts();
-  message.set_name(model.signature().model);
-  message.set_version(std::to_string(model.version()));
+  const Counts counts = card.statistics->counts();
+  message.set_name(card.signature.model);
+  message.set_version(std::to_string(card.version));
   message.set_last_inference(static_cast<std::uint64_t>(counts.last_inference_ms));
   message.set_inference_count(counts.samples);
   message.set_execution_count(counts.runs);

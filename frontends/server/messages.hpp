@@ -4,12 +4,12 @@
 
 #include <grpc_service.pb.h>
 
-#include "frontends/server/model.hpp"
+#include "frontends/server/card.hpp"
 
 namespace colonnade::serve {
 
 /// `versions` are those that are served.
-inference::ModelMetadataResponse metadata_of(const ServedModel& model, const std::vector<std::int64_t>& versions);
-inference::ModelStatistics statistics_of(const ServedModel& model);
+inference::ModelMetadataResponse metadata_of(const Card& card, const std::vector<std::int64_t>& versions);
+inference::ModelStatistics statistics_of(const Card& card);
 
 }  // namespace colonnade::serve

@@ -138,14 +138,14 @@ CpuTime cpu_time() {
   return time;
 }
 
-std::string metrics_of(std::span<const std::shared_ptr<ServedModel>> models, const CpuTime& before, const CpuTime& now,
+std::string metrics_of(std::span<const Registry::Known> models, const CpuTime& before, const CpuTime& now,
                        const Memory& memory) {
   std::vector<Row> rows;
-  for (const auto& model : models)
-    rows.push_back({{{"model", model->signature().model}, {"version", std::to_string(model->version())}},
-                    model->statistics().counts(),
-                    model->waiting(),
-                    model->needed_bytes()});
+  for (const auto& [card, model] : models)
+    rows.push_back({{{"model", card->signature.model}, {"version", std::to_string(card->version)}},
+                    card->statistics->counts(),
+                    model ? model->waiting() : 0,
+                    model ? card->needed_bytes() : 0});
   Collection all;
   add(all, rows, "nv_inference_request_success", "Number of successful inference requests, all batch sizes",
       MetricType::Counter, [](const Row& row) { return row.counts.success.count; });
@@ -164,8 +164,8 @@ std::string metrics_of(std::span<const std::shared_ptr<ServedModel>> models, con
                 &Counts::queue_times);
   add_histogram(all, rows, "nv_inference_compute_histogram_ms", "Time of runs, batching included", &Counts::run_times);
   add_machine(all, before, now);
-  add(all, rows, "colonnade_model_memory_bytes", "What a loaded model needs with all its instances", MetricType::Gauge,
-      [](const Row& row) { return row.memory; });
+  add(all, rows, "colonnade_model_memory_bytes", "What a loaded model needs with all its instances; 0 while it sleeps",
+      MetricType::Gauge, [](const Row& row) { return row.memory; });
   all.add("colonnade_memory_limit_bytes", "What loaded models may need together; 0: no limit", MetricType::Gauge,
           static_cast<double>(memory.limit()));
   all.add("colonnade_memory_taken_bytes", "What loaded models need together", MetricType::Gauge,

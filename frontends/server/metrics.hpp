@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "frontends/server/model.hpp"
+#include "frontends/server/registry.hpp"
 
 namespace colonnade::serve {
 
@@ -17,7 +17,7 @@ CpuTime cpu_time();
 
 /// Prometheus text: nv_inference_* of each model, histograms of latencies, nv_cpu_* since the reading `before`,
 /// colonnade_* about memory.
-std::string metrics_of(std::span<const std::shared_ptr<ServedModel>> models, const CpuTime& before, const CpuTime& now,
+std::string metrics_of(std::span<const Registry::Known> models, const CpuTime& before, const CpuTime& now,
                        const Memory& memory);
 
 }  // namespace colonnade::serve

@@ -92,25 +92,15 @@ TensorView slice(const Tensor& tensor, std::int64_t first, std::int64_t samples)
 
 }  // namespace
 
-ServedModel::ServedModel(Scheduler& scheduler, std::int64_t version, inference::ModelConfig config, QueuePolicy policy,
-                         Model model, std::map<std::string, std::vector<std::string>> labels,
-                         std::shared_ptr<Statistics> statistics, const RequestLimits& limits, const MemoryNeed& need,
-                         MemoryShare share)
+ServedModel::ServedModel(Scheduler& scheduler, CardPtr card, QueuePolicy policy, Model model,
+                         const RequestLimits& limits, MemoryShare share)
     : scheduler_(scheduler),
-      version_(version),
-      config_(std::move(config)),
+      card_(std::move(card)),
       model_(std::move(model)),
-      signature_(Signature::of(config_, model_)),
-      statistics_(std::move(statistics)),
       limits_(limits),
-      need_(need),
       share_(std::move(share)),
       line_(policy, *this),
-      instances_(policy.instances),
-      keeps_order_(policy.keep_order) {
-  for (Port& port : signature_.outputs)
-    if (const auto found = labels.find(port.name); found != labels.end()) port.labels = std::move(found->second);
-}
+      keeps_order_(policy.keep_order) {}
 
 ServedModel::~ServedModel() = default;
 
@@ -119,7 +109,7 @@ bool ServedModel::infer(InferenceRequest& request, Done& done) {
   last_used_.store(received, std::memory_order_relaxed);
   std::optional<Status> refused;
   try {
-    JobPtr job = signature_.bind(request);
+    JobPtr job = signature().bind(request);
     job->done = std::move(done);
     if (limits_.timeout.count() > 0) job->deadline = std::min(job->deadline, received + limits_.timeout);
     refused = scheduler_.push(line_, job);
@@ -130,14 +120,14 @@ bool ServedModel::infer(InferenceRequest& request, Done& done) {
     refused = failure.status();
   }
   if (refused->code == Code::unavailable) return false;
-  statistics_->record_failure(refused->code, Clock::now() - received);
+  card_->statistics->record_failure(refused->code, Clock::now() - received);
   done(std::move(*refused));
   return true;
 }
 
 void ServedModel::warm_up(const InferenceRequest& request, int count, int instances) {
   InferenceRequest copy = request;
-  const JobPtr job = signature_.bind(copy);
+  const JobPtr job = signature().bind(copy);
   std::vector<InstancePtr> warm;
   for (int i = 0; i < instances; ++i) {
     warm.push_back(borrow());
@@ -187,12 +177,12 @@ void ServedModel::run(std::vector<JobPtr> jobs, int parts, const std::stop_token
 std::optional<Status> ServedModel::attempt(std::span<JobPtr> jobs, int parts, const std::stop_token& stop) {
   std::optional<Status> failure;
   InstancePtr instance;
-  const LogAbout about(signature_.model, version_);
+  const LogAbout about(signature().model, card_->version);
   try {
     instance = borrow();
     run_together(*instance, jobs, parts, stop);
   } catch (...) {
-    failure = status_of(std::current_exception(), signature_.model, version_);
+    failure = status_of(std::current_exception(), signature().model, card_->version);
   }
   if (instance) give_back(std::move(instance));
   return failure;
@@ -262,7 +252,7 @@ void ServedModel::run_together(Instance& instance, std::span<JobPtr> jobs, int p
     first += job->samples;
   }
   times.end = Clock::now();
-  statistics_->record_run(times, samples, answered);
+  card_->statistics->record_run(times, samples, answered);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     responses[i].computed = times.end - times.begin;
     answer(std::move(jobs[i]), std::move(responses[i]));
@@ -275,7 +265,7 @@ void ServedModel::count_memory(Instance& instance, const Job& job, std::int64_t 
   if (instance.kinds.size() >= kMostKinds) instance.kinds.clear();
   if (!instance.kinds.insert(kind).second) return;
   const Session::MemoryStats taken = instance.session.memory_stats();
-  const std::size_t bytes = taken.arena_bytes + taken.plan_bytes, said = need_.arena + need_.plan;
+  const std::size_t bytes = taken.arena_bytes + taken.plan_bytes, said = card_->need.arena + card_->need.plan;
   const std::size_t extra = bytes > said ? bytes - said : 0;
   const std::lock_guard lock(share_mutex_);
   if (share_.set(share_.bytes() + extra - instance.extra)) {
@@ -290,33 +280,33 @@ void ServedModel::count_memory(Instance& instance, const Job& job, std::int64_t 
 InferenceResponse ServedModel::response_of(const Job& job, const std::shared_ptr<std::vector<Tensor>>& outputs,
                                            std::int64_t first, std::int64_t samples) const {
   InferenceResponse response;
-  response.model = signature_.model;
-  response.version = version_;
+  response.model = signature().model;
+  response.version = card_->version;
   response.id = job.request.id;
   for (const Job::Wanted& wanted : job.outputs) {
-    const Port& port = signature_.outputs[wanted.output];
+    const Port& port = signature().outputs[wanted.output];
     const Tensor& tensor = (*outputs)[wanted.output];
     TensorView view = tensor;
     if (job.samples != samples) {
       if (tensor.shape().empty() || tensor.shape()[0] != samples)
         throw Failure(Code::internal, fmt::format("output '{}' of model '{}' has shape {} for {} samples", port.name,
-                                                  signature_.model, text_of(tensor.shape()), samples));
+                                                  signature().model, text_of(tensor.shape()), samples));
       view = slice(tensor, first, job.samples);
     }
     if (wanted.classes > 0) {
-      auto classes = std::make_shared<Tensor>(classify(view, signature_.max_batch > 0, wanted.classes, port.labels));
+      auto classes = std::make_shared<Tensor>(classify(view, signature().max_batch > 0, wanted.classes, port.labels));
       const TensorView classified = *classes;
       response.outputs.push_back({port.name, classified, std::move(classes)});
       continue;
     }
-    view.shape = signature_.client_shape(port, view.shape);
+    view.shape = signature().client_shape(port, view.shape);
     response.outputs.push_back({port.name, std::move(view), outputs});
   }
   return response;
 }
 
 void ServedModel::refuse(JobPtr job, const Status& why) {
-  statistics_->record_failure(why.code, Clock::now() - job->request.received);
+  card_->statistics->record_failure(why.code, Clock::now() - job->request.received);
   answer(std::move(job), why);
 }
 

@@ -7,34 +7,24 @@
 #include <mutex>
 #include <set>
 
-#include "colonnade/memory.hpp"
+#include "frontends/server/card.hpp"
 #include "frontends/server/memory.hpp"
 #include "frontends/server/options.hpp"
 #include "frontends/server/scheduler.hpp"
-#include "frontends/server/signature.hpp"
-#include "frontends/server/statistics.hpp"
 
 namespace colonnade::serve {
 
 class ServedModel : public Runner {
  public:
-  /// `config` is complete, and `statistics` those of this version so far.
-  ServedModel(Scheduler& scheduler, std::int64_t version, inference::ModelConfig config, QueuePolicy policy,
-              Model model, std::map<std::string, std::vector<std::string>> labels,
-              std::shared_ptr<Statistics> statistics, const RequestLimits& limits, const MemoryNeed& need,
+  ServedModel(Scheduler& scheduler, CardPtr card, QueuePolicy policy, Model model, const RequestLimits& limits,
               MemoryShare share);
   /// Needs `close` before, unless nobody ever called `infer`.
   ~ServedModel() override;
 
-  std::int64_t version() const { return version_; }
-  const inference::ModelConfig& config() const { return config_; }
-  const Signature& signature() const { return signature_; }
+  const CardPtr& card() const { return card_; }
+  const Signature& signature() const { return card_->signature; }
   const Model& model() const { return model_; }
-  Statistics& statistics() const { return *statistics_; }
-  int instances() const { return instances_; }
-  /// Before it was loaded, and with all its instances.
-  const MemoryNeed& need() const { return need_; }
-  std::size_t needed_bytes() const { return need_.of_sessions(static_cast<std::size_t>(instances_)); }
+  int instances() const { return card_->instances; }
   Clock::time_point last_used() const { return last_used_; }
   bool is_idle() const { return scheduler_.is_idle(line_); }
   std::size_t waiting() const { return scheduler_.waiting(line_); }
@@ -78,13 +68,9 @@ class ServedModel : public Runner {
   void answer(JobPtr job, InferenceResult result);
 
   Scheduler& scheduler_;
-  const std::int64_t version_;
-  const inference::ModelConfig config_;
+  const CardPtr card_;
   const Model model_;
-  Signature signature_;
-  std::shared_ptr<Statistics> statistics_;
   const RequestLimits limits_;
-  const MemoryNeed need_;
   std::mutex share_mutex_;
   MemoryShare share_;
   std::atomic<Clock::time_point> last_used_{Clock::now()};
@@ -92,7 +78,6 @@ class ServedModel : public Runner {
 
   std::mutex idle_mutex_;
   std::vector<InstancePtr> idle_;
-  const int instances_;
   const bool keeps_order_;
   std::mutex order_mutex_;         ///< of what follows
   std::uint64_t next_ticket_ = 0;  ///< whose answer leaves next, where the order is kept

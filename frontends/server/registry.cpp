@@ -157,25 +157,35 @@ Registry::EntryPtr Registry::entry(const std::string& name) {
   return entry;
 }
 
-std::shared_ptr<ServedModel> Registry::find(const std::string& name, std::int64_t version) const {
-  const std::shared_lock lock(mutex_);
+const Registry::Version& Registry::version(const std::string& name, std::int64_t number,
+                                           bool (*has)(const Version&)) const {
   const auto found = entries_.find(name);
   if (found == entries_.end())
     throw Failure(Code::not_found, fmt::format("Request for unknown model: '{}' is not found", name));
   const auto& versions = found->second->versions;
-  if (version == 0) {
-    for (auto newest = versions.rbegin(); newest != versions.rend(); ++newest)
-      if (newest->second.model) return newest->second.model;
+  if (number == 0) {
+    const auto newest = std::find_if(versions.rbegin(), versions.rend(), [&](const auto& v) { return has(v.second); });
+    if (newest != versions.rend()) return newest->second;
     throw Failure(Code::unavailable, fmt::format("Request for unknown model: '{}' has no available versions", name));
   }
-  const auto wanted = versions.find(version);
+  const auto wanted = versions.find(number);
   if (wanted == versions.end())
     throw Failure(Code::not_found,
-                  fmt::format("Request for unknown model: '{}' version {} is not found", name, version));
-  if (!wanted->second.model)
+                  fmt::format("Request for unknown model: '{}' version {} is not found", name, number));
+  if (!has(wanted->second))
     throw Failure(Code::unavailable,
-                  fmt::format("Request for unknown model: '{}' version {} is not at ready state", name, version));
-  return wanted->second.model;
+                  fmt::format("Request for unknown model: '{}' version {} is not at ready state", name, number));
+  return wanted->second;
+}
+
+std::shared_ptr<ServedModel> Registry::find(const std::string& name, std::int64_t version) const {
+  const std::shared_lock lock(mutex_);
+  return this->version(name, version, [](const Version& each) { return each.model != nullptr; }).model;
+}
+
+CardPtr Registry::card(const std::string& name, std::int64_t version) const {
+  const std::shared_lock lock(mutex_);
+  return this->version(name, version, [](const Version& each) { return each.card != nullptr; }).card;
 }
 
 void Registry::load(const std::string& name, const std::map<std::string, std::string>& parameters) {
@@ -298,9 +308,13 @@ void Registry::replace(Entry& entry, const FoundModel& found, std::int64_t numbe
     statistics = version.statistics;
   }
   std::shared_ptr<ServedModel> model;
+  CardPtr card;
   try {
     const Clock::time_point start = Clock::now();
-    const auto admit = [&](const MemoryNeed& need, int sessions) { return this->admit(found.name, need, sessions); };
+    const auto admit = [&](const CardPtr& made) {
+      card = made;
+      return this->admit(*made);
+    };
     model = load_version(options_, scheduler_, found, number, config, parameters, statistics, admit);
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     log(LogLevel::info, "model loaded", {{"model", found.name}, {"version", number}, {"seconds", seconds}});
@@ -311,6 +325,7 @@ void Registry::replace(Entry& entry, const FoundModel& found, std::int64_t numbe
     Version& version = entry.versions[number];
     version.reason = failure.what();
     version.sleeps = !version.model && options_.unload_idle && failure.code() == Code::resource_exhausted;
+    if (version.sleeps) version.card = card;
     if (!version.model) version.state = State::unavailable;
     throw;
   }
@@ -319,9 +334,12 @@ void Registry::replace(Entry& entry, const FoundModel& found, std::int64_t numbe
     Version& version = entry.versions[number];
     version.state = State::ready;
     version.sleeps = false;
+    version.card = std::move(card);
     version.model.swap(model);
   }
   if (model) model->close();
+  model.reset();
+  return_free_memory();
 }
 
 void Registry::retire(Entry& entry, std::span<const std::int64_t> keep) {
@@ -337,9 +355,14 @@ void Registry::retire(Entry& entry, std::span<const std::int64_t> keep) {
     version.state = State::unloading;
   });
   for (const auto& model : old) model->close();
+  if (!old.empty()) {
+    old.clear();
+    return_free_memory();
+  }
   for_others([](Version& version) {
     version.state = State::unavailable;
     version.sleeps = false;
+    version.card = nullptr;
     version.reason = "unloaded";
     version.stamp = "";
   });

@@ -27,6 +27,11 @@ class Registry {
     std::string reason;
   };
 
+  struct Known {
+    CardPtr card;
+    std::shared_ptr<ServedModel> model;  ///< null: it sleeps
+  };
+
   Registry(const ServiceOptions& options, Scheduler& scheduler, Memory& memory);
   ~Registry();
 
@@ -39,12 +44,15 @@ class Registry {
 
   /// The version, or the newest for 0. Throws Failure as Triton words it.
   std::shared_ptr<ServedModel> find(const std::string& name, std::int64_t version) const;
+  /// The same of one that is loaded or sleeps.
+  CardPtr card(const std::string& name, std::int64_t version) const;
   /// Whether what `find` would give was unloaded to make room: `wake` loads it again.
   bool sleeps(const std::string& name, std::int64_t version) const;
   /// Throws Failure where it cannot be loaded, or there is no room. Blocks.
   void wake(const std::string& name);
-  std::vector<std::shared_ptr<ServedModel>> served() const;
-  /// Those of a model that are served, ascending.
+  /// All versions that are loaded or sleep.
+  std::vector<Known> known() const;
+  /// Those of a model, ascending.
   std::vector<std::int64_t> versions(const std::string& name) const;
   std::vector<IndexRow> index() const;
 
@@ -62,6 +70,7 @@ class Registry {
     std::string reason;
     std::string stamp;    ///< of the files that `model` was made of
     bool sleeps = false;  ///< was unloaded to make room, or never loaded for lack of it
+    CardPtr card;         ///< null: it neither is loaded nor sleeps
     std::shared_ptr<ServedModel> model;
     std::shared_ptr<Statistics> statistics = std::make_shared<Statistics>();
   };
@@ -95,8 +104,10 @@ class Registry {
   bool is_changed(const Entry& entry, std::int64_t number, const std::string& stamp, bool again) const;
   void replace(Entry& entry, const FoundModel& found, std::int64_t number, const inference::ModelConfig& config,
                const LoadParameters& parameters);
-  /// A share of memory for a model that is loaded, after unloading idle ones if that is asked for. Throws Failure.
-  MemoryShare admit(const std::string& name, const MemoryNeed& need, int sessions);
+  /// The version, or the newest for 0, of those that `has` something. Throws Failure as Triton words it.
+  const Version& version(const std::string& name, std::int64_t number, bool (*has)(const Version&)) const;
+  /// A share of memory for a version that is loaded, after unloading idle ones if that is asked for. Throws Failure.
+  MemoryShare admit(const Card& card);
   /// Unloads the model that was idle for the longest time; false when none is idle.
   bool put_one_to_sleep(const std::string& but);
   bool put_to_sleep(Entry& entry);

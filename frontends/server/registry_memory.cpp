@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the registry shows, and how models come and go with the memory there is.
 #include <fmt/core.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <set>
@@ -15,23 +14,24 @@ namespace {
 constexpr double kMiB = 1 << 20;
 constexpr const char* kAsleep = "asleep: unloaded to make room, a request loads it again";
 
-std::string sum_of(const MemoryNeed& need, int sessions, const Memory& memory) {
+std::string sum_of(const Card& card, const Memory& memory) {
+  const MemoryNeed& need = card.need;
   const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / kMiB; };
   return fmt::format(
       "it needs {:.1f} MiB (weights {:.1f}, plan {:.1f}, {} x {:.1f} for runs), of {:.1f} MiB {:.1f} are left",
-      mib(need.of_sessions(static_cast<std::size_t>(sessions))), mib(need.weights), mib(need.plan), sessions,
-      mib(need.arena + need.outputs), mib(memory.limit()), mib(memory.left()));
+      mib(card.needed_bytes()), mib(need.weights), mib(need.plan), card.instances, mib(need.arena + need.outputs),
+      mib(memory.limit()), mib(memory.left()));
 }
 
 }  // namespace
 
-std::vector<std::shared_ptr<ServedModel>> Registry::served() const {
+std::vector<Registry::Known> Registry::known() const {
   const std::shared_lock lock(mutex_);
-  std::vector<std::shared_ptr<ServedModel>> served;
+  std::vector<Known> known;
   for (const auto& [name, entry] : entries_)
     for (const auto& [number, version] : entry->versions)
-      if (version.model) served.push_back(version.model);
-  return served;
+      if (version.card) known.push_back({version.card, version.model});
+  return known;
 }
 
 std::vector<std::int64_t> Registry::versions(const std::string& name) const {
@@ -39,7 +39,7 @@ std::vector<std::int64_t> Registry::versions(const std::string& name) const {
   std::vector<std::int64_t> numbers;
   if (const auto found = entries_.find(name); found != entries_.end())
     for (const auto& [number, version] : found->second->versions)
-      if (version.model) numbers.push_back(number);
+      if (version.card) numbers.push_back(number);
   return numbers;
 }
 
@@ -89,14 +89,14 @@ void Registry::wake(const std::string& name) {
   apply(found, {}, true);
 }
 
-MemoryShare Registry::admit(const std::string& name, const MemoryNeed& need, int sessions) {
+MemoryShare Registry::admit(const Card& card) {
   MemoryShare share(memory_);
-  const std::size_t bytes = need.of_sessions(static_cast<std::size_t>(sessions));
+  const std::size_t bytes = card.needed_bytes();
   const bool may_fit = memory_.limit() == 0 || bytes <= memory_.limit();
   while (!share.set(bytes)) {
     // At the start everybody is idle: who comes late waits for a request.
-    if (!options_.unload_idle || !may_fit || !settled_ || !put_one_to_sleep(name))
-      throw Failure(may_fit ? Code::resource_exhausted : Code::invalid_argument, sum_of(need, sessions, memory_));
+    if (!options_.unload_idle || !may_fit || !settled_ || !put_one_to_sleep(card.signature.model))
+      throw Failure(may_fit ? Code::resource_exhausted : Code::invalid_argument, sum_of(card, memory_));
   }
   return share;
 }
@@ -140,11 +140,12 @@ bool Registry::put_to_sleep(Entry& entry) {
   }
   for (const auto& model : old) {
     model->close();
-    log(LogLevel::info, "model put to sleep", {{"model", model->signature().model}, {"version", model->version()}});
+    log(LogLevel::info, "model put to sleep",
+        {{"model", model->signature().model}, {"version", model->card()->version}});
   }
   const bool did = !old.empty();
   old.clear();
-  ::malloc_trim(0);
+  return_free_memory();
   return did;
 }
 

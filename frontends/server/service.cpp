@@ -75,6 +75,10 @@ struct Service::Impl {
     return registry.find(model, version_of(version));
   }
 
+  CardPtr card(const std::string& model, const std::string& version) const {
+    return registry.card(model, version_of(version));
+  }
+
   void infer(InferenceRequest& request, Done& done) {
     for (int i = 0; i < kMostTries; ++i) {
       if (draining) throw Failure(Code::unavailable, "the server is shutting down");
@@ -150,25 +154,24 @@ inference::ServerMetadataResponse Service::metadata() const {
 }
 
 inference::ModelMetadataResponse Service::metadata(const std::string& model, const std::string& version) const {
-  const auto found = impl_->find(model, version);
-  return metadata_of(*found, impl_->registry.versions(model));
+  return metadata_of(*impl_->card(model, version), impl_->registry.versions(model));
 }
 
 std::size_t Service::needed_bytes(const std::string& model, const std::string& version) const {
-  return impl_->find(model, version)->needed_bytes();
+  return impl_->card(model, version)->needed_bytes();
 }
 
 inference::ModelConfig Service::config(const std::string& model, const std::string& version) const {
-  return impl_->find(model, version)->config();
+  return impl_->card(model, version)->config;
 }
 
 inference::ModelStatisticsResponse Service::statistics(const std::string& model, const std::string& version) const {
   inference::ModelStatisticsResponse response;
   const std::int64_t wanted = version_of(version);
-  if (wanted != 0 || !model.empty()) impl_->registry.find(model, wanted);
-  for (const auto& served : impl_->registry.served()) {
-    const bool is_asked = model.empty() || served->signature().model == model;
-    if (is_asked && (wanted == 0 || served->version() == wanted)) *response.add_model_stats() = statistics_of(*served);
+  if (wanted != 0 || !model.empty()) impl_->registry.card(model, wanted);
+  for (const auto& [card, loaded] : impl_->registry.known()) {
+    const bool is_asked = model.empty() || card->signature.model == model;
+    if (is_asked && (wanted == 0 || card->version == wanted)) *response.add_model_stats() = statistics_of(*card);
   }
   return response;
 }
@@ -212,7 +215,7 @@ std::string Service::metrics() const {
     const std::lock_guard lock(impl_->cpu_mutex);
     std::swap(before, impl_->cpu_seen);
   }
-  return metrics_of(impl_->registry.served(), before, now, impl_->memory);
+  return metrics_of(impl_->registry.known(), before, now, impl_->memory);
 }
 
 void Service::drain(std::chrono::milliseconds limit) {

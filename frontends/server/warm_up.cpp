@@ -96,7 +96,7 @@ std::optional<InferenceRequest> request_of_zeros(const Signature& signature) {
 }  // namespace
 
 void warm_up(ServedModel& model, const FoundModel& found) {
-  const inference::ModelConfig& config = model.config();
+  const inference::ModelConfig& config = model.card()->config;
   for (const inference::ModelWarmup& sample : config.model_warmup()) {
     try {
       const InferenceRequest request = request_of(sample, found, config.max_batch_size() > 0);
@@ -110,7 +110,7 @@ void warm_up(ServedModel& model, const FoundModel& found) {
     if (const auto request = request_of_zeros(model.signature())) model.warm_up(*request, 1, 1);
   } catch (const std::exception& error) {
     log(LogLevel::info, "model not warmed up",
-        {{"model", found.name}, {"version", model.version()}, {"reason", std::string_view(error.what())}});
+        {{"model", found.name}, {"version", model.card()->version}, {"reason", std::string_view(error.what())}});
   }
 }
 

@@ -112,6 +112,14 @@ class MemoryOfServer : public ::testing::Test {
     return Client(port_).ask("POST", "/v2/models/m" + std::to_string(model) + "/infer", body + "]}]}");
   }
 
+  /// As the index has it.
+  std::string state_of(const std::string& model) const {
+    const auto index = nlohmann::json::parse(Client(port_).ask("POST", "/v2/repository/index", "{}").body);
+    for (const auto& row : index)
+      if (row["name"] == model) return row["state"];
+    return "";
+  }
+
   double needed_mib(int model) const {
     const Answer answer = Client(port_).ask("GET", "/v2/models/m" + std::to_string(model));
     if (answer.status != 200) return -1;
@@ -179,9 +187,29 @@ TEST_F(MemoryOfServer, IdleModelsMakeRoomAndComeBack) {
   // Two fit; the rest is the program and what requests take.
   EXPECT_LT(resident_mib(), 100 + 60);
   // Who was asked for last is there, and the others are ready because a request loads them.
-  EXPECT_GT(needed_mib(7), 40);
-  EXPECT_EQ(needed_mib(0), -1);
+  EXPECT_EQ(state_of("m7"), "READY");
+  EXPECT_EQ(state_of("m0"), "UNAVAILABLE");
   EXPECT_EQ(Client(port_).ask("GET", "/v2/models/m0/ready").status, 200);
+}
+
+TEST_F(MemoryOfServer, WhoSleepsIsDescribedAndWokenByAnyRequest) {
+  start({"--memory-limit", "100M", "--unload", "idle"}, 4, 10);
+  ASSERT_EQ(ask(0).status, 200);
+  for (int i = 1; i < 4; ++i) ASSERT_EQ(ask(i).status, 200) << i;
+  ASSERT_EQ(state_of("m0"), "UNAVAILABLE");
+  EXPECT_GT(needed_mib(0), 40);
+  for (const char* what : {"", "/config", "/stats", "/versions/1"})
+    EXPECT_EQ(Client(port_).ask("GET", std::string("/v2/models/m0") + what).status, 200) << what;
+  const std::string metrics = Client(port_).ask("GET", "/metrics").body;
+  EXPECT_NE(metrics.find("nv_inference_count{model=\"m0\",version=\"1\"} 1"), std::string::npos) << metrics;
+  EXPECT_NE(metrics.find("colonnade_model_memory_bytes{model=\"m0\",version=\"1\"} 0"), std::string::npos);
+  EXPECT_EQ(state_of("m0"), "UNAVAILABLE") << "questions load nothing";
+  // A body without a head: its shapes are those of the model.
+  const std::string bytes(std::size_t{kWidth} * sizeof(float), '\0');
+  const Answer answer =
+      Client(port_).ask("POST", "/v2/models/m0/infer", bytes, "Inference-Header-Content-Length: 0\r\n");
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(state_of("m0"), "READY");
 }
 
 }  // namespace
