@@ -297,6 +297,14 @@ bool Registry::is_changed(const Entry& entry, std::int64_t number, const std::st
   return version.stamp != stamp || (again && (!version.model || !version.reason.empty()));
 }
 
+void Registry::Version::refuse(const Failure& failure, bool may_sleep, const CardPtr& made) {
+  reason = failure.what();
+  if (model) return;
+  state = State::unavailable;
+  sleeps = may_sleep && failure.code() == Code::resource_exhausted;
+  if (sleeps) card = made;
+}
+
 void Registry::replace(Entry& entry, const FoundModel& found, std::int64_t number, const inference::ModelConfig& config,
                        const LoadParameters& parameters) {
   std::shared_ptr<Statistics> statistics;
@@ -322,11 +330,7 @@ void Registry::replace(Entry& entry, const FoundModel& found, std::int64_t numbe
     log(LogLevel::error, "model cannot be loaded",
         {{"model", found.name}, {"version", number}, {"reason", std::string_view(failure.what())}});
     const std::lock_guard lock(mutex_);
-    Version& version = entry.versions[number];
-    version.reason = failure.what();
-    version.sleeps = !version.model && options_.unload_idle && failure.code() == Code::resource_exhausted;
-    if (version.sleeps) version.card = card;
-    if (!version.model) version.state = State::unavailable;
+    entry.versions[number].refuse(failure, options_.unload_idle, card);
     throw;
   }
   {

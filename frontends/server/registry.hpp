@@ -73,6 +73,9 @@ class Registry {
     CardPtr card;         ///< null: it neither is loaded nor sleeps
     std::shared_ptr<ServedModel> model;
     std::shared_ptr<Statistics> statistics = std::make_shared<Statistics>();
+
+    /// It could not be loaded. Where only room was lacking it sleeps, if it may; `made` is null if it came not so far.
+    void refuse(const Failure& failure, bool may_sleep, const CardPtr& made);
   };
   struct Entry {
     std::mutex changing;               ///< held by the one thread that loads or unloads this model
