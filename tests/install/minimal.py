@@ -62,7 +62,7 @@ class System:
         shutil.rmtree(self.folder)
 
     def command(self, script: str, user: str = "root", read_only: bool = False) -> list[str]:
-        """For subprocess: the script by sh within the system, which has /proc, /sys and /dev while it runs."""
+        """For subprocess: the script by bash within the system, which has /proc, /sys and /dev while it runs."""
         folder = str(self.folder)
         mounts = [f"mount --bind {folder} {folder}"]
         mounts += [f"mount --rbind /{name} {folder}/{name}" for name in ("proc", "sys", "dev")]
@@ -70,7 +70,7 @@ class System:
             mounts.append(f"mount -o remount,bind,ro {folder}")
         as_user = "" if user == "root" else f" --userspec={user}"
         enter = f"exec chroot{as_user} {folder} /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/ " \
-                'LC_ALL=C.UTF-8 sh -euc "$1"'
+                'LC_ALL=C.UTF-8 bash -euc "$1"'
         return ["unshare", "--mount", "--propagation=private", "sh", "-euc", "; ".join([*mounts, enter]), "sh", script]
 
     def run(self, script: str, **options) -> str:
