@@ -10,6 +10,9 @@ namespace {
 
 PassOptions passes_of(Math math) {
   PassOptions options;
+#ifdef NDEBUG
+  options.verify = false;  // as often as passes change something it would take a tenth of their time
+#endif
   if (math == Math::exact) options.disabled = {"flush_denormals"};
   return options;
 }

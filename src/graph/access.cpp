@@ -28,6 +28,7 @@ struct Question {
   Interval rows;
   const Shape& from;
   const Shape& to;
+  std::optional<WindowAxis>& window;  ///< over the rows, once it was asked for: the same for all rows
 
   std::int64_t axis() const { return *row_axis(from); }
   std::int64_t input_rows() const { return at(from, axis()); }
@@ -58,15 +59,18 @@ bool is_residual(const FusedEpilogue& epilogue, const Question& q) {
 
 Shape spatial_of(const Shape& shape) { return Shape(shape.begin() + 1, shape.end() - 1); }
 
-/// The operator's kernel sizes, taken from the weight where the attribute is left out.
+/// The window over the rows. The operator's kernel sizes are taken from the weight where the attribute is left out.
 template <class Window>
-Window with_kernel(const Window& op, const Question& q) {
+const WindowAxis& row_window(const Window& op, const Question& q) {
+  if (q.window) return *q.window;
   Window full = op;
-  if (full.kernel.empty()) {
-    const Shape& weight = q.graph.value(q.node.input(1)).type.static_shape();
-    full.kernel.assign(weight.begin() + 2, weight.end());
+  if constexpr (!std::is_same_v<Window, Pool>) {
+    if (full.kernel.empty()) {
+      const Shape& weight = q.graph.value(q.node.input(1)).type.static_shape();
+      full.kernel.assign(weight.begin() + 2, weight.end());
+    }
   }
-  return full;
+  return q.window.emplace(window_axes(full, spatial_of(q.from)).front());
 }
 
 Rows access(const Unary&, const Question& q) { return elementwise(q); }
@@ -77,18 +81,16 @@ Rows access(const Cast&, const Question& q) { return elementwise(q); }
 Rows access(const Conv& op, const Question& q) {
   if (is_residual(op.epilogue, q)) return elementwise(q);
   if (q.input != 0) return std::nullopt;
-  return q.clipped(window_rows(window_axes(with_kernel(op, q), spatial_of(q.from)).front(), q.rows));
+  return q.clipped(window_rows(row_window(op, q), q.rows));
 }
 
 Rows access(const ConvTranspose& op, const Question& q) {
   if (is_residual(op.epilogue, q)) return elementwise(q);
   if (q.input != 0) return std::nullopt;
-  return q.clipped(transposed_window_rows(window_axes(with_kernel(op, q), spatial_of(q.from)).front(), q.rows));
+  return q.clipped(transposed_window_rows(row_window(op, q), q.rows));
 }
 
-Rows access(const Pool& op, const Question& q) {
-  return q.clipped(window_rows(window_axes(op, spatial_of(q.from)).front(), q.rows));
-}
+Rows access(const Pool& op, const Question& q) { return q.clipped(window_rows(row_window(op, q), q.rows)); }
 
 Rows access(const MatMul& op, const Question& q) {
   if (is_residual(op.epilogue, q)) return elementwise(q);
@@ -266,6 +268,18 @@ Rows access(const Loop&, const Question&) { return std::nullopt; }
 Rows access(const Scan&, const Question&) { return std::nullopt; }
 Rows access(const Opaque&, const Question&) { return std::nullopt; }
 
+Rows answer(const Graph& graph, const Node& node, std::size_t input, Interval rows, std::optional<WindowAxis>& window) {
+  if (node.input(input) == kAbsent || node.outputs.empty() || node.outputs.front() == kAbsent) return std::nullopt;
+  const Value& value = graph.value(node.input(input));
+  const ValueType& output = graph.value(node.outputs.front()).type;
+  if (value.constant || !value.type.is_static() || !output.is_static() || !row_axis(*value.type.shape))
+    return std::nullopt;
+  const Interval inside = intersect(rows, {0, output_rows(node, *output.shape)});
+  const Question question{graph, node, input, inside, *value.type.shape, *output.shape, window};
+  const Rows needed = std::visit([&](const auto& op) { return access(op, question); }, node.op);
+  return needed && inside.empty() ? Interval{} : needed;
+}
+
 }  // namespace
 
 std::int64_t padded_source(PadMode mode, std::int64_t i, std::int64_t size) {
@@ -289,15 +303,20 @@ RowShape row_shape(const Shape& shape) {
 }
 
 std::optional<Interval> access_rows(const Graph& graph, const Node& node, std::size_t input, Interval rows) {
-  if (node.input(input) == kAbsent || node.outputs.empty() || node.outputs.front() == kAbsent) return std::nullopt;
-  const Value& value = graph.value(node.input(input));
-  const ValueType& output = graph.value(node.outputs.front()).type;
-  if (value.constant || !value.type.is_static() || !output.is_static() || !row_axis(*value.type.shape))
-    return std::nullopt;
-  const Interval inside = intersect(rows, {0, output_rows(node, *output.shape)});
-  const Question question{graph, node, input, inside, *value.type.shape, *output.shape};
-  const Rows answer = std::visit([&](const auto& op) { return access(op, question); }, node.op);
-  return answer && inside.empty() ? Interval{} : answer;
+  std::optional<WindowAxis> window;
+  return answer(graph, node, input, rows, window);
+}
+
+std::vector<Interval> access_each_row(const Graph& graph, const Node& node, std::size_t input, std::int64_t rows) {
+  std::optional<WindowAxis> window;
+  std::vector<Interval> each;
+  each.reserve(static_cast<std::size_t>(rows));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const Rows needed = answer(graph, node, input, {row, row + 1}, window);
+    if (!needed) return {};
+    each.push_back(*needed);
+  }
+  return each;
 }
 
 }  // namespace colonnade

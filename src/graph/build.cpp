@@ -10,19 +10,6 @@
 namespace colonnade {
 namespace {
 
-bool taken(const Graph& graph, const std::string& name) {
-  return std::any_of(graph.values.begin(), graph.values.end(), [&](const Value& value) { return value.name == name; });
-}
-
-std::string unique_name(const Graph& graph, std::string hint) {
-  if (hint.empty()) hint = fmt::format("v{}", graph.values.size());
-  if (!taken(graph, hint)) return hint;
-  for (std::size_t suffix = graph.values.size();; ++suffix) {
-    std::string candidate = hint + "_" + std::to_string(suffix);
-    if (!taken(graph, candidate)) return candidate;
-  }
-}
-
 std::shared_ptr<const Tensor> constant_input(const Graph& graph, const Node& node, std::size_t input) {
   const ValueId id = node.input(input);
   return id == kAbsent || !graph.value(id).constant ? nullptr : graph.value(id).constant->tensor();
@@ -82,9 +69,21 @@ const Shape& ValueType::static_shape() const {
   return *shape;
 }
 
+bool Graph::has_value(std::string_view its_name) const {
+  return std::any_of(values.begin(), values.end(), [&](const Value& value) { return value.name == its_name; });
+}
+
 ValueId Graph::add_value(std::string name_hint, ValueType type) {
+  const auto taken = [this](const std::string& its_name) { return has_value(its_name); };
+  return add_value(std::move(name_hint), std::move(type), taken);
+}
+
+ValueId Graph::add_value(std::string name_hint, ValueType type, const std::function<bool(const std::string&)>& taken) {
   const ValueId id = static_cast<ValueId>(values.size());
-  values.push_back(Value{unique_name(*this, std::move(name_hint)), std::move(type), {}, nullptr});
+  if (name_hint.empty()) name_hint = fmt::format("v{}", id);
+  std::string fresh = name_hint;
+  for (auto suffix = values.size(); taken(fresh); ++suffix) fresh = name_hint + "_" + std::to_string(suffix);
+  values.push_back(Value{std::move(fresh), std::move(type), {}, nullptr});
   return id;
 }
 
@@ -99,9 +98,13 @@ ValueId Graph::add_constant(std::string name_hint, std::shared_ptr<const Constan
 }
 
 ValueId Graph::add_ints(std::string name_hint, const Ints& ints) {
+  return add_constant(std::move(name_hint), tensor_of(ints));
+}
+
+Tensor tensor_of(const Ints& ints) {
   Tensor tensor(DType::i64, {static_cast<std::int64_t>(ints.size())});
   std::copy(ints.begin(), ints.end(), tensor.values<std::int64_t>().begin());
-  return add_constant(std::move(name_hint), std::move(tensor));
+  return tensor;
 }
 
 std::optional<Ints> constant_ints(const Graph& graph, const Node& node, std::size_t input) {

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -66,10 +68,16 @@ struct Graph {
 
   /// Adds a value; an empty or taken name is made unique.
   ValueId add_value(std::string name_hint, ValueType type = {});
+  /// For who adds many and knows in less than a walk over all values whether a name is taken.
+  ValueId add_value(std::string name_hint, ValueType type, const std::function<bool(const std::string&)>& taken);
+  bool has_value(std::string_view its_name) const;
   ValueId add_constant(std::string name_hint, Tensor tensor);
   ValueId add_constant(std::string name_hint, std::shared_ptr<const Constant> constant);
   ValueId add_ints(std::string name_hint, const Ints& values);  ///< a 1-D int64 constant
 };
+
+/// A 1-D int64 tensor.
+Tensor tensor_of(const Ints& ints);
 
 /// Elements of a constant integer input (int32 or int64) as int64; nothing when absent or not constant.
 std::optional<Ints> constant_ints(const Graph& graph, const Node& node, std::size_t input);
@@ -117,6 +125,8 @@ RowShape row_shape(const Shape& shape);
 /// constants, one value per image and channel) answer nothing as well. For a Transpose between channels-first and
 /// channels-last (rank 4) the interval counts rows of the image (H) on either side.
 std::optional<Interval> access_rows(const Graph& graph, const Node& node, std::size_t input, Interval rows);
+/// The same of each of the first rows by itself; empty: nothing is known of one of them, or there are none.
+std::vector<Interval> access_each_row(const Graph& graph, const Node& node, std::size_t input, std::int64_t rows);
 
 /// Floating-point operations of the node (a fused multiply-add counts two); static shapes only.
 double flop_of(const Graph& graph, const Node& node);

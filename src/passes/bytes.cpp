@@ -84,6 +84,7 @@ std::optional<Ending> ending_of(const Editor& editor, ValueId id) {
 }
 
 bool make_unsigned(Editor& editor, int index) {
+  if (!editor.is_one_of<Quantize, Dequantize>(index)) return false;
   const Node node = editor.node(index);
   const auto* quantize = std::get_if<Quantize>(&node.op);
   const bool to_signed = quantize != nullptr && quantize->to == DType::i8;

@@ -53,9 +53,10 @@ std::optional<Averaging> averaging_of(const Editor& editor, const Node& node) {
 }
 
 bool average(Editor& editor, int index) {
+  const auto averaging = averaging_of(editor, editor.node(index));
+  if (!averaging) return false;
   const Node node = editor.node(index);
-  const auto averaging = averaging_of(editor, node);
-  const auto x = averaging ? dequantised(editor, node.inputs[0]) : std::nullopt;
+  const auto x = dequantised(editor, node.inputs[0]);
   const auto ending = x && !editor.is_constant(x->bytes) ? ending_of(editor, node.outputs[0]) : std::nullopt;
   if (!ending) return false;
   const ByteAverage op{averaging->pool, x->zero, x->scale / ending->scale.scale, ending->out};
@@ -67,9 +68,10 @@ bool average(Editor& editor, int index) {
 }
 
 bool binary(Editor& editor, int index) {
+  if (!editor.is_one_of<Binary>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<Binary>(&node.op);
-  if (op == nullptr || (op->kind != BinaryKind::add && op->kind != BinaryKind::mul)) return false;
+  if (op->kind != BinaryKind::add && op->kind != BinaryKind::mul) return false;
   const auto a = dequantised(editor, node.inputs[0]), b = dequantised(editor, node.inputs[1]);
   const auto ending = a && b ? ending_of(editor, node.outputs[0]) : std::nullopt;
   if (!ending) return false;
@@ -88,8 +90,9 @@ bool binary(Editor& editor, int index) {
 bool combine_bytes(Editor& editor, int index) { return binary(editor, index) || average(editor, index); }
 
 bool rescale_sums(Editor& editor, int index) {
+  if (!gives_integers(editor.node(index).op)) return false;
   const Node node = editor.node(index);
-  if (!gives_integers(node.op) || !editor.read_once(node.outputs[0])) return false;
+  if (!editor.read_once(node.outputs[0])) return false;
   const Node cast = editor.node(editor.readers(node.outputs[0]).front());
   const auto* to = std::get_if<Cast>(&cast.op);
   if (to == nullptr || to->to != DType::f32 || !editor.read_once(cast.outputs[0])) return false;

@@ -31,8 +31,9 @@ bool is_elementwise(const Editor& editor, const Node& node) {
 /// move(step(x)) = step(move(x)), where x has no more bytes than what the step makes of it. The largest of bytes has
 /// the largest number: scales are positive. A table may fall.
 bool move_before_step(Editor& editor, int index) {
+  if (!only_moves(editor.node(index))) return false;
   const Node node = editor.node(index);
-  if (!only_moves(node) || editor.producer(node.inputs[0]) < 0) return false;
+  if (editor.producer(node.inputs[0]) < 0) return false;
   const Node step = editor.node(editor.producer(node.inputs[0]));
   const bool shrinks = std::holds_alternative<Quantize>(step.op);
   if (!is_elementwise(editor, step) || shrinks || editor.is_constant(step.inputs[0])) return false;
@@ -61,8 +62,9 @@ bool moves_behind(const Node& node) {
 /// step(move(x)) = move(step(x)) for a Quantize that alone reads what is moved, maybe several times and through
 /// functions of one number.
 bool move_behind_quantize(Editor& editor, int index) {
+  if (!editor.is_one_of<Quantize>(index)) return false;
   const Node node = editor.node(index);
-  if (!std::holds_alternative<Quantize>(node.op) || !is_elementwise(editor, node)) return false;
+  if (!is_elementwise(editor, node)) return false;
   std::vector<Node> moves, functions;
   ValueId x = node.inputs[0];
   while (editor.producer(x) >= 0 && editor.read_once(x)) {
@@ -88,8 +90,8 @@ bool move_behind_quantize(Editor& editor, int index) {
 
 /// Parts that stand for numbers by one scale are joined as bytes.
 bool join_bytes(Editor& editor, int index) {
+  if (!editor.is_one_of<Concat>(index)) return false;
   const Node node = editor.node(index);
-  if (!std::holds_alternative<Concat>(node.op)) return false;
   std::vector<ValueId> bytes;
   std::optional<Quantised> first;
   for (const ValueId id : node.inputs) {
@@ -108,8 +110,9 @@ bool join_bytes(Editor& editor, int index) {
 
 /// A concatenation that is quantised joins quantised parts.
 bool quantise_parts(Editor& editor, int index) {
+  if (!editor.is_one_of<Quantize>(index)) return false;
   const Node node = editor.node(index);
-  if (!std::holds_alternative<Quantize>(node.op) || !is_elementwise(editor, node)) return false;
+  if (!is_elementwise(editor, node)) return false;
   if (editor.produced_by<Concat>(node.inputs[0]) == nullptr || !editor.read_once(node.inputs[0])) return false;
   const Node join = editor.node(editor.producer(node.inputs[0]));
   const auto known = [&](ValueId id) { return dequantised(editor, id).has_value(); };

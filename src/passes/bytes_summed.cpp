@@ -222,6 +222,7 @@ ValueId add_offset(Editor& editor, const std::vector<std::int32_t>& values) {
 }  // namespace
 
 bool sum_bytes(Editor& editor, int index) {
+  if (!editor.is_one_of<Conv, MatMul>(index)) return false;
   const Node node = editor.node(index);
   const auto* conv = std::get_if<Conv>(&node.op);
   const auto* product = std::get_if<MatMul>(&node.op);

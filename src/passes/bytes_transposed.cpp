@@ -46,9 +46,10 @@ ValueId dense_bias(Editor& editor, ValueId id, const DenseWindow& window) {
 }  // namespace
 
 bool make_dense(Editor& editor, int index) {
+  if (!editor.is_one_of<ConvTranspose>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<ConvTranspose>(&node.op);
-  const auto window = op != nullptr && is_plain(op->epilogue) ? dense_window(*op) : std::nullopt;
+  const auto window = is_plain(op->epilogue) ? dense_window(*op) : std::nullopt;
   if (!window || !dequantised(editor, node.inputs[0])) return false;
   const auto& [y, x] = *window;
   const std::int64_t products = y.kernel * x.kernel;

@@ -14,6 +14,7 @@ namespace {
 
 /// Reductions that drop axes of values of rank 3 and above keep them, and a Reshape drops them.
 bool keep_reduced_axes(Editor& editor, int index) {
+  if (!editor.is_one_of<Reduce, ArgReduce>(index)) return false;
   const Node node = editor.node(index);
   const auto* reduce = std::get_if<Reduce>(&node.op);
   const auto* arg = std::get_if<ArgReduce>(&node.op);

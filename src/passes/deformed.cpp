@@ -72,9 +72,10 @@ ValueId columns_of(Editor& editor, const Node& node, const Deformed& read, const
 }
 
 bool expand(Editor& editor, int index) {
+  if (!editor.is_one_of<Opaque>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<Opaque>(&node.op);
-  if (op == nullptr || op->definition != &reference::kDeformConv) return false;
+  if (op->definition != &reference::kDeformConv) return false;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     if (node.inputs[i] != kAbsent && !is_float(editor, node.inputs[i])) return false;
   if (!is_float(editor, node.outputs[0])) return false;

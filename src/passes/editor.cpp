@@ -6,9 +6,19 @@
 #include <utility>
 
 namespace colonnade::rewrite {
-namespace {}  // namespace
+namespace {
 
-Editor::Editor(Graph& graph) : graph_(graph) {
+/// Lists that an earlier editor has filled: a pass makes one or more of a list a value, and there are many passes.
+thread_local std::vector<std::vector<int>> spare_lists;
+
+constexpr std::size_t kNameSlots = std::size_t{1} << 16;
+
+std::size_t name_slot(std::string_view name) { return std::hash<std::string_view>{}(name) % kNameSlots; }
+
+}  // namespace
+
+Editor::Editor(Graph& graph) : graph_(graph), readers_(std::exchange(spare_lists, {})) {
+  for (std::vector<int>& list : readers_) list.clear();
   grow();
   for (const ValueId id : graph_.outputs) is_output_[at(id)] = 1;
   for (int index = 0; index < node_count(); ++index) link(index);
@@ -16,9 +26,11 @@ Editor::Editor(Graph& graph) : graph_(graph) {
   std::iota(place_.begin(), place_.end(), 0);
 }
 
+Editor::~Editor() { spare_lists = std::move(readers_); }
+
 void Editor::grow() {
   producer_.resize(graph_.values.size(), -1);
-  readers_.resize(graph_.values.size());
+  if (readers_.size() < graph_.values.size()) readers_.resize(graph_.values.size());
   is_output_.resize(graph_.values.size(), 0);
 }
 
@@ -44,9 +56,19 @@ bool Editor::alive(int index) const {
 int Editor::producer(ValueId id) const { return id == kAbsent ? -1 : producer_[at(id)]; }
 
 ValueId Editor::add_value(std::string name_hint, ValueType type) {
-  const ValueId id = graph_.add_value(std::move(name_hint), std::move(type));
+  const auto taken = [this](const std::string& name) { return is_taken(name); };
+  const ValueId id = graph_.add_value(std::move(name_hint), std::move(type), taken);
+  names_[name_slot(value(id).name)] = true;
   grow();
   return id;
+}
+
+bool Editor::is_taken(const std::string& name) {
+  if (names_.empty()) {
+    names_.resize(kNameSlots);
+    for (const Value& value : graph_.values) names_[name_slot(value.name)] = true;
+  }
+  return names_[name_slot(name)] && graph_.has_value(name);
 }
 
 ValueId Editor::add(Operator op, std::vector<ValueId> inputs, const Node& like) {
@@ -72,15 +94,13 @@ ValueId Editor::add_constant(std::string name_hint, Tensor tensor) {
 }
 
 ValueId Editor::add_constant(std::string name_hint, std::shared_ptr<const Constant> constant) {
-  const ValueId id = graph_.add_constant(std::move(name_hint), std::move(constant));
-  grow();
+  const ValueId id = add_value(std::move(name_hint), ValueType{constant->dtype(), constant->shape()});
+  graph_.value(id).constant = std::move(constant);
   return id;
 }
 
 ValueId Editor::add_ints(std::string name_hint, const Ints& values) {
-  const ValueId id = graph_.add_ints(std::move(name_hint), values);
-  grow();
-  return id;
+  return add_constant(std::move(name_hint), tensor_of(values));
 }
 
 void Editor::redirect_readers(ValueId from, ValueId to) {

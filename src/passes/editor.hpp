@@ -17,11 +17,19 @@ constexpr std::size_t at(std::int64_t index) { return static_cast<std::size_t>(i
 class Editor {
  public:
   explicit Editor(Graph& graph);
+  ~Editor();
+  Editor(const Editor&) = delete;
+  Editor& operator=(const Editor&) = delete;
 
   const Graph& graph() const { return graph_; }
   const Value& value(ValueId id) const { return graph_.value(id); }
   int node_count() const { return static_cast<int>(graph_.nodes.size()); }
   const Node& node(int index) const { return graph_.nodes[static_cast<std::size_t>(index)]; }
+  /// Asked before a node is copied: most are of no interest to a pass.
+  template <class... Ops>
+  bool is_one_of(int index) const {
+    return (std::holds_alternative<Ops>(node(index).op) || ...);
+  }
   /// False once all outputs of the node went to other producers.
   bool alive(int index) const;
 
@@ -68,6 +76,7 @@ class Editor {
 
  private:
   void grow();
+  bool is_taken(const std::string& name);
   void unlink(ValueId id, int reader);
   void link(int index);
   void redirect_readers(ValueId from, ValueId to);
@@ -79,6 +88,7 @@ class Editor {
   std::vector<int> producer_;
   std::vector<std::vector<int>> readers_;
   std::vector<char> is_output_;
+  std::vector<bool> names_;  // by a part of their hashes, from the first value on that is added: those that are taken
   std::vector<int> place_;  // per node: the index of the original node whose place it takes in the order
   bool changed_ = false;
 };

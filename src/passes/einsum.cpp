@@ -221,8 +221,8 @@ bool expand_einsum(Graph& graph) {
   Editor editor(graph);
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index) {
+    if (!editor.alive(index) || !editor.is_one_of<Einsum>(index) || !is_ready(graph, editor.node(index))) continue;
     const Node node = editor.node(index);
-    if (!editor.alive(index) || !std::holds_alternative<Einsum>(node.op) || !is_ready(graph, node)) continue;
     const ValueId result = Expansion(editor, node).run();
     const bool same = has(node.inputs, result);
     editor.replace(node.outputs[0], same ? editor.add(Unary{UnaryKind::identity}, {result}, node) : result);

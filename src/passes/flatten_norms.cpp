@@ -22,9 +22,9 @@ std::optional<LayerNormNode> layer_norm_at(const Editor& editor, const Node& nod
 
 /// Scale and shift that are computed, or that vary along other axes too, are applied to what is normalised without.
 bool scale_afterwards(Editor& editor, int index) {
-  const Node node = editor.node(index);
-  const auto norm = layer_norm_at(editor, node);
+  const auto norm = layer_norm_at(editor, editor.node(index));
   if (!norm) return false;
+  const Node node = editor.node(index);
   const Shape lines(norm->shape.begin() + norm->axis, norm->shape.end());
   const auto fits = [&](std::size_t input) {
     const ValueId id = node.input(input);
@@ -42,9 +42,9 @@ bool scale_afterwards(Editor& editor, int index) {
 }
 
 bool flatten(Editor& editor, int index) {
-  const Node node = editor.node(index);
-  const auto norm = layer_norm_at(editor, node);
+  const auto norm = layer_norm_at(editor, editor.node(index));
   if (!norm || norm->axis + 1 == std::ssize(norm->shape)) return false;
+  const Node node = editor.node(index);
   Shape flat(norm->shape.begin(), norm->shape.begin() + norm->axis);
   const std::int64_t line = element_count(std::span<const std::int64_t>(norm->shape).subspan(at(norm->axis)));
   flat.push_back(line);

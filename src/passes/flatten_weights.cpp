@@ -62,8 +62,9 @@ std::shared_ptr<const Constant> reordered_rows(const std::shared_ptr<const Const
 }  // namespace
 
 bool flatten_into_weights(Editor& editor, int index) {
+  if (!editor.is_one_of<Reshape>(index)) return false;
   const Node node = editor.node(index);
-  if (!std::holds_alternative<Reshape>(node.op) || editor.is_output(node.outputs[0])) return false;
+  if (editor.is_output(node.outputs[0])) return false;
   const auto* transpose = editor.produced_by<Transpose>(node.input(0));
   if (transpose == nullptr || !has_rank(editor, node.inputs[0]) || !has_rank(editor, node.outputs[0])) return false;
   const ValueId source = editor.node(editor.producer(node.inputs[0])).inputs[0];

@@ -30,9 +30,9 @@ bool has_channels(const Editor& editor, const Node& node) {
 }
 
 bool fold_into_contraction(Editor& editor, int index) {
-  const Node node = editor.node(index);
-  const auto affine = as_affine(editor, node);
+  const auto affine = as_affine(editor, editor.node(index));
   if (!affine || !editor.read_once(affine->input)) return false;
+  const Node node = editor.node(index);
   const int contraction = editor.producer(affine->input);
   if (contraction < 0) return false;
   const FusedEpilogue* epilogue = epilogue_of(editor.node(contraction).op);
@@ -44,9 +44,9 @@ bool fold_into_contraction(Editor& editor, int index) {
 
 /// The factor of a product of two values goes to the contraction that makes the left one.
 bool fold_into_operand(Editor& editor, int index) {
-  const Node node = editor.node(index);
-  const auto affine = as_affine(editor, node);
+  const auto affine = as_affine(editor, editor.node(index));
   if (!affine || affine->affine.scale.size() != 1 || !affine->affine.shift.empty()) return false;
+  const Node node = editor.node(index);
   const auto* product = editor.produced_by<MatMul>(affine->input);
   if (product == nullptr || !is_plain(product->epilogue) || !editor.read_once(affine->input)) return false;
   const Node& made = editor.node(editor.producer(affine->input));
@@ -114,9 +114,9 @@ ValueId add_depthwise(Editor& editor, ValueId input, const ChannelAffine& affine
 /// A chain of per-channel maps with constants becomes one depthwise convolution, or one Mul and one Add where that is
 /// shorter. `index` ends the chain.
 bool shorten_chain(Editor& editor, int index) {
-  const Node node = editor.node(index);
-  auto chain = as_affine(editor, node);
+  auto chain = as_affine(editor, editor.node(index));
   if (!chain) return false;
+  const Node node = editor.node(index);
   std::size_t length = std::holds_alternative<BatchNorm>(node.op) ? 4 : 1;
   while (editor.read_once(chain->input) && editor.producer(chain->input) >= 0) {
     const auto before = as_affine(editor, editor.node(editor.producer(chain->input)));

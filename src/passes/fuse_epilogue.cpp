@@ -65,9 +65,10 @@ bool fuse_activation(Editor& editor, int index) {
 }
 
 bool fuse_prelu(Editor& editor, int index) {
+  if (!editor.is_one_of<Binary>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<Binary>(&node.op);
-  if (op == nullptr || op->kind != BinaryKind::prelu) return false;
+  if (op->kind != BinaryKind::prelu) return false;
   const int contraction = sole_contraction(editor, node.inputs[0]);
   if (contraction < 0 || !same_type(editor, node.inputs[0], node.outputs[0])) return false;
   FusedEpilogue epilogue = *epilogue_of(editor.node(contraction).op);

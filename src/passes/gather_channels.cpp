@@ -26,8 +26,9 @@ ValueId add_gather(Editor& editor, ValueId input, std::int64_t axis, const Ints&
 
 /// Reshape [.., C, ..] to [.., g, C / g, ..], Transpose of the two, Reshape back.
 bool shuffle_to_gather(Editor& editor, int index) {
+  if (!editor.is_one_of<Reshape>(index)) return false;
   const Node node = editor.node(index);
-  if (!std::holds_alternative<Reshape>(node.op) || !has_rank(editor, node.outputs[0])) return false;
+  if (!has_rank(editor, node.outputs[0])) return false;
   const auto* transpose = editor.produced_by<Transpose>(node.input(0));
   if (transpose == nullptr || !editor.read_once(node.inputs[0])) return false;
   const ValueId blocks = editor.node(editor.producer(node.inputs[0])).inputs[0];
@@ -51,9 +52,10 @@ bool shuffle_to_gather(Editor& editor, int index) {
 
 /// Column-row-depth order is depth-column-row order of other channels.
 bool crd_to_gather(Editor& editor, int index) {
+  if (!editor.is_one_of<DepthToSpace>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<DepthToSpace>(&node.op);
-  if (op == nullptr || !op->crd || !has_rank(editor, node.inputs[0])) return false;
+  if (!op->crd || !has_rank(editor, node.inputs[0])) return false;
   const DepthToSpace moved{op->block, false, op->axis};
   const auto axis = static_cast<std::size_t>(normalize_axis(op->axis, 4, node));
   const std::int64_t channels = (*editor.value(node.inputs[0]).type.shape)[axis], area = op->block * op->block;
@@ -118,9 +120,10 @@ std::optional<Ints> taken_channels(const Editor& editor, const Node& node) {
 }
 
 bool fold_into_weights(Editor& editor, int index) {
+  const auto indices = taken_channels(editor, editor.node(index));
+  if (!indices) return false;
   const Node node = editor.node(index);
-  const auto indices = taken_channels(editor, node);
-  if (!indices || indices->empty() || !editor.read_once(node.inputs[0])) return false;
+  if (indices->empty() || !editor.read_once(node.inputs[0])) return false;
   const int contraction = editor.producer(node.inputs[0]);
   if (contraction < 0) return false;
   const FusedEpilogue* epilogue = epilogue_of(editor.node(contraction).op);

@@ -174,13 +174,20 @@ class Search {
                        [&](std::size_t member) { return editor_.node(index).inputs[member] == id; });
   }
 
+  /// The order of its root in which a value is stored.
+  Ints stored_of_root(ValueId id) const {
+    const Ints* perm = layouts_.of(id);
+    return perm == nullptr ? view_[at(id)] : compose(view_[at(id)], *perm);
+  }
+
   /// Orders of the root that its readers want, with the factor of their cost.
-  std::map<Ints, double> demands(ValueId root) const {
-    std::map<Ints, double> result;
+  std::vector<std::pair<Ints, double>> demands(ValueId root) const {
+    std::vector<std::pair<Ints, double>> result;
     const double at_input = editor_.producer(root) < 0 ? kAtInput : 1.0;
-    const auto want = [&](const Ints& order, double factor) {
-      const auto [entry, fresh] = result.emplace(order, factor * at_input);
-      if (!fresh) entry->second = std::min(entry->second, factor * at_input);
+    const auto want = [&](Ints order, double factor) {
+      for (auto& [known, its_factor] : result)
+        if (known == order) return void(its_factor = std::min(its_factor, factor * at_input));
+      result.emplace_back(std::move(order), factor * at_input);
     };
     for (const ValueId id : aliases_[at(root)]) {
       if (editor_.is_output(id)) want(view_[at(id)], kBeforeFixed);
@@ -189,9 +196,9 @@ class Search {
         const bool shape_only = std::holds_alternative<ShapeOf>(node.op) || std::holds_alternative<SizeOf>(node.op);
         if (shape_only || std::holds_alternative<Transpose>(node.op)) continue;
         if (is_member(reader, id)) {
-          want(compose(view_[at(id)], stored(id)), 1.0);
+          want(stored_of_root(id), 1.0);
         } else if (is_linked(editor_, node, layouts_)) {
-          want(compose(view_[at(id)], stored(id)), kBeforeFixed);
+          want(stored_of_root(id), kBeforeFixed);
         } else {
           want(view_[at(id)], kBeforeFixed);
         }
@@ -203,10 +210,11 @@ class Search {
   double root_cost(ValueId root) const {
     if (!has_rank(editor_, root) || editor_.is_constant(root)) return 0;
     const Ints from = produced_order(root);
+    const bool is_plain = is_identity(from);
     const Shape shape = permuted(*editor_.value(root).type.shape, from);
     double cost = 0;
     for (const auto& [order, factor] : demands(root)) {
-      if (keeps_order(shape, compose(inverse(from), order))) continue;
+      if (keeps_order(shape, is_plain ? order : compose(inverse(from), order))) continue;
       cost += factor * bytes_moved(editor_.value(root));
     }
     return cost;

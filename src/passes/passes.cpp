@@ -69,18 +69,20 @@ bool is_disabled(const PassOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
 }
 
+void verify_after(std::string_view pass, const Graph& graph) {
+  try {
+    verify(graph);
+  } catch (const Error& error) {
+    fail(ErrorCode::internal, "graph '{}' is broken after {} pass: {}", graph.name, pass, error.what());
+  }
+}
+
 bool run_pass(const Pass& pass, Graph& graph, const PassOptions& options) {
   interruption_point();
   const auto begin = std::chrono::steady_clock::now();
   const bool changed = pass.run(graph);
   const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
-  if (changed && options.verify) {
-    try {
-      verify(graph);
-    } catch (const Error& error) {
-      fail(ErrorCode::internal, "graph '{}' is broken after pass {}: {}", graph.name, pass.name, error.what());
-    }
-  }
+  if (changed && options.verify) verify_after(pass.name, graph);
   if (options.observer) options.observer({pass.name, elapsed.count(), changed}, graph);
   return changed;
 }
@@ -106,8 +108,9 @@ void optimize(Graph& graph, const PassOptions& options) {
       seen[i] = changes;
       if (run_pass(kPasses[i], graph, options)) ++changes;
     }
-    if (changes == before) return;
+    if (changes == before) break;
   }
+  if (changes > 0 && !options.verify) verify_after("the last", graph);
 }
 
 }  // namespace colonnade

@@ -30,10 +30,10 @@ struct PassTrace {
 struct PassOptions {
   std::vector<std::string> disabled;                             ///< passes to leave out, by name
   std::function<void(const PassTrace&, const Graph&)> observer;  ///< called after each pass
-  bool verify = true;                                            ///< verify after each pass that changed something
+  bool verify = true;  ///< verify after each pass that changed something, not only at the end
 };
 
-/// Runs the passes to a fixed point.
+/// Runs the passes to a fixed point. Throws Error{internal} where one has broken the graph.
 void optimize(Graph& graph, const PassOptions& options = {});
 
 }  // namespace colonnade

@@ -99,7 +99,11 @@ Ints perm_of(const Transpose& transpose, std::size_t rank) {
   return perm;
 }
 
-bool is_identity(const Ints& perm) { return perm == identity_perm(perm.size()); }
+bool is_identity(const Ints& perm) {
+  for (std::size_t i = 0; i < perm.size(); ++i)
+    if (perm[i] != static_cast<std::int64_t>(i)) return false;
+  return true;
+}
 
 Ints inverse(const Ints& perm) {
   Ints result(perm.size());
@@ -109,12 +113,14 @@ Ints inverse(const Ints& perm) {
 
 Ints compose(const Ints& first, const Ints& second) {
   Ints result;
+  result.reserve(second.size());
   for (const std::int64_t axis : second) result.push_back(first[at(axis)]);
   return result;
 }
 
 Shape permuted(const Shape& shape, const Ints& perm) {
   Shape result;
+  result.reserve(perm.size());
   for (const std::int64_t axis : perm) result.push_back(shape[at(axis)]);
   return result;
 }

@@ -28,9 +28,10 @@ bool shrinks(const Editor& editor, const Pool& pool, const Node& node) {
 }
 
 bool pool_before_function(Editor& editor, int index) {
+  if (!editor.is_one_of<Pool>(index)) return false;
   const Node node = editor.node(index);
   const auto* pool = std::get_if<Pool>(&node.op);
-  if (pool == nullptr || pool->kind != PoolKind::max || node.outputs.size() != 1) return false;
+  if (pool->kind != PoolKind::max || node.outputs.size() != 1) return false;
   const auto* unary = editor.produced_by<Unary>(node.inputs[0]);
   if (unary == nullptr || !is_costly(unary->kind) || !never_falls(*unary)) return false;
   if (!editor.read_once(node.inputs[0]) || !shrinks(editor, *pool, node)) return false;

@@ -41,9 +41,9 @@ std::optional<Bounds> bounds_of(const Editor& editor, const Node& node) {
 
 /// Clips in a row become one; a clip from 0 up is relu.
 bool merge_clips(Editor& editor, int index) {
-  const Node node = editor.node(index);
-  auto bounds = bounds_of(editor, node);
+  auto bounds = bounds_of(editor, editor.node(index));
   if (!bounds || std::isnan(bounds->low) || std::isnan(bounds->high)) return false;
+  const Node node = editor.node(index);
   const int before = editor.producer(bounds->input);
   if (before >= 0 && editor.value(bounds->input).type.dtype == DType::f32) {
     const auto inner = bounds_of(editor, editor.node(before));
@@ -202,9 +202,10 @@ bool find_gelu(Editor& editor, int index) {
 
 /// Powers 2 and 0.5, x * x, 1 / x, prelu with one slope.
 bool simplify_binary(Editor& editor, int index) {
+  if (!editor.is_one_of<Binary>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<Binary>(&node.op);
-  if (op == nullptr || editor.value(node.outputs[0]).type.dtype != DType::f32) return false;
+  if (editor.value(node.outputs[0]).type.dtype != DType::f32) return false;
   const ValueId output = node.outputs[0];
   if (const auto power = match_scalar(editor, output, BinaryKind::pow)) {
     if (power->scalar != 2 && power->scalar != 0.5) return false;
@@ -229,9 +230,10 @@ bool simplify_binary(Editor& editor, int index) {
 
 /// x / c is x * (1 / c), exact for powers of two.
 bool divide_by_power_of_two(Editor& editor, int index) {
+  const auto quotient = match_scalar(editor, editor.node(index).outputs[0], BinaryKind::div);
+  if (!quotient) return false;
   const Node node = editor.node(index);
-  const auto quotient = match_scalar(editor, node.outputs[0], BinaryKind::div);
-  if (!quotient || editor.value(node.outputs[0]).type.dtype != DType::f32) return false;
+  if (editor.value(node.outputs[0]).type.dtype != DType::f32) return false;
   int exponent = 0;
   if (quotient->scalar == 0 || !std::isfinite(quotient->scalar)) return false;
   if (std::abs(std::frexp(quotient->scalar, &exponent)) != 0.5 || std::abs(exponent) > 64) return false;

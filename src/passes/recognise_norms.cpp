@@ -120,11 +120,11 @@ bool find_softmax(Editor& editor, int index) {
 }
 
 bool find_layer_norm(Editor& editor, int index) {
-  const Node node = editor.node(index);
-  ValueId output = node.outputs[0];
+  ValueId output = editor.node(index).outputs[0];
   if (editor.value(output).type.dtype != DType::f32) return false;
   const auto match = match_normalised(editor, output);
   if (!match) return false;
+  const Node node = editor.node(index);
   const Shape& whole = *editor.value(output).type.shape;
   const Shape inner(whole.begin() + match->axis, whole.end());
   if (std::count(inner.begin(), inner.end(), -1) > 0) return false;

@@ -80,9 +80,10 @@ std::optional<Operands> unreshaped_operands(Editor& editor, const Node& node) {
 }  // namespace
 
 bool to_reshape(Editor& editor, int index) {
+  if (!is_reshape_like(editor.node(index).op)) return false;
   const Node node = editor.node(index);
   const ValueId output = node.outputs[0];
-  if (!is_reshape_like(node.op) || !has_rank(editor, output)) return false;
+  if (!has_rank(editor, output)) return false;
   const auto target = reshape_target(*editor.value(output).type.shape);
   if (!target) return false;
   ValueId source = node.inputs[0];
@@ -95,14 +96,13 @@ bool to_reshape(Editor& editor, int index) {
 }
 
 bool sink_reshape(Editor& editor, int index) {
+  if (!editor.is_one_of<Binary, Unary, Cast>(index)) return false;
   const Node node = editor.node(index);
-  const auto* binary = std::get_if<Binary>(&node.op);
-  const bool unary = std::holds_alternative<Unary>(node.op) || std::holds_alternative<Cast>(node.op);
-  if ((binary == nullptr && !unary) || !has_rank(editor, node.outputs[0])) return false;
+  if (!has_rank(editor, node.outputs[0])) return false;
   const Shape shape = *editor.value(node.outputs[0]).type.shape;
   if (!reshape_target(shape)) return false;
   std::vector<ValueId> inputs;
-  if (unary) {
+  if (!std::holds_alternative<Binary>(node.op)) {
     inputs = {reshaped_from(editor, node.inputs[0])};
     if (inputs[0] == kAbsent) return false;
   } else {
@@ -116,9 +116,10 @@ bool sink_reshape(Editor& editor, int index) {
 }
 
 bool computed_bias_to_add(Editor& editor, int index) {
+  if (!editor.is_one_of<MatMul>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<MatMul>(&node.op);
-  if (op == nullptr || node.input(2) == kAbsent || editor.is_constant(node.inputs[2])) return false;
+  if (node.input(2) == kAbsent || editor.is_constant(node.inputs[2])) return false;
   if (!(op->epilogue == FusedEpilogue{})) return false;
   const ValueId product = editor.add(*op, {node.inputs[0], node.inputs[1]}, node);
   editor.replace(node.outputs[0], editor.add(Binary{BinaryKind::add}, {product, node.inputs[2]}, node));
@@ -126,9 +127,10 @@ bool computed_bias_to_add(Editor& editor, int index) {
 }
 
 bool vectors_to_matrices(Editor& editor, int index) {
+  if (!editor.is_one_of<MatMul>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<MatMul>(&node.op);
-  if (op == nullptr || node.inputs.size() > 2 || op->heads_inside_out) return false;
+  if (node.inputs.size() > 2 || op->heads_inside_out) return false;
   if (!has_rank(editor, node.inputs[0]) || !has_rank(editor, node.inputs[1])) return false;
   const bool is_row = rank_of(editor, node.inputs[0]) == 1, is_column = rank_of(editor, node.inputs[1]) == 1;
   if (!is_row && !is_column) return false;

@@ -32,9 +32,10 @@ ValueId reduce(Editor& editor, ReduceKind kind, bool keepdims, ValueId x, const 
 }
 
 bool split_image(Editor& editor, int index) {
+  if (!editor.is_one_of<Reduce>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<Reduce>(&node.op);
-  if (op == nullptr || !op->keepdims) return false;
+  if (!op->keepdims) return false;
   if (!has_rank(editor, node.inputs[0]) || rank_of(editor, node.inputs[0]) != 4) return false;
   if (editor.value(node.inputs[0]).type.dtype != DType::f32 || reduce_axes(editor, node) != Ints{1, 2}) return false;
   const Halves halves = halves_of(op->kind);
@@ -66,9 +67,9 @@ std::optional<Ints> known_reduction(const Editor& editor, const Node& node) {
 
 /// Axes that do not lie side by side are reduced in turn, the last ones first.
 bool split_apart(Editor& editor, int index) {
-  const Node node = editor.node(index);
-  const auto axes = known_reduction(editor, node);
+  const auto axes = known_reduction(editor, editor.node(index));
   if (!axes) return false;
+  const Node node = editor.node(index);
   const Reduce op = std::get<Reduce>(node.op);
   const Shape shape = *editor.value(node.inputs[0]).type.shape;
   const Ints last = last_run(shape, *axes);
@@ -83,9 +84,9 @@ bool split_apart(Editor& editor, int index) {
 /// Few long sequences are cut into parts, which threads share.
 bool split_long(Editor& editor, int index) {
   constexpr std::int64_t kFew = 8, kLong = 1 << 15, kMostParts = 64;
-  const Node node = editor.node(index);
-  const auto axes = known_reduction(editor, node);
+  const auto axes = known_reduction(editor, editor.node(index));
   if (!axes) return false;
+  const Node node = editor.node(index);
   const Shape shape = *editor.value(node.inputs[0]).type.shape;
   const Ints run = last_run(shape, *axes);
   if (run.empty() || std::any_of(shape.begin() + run.back() + 1, shape.end(), [](auto size) { return size != 1; }))
@@ -111,9 +112,10 @@ bool split_long(Editor& editor, int index) {
 /// Statistics of each row while it is at hand, then of all rows; what remains is a scale and a shift a channel, which
 /// one image takes as a depthwise 1x1 convolution with computed weights.
 bool split_instance_norm(Editor& editor, int index) {
+  if (!editor.is_one_of<InstanceNorm>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<InstanceNorm>(&node.op);
-  if (op == nullptr || !editor.value(node.inputs[0]).type.is_static()) return false;
+  if (!editor.value(node.inputs[0]).type.is_static()) return false;
   const Shape shape = *editor.value(node.inputs[0]).type.shape;
   if (shape.size() != 4 || normalize_axis(op->axis, 4, node) != 3 || shape[0] != 1) return false;
   if (editor.value(node.inputs[0]).type.dtype != DType::f32) return false;

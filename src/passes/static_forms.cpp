@@ -99,9 +99,10 @@ bool name_permutation(Editor& editor, int index) {
 }
 
 bool split_to_slices(Editor& editor, int index) {
+  if (!editor.is_one_of<Split>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<Split>(&node.op);
-  if (op == nullptr || !has_rank(editor, node.inputs[0])) return false;
+  if (!has_rank(editor, node.inputs[0])) return false;
   const auto rank = static_cast<std::int64_t>(rank_of(editor, node.inputs[0]));
   const std::int64_t axis = normalize_axis(op->axis, rank, node);
   Ints bounds{0};
@@ -123,10 +124,11 @@ bool split_to_slices(Editor& editor, int index) {
 
 /// Gather of one element along an axis is a Slice and a Reshape that drops the axis.
 bool gather_to_slice(Editor& editor, int index) {
+  if (!editor.is_one_of<Gather>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<Gather>(&node.op);
   const ValueId output = node.outputs[0];
-  if (op == nullptr || !has_rank(editor, node.inputs[0]) || !editor.is_constant(node.inputs[1])) return false;
+  if (!has_rank(editor, node.inputs[0]) || !editor.is_constant(node.inputs[1])) return false;
   if (!has_rank(editor, output) || !reshape_target(*editor.value(output).type.shape)) return false;
   const auto position = constant_ints(editor.graph(), node, 1);
   const auto rank = static_cast<std::int64_t>(rank_of(editor, node.inputs[0]));

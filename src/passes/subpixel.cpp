@@ -14,9 +14,10 @@ namespace {
 std::int64_t panels(std::int64_t channels) { return (channels + kPanel - 1) / kPanel; }
 
 bool rewrite_node(Editor& editor, int index) {
+  if (!editor.is_one_of<ConvTranspose>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<ConvTranspose>(&node.op);
-  const auto window = op != nullptr ? dense_window(*op) : std::nullopt;
+  const auto window = dense_window(*op);
   if (!window) return false;
   for (std::size_t i = 1; i < node.inputs.size(); ++i)
     if (node.inputs[i] != kAbsent && !editor.is_constant(node.inputs[i])) return false;

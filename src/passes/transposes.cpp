@@ -10,10 +10,11 @@
 namespace colonnade::rewrite {
 
 bool merge_transposes(Editor& editor, int index) {
+  if (!editor.is_one_of<Transpose>(index)) return false;
   const Node node = editor.node(index);
   const auto* outer = std::get_if<Transpose>(&node.op);
   const auto* inner = editor.produced_by<Transpose>(node.input(0));
-  if (outer == nullptr || inner == nullptr || !has_rank(editor, node.inputs[0])) return false;
+  if (inner == nullptr || !has_rank(editor, node.inputs[0])) return false;
   const std::size_t rank = rank_of(editor, node.inputs[0]);
   const ValueId source = editor.node(editor.producer(node.inputs[0])).inputs[0];
   const Ints perm = compose(perm_of(*inner, rank), perm_of(*outer, rank));
@@ -27,9 +28,10 @@ bool merge_transposes(Editor& editor, int index) {
 }
 
 bool transpose_to_reshape(Editor& editor, int index) {
+  if (!editor.is_one_of<Transpose>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<Transpose>(&node.op);
-  if (op == nullptr || !has_rank(editor, node.inputs[0])) return false;
+  if (!has_rank(editor, node.inputs[0])) return false;
   const Shape shape = *editor.value(node.inputs[0]).type.shape;
   const Ints perm = perm_of(*op, shape.size());
   if (is_identity(perm) || !keeps_order(shape, perm)) return false;
@@ -40,10 +42,11 @@ bool transpose_to_reshape(Editor& editor, int index) {
 }
 
 bool shape_before_transpose(Editor& editor, int index) {
+  if (!editor.is_one_of<ShapeOf>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<ShapeOf>(&node.op);
   const auto* transpose = editor.produced_by<Transpose>(node.input(0));
-  if (op == nullptr || transpose == nullptr || !has_rank(editor, node.inputs[0])) return false;
+  if (transpose == nullptr || !has_rank(editor, node.inputs[0])) return false;
   const auto rank = static_cast<std::int64_t>(rank_of(editor, node.inputs[0]));
   const auto clamp = [&](std::int64_t axis) {
     return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
@@ -59,9 +62,9 @@ bool shape_before_transpose(Editor& editor, int index) {
 
 bool transpose_into_matmul(Editor& editor, int index) {
   for (std::size_t slot = 0; slot < 2; ++slot) {
+    if (!editor.is_one_of<MatMul>(index)) return false;
     const Node node = editor.node(index);
     const auto* product = std::get_if<MatMul>(&node.op);
-    if (product == nullptr) return false;
     const auto* op = editor.produced_by<Transpose>(node.inputs[slot]);
     if (op == nullptr || !has_rank(editor, node.inputs[slot])) continue;
     if (slot == 0 ? product->heads_inside_a : product->heads_inside_b) continue;

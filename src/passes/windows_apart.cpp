@@ -58,9 +58,10 @@ ValueId by_product(Editor& editor, const Node& node, const Shape& x, const Shape
 }
 
 bool multiply(Editor& editor, int index) {
+  if (!editor.is_one_of<ConvTranspose>(index)) return false;
   const Node node = editor.node(index);
   const auto* found = std::get_if<ConvTranspose>(&node.op);
-  if (found == nullptr || !is_apart(editor, node, *found)) return false;
+  if (!is_apart(editor, node, *found)) return false;
   const ConvTranspose op = *found;
   const Shape x = *editor.value(node.inputs[0]).type.shape, weight = *editor.value(node.inputs[1]).type.shape;
   const bool depthwise = op.groups == x.back() && weight[1] == 1;

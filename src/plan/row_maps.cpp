@@ -12,12 +12,11 @@ RowMap map_of(const Graph& graph, const Node& node, std::size_t input, std::int6
   RowMap map;
   const ValueId id = node.inputs[input];
   if (id == kAbsent || graph.value(id).constant) return map;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const auto needed = access_rows(graph, node, input, {row, row + 1});
-    if (!needed) return {};
-    map.begin.push_back(to_int32(needed->begin));
-    map.end.push_back(to_int32(needed->end));
+  for (const Interval& needed : access_each_row(graph, node, input, rows)) {
+    map.begin.push_back(to_int32(needed.begin));
+    map.end.push_back(to_int32(needed.end));
   }
+  if (map.begin.items.empty()) return {};
   // Rows that are read out of order (reflected padding) are kept from the first time they are needed to the last.
   for (std::int64_t row = 1; row < rows; ++row) map.end[row] = std::max(map.end[row], map.end[row - 1]);
   for (std::int64_t row = rows - 1; row > 0; --row) map.begin[row - 1] = std::min(map.begin[row - 1], map.begin[row]);
