@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/checked.hpp"
 #include "families/common.hpp"
@@ -40,8 +41,10 @@ struct AttentionForm {
   std::int64_t blocks = 0;  ///< units of a head
   Matrices q, k, v, out;
   std::array<Matrices, kMostAddends> addends;
-  bool bounded = false;    ///< its rows are those of several texts
-  std::int64_t texts = 0;  ///< that there is room for
+  bool bounded = false;      ///< its rows are those of several texts
+  bool by_distance = false;  ///< and what is added depends on how far apart they are
+  std::int64_t far = 0;      ///< as far as its addends know
+  std::int64_t texts = 0;    ///< that there is room for
 
   std::int64_t heads() const { return element_count(batch); }
   std::int64_t key_floats() const { return ceil_div(keys, kPanelWidth) * kPanelWidth * size; }
@@ -51,7 +54,12 @@ struct AttentionForm {
     const std::int64_t stride = score_stride(keys);
     return std::min(std::max(kScoreFloats, kFewestRows * stride), std::min(rows, kUnitRows) * stride);
   }
-  std::int64_t workspace_floats() const { return key_floats() + value_floats() + score_floats() + kUnitRows; }
+  std::int64_t addend_floats() const {
+    return by_distance ? static_cast<std::int64_t>(kMostAddends) * score_floats() : 0;
+  }
+  std::int64_t workspace_floats() const {
+    return key_floats() + value_floats() + score_floats() + kUnitRows + addend_floats();
+  }
 };
 
 Shape with_matrix(const Shape& shape) {
@@ -64,7 +72,8 @@ Shape with_matrix(const Shape& shape) {
 std::optional<Matrices> addend_of(const Shape& given, const AttentionForm& form) {
   const Shape shape = with_matrix(given);
   const std::int64_t rows = shape[shape.size() - 2];
-  if (shape.back() != form.keys || shape.size() > form.batch.size() + 2) return std::nullopt;
+  if (shape.back() != (form.bounded ? 2 * form.far + 1 : form.keys) || shape.size() > form.batch.size() + 2)
+    return std::nullopt;
   Matrices matrices = matrices_of(shape, false, form.batch);
   if (rows == 1) matrices.row = 0;
   return matrices;
@@ -84,6 +93,8 @@ class AttentionOp final : public RowOp {
         out_(context.out<float>()) {
     for (std::size_t i = 0; i < kMostAddends; ++i) addends_[i] = context.in<float>(kAddendInput + i);
     if (form_.bounded) bounds_ = context.in<std::int64_t>(kBoundsInput);
+    if (form_.by_distance) places_ = context.in<std::int64_t>(kPlacesInput);
+    barred_is_zero_ = std::get<Attention>(context.node.op).barred_is_zero;
     name_ = context.node.name;
   }
 
@@ -104,12 +115,13 @@ class AttentionOp final : public RowOp {
 
  private:
   struct Room {
-    float *keys, *values, *scores, *sums;
+    float *keys, *values, *scores, *sums, *addends;
   };
   Room room_of(float* scratch) const {
     float* values = scratch + form_.key_floats();
     float* scores = values + form_.value_floats();
-    return {scratch, values, scores, scores + form_.score_floats()};
+    float* sums = scores + form_.score_floats();
+    return {scratch, values, scores, sums, sums + kUnitRows};
   }
 
   /// Where the keys and values lie that are packed.
@@ -127,7 +139,7 @@ class AttentionOp final : public RowOp {
     packed = {k, v};
     const std::int64_t block = block_rows(keys.size());
     for (std::int64_t row = rows.begin; row < rows.end; row += block)
-      attend(step, room, head, {row, std::min(rows.end, row + block)}, keys.size());
+      attend(step, room, head, {row, std::min(rows.end, row + block)}, keys);
   }
 
   void run_texts(const StepContext& step, const Room& room, std::int64_t head, Interval rows, Packed& packed) const {
@@ -192,8 +204,34 @@ class AttentionOp final : public RowOp {
     product_.run(args);
   }
 
+  /// Addend `which` for rows and keys of a text: where it lies, one float before for each row that follows, while no
+  /// token is missing between them; else picked.
+  void add_by_distance(const StepContext& step, const Room& room, std::size_t which, std::int64_t head, Interval rows,
+                       Interval keys, kernels::attention::SharesArgs& shares, std::size_t given) const {
+    const std::int64_t* places = whole(step, places_);
+    const float* middle = whole(step, addends_[which]) + form_.addends[which].offset(head, form_.batch) + form_.far;
+    const std::int64_t span = places[keys.end - 1] - places[keys.begin];
+    if (span == keys.size() - 1 && span <= form_.far) {
+      shares.addends[given] = middle + (keys.begin - rows.begin);
+      shares.addend_strides[given] = -1;
+      return;
+    }
+    float* to = room.addends + static_cast<std::int64_t>(given) * form_.score_floats();
+    shares.addends[given] = to;
+    shares.addend_strides[given] = shares.stride;
+    for (std::int64_t row = rows.begin; row < rows.end; ++row, to += shares.stride)
+      for (std::int64_t key = keys.begin; key < keys.end; ++key)
+        to[key - keys.begin] = middle[std::clamp(places[key] - places[row], -form_.far, form_.far)];
+  }
+
+  void clear_barred(const Room& room, std::int64_t rows, float* out) const {
+    for (std::int64_t row = 0; row < rows; ++row)
+      if (std::isnan(room.sums[row])) std::fill_n(out + row * form_.out.row, form_.columns, 0.0f);
+  }
+
   /// Rows of a head that meet the packed keys.
-  void attend(const StepContext& step, const Room& room, std::int64_t head, Interval rows, std::int64_t keys) const {
+  void attend(const StepContext& step, const Room& room, std::int64_t head, Interval rows, Interval meets) const {
+    const std::int64_t keys = meets.size();
     const std::int64_t row = rows.begin, count = rows.size(), stride = score_stride(keys);
     const float* q = whole(step, q_) + form_.q.offset(head, form_.batch) + row * form_.q.row;
     float* out = whole(step, out_) + form_.out.offset(head, form_.batch) + row * form_.out.row;
@@ -207,6 +245,10 @@ class AttentionOp final : public RowOp {
     std::size_t given = 0;
     for (std::size_t i = 0; i < kMostAddends; ++i) {
       if (!addends_[i]) continue;
+      if (form_.by_distance) {
+        add_by_distance(step, room, i, head, rows, meets, shares, given++);
+        continue;
+      }
       const Matrices& at = form_.addends[i];
       shares.addends[given] = whole(step, addends_[i]) + at.offset(head, form_.batch) + row * at.row;
       shares.addend_strides[given++] = at.row;
@@ -214,6 +256,7 @@ class AttentionOp final : public RowOp {
     kernel_.shares(shares);
     multiply({room.scores, stride, count, keys, room.values, out, form_.out.row, form_.columns});
     kernel_.divide({shares.rows, static_cast<std::size_t>(form_.columns), out, form_.out.row, room.sums});
+    if (barred_is_zero_) clear_barred(room, count, out);
   }
 
   const gemm::Kernel& product_;
@@ -223,7 +266,8 @@ class AttentionOp final : public RowOp {
   float scale_;
   ValueOf<float> q_, k_, v_, out_;
   std::array<ValueOf<float>, kMostAddends> addends_;
-  ValueOf<std::int64_t> bounds_;
+  ValueOf<std::int64_t> bounds_, places_;
+  bool barred_is_zero_ = false;
   std::string name_;
 };
 
@@ -241,14 +285,16 @@ std::optional<AttentionForm> attention_form(const Subject& node, const Attention
   form.k = matrices_of(node.input_shape(1), op.heads_inside_k, form.batch);
   form.v = matrices_of(node.input_shape(2), op.heads_inside_v, form.batch);
   form.out = matrices_of(node.output_shape(), op.heads_inside_out, form.batch);
+  form.bounded = node.has_input(kBoundsInput);
   for (std::size_t i = 0; i < kMostAddends; ++i) {
     if (!node.has_input(kAddendInput + i)) continue;
+    if (form.bounded && !form.by_distance) form.far = node.input_shape(kAddendInput + i).back() / 2;
+    form.by_distance = form.bounded;
     const auto addend = addend_of(node.input_shape(kAddendInput + i), form);
     if (!addend) return std::nullopt;
     form.addends[i] = *addend;
   }
   form.blocks = ceil_div(form.rows, kUnitRows);
-  form.bounded = node.has_input(kBoundsInput);
   if (form.bounded) form.texts = element_count(node.input_shape(kBoundsInput)) - 1;
   return form;
 }

@@ -10,9 +10,10 @@ namespace colonnade {
 inline constexpr std::int64_t kPanel = 16;
 
 /// The input of an Attention that says where texts begin and end among the rows of its one batch (i64): rows and keys
-/// [bounds[i], bounds[i + 1]) meet each other only, and rows of no text are zero. No addends then, and as many keys as
-/// rows.
-inline constexpr std::size_t kBoundsInput = kAddendInput + kMostAddends;
+/// [bounds[i], bounds[i + 1]) meet each other only, and rows of no text are zero. As many keys as rows. Addends then
+/// hold for how far apart a row and a key are: [.., 1, 2 n + 1], of which element n + places[key] - places[row] is
+/// added, or the first or last one where that is beyond. Places (i64, one a row) rise within a text.
+inline constexpr std::size_t kBoundsInput = kAddendInput + kMostAddends, kPlacesInput = kBoundsInput + 1;
 
 /// Null when the operator is no contraction.
 const FusedEpilogue* epilogue_of(const Operator& op);

@@ -28,6 +28,7 @@ std::optional<Shape> scores_of(const RuleContext& ctx, const Shape& q, const Sha
   for (std::size_t input = kAddendInput; input < kBoundsInput; ++input) {
     if (!ctx.has(input)) continue;
     if (!ctx.shape(input)) return std::nullopt;
+    if (ctx.has(kBoundsInput)) continue;
     scores = broadcast(ctx, scores, ctx.shape(input));
     agree(ctx, "the last axis", input, scores->back(), keys);
   }
@@ -38,13 +39,23 @@ void check_bounds(const RuleContext& ctx) {
   ctx.dtype_is(kBoundsInput, DType::i64);
   ctx.rank(kBoundsInput, 1);
   if (ctx.shape(kBoundsInput) && ctx.shape(kBoundsInput)->front() == 0) ctx.fail("{} is empty", ctx.text(kBoundsInput));
-  if (ctx.has(kAddendInput) || ctx.has(kAddendInput + 1)) ctx.fail("both bounds of texts and addends");
+  ctx.dtype_is(kPlacesInput, DType::i64);
+  ctx.rank(kPlacesInput, 1);
+  for (std::size_t input = kAddendInput; input < kBoundsInput; ++input) {
+    if (!ctx.has(input)) continue;
+    if (!ctx.has(kPlacesInput)) ctx.fail("{} and bounds of texts, but no places", ctx.text(input));
+    ctx.rank_at_least(input, 2);
+    if (!ctx.shape(input)) continue;
+    const Shape& shape = *ctx.shape(input);
+    agree(ctx, "the number of rows", input, shape[shape.size() - 2], 1);
+    if (shape.back() >= 0 && shape.back() % 2 == 0) ctx.fail("{} has no middle", ctx.text(input));
+  }
 }
 
 }  // namespace
 
 Types infer(const Attention& op, const RuleContext& ctx) {
-  ctx.inputs(kAddendInput, kBoundsInput + 1);
+  ctx.inputs(kAddendInput, kPlacesInput + 1);
   const DType dtype = ctx.same_dtype(0, 1);
   for (std::size_t input = 2; input < kBoundsInput; ++input)
     if (ctx.has(input)) ctx.same_dtype(0, input);

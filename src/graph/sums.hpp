@@ -57,6 +57,7 @@ struct Attention {
   bool heads_inside_k = false;
   bool heads_inside_v = false;
   bool heads_inside_out = false;
+  bool barred_is_zero = false;  ///< a row whose keys are all barred (-inf) gives zeros, not NaN
   bool operator==(const Attention&) const = default;
 };
 inline constexpr std::size_t kAddendInput = 3, kMostAddends = 2;

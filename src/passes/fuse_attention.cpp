@@ -94,22 +94,36 @@ std::optional<Scores> find_scores(const Editor& editor, ValueId id, int depth) {
 struct Matched {
   int mixed = -1;  ///< the product of shares and values
   Scores scores;
+  bool barred_is_zero = false;
 };
+
+/// What a Select takes where no share is a number, if it takes zero where they are none.
+std::optional<ValueId> without_nan(const Editor& editor, ValueId id) {
+  if (editor.produced_by<Select>(id) == nullptr || !editor.read_once(id)) return std::nullopt;
+  const Node& node = editor.node(editor.producer(id));
+  const ValueId shares = node.inputs[2];
+  const auto* nan = editor.produced_by<Unary>(node.inputs[0]);
+  const bool asks = nan != nullptr && nan->kind == UnaryKind::is_nan &&
+                    editor.node(editor.producer(node.inputs[0])).inputs[0] == shares &&
+                    editor.read_once(node.inputs[0]) && editor.readers(shares).size() == 2;
+  return asks && scalar_of(editor, node.inputs[1]) == 0.0 ? std::optional(shares) : std::nullopt;
+}
 
 std::optional<Matched> match_attention(const Editor& editor, int index) {
   constexpr int kDepth = 6;
   if (bare_product(editor, index) == nullptr) return std::nullopt;
   const Node& node = editor.node(index);
-  const ValueId shares = node.inputs[0];
+  const auto guarded = without_nan(editor, node.inputs[0]);
+  const ValueId shares = guarded.value_or(node.inputs[0]);
   const auto* softmax = editor.produced_by<Softmax>(shares);
-  if (softmax == nullptr || softmax->log || !editor.read_once(shares)) return std::nullopt;
+  if (softmax == nullptr || softmax->log || !(guarded || editor.read_once(shares))) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(rank_of(editor, shares));
   if (softmax->axis != -1 && softmax->axis != rank - 1) return std::nullopt;
   auto scores = find_scores(editor, editor.node(editor.producer(shares)).inputs[0], kDepth);
   if (!scores || !std::isfinite(scores->scale)) return std::nullopt;
   const ValueId keys = editor.node(scores->product).inputs[1], values = node.inputs[1];
   if (is_known(editor, keys) || is_known(editor, values)) return std::nullopt;
-  return Matched{index, *std::move(scores)};
+  return Matched{index, *std::move(scores), guarded.has_value()};
 }
 
 bool takes_heads_out(Ints perm) {
@@ -156,7 +170,8 @@ void fuse(Editor& editor, const Matched& found) {
   Attention op{.scale = static_cast<float>(found.scores.scale),
                .heads_inside_q = q.heads_inside,
                .heads_inside_k = k.heads_inside,
-               .heads_inside_v = v.heads_inside};
+               .heads_inside_v = v.heads_inside,
+               .barred_is_zero = found.barred_is_zero};
   std::vector<ValueId> inputs{q.value, k.value, v.value};
   for (const Addend& addend : found.scores.addends) inputs.push_back(addend_value(editor, addend));
   ValueId out = mixed.outputs[0];

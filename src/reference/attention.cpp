@@ -44,6 +44,28 @@ Tensor live_rows(const Call& call, const Ints& texts, bool heads_inside) {
   return tensor_of(call.dtype(), shape, values);
 }
 
+/// An addend by distance [.., 1, 2 n + 1] as one of rows and keys.
+Tensor by_places(const Call& call, const Tensor& addend) {
+  const Ints places = call.ints(kPlacesInput);
+  const std::vector<double> given = load_all<double>(addend);
+  const std::int64_t width = addend.shape().back(), far = width / 2;
+  std::vector<double> values;
+  for (std::int64_t first = 0; first < std::ssize(given); first += width)
+    for (const std::int64_t row : places)
+      for (const std::int64_t key : places)
+        values.push_back(given[static_cast<std::size_t>(first + far + std::clamp(key - row, -far, far))]);
+  Shape shape(addend.shape().begin(), addend.shape().end() - 2);
+  shape.insert(shape.end(), {std::ssize(places), std::ssize(places)});
+  return tensor_of(call.dtype(), shape, values);
+}
+
+/// Zeros where a row of shares has no number.
+Tensor without_barred(const Call& call, const Tensor& shares) {
+  const Tensor zero = tensor_of(call.dtype(), Shape{}, std::vector<double>{0});
+  const Tensor none = step_of(call, Unary{UnaryKind::is_nan}, {&shares});
+  return step_of(call, Select{}, {&none, &zero, &shares});
+}
+
 }  // namespace
 
 Tensors apply(const Attention& op, const Call& call) {
@@ -53,15 +75,20 @@ Tensors apply(const Attention& op, const Call& call) {
   const Tensor scale = tensor_of(call.dtype(), Shape{}, std::vector<double>{op.scale});
   Tensor scores = step_of(call, by_keys, {&call.input(0), &call.input(1)});
   scores = step_of(call, Binary{BinaryKind::mul}, {&scores, &scale});
-  for (std::size_t i = kAddendInput; i < kAddendInput + kMostAddends; ++i)
-    if (const Tensor* addend = call.optional(i)) scores = step_of(call, Binary{BinaryKind::add}, {&scores, addend});
   const bool bounded = call.optional(kBoundsInput) != nullptr;
+  for (std::size_t i = kAddendInput; i < kAddendInput + kMostAddends; ++i) {
+    const Tensor* addend = call.optional(i);
+    if (addend == nullptr) continue;
+    const Tensor by_rows = bounded ? by_places(call, *addend) : *addend;
+    scores = step_of(call, Binary{BinaryKind::add}, {&scores, &by_rows});
+  }
   const Ints texts = bounded ? texts_of(call, scores.shape().back()) : Ints{};
   if (bounded) {
     const Tensor bars = barring(call, texts);
     scores = step_of(call, Binary{BinaryKind::add}, {&scores, &bars});
   }
-  const Tensor shares = step_of(call, Softmax{-1, false}, {&scores});
+  Tensor shares = step_of(call, Softmax{-1, false}, {&scores});
+  if (op.barred_is_zero) shares = without_barred(call, shares);
   Tensors outputs;
   outputs.push_back(step_of(call, by_values, {&shares, &call.input(2)}));
   if (bounded) {

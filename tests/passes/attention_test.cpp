@@ -107,6 +107,21 @@ TEST(Attention, TakesConditionsThatBarScores) {
     }
 }
 
+TEST(Attention, TakesZerosForSharesThatAreNone) {
+  Builder b;
+  const ValueId x = b.input("x", {1, kRows, kChannels});
+  const ValueId shares = b.node("softmax", Softmax{-1, false}, {scores(b, x)});
+  const ValueId none = b.node("none", Unary{UnaryKind::is_nan}, {shares});
+  const ValueId safe = b.node("safe", Select{}, {none, b.scalar("zero", 0.0f), shares});
+  b.output(b.node("mixed", MatMul{}, {safe, heads(b, "v", x, {0, 2, 1, 3})}));
+  const Graph graph = optimized(b.graph);
+  ASSERT_EQ(count_of<Attention>(graph), 1) << to_text(graph);
+  for (const Node& node : graph.nodes) {
+    const auto* op = std::get_if<Attention>(&node.op);
+    EXPECT_TRUE(op == nullptr || op->barred_is_zero);
+  }
+}
+
 TEST(Attention, LeavesScoresThatOthersRead) {
   const Graph graph = masked_attention([](Builder& b, ValueId scores) {
     b.output(scores);

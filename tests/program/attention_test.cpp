@@ -140,6 +140,40 @@ TEST(AttentionKernels, RefuseBoundsThatAreNone) {
   }
 }
 
+/// Places that skip some, from 3 on.
+Ints places_of(const Ints& bounds, std::int64_t rows, std::int64_t skipped) {
+  Ints places(static_cast<std::size_t>(rows), 0);
+  for (std::size_t text = 0; text + 1 < bounds.size(); ++text)
+    for (std::int64_t row = bounds[text]; row < bounds[text + 1]; ++row)
+      places[static_cast<std::size_t>(row)] = 3 + (row - bounds[text]) + (row - bounds[text]) / 4 * skipped;
+  return places;
+}
+
+TEST(AttentionKernels, AddWhatDependsOnHowFarTokensAreApart) {
+  const Ints bounds{0, 20, 21, 150, 290};
+  for (const std::int64_t skipped : {0, 2})
+    for (const std::int64_t far : {1, 40, 400})
+      for (const Shape& shape : {Shape{1, 2 * far + 1}, {3, 1, 2 * far + 1}, {1, 3, 1, 2 * far + 1}}) {
+        std::vector<Input> inputs = bounded(300, bounds, true);
+        inputs[kAddendInput] = computed(DType::f32, shape);
+        inputs.push_back(constant(index_tensor({300}, places_of(bounds, 300, skipped))));
+        const Attention op{.scale = 0.4f, .heads_inside_q = true, .heads_inside_k = true, .heads_inside_v = true};
+        check_attention(op, inputs);
+        inputs[kAddendInput + 1] = computed(DType::f32, {1, 1, 1, 2 * far + 1});
+        check_attention(op, inputs);
+      }
+}
+
+TEST(AttentionKernels, GiveZerosWhereAllKeysAreBarred) {
+  const Sizes s{1, 2, 20, 9, 8, 16};
+  std::vector<Input> inputs = operands(s, {});
+  std::vector<double> values(20 * 9, 0);
+  for (const std::size_t row : {2u, 7u, 19u})
+    for (std::size_t key = 0; key < 9; ++key) values[row * 9 + key] = -std::numeric_limits<double>::infinity();
+  inputs.push_back(constant(reference::tensor_of(DType::f32, Shape{20, 9}, values)));
+  check_attention({.barred_is_zero = true}, inputs);
+}
+
 TEST(AttentionKernels, LeaveAddendsWithOneNumberForAllKeysToTheReference) {
   std::vector<Input> inputs = operands({}, {});
   inputs.push_back(computed(DType::f32, {5, 1}));
