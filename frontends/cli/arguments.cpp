@@ -32,6 +32,14 @@ CLI::Option* choose(CLI::Option* option, const std::vector<std::string>& words) 
       ->capture_default_str();
 }
 
+void add_padding(CLI::App& app, EngineOptions& engine) {
+  choose(app.add_option("--padding", engine.padding,
+                        "zeros: padding of texts is not computed where a mask bars it, outputs of tokens are zero "
+                        "there; compute: they hold what the network makes of it"),
+         {"zeros", "compute"})
+      ->group("Engine");
+}
+
 void add_engine(CLI::App& app, EngineOptions& engine) {
   app.add_option("--threads", engine.threads, "Threads; 0: one per physical core that this process may use")
       ->check(within(0.0, kMostThreads))
@@ -57,6 +65,7 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
                         "on: of two plans that are predicted to be about as fast the first runs keep the faster one"),
          {"on", "off"})
       ->group("Engine");
+  add_padding(app, engine);
   app.add_option(
          "--isa", engine.isa,
          "Instruction set tier: baseline, avx2, avxvnni, avx512, vnni, bf16 or amx (default: the best there is)")
@@ -287,6 +296,7 @@ void add_arguments(CLI::App& app, CheckOptions& options) {
       ->group("Expectation");
   add_inputs(app, options.input);
   add_shape(app, options.shape);
+  options.engine.padding = "compute";
   add_engine(app, options.engine);
   app.add_flag("--quiet", options.quiet, "Print the verdict only, and no progress")->group("Output");
   app.footer(

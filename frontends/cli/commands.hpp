@@ -28,6 +28,7 @@ struct EngineOptions {
   std::string blocking;
   bool strict = false;
   std::string duel = "on";
+  std::string padding = "zeros";
   std::string compiled;  ///< file of packed weights and plans; "": none
 };
 

@@ -135,6 +135,7 @@ Options library_options(const EngineOptions& engine, int threads) {
   options.math = math_of(engine);
   options.strict = engine.strict;
   options.duel = engine.duel == "on";
+  options.padding = engine.padding == "compute" ? Padding::compute : Padding::zeros;
   options.isa = engine.isa;
   options.blocking = engine.blocking;
   options.compiled = engine.compiled;

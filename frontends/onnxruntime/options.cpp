@@ -41,6 +41,8 @@ void apply_entry(const std::string& key, const std::string& text, Options& optio
     options.compiled = text;
   } else if (name == "isa") {
     options.isa = text;
+  } else if (name == "padding") {
+    options.padding = one_of<Padding>(key, text, {{"zeros", Padding::zeros}, {"compute", Padding::compute}});
   } else if (name == "blocking") {
     options.blocking = text;
   } else {
@@ -56,6 +58,7 @@ OrtStatus* changed(OrtSessionOptions* options) noexcept {
 
 Options model_options(const OrtSessionOptions& options, const OrtEnv& environment) {
   Options result;
+  result.padding = Padding::compute;
   result.threads = options.own_threads ? options.threads : environment.threading.threads;
   for (const auto& [key, text] : options.entries)
     if (key.starts_with(kPrefix)) apply_entry(key, text, result);

@@ -38,6 +38,7 @@ struct Choice {
 constexpr Choice<Schedule> kSchedules[] = {
     {"automatic", Schedule::automatic}, {"columns", Schedule::columns}, {"layers", Schedule::layers}};
 constexpr Choice<Math> kMaths[] = {{"fast", Math::fast}, {"exact", Math::exact}, {"bf16", Math::bf16}};
+constexpr Choice<Padding> kPaddings[] = {{"zeros", Padding::zeros}, {"compute", Padding::compute}};
 
 template <class Choices>
 auto choose(const char* what, nb::handle value, const Choices& choices) {
@@ -95,6 +96,8 @@ constexpr Keyword kKeywords[] = {
     {"weights_per_node", [](Options& o, nb::handle v) { o.weights_per_node = truth(v); },
      [](const Options& o) { return nb::cast(o.weights_per_node); }},
     {"duel", [](Options& o, nb::handle v) { o.duel = truth(v); }, [](const Options& o) { return nb::cast(o.duel); }},
+    {"padding", [](Options& o, nb::handle v) { o.padding = choose("padding", v, kPaddings); },
+     [](const Options& o) { return to_str(name_in(kPaddings, o.padding)); }},
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ Options runs_with(int threads) {
   Options options;
   options.threads = threads;
   options.duel = false;
+  options.padding = Padding::compute;  // the same for floats and bytes
   return options;
 }
 

@@ -126,10 +126,18 @@ static Math math_named(const std::string& text) {
   reject(fmt::format("parameter math: expected fast, exact or bf16, found '{}'", one_line(text)));
 }
 
+static Padding padding_named(const std::string& text) {
+  if (text == "zeros") return Padding::zeros;
+  if (text == "compute") return Padding::compute;
+  reject(fmt::format("parameter padding: expected zeros or compute, found '{}'", one_line(text)));
+}
+
 Options model_options(const inference::ModelConfig& config, Options base) {
   const auto threads = number_parameter<int>(config, "intra_op_thread_count", "a number of threads");
   if (const auto math = config.parameters().find("math"); math != config.parameters().end())
     base.math = math_named(math->second.string_value());
+  if (const auto padding = config.parameters().find("padding"); padding != config.parameters().end())
+    base.padding = padding_named(padding->second.string_value());
   if (threads > 0) base.threads = threads;
   return base;
 }

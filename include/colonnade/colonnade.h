@@ -167,6 +167,9 @@ typedef struct colonnade_options {
   int64_t weights_per_node;  ///< not 0: one copy of the packed weights on each NUMA node
   const char* blocking;      ///< class of machine whose kernels are chosen; NULL: this machine's
   int64_t no_duel;           ///< not 0: keep the plan that was predicted, time no other in the first runs
+  /// Not 0: outputs of tokens hold at padded positions what the network makes of them, else zeros where padding is
+  /// left out (networks of texts whose mask bars it from attention).
+  int64_t compute_padding;
 } colonnade_options;
 
 /// Immutable; may be shared between threads.

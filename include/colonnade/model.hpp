@@ -51,6 +51,11 @@ enum class Schedule { automatic, columns, layers };
 /// AMX), or the weights alone where reading them is what takes time; sums are float32's.
 enum class Math { fast, exact, bf16 };
 
+/// What outputs of tokens hold where a network of texts has a mask that bars padding from attention: zeros, and no
+/// padding is computed, or what the network makes of it, as other engines give it. What outputs hold of live tokens and
+/// of texts is the same. `describe` says of a model whether its padding is left out.
+enum class Padding { zeros, compute };
+
 struct Options {
   int threads = 0;  ///< at most 4096; 0: min(affinity, cgroup quota, physical cores)
   Schedule schedule = Schedule::automatic;
@@ -77,6 +82,7 @@ struct Options {
   /// faster one is kept. Results are the same bits. Never where a schedule, a memory limit or a compiled file is asked
   /// for.
   bool duel = true;
+  Padding padding = Padding::zeros;
 };
 
 /// How a run may end before it is done, by Error{cancelled}, Error{deadline} or Error{resource_limit}; the contents of

@@ -33,6 +33,7 @@ Options options_of(const colonnade_options* given) {
   options.compiled = text_of(known.compiled);
   options.weights_per_node = known.weights_per_node != 0;
   options.blocking = text_of(known.blocking);
+  options.padding = known.compute_padding == 0 ? Padding::zeros : Padding::compute;
   return options;
 }
 

@@ -119,7 +119,8 @@ json values_json(const Graph& graph, const std::vector<ValueId>& ids, const std:
 
 /// Of texts with a mask: whether padding is left out, or why not; nothing for other networks.
 json padding_json(const Packing& packing) {
-  if (packing.graph) return "left out";
+  const bool gives_tokens = std::count(packing.of_tokens.begin(), packing.of_tokens.end(), true) > 0;
+  if (packing.graph) return gives_tokens ? "left out, zeros in outputs of tokens" : "left out";
   return packing.is_text ? json("computed: " + packing.reason) : json();
 }
 

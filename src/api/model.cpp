@@ -39,10 +39,10 @@ onnx_import::OpenBytes lasting(std::span<const std::byte> bytes) {
 /// Texts without their padding, where the network is one of texts.
 Packing packed_texts_of(const Model::Impl& impl) {
   Packing packing = pack_tokens(*impl.optimized);
-  if (std::ranges::count(packing.of_tokens, true) > 0) {
-    packing = {};
-    packing.is_text = true;
-    packing.reason = "an output has rows of it";
+  const bool gives_tokens = std::ranges::count(packing.of_tokens, true) > 0;
+  if (packing.graph && gives_tokens && impl.options.padding == Padding::compute) {
+    packing.graph = nullptr;
+    packing.reason = "an output has rows of it, which are asked for";
   }
   if (packing.graph && impl.compiled) {
     packing.graph = nullptr;
@@ -224,8 +224,8 @@ namespace {
 std::shared_ptr<const Prepared> prepared_as_run(const Model::Impl& impl, std::vector<Shape> shapes) {
   if (!shapes_of_texts(impl.packing, shapes)) return impl.prepare(std::move(shapes));
   const Shape& mask = shapes[impl.packing.mask];
-  return impl.prepare(
-      PlanKey{impl.packing.graph, packed_shapes(impl.packing, mask[0] * mask[1], mask[0]), {}, 0, impl.threads});
+  return impl.prepare(PlanKey{
+      impl.packing.graph, packed_shapes(impl.packing, {mask[0] * mask[1], mask[0], mask[1]}), {}, 0, impl.threads});
 }
 
 }  // namespace

@@ -133,27 +133,6 @@ void Session::Impl::check_output(std::size_t index, const MutableTensorView& vie
        fmt::join(in_order(shape, back), ","), fmt::join(in_order(view.shape, back), ","));
 }
 
-bool Session::Impl::packs(std::span<const TensorView> inputs) {
-  return model->packing.graph && texts.set(model->packing, inputs);
-}
-
-std::vector<Datum> Session::Impl::run_texts(RunControl& control) {
-  const std::span<const TensorView> inputs = texts.inputs();
-  entry = runner.use(model->packing.graph, inputs, control);
-  return run_dense(*entry, inputs, control);
-}
-
-std::vector<Tensor> Session::Impl::tensors_of_texts(const Shape& shape, RunControl& control) {
-  std::vector<Tensor> outputs;
-  const std::vector<Datum> made = run_texts(control);
-  for (const Datum& packed : made) {
-    const std::size_t index = outputs.size();
-    Tensor& tensor = outputs.emplace_back(packed.tensor().dtype(), unpacked_shape(model->packing, index, shape));
-    texts.unpack(model->packing, index, packed.tensor(), static_cast<std::byte*>(tensor.data()));
-  }
-  return outputs;
-}
-
 std::vector<Datum> Session::Impl::run_dense(Entry& plan, std::span<const TensorView> inputs, RunControl& control) {
   return runner.run(plan, {inputs, [&](std::size_t i) { return Datum(TensorMemory::borrow(inputs[i])); }}, control);
 }
@@ -175,11 +154,8 @@ void Session::Impl::run_dense(Entry& plan, std::span<const TensorView> inputs,
   }
 }
 
-std::vector<Tensor> Session::Impl::run(std::span<const TensorView> inputs, RunControl& control) {
-  const Turn mine(turn);
-  check_inputs(inputs);
+std::vector<Tensor> Session::Impl::run_tensors(std::span<const TensorView> inputs, RunControl& control) {
   std::vector<Datum> data;
-  if (packs(inputs)) return tensors_of_texts(inputs[model->packing.mask].shape, control);
   if (have_strides(inputs)) {
     staging.set(inputs, {}, {});
     Entry& plan = use(inputs, control, staging.layouts());
@@ -197,20 +173,19 @@ std::vector<Tensor> Session::Impl::run(std::span<const TensorView> inputs, RunCo
   return outputs;
 }
 
+std::vector<Tensor> Session::Impl::run(std::span<const TensorView> inputs, RunControl& control) {
+  const Turn mine(turn);
+  check_inputs(inputs);
+  const Way way = way_of(inputs);
+  return way == Way::dense ? run_tensors(inputs, control) : run_texts(way, inputs, control);
+}
+
 void Session::Impl::run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
                         RunControl& control) {
   const Turn mine(turn);
   check_inputs(inputs);
   check_output_views(outputs);
-  if (!have_strides(outputs) && packs(inputs)) {
-    const std::vector<Datum> packed = run_texts(control);
-    for (std::size_t i = 0; i < packed.size(); ++i) {
-      const Shape shape = unpacked_shape(model->packing, i, inputs[model->packing.mask].shape);
-      check_output(i, outputs[i], packed[i].tensor().dtype(), shape, {});
-      texts.unpack(model->packing, i, packed[i].tensor(), static_cast<std::byte*>(outputs[i].data));
-    }
-    return;
-  }
+  if (const Way way = way_of(inputs); way != Way::dense) return run_texts(way, inputs, outputs, control);
   if (!have_strides(inputs) && !have_strides(outputs)) return run_dense(use(inputs, control), inputs, outputs, control);
   staging.set(inputs, outputs, model->outputs);
   Entry& plan = use(inputs, control, staging.layouts());
@@ -230,8 +205,8 @@ std::vector<Datum> Session::Impl::run_data(std::span<const Datum> inputs, RunCon
       fail(ErrorCode::invalid_input, "input '{}': expected {}, found {}", info.name, type_text(info), to_text(found));
   }
   check_inputs(tensors);
-  if (packs(tensors)) {
-    std::vector<Tensor> outputs = tensors_of_texts(tensors[model->packing.mask].shape, control);
+  if (const Way way = way_of(tensors); way != Way::dense) {
+    std::vector<Tensor> outputs = run_texts(way, tensors, control);
     return {std::make_move_iterator(outputs.begin()), std::make_move_iterator(outputs.end())};
   }
   return runner.run(use(tensors, control), {tensors, [&](std::size_t i) { return inputs[i]; }}, control);
@@ -262,7 +237,7 @@ void Session::prepare(const ShapeMap& overrides, const RunOptions& options) {
   const Packing& packing = known.model->packing;
   if (!shapes_of_texts(packing, shapes)) return static_cast<void>(known.use(shapes, control));
   const Shape& mask = shapes[packing.mask];
-  known.use(packing.graph, packed_shapes(packing, mask[0] * mask[1], mask[0]), control);
+  known.use(packing.graph, packed_shapes(packing, {mask[0] * mask[1], mask[0], mask[1]}), control);
 }
 
 std::vector<Shape> Session::output_shapes(std::span<const Shape> input_shapes, const RunOptions& options) {

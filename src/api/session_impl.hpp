@@ -49,12 +49,16 @@ struct __attribute__((visibility("hidden"))) Session::Impl {
  private:
   void check_output(std::size_t index, const MutableTensorView& view, DType dtype, const Shape& shape,
                     const Layouts& layouts) const;
-  /// Whether inputs run as packed texts, which then are taken in.
-  bool packs(std::span<const TensorView> inputs);
+  /// How inputs run as texts, which then are taken in.
+  Way way_of(std::span<const TensorView> inputs);
   /// The packed texts: one tensor an output, of the packed graph.
-  std::vector<Datum> run_texts(RunControl& control);
-  /// Their outputs for inputs of this shape.
-  std::vector<Tensor> tensors_of_texts(const Shape& shape, RunControl& control);
+  std::vector<Datum> run_packed(RunControl& control);
+  /// Texts, packed or masked.
+  std::vector<Tensor> run_texts(Way way, std::span<const TensorView> inputs, RunControl& control);
+  void run_texts(Way way, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
+                 RunControl& control);
+  /// Inputs of any strides.
+  std::vector<Tensor> run_tensors(std::span<const TensorView> inputs, RunControl& control);
   std::vector<Datum> run_dense(Entry& plan, std::span<const TensorView> inputs, RunControl& control);
   /// Both sides without strides, in the order of the plan's layouts.
   void run_dense(Entry& plan, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,

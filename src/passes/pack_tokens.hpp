@@ -19,16 +19,20 @@ enum class PackedRole : std::uint8_t {
   firsts,  ///< i64 [S]: the first token of each text
   counts,  ///< f32 [S, 1]: tokens of each text
   texts,   ///< f32 [S, 1]: zeros
+  apart,   ///< i64 [2 n + 1]: -n .. n, how far a key is behind a row; n at least the span of the longest text
 };
 struct PackedInput {
   PackedRole role = PackedRole::tokens;
-  std::size_t source = 0;  ///< of tokens: the input
+  std::size_t source = 0;  ///< of tokens: the input, or behind all inputs an output of `before`
 };
 
 struct Packing {
   std::shared_ptr<const Graph> graph;  ///< null: not packed
-  std::size_t mask = 0;                ///< the input of ones and zeros that says which tokens are live
-  bool needs_firsts = false;           ///< the first token of each text must be live
+  /// Of the same inputs [batch, tokens], what has to be counted before padding is left out: integers of the same shape.
+  /// Null: nothing.
+  std::shared_ptr<const Graph> before;
+  std::size_t mask = 0;       ///< the input of ones and zeros that says which tokens are live
+  bool needs_firsts = false;  ///< the first token of each text must be live
   std::vector<PackedInput> inputs;
   std::vector<bool> of_tokens;  ///< by output: [1, N, ..] of tokens, else [S, ..] of texts
   bool is_text = false;         ///< an input is a mask by its name

@@ -2,77 +2,102 @@
 #include "passes/token_facts.hpp"
 
 #include <algorithm>
+#include <cmath>
 
-#include "graph/contraction.hpp"
-#include "graph/parameters.hpp"
 #include "reference/elements.hpp"
 #include "reference/reference.hpp"
 
 namespace colonnade::rewrite {
 namespace {
 
-/// Sizes, or constant integers as such.
-std::optional<Ints> ints_of(const Graph& graph, const Node& node, const std::vector<Fact>& inputs, std::size_t input) {
-  if (node.input(input) == kAbsent) return std::nullopt;
-  if (inputs[input].on == Dependence::sizes) return inputs[input].sizes;
-  return constant_ints(graph, node, input);
+bool is_open(double size) {
+  if (!(std::abs(size) < 1e15)) return false;
+  const auto whole = static_cast<std::int64_t>(size);
+  return has_batch(whole) || has_tokens(whole);
 }
 
-std::optional<Ints> sizes_of_shape(const Graph& graph, const Node& node, const ShapeOf& op, const Fact& from) {
-  const auto& shape = graph.value(node.inputs[0]).type.shape;
-  if (!shape || (from.on != Dependence::tokens && from.on != Dependence::live)) return std::nullopt;
-  if (from.on == Dependence::live && (from.axis != 1 || shape->size() != 2)) return std::nullopt;
-  Ints all(shape->begin(), shape->end());
-  for (std::size_t axis = 0; axis < all.size(); ++axis) {
-    if (all[axis] >= 0 && axis > 1) continue;
-    if (axis > 1) return std::nullopt;
-    all[axis] = axis == 0 ? kBatchSize : kTokenSize;
+/// Whether arithmetic of sizes holds for all of them. A size is at least one.
+bool holds(BinaryKind kind, const std::vector<double>& a, const std::vector<double>& b) {
+  if (kind == BinaryKind::mul) return true;
+  const std::size_t count = std::max(a.size(), b.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const double x = a[a.size() == 1 ? 0 : i], y = b[b.size() == 1 ? 0 : i];
+    if (!is_open(x) && !is_open(y)) continue;
+    if (kind == BinaryKind::equal && (x <= 0 || y <= 0 || x == y)) continue;
+    if (kind == BinaryKind::div && y != 0 && !is_open(y) &&
+        static_cast<std::int64_t>(x) % static_cast<std::int64_t>(y) == 0)
+      continue;
+    return false;
   }
-  const auto rank = static_cast<std::int64_t>(all.size());
+  return true;
+}
+
+bool moves_numbers(const Operator& op) {
+  return std::holds_alternative<Cast>(op) || std::holds_alternative<Gather>(op) || std::holds_alternative<Concat>(op) ||
+         std::holds_alternative<Slice>(op) || std::holds_alternative<Squeeze>(op) ||
+         std::holds_alternative<Unsqueeze>(op) || std::holds_alternative<Reshape>(op) ||
+         std::holds_alternative<Select>(op) || std::holds_alternative<Fill>(op);
+}
+
+std::optional<Tensor> size_of_shape(const Graph& sized, const Node& node, const ShapeOf& op) {
+  const auto& shape = sized.value(node.inputs[0]).type.shape;
+  if (!shape || std::any_of(shape->begin(), shape->end(), [](std::int64_t size) { return size < 0; }))
+    return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(shape->size());
   const auto clamped = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
   const std::int64_t first = clamped(op.start), last = std::max(first, clamped(op.end.value_or(rank)));
-  return Ints(all.begin() + first, all.begin() + last);
+  Tensor sizes(DType::i64, {last - first});
+  std::copy(shape->begin() + first, shape->begin() + last, sizes.values<std::int64_t>().begin());
+  return sizes;
 }
 
-std::optional<Ints> picked(const Ints& from, const Ints& indices) {
-  Ints result;
-  const auto size = static_cast<std::int64_t>(from.size());
-  for (const std::int64_t index : indices) {
-    const std::int64_t at = index < 0 ? index + size : index;
-    if (at < 0 || at >= size) return std::nullopt;
-    result.push_back(from[static_cast<std::size_t>(at)]);
+}  // namespace
+
+std::optional<Tensor> size_after(const Graph& sized, const Node& node) {
+  constexpr std::int64_t kMostNumbers = 64;
+  if (const auto* shape = std::get_if<ShapeOf>(&node.op)) return size_of_shape(sized, node, *shape);
+  const auto* binary = std::get_if<Binary>(&node.op);
+  if (binary == nullptr && !moves_numbers(node.op)) return std::nullopt;
+  std::vector<std::shared_ptr<const Tensor>> kept;
+  std::vector<const Tensor*> operands;
+  for (const ValueId id : node.inputs) {
+    if (id != kAbsent && (!sized.value(id).constant || sized.value(id).constant->size() > kMostNumbers))
+      return std::nullopt;
+    kept.push_back(id == kAbsent ? nullptr : sized.value(id).constant->tensor());
+    operands.push_back(kept.back().get());
   }
-  return result;
+  const auto numbers = [&](std::size_t i) { return reference::load_all<double>(*operands[i]); };
+  if (binary != nullptr && !holds(binary->kind, numbers(0), numbers(1))) return std::nullopt;
+  if (std::holds_alternative<Fill>(node.op))
+    for (const double size : numbers(0))
+      if (size > static_cast<double>(kMostNumbers)) return std::nullopt;
+  if (const auto* cast = std::get_if<Cast>(&node.op); cast != nullptr && cast->to != DType::i64)
+    for (const double size : numbers(0))
+      if (is_open(size) && cast->to != DType::i32) return std::nullopt;
+  return std::move(reference::evaluate(node, operands).at(0));
 }
 
-std::optional<Ints> sliced(const Graph& graph, const Node& node, const Ints& from) {
-  const auto starts = constant_ints(graph, node, 1), ends = constant_ints(graph, node, 2);
-  const auto steps = constant_ints(graph, node, 4);
-  if (!starts || !ends || starts->size() != 1 || (steps && *steps != Ints{1})) return std::nullopt;
-  const SliceRange range = slice_range(static_cast<std::int64_t>(from.size()), (*starts)[0], (*ends)[0], 1);
-  Ints indices;
-  for (std::int64_t i = 0; i < range.count; ++i) indices.push_back(range.first + i);
-  return picked(from, indices);
+bool is_open(const Tensor& sizes) {
+  const auto numbers = reference::load_all<double>(sizes);
+  return std::any_of(numbers.begin(), numbers.end(), [](double size) { return is_open(size); });
 }
 
-/// A node of one element, by the reference.
-double evaluated(const Graph& graph, const Node& node, const std::vector<Fact>& inputs, bool live) {
+std::optional<double> number_of(const Value& value) {
+  if (!value.constant || value.constant->size() != 1 || value.constant->dtype() == DType::string) return std::nullopt;
+  return reference::load_all<double>(*value.constant->tensor()).at(0);
+}
+
+double evaluated(const Graph& graph, const Node& node, const std::vector<double>& numbers) {
   Node alone{node.op, {}, {0}, node.name, node.origin};
   std::vector<Tensor> tensors;
-  tensors.reserve(node.inputs.size());
+  tensors.reserve(numbers.size());
   std::vector<const Tensor*> operands;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    alone.inputs.push_back(node.inputs[i] == kAbsent ? kAbsent : static_cast<ValueId>(i));
-    if (node.inputs[i] == kAbsent) {
-      operands.push_back(nullptr);
-      continue;
-    }
-    const Value& value = graph.value(node.inputs[i]);
-    const double element = inputs[i].on == Dependence::live
-                               ? (live ? inputs[i].live : inputs[i].dead)
-                               : reference::load_all<double>(*value.constant->tensor()).at(0);
-    tensors.push_back(reference::tensor_of(value.type.dtype, Shape{}, std::vector<double>{element}));
-    operands.push_back(&tensors.back());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const bool given = node.inputs[i] != kAbsent;
+    alone.inputs.push_back(given ? static_cast<ValueId>(i) : kAbsent);
+    if (given)
+      tensors.push_back(reference::tensor_of(graph.value(node.inputs[i]).type.dtype, Shape{}, std::vector{numbers[i]}));
+    operands.push_back(given ? &tensors.back() : nullptr);
   }
   return reference::load_all<double>(reference::evaluate(alone, operands).at(0)).at(0);
 }
@@ -82,140 +107,63 @@ bool is_elementwise(const Operator& op) {
          std::holds_alternative<Select>(op);
 }
 
-/// The same fact about a value of these sizes, of which one is that of the tokens.
-std::optional<Fact> with_axis(const Graph& graph, const Node& node, Fact fact, const std::optional<Ints>& sizes) {
-  const auto& shape = graph.value(node.outputs[0]).type.shape;
-  if (!sizes || !shape || sizes->size() != shape->size() || sizes->size() < 2) return std::nullopt;
-  if (sizes->front() != kBatchSize || std::count(sizes->begin(), sizes->end(), kTokenSize) != 1) return std::nullopt;
-  fact.axis = static_cast<std::size_t>(std::find(sizes->begin(), sizes->end(), kTokenSize) - sizes->begin());
-  return fact;
-}
-
-/// Axes before or between its own do not matter: an element is read for many.
-std::optional<Fact> expanded(const Graph& graph, const Node& node, Fact fact, const std::optional<Ints>& sizes) {
-  const auto &from = graph.value(node.inputs[0]).type.shape, &to = graph.value(node.outputs[0]).type.shape;
-  if (!sizes || !from || !to || from->size() != to->size() || sizes->size() != to->size()) return std::nullopt;
-  if (sizes->front() != kBatchSize) return std::nullopt;
-  return (*sizes)[fact.axis] == kTokenSize || (*sizes)[fact.axis] == 1 ? std::optional(fact) : std::nullopt;
-}
-
-/// Sizes of [batch, 1.., tokens, 1..] after axes of size 1 are put in.
-std::optional<Ints> unsqueezed(const Graph& graph, const Node& node, const Fact& fact) {
-  const auto axes = constant_ints(graph, node, 1);
-  const auto &from = graph.value(node.inputs[0]).type.shape, &to = graph.value(node.outputs[0]).type.shape;
-  if (!axes || !from || !to) return std::nullopt;
-  Ints sizes(to->size(), 0);
-  for (const std::int64_t axis : *axes)
-    sizes.at(static_cast<std::size_t>(normalize_axis(axis, std::ssize(sizes), node))) = 1;
-  std::size_t source = 0;
-  for (std::int64_t& size : sizes) {
-    if (size == 1) continue;
-    size = source == 0 ? kBatchSize : source == fact.axis ? kTokenSize : 1;
-    ++source;
+void follow_dead(const Graph& graph, const Node& node, const std::vector<Fact>& inputs, Fact& out) {
+  out.dead.reset();
+  out.most = std::numeric_limits<double>::infinity();
+  const auto* binary = std::get_if<Binary>(&node.op);
+  const auto is_dead = [](const Fact& fact) { return fact.dead.has_value(); };
+  if (std::all_of(inputs.begin(), inputs.end(), is_dead)) {
+    std::vector<double> numbers;
+    for (const Fact& fact : inputs) numbers.push_back(*fact.dead);
+    out.dead = evaluated(graph, node, numbers);
+    out.most = *out.dead;
+    return;
   }
-  return sizes;
-}
-
-}  // namespace
-
-std::optional<Ints> sizes_after(const Graph& graph, const Node& node, const std::vector<Fact>& inputs) {
-  if (const auto* shape = std::get_if<ShapeOf>(&node.op)) return sizes_of_shape(graph, node, *shape, inputs[0]);
-  if (const auto* concat = std::get_if<Concat>(&node.op); concat != nullptr && concat->axis == 0) {
-    Ints all;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const auto part = ints_of(graph, node, inputs, i);
-      if (!part) return std::nullopt;
-      all.insert(all.end(), part->begin(), part->end());
-    }
-    return all;
+  const auto is_no = [](const Fact& fact) { return fact.dead == 0.0; };
+  if (binary != nullptr && binary->kind == BinaryKind::logical_and &&
+      std::any_of(inputs.begin(), inputs.end(), is_no)) {
+    out.dead = out.most = 0;
+  } else if (binary != nullptr && binary->kind == BinaryKind::add) {
+    out.most = inputs[0].most + inputs[1].most;
+  } else if (std::holds_alternative<Select>(node.op)) {
+    if (inputs[0].dead) out.dead = inputs[*inputs[0].dead != 0 ? 1 : 2].dead;
+    out.most = inputs[0].dead ? inputs[*inputs[0].dead != 0 ? 1 : 2].most : std::max(inputs[1].most, inputs[2].most);
   }
-  if (inputs.empty() || inputs[0].on != Dependence::sizes) return std::nullopt;
-  const Ints& from = inputs[0].sizes;
-  if (std::holds_alternative<Cast>(node.op) || std::holds_alternative<Squeeze>(node.op) ||
-      std::holds_alternative<Unsqueeze>(node.op) || std::holds_alternative<Reshape>(node.op))
-    return from;
-  if (std::holds_alternative<Slice>(node.op)) return sliced(graph, node, from);
-  if (std::holds_alternative<Gather>(node.op)) {
-    const auto indices = constant_ints(graph, node, 1);
-    return indices ? picked(from, *indices) : std::nullopt;
+}
+
+std::optional<std::size_t> axis_among(const Shape& from, const Shape& to, std::size_t axis) {
+  std::size_t at = 0;
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i] == 1) continue;
+    while (at < to.size() && to[at] == 1) ++at;
+    if (at == to.size() || to[at] != from[i]) return std::nullopt;
+    if (i == axis) found = at;
+    ++at;
   }
-  return std::nullopt;
+  while (at < to.size() && to[at] == 1) ++at;
+  return at == to.size() ? found : std::nullopt;
 }
 
-std::optional<Ints> target_sizes(const Graph& graph, const Node& node, const std::vector<Fact>& inputs) {
-  return ints_of(graph, node, inputs, 1);
-}
-
-std::optional<Fact> live_after(const Graph& graph, const Node& node, const std::vector<Fact>& inputs) {
-  const auto first =
-      std::find_if(inputs.begin(), inputs.end(), [](const Fact& fact) { return fact.on == Dependence::live; });
-  if (first == inputs.end()) return std::nullopt;
-  Fact fact = *first;
-  if (std::holds_alternative<Unsqueeze>(node.op)) return with_axis(graph, node, fact, unsqueezed(graph, node, fact));
-  if (std::holds_alternative<Reshape>(node.op) && first == inputs.begin())
-    return with_axis(graph, node, fact, target_sizes(graph, node, inputs));
-  if (std::holds_alternative<Expand>(node.op) && first == inputs.begin())
-    return expanded(graph, node, fact, target_sizes(graph, node, inputs));
-  if (!is_elementwise(node.op)) return std::nullopt;
-  const std::size_t rank =
-      graph.value(node.inputs[static_cast<std::size_t>(first - inputs.begin())]).type.shape->size();
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (node.inputs[i] == kAbsent) continue;
-    const Value& value = graph.value(node.inputs[i]);
-    const bool alike =
-        inputs[i].on == Dependence::live && inputs[i].axis == fact.axis && value.type.shape->size() == rank;
-    const bool number = value.constant && value.constant->size() == 1 && value.type.shape->size() <= rank;
-    if (!alike && !number) return std::nullopt;
-  }
-  fact.live = evaluated(graph, node, inputs, true);
-  fact.dead = evaluated(graph, node, inputs, false);
-  return fact;
-}
-
-bool keeps_rows(const Graph& graph, const Node& node, std::size_t lead) {
-  const auto shape = [&](ValueId id) -> const Shape& { return *graph.value(id).type.shape; };
-  const auto rank = std::ssize(shape(node.inputs[0]));
-  const auto inside = [&](std::int64_t axis) {
-    return (axis < 0 ? axis + rank : axis) >= static_cast<std::int64_t>(lead);
+std::optional<std::size_t> axis_of_rows(const Shape& from, const Shape& to, std::size_t axis) {
+  struct Around {
+    std::int64_t before = 1, after = 1;
+    bool batch = false;
   };
-  if (const auto* softmax = std::get_if<Softmax>(&node.op)) return inside(softmax->axis);
-  if (const auto* norm = std::get_if<LayerNorm>(&node.op)) return inside(norm->axis);
-  if (const auto* product = std::get_if<MatMul>(&node.op)) {
-    const MatMul plain{.transpose_b = product->transpose_b, .epilogue = product->epilogue};
-    return *product == plain && graph.value(node.inputs[1]).constant && shape(node.inputs[1]).size() == 2 &&
-           rank > static_cast<std::int64_t>(lead);
-  }
-  return std::holds_alternative<Unary>(node.op) || std::holds_alternative<Binary>(node.op) ||
-         std::holds_alternative<Cast>(node.op) || std::holds_alternative<Select>(node.op);
-}
-
-bool is_along(const Graph& graph, ValueId id, const Fact& fact, std::size_t rank, Dependence on) {
-  if (!graph.value(id).type.shape) return false;
-  const Shape& own = *graph.value(id).type.shape;
-  const std::size_t lead = lead_of(on);
-  if (fact.on == on) return own.size() == rank;
-  if (fact.on == Dependence::live)
-    return on == Dependence::tokens && own.size() == rank && fact.axis == 1 && graph.value(id).type.dtype == DType::f32;
-  if (fact.on == Dependence::place) return on == Dependence::tokens && rank - own.size() + fact.axis == 1;
-  if (fact.on != Dependence::fixed || own.size() > rank) return false;
-  const std::size_t shift = rank - own.size();
-  for (std::size_t axis = 0; axis + shift < lead && axis < own.size(); ++axis)
-    if (own[axis] != 1) return false;
-  return true;
-}
-
-bool bars_padding(const Graph& graph, const Node& node, const std::vector<Fact>& inputs, std::size_t rank) {
-  constexpr double kFar = -1e4;
-  bool bars = false;
-  for (std::size_t i = kAddendInput; i < inputs.size(); ++i) {
-    if (node.inputs[i] == kAbsent) continue;
-    const Fact& fact = inputs[i];
-    if (fact.on != Dependence::live || graph.value(node.inputs[i]).type.shape->size() != rank || fact.axis + 1 != rank)
-      return false;
-    if (fact.live != 0 || fact.dead > kFar) return false;
-    bars = true;
-  }
-  return bars;
+  const auto around = [](const Shape& shape, std::size_t at) {
+    Around sizes{1, plain(shape[at]), has_batch(shape[at])};
+    for (std::size_t i = 0; i < shape.size(); ++i) (i < at ? sizes.before : sizes.after) *= i == at ? 1 : shape[i];
+    return sizes;
+  };
+  const auto is_of_tokens = [](std::int64_t size) { return has_tokens(size); };
+  if (std::count_if(to.begin(), to.end(), is_of_tokens) != 1 ||
+      std::count_if(from.begin(), from.end(), is_of_tokens) != 1)
+    return std::nullopt;
+  const auto found = static_cast<std::size_t>(std::find_if(to.begin(), to.end(), is_of_tokens) - to.begin());
+  const Around a = around(from, axis), b = around(to, found);
+  if (plain(from[axis]) != 1 || plain(to[found]) != 1 || a.after != b.after) return std::nullopt;
+  if (a.batch == b.batch) return a.before == b.before ? std::optional(found) : std::nullopt;
+  return (a.batch ? b : a).before == kBatch && (a.batch ? a : b).before == 1 ? std::optional(found) : std::nullopt;
 }
 
 }  // namespace colonnade::rewrite

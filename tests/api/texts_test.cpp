@@ -1,32 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of a batch whose padding is left out: each has the bits that it has alone, and the reference's numbers.
+#include "api/texts.hpp"
+
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <random>
 
-#include "colonnade/colonnade.hpp"
-#include "onnx/builder.hpp"
+#include "colonnade/colonnade.h"
 
 namespace colonnade::test {
 namespace {
 
-using onnx_import::testing::attribute;
-using onnx_import::testing::float_tensor;
-using onnx_import::testing::int_tensor;
-using onnx_import::testing::ModelBuilder;
+constexpr std::int64_t kWidth = 48, kHeads = 3, kLongest = 200;
 
-constexpr std::int64_t kWidth = 48, kHeads = 3, kWords = 50, kLongest = 200;
-
-std::vector<float> waves(std::int64_t count, float step) {
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.2f * std::sin(step * static_cast<float>(i));
-  return values;
-}
-
-enum class Pooling { mean, first };
+enum class Pooling { mean, first, none };
 
 void add_constants(ModelBuilder& model, float far) {
   model.input("input_ids", {-1, -1}, onnx::TensorProto::INT64);
@@ -75,6 +62,7 @@ std::string encoder(Pooling pooling, float far = -10000.0f) {
   ModelBuilder model;
   add_constants(model, far);
   add_attention(model);
+  if (pooling == Pooling::none) return model.output("tokens").bytes();
   if (pooling == Pooling::first)
     return model.node("Gather", {"tokens", "i0"}, {"y"}, {attribute("axis", 1)}).output("y").bytes();
   model.node("Unsqueeze", {"ones", "i2"}, {"live"}).node("Mul", {"tokens", "live"}, {"kept"});
@@ -84,58 +72,19 @@ std::string encoder(Pooling pooling, float far = -10000.0f) {
   return model.output("y").bytes();
 }
 
-struct Batch {
-  Tensor ids, mask;
-  std::vector<TensorView> views() const { return {ids, mask}; }
-};
-
-/// Texts of these lengths, padded to the longest one, with zeros in front where `left`.
-Batch batch_of(const std::vector<std::int64_t>& lengths, bool left = false) {
-  const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
-  Batch batch{Tensor(DType::i64, {std::ssize(lengths), longest}), Tensor(DType::i64, {std::ssize(lengths), longest})};
-  std::ranges::fill(batch.ids.values<std::int64_t>(), 3);
-  std::ranges::fill(batch.mask.values<std::int64_t>(), 0);
-  for (std::size_t text = 0; text < lengths.size(); ++text)
-    for (std::int64_t i = 0; i < lengths[text]; ++i) {
-      const std::size_t at =
-          text * static_cast<std::size_t>(longest) + static_cast<std::size_t>(left ? longest - lengths[text] + i : i);
-      batch.ids.values<std::int64_t>()[at] = (i * 7 + lengths[text]) % kWords;
-      batch.mask.values<std::int64_t>()[at] = 1;
-    }
-  return batch;
-}
-
-Model model_of(const std::string& bytes, int threads = 2) {
-  Options options;
-  options.threads = threads;
-  return Model::from_bytes(onnx_import::testing::as_bytes(bytes), options);
-}
-
-std::vector<float> row_of(const Tensor& tensor, std::size_t row) {
-  const std::size_t width = static_cast<std::size_t>(tensor.shape().back());
-  const auto values = tensor.values<float>();
-  return {values.begin() + static_cast<std::ptrdiff_t>(row * width),
-          values.begin() + static_cast<std::ptrdiff_t>((row + 1) * width)};
-}
-
-void expect_near(const Tensor& found, const Tensor& expected) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (std::size_t i = 0; i < found.values<float>().size(); ++i)
-    ASSERT_NEAR(found.values<float>()[i], expected.values<float>()[i], 1e-5) << i;
-}
-
 const std::vector<std::int64_t> kLengths = {17, 1, 64, 33, 130, 5};
 
 TEST(Texts, HaveTheBitsThatTheyHaveAlone) {
-  for (const Pooling pooling : {Pooling::mean, Pooling::first}) {
+  for (const Pooling pooling : {Pooling::mean, Pooling::first, Pooling::none}) {
     const std::string bytes = encoder(pooling);
+    const std::size_t rows = pooling == Pooling::none ? 130 : 1;
     std::vector<std::vector<float>> alone;
     for (const int threads : {1, 2, 3}) {
       Session session(model_of(bytes, threads));
       const Tensor all = std::move(session.run(batch_of(kLengths).views())[0]);
       for (std::size_t text = 0; text < kLengths.size(); ++text) {
         if (threads == 1) alone.push_back(row_of(session.run(batch_of({kLengths[text]}).views())[0], 0));
-        EXPECT_EQ(row_of(all, text), alone[text]) << text << " with " << threads << " threads";
+        EXPECT_EQ(row_of(all, text * rows), alone[text]) << text << " with " << threads << " threads";
       }
     }
   }
@@ -155,6 +104,71 @@ TEST(Texts, AgreeWithTheReference) {
       const std::vector<Datum> data = session.run_data(std::vector<Datum>{batch.ids, batch.mask});
       EXPECT_EQ(std::memcmp(data[0].tensor().data(), found.data(), found.byte_size()), 0);
     }
+}
+
+TEST(Texts, GiveZerosAtPaddingOfTokens) {
+  const Model model = model_of(encoder(Pooling::none));
+  EXPECT_NE(model.describe().find("left out, zeros in outputs of tokens"), std::string::npos);
+  Session session(model);
+  for (const auto& [lengths, left] :
+       {std::pair(kLengths, false), {kLengths, true}, {Ints{9, 0, 4}, false}, {Ints{1, 3}, true}}) {
+    const Batch batch = batch_of(lengths, left);
+    const Tensor found = std::move(session.run(batch.views())[0]), expected = tokens_expected(model, batch);
+    expect_near(found, expected);
+    for (std::size_t i = 0; i < found.values<float>().size(); ++i)
+      ASSERT_EQ(found.values<float>()[i] == 0, expected.values<float>()[i] == 0) << i;
+    Tensor given(DType::f32, found.shape());
+    session.run(batch.views(), std::vector<MutableTensorView>{given});
+    EXPECT_TRUE(same_bits(given, found));
+    const Shape shape = found.shape();
+    Tensor turned(DType::f32, {shape[1], shape[0], shape[2]});
+    session.run(batch.views(), std::vector<MutableTensorView>{
+                                   {DType::f32, shape, turned.data(), Ints{shape[2], shape[0] * shape[2], 1}}});
+    for (std::int64_t row = 0; row < shape[0] * shape[1]; ++row)
+      EXPECT_EQ(row_of(turned, static_cast<std::size_t>(row % shape[1] * shape[0] + row / shape[1])),
+                row_of(found, static_cast<std::size_t>(row)));
+  }
+}
+
+TEST(Texts, GiveZerosWhereNoTextHasTokensOrFirstOnesAreMissing) {
+  for (const Pooling pooling : {Pooling::none, Pooling::first}) {
+    const Model model = model_of(encoder(pooling));
+    Session session(model);
+    Batch batch = batch_of({7, 5}, true);
+    for (const bool none : {false, true}) {
+      if (none) std::ranges::fill(batch.mask.values<std::int64_t>(), 0);
+      const Tensor found = std::move(session.run(batch.views())[0]);
+      if (pooling == Pooling::none)
+        expect_near(found, tokens_expected(model, batch));
+      else
+        expect_near(found, model.evaluate_reference(batch.views())[0]);
+    }
+  }
+}
+
+TEST(Texts, GiveWhatTheNetworkMakesOfPaddingWhereAsked) {
+  const Model model = model_of(encoder(Pooling::none), 2, Padding::compute);
+  EXPECT_NE(model.describe().find("computed: an output has rows of it"), std::string::npos);
+  Session session(model);
+  const Batch batch = batch_of(kLengths);
+  expect_near(session.run(batch.views())[0], model.evaluate_reference(batch.views())[0]);
+  EXPECT_NE(model_of(encoder(Pooling::mean), 2, Padding::compute).describe().find("left out"), std::string::npos);
+}
+
+TEST(Texts, AreComputedWithPaddingThroughTheCInterfaceWhereAsked) {
+  const std::string bytes = encoder(Pooling::none);
+  for (const bool computed : {false, true}) {
+    colonnade_options options{};
+    options.struct_size = sizeof options;
+    options.compute_padding = computed ? 1 : 0;
+    colonnade_model* model = nullptr;
+    ASSERT_EQ(colonnade_model_from_bytes(bytes.data(), bytes.size(), &options, &model), nullptr);
+    char* text = nullptr;
+    ASSERT_EQ(colonnade_model_describe(model, nullptr, 0, &text), nullptr);
+    EXPECT_EQ(std::string(text).find("left out, zeros") == std::string::npos, computed);
+    colonnade_text_free(text);
+    colonnade_model_free(model);
+  }
 }
 
 TEST(Texts, MayBePaddedInFront) {
@@ -194,7 +208,7 @@ TEST(Texts, MayHaveTokensMissingAnywhere) {
   }
 }
 
-TEST(Texts, RunAsTheyAreWhereATextHasNoTokens) {
+TEST(Texts, MayHaveNoTokens) {
   for (const Pooling pooling : {Pooling::mean, Pooling::first}) {
     const Model model = model_of(encoder(pooling));
     Session session(model);

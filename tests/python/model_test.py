@@ -89,6 +89,7 @@ class Sources(unittest.TestCase):
             ({"threads": "two"}, "threads: expected a number of at least 0, found 'two'"),
             ({"threads": -1}, "threads must be 0 to 4096, found -1"),
             ({"schedule": "fast"}, "schedule: expected one of 'automatic', 'columns', 'layers', found 'fast'"),
+            ({"padding": "none"}, "padding: expected one of 'zeros', 'compute', found 'none'"),
             ({"dimensions": {"batch": "x"}}, "dimensions: expected a dict of numbers by symbol"),
             ({"isa": 3}, "isa: expected text, found int"),
         ):

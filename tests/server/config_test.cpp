@@ -162,6 +162,10 @@ TEST(Config, RefusesValuesThatMakeNoSense) {
   for (const auto& [text, part] : cases) expect_contains(checked(text), part);
 }
 
+TEST(Config, RefusesPaddingThatIsNone) {
+  expect_contains(checked("parameters { key: 'padding' value { string_value: 'none' } }"), "expected zeros or compute");
+}
+
 TEST(Config, NamesThePlaceOfASyntaxError) {
   expect_contains(checked("name: 'm'\nmax_batch_sise: 3"), "config.pbtxt, line 2, column 15");
   expect_contains(checked("max_batch_size: 99999999999"), "out of range");

@@ -29,6 +29,7 @@ class Options(TypedDict, total=False):
     compiled: str | os.PathLike[str]
     weights_per_node: bool
     duel: bool
+    padding: Literal["zeros", "compute"]
 
 class ReaderOptions(Options):
     size: int

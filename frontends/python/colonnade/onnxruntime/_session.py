@@ -58,7 +58,7 @@ class ModelMetadata:
 
 def _model_options(options: SessionOptions, file: _onnx_file.ModelFile) -> dict[str, Any]:
     """Keyword arguments of colonnade.Model. Overrides of dimensions that the model has not are without effect."""
-    keywords: dict[str, Any] = {}
+    keywords: dict[str, Any] = {"padding": "compute"}
     if options.intra_op_num_threads > 0:
         keywords["threads"] = options.intra_op_num_threads
     sizes = {}
