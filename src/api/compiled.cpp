@@ -168,7 +168,8 @@ void Compiled::make_constants() {
       }
       origin->at(number)->read(first, target);
     };
-    constants_.add(std::make_shared<const Constant>(stored.dtype, stored.shape, make, stored.is_normal));
+    const auto narrow = weights_of(stored, [number, origin] { return origin->at(number); });
+    constants_.add(std::make_shared<const Constant>(stored.dtype, stored.shape, make, stored.is_normal, narrow));
   }
 }
 
@@ -326,9 +327,9 @@ std::vector<Compiled::NewBlob> Compiled::new_blobs(const Made& made, const std::
       asked[i] = true;
       constant->read(first, target);
     };
-    watched.add(is_small(*constant)
-                    ? constant
-                    : std::make_shared<const Constant>(constant->dtype(), constant->shape(), make, true));
+    watched.add(is_small(*constant) ? constant
+                                    : std::make_shared<const Constant>(constant->dtype(), constant->shape(), make, true,
+                                                                       constant->narrow()));
   }
   WeightStore store;
   store.set_source([&](const Constant& constant, const std::string& format, int) {
@@ -372,7 +373,7 @@ std::vector<CompiledConstant> Compiled::constants() const {
   std::vector<CompiledConstant> records;
   for (const auto& constant : constants_.all())
     records.push_back({constant->dtype(), constant->shape(), holds_no_denormals(*constant),
-                       is_small(*constant) ? constant->tensor() : nullptr});
+                       is_small(*constant) ? constant->tensor() : nullptr, record_of(constant->narrow())});
   return records;
 }
 

@@ -173,6 +173,25 @@ bool read_area(const onnx_import::Bytes& file, const CompiledArea& area, std::sp
   return good;
 }
 
+std::optional<CompiledConstant::Narrow> record_of(const std::shared_ptr<const NarrowWeights>& weights) {
+  if (!weights) return std::nullopt;
+  return CompiledConstant::Narrow{weights->type, weights->block_rows, weights->block_columns, weights->has_zeros,
+                                  weights->zero};
+}
+
+std::shared_ptr<const NarrowWeights> weights_of(const CompiledConstant& stored,
+                                                std::function<std::shared_ptr<const Constant>()> original) {
+  if (!stored.narrow) return nullptr;
+  const auto& [type, block_rows, block_columns, has_zeros, zero] = *stored.narrow;
+  if (stored.shape.size() != 2 || block_rows < 1 || block_columns < 1) fail(ErrorCode::io, "its content is malformed");
+  const auto parts = [original = std::move(original)] {
+    const auto constant = original();
+    if (!constant->narrow()) fail(ErrorCode::io, "the model is not the one that was compiled");
+    return constant->narrow()->parts();
+  };
+  return std::make_shared<const NarrowWeights>(NarrowWeights{type, block_rows, block_columns, has_zeros, zero, parts});
+}
+
 CompiledWriter::CompiledWriter(std::string path) : path_(std::move(path)) {
   struct stat status {};
   if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode))

@@ -154,7 +154,7 @@ Match match_quantize(const Candidate& node) {
 
 Match match_dequantize(const Candidate& node) {
   const auto* op = std::get_if<Dequantize>(&node.node.op);
-  if (op == nullptr) return refuse();
+  if (op == nullptr || op->block != 0) return refuse();
   const DType from = node.input(0).type.dtype;
   return match(node, op->axis, from == DType::i32 ? Type::i32 : from == DType::i8 ? Type::i8 : Type::u8);
 }

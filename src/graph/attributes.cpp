@@ -326,7 +326,9 @@ void rescale_words(Words& words, const Rescale& out) {
   words.add("zero", out.zero).add("low", out.low).add("high", out.high);
 }
 void describe(Words& words, const Quantize& op) { words.add("to", name_of(op.to)).add("axis", op.axis); }
-void describe(Words& words, const Dequantize& op) { words.add("axis", op.axis); }
+void describe(Words& words, const Dequantize& op) {
+  words.add("axis", op.axis).option("block", op.block, std::int64_t{0});
+}
 void describe(Words&, const Lookup&) {}
 void describe(Words& words, const ByteConv& op) {
   describe(words, op.window);

@@ -49,12 +49,13 @@ Constant::Constant(Tensor tensor) : Constant(std::make_shared<const Tensor>(std:
 Constant::Constant(std::shared_ptr<const Tensor> tensor)
     : dtype_(tensor->dtype()), shape_(tensor->shape()), size_(tensor->size()), kept_(std::move(tensor)) {}
 
-Constant::Constant(DType dtype, Shape shape, Make make, bool is_normal)
+Constant::Constant(DType dtype, Shape shape, Make make, bool is_normal, std::shared_ptr<const NarrowWeights> narrow)
     : dtype_(dtype),
       shape_(std::move(shape)),
       size_(element_count(shape_)),
       is_normal_(is_normal),
-      make_(std::move(make)) {
+      make_(std::move(make)),
+      narrow_(std::move(narrow)) {
   if (byte_size() <= kSmallBytes) kept_ = tensor();
 }
 

@@ -15,6 +15,8 @@
 
 namespace colonnade {
 
+struct NarrowWeights;
+
 /// Immutable and shared; safe to use from several threads.
 class Constant {
  public:
@@ -26,8 +28,9 @@ class Constant {
 
   explicit Constant(Tensor tensor);
   explicit Constant(std::shared_ptr<const Tensor> tensor);
-  /// `is_normal`: known to hold no denormal float.
-  Constant(DType dtype, Shape shape, Make make, bool is_normal = false);
+  /// `is_normal`: known to hold no denormal float. `narrow`: of what numbers a matrix of floats is made.
+  Constant(DType dtype, Shape shape, Make make, bool is_normal = false,
+           std::shared_ptr<const NarrowWeights> narrow = nullptr);
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
@@ -35,6 +38,8 @@ class Constant {
   std::size_t byte_size() const { return static_cast<std::size_t>(size_) * size_of(dtype_); }
   bool is_kept() const { return kept_ != nullptr; }
   bool is_normal() const { return is_normal_; }
+  /// The numbers that the floats were made of (graph/narrow_weights.hpp), or null.
+  const std::shared_ptr<const NarrowWeights>& narrow() const { return narrow_; }
 
   /// All elements. Made now unless kept or held by someone.
   std::shared_ptr<const Tensor> tensor() const;
@@ -58,6 +63,7 @@ class Constant {
   bool is_normal_ = false;
   std::shared_ptr<const Tensor> kept_;
   Make make_;
+  std::shared_ptr<const NarrowWeights> narrow_;
   std::shared_ptr<const Constant> whole_;  ///< null: it is no part of another one
   std::int64_t first_of_whole_ = 0;
   mutable std::mutex mutex_;

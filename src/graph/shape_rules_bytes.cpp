@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/checked.hpp"
+#include "base/narrow.hpp"
 #include "graph/shape_rules.hpp"
 
 namespace colonnade {
@@ -32,6 +34,29 @@ void parameters(const RuleContext& ctx, std::int64_t axis) {
   if (x && !is_one) size = at(*x, ctx.axis(axis, rank_of(*x)));
   one_or_each(ctx, 1, size, "the scale");
   one_or_each(ctx, 2, size, "the zero point");
+}
+
+/// Of a Dequantize in blocks.
+void block_parameters(const RuleContext& ctx, const Dequantize& op) {
+  const DType type = ctx.dtype(0);
+  if (op.block < 0) ctx.fail("a block of {} elements", op.block);
+  if (type != DType::undefined && (bits_of(type) > 8 || is_minifloat(type) || type == DType::boolean))
+    ctx.fail("{} must be integers of eight bits or fewer, is {}", ctx.text(0), name_of(type));
+  if (!is_float(ctx.dtype(1)) && ctx.dtype(1) != DType::undefined)
+    ctx.fail("{} must be of a float type, is {}", ctx.text(1), name_of(ctx.dtype(1)));
+  if (ctx.has(2) && !is_float(ctx.dtype(2))) ctx.same_dtype(0, 2);
+  const auto& x = ctx.shape(0);
+  if (!x) return;
+  if (x->size() != 2) ctx.fail("{} must be a matrix, is {}", ctx.text(0), to_text(ctx.type(0)));
+  Shape blocks = *x;
+  std::int64_t& size = blocks[static_cast<std::size_t>(ctx.axis(op.axis, 2))];
+  if (size >= 0) size = ceil_div(size, op.block);
+  for (const std::size_t input : {1u, 2u}) {
+    const auto& given = ctx.shape(input);
+    if (!ctx.has(input) || !given || product_of(*given) == 1) continue;
+    if (given->size() != 2 || !dims_agree((*given)[0], blocks[0]) || !dims_agree((*given)[1], blocks[1]))
+      ctx.fail("{} must be [{}, {}], is {}", ctx.text(input), blocks[0], blocks[1], to_text(ctx.type(input)));
+  }
 }
 
 void check_rescale(const RuleContext& ctx, const Rescale& out, bool may_be_sums) {
@@ -86,6 +111,10 @@ Types infer(const Quantize& op, const RuleContext& ctx) {
 
 Types infer(const Dequantize& op, const RuleContext& ctx) {
   ctx.inputs(2, 3);
+  if (op.block != 0) {
+    block_parameters(ctx, op);
+    return {{DType::f32, ctx.shape(0)}};
+  }
   if (ctx.dtype(0) != DType::i32) bytes(ctx, 0);
   if (ctx.has(2)) ctx.same_dtype(0, 2);
   parameters(ctx, op.axis);

@@ -108,6 +108,10 @@ bool settle_weights(Editor& editor, int index) {
   const bool known = std::all_of(node.inputs.begin(), node.inputs.end(),
                                  [&](ValueId id) { return id == kAbsent || editor.is_constant(id); });
   if (!std::holds_alternative<Dequantize>(node.op) || !known) return false;
+  if (auto narrow = dequantised_weights(editor, node)) {
+    editor.set_constant(ValueId{node.outputs[0]}, std::move(narrow));
+    return true;
+  }
   std::vector<std::shared_ptr<const Tensor>> held;
   std::vector<const Tensor*> inputs;
   for (const ValueId id : node.inputs) {

@@ -36,6 +36,11 @@ struct Ending {
 /// The Quantize to unsigned bytes that alone reads the value, maybe through a ReLU or clip.
 std::optional<Ending> ending_of(const Editor& editor, ValueId id);
 
+/// What a Dequantize makes of a constant matrix of integers, as weights that may stay narrow; null of anything else.
+std::shared_ptr<const Constant> dequantised_weights(const Editor& editor, const Node& node);
+/// A constant of f16 or bf16 as float32; a matrix may stay narrow.
+std::shared_ptr<const Constant> widened_halves(const std::shared_ptr<const Constant>& constant);
+
 ValueId add_floats(Editor& editor, const char* name, const std::vector<float>& values);
 
 // Signed bytes become unsigned ones, whose zero point is 128 higher. `index`: a Quantize or Dequantize.

@@ -54,7 +54,7 @@ std::optional<Tensor> centred_bytes(const Tensor& bytes, const Tensor* zero, std
 /// Weights whose output channels lie along `axis`.
 std::optional<ByteWeights> weights_of(Editor& editor, ValueId id, std::size_t axis) {
   const auto* op = editor.produced_by<Dequantize>(id);
-  if (op == nullptr) return std::nullopt;
+  if (op == nullptr || op->block != 0) return std::nullopt;
   const Node node = editor.node(editor.producer(id));
   const auto bytes = constant_tensor(editor, node.inputs[0]), scale = constant_tensor(editor, node.inputs[1]);
   const auto zero = constant_tensor(editor, node.input(2));

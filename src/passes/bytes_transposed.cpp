@@ -24,7 +24,7 @@ bool is_zero(const Editor& editor, ValueId id) {
 /// in a vector repeated for each output of a block.
 ValueId dense_constants(Editor& editor, ValueId id, std::int64_t axis, const DenseWindow& window) {
   const auto* op = editor.produced_by<Dequantize>(id);
-  if (op == nullptr) return kAbsent;
+  if (op == nullptr || op->block != 0) return kAbsent;
   const Node node = editor.node(editor.producer(id));
   const bool known = editor.is_constant(node.inputs[0]) && editor.is_constant(node.inputs[1]);
   if (!known || !is_zero(editor, node.input(2))) return kAbsent;

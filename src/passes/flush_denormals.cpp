@@ -31,7 +31,7 @@ std::shared_ptr<const Constant> flushed(const std::shared_ptr<const Constant>& c
     for (float& x : std::span(reinterpret_cast<float*>(target.data()), target.size() / sizeof(float)))
       x = is_denormal(x) ? 0.0f : x;
   };
-  return std::make_shared<const Constant>(DType::f32, constant->shape(), make, true);
+  return std::make_shared<const Constant>(DType::f32, constant->shape(), make, true, constant->narrow());
 }
 
 }  // namespace

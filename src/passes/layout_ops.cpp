@@ -51,7 +51,7 @@ struct UseRule {
   Result operator()(const Unary&) const { return first(); }
   Result operator()(const Cast&) const { return first(); }
   Result operator()(const Quantize&) const { return first(); }
-  Result operator()(const Dequantize&) const { return first(); }
+  Result operator()(const Dequantize& op) const { return first_if(op.block == 0); }
   Result operator()(const Lookup&) const { return first(); }
   Result operator()(const Binary&) const { return broadcast_use(editor, node, rank); }
   Result operator()(const ByteBinary&) const { return broadcast_use(editor, node, rank); }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "base/half.hpp"
-#include "passes/editor.hpp"
+#include "passes/bytes.hpp"
 #include "passes/pass_list.hpp"
 
 namespace colonnade::rewrite {
@@ -27,17 +26,6 @@ bool comes_in(const Editor& editor, ValueId id) {
 
 /// Leaves what is widened: a graph output, or read by a typed node.
 bool goes_out(const Editor& editor, ValueId id) { return editor.is_output(id) || has_typed_reader(editor, id); }
-
-std::shared_ptr<const Constant> widened(const std::shared_ptr<const Constant>& constant) {
-  const auto make = [=](std::int64_t first, std::span<std::byte> target) {
-    const std::span values(reinterpret_cast<float*>(target.data()), target.size() / sizeof(float));
-    std::vector<std::uint16_t> narrow(values.size());
-    constant->read(first, std::as_writable_bytes(std::span(narrow)));
-    const auto widen = constant->dtype() == DType::f16 ? f16_to_float : bf16_to_float;
-    std::transform(narrow.begin(), narrow.end(), values.begin(), widen);
-  };
-  return std::make_shared<const Constant>(DType::f32, constant->shape(), make);
-}
 
 bool is_boundary_cast(const Editor& editor, const Node& node) {
   const auto* cast = std::get_if<Cast>(&node.op);
@@ -96,7 +84,7 @@ void widen_constants(Editor& editor) {
   const auto count = static_cast<ValueId>(editor.graph().values.size());
   for (ValueId id = 0; id < count; ++id) {
     if (!editor.is_constant(id) || !is_narrow(editor.value(id).type) || !has_other_reader(editor, id)) continue;
-    auto wide = widened(editor.value(id).constant);
+    auto wide = widened_halves(editor.value(id).constant);
     if (goes_out(editor, id)) {
       redirect(editor, id, editor.add_constant(editor.value(id).name, std::move(wide)));
     } else {

@@ -14,24 +14,32 @@ namespace {
 /// Scale and zero point of every element, in order.
 class Parameters {
  public:
-  Parameters(const Call& call, std::int64_t axis, const Shape& x)
+  /// Blocks are those of a matrix.
+  Parameters(const Call& call, std::int64_t axis, const Shape& x, std::int64_t block = 0)
       : scales_(load_all<double>(call.input(1))),
         zeros_(call.optional(2) == nullptr ? std::vector<double>{0} : load_all<double>(*call.optional(2))) {
     if (scales_.size() == 1 && zeros_.size() == 1) return;
     const auto at = static_cast<std::size_t>(call.axis(axis, call.input(0)));
     inner_ = static_cast<std::size_t>(product(x, at + 1, x.size()));
     size_ = static_cast<std::size_t>(x[at]);
+    if (block == 0) return;
+    columns_ = static_cast<std::size_t>(x[1]);
+    (at == 0 ? block_rows_ : block_columns_) = static_cast<std::size_t>(block);
   }
   float scale(std::size_t i) const { return static_cast<float>(of(scales_, i)); }
   float zero(std::size_t i) const { return static_cast<float>(of(zeros_, i)); }
 
  private:
   double of(const std::vector<double>& values, std::size_t i) const {
-    return values.size() == 1 ? values.front() : values[i / inner_ % size_];
+    if (values.size() == 1) return values.front();
+    if (columns_ == 0) return values[i / inner_ % size_];
+    const std::size_t of_row = (columns_ + block_columns_ - 1) / block_columns_;
+    return values[i / columns_ / block_rows_ * of_row + i % columns_ / block_columns_];
   }
 
   std::vector<double> scales_, zeros_;
   std::size_t inner_ = 1, size_ = 1;
+  std::size_t columns_ = 0, block_rows_ = 1, block_columns_ = 1;  ///< of a matrix in blocks
 };
 
 /// x - zero point as int32; without a zero point x.
@@ -109,7 +117,7 @@ Tensors apply(const Quantize& op, const Call& call) {
 
 Tensors apply(const Dequantize& op, const Call& call) {
   const Tensor& x = call.input(0);
-  const Parameters parameters(call, op.axis, x.shape());
+  const Parameters parameters(call, op.axis, x.shape(), op.block);
   Tensor y(DType::f32, x.shape());
   const std::vector<std::int64_t> integers = load_all<std::int64_t>(x);
   const auto numbers = y.values<float>();

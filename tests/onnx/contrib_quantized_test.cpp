@@ -131,6 +131,64 @@ TEST(ContribQuantized, WeightsOfFewBitsAreUnpackedLowestFirst) {
                Error);
 }
 
+/// What is wrong with a MatMulNBits is said in one line that names it.
+TEST(ContribQuantized, WeightsOfFewBitsThatAreWrong) {
+  const auto x = float_tensor("x", {1, 20}, std::vector<float>(20, 1));
+  const auto refusal = [&](const std::vector<onnx::TensorProto>& weights, std::int64_t bits, std::int64_t block) {
+    std::vector<onnx::TensorProto> inputs{x};
+    inputs.insert(inputs.end(), weights.begin(), weights.end());
+    try {
+      applied("MatMulNBits", inputs,
+              {attribute("K", 20), attribute("N", 2), attribute("bits", bits), attribute("block_size", block)});
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("MatMulNBits"), std::string::npos) << error.what();
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  const auto four = bytes("w", {2, 2, 8}, Bytes(32, 0x88)), scales = float_tensor("s", {4}, {1, 1, 1, 1});
+  EXPECT_EQ(refusal({four, scales}, 4, 16), "nothing");
+  EXPECT_NE(refusal({four, scales}, 3, 16).find("3 bits"), std::string::npos);
+  EXPECT_NE(refusal({four, scales}, 4, 24).find("found 24"), std::string::npos);
+  EXPECT_NE(refusal({four, scales}, 4, 8).find("found 8"), std::string::npos);
+  EXPECT_NE(refusal({four, float_tensor("s", {3}, {1, 1, 1})}, 4, 16).find("expected 4 scales, found 3"),
+            std::string::npos);
+  EXPECT_NE(refusal({bytes("w", {2, 3, 8}, Bytes(48, 0x88)), scales}, 4, 16).find("expected 2 blocks"),
+            std::string::npos);
+  EXPECT_NE(refusal({bytes("w", {31}, Bytes(31, 0x88)), scales}, 4, 16).find("expected 32 bytes of weights, found 31"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal({four, scales, bytes("z", {3}, Bytes(3, 0x88))}, 4, 16).find("expected 2 bytes of zero points, found 3"),
+      std::string::npos);
+  EXPECT_NE(refusal({four, scales, float_tensor("z", {2}, {8, 8})}, 4, 16).find("expected 4 zero points, found 2"),
+            std::string::npos);
+}
+
+TEST(ContribQuantized, ZeroPointsOfFewBitsArePackedOrFloats) {
+  std::vector<float> terms(20, 0);
+  terms[0] = 1, terms[17] = 2;
+  const auto x = float_tensor("x", {1, 20}, terms), scales = float_tensor("s", {2, 2}, {1, 10, 100, 1000});
+  Bytes four(32, 0x00);
+  four[0] = 0x0f;       // (0, 0) is 15
+  four[8] = 0x30;       // (0, 17) is 3
+  four[16 + 8] = 0xf0;  // (1, 17) is 15
+  const std::vector<onnx::AttributeProto> sizes = {attribute("K", 20), attribute("N", 2), attribute("bits", 4),
+                                                   attribute("block_size", 16)};
+  const auto product = [&](const onnx::TensorProto& zeros) {
+    return applied("MatMulNBits", {x, bytes("w", {2, 2, 8}, four), scales, zeros}, sizes);
+  };
+  // zeros 15 and 0 of the first row, 0 and 15 of the second
+  expect_floats(product(bytes("z", {2}, {0x0f, 0xf0})), {1, 2}, {0 + 2 * 30, 0 + 0});
+  expect_floats(product(float_tensor("z", {2, 2}, {14.5f, 0, 0, 15})), {1, 2}, {0.5f + 60, 0});
+  const auto groups = raw_tensor<std::int32_t>("g", onnx::TensorProto::INT32, {20}, std::vector<std::int32_t>(20, 1));
+  expect_floats(applied("MatMulNBits",
+                        {x, bytes("w", {2, 2, 8}, four), scales, bytes("z", {2}, {0x0f, 0xf0}), groups,
+                         float_tensor("b", {2}, {5, 7})},
+                        sizes),
+                {1, 2}, {150 + 60 + 5, -15000 + 7});
+}
+
 TEST(ContribQuantized, GatheredRowsAreDequantised) {
   Bytes table(16, 0x88);
   table[8] = 0xf8;

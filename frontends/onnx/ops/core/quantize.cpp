@@ -97,6 +97,44 @@ void check_scale(const Lowering& low, ValueId scale) {
     if (!(number > 0) || std::isinf(number)) low.invalid("expected positive scales, found {}", number);
 }
 
+/// A constant matrix of integers of eight bits or fewer, whose parameters are known.
+bool is_weight_matrix(const Lowering& low, ValueId x, const Quantization& q) {
+  const auto constant = low.constant_of(x);
+  const bool zero_known = q.zero_point == kAbsent || low.constant_of(q.zero_point);
+  return constant && constant->shape().size() == 2 && constant->size() > 0 && bits_of(low.dtype(x)) <= 8 &&
+         is_quantised(low.dtype(x)) && !is_minifloat(low.dtype(x)) && low.constant_of(q.scale) && zero_known &&
+         is_float(low.dtype(q.scale));
+}
+
+/// In blocks, as which one number an index of an axis counts too: the other axis is one block.
+ValueId dequantize_matrix(Lowering& low, ValueId x, const Quantization& q) {
+  std::int64_t axis = checked_axis(low, q.axis, 2), block = q.block;
+  const auto parameter = [&](ValueId id) {
+    if (id == kAbsent || has_one_element(low, id) || q.block != 0) return id;
+    const std::int64_t size = low.dim(x, axis), given = low.dim(id, 0);
+    if (low.rank(id) != 1 || given != size) low.invalid("expected {} scales for axis {}, found {}", size, axis, given);
+    return unsqueeze(low, id, {1 - axis});
+  };
+  const auto check = [&](ValueId id, std::string_view what) {
+    if (id == kAbsent || has_one_element(low, id) || q.block == 0) return;
+    if (block < 1 || block > kMaxDim) low.invalid("attribute 'block_size': {} is out of range", block);
+    if (low.rank(id) != 2)
+      low.invalid("expected {} of rank 2 in blocks along axis {}, found rank {}", what, axis, low.rank(id));
+    const std::int64_t size = low.dim(x, axis), given = low.dim(id, axis), other = low.dim(x, 1 - axis);
+    if (given != ceil_div(size, block))
+      low.invalid("expected {} blocks of {} for axis {} of {}, found {}", ceil_div(size, block), block, axis, size,
+                  given);
+    if (low.dim(id, 1 - axis) != other)
+      low.invalid("expected {} {} along axis {}, found {}", other, what, 1 - axis, low.dim(id, 1 - axis));
+  };
+  check(q.scale, "scales");
+  check(q.zero_point, "zero points");
+  Values inputs{x, parameter(q.scale)};
+  if (!is_zero(low, q.zero_point)) inputs.push_back(parameter(q.zero_point));
+  if (q.block == 0) axis = 1 - axis, block = low.dim(x, axis);
+  return low.emit(Dequantize{axis, block}, std::move(inputs));
+}
+
 }  // namespace
 
 Limits limits_of(DType dtype) {
@@ -158,6 +196,7 @@ ValueId dequantize(Lowering& low, ValueId x, const Quantization& q, DType to) {
   const DType from = low.dtype(x);
   if (to == DType::f32 && (from == DType::u8 || from == DType::i8 || from == DType::i32) && is_plain_scale(low, q))
     return low.emit(Dequantize{q.axis}, with_zero_point(low, x, q));
+  if (to != DType::f64 && is_weight_matrix(low, x, q)) return cast(low, dequantize_matrix(low, x, q), to);
   const DType type = to == DType::f64 ? to : DType::f32;
   const ValueId scale = cast(low, spread(low, q.scale, x, q), type);
   ValueId y = cast(low, x, type);

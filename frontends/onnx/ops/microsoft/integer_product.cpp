@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft: products of quantised matrices, and of floats with weights of few bits.
+#include <algorithm>
 #include <cmath>
 
 #include "frontends/onnx/ops/core/shared.hpp"
 #include "frontends/onnx/ops/microsoft/quantized.hpp"
+#include "graph/narrow_weights.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -69,16 +71,68 @@ ValueId weight_zero_points(Lowering& low, ValueId given, std::int64_t bits, std:
   return cast(low, slice_of(low, all, 1, ints(low, {0}), ints(low, {blocks})), dtype);
 }
 
-/// The weights [N, K]: numbers of few bits in bytes, each block of a row with a scale and a zero point of its own.
-ValueId unpacked_weights(Lowering& low, std::int64_t rows, std::int64_t depth) {
+/// Sizes of the weights [N, K] of a MatMulNBits.
+struct FewBits {
+  std::int64_t rows, depth, bits, block, blocks;
+
+  std::int64_t row_bytes() const { return blocks * block * bits / 8; }
+  std::int64_t zero_bytes() const { return (blocks * bits + 7) / 8; }
+  DType type() const { return bits == 2 ? DType::u2 : bits == 4 ? DType::u4 : DType::u8; }
+};
+
+/// An input of the type has as many elements as it should.
+void check_count(const Lowering& low, ValueId id, std::int64_t expected, std::string_view what) {
+  const auto& shape = low.shape(id);
+  if (!shape || std::any_of(shape->begin(), shape->end(), [](std::int64_t dim) { return dim < 0; })) return;
+  const std::int64_t found = element_count(*shape);
+  if (found != expected) low.invalid("expected {} {}, found {}", expected, what, found);
+}
+
+FewBits read_few_bits(const Lowering& low, std::int64_t rows, std::int64_t depth) {
   const std::int64_t bits = low.int_or("bits", 4), block = read_block_size(low, 0);
   if (bits != 2 && bits != 4 && bits != 8) low.unsupported("{} bits a weight are not supported", bits);
   if (low.int_or("weight_prepacked", 0) != 0) low.unsupported("prepacked weights are not supported");
-  const std::int64_t blocks = (depth + block - 1) / block;
-  const ValueId bytes = low.input(1), given_groups = low.optional_input(4);
-  if (low.shape(bytes) && low.rank(bytes) == 3 && low.dim(bytes, 1) >= 0 && low.dim(bytes, 1) != blocks) {
-    low.invalid("expected {} blocks of weights for {} inputs, found {}", blocks, depth, low.dim(bytes, 1));
+  const FewBits sizes{rows, depth, bits, block, (depth + block - 1) / block};
+  const ValueId bytes = low.input(1), zeros = low.optional_input(3);
+  if (low.shape(bytes) && low.rank(bytes) == 3 && low.dim(bytes, 1) >= 0 && low.dim(bytes, 1) != sizes.blocks) {
+    low.invalid("expected {} blocks of weights for {} inputs, found {}", sizes.blocks, depth, low.dim(bytes, 1));
   }
+  check_count(low, bytes, rows * sizes.row_bytes(), "bytes of weights");
+  check_count(low, low.input(2), rows * sizes.blocks, "scales");
+  if (zeros != kAbsent) {
+    const bool packed = low.dtype(zeros) == DType::u8;
+    check_count(low, zeros, rows * (packed ? sizes.zero_bytes() : sizes.blocks),
+                packed ? "bytes of zero points" : "zero points");
+  }
+  return sizes;
+}
+
+/// Constant weights as they are packed: nothing is unpacked until someone needs them. kAbsent where something is
+/// computed, or rows have groups in an order of their own.
+ValueId narrow_weights(Lowering& low, const FewBits& sizes) {
+  const auto bytes = low.constant_of(low.input(1)), scales = low.constant_of(low.input(2));
+  const ValueId given = low.optional_input(3);
+  const auto zeros = low.constant_of(given);
+  if (!bytes || !scales || (given != kAbsent && !zeros) || !low.is_empty(low.optional_input(4))) return kAbsent;
+  const auto matrix = [&](const std::shared_ptr<const Constant>& constant, std::int64_t columns) {
+    return reshaped(constant, {sizes.rows, columns});
+  };
+  Values inputs{low.constant(fields_of(matrix(bytes, sizes.row_bytes()), sizes.type(), sizes.depth)),
+                low.constant(matrix(scales, sizes.blocks))};
+  if (given == kAbsent) {
+    inputs.push_back(scalar(low, DType::f32, static_cast<double>(1 << (sizes.bits - 1))));
+  } else if (zeros->dtype() == DType::u8) {
+    inputs.push_back(low.constant(fields_of(matrix(zeros, sizes.zero_bytes()), sizes.type(), sizes.blocks)));
+  } else {
+    inputs.push_back(low.constant(matrix(zeros, sizes.blocks)));
+  }
+  return cast(low, low.emit(Dequantize{.axis = 1, .block = sizes.block}, std::move(inputs)), scales->dtype());
+}
+
+/// The weights [N, K]: numbers of few bits in bytes, each block of a row with a scale and a zero point of its own.
+ValueId unpacked_weights(Lowering& low, const FewBits& sizes) {
+  const auto [rows, depth, bits, block, blocks] = sizes;
+  const ValueId bytes = low.input(1), given_groups = low.optional_input(4);
   const ValueId numbers = unpack(low, reshape(low, bytes, {rows, blocks * block * bits / 8}), bits);
   const ValueId groups = low.is_empty(given_groups) ? block_numbers(low, depth, block) : given_groups;
   const ValueId scales = reshape(low, low.input(2), {rows, blocks});
@@ -97,7 +151,9 @@ std::int64_t read_size(const Lowering& low, std::string_view name) {
 }
 
 Values lower_matmul_n_bits(Lowering& low) {
-  const ValueId weights = unpacked_weights(low, read_size(low, "N"), read_size(low, "K"));
+  const FewBits sizes = read_few_bits(low, read_size(low, "N"), read_size(low, "K"));
+  ValueId weights = narrow_weights(low, sizes);
+  if (weights == kAbsent) weights = unpacked_weights(low, sizes);
   Values inputs = {low.input(0), weights};
   if (low.optional_input(5) != kAbsent) inputs.push_back(low.input(5));
   return {low.emit(MatMul{.transpose_b = true, .epilogue = {}}, std::move(inputs))};

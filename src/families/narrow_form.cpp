@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/narrow_form.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "base/checked.hpp"
+#include "base/narrow.hpp"
+#include "base/parts.hpp"
+
+namespace colonnade {
+namespace {
+
+using kernels::narrow::Format;
+using kernels::narrow::Type;
+
+constexpr auto kStep = static_cast<std::int64_t>(kernels::narrow::kStep);
+constexpr auto kOutputs = static_cast<std::int64_t>(kernels::narrow::kOutputs);
+/// Sums of numbers from 0 to 15 lose what their zero takes away again: no more of them than this with one scale.
+constexpr std::int64_t kMostOfFourBits = 256;
+
+Type type_of(DType type) {
+  if (type == DType::f16) return Type::f16;
+  if (type == DType::bf16) return Type::bf16;
+  return bits_of(type) <= 4 ? Type::u4 : Type::i8;
+}
+
+/// Numbers of each type as 0 to 15 or -128 to 127. Those of two bits lie in the middle, where their zero mostly is 8.
+std::int64_t shift_of(DType type) {
+  if (type == DType::u8) return -128;
+  if (type == DType::u2) return 6;
+  return type == DType::i4 || type == DType::i2 ? 8 : 0;
+}
+
+/// Where the elements of a matrix go.
+class Packer {
+ public:
+  Packer(const NarrowForm& form, const NarrowWeights& weights, std::byte* to)
+      : form_(form), weights_(weights), to_(to) {
+    const NarrowWeights::Parts parts = weights.parts();
+    if (parts.scales) scales_ = parts.scales->tensor();
+    if (parts.zeros) zeros_ = parts.zeros->tensor();
+  }
+
+  /// Elements [first, first + count) of row `row`, as the constant has them.
+  void put_row(std::int64_t row, std::int64_t first, const std::uint8_t* elements, std::int64_t count) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t k = form_.transposed ? first + i : row, n = form_.transposed ? row : first + i;
+      if (kernels::narrow::bits_of(form_.format.type) == 16)
+        std::memcpy(place(k, n, 2), elements + 2 * i, 2);
+      else if (form_.format.type == Type::i8)
+        *place(k, n, 1) = static_cast<std::byte>(elements[i] + form_.shift);
+      else
+        put_four_bits(k, n, static_cast<unsigned>(elements[i] + form_.shift) & 0xf);
+    }
+  }
+
+  void put_parameters(std::int64_t n) const {
+    if (!weights_.is_scaled()) return;
+    const auto block = static_cast<std::int64_t>(form_.format.block);
+    for (std::int64_t k = 0; k < form_.depth(); k += block) {
+      const std::int64_t row = form_.transposed ? n : k, column = form_.transposed ? k : n;
+      auto* const scale = reinterpret_cast<float*>(record(k, n) + form_.format.numbers_bytes()) + n % kOutputs;
+      *scale = parameter(*scales_, row, column);
+      if (form_.format.has_zeros) scale[kOutputs] = parameter(*zeros_, row, column) + static_cast<float>(form_.shift);
+    }
+  }
+
+ private:
+  std::byte* record(std::int64_t k, std::int64_t n) const {
+    return to_ + static_cast<std::size_t>(n / kOutputs) * form_.format.panel_bytes() +
+           static_cast<std::size_t>(k) / form_.format.block * form_.format.record_bytes();
+  }
+  std::byte* place(std::int64_t k, std::int64_t n, std::int64_t bytes) const {
+    const auto within = k % static_cast<std::int64_t>(form_.format.block);
+    return record(k, n) + (within * kOutputs + n % kOutputs) * bytes;
+  }
+  void put_four_bits(std::int64_t k, std::int64_t n, unsigned number) const {
+    const auto within = k % static_cast<std::int64_t>(form_.format.block);
+    std::byte& byte = record(k, n)[(within / kStep * kOutputs + n % kOutputs) * 4 + within % kStep / 2];
+    byte |= static_cast<std::byte>(number << 4 * (within % 2));
+  }
+  float parameter(const Tensor& of, std::int64_t row, std::int64_t column) const {
+    const std::int64_t at = row / weights_.block_rows * of.shape()[1] + column / weights_.block_columns;
+    return of.values<float>()[static_cast<std::size_t>(at)];
+  }
+
+  const NarrowForm& form_;
+  const NarrowWeights& weights_;
+  std::shared_ptr<const Tensor> scales_, zeros_;
+  std::byte* to_;
+};
+
+}  // namespace
+
+std::int64_t NarrowForm::panels() const { return ceil_div(outputs, kOutputs); }
+
+std::optional<NarrowForm> narrow_form(const Constant& matrix, bool transposed, const Blocking& blocking) {
+  const auto& weights = matrix.narrow();
+  if (!weights || matrix.byte_size() <= Constant::kSmallBytes) return std::nullopt;
+  NarrowForm form{.outputs = matrix.shape()[transposed ? 0 : 1], .transposed = transposed};
+  const std::int64_t depth = matrix.shape()[transposed ? 1 : 0];
+  std::int64_t block = transposed ? weights->block_columns : weights->block_rows;
+  if (block < depth && block % kStep != 0) return std::nullopt;
+  block = std::min(block, depth);
+  form.format = {.type = type_of(weights->type), .k = static_cast<std::size_t>(depth), .has_zeros = weights->has_zeros};
+  form.shift = shift_of(weights->type);
+  if (form.format.type == Type::u4 && block > kMostOfFourBits)
+    block = block == depth ? kMostOfFourBits : std::gcd(block, kMostOfFourBits);
+  form.format.block = static_cast<std::size_t>(block);
+  form.format.zero = weights->is_scaled() && !weights->has_zeros ? weights->zero + static_cast<float>(form.shift) : 0;
+  const std::int64_t step = blocking.near_weights_bytes / 4 / (kOutputs * static_cast<std::int64_t>(sizeof(float)));
+  form.depth_step = std::max(kStep, step / kStep * kStep);
+  return form;
+}
+
+std::string format_of(const NarrowForm& form) {
+  const Format& f = form.format;
+  return fmt::format("narrow/{}/{}{}{}", kernels::narrow::bits_of(f.type), f.block, f.has_zeros ? "/zeros" : "",
+                     form.transposed ? "/t" : "");
+}
+
+AlignedBuffer pack_narrow(const Constant& matrix, const NarrowForm& form) {
+  const NarrowWeights& weights = *matrix.narrow();
+  AlignedBuffer packed(static_cast<std::size_t>(form.packed_bytes()));
+  std::memset(packed.data(), 0, packed.bytes());
+  const NarrowWeights::Parts parts = weights.parts();
+  const Packer packer(form, weights, packed.data());
+  const auto element = static_cast<std::int64_t>(size_of(parts.numbers->dtype()));
+  const std::int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
+  const std::int64_t together = form.transposed ? kOutputs : kStep;
+  for_each_part(ceil_div(rows, together), [&](std::int64_t part) {
+    const std::int64_t first = part * together, count = std::min(together, rows - first);
+    const AlignedBuffer elements(static_cast<std::size_t>(count * columns * element));
+    parts.numbers->read(first * columns, {elements.data(), elements.bytes()});
+    for (std::int64_t row = 0; row < count; ++row)
+      packer.put_row(first + row, 0, reinterpret_cast<const std::uint8_t*>(elements.data()) + row * columns * element,
+                     columns);
+  });
+  for (std::int64_t n = 0; n < form.outputs; ++n) packer.put_parameters(n);
+  return packed;
+}
+
+}  // namespace colonnade

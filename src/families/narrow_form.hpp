@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Narrow weights as family `narrow_product` packs them.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/aligned_buffer.hpp"
+#include "graph/narrow_weights.hpp"
+#include "kernels/narrow/narrow.hpp"
+#include "topology/blocking.hpp"
+
+namespace colonnade {
+
+struct NarrowForm {
+  kernels::narrow::Format format = {};
+  std::int64_t outputs = 0;
+  bool transposed = false;      ///< the matrix is [outputs, depth]
+  std::int64_t shift = 0;       ///< added to numbers and zeros, such that the numbers are those of the format
+  std::int64_t depth_step = 0;  ///< of a panel that is widened
+  std::int64_t rows = 0;        ///< that it multiplies
+  bool exact = false;           ///< sums in the order of floats
+
+  std::int64_t depth() const { return static_cast<std::int64_t>(format.k); }
+  std::int64_t panels() const;
+  std::int64_t packed_bytes() const { return panels() * static_cast<std::int64_t>(format.panel_bytes()); }
+  /// A single row meets the numbers themselves.
+  bool as_vector() const { return rows == 1 && !exact; }
+  std::int64_t row_blocks() const;
+};
+
+/// How a constant matrix is packed; nothing where it holds floats alone, is small, or has blocks that no kernel takes.
+std::optional<NarrowForm> narrow_form(const Constant& matrix, bool transposed, const Blocking& blocking);
+
+/// What packed weights of this form are called.
+std::string format_of(const NarrowForm& form);
+AlignedBuffer pack_narrow(const Constant& matrix, const NarrowForm& form);
+
+}  // namespace colonnade

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products with a constant matrix of narrow weights, which stay packed. One row meets the numbers themselves; for
+// several rows a panel is widened, a range of its depth at a time that the nearest caches hold, and multiplied as
+// floats are, with the same bits.
+#include "base/checked.hpp"
+#include "families/common.hpp"
+#include "families/contraction.hpp"
+#include "families/lower.hpp"
+#include "families/matrices.hpp"
+#include "families/narrow_form.hpp"
+#include "families/rows.hpp"
+#include "families/table.hpp"
+
+namespace colonnade {
+namespace {
+
+constexpr auto kOutputs = static_cast<std::int64_t>(kernels::narrow::kOutputs);
+constexpr std::int64_t kRows = 256;  // one unit of work, and a panel
+
+/// Units are blocks of rows of a panel.
+class NarrowProductOp final : public RowOp {
+ public:
+  NarrowProductOp(const LowerContext& context, const FusedEpilogue& epilogue)
+      : form_(context.form<NarrowForm>()),
+        kernel_(kernels::narrow::select(context.features, form_.format.type)),
+        gemm_(kernels::gemm::select(context.features, kernels::Encoding::f32)),
+        panels_(reinterpret_cast<const std::byte*>(
+            context.packed(1, format_of(form_), [&](const Constant& weights) { return pack_narrow(weights, form_); }))),
+        bias_(context.floats(2)),
+        a_(context.in<float>(0)),
+        out_(context.out<float>()) {
+    const LoweredEpilogue lowered = lower_epilogue(context, epilogue, 3);
+    epilogue_ = lowered.epilogue;
+    residual_ = lowered.residual;
+  }
+
+  void run(const StepContext& step) const override {
+    if (form_.as_vector()) {
+      kernel_.prepare({form_.format, whole(step, a_), step.scratch});
+      for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) multiply_vector(step, unit * kOutputs);
+      return;
+    }
+    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit)
+      multiply_rows(step, unit / form_.row_blocks() * kOutputs, unit % form_.row_blocks() * kRows);
+  }
+
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const std::byte* panel(std::int64_t output) const {
+    return panels_ + static_cast<std::size_t>(output / kOutputs) * form_.format.panel_bytes();
+  }
+
+  /// The product of rows from `row` on and outputs from `output` on, all but its terms.
+  kernels::gemm::ConvArgs args_of(std::int64_t output, std::int64_t rows) const {
+    kernels::gemm::ConvArgs args;
+    args.width_in = args.width_out = static_cast<std::size_t>(rows);
+    args.channels_out = static_cast<std::size_t>(std::min(kOutputs, form_.outputs - output));
+    args.in_pixel_stride = form_.depth();
+    args.out_pixel_stride = args.residual_pixel_stride = form_.outputs;
+    args.bias = bias_ == nullptr ? nullptr : bias_ + output;
+    args.epilogue = epilogue_;
+    if (epilogue_.activation.slope != nullptr) args.epilogue.activation.slope += output;
+    return args;
+  }
+
+  /// The sums are what a product without terms starts from.
+  void multiply_vector(const StepContext& step, std::int64_t output) const {
+    alignas(64) float sums[kOutputs] = {};
+    kernels::gemm::ConvArgs args = args_of(output, 1);
+    if (args.bias != nullptr) std::copy_n(args.bias, args.channels_out, sums);
+    kernel_.multiply({form_.format, panel(output), step.scratch, sums});
+    const float* a = whole(step, a_);
+    float* out = whole(step, out_) + output;
+    const float* residual = residual_ ? whole(step, residual_) + output : nullptr;
+    args.in_rows = &a;
+    args.out_rows = &out;
+    args.residual_rows = residual ? &residual : nullptr;
+    args.weights = sums;
+    args.bias = sums;
+    gemm_.run(args);
+  }
+
+  void multiply_rows(const StepContext& step, std::int64_t output, std::int64_t row) const {
+    const std::int64_t rows = std::min(kRows, form_.rows - row);
+    const kernels::gemm::ConvArgs whole_sum = args_of(output, rows);
+    float* out = whole(step, out_) + row * form_.outputs + output;
+    const float* residual = residual_ ? whole(step, residual_) + row * form_.outputs + output : nullptr;
+    for (std::int64_t first = 0; first < form_.depth(); first += form_.depth_step) {
+      const std::int64_t count = std::min(form_.depth_step, form_.depth() - first);
+      const bool is_last = first + count == form_.depth();
+      kernel_.widen({form_.format, panel(output), static_cast<std::size_t>(first), static_cast<std::size_t>(count),
+                     step.scratch});
+      kernels::gemm::ConvArgs args = whole_sum;
+      const float* a = whole(step, a_) + row * form_.depth() + first;
+      args.in_rows = &a;
+      args.out_rows = &out;
+      args.residual_rows = residual && is_last ? &residual : nullptr;
+      args.channels_in = static_cast<std::size_t>(count);
+      args.weights = step.scratch;
+      args.panel_stride = args.channels_in * kernels::gemm::kPanel;
+      args.accumulate = first > 0;
+      if (!is_last) args.epilogue = {};
+      gemm_.run(args);
+    }
+  }
+
+  NarrowForm form_;
+  const kernels::narrow::Kernel& kernel_;
+  const kernels::gemm::Kernel& gemm_;
+  const std::byte* panels_;
+  const float* bias_;
+  ValueOf<float> a_, out_, residual_;
+  kernels::Epilogue epilogue_;
+};
+
+/// Other arithmetic is asked for, or faster: units that multiply pairs or pieces take weights of their own.
+bool is_multiplied_otherwise(const Candidate& node, std::int64_t rows) {
+  constexpr std::int64_t kLeastPiecesRows = 16;
+  if (node.math == Math::exact) return false;
+  if (node.math == Math::bf16 && node.features.contains(kernels::Isa::bf16) && rows > 1) return true;
+  return node.features.contains(kernels::Isa::amx) && rows >= kLeastPiecesRows;
+}
+
+Match match(const Candidate& node) {
+  const MatMul* op = std::get_if<MatMul>(&node.node.op);
+  if (op == nullptr || !is_by_rows(node) || !node.constant_or_absent(2)) return refuse();
+  const Shape& in = node.input_shape(0);
+  if (in.size() < 2) return refuse();
+  const auto form = narrow_form(*node.input(1).constant, op->transpose_b, node.blocking);
+  if (!form) return refuse();
+  NarrowForm sized = *form;
+  sized.rows = element_count(in) / in.back();
+  sized.exact = node.math == Math::exact;
+  if (is_multiplied_otherwise(node, sized.rows)) return refuse();
+  return take(Form::of(sized));
+}
+
+std::int64_t units(const Chosen& node) {
+  const auto& form = node.form<NarrowForm>();
+  return ceil_div(form.outputs, kOutputs) * form.row_blocks();
+}
+
+/// One row reads the weights, and that is most of it; several are multiplied as floats are, once panels are widened.
+Effort effort(const Chosen& node, const Rates& rates) {
+  const auto& form = node.form<NarrowForm>();
+  const auto bytes = static_cast<double>(form.packed_bytes());
+  if (form.as_vector()) return {rates.seconds(Work::copy, bytes, 1)};
+  const auto floats = static_cast<double>(form.depth() * form.outputs * form.row_blocks());
+  return {contraction_seconds(node, 1, rates) + rates.seconds(Work::copy, sizeof(float) * floats, 1)};
+}
+
+std::int64_t weights_bytes(const Chosen& node) { return node.form<NarrowForm>().packed_bytes(); }
+
+std::int64_t workspace_bytes(const Chosen& node) {
+  const auto& form = node.form<NarrowForm>();
+  const std::int64_t floats = form.as_vector() ? static_cast<std::int64_t>(form.format.prepared_floats())
+                                               : std::min(form.depth_step, form.depth()) * kOutputs;
+  return static_cast<std::int64_t>(sizeof(float)) * floats;
+}
+
+std::unique_ptr<RowOp> lower(const LowerContext& context) {
+  return std::make_unique<NarrowProductOp>(context, std::get<MatMul>(context.node.op).epilogue);
+}
+
+}  // namespace
+
+std::int64_t NarrowForm::row_blocks() const { return as_vector() ? 1 : ceil_div(rows, kRows); }
+
+constinit const Family families::narrow_product = {.name = "narrow_product",
+                                                   .scope = Scope::whole,
+                                                   .border = Border::none,
+                                                   .types = kFloats,
+                                                   .match = match,
+                                                   .units = units,
+                                                   .effort = effort,
+                                                   .weights_bytes = weights_bytes,
+                                                   .workspace_bytes = workspace_bytes,
+                                                   .window = no_window,
+                                                   .chunks = no_chunks,
+                                                   .placements = no_placements,
+                                                   .tell = nothing_told,
+                                                   .lower = lower};
+
+}  // namespace colonnade

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products with weights that stay narrow, beside the reference: every tier, schedules and threads.
+#include <numeric>
+
+#include "graph/narrow_weights.hpp"
+#include "program/whole.hpp"
+
+namespace colonnade::test {
+namespace {
+
+using whole::computed;
+using whole::constant;
+
+struct Weights {
+  DType type;
+  Shape shape;
+  std::int64_t block_rows, block_columns;
+  bool has_zeros = false;
+};
+
+std::shared_ptr<const Constant> random_constant(DType type, const Shape& shape, unsigned seed, double low,
+                                                double high) {
+  return std::make_shared<const Constant>(whole::random_tensor(type, shape, seed, low, high));
+}
+
+std::shared_ptr<const Constant> narrow_constant(const Weights& weights, unsigned seed) {
+  NarrowWeights narrow{.type = weights.type,
+                       .block_rows = weights.block_rows,
+                       .block_columns = weights.block_columns,
+                       .has_zeros = weights.has_zeros};
+  NarrowWeights::Parts parts;
+  const bool halves = !narrow.is_scaled();
+  const double low = halves ? -1 : reference::lowest_of<double>(weights.type);
+  const double high = halves ? 1 : reference::highest_of<double>(weights.type);
+  parts.numbers = random_constant(weights.type, weights.shape, seed, low - (halves ? 0 : 0.49), high);
+  if (!halves) {
+    const Shape blocks{(weights.shape[0] - 1) / weights.block_rows + 1,
+                       (weights.shape[1] - 1) / weights.block_columns + 1};
+    parts.scales = random_constant(DType::f32, blocks, seed + 1, 0.5 / high, 1 / high);
+    const auto zeros = random_constant(weights.type, blocks, seed + 2, low, high);
+    narrow.zero = static_cast<float>(reference::load_all<double>(*zeros->tensor())[0]);
+    if (weights.has_zeros)
+      parts.zeros = std::make_shared<const Constant>(
+          reference::tensor_of(DType::f32, blocks, reference::load_all<double>(*zeros->tensor())));
+  }
+  narrow.parts = [parts] { return parts; };
+  return widened(std::move(narrow), weights.shape);
+}
+
+/// The product of `rows` rows, with a bias, a ReLU and a residual.
+Graph product_graph(std::int64_t rows, bool transposed, std::shared_ptr<const Constant> weights) {
+  const std::int64_t depth = weights->shape()[transposed ? 1 : 0], outputs = weights->shape()[transposed ? 0 : 1];
+  MatMul op{.transpose_b = transposed, .epilogue = {.activation = {UnaryKind::relu}, .residual = true}};
+  Graph graph =
+      whole::single(op,
+                    {computed(DType::f32, {rows, depth}), constant(Tensor(DType::f32, weights->shape())),
+                     constant(whole::random_tensor(DType::f32, {outputs}, 7)), computed(DType::f32, {rows, outputs})},
+                    1);
+  graph.value(graph.nodes[0].inputs[1]).constant = std::move(weights);
+  return graph;
+}
+
+constexpr double kTolerance = 2e-3;
+
+TEST(NarrowProduct, EveryTypeBlockAndSize) {
+  unsigned seed = 1;
+  for (const std::int64_t rows : {1, 2, 300})
+    for (const DType type : {DType::u4, DType::i4, DType::u8, DType::i8, DType::u2, DType::i2})
+      for (const bool zeros : {false, true}) {
+        const Graph blocks = product_graph(rows, true, narrow_constant({type, {65, 203}, 1, 32, zeros}, ++seed));
+        whole::check(blocks, families::narrow_product, whole::inputs_of(blocks, seed), kTolerance);
+        const Graph turned = product_graph(rows, false, narrow_constant({type, {130, 67}, 16, 1, zeros}, ++seed));
+        whole::check(turned, families::narrow_product, whole::inputs_of(turned, seed), kTolerance);
+        const Graph channels = product_graph(rows, false, narrow_constant({type, {1031, 5}, 1031, 1, zeros}, ++seed));
+        whole::check(channels, families::narrow_product, whole::inputs_of(channels, seed), kTolerance);
+      }
+  for (const std::int64_t rows : {1, 2, 300})
+    for (const DType type : {DType::f16, DType::bf16})
+      for (const bool transposed : {false, true}) {
+        const Graph halves = product_graph(rows, transposed, narrow_constant({type, {97, 131}, 97, 131}, ++seed));
+        whole::check(halves, families::narrow_product, whole::inputs_of(halves, seed), kTolerance);
+      }
+}
+
+TEST(NarrowProduct, OneScaleForAllAndBlocksOfOutputs) {
+  for (const auto& [rows, columns] : {std::pair{200, 90}, {1, 90}, {8, 90}, {200, 30}})
+    for (const std::int64_t lines : {1, 3}) {
+      const Graph graph = product_graph(lines, false, narrow_constant({DType::i8, {200, 90}, rows, columns}, 5));
+      if (rows != 1) whole::check(graph, families::narrow_product, whole::inputs_of(graph, 5), kTolerance);
+      if (rows != 1) continue;  // a scale for each row: no sums have one scale
+      EXPECT_EQ(choose_family(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512, known_blocking()).family,
+                &families::matmul);
+    }
+}
+
+/// A row's bits do not depend on how many others there are, from two on.
+TEST(NarrowProduct, RowsHaveTheBitsOfFloats) {
+  for (const DType type : {DType::u4, DType::i8, DType::f16}) {
+    const auto narrow = narrow_constant({type, {2500, 70}, type == DType::f16 ? 2500 : 32, 1, false}, 3);
+    const auto floats = std::make_shared<const Constant>(narrow->tensor());
+    for (const std::int64_t rows : {2, 40}) {
+      const Graph packed = product_graph(rows, false, narrow), plain = product_graph(rows, false, floats);
+      const std::vector<Tensor> inputs = whole::inputs_of(packed, 9);
+      for (const kernels::Isa isa : host_isas()) {
+        if (isa == kernels::Isa::amx) continue;
+        const PlanOptions options{Schedule::layers, Math::fast, 1, 0};
+        EXPECT_TRUE(same_bits(run(packed, options, isa, inputs), run(plain, options, isa, inputs)))
+            << name_of(type) << " " << rows << " " << kernels::name_of(isa);
+      }
+    }
+  }
+}
+
+TEST(NarrowProduct, AnyNumberOfThreadsGivesTheSameBits) {
+  for (const std::int64_t rows : {1, 600}) {
+    const Graph graph = product_graph(rows, true, narrow_constant({DType::u4, {700, 256}, 1, 32, true}, 4));
+    const std::vector<Tensor> inputs = whole::inputs_of(graph, 2);
+    const std::vector<Tensor> one = run(graph, {Schedule::layers, Math::fast, 1, 0}, host_isas().front(), inputs);
+    for (int threads = 2; threads <= 16; ++threads)
+      EXPECT_TRUE(
+          same_bits(run(graph, {Schedule::automatic, Math::fast, threads, 0}, host_isas().front(), inputs), one))
+          << threads;
+  }
+}
+
+}  // namespace
+}  // namespace colonnade::test
