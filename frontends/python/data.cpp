@@ -111,7 +111,7 @@ nb::object to_python(Datum datum) {
       Py_ssize_t place = 0;
       for (const Datum& element : elements) {
         nb::object made = element.kind() == Datum::Kind::map ? to_dict(element) : to_python(element);
-        PyList_SET_ITEM(list.ptr(), place++, made.release().ptr());
+        NB_LIST_SET_ITEM(list.ptr(), place++, made.release().ptr());
       }
       return list;
     }

@@ -206,8 +206,7 @@ void Loan::read_strings(nb::handle object, const std::string& role, TensorView& 
       if (text == nullptr) throw nb::python_error();
       strings_.emplace_back(text, static_cast<std::size_t>(size));
     } else if (PyBytes_Check(element.ptr())) {
-      strings_.emplace_back(PyBytes_AS_STRING(element.ptr()),
-                            static_cast<std::size_t>(PyBytes_GET_SIZE(element.ptr())));
+      strings_.emplace_back(PyBytes_AsString(element.ptr()), static_cast<std::size_t>(PyBytes_Size(element.ptr())));
     } else {
       refuse(role, "expected strings, found " + type_of(element));
     }

@@ -20,6 +20,13 @@ nb::object to_str(std::string_view text);
 std::string to_text(nb::handle text, const char* what);
 /// The type of an object for messages: "numpy.ndarray", "list".
 std::string type_of(nb::handle object);
+/// Of a tuple or a list, as Python's stable interface has it: the number of elements, and one of them, borrowed.
+inline Py_ssize_t size_of_sequence(PyObject* sequence) {
+  return PyList_Check(sequence) ? NB_LIST_GET_SIZE(sequence) : NB_TUPLE_GET_SIZE(sequence);
+}
+inline PyObject* element_of_sequence(PyObject* sequence, Py_ssize_t index) {
+  return PyList_Check(sequence) ? NB_LIST_GET_ITEM(sequence, index) : NB_TUPLE_GET_ITEM(sequence, index);
+}
 /// JSON of the library as dicts, lists and numbers.
 nb::object from_json(const std::string& text);
 

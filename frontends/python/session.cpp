@@ -60,8 +60,8 @@ std::unique_ptr<SharedSession::Call> SharedSession::take_call() {
 /// What was given for an input; invalid when nothing was. Counts in `named` what came by name.
 nb::handle SharedSession::feed(const Feeds& feeds, std::size_t index, std::size_t& named) const {
   const auto place = static_cast<Py_ssize_t>(index);
-  if (feeds.places.is_valid() && place < PySequence_Fast_GET_SIZE(feeds.places.ptr()))
-    return PySequence_Fast_GET_ITEM(feeds.places.ptr(), place);
+  if (feeds.places.is_valid() && place < size_of_sequence(feeds.places.ptr()))
+    return element_of_sequence(feeds.places.ptr(), place);
   if (!feeds.names.is_valid()) return {};
   PyObject* found = PyDict_GetItemWithError(feeds.names.ptr(), inputs_[index].name.ptr());
   if (found == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
@@ -70,8 +70,7 @@ nb::handle SharedSession::feed(const Feeds& feeds, std::size_t index, std::size_
 }
 
 void SharedSession::check_names(const Feeds& feeds, std::size_t named) const {
-  const auto places =
-      feeds.places.is_valid() ? static_cast<std::size_t>(PySequence_Fast_GET_SIZE(feeds.places.ptr())) : 0;
+  const auto places = feeds.places.is_valid() ? static_cast<std::size_t>(size_of_sequence(feeds.places.ptr())) : 0;
   if (places > inputs_.size())
     throw Error(ErrorCode::invalid_argument,
                 "expected " + std::to_string(inputs_.size()) + " inputs, found " + std::to_string(places));
@@ -117,11 +116,11 @@ void SharedSession::lend_outputs(nb::handle out, Call& call) const {
   }
   const nb::object arrays = nb::steal(PySequence_Fast(out.ptr(), "out: expected a dict or a sequence of arrays"));
   if (!arrays.is_valid()) throw nb::python_error();
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(arrays.ptr());
+  const Py_ssize_t count = size_of_sequence(arrays.ptr());
   if (static_cast<std::size_t>(count) != outputs_.size())
     throw Error(ErrorCode::invalid_argument,
                 "out: expected " + std::to_string(outputs_.size()) + " arrays, found " + std::to_string(count));
-  for (Py_ssize_t i = 0; i < count; ++i) lend(static_cast<std::size_t>(i), PySequence_Fast_GET_ITEM(arrays.ptr(), i));
+  for (Py_ssize_t i = 0; i < count; ++i) lend(static_cast<std::size_t>(i), element_of_sequence(arrays.ptr(), i));
 }
 
 namespace {

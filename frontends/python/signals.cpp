@@ -59,7 +59,7 @@ int write_signals_to(int file) {
 }  // namespace
 
 void find_main_thread() {
-  if (PyInterpreterState_Get() != PyInterpreterState_Main()) return;
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) return;  // not the main one
   const nb::object thread = nb::module_::import_("threading").attr("main_thread")();
   main_thread = static_cast<std::uintptr_t>(nb::cast<unsigned long long>(thread.attr("ident")));
   pthread_atfork(nullptr, nullptr, start_anew);

@@ -28,7 +28,7 @@ class Signed {
  private:
   static PyObject* call(PyObject* self, PyObject* const* given, Py_ssize_t places, PyObject* names) {
     std::array<PyObject*, 16> arguments{};  // one is spare, as vectorcall asks
-    const Py_ssize_t count = places + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
+    const Py_ssize_t count = places + (names == nullptr ? 0 : NB_TUPLE_GET_SIZE(names));
     if (count > static_cast<Py_ssize_t>(arguments.size()) - 2) {
       PyErr_Format(PyExc_TypeError, "%zd arguments are too many", count);
       return nullptr;
