@@ -18,9 +18,11 @@ constexpr double kHopeless = 1.3;
 constexpr double kHopelessUs = 20;
 
 SegmentCandidate candidate_of(const SegmentEstimate& estimate, std::int64_t step, std::int64_t strips, int threads) {
-  SegmentCandidate candidate{estimate.microseconds(1), estimate.arithmetic_us(1),
+  const double memory = estimate.memory_seconds();
+  SegmentCandidate candidate{estimate.microseconds(1, memory), estimate.arithmetic_us(1),
                              step > 0 ? step : estimate.sink_rows(), strips};
-  const double together = threads > 1 && estimate.splits(threads) ? estimate.microseconds(threads) : candidate.us;
+  const double together =
+      threads > 1 && estimate.splits(threads) ? estimate.microseconds(threads, memory) : candidate.us;
   if (together < candidate.us) {
     candidate.us = together;
     candidate.arithmetic_us = estimate.arithmetic_us(threads);

@@ -224,7 +224,6 @@ void SegmentEstimate::feed_consumers(NodeIndex node) {
   }
 }
 
-/// What memory beyond L2 adds to the arithmetic of all nodes.
 double SegmentEstimate::memory_seconds() const {
   const double far = beyond(touched_bytes_), late = beyond(resident_bytes_);
   double seconds = 0;
@@ -266,10 +265,10 @@ double SegmentEstimate::arithmetic_us(int threads) const {
   return kMicro * (threads > 1 ? unbalanced_ : compute_) / threads;
 }
 
-double SegmentEstimate::microseconds(int threads) const {
+double SegmentEstimate::microseconds(int threads, double memory) const {
   const double rounds = real(shares_rounds(threads) ? 1 : images_ * strips_);
   const double sharing = threads > 1 ? rounds * context_.topology.rates.barrier_us : 0;
-  return arithmetic_us(threads) + (kMicro * memory_seconds() + visits_ * context_.topology.rates.step_us) / threads +
+  return arithmetic_us(threads) + (kMicro * memory + visits_ * context_.topology.rates.step_us) / threads +
          kMicro * cold_ + sharing;
 }
 

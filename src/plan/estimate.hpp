@@ -20,8 +20,11 @@ class SegmentEstimate {
   /// Takes the node at the next lower position in. False: it cannot run in so many strips.
   bool add();
 
-  /// Of all threads together, or of one thread alone, with what a start of the threads' work costs.
-  double microseconds(int threads) const;
+  /// What memory beyond L2 adds to the arithmetic of all nodes. A walk over them.
+  double memory_seconds() const;
+  /// Of all threads together, or of one thread alone, with what a start of the threads' work costs. `memory` is what
+  /// `memory_seconds` says.
+  double microseconds(int threads, double memory) const;
   double arithmetic_us(int threads) const;
   /// What its memory is worth: decides between segments that are about as fast.
   double memory_price_us(int threads) const;
@@ -67,7 +70,6 @@ class SegmentEstimate {
   std::int64_t rows_read(const State& state, NodeIndex node);
   void take_ring(State& state, NodeIndex node, std::int64_t step_rows, double written);
   void feed_consumers(NodeIndex node);
-  double memory_seconds() const;
   double beyond(std::int64_t bytes) const;
   bool has_bands(int threads) const;
   std::int64_t sink_units() const;
