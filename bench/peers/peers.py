@@ -55,6 +55,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         help="names of models/networks.py, ONNX files or folders (default: all networks)")
     parser.add_argument("--int8", action="store_true",
                         help="networks in int8 by ONNX Runtime's tools; a name that ends with _qdq8 or _dyn8 is one too")
+    parser.add_argument("--text", action="store_true", help="texts of mixed lengths instead, see texts.py --help")
     parser.add_argument("--list", action="store_true", help="print the names of networks and engines")
     parser.add_argument("--engines", type=lambda text: text.split(","), default=["colonnade", *PEERS, *OTHERS],
                         help="comma separated (default: all)")
@@ -101,7 +102,16 @@ def measure_all(campaign, files: list[pathlib.Path]) -> list[str]:
     return left_out
 
 
+def text_main(given: list[str]) -> int:
+    """Texts of mixed lengths, in the environment that has the engines."""
+    python = environment.main_environment()
+    command = [str(python), "-B", str(ROOT / "bench" / "peers" / "texts.py"), *given]
+    os.execve(python, command, {**os.environ, "PYTHONPATH": str(ROOT / "build" / "release" / "python")})
+
+
 def main() -> int:
+    if "--text" in sys.argv:
+        return text_main([word for word in sys.argv[1:] if word != "--text"])
     arguments = parse(sys.argv[1:])
     try:
         python = environment.main_environment()
