@@ -42,12 +42,12 @@ struct Elements {
       }
     }
   }
-  /// Those of kStep k from `k` on, which is a multiple of it, of a vector of outputs.
-  [[gnu::always_inline]] static void load_step(const std::byte* numbers, std::size_t k, std::size_t n, Vec* values) {
-    const T* row = reinterpret_cast<const T*>(numbers) + k * kOutputs + n;
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < kStep; ++i) values[i] = Load(row + i * kOutputs);
+  /// Those of kStep k from `k` on, which is a multiple of it, of a vector of outputs; the i-th of them.
+  using Word = const T*;
+  static Word word_at(const std::byte* numbers, std::size_t k, std::size_t n) {
+    return reinterpret_cast<const T*>(numbers) + k * kOutputs + n;
   }
+  [[gnu::always_inline]] static Vec number(Word word, std::size_t i) { return Load(word + i * kOutputs); }
   static constexpr std::size_t kStepBytes = kStep * kOutputs * sizeof(T);
 };
 
@@ -86,10 +86,12 @@ struct U4 {
       }
     }
   }
-  [[gnu::always_inline]] static void load_step(const std::byte* numbers, std::size_t k, std::size_t n, Vec* values) {
-    const IntBatch words = word(numbers + k / kStep * kStepBytes, n);
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < kStep; ++i) values[i] = as_floats(words >> static_cast<int>(4 * i) & IntBatch(0xf));
+  using Word = IntBatch;
+  static Word word_at(const std::byte* numbers, std::size_t k, std::size_t n) {
+    return word(numbers + k / kStep * kStepBytes, n);
+  }
+  [[gnu::always_inline]] static Vec number(Word word, std::size_t i) {
+    return as_floats(word >> static_cast<int>(4 * i) & IntBatch(0xf));
   }
   static constexpr std::size_t kStepBytes = kOutputs * sizeof(std::int32_t);
 };
@@ -165,6 +167,13 @@ inline void multiply(const MultiplyArgs& args) noexcept {
   for (std::size_t i = 0; i < kOutputs; ++i) args.sums[i] = sums[i];
 }
 
+template <class Numbers>
+[[gnu::always_inline]] inline Vec weight(const typename Numbers::Word& word, std::size_t i, Vec zero, Vec scale) {
+  const Vec number = Numbers::number(word, i);
+  if constexpr (is_scaled(Numbers::kType)) return (number - zero) * scale;
+  return number;
+}
+
 /// Rows [first, end) of a block, the row `first` to `to`.
 template <class Numbers>
 inline void widen_block(const Format& f, const std::byte* record, std::size_t first, std::size_t end, float* to,
@@ -177,12 +186,10 @@ inline void widen_block(const Format& f, const std::byte* record, std::size_t fi
     if constexpr (is_scaled(Numbers::kType)) scale = load(scales + n);
     if (f.has_zeros) zero = load(scales + kOutputs + n);
     for (std::size_t step = first / kStep * kStep; step < end; step += kStep) {
+      const auto word = Numbers::word_at(record, step, n);
       Vec values[kStep];
-      Numbers::load_step(record, step, n, values);
-      if constexpr (is_scaled(Numbers::kType)) {
 #pragma GCC unroll 8
-        for (std::size_t i = 0; i < kStep; ++i) values[i] = (values[i] - zero) * scale;
-      }
+      for (std::size_t i = 0; i < kStep; ++i) values[i] = weight<Numbers>(word, i, zero, scale);
       if (step >= first && step + kStep <= end) {
 #pragma GCC unroll 8
         for (std::size_t i = 0; i < kStep; ++i, out += kPanel) store(out, values[i]);

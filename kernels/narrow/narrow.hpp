@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One vector times a matrix of narrow weights, which stay packed: numbers of four, eight or sixteen bits become floats
-// in registers. For more vectors a range of a panel is widened to what kernels/gemm multiplies.
+// Few rows times a matrix of narrow weights, which stay packed: numbers of four, eight or sixteen bits become floats in
+// registers. For many rows a range of a panel is widened to what kernels/gemm multiplies.
 //
-// A sum runs over blocks of k in order. In a block the terms x[k] * number at even k are one chain of FMAs from zero,
-// those at odd k another; then block = even + odd, block = block - zero * (sum of the block's x) where there are zeros,
-// and sum = fma(scale, block, sum), which starts from the bias. The same on every tier.
+// The sum of a single row runs over blocks of k in order. In a block the terms x[k] * number at even k are one chain of
+// FMAs from zero, those at odd k another; then block = even + odd, block = block - zero * (sum of the block's x) where
+// there are zeros, and sum = fma(scale, block, sum), which starts from the bias. The same on every tier.
 #pragma once
 
 #include <cstddef>
@@ -62,6 +62,18 @@ struct MultiplyArgs {
   const float* prepared = nullptr;
   float* sums = nullptr;
 };
+/// The same for few rows, from one to kMostRows, with the bits of kernels/gemm: a weight is (number - zero) * scale,
+/// rounded once, and a sum one chain of FMAs in the order of k.
+struct RowsArgs {
+  Format format;
+  const std::byte* panel = nullptr;
+  std::size_t rows = 1;
+  const float* x = nullptr;
+  std::ptrdiff_t x_stride = 0;  ///< floats from one row to the next
+  float* sums = nullptr;        ///< [rows][kOutputs], from which they start
+};
+inline constexpr std::size_t kMostRows = 8;
+
 /// Rows [first, first + count) of a panel as floats, in kOutputs / 16 panels of kernels/gemm, `count` rows of 16
 /// outputs each. Where there are several blocks, `first` is a multiple of kStep.
 struct WidenArgs {
@@ -77,6 +89,7 @@ struct Kernel {
   Type type;
   void (*prepare)(const PrepareArgs&) noexcept;
   void (*multiply)(const MultiplyArgs&) noexcept;
+  void (*multiply_rows)(const RowsArgs&) noexcept;
   void (*widen)(const WidenArgs&) noexcept;
 };
 

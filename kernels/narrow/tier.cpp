@@ -2,12 +2,19 @@
 #include "kernels/base/tier.hpp"
 
 #include "kernels/narrow/generic.hpp"
+#include "kernels/narrow/rows.hpp"
 
 namespace colonnade::kernels {
 
 template <class Numbers>
 static constexpr narrow::Kernel kernel_of(const char* name) {
-  return {name, kThisIsa, Numbers::kType, narrow::prepare<Numbers>, narrow::multiply<Numbers>, narrow::widen<Numbers>};
+  return {name,
+          kThisIsa,
+          Numbers::kType,
+          narrow::prepare<Numbers>,
+          narrow::multiply<Numbers>,
+          narrow::multiply_rows<Numbers>,
+          narrow::widen<Numbers>};
 }
 
 static constexpr narrow::Kernel kKernels[] = {kernel_of<narrow::U4>("narrow_u4_" COLONNADE_TIER_NAME),

@@ -13,6 +13,8 @@
 namespace colonnade {
 
 struct NarrowForm {
+  static constexpr std::int64_t kFewRows = 32;
+
   kernels::narrow::Format format = {};
   std::int64_t outputs = 0;
   bool transposed = false;      ///< the matrix is [outputs, depth]
@@ -26,6 +28,8 @@ struct NarrowForm {
   std::int64_t packed_bytes() const { return panels() * static_cast<std::int64_t>(format.panel_bytes()); }
   /// A single row meets the numbers themselves.
   bool as_vector() const { return rows == 1 && !exact; }
+  /// Making weights anew for every eight rows costs less than widening a panel.
+  bool is_few() const { return !as_vector() && rows <= kFewRows; }
   std::int64_t row_blocks() const;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a constant matrix of narrow weights, which stay packed. One row meets the numbers themselves; for
-// several rows a panel is widened, a range of its depth at a time that the nearest caches hold, and multiplied as
-// floats are, with the same bits.
+// Products with a constant matrix of narrow weights, which stay packed. One row meets the numbers themselves, few rows
+// weights that are made of them in registers; for many a panel is widened, a range of its depth at a time that the
+// nearest caches hold. Whatever the number of rows, from two on the bits are those of float weights.
 #include "base/checked.hpp"
 #include "families/common.hpp"
 #include "families/contraction.hpp"
@@ -15,6 +15,7 @@ namespace colonnade {
 namespace {
 
 constexpr auto kOutputs = static_cast<std::int64_t>(kernels::narrow::kOutputs);
+constexpr auto kMostRows = static_cast<std::int64_t>(kernels::narrow::kMostRows);
 constexpr std::int64_t kRows = 256;  // one unit of work, and a panel
 
 /// Units are blocks of rows of a panel.
@@ -40,7 +41,9 @@ class NarrowProductOp final : public RowOp {
       for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) multiply_vector(step, unit * kOutputs);
       return;
     }
-    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit)
+    for (std::int64_t unit = step.row_begin; form_.is_few() && unit < step.row_end; ++unit)
+      for (std::int64_t row = 0; row < form_.rows; row += kMostRows) multiply_few(step, unit * kOutputs, row);
+    for (std::int64_t unit = step.row_begin; !form_.is_few() && unit < step.row_end; ++unit)
       multiply_rows(step, unit / form_.row_blocks() * kOutputs, unit % form_.row_blocks() * kRows);
   }
 
@@ -78,6 +81,28 @@ class NarrowProductOp final : public RowOp {
     args.residual_rows = residual ? &residual : nullptr;
     args.weights = sums;
     args.bias = sums;
+    gemm_.run(args);
+  }
+
+  /// Sums become outputs, which a product without terms starts from.
+  void multiply_few(const StepContext& step, std::int64_t output, std::int64_t row) const {
+    alignas(64) float sums[kMostRows * kOutputs] = {};
+    const std::int64_t rows = std::min(kMostRows, form_.rows - row);
+    kernels::gemm::ConvArgs args = args_of(output, rows);
+    const float* a = whole(step, a_) + row * form_.depth();
+    for (std::int64_t r = 0; args.bias != nullptr && r < rows; ++r)
+      std::copy_n(args.bias, args.channels_out, sums + r * kOutputs);
+    kernel_.multiply_rows({form_.format, panel(output), static_cast<std::size_t>(rows), a, form_.depth(), sums});
+    float* out = whole(step, out_) + row * form_.outputs + output;
+    for (std::int64_t r = 0; r < rows; ++r)
+      std::copy_n(sums + r * kOutputs, args.channels_out, out + r * form_.outputs);
+    const float* residual = residual_ ? whole(step, residual_) + row * form_.outputs + output : nullptr;
+    if (residual == nullptr && epilogue_.activation.kind == kernels::Unary::identity) return;
+    args.in_rows = &a;
+    args.out_rows = &out;
+    args.residual_rows = residual ? &residual : nullptr;
+    args.weights = sums;
+    args.accumulate = true;
     gemm_.run(args);
   }
 
@@ -146,6 +171,7 @@ Effort effort(const Chosen& node, const Rates& rates) {
   const auto& form = node.form<NarrowForm>();
   const auto bytes = static_cast<double>(form.packed_bytes());
   if (form.as_vector()) return {rates.seconds(Work::copy, bytes, 1)};
+  if (form.is_few()) return {std::max(contraction_seconds(node, 1, rates), rates.seconds(Work::copy, bytes, 1))};
   const auto floats = static_cast<double>(form.depth() * form.outputs * form.row_blocks());
   return {contraction_seconds(node, 1, rates) + rates.seconds(Work::copy, sizeof(float) * floats, 1)};
 }
@@ -154,6 +180,7 @@ std::int64_t weights_bytes(const Chosen& node) { return node.form<NarrowForm>().
 
 std::int64_t workspace_bytes(const Chosen& node) {
   const auto& form = node.form<NarrowForm>();
+  if (form.is_few()) return 0;
   const std::int64_t floats = form.as_vector() ? static_cast<std::int64_t>(form.format.prepared_floats())
                                                : std::min(form.depth_step, form.depth()) * kOutputs;
   return static_cast<std::int64_t>(sizeof(float)) * floats;

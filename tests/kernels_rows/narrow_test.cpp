@@ -115,6 +115,26 @@ void check_sums(const narrow::Kernel& kernel, const Panel& panel) {
   }
 }
 
+/// One chain of FMAs with weights that are rounded once.
+void check_rows(const narrow::Kernel& kernel, const Panel& panel, std::size_t rows) {
+  const std::size_t k = panel.format.k, stride = k + 3;
+  const std::vector<float> bias = random_floats(rows * kOutputs, 13);
+  const Guarded x(random_floats((rows - 1) * stride + k, 14)), sums(bias);
+  kernel.multiply_rows(
+      {panel.format, panel.bytes.data(), rows, x.data(), static_cast<std::ptrdiff_t>(stride), sums.data()});
+  ASSERT_TRUE(x.intact() && sums.intact());
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t n = 0; n < kOutputs; ++n) {
+      float expected = bias[r * kOutputs + n];
+      for (std::size_t i = 0; i < k; ++i) expected = std::fma(x[r * stride + i], panel.weight(i, n), expected);
+      if (kernel.isa == Isa::baseline) {
+        ASSERT_NEAR(sums[r * kOutputs + n], expected, 1e-3 * (1 + std::fabs(expected)));
+      } else {
+        ASSERT_EQ(sums[r * kOutputs + n], expected) << "row " << r << " output " << n;
+      }
+    }
+}
+
 void check_widened(const narrow::Kernel& kernel, const Panel& panel, std::size_t first, std::size_t count) {
   const Guarded to(std::vector<float>(count * kOutputs, NAN));
   kernel.widen({panel.format, panel.bytes.data(), first, count, to.data()});
@@ -137,6 +157,7 @@ TEST(Narrow, EverySizeTypeAndZero) {
                          " zero " + std::to_string(zero) + (has_zeros ? " zeros" : ""));
             const Panel panel(kernel.type, k, block, has_zeros, zero, static_cast<unsigned>(k + block));
             check_sums(kernel, panel);
+            check_rows(kernel, panel, 1 + k % narrow::kMostRows);
             check_widened(kernel, panel, 0, k);
             if (k > 8) check_widened(kernel, panel, 8, k - 8);
             if (k > 24) check_widened(kernel, panel, 16, 3);
