@@ -40,6 +40,14 @@ void add_padding(CLI::App& app, EngineOptions& engine) {
       ->group("Engine");
 }
 
+void add_numa(CLI::App& app, EngineOptions& engine) {
+  app.add_option("--numa", engine.numa,
+                 "On several NUMA nodes: replicate (a copy of the weights a node), interleave, node=N or off (default: "
+                 "replicate while memory allows)")
+      ->type_name("POLICY")
+      ->group("Engine");
+}
+
 void add_engine(CLI::App& app, EngineOptions& engine) {
   app.add_option("--threads", engine.threads, "Threads; 0: one per physical core that this process may use")
       ->check(within(0.0, kMostThreads))
@@ -71,6 +79,7 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
          "Instruction set tier: baseline, avx2, avxvnni, avx512, vnni, bf16 or amx (default: the best there is)")
       ->type_name("TIER")
       ->group("Engine");
+  add_numa(app, engine);
   app.add_option("--blocking", engine.blocking,
                  "Class of machine whose kernels are chosen: another class's gives its bits (default: this machine's, "
                  "see colonnade machine)")

@@ -26,6 +26,7 @@ struct EngineOptions {
   std::string memory_limit;
   std::string isa;
   std::string blocking;
+  std::string numa;
   bool strict = false;
   std::string duel = "on";
   std::string padding = "zeros";

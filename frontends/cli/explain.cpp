@@ -116,6 +116,10 @@ std::string plan_text(const Json& plan, const std::string& model) {
                      array_in(plan, "segments").size(), text_in(plan, "schedule", "unknown"),
                      text_in(plan, "threads", "?"), text_in(plan, "isa", "unknown isa"),
                      text_in(plan, "math", "unknown"), text_in(plan, "blocking", "unknown"));
+  const Json numa = plan.value("numa", Json::object());
+  const std::string reason = text_in(numa, "reason");
+  out += fmt::format("numa         {}{}; teams {}\n", text_in(numa, "policy", "off"),
+                     reason.empty() ? "" : " (" + reason + ")", text_in(numa, "team", "within a node"));
   out += duel_text(plan);
   if (const std::string padding = text_in(plan, "padding"); !padding.empty())
     out += fmt::format("padding      {}\n", padding);

@@ -51,6 +51,20 @@ std::string rates_text(const Json& machine) {
   return text + (measured ? "\nkept in " + source + "\n" : "\nnot measured: `colonnade machine` does\n");
 }
 
+/// "2; node 0: 62 GiB, distances 10 21; node 1: 63 GiB, distances 21 10"
+std::string nodes_text(const Json& machine) {
+  const Json nodes = array_in(machine, "nodes");
+  std::string text = std::to_string(nodes.size());
+  for (const Json& node : nodes) {
+    if (nodes.size() < 2) break;
+    text += fmt::format("; node {}: {}", text_in(node, "number"), human_bytes(number_in(node, "memory_bytes")));
+    std::string distances;
+    for (const Json& distance : array_in(node, "distances")) distances += fmt::format(" {}", distance.get<int>());
+    if (!distances.empty()) text += ", distances" + distances;
+  }
+  return text;
+}
+
 std::string machine_text(const Json& machine) {
   const double quota = number_in(machine, "cpu_quota");
   Table table;
@@ -61,7 +75,7 @@ std::string machine_text(const Json& machine) {
       {"physical cores", text_in(machine, "physical_cores", "unknown")},
       {"default threads", text_in(machine, "default_threads", "unknown")},
       {"cpu quota", quota > 0 ? fmt::format("{:g} cores", quota) : "none"},
-      {"numa nodes", text_in(machine, "numa_nodes", "unknown")},
+      {"numa nodes", nodes_text(machine)},
       {"caches", cache_text(machine)},
       {"memory", number_in(machine, "memory_bytes") > 0 ? human_bytes(number_in(machine, "memory_bytes")) : "unknown"},
   };

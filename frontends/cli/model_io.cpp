@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "colonnade/numa.hpp"
 #include "files.hpp"
 #include "numbers.hpp"
 #include "text.hpp"
@@ -138,12 +139,14 @@ Options library_options(const EngineOptions& engine, int threads) {
   options.padding = engine.padding == "compute" ? Padding::compute : Padding::zeros;
   options.isa = engine.isa;
   options.blocking = engine.blocking;
+  options.numa = engine.numa;
   options.compiled = engine.compiled;
   if (!engine.memory_limit.empty()) options.memory_limit_bytes = parse_bytes(engine.memory_limit);
   return options;
 }
 
 Model open_model(const EngineOptions& engine, const Options& options) {
+  if (engine.numa.starts_with("node=")) stay_on_node(engine.numa);
   if (engine.model.starts_with(kEmbeddedPrefix))
     return Model::embedded(engine.model.substr(kEmbeddedPrefix.size()), options);
   std::error_code error;

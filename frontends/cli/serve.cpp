@@ -144,6 +144,11 @@ void add_models(CLI::App& app, ServeArguments& arguments) {
 void add_scheduling(CLI::App& app, serve::ServiceOptions& service) {
   add_count(app, "--streams", service.streams, "Runs at the same time; 0: one per physical core")->group("Scheduling");
   add_count(app, "--threads", service.model.threads, "Threads of a run; 0: as its size asks for")->group("Scheduling");
+  app.add_option("--numa", service.model.numa,
+                 "On several NUMA nodes: replicate (a copy of the weights a node), interleave, node=N or off (default: "
+                 "replicate while memory allows); a model's parameter numa goes before it")
+      ->type_name("POLICY")
+      ->group("Scheduling");
   add_count(app, "--max-queue", service.max_queue, "Requests that may wait for a model that does not say otherwise")
       ->group("Scheduling");
   add_count(app, "--max-pending", service.most_pending, "Requests that may wait for all models together; 0: no limit")

@@ -227,7 +227,7 @@ void bind_model(nb::module_& module) {
           nb::arg("source"), nb::arg("options"),
           "Of a path, of bytes (external data is refused) or of a callable reader(offset, memoryview) with size=, the "
           "file's bytes. Options: threads, schedule, math, strict, memory_limit_bytes, plan_cache_bytes, isa, "
-          "blocking, dimensions, compiled, weights_per_node, duel, padding.")
+          "blocking, dimensions, compiled, numa, duel, padding.")
       .def_static(
           "embedded",
           [](const std::string& name, const nb::kwargs& keywords) {

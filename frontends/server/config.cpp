@@ -138,6 +138,8 @@ Options model_options(const inference::ModelConfig& config, Options base) {
     base.math = math_named(math->second.string_value());
   if (const auto padding = config.parameters().find("padding"); padding != config.parameters().end())
     base.padding = padding_named(padding->second.string_value());
+  if (const auto numa = config.parameters().find("numa"); numa != config.parameters().end())
+    base.numa = numa->second.string_value();
   if (threads > 0) base.threads = threads;
   return base;
 }

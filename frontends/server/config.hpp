@@ -37,7 +37,7 @@ std::vector<std::string> check_config(const inference::ModelConfig& config, cons
 void complete_config(inference::ModelConfig& config, const std::string& model, std::span<const TensorInfo> inputs,
                      std::span<const TensorInfo> outputs, std::int32_t default_max_batch = 64);
 
-/// `base` with what the configuration's `parameters` ask for (intra_op_thread_count, math).
+/// `base` with what the configuration's `parameters` ask for (intra_op_thread_count, math, numa).
 Options model_options(const inference::ModelConfig& config, Options base);
 /// The server's limits, or less where `parameters` ask for it: request_memory (bytes), loop_limit (iterations),
 /// request_timeout (seconds).

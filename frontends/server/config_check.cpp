@@ -189,10 +189,18 @@ void warn_of_ignored(const ModelConfig& config, Warnings& warnings) {
   warn(!config.metric_tags().empty(), "metric_tags");
   warn(config.has_model_metrics(), "model_metrics");
   warn(!config.runtime().empty(), "runtime");
-  static const std::set<std::string> silent = {
-      "math",           "padding",          "intra_op_thread_count", "inter_op_thread_count",
-      "execution_mode", "enable_mem_arena", "enable_mem_pattern",    "memory.enable_memory_arena_shrinkage",
-      "request_memory", "loop_limit",       "request_timeout"};
+  static const std::set<std::string> silent = {"math",
+                                               "padding",
+                                               "numa",
+                                               "intra_op_thread_count",
+                                               "inter_op_thread_count",
+                                               "execution_mode",
+                                               "enable_mem_arena",
+                                               "enable_mem_pattern",
+                                               "memory.enable_memory_arena_shrinkage",
+                                               "request_memory",
+                                               "loop_limit",
+                                               "request_timeout"};
   for (const auto& [name, value] : config.parameters()) {
     if (!silent.contains(name)) warnings.push_back(fmt::format("parameter '{}' is unknown and ignored", name));
   }

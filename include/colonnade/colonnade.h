@@ -164,12 +164,13 @@ typedef struct colonnade_options {
   const colonnade_dimension* dimensions;  ///< unknown symbols are refused
   size_t dimension_count;
   const char* compiled;      ///< a file for packed weights and plans, used when it fits, else written; NULL: none
-  int64_t weights_per_node;  ///< not 0: one copy of the packed weights on each NUMA node
+  int64_t weights_per_node;  ///< not 0, and `numa` NULL: as "replicate"
   const char* blocking;      ///< class of machine whose kernels are chosen; NULL: this machine's
   int64_t no_duel;           ///< not 0: keep the plan that was predicted, time no other in the first runs
   /// Not 0: outputs of tokens hold at padded positions what the network makes of them, else zeros where padding is
   /// left out (networks of texts whose mask bars it from attention).
   int64_t compute_padding;
+  const char* numa;  ///< "replicate", "interleave", "node=N", "off", as Options::numa; NULL: by memory
 } colonnade_options;
 
 /// Immutable; may be shared between threads.

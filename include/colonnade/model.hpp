@@ -76,8 +76,13 @@ struct Options {
   /// A file with packed weights and plans of the model: used when it fits model, machine and version, else written anew
   /// and said so in one line of the log. "": none.
   std::string compiled = {};
-  /// Keep one copy of the packed weights on each NUMA node instead of one in all.
-  bool weights_per_node = false;
+  /// On a machine of several NUMA nodes: "replicate" keeps a copy of the weights on each node that the model runs on,
+  /// "interleave" one, its pages on all nodes in turns, "node=N" one on node N, where all threads but the caller's are
+  /// too, and "off" asks for nothing. Unless it is off, a session's memory and the threads of its runs are on one node:
+  /// its first caller's, or another where its callers have been for some time. Only what is large takes threads of
+  /// others. "": a copy a node while there is memory for it, else "interleave"; on one node "off". Results are the same
+  /// bits.
+  std::string numa = {};
   /// Where two plans for a shape are predicted to be about as fast, the first runs of the shape time both and the
   /// faster one is kept. Results are the same bits. Never where a schedule, a memory limit or a compiled file is asked
   /// for.

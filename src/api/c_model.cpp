@@ -31,7 +31,7 @@ Options options_of(const colonnade_options* given) {
   for (const colonnade_dimension& dimension : c::array(known.dimensions, known.dimension_count, "options: dimensions"))
     options.dimensions[&c::required(dimension.symbol, "options: symbol of a dimension")] = dimension.size;
   options.compiled = text_of(known.compiled);
-  options.weights_per_node = known.weights_per_node != 0;
+  options.numa = text_of(known.numa == nullptr && known.weights_per_node != 0 ? "replicate" : known.numa);
   options.blocking = text_of(known.blocking);
   options.padding = known.compute_padding == 0 ? Padding::zeros : Padding::compute;
   return options;

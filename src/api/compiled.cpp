@@ -202,14 +202,14 @@ std::optional<Compiled::Planned> Compiled::find(const std::vector<Shape>& shapes
 }
 
 /// Null when the file does not have it any more.
-std::shared_ptr<const AlignedBuffer> Compiled::area(std::uint32_t number, int node) const {
+std::shared_ptr<const AlignedBuffer> Compiled::area(std::uint32_t number, int node, const NumaNodes& nodes) const {
   if (number >= content_.areas.size() || *damaged_) return nullptr;
   auto& held = areas_[{node, number}];
   if (auto block = held.lock()) return block;
   const CompiledArea& area = content_.areas[number];
   if (area.bytes > static_cast<std::uint64_t>(file_->size())) return nullptr;
-  auto block = std::make_shared<const AlignedBuffer>(static_cast<std::size_t>(area.bytes));
-  if (read_area(*file_, area, {block->data(), block->bytes()}, readers_)) {
+  auto block = std::make_shared<const AlignedBuffer>(placed_buffer(static_cast<std::size_t>(area.bytes), nodes));
+  if (read_area(*file_, area, {block->data(), static_cast<std::size_t>(area.bytes)}, readers_)) {
     held = block;
     return block;
   }
@@ -217,12 +217,13 @@ std::shared_ptr<const AlignedBuffer> Compiled::area(std::uint32_t number, int no
   return nullptr;
 }
 
-std::optional<PackedWeights> Compiled::weights(const Constant& constant, const std::string& format, int node) const {
+std::optional<PackedWeights> Compiled::weights(const Constant& constant, const std::string& format, int node,
+                                               const NumaNodes& nodes) const {
   const auto number = constants_.find(constant);
   const auto found = number ? blobs_.find({*number, format}) : blobs_.end();
   if (found == blobs_.end()) return std::nullopt;
   const CompiledBlob& blob = found->second;
-  const auto block = area(blob.area, node);
+  const auto block = area(blob.area, node, nodes);
   if (!block || blob.offset > block->bytes() || blob.bytes > block->bytes() - blob.offset) return std::nullopt;
   const auto* floats = reinterpret_cast<const float*>(block->data() + blob.offset);
   return PackedWeights{std::shared_ptr<const float>(block, floats), static_cast<std::size_t>(blob.bytes)};

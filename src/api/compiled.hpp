@@ -40,8 +40,9 @@ class Compiled {
   };
   /// The plan for these shapes, layouts and threads, if the file has it.
   std::optional<Planned> find(const std::vector<Shape>& shapes, const Layouts& layouts, int threads) const;
-  /// Packed weights, if the file has them: a copy of its own for each NUMA node.
-  std::optional<PackedWeights> weights(const Constant& constant, const std::string& format, int node) const;
+  /// Packed weights, if the file has them: a copy of its own for each NUMA node, placed.
+  std::optional<PackedWeights> weights(const Constant& constant, const std::string& format, int node,
+                                       const NumaNodes& nodes) const;
 
   /// What was made of the model for one set of shapes, layouts and threads.
   struct Made {
@@ -70,7 +71,7 @@ class Compiled {
   std::string misfit(const CompiledKey& found) const;
   bool is_of(const std::vector<CompiledFile>& files) const;
   void make_constants();
-  std::shared_ptr<const AlignedBuffer> area(std::uint32_t number, int node) const;
+  std::shared_ptr<const AlignedBuffer> area(std::uint32_t number, int node, const NumaNodes& nodes) const;
   const CompiledPlan* plan_for(const std::vector<Shape>& shapes, const Layouts& layouts, int threads) const;
   bool needs_writing(const Made& made) const;
   void write(const Made& made);

@@ -144,6 +144,13 @@ json rates_json(const Rates& rates) {
           {"work", work}};
 }
 
+/// The policy, why it is this one where nobody asked, and on how many nodes a team is at most.
+json numa_json(const Model::Impl& model, const Prepared& prepared) {
+  const NumaPolicy& numa = model.numa;
+  const bool is_wide = numa.cores > 0 && prepared.plan.threads > numa.cores;
+  return {{"policy", numa.text()}, {"reason", numa.reason}, {"team", is_wide ? "of several nodes" : "within a node"}};
+}
+
 /// "won" with what was found, "waiting" before there is a runner-up, "open" while runs decide; nothing where the plan
 /// stays as predicted.
 json duel_json(const Prepared& prepared, const std::optional<Verdict>& verdict) {
@@ -175,6 +182,7 @@ std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
               {"math", name_of(model.options.math)},
               {"isa", kernels::name_of(model.topology.features)},
               {"blocking", model.topology.blocking},
+              {"numa", numa_json(model, prepared)},
               {"rates", rates_json(model.topology.rates)},
               {"inputs", values_json(*prepared.source, prepared.source->inputs, prepared.shapes)},
               {"outputs", values_json(*prepared.source, prepared.source->outputs, output_shapes)},
@@ -203,7 +211,9 @@ std::string describe_machine(bool measure) {
       rates_error = error.what();
     }
   }
-  json cores = json::array(), caches = json::array();
+  json cores = json::array(), caches = json::array(), nodes = json::array();
+  for (const NumaNode& node : topology.nodes)
+    nodes.push_back({{"number", node.number}, {"memory_bytes", node.memory_bytes}, {"distances", node.distances}});
   for (const Core& core : topology.cores)
     cores.push_back({{"os_processor", core.os_processor},
                      {"numa_node", core.numa_node},
@@ -211,15 +221,11 @@ std::string describe_machine(bool measure) {
                      {"smt_siblings", core.smt_siblings}});
   for (const CacheLevel& cache : topology.caches)
     caches.push_back({{"level", cache.level}, {"bytes", cache.bytes}, {"sharing_cores", cache.sharing_cores}});
-  json machine = {{"cpu_model", topology.cpu_model},
-                  {"isa", kernels::name_of(topology.features)},
-                  {"blocking", blocking_of(topology).name},
-                  {"cores", cores},
-                  {"physical_cores", topology.cores.size()},
-                  {"default_threads", topology.default_threads()},
-                  {"numa_nodes", topology.numa_nodes},
-                  {"cpu_quota", topology.cpu_quota},
-                  {"caches", caches},
+  json machine = {{"cpu_model", topology.cpu_model},         {"isa", kernels::name_of(topology.features)},
+                  {"blocking", blocking_of(topology).name},  {"cores", cores},
+                  {"physical_cores", topology.cores.size()}, {"default_threads", topology.default_threads()},
+                  {"numa_nodes", topology.nodes.size()},     {"nodes", nodes},
+                  {"cpu_quota", topology.cpu_quota},         {"caches", caches},
                   {"memory_bytes", topology.memory_bytes}};
   machine["rates"] = rates_json(topology.rates);
   if (!rates_error.is_null()) machine["rates"]["error"] = rates_error;

@@ -6,17 +6,24 @@
 
 namespace colonnade {
 
+std::unique_ptr<Executor> Entry::executor_for(const Prepared& plan) const {
+  auto made = std::make_unique<Executor>(plan.program, arena_);
+  made->set_node(node_);
+  made->set_elsewhere(plan.elsewhere);
+  return made;
+}
+
 void Entry::take_part() {
   const auto plan = prepared->duel->runner_up();
   if (rival_ || !plan) return;
-  rival_ = std::make_unique<Executor>(plan->program, arena_);
+  rival_ = executor_for(*plan);
   is_warm_ = {};
 }
 
 void Entry::take_winner() {
   if (prepared->duel->state() == Duel::State::lost) {
     auto winner = prepared->duel->runner_up();
-    executor = rival_ ? std::move(rival_) : std::make_unique<Executor>(winner->program, arena_);
+    executor = rival_ ? std::move(rival_) : executor_for(*winner);
     prepared = std::move(winner);
   }
   rival_.reset();

@@ -13,11 +13,12 @@ namespace colonnade {
 /// A plan with the state to run it; while its duel is open, the runner-up's beside it.
 class Entry {
  public:
-  /// Entries that share an arena do not run at the same time.
-  Entry(std::shared_ptr<const Prepared> plan, std::shared_ptr<Arena> arena)
-      : prepared(std::move(plan)),
-        executor(std::make_unique<Executor>(prepared->program, arena)),
-        arena_(std::move(arena)) {}
+  /// Entries that share an arena do not run at the same time. Workers come from a NUMA node: that of the session's
+  /// memory.
+  Entry(std::shared_ptr<const Prepared> plan, std::shared_ptr<Arena> arena, int node = Workers::kAnyNode)
+      : prepared(std::move(plan)), arena_(std::move(arena)), node_(node) {
+    executor = executor_for(*prepared);
+  }
 
   /// Before a run: makes what an open duel needs, or goes on with the plan that won; the loser goes. Without memory to
   /// do so the plan goes on as it is.
@@ -37,6 +38,7 @@ class Entry {
   std::unique_ptr<Executor> executor;
 
  private:
+  std::unique_ptr<Executor> executor_for(const Prepared& plan) const;
   /// Milliseconds.
   static double timed(Executor& executor, std::span<const void* const> inputs, std::span<void* const> outputs,
                       const RunControl& control);
@@ -44,6 +46,7 @@ class Entry {
   void take_winner();
 
   std::shared_ptr<Arena> arena_;
+  int node_;
   std::unique_ptr<Executor> rival_;  ///< the runner-up's
   std::array<bool, 2> is_warm_{};    ///< by side: it has run in the arena that both share
   bool profiling_ = false;

@@ -9,6 +9,7 @@
 #include "api/compiled.hpp"
 #include "api/duel.hpp"
 #include "api/layouts.hpp"
+#include "api/numa.hpp"
 #include "api/pipeline.hpp"
 #include "api/split.hpp"
 #include "colonnade/memory.hpp"
@@ -26,7 +27,7 @@ struct PlanKey {
   std::shared_ptr<const Graph> source;  ///< the model's, a body within it, or what was left until shapes were known
   std::vector<Shape> shapes;            ///< as the graph sees them; empty for inputs that are no tensors
   Layouts layouts;
-  int node = 0;     ///< of NUMA, whose copy of the weights it reads
+  int node = 0;     ///< of NUMA, whose copy of the weights its caller reads
   int threads = 1;  ///< at most the model's
   bool operator==(const PlanKey&) const = default;
 };
@@ -37,6 +38,7 @@ struct Prepared : PlanKey {
   Graph graph;  ///< the planned part: optimised, shapes bound
   Plan plan;
   std::shared_ptr<const Program> program;
+  NodePrograms elsewhere;            ///< the same with the weights of other nodes, where its team is on several
   std::unique_ptr<const Rest> rest;  ///< null: the program does everything
   std::size_t bytes = 0;             ///< about what this takes, without weights and arenas
   double milliseconds = 0;
@@ -51,6 +53,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::shared_ptr<onnx_import::Source> import_from;
   std::shared_ptr<const Graph> optimized;  ///< shape-independent passes done, in bodies too
   Packing packing;                         ///< of texts with padding, where it can be left out
+  NumaPolicy numa;
   std::vector<TensorInfo> inputs, outputs;
   ModelMetadata metadata;
   mutable WeightStore weights;
@@ -66,8 +69,10 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   /// null: nothing.
   std::shared_ptr<const Prepared> prepare(const PlanKey& key, const RunControl* control = nullptr) const;
   std::shared_ptr<const Prepared> prepare(std::vector<Shape> shapes) const {
-    return prepare(PlanKey{optimized, std::move(shapes), {}, 0, threads});
+    return prepare(PlanKey{optimized, std::move(shapes), {}, node_here(), threads});
   }
+  /// Whose copy of the weights a caller in this thread reads.
+  int node_here() const;
 
   /// For an entry whose duel ripens: makes the runner-up, if there is one near enough, and opens the duel or ends it.
   /// Broken off where `control` says so: the plan then goes on.
@@ -76,6 +81,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   void end_duel(const Prepared& predicted) const;
   /// How the duel of a key's plans ended, if it did.
   std::optional<Verdict> verdict_of(const PlanKey& key) const;
+  /// The programs of its plan, with the weights of each node that its team may be on.
+  void compile_for(Prepared& prepared) const;
   /// What programs for a key will hold, before they are made; the plan is kept for the next `prepare` of the key.
   MemoryNeed need_of(const PlanKey& key) const;
 
@@ -86,6 +93,8 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
     Plan plan;
   };
   Planned planned(const PlanKey& key) const;
+  /// For a team within a node, unless one of all nodes is predicted to be worth its threads.
+  Plan plan_for(const Graph& graph, const PlanKey& key) const;
   /// The line of data flow: passes once shapes are bound, plan, program.
   std::shared_ptr<Prepared> make(const PlanKey& key) const;
   /// The same with graph and plan from the compiled file; null where it has none for the key.

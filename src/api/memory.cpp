@@ -64,7 +64,8 @@ MemoryNeed Model::Impl::need_of(const PlanKey& key) const {
   const bool is_kept = kept.has_value();
   Planned made = is_kept ? Planned{key, std::move(kept->bound), std::move(kept->plan)} : planned(key);
   MemoryNeed need;
-  need.weights = weights_of(made.bound.graph, made.plan);
+  need.nodes = numa.copies();
+  need.weights = need.nodes * weights_of(made.bound.graph, made.plan);
   need.plan = plan_bytes(made.bound.graph, made.plan);
   need.arena = static_cast<std::size_t>(made.plan.arena_bytes);
   need.outputs = output_bytes(made.bound.graph);
@@ -80,7 +81,8 @@ MemoryNeed Model::Impl::need_of(const PlanKey& key) const {
 
 MemoryNeed memory_need(const Model& model, const ShapeMap& overrides, int threads) {
   const Model::Impl& known = *colonnade::known(model);
-  return known.need_of({known.optimized, model.resolve_shapes(overrides), {}, 0, known.threads_of_run(threads)});
+  return known.need_of(
+      {known.optimized, model.resolve_shapes(overrides), {}, known.node_here(), known.threads_of_run(threads)});
 }
 
 }  // namespace colonnade

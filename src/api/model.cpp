@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "api/embedded.hpp"
 #include "api/impl.hpp"
@@ -55,6 +56,17 @@ Packing packed_texts_of(const Model::Impl& impl) {
   return packing;
 }
 
+std::int64_t constant_bytes(const Graph& graph) {
+  std::set<const Constant*> counted;
+  std::int64_t bytes = 0;
+  for (const ValueId id : values_of(graph)) {
+    const Constant* constant = graph.value(id).constant.get();
+    if (constant != nullptr && counted.insert(constant).second)
+      bytes += static_cast<std::int64_t>(constant->byte_size());
+  }
+  return bytes;
+}
+
 Model make_model(std::string name, std::shared_ptr<onnx_import::Source> source, const Options& options) {
   if (options.threads < 0 || options.threads > kMostThreads)
     fail(ErrorCode::invalid_argument, "threads must be 0 to {}, found {}", kMostThreads, options.threads);
@@ -83,14 +95,16 @@ Model make_model(std::string name, std::shared_ptr<onnx_import::Source> source, 
     impl->optimized = std::make_shared<const Graph>(optimized_graph(imported, options.math));
   }
   impl->packing = packed_texts_of(*impl);
+  impl->numa = numa_policy(options.numa, constant_bytes(*impl->optimized), workers_of_nodes());
+  if (impl->numa.kind != NumaPolicy::Kind::off)
+    impl->weights.set_place([policy = &impl->numa](int node) { return policy->weights_at(node); });
   if (impl->compiled) {
-    impl->weights.set_source(
-        [compiled = impl->compiled.get()](const Constant& constant, const std::string& format, int node) {
-          return compiled->weights(constant, format, node);
-        });
+    impl->weights.set_source([known = impl.get()](const Constant& constant, const std::string& format, int node) {
+      return known->compiled->weights(constant, format, node, known->numa.weights_at(node));
+    });
   }
-  log_line(LogLevel::info, "model '{}': loaded, {} operators, {} threads, {}", impl->name,
-           impl->optimized->nodes.size(), impl->threads, kernels::name_of(impl->topology.features));
+  log_line(LogLevel::info, "model '{}': loaded, {} operators, {} threads, {}, numa {}", impl->name,
+           impl->optimized->nodes.size(), impl->threads, kernels::name_of(impl->topology.features), impl->numa.text());
   return Model(std::move(impl));
 }
 
@@ -104,6 +118,11 @@ std::int64_t default_size(const TensorInfo& info, std::size_t axis) {
 const Graph& Model::Impl::imported() const {
   std::call_once(import_once_, [&] { imported_ = import_graph(*import_from, options); });
   return imported_;
+}
+
+int Model::Impl::node_here() const {
+  if (numa.kind == NumaPolicy::Kind::off) return 0;
+  return numa.weights_node(numa.home(Workers::process().node_of_caller()));
 }
 
 int Model::Impl::threads_of_run(int asked) const {
@@ -224,8 +243,11 @@ namespace {
 std::shared_ptr<const Prepared> prepared_as_run(const Model::Impl& impl, std::vector<Shape> shapes) {
   if (!shapes_of_texts(impl.packing, shapes)) return impl.prepare(std::move(shapes));
   const Shape& mask = shapes[impl.packing.mask];
-  return impl.prepare(PlanKey{
-      impl.packing.graph, packed_shapes(impl.packing, {mask[0] * mask[1], mask[0], mask[1]}), {}, 0, impl.threads});
+  return impl.prepare(PlanKey{impl.packing.graph,
+                              packed_shapes(impl.packing, {mask[0] * mask[1], mask[0], mask[1]}),
+                              {},
+                              impl.node_here(),
+                              impl.threads});
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ std::shared_ptr<Prepared> Model::Impl::prepared_as(const Prepared& predicted, Pl
   static_cast<PlanKey&>(*made) = predicted;
   made->graph = predicted.graph;
   made->plan = std::move(runner_up);
-  made->program = compile(made->graph, made->plan, topology.features, weights.of_node(predicted.node));
+  compile_for(*made);
   made->bytes = predicted.bytes;
   made->milliseconds = predicted.milliseconds;
   return made;

@@ -9,7 +9,9 @@
 #include "api/run_queue.hpp"
 #include "base/interruption.hpp"
 #include "base/log.hpp"
+#include "base/numbers.hpp"
 #include "base/parts.hpp"
+#include "plan/lean.hpp"
 #include "runtime/workers.hpp"
 
 namespace colonnade {
@@ -41,9 +43,9 @@ PlanOptions plan_options(const Options& options, const PlanKey& key) {
   return {options.schedule, options.math, key.threads, static_cast<std::int64_t>(options.memory_limit_bytes)};
 }
 
-/// Of whoever packs weights. Copies for a NUMA node are touched first by a thread that runs there: the caller alone.
+/// Of whoever packs weights.
 Helpers helpers_for(const Model::Impl& model) {
-  if (model.options.weights_per_node || model.threads == 1) return {};
+  if (model.threads == 1) return {};
   return [threads = model.threads](const std::function<void()>& work) {
     Workers::process().run(threads, [&work](int, int) { work(); });
   };
@@ -69,8 +71,33 @@ Model::Impl::Planned Model::Impl::planned(const PlanKey& key) const {
     }
   }
   Planned made{key, bound_graph(*key.source, key.shapes, key.layouts, options.math), {}};
-  made.plan = make_plan(made.bound.graph, topology, plan_options(options, key));
+  made.plan = plan_for(made.bound.graph, key);
   return made;
+}
+
+Plan Model::Impl::plan_for(const Graph& graph, const PlanKey& key) const {
+  constexpr double kLeastShare = 0.5;  // of what the further threads could save at most
+  constexpr double kLargeInWakings = 1000;
+  PlanOptions wanted = plan_options(options, key);
+  if (numa.cores == 0 || key.threads <= numa.cores) return make_plan(graph, topology, wanted);
+  wanted.threads = numa.cores;
+  Plan near = make_plan(graph, topology, wanted);
+  const bool is_large = predicted_us(near) > kLargeInWakings * topology.rates.team_us;
+  if (numa.kind == NumaPolicy::Kind::node || near.threads < numa.cores || !is_large) return near;
+  Plan wide = make_plan(graph, topology, plan_options(options, key));
+  const double most_saved = 1 - real(near.threads) / real(wide.threads);
+  const bool is_worth_it = predicted_us(wide) <= (1 - kLeastShare * most_saved) * predicted_us(near);
+  return wide.threads > numa.cores && is_worth_it ? wide : near;
+}
+
+void Model::Impl::compile_for(Prepared& prepared) const {
+  const auto with_weights_of = [&](int node) {
+    return compile(prepared.graph, prepared.plan, topology.features, weights.of_node(node));
+  };
+  prepared.program = with_weights_of(prepared.node);
+  if (numa.kind != NumaPolicy::Kind::replicate || prepared.plan.threads <= numa.cores) return;
+  for (const int node : numa.nodes)
+    if (node != prepared.node) prepared.elsewhere[node] = with_weights_of(node);
 }
 
 std::shared_ptr<Prepared> Model::Impl::make(const PlanKey& key) const {
@@ -79,7 +106,7 @@ std::shared_ptr<Prepared> Model::Impl::make(const PlanKey& key) const {
   made->graph = std::move(plan.bound.graph);
   made->rest = std::move(plan.bound.rest);
   made->plan = std::move(plan.plan);
-  made->program = compile(made->graph, made->plan, topology.features, weights.of_node(key.node));
+  compile_for(*made);
   return made;
 }
 
@@ -90,7 +117,7 @@ std::shared_ptr<Prepared> Model::Impl::read(const PlanKey& key) const {
   kept->graph = std::move(found->bound.graph);
   kept->rest = std::move(found->bound.rest);
   kept->plan = std::move(found->plan);
-  kept->program = compile(kept->graph, kept->plan, topology.features, weights.of_node(key.node));
+  compile_for(*kept);
   return kept;
 }
 
@@ -110,9 +137,9 @@ std::shared_ptr<const Prepared> Model::Impl::read_or_make(const PlanKey& key, co
   auto prepared = read_or_made(key, control);
   prepared->bytes = plan_bytes(*prepared);
   if (options.strict) refuse_islands(*prepared);
-  if (compiled && key.source == optimized && key.node == 0) {
+  if (compiled && key.source == optimized) {
     compiled->keep({inputs, outputs, metadata, *optimized, key.shapes, key.layouts, key.threads, prepared->graph,
-                    prepared->rest, prepared->plan, weights});
+                    prepared->rest, prepared->plan, weights.of_node(key.node)});
   }
   const bool has_lost = [&] {
     const std::lock_guard lock(mutex_);

@@ -27,6 +27,7 @@ bool is_for(const Prepared& prepared, const Graph* source, std::span<const Tenso
 std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, std::span<const TensorView> inputs,
                                    const RunControl& control, const Layouts& layouts) {
   const int threads = model_->threads_of_run(control.threads());
+  const int near = home();
   const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) {
     return is_for(*entry->prepared, source.get(), inputs, threads, layouts);
   });
@@ -37,18 +38,30 @@ std::shared_ptr<Entry> Runner::use(const std::shared_ptr<const Graph>& source, s
   }
   std::vector<Shape> shapes;
   for (const TensorView& input : inputs) shapes.push_back(input.shape);
-  auto entry =
-      std::make_shared<Entry>(model_->prepare({source, std::move(shapes), layouts, node(), threads}, &control), arena_);
+  const NumaPolicy& numa = model_->numa;
+  auto prepared = model_->prepare({source, std::move(shapes), layouts, numa.weights_node(near), threads}, &control);
+  const bool is_near = near != Workers::kAnyNode && prepared->plan.threads <= numa.cores;
+  arena_->set_nodes(is_near ? NumaNodes{near} : NumaNodes());
+  auto entry = std::make_shared<Entry>(std::move(prepared), arena_, is_near ? near : Workers::kAnyNode);
   entry->set_profiling(profiling_);
   entries_.push_front(entry);
   evict();
   return entry;
 }
 
-/// Where this runner reads weights: it stays on the node of its first caller.
-int Runner::node() {
-  if (!node_) node_ = model_->options.weights_per_node ? Workers::process().node_of_caller() : 0;
-  return *node_;
+/// The node of its first caller; of another one, once all callers have been there for some time.
+int Runner::home() {
+  constexpr int kUsesBeforeAMove = 16;
+  if (model_->numa.kind == NumaPolicy::Kind::off) return Workers::kAnyNode;
+  const int here = model_->numa.home(Workers::process().node_of_caller());
+  if (!home_) home_ = here;
+  away_ = here == *home_ ? 0 : away_ + 1;
+  if (away_ < kUsesBeforeAMove) return *home_;
+  away_ = 0;
+  entries_.clear();
+  arena_->shrink_to(0);
+  home_ = here;
+  return here;
 }
 
 std::size_t Runner::cached_bytes() const {

@@ -39,7 +39,7 @@ class Runner {
 
   std::size_t cached_plans() const { return entries_.size(); }
   std::size_t cached_bytes() const;
-  std::size_t arena_bytes() const { return arena_->bytes(); }
+  const Arena& arena() const { return *arena_; }
   /// Forgets all plans and gives the memory of this runner back.
   void shrink();
   void set_profiling(bool on);
@@ -54,10 +54,11 @@ class Runner {
   std::vector<Datum> run_rest(Entry& entry, const Inputs& inputs, RunControl& control);
   void evict();
 
-  int node();
+  int home();
 
   std::shared_ptr<const Model::Impl> model_;
-  std::optional<int> node_;                                   ///< of NUMA: where the first plan was made
+  std::optional<int> home_;                                   ///< NUMA node of its memory and workers
+  int away_ = 0;                                              ///< uses since it was last used there
   std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();  ///< of all plans: programs run one after another
   std::list<std::shared_ptr<Entry>> entries_;                 ///< most recently used first
   bool profiling_ = false;

@@ -330,7 +330,7 @@ void Session::shrink() {
 Session::MemoryStats Session::memory_stats() const {
   const Impl& known = impl().idle();
   const Turn mine(known.turn);
-  const std::size_t arenas = known.runner.arena_bytes();
+  const std::size_t arenas = known.runner.arena().bytes();
   return {known.model->weights.bytes(), arenas,
           known.runner.cached_bytes() - arenas + known.staging.bytes() + known.texts.bytes(),
           known.runner.cached_plans()};

@@ -16,9 +16,9 @@ namespace colonnade {
 namespace {
 
 #if defined(COLONNADE_ASAN)
-constexpr std::size_t kMappedBytes = AlignedBuffer::kMaxBytes;  // so that overruns are seen
+constexpr std::size_t kAskedBytes = AlignedBuffer::kMaxBytes;  // so that overruns are seen
 #else
-constexpr std::size_t kMappedBytes = std::size_t{1} << 20;  ///< from here on the system is asked
+constexpr std::size_t kAskedBytes = AlignedBuffer::kMappedBytes;  ///< from here on the system is asked
 #endif
 
 /// Memory that came from hooks, and the hooks that it goes back to. Costs nothing until there are any.
@@ -51,6 +51,8 @@ class HookedMemory {
     }
     return memory;
   }
+
+  bool is_used() const noexcept { return is_used_.load(std::memory_order_acquire); }
 
   /// False when the memory came from elsewhere.
   bool release(void* memory, std::size_t bytes) noexcept {
@@ -97,7 +99,7 @@ std::byte* map_pages(std::size_t bytes) {
 std::byte* allocate(std::size_t bytes) {
   if (bytes >= AlignedBuffer::kMaxBytes) return nullptr;
   if (const auto hooked = hooked_memory().allocate(bytes)) return static_cast<std::byte*>(*hooked);
-  if (bytes >= kMappedBytes) return map_pages(bytes);
+  if (bytes >= kAskedBytes) return map_pages(bytes);
   constexpr std::size_t kAlignment = AlignedBuffer::kAlignment;
   return static_cast<std::byte*>(std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment));
 }
@@ -112,12 +114,14 @@ AlignedBuffer::AlignedBuffer(std::size_t bytes) : bytes_(bytes) {
 
 void AlignedBuffer::free_released(void* memory, std::size_t bytes) noexcept {
   if (memory == nullptr || hooked_memory().release(memory, bytes)) return;
-  if (bytes >= kMappedBytes) {
+  if (bytes >= kAskedBytes) {
     ::munmap(memory, bytes);
   } else {
     std::free(memory);
   }
 }
+
+bool AlignedBuffer::has_hooks() noexcept { return hooked_memory().is_used(); }
 
 void set_allocation_hooks(const AllocationHooks& hooks) { hooked_memory().set(hooks); }
 

@@ -14,6 +14,8 @@ class AlignedBuffer {
   static constexpr std::size_t kAlignment = 64;
   /// What is larger is refused without asking the allocator: sizes come from models.
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 40;
+  /// From here on memory is of pages of its own, unless it comes from hooks.
+  static constexpr std::size_t kMappedBytes = std::size_t{1} << 20;
 
   AlignedBuffer() = default;
   /// Throws Error{resource_limit} when the memory cannot be had. Zero bytes give a null buffer.
@@ -37,6 +39,8 @@ class AlignedBuffer {
     return std::exchange(memory_, nullptr);
   }
   static void free_released(void* memory, std::size_t bytes) noexcept;
+  /// Memory that the program's hooks gave lies where they put it.
+  static bool has_hooks() noexcept;
 
  private:
   std::byte* memory_ = nullptr;

@@ -10,7 +10,7 @@ namespace colonnade {
 const std::byte* LowerContext::bytes(std::size_t index) const {
   if (!has_input(index) || !input(index).constant) return nullptr;
   taken[index] = true;
-  auto bytes = input(index).constant->bytes();
+  auto bytes = weights.plain(input(index).constant);
   const std::byte* first = bytes.get();
   owned.push_back(std::move(bytes));
   return first;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
+#include "base/placement.hpp"
 #include "graph/constant.hpp"
 
 namespace colonnade {
@@ -31,12 +32,17 @@ class WeightStore {
   /// Nothing unless a program has it.
   std::optional<PackedWeights> find(const std::shared_ptr<const Constant>& constant, const std::string& format);
 
-  /// Asked before something is packed for a node; may have nothing.
+  /// The elements of a constant that is read as it is.
+  std::shared_ptr<const std::byte> plain(const std::shared_ptr<const Constant>& constant);
+
+  /// Asked before something is packed for a node, and places what it has; may have nothing.
   using Source = std::function<std::optional<PackedWeights>(const Constant&, const std::string& format, int node)>;
   void set_source(Source source) { source_ = std::move(source); }
 
-  /// The store for programs that run on a NUMA node: this one is node 0's, others pack copies of their own, in memory
-  /// that the calling thread touches first.
+  /// Where what is packed from now on lies: copies a NUMA node, or all on the same ones.
+  using Place = std::function<NumaNodes(int node)>;
+  void set_place(Place place) { place_ = std::move(place); }
+  /// The store for programs that run on a NUMA node: this one is node 0's, others have copies of their own.
   WeightStore& of_node(int node);
   /// Of all packed forms that programs hold, on all nodes.
   std::size_t bytes() const;
@@ -49,9 +55,18 @@ class WeightStore {
     std::weak_ptr<const float> packed;
     std::size_t bytes = 0;
   };
+  PackedWeights made(const std::shared_ptr<const Constant>& constant, const std::string& format,
+                     const std::function<AlignedBuffer(const Constant&)>& pack);
+  PackedWeights placed(const NumaNodes& nodes, AlignedBuffer buffer);
+  PackedWeights copied(const NumaNodes& nodes, const PackedWeights& weights);
+
   mutable std::mutex mutex_;
   int node_ = 0;
+  WeightStore* first_ = nullptr;  ///< node 0's, of another node's
   Source source_;
+  Place place_;
+  std::shared_ptr<const AlignedBuffer> slab_;  ///< placed; what is small shares one
+  std::size_t slab_used_ = 0;
   std::size_t kept_ = 64;  ///< entries after the last time that dead ones were dropped
   std::map<std::pair<const Constant*, std::string>, Entry> entries_;
   std::map<int, std::unique_ptr<WeightStore>> nodes_;  ///< but the first

@@ -24,7 +24,8 @@ double seconds_a_pixel(const Shape& out, double seconds) {
   return seconds * real(out.back()) / real(element_count(out));
 }
 
-/// Seconds more than from L2 that a byte takes from this level when `threads` threads read.
+/// Seconds more than from L2 that a byte takes from this level when `threads` threads read. A team that one NUMA node
+/// has no cores for finds much of its memory on others.
 double extra_seconds(const Topology& topology, MemoryLevel level, int threads) {
   if (level == MemoryLevel::l2) return 0;
   const Rates& rates = topology.rates;
@@ -32,6 +33,7 @@ double extra_seconds(const Topology& topology, MemoryLevel level, int threads) {
   const double total = l3 ? rates.l3_total_gbs : rates.dram_total_gbs;
   double rate = l3 ? rates.l3_gbs : rates.dram_gbs;
   if (total > 0) rate = std::min(rate, std::max(total, rate) / std::min<double>(threads, rates.total_threads));
+  if (!l3 && threads > topology.cores_of_node()) rate /= topology.far_factor();
   return std::max(0.0, 1 / (kGiga * rate) - 1 / (kGiga * rates.l2_gbs));
 }
 

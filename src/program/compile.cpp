@@ -116,8 +116,8 @@ class Compiler {
     }
   }
 
-  std::int32_t constant_base(const Constant& constant) {
-    auto bytes = constant.bytes();
+  std::int32_t constant_base(const std::shared_ptr<const Constant>& constant) {
+    auto bytes = weights_.plain(constant);
     program_->constants.push_back(bytes.get());
     program_->owned.push_back(std::move(bytes));
     return to_int32(static_cast<std::int64_t>(program_->base_count())) - 1;
@@ -145,7 +145,7 @@ class Compiler {
       case Place::input: view.base = Program::kFirstInput + storage.index; break;
       case Place::output: view.base = first_output() + storage.index; break;
       case Place::constant:
-        if (is_viewed_[id]) view.base = constant_base(*graph_.value(storage.root).constant);
+        if (is_viewed_[id]) view.base = constant_base(graph_.value(storage.root).constant);
         break;
     }
     view.offset += storage.channel * element_bytes(value);

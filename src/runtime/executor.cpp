@@ -44,18 +44,35 @@ std::int64_t now_ns() {
 Executor::Executor(std::shared_ptr<const Program> program, std::shared_ptr<Arena> arena, Workers* workers)
     : program_(std::move(program)),
       arena_(arena ? std::move(arena) : std::make_shared<Arena>()),
+      copy_(copy_of(program_)),
       team_(team_of(*program_)),
       workers_(workers) {
   const auto threads = static_cast<std::size_t>(program_->threads);
-  bases_.assign(program_->base_count(), nullptr);
   arena_->reserve(arena_bytes());
-  const std::size_t first_constant = program_->base_count() - program_->constants.size();
-  for (std::size_t i = 0; i < program_->constants.size(); ++i)
-    bases_[first_constant + i] = const_cast<std::byte*>(program_->constants[i]);
   pointers_.assign(threads, std::vector<const float*>(program_->pointer_count + 1));
   progress_ = std::make_unique<Progress[]>(threads * program_->ops.size());
   events_.resize(threads);
   for (const ProgramSegment& segment : program_->segments) rounds_ = std::max(rounds_, rounds_of(segment));
+}
+
+Executor::Copy Executor::copy_of(std::shared_ptr<const Program> program) {
+  std::vector<std::byte*> bases(program->base_count(), nullptr);
+  const std::size_t first_constant = bases.size() - program->constants.size();
+  for (std::size_t i = 0; i < program->constants.size(); ++i)
+    bases[first_constant + i] = const_cast<std::byte*>(program->constants[i]);
+  return {std::move(program), std::move(bases)};
+}
+
+void Executor::set_bases(Copy& copy, std::span<const void* const> inputs, std::span<void* const> outputs) const {
+  copy.bases[Program::kArena] = arena_->data();
+  const std::size_t first_output = Program::kFirstInput + inputs.size();
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    copy.bases[Program::kFirstInput + i] = static_cast<std::byte*>(const_cast<void*>(inputs[i]));
+  for (std::size_t i = 0; i < outputs.size(); ++i) copy.bases[first_output + i] = static_cast<std::byte*>(outputs[i]);
+}
+
+void Executor::set_elsewhere(const NodePrograms& programs) {
+  for (const auto& [node, program] : programs) elsewhere_.insert_or_assign(node, copy_of(program));
 }
 
 void Executor::set_profiling(bool on) {
@@ -77,22 +94,19 @@ void Executor::run(std::span<const void* const> inputs, std::span<void* const> o
   control.check();
   control_ = &control;
   begin_rounds();
-  bases_[Program::kArena] = arena_->reserve(arena_bytes());
-  const std::size_t first_output = Program::kFirstInput + inputs.size();
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    bases_[Program::kFirstInput + i] = static_cast<std::byte*>(const_cast<void*>(inputs[i]));
-  for (std::size_t i = 0; i < outputs.size(); ++i) bases_[first_output + i] = static_cast<std::byte*>(outputs[i]);
+  arena_->reserve(arena_bytes());
+  set_bases(copy_, inputs, outputs);
+  for (auto& item : elsewhere_) set_bases(item.second, inputs, outputs);
   failed_.store(false, std::memory_order_relaxed);
-  Workers& workers = workers_ != nullptr ? *workers_ : Workers::process();
-  workers.run(
+  workers().run(
       team_, [this](int thread, int threads) { run_thread(thread, threads); },
-      program_->is_brief ? Workers::Sleepers::leave : Workers::Sleepers::wake);
+      program_->is_brief ? Workers::Sleepers::leave : Workers::Sleepers::wake, node_);
   if (profiling_) ++profiled_runs_;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   for (const OutputCopy& copy : program_->copies) {
     if (copy.bytes == 0) continue;
-    std::memcpy(bases_[first_output + static_cast<std::size_t>(copy.output)],
-                bases_[static_cast<std::size_t>(copy.base)] + copy.offset, static_cast<std::size_t>(copy.bytes));
+    std::memcpy(outputs[static_cast<std::size_t>(copy.output)],
+                copy_.bases[static_cast<std::size_t>(copy.base)] + copy.offset, static_cast<std::size_t>(copy.bytes));
   }
 }
 
@@ -101,24 +115,28 @@ bool Executor::meet(int threads) {
   return threads == 1 ? !failed : barrier_.wait(threads, failed);
 }
 
-void Executor::run_thread(int thread, int threads) {
+void Executor::run_thread(int number, int threads) {
+  const auto other = elsewhere_.empty() ? elsewhere_.end() : elsewhere_.find(workers().node_of_caller());
+  const Thread thread{number, threads, other == elsewhere_.end() ? copy_ : other->second};
   const SubnormalMode mode(program_->keeps_subnormals);
   const std::function<void()> ask = [this] { control_->check(); };
   const Interruptible scope(ask);
   const auto& segments = program_->segments;
   for (std::size_t i = 0; i < segments.size(); ++i) {
-    if (thread == 0 && i > 0) control_->poll_soon();
-    if (!run_segment(i, thread, threads)) return;
+    if (number == 0 && i > 0) control_->poll_soon();
+    if (!run_segment(i, thread)) return;
     if (i + 1 == segments.size()) return;
     const bool alone = segments[i].participants == 1 && segments[i + 1].participants == 1;
     if (!alone && !meet(threads)) return;
   }
 }
 
-bool Executor::run_segment(std::size_t index, int thread, int threads) {
+bool Executor::run_segment(std::size_t index, const Thread& thread) {
+  const int threads = thread.of;
   const ProgramSegment& segment = program_->segments[index];
   const auto rounds = static_cast<std::int64_t>(rounds_of(segment));
-  const int lists = (segment.participants - thread + threads - 1) / threads, last = thread + (lists - 1) * threads;
+  const int lists = (segment.participants - thread.number + threads - 1) / threads,
+            last = thread.number + (lists - 1) * threads;
   if (segment.share_rounds) {
     for (int list = last; list >= 0; list -= threads)
       for (std::int64_t round = list; round < rounds; round += segment.participants)
@@ -132,18 +150,19 @@ bool Executor::run_segment(std::size_t index, int thread, int threads) {
   return true;
 }
 
-void Executor::run_list(std::size_t segment_index, int list, std::int64_t round, int thread) {
-  const ProgramSegment& segment = program_->segments[segment_index];
+void Executor::run_list(std::size_t segment_index, int list, std::int64_t round, const Thread& thread) {
+  const auto& [program, bases] = thread.copy;
+  const ProgramSegment& segment = program->segments[segment_index];
   const auto number = static_cast<std::size_t>(list);
   const auto strips = static_cast<std::int64_t>(segment.strip_views.size());
-  const auto& views = strips > 0 ? segment.strip_views[static_cast<std::size_t>(round % strips)] : program_->views;
+  const auto& views = strips > 0 ? segment.strip_views[static_cast<std::size_t>(round % strips)] : program->views;
   StepContext context;
-  context.bases = bases_.data();
+  context.bases = bases.data();
   context.views = views[number].items.data();
   context.image = strips > 0 ? round / strips : round;
   context.pointers = pointers_[number].data();
   context.scratch =
-      reinterpret_cast<float*>(bases_[Program::kArena] + segment.scratch_offset + list * segment.scratch_bytes);
+      reinterpret_cast<float*>(bases[Program::kArena] + segment.scratch_offset + list * segment.scratch_bytes);
   for (const Step& step : segment.lists[segment.share_rounds ? 0 : number]) {
     if (failed_.load(std::memory_order_relaxed)) return;
     if (step.kind == Step::Kind::wait) {
@@ -161,8 +180,8 @@ void Executor::run_list(std::size_t segment_index, int list, std::int64_t round,
     const std::int64_t begin = profiling_ ? now_ns() : 0;
     try {
       control_->check();
-      if (thread == 0) control_->poll();
-      program_->ops[step.node]->run(context);
+      if (thread.number == 0) control_->poll();
+      program->ops[step.node]->run(context);
       if (profiling_) events_[number].push_back({step.node, static_cast<std::int32_t>(segment_index), begin, now_ns()});
     } catch (...) {
       return record_failure();

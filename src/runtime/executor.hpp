@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,6 +26,9 @@ struct TraceEvent {
   std::int64_t end_ns = 0;
 };
 
+/// Programs of one plan that differ in the copies of constants that they read, by NUMA node.
+using NodePrograms = std::map<int, std::shared_ptr<const Program>>;
+
 /// The state of one program in one session: arena, progress flags, pointers. One run at a time.
 ///
 /// The lists of a plan's threads are run by as many threads as there are, the same bits by any number: of k, thread j
@@ -35,6 +39,10 @@ class Executor {
   /// the process.
   explicit Executor(std::shared_ptr<const Program> program, std::shared_ptr<Arena> arena = nullptr,
                     Workers* workers = nullptr);
+  /// Workers come from this NUMA node alone; kAnyNode: from all.
+  void set_node(int node) { node_ = node; }
+  /// What threads on other nodes run instead, if `programs` has theirs.
+  void set_elsewhere(const NodePrograms& programs);
 
   /// Inputs and outputs are dense and match the program's types and shapes. Throws what an island throws, and what
   /// `control` says; the outputs are then unspecified.
@@ -56,11 +64,25 @@ class Executor {
     std::atomic<std::uint64_t> token{0};
   };
 
-  void run_thread(int thread, int threads);
+  /// A program, and what its views' bases are in this run.
+  struct Copy {
+    std::shared_ptr<const Program> program;
+    std::vector<std::byte*> bases;
+  };
+  /// A thread of the run; the caller is number 0.
+  struct Thread {
+    int number;
+    int of;
+    const Copy& copy;
+  };
+
+  static Copy copy_of(std::shared_ptr<const Program> program);
+  void set_bases(Copy& copy, std::span<const void* const> inputs, std::span<void* const> outputs) const;
+  void run_thread(int number, int threads);
   /// False when the run has failed and all threads are to leave.
-  bool run_segment(std::size_t index, int thread, int threads);
-  /// A list, by a thread of the run; the caller is thread 0.
-  void run_list(std::size_t segment_index, int list, std::int64_t round, int thread);
+  bool run_segment(std::size_t index, const Thread& thread);
+  void run_list(std::size_t segment_index, int list, std::int64_t round, const Thread& thread);
+  Workers& workers() const { return workers_ != nullptr ? *workers_ : Workers::process(); }
   bool meet(int threads);
   /// Later rows of a round, later rounds of a run and later runs have later tokens.
   std::uint64_t token(std::int64_t round, std::int32_t row) const {
@@ -77,11 +99,13 @@ class Executor {
 
   std::shared_ptr<const Program> program_;
   std::shared_ptr<Arena> arena_;
-  std::vector<std::byte*> bases_;
+  Copy copy_;
+  std::map<int, Copy> elsewhere_;
   std::vector<std::vector<const float*>> pointers_;  ///< by list
   std::unique_ptr<Progress[]> progress_;
   int team_;
   Workers* workers_;
+  int node_ = Workers::kAnyNode;
   Barrier barrier_;
   std::uint64_t rounds_ = 1;       ///< that a run has at most: strips of images in a segment
   std::uint64_t first_round_ = 0;  ///< of this run; rounds are counted over all runs

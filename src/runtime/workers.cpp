@@ -119,10 +119,10 @@ struct alignas(64) Workers::Group {
   std::unique_ptr<Worker[]> workers;
   std::vector<Group*> nearest;  ///< all groups, this one first
 
-  void fill(const std::vector<std::unique_ptr<Group>>& groups);
+  void fill(const Topology& topology, const std::vector<std::unique_ptr<Group>>& groups);
 };
 
-void Workers::Group::fill(const std::vector<std::unique_ptr<Group>>& groups) {
+void Workers::Group::fill(const Topology& topology, const std::vector<std::unique_ptr<Group>>& groups) {
   workers = std::make_unique<Worker[]>(processors.size());
   for (std::size_t i = 0; i < processors.size(); ++i) {
     workers[i].group = this;
@@ -130,8 +130,8 @@ void Workers::Group::fill(const std::vector<std::unique_ptr<Group>>& groups) {
     idle.fetch_or(workers[i].bit, std::memory_order_relaxed);
   }
   for (const auto& group : groups) nearest.push_back(group.get());
-  const auto distance = [this](const Group* other) {
-    return std::tuple(other != this, other->domain != domain, other->node != node);
+  const auto distance = [&](const Group* other) {
+    return std::tuple(other != this, other->domain != domain, topology.distance(node, other->node));
   };
   std::stable_sort(nearest.begin(), nearest.end(),
                    [&](const Group* a, const Group* b) { return distance(a) < distance(b); });
@@ -189,7 +189,7 @@ void Workers::Worker::serve() {
   }
 }
 
-Workers::Workers(const Topology& topology) : limit_(topology.default_threads()) {
+Workers::Workers(const Topology& topology) : limit_(topology.default_threads()), nodes_(topology.nodes) {
   std::vector<std::size_t> order(topology.cores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto place = [&](std::size_t core) {
@@ -210,7 +210,7 @@ Workers::Workers(const Topology& topology) : limit_(topology.default_threads()) 
   }
   for (const int core : topology.core_of)
     group_of_.push_back(core < 0 ? nullptr : group_of_core[static_cast<std::size_t>(core)]);
-  for (const auto& group : groups_) group->fill(groups_);
+  for (const auto& group : groups_) group->fill(topology, groups_);
 }
 
 Workers::~Workers() {
@@ -245,6 +245,19 @@ const Workers::Group& Workers::group_of_caller() const {
 
 int Workers::node_of_caller() const { return group_of_caller().node; }
 
+int Workers::cores_of(int node) const {
+  std::size_t cores = 0;
+  for (const auto& group : groups_) cores += group->node == node ? group->processors.size() : 0;
+  return static_cast<int>(cores);
+}
+
+void Workers::keep_caller_on(int node) const {
+  std::vector<int> processors;
+  for (std::size_t i = 0; i < group_of_.size(); ++i)
+    if (group_of_[i] != nullptr && group_of_[i]->node == node) processors.push_back(static_cast<int>(i));
+  if (!processors.empty()) stay_on(processors);
+}
+
 /// Counts the caller, and as many workers as there is room for: its run has no more than `most` threads, nor more than
 /// its share beside those of the other callers. Answers the number of workers.
 int Workers::reserve(int most) {
@@ -259,43 +272,73 @@ int Workers::reserve(int most) {
   return workers;
 }
 
-/// Takes idle workers, the caller's neighbours first, always in the same order, as their caches hold what they worked
-/// on. Answers how many were had.
-int Workers::take(int wanted, bool awake_only, Worker*& first) {
-  Worker** last = &first;
-  int taken = 0;
-  for (Group* group : group_of_caller().nearest) {
-    std::uint64_t passed = 0;
-    while (taken < wanted) {
-      const std::uint64_t idle = group->idle.load(std::memory_order_relaxed) & ~passed;
-      if (idle == 0) break;
-      Worker& worker = group->workers[static_cast<std::size_t>(std::countr_zero(idle))];
-      if ((group->idle.fetch_and(~worker.bit, std::memory_order_acq_rel) & worker.bit) == 0) continue;
-      if (awake_only && !worker.is_awake()) {
-        passed |= worker.bit;
-        group->idle.fetch_or(worker.bit, std::memory_order_release);
-        continue;
-      }
-      if (!worker.start()) {
-        group->idle.fetch_or(worker.bit, std::memory_order_release);
-        return taken;
-      }
-      *last = &worker;
-      last = &worker.next;
-      ++taken;
-    }
+/// What a caller asks for.
+struct Workers::Wish {
+  int workers;
+  bool awake_only;
+  int node;
+};
+
+/// What it has got.
+struct Workers::Taken {
+  int workers = 0;
+  Worker* first = nullptr;
+  Worker* last = nullptr;
+
+  void add(Worker& worker) {
+    (first == nullptr ? first : last->next) = &worker;
+    last = &worker;
+    ++workers;
   }
+};
+
+/// Takes idle workers of a group, always in the same order, as their caches hold what they worked on. False where the
+/// system has no more threads.
+bool Workers::take_from(Group& group, std::size_t most, const Wish& wish, Taken& taken) {
+  std::uint64_t passed = 0;
+  for (std::size_t here = 0; here < most && taken.workers < wish.workers;) {
+    const std::uint64_t idle = group.idle.load(std::memory_order_relaxed) & ~passed;
+    if (idle == 0) break;
+    Worker& worker = group.workers[static_cast<std::size_t>(std::countr_zero(idle))];
+    if ((group.idle.fetch_and(~worker.bit, std::memory_order_acq_rel) & worker.bit) == 0) continue;
+    if (wish.awake_only && !worker.is_awake()) {
+      passed |= worker.bit;
+      group.idle.fetch_or(worker.bit, std::memory_order_release);
+      continue;
+    }
+    if (!worker.start()) {
+      group.idle.fetch_or(worker.bit, std::memory_order_release);
+      return false;
+    }
+    taken.add(worker);
+    ++here;
+  }
+  return true;
+}
+
+/// The caller's neighbours come first. The caller has one of its group's processors itself: all of the group's workers
+/// are taken only when there are no others.
+Workers::Taken Workers::take(const Wish& wish) {
+  const Group& own = group_of_caller();
+  Taken taken;
+  for (Group* group : own.nearest) {
+    if (wish.node != kAnyNode && group->node != wish.node) continue;
+    const std::size_t most = group->processors.size() - (group == &own ? 1 : 0);
+    if (!take_from(*group, most, wish, taken)) return taken;
+  }
+  if (wish.node == kAnyNode) take_from(*own.nearest.front(), own.processors.size(), wish, taken);
   return taken;
 }
 
-void Workers::run(int most, const Task& task, Sleepers sleepers) {
+void Workers::run(int most, const Task& task, Sleepers sleepers, int node) {
   const auto now_ns = [] { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); };
   const int reserved = reserve(most);
   const bool is_brief = reserved > 0 && sleepers == Sleepers::leave;
   const bool awake_only = is_brief && now_ns() - brief_end_ns_.load(std::memory_order_relaxed) > kSoon.count();
-  Worker* worker = nullptr;
-  const int taken = reserved > 0 ? take(reserved, awake_only, worker) : 0;
+  const Taken found = reserved > 0 ? take({reserved, awake_only, node}) : Taken();
+  const int taken = found.workers;
   Job job{task, taken + 1, taken > 0 ? sched_getcpu() : -1, static_cast<std::uint32_t>(taken)};
+  Worker* worker = found.first;
   for (int thread = 1; thread <= taken; ++thread) {
     Worker* const next = worker->next;
     worker->call(job, thread);

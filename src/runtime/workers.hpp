@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "topology/topology.hpp"
@@ -30,22 +31,29 @@ class Workers {
   /// no other brief run has just ended, else those that follow find them awake.
   enum class Sleepers : std::uint8_t { wake, leave };
 
+  static constexpr int kAnyNode = -1;
+
   /// Calls work(thread, threads) at the same time for each thread from 0, the caller, to threads - 1. There are at most
   /// `most` of them, fewer when workers are busy or cannot be had. Work must not throw. Allocates nothing once the
-  /// workers have started.
+  /// workers have started. They come from one NUMA node where it is named, else the caller's neighbours come first.
   template <class Work>
-  void run(int most, const Work& work, Sleepers sleepers = Sleepers::wake) {
+  void run(int most, const Work& work, Sleepers sleepers = Sleepers::wake, int node = kAnyNode) {
     run(most,
         Task{
             [](const void* context, int thread, int threads) { (*static_cast<const Work*>(context))(thread, threads); },
             &work},
-        sleepers);
+        sleepers, node);
   }
 
   /// Callers in runs and busy workers that there are at most.
   int limit() const { return limit_; }
-  /// The NUMA node that the calling thread runs on; 0 when that is not known.
+  /// The NUMA node that the calling thread runs on; the first when that is not known.
   int node_of_caller() const;
+  /// Those that the process has cores of, by rising number.
+  const std::vector<NumaNode>& nodes() const { return nodes_; }
+  int cores_of(int node) const;
+  /// Keeps the calling thread to a node's processors, as far as the system allows it.
+  void keep_caller_on(int node) const;
 
  private:
   struct Task {
@@ -56,14 +64,19 @@ class Workers {
   struct Worker;
   struct Group;
 
-  void run(int most, const Task& task, Sleepers sleepers);
+  struct Wish;
+  struct Taken;
+
+  void run(int most, const Task& task, Sleepers sleepers, int node);
   int reserve(int most);
-  int take(int wanted, bool awake_only, Worker*& first);
+  static bool take_from(Group& group, std::size_t most, const Wish& wish, Taken& taken);
+  Taken take(const Wish& wish);
   const Group& group_of_caller() const;
 
   static constexpr std::uint64_t kCaller = std::uint64_t{1} << 32;
 
   int limit_;
+  std::vector<NumaNode> nodes_;
   Workers* inherited_ = nullptr;                      ///< of the parent process: known, so that it is no leak
   alignas(64) std::atomic<std::uint64_t> active_{0};  ///< busy workers, and kCaller times the callers in runs
   std::atomic<std::int64_t> brief_end_ns_{0};         ///< of the last run that would have left sleepers

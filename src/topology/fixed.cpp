@@ -71,7 +71,7 @@ Topology server_16() {
   topology.features = kernels::Isa::avx512;
   topology.cores = cores_in_nodes(16, 2, 2);
   topology.caches = {{1, 48 * kKiB, 1}, {2, 2 * kMiB, 1}, {3, 32 * kMiB, 8}};
-  topology.numa_nodes = 2;
+  topology.nodes = {{.number = 0}, {.number = 1}};
   topology.memory_bytes = 128 * kGiB;
   topology.rates = fixed_rates({.fma_gflops = 140, .l2_gbs = 120, .l3_gbs = 30, .dram_gbs = 4, .barrier_us = 1.0},
                                static_cast<int>(topology.cores.size()));

@@ -78,6 +78,40 @@ void note_caches_of(hwloc_topology_t topology, hwloc_obj_t core, std::vector<Cac
   }
 }
 
+/// From each of these nodes to each, as far as the system says.
+void note_distances(hwloc_topology_t topology, std::vector<NumaNode>& nodes) {
+  unsigned count = 1;
+  hwloc_distances_s* distances = nullptr;
+  const auto wanted = HWLOC_DISTANCES_KIND_MEANS_LATENCY | HWLOC_DISTANCES_KIND_FROM_OS;
+  if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &count, &distances, wanted, 0) != 0 || count == 0)
+    return;
+  const auto place = [&](const NumaNode& node) {
+    unsigned i = 0;
+    while (i < distances->nbobjs && distances->objs[i]->os_index != static_cast<unsigned>(node.number)) ++i;
+    return i;
+  };
+  for (NumaNode& from : nodes)
+    for (const NumaNode& to : nodes) {
+      const unsigned row = place(from), column = place(to);
+      if (row < distances->nbobjs && column < distances->nbobjs)
+        from.distances.push_back(static_cast<int>(distances->values[row * distances->nbobjs + column]));
+    }
+  hwloc_distances_release(topology, distances);
+}
+
+std::vector<NumaNode> nodes_of(hwloc_topology_t topology, const std::vector<Core>& cores) {
+  std::map<int, NumaNode> by_number;
+  for (const Core& core : cores) by_number[core.numa_node].number = core.numa_node;
+  std::vector<NumaNode> nodes;
+  for (auto& [number, node] : by_number) {
+    if (const hwloc_obj_t object = hwloc_get_numanode_obj_by_os_index(topology, static_cast<unsigned>(number)))
+      node.memory_bytes = static_cast<std::int64_t>(object->attr->numanode.local_memory);
+    nodes.push_back(std::move(node));
+  }
+  if (nodes.size() > 1) note_distances(topology, nodes);
+  return nodes;
+}
+
 std::string cpu_model(hwloc_topology_t topology) {
   const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
   const char* model = package == nullptr ? nullptr : hwloc_obj_get_info_by_name(package, "CPUModel");
@@ -93,7 +127,6 @@ HardwareProbe probe_hardware(std::span<const int> allowed, const char* synthetic
   const Bitmap usable = usable_processors(topology.get(), allowed);
   if (usable == nullptr) return probe;
 
-  DenseNumbers nodes;
   DenseNumbers domains;
   const hwloc_obj_type_t type = core_type(topology.get());
   for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology.get(), type, core)) != nullptr;) {
@@ -107,12 +140,13 @@ HardwareProbe probe_hardware(std::span<const int> allowed, const char* synthetic
     }
     const int node = hwloc_bitmap_first(core->nodeset);
     probe.cores.push_back({.os_processor = processor,
-                           .numa_node = nodes.of(static_cast<unsigned>(std::max(node, 0))),
+                           .numa_node = std::max(node, 0),
                            .l3_domain = domains.of(l3_key(topology.get(), core)),
                            .smt_siblings = std::max(hwloc_bitmap_weight(core->cpuset), 1)});
     note_caches_of(topology.get(), core, probe.caches);
   }
   std::sort(probe.caches.begin(), probe.caches.end(), [](auto& a, auto& b) { return a.level < b.level; });
+  probe.nodes = nodes_of(topology.get(), probe.cores);
   probe.cpu_model = cpu_model(topology.get());
   return probe;
 }

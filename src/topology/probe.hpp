@@ -19,6 +19,7 @@ struct HardwareProbe {
   std::string cpu_model;
   std::vector<Core> cores;         ///< physical cores with at least one allowed processor; domains numbered from 0
   std::vector<int> core_of;        ///< as in Topology
+  std::vector<NumaNode> nodes;     ///< likewise; empty where hwloc knows none
   std::vector<CacheLevel> caches;  ///< the smallest data cache of each level over those cores
 };
 

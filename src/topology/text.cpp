@@ -42,8 +42,8 @@ std::string to_text(const Topology& topology) {
   text += fmt::format("isa      {}\n", kernels::name_of(topology.features));
   text += fmt::format("cores    {}, {} each, {}, {}; processors {}\n",
                       count_text(static_cast<int>(topology.cores.size()), "core"), count_text(siblings, "thread"),
-                      count_text(topology.numa_nodes, "NUMA node"), count_text(l3_domain_count(topology), "L3 domain"),
-                      processors_text(topology));
+                      count_text(static_cast<int>(topology.nodes.size()), "NUMA node"),
+                      count_text(l3_domain_count(topology), "L3 domain"), processors_text(topology));
   for (const CacheLevel& cache : topology.caches) {
     text += fmt::format("L{}       {} for {}\n", cache.level, bytes_text(cache.bytes),
                         count_text(cache.sharing_cores, "core"));

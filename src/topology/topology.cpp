@@ -10,13 +10,16 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <set>
+#include <sstream>
 
 #include "base/error.hpp"
+#include "base/numbers.hpp"
 #include "topology/probe.hpp"
 
 namespace colonnade {
 namespace {
+
+constexpr int kLocalDistance = 10, kFarDistance = 20;  // as firmware counts them
 
 std::string read_text(const char* path) {
   std::ifstream file(path);
@@ -43,13 +46,6 @@ std::string all_tiers() {
   return tiers_of(all);
 }
 
-template <class Member>
-int distinct(const std::vector<Core>& cores, Member member) {
-  std::set<int> values;
-  for (const Core& core : cores) values.insert(core.*member);
-  return static_cast<int>(values.size());
-}
-
 /// Large caches behind a mesh are slow, small ones beside the cores fast.
 double expected_l3_gbs(const Topology& topology) {
   constexpr std::int64_t kLargestFastBytes = std::int64_t{96} << 20;
@@ -65,6 +61,28 @@ int Topology::default_threads() const {
   const int core_count = std::max(1, static_cast<int>(cores.size()));
   if (!(cpu_quota > 0) || cpu_quota >= core_count) return core_count;
   return std::max(1, static_cast<int>(std::ceil(cpu_quota)));
+}
+
+int Topology::cores_of_node() const {
+  std::ptrdiff_t most = 1;
+  for (const NumaNode& node : nodes) most = std::max(most, std::ranges::count(cores, node.number, &Core::numa_node));
+  return static_cast<int>(most);
+}
+
+int Topology::distance(int from, int to) const {
+  const auto place = [&](int number) {
+    return static_cast<std::size_t>(std::ranges::find(nodes, number, &NumaNode::number) - nodes.begin());
+  };
+  const std::size_t row = place(from), column = place(to);
+  if (row < nodes.size() && column < nodes[row].distances.size()) return nodes[row].distances[column];
+  return from == to ? kLocalDistance : kFarDistance;
+}
+
+double Topology::far_factor() const {
+  double sum = 0, count = 0;
+  for (const NumaNode& node : nodes)
+    for (const int distance : node.distances) sum += real(distance) / kLocalDistance, count += 1;
+  return count > 0 ? std::max(1.0, sum / count) : 1;
 }
 
 std::int64_t Topology::cache_bytes(int level) const {
@@ -98,7 +116,7 @@ Rates default_rates(const Topology& topology) {
   if (topology.features.contains(kernels::Isa::avx2)) rates.fma_gflops = 90, rates.l2_gbs = 90;
   if (topology.features.contains(kernels::Isa::avx512)) rates.fma_gflops = 130, rates.l2_gbs = 120;
   const double cores = std::max<double>(1, static_cast<double>(topology.cores.size()));
-  const double cores_a_node = cores / std::max(1, topology.numa_nodes);
+  const double cores_a_node = cores / static_cast<double>(topology.nodes.size());
   rates.dram_gbs = std::clamp(64.0 / cores_a_node, 4.0, 16.0);
   Topology with_dram = topology;
   with_dram.rates = rates;
@@ -121,6 +139,23 @@ kernels::Isa parse_tier(const std::string& value, const char* source, kernels::F
     fail(ErrorCode::invalid_argument, "{}: this host has no tier '{}', it has {}", source, value, tiers_of(host));
   }
   return isa;
+}
+
+bool machine_has_several_nodes() {
+  return read_text("/sys/devices/system/node/online").find_first_of(",-") != std::string::npos;
+}
+
+std::int64_t free_memory_of_node(int number) {
+  constexpr std::int64_t kKiB = 1024;
+  std::istringstream text(read_text(("/sys/devices/system/node/node" + std::to_string(number) + "/meminfo").c_str()));
+  std::int64_t sum = 0;
+  for (std::string line; std::getline(text, line);) {
+    std::istringstream words(line);
+    std::string node, n, what;
+    std::int64_t kib = 0;
+    if (words >> node >> n >> what >> kib && (what == "MemFree:" || what == "FilePages:")) sum += kib * kKiB;
+  }
+  return sum;
 }
 
 kernels::Features select_features(const std::string& requested) {
@@ -147,7 +182,7 @@ Topology detect_cores(std::vector<int> allowed) {
   if (topology.cores.empty()) topology.cores.push_back({.os_processor = allowed.empty() ? 0 : allowed.front()});
   topology.caches =
       complete_caches(std::move(probe.caches), probe_cache_bytes, static_cast<int>(topology.cores.size()));
-  topology.numa_nodes = distinct(topology.cores, &Core::numa_node);
+  if (!probe.nodes.empty()) topology.nodes = std::move(probe.nodes);
   topology.cpu_quota = cgroup_cpu_quota("/sys/fs/cgroup", read_text("/proc/self/cgroup"));
   topology.memory_bytes = physical_memory_bytes();
   return topology;

@@ -71,20 +71,28 @@ struct CacheLevel {
 /// One physical core this process may use: its first allowed processor and where it sits.
 struct Core {
   int os_processor = 0;
-  int numa_node = 0;
+  int numa_node = 0;  ///< as the system numbers them
   int l3_domain = 0;
   int smt_siblings = 1;
   bool operator==(const Core&) const = default;
 };
 
+/// A NUMA node with cores of this process.
+struct NumaNode {
+  int number = 0;                   ///< the system's
+  std::int64_t memory_bytes = 0;    ///< 0: unknown
+  std::vector<int> distances = {};  ///< to each node of the topology, 10 to itself; empty: unknown
+  bool operator==(const NumaNode&) const = default;
+};
+
 struct Topology {
   std::string cpu_model;
-  kernels::Features features = {};  ///< what kernels may use
-  std::vector<Core> cores;          ///< within the affinity mask, one per physical core; never empty
-  std::vector<int> core_of;         ///< by processor of the system, as far as known: index into cores, -1 for none
-  std::vector<CacheLevel> caches;   ///< data caches L1, L2, L3 as far as known
-  int numa_nodes = 1;
-  double cpu_quota = 0;  ///< cgroup limit in cores; 0: none
+  kernels::Features features = {};     ///< what kernels may use
+  std::vector<Core> cores;             ///< within the affinity mask, one per physical core; never empty
+  std::vector<int> core_of;            ///< by processor of the system, as far as known: index into cores, -1 for none
+  std::vector<CacheLevel> caches;      ///< data caches L1, L2, L3 as far as known
+  std::vector<NumaNode> nodes = {{}};  ///< by rising number; never empty
+  double cpu_quota = 0;                ///< cgroup limit in cores; 0: none
   std::int64_t memory_bytes = 0;
   Rates rates;
   std::string blocking = {};  ///< class that was asked for (topology/blocking.hpp); "": what caches and rates say
@@ -92,6 +100,12 @@ struct Topology {
 
   /// min(cores, ceil(quota)), at least 1.
   int default_threads() const;
+  /// From one node to another, 10 within one, as the system says; 20 where it says nothing.
+  int distance(int from, int to) const;
+  /// The largest number of cores that a node has.
+  int cores_of_node() const;
+  /// How much longer memory takes, as a factor, than that of the own node when it lies on all nodes.
+  double far_factor() const;
   /// Bytes of the given cache level per core that may use it alone; 0 when unknown.
   std::int64_t cache_bytes(int level) const;
 };
@@ -107,6 +121,12 @@ Topology detect_cores(std::vector<int> allowed);
 /// Processors that the affinity masks of the calling thread or of the process's first thread allow, in rising order: a
 /// thread that is kept to one processor says nothing about the others of its process. Empty when no mask can be read.
 std::vector<int> processors_of_process();
+
+/// Whether this process uses them or not.
+bool machine_has_several_nodes();
+
+/// Memory of a NUMA node that nobody uses, or that files are kept in; 0: unknown.
+std::int64_t free_memory_of_node(int number);
 
 /// What the tier uses that Options::isa, then COLONNADE_ISA ask for; else all that kernels can use of the host.
 kernels::Features select_features(const std::string& requested);

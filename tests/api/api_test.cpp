@@ -365,7 +365,7 @@ TEST(Json, ProfileAndTraceCountTheRuns) {
 TEST(Json, MachineWithoutMeasuring) {
   const json machine = json::parse(describe_machine(false));
   expect_keys(machine, {"cpu_model", "isa", "blocking", "cores", "physical_cores", "default_threads", "numa_nodes",
-                        "cpu_quota", "caches", "rates"});
+                        "nodes", "cpu_quota", "caches", "rates"});
   EXPECT_GE(machine["default_threads"], 1);
   expect_keys(machine["rates"], {"source", "fma_gflops", "l2_gbs", "barrier_us", "work"});
 }

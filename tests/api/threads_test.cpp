@@ -204,7 +204,7 @@ TEST(Model, KeepsOneCopyOfTheWeightsANode) {
 
 TEST(Session, ReadsTheWeightsOfItsNode) {
   Options options = on(2);
-  options.weights_per_node = true;
+  options.numa = "replicate";
   const Model model = Model::embedded("mobilenet", options);
   Session session(model), plain(Model::embedded("mobilenet", on(2)));
   const Tensor input = random_tensor({1, 3, 224, 224}, 3);

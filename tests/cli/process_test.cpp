@@ -296,6 +296,13 @@ TEST(Machine, JsonAndTable) {
   expect_refusal({"explain", kDigits, "--blocking", "vast"}, 2, "2m-far");
   EXPECT_GE(json["default_threads"].get<int>(), 1);
   EXPECT_TRUE(json["rates"].is_object());
+  EXPECT_EQ(json["nodes"].size(), json["numa_nodes"].get<std::size_t>());
+}
+
+TEST(Explain, SaysWhereMemoryIs) {
+  EXPECT_EQ(Json::parse(expect_good({"explain", kDigits, "--json", "--numa", "off"}).out)["numa"]["policy"], "off");
+  EXPECT_NE(expect_good({"explain", kDigits}).out.find("\nnuma  "), std::string::npos);
+  expect_refusal({"explain", kDigits, "--numa", "near"}, 2, "replicate, interleave, node=N or off");
 }
 
 TEST(Machine, KeepsWhatItMeasures) {

@@ -18,11 +18,11 @@ Topology large_server() {
   for (int copy = 1; copy < 4; ++copy)
     for (Core core : one.cores) {
       core.os_processor += copy * static_cast<int>(one.cores.size());
-      core.numa_node += copy * one.numa_nodes;
+      core.numa_node += copy * static_cast<int>(one.nodes.size());
       core.l3_domain += copy * (one.cores.back().l3_domain + 1);
       topology.cores.push_back(core);
     }
-  topology.numa_nodes *= 4;
+  for (int node = 2; node < 8; ++node) topology.nodes.push_back({.number = node});
   topology.rates.l3_total_gbs *= 4;
   topology.rates.dram_total_gbs *= 4;
   topology.rates.total_threads *= 4;

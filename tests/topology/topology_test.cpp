@@ -122,7 +122,7 @@ TEST(DetectTopology, DescribesThisMachine) {
     EXPECT_GE(core.smt_siblings, 1);
   }
   EXPECT_LE(topology.cores.size(), allowed.size());
-  EXPECT_GE(topology.numa_nodes, 1);
+  EXPECT_GE(topology.nodes.size(), 1u);
   EXPECT_GT(topology.cache_bytes(1), 0);
   EXPECT_GE(topology.cache_bytes(2), topology.cache_bytes(1));
   EXPECT_GT(topology.memory_bytes, 1 << 20);
@@ -169,7 +169,9 @@ TEST(ProbeHardware, NumbersDomainsFromZero) {
   const int allowed[] = {4, 5};
   const HardwareProbe probe = probe_hardware(allowed, "numa:2 l3:1 core:4 pu:1");
   ASSERT_EQ(probe.cores.size(), 2u);
-  EXPECT_EQ(probe.cores[0], (Core{.os_processor = 4, .numa_node = 0, .l3_domain = 0, .smt_siblings = 1}));
+  ASSERT_EQ(probe.nodes.size(), 1u) << "nodes are the system's";
+  EXPECT_EQ(probe.nodes[0].number, 1);
+  EXPECT_EQ(probe.cores[0], (Core{.os_processor = 4, .numa_node = 1, .l3_domain = 0, .smt_siblings = 1}));
 }
 
 TEST(ProbeHardware, IsEmptyWhenNothingCanBeRead) {
@@ -210,7 +212,9 @@ TEST(FixedTopology, HasTheNamedMachines) {
   EXPECT_EQ(fixed_topology("tiny-1").default_threads(), 1);
   const Topology server = fixed_topology("server-16");
   EXPECT_EQ(server.default_threads(), 16);
-  EXPECT_EQ(server.numa_nodes, 2);
+  EXPECT_EQ(server.nodes.size(), 2u);
+  EXPECT_EQ(server.cores_of_node(), 8);
+  EXPECT_EQ(server.far_factor(), 1) << "nothing is known of distances";
   EXPECT_EQ(server.cores[7].numa_node, 0);
   EXPECT_EQ(server.cores[8].numa_node, 1);
 }

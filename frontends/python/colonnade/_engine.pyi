@@ -27,7 +27,7 @@ class Options(TypedDict, total=False):
     blocking: str
     dimensions: Mapping[str, int]
     compiled: str | os.PathLike[str]
-    weights_per_node: bool
+    numa: str
     duel: bool
     padding: Literal["zeros", "compute"]
 
