@@ -19,8 +19,8 @@ struct Card {
   MemoryNeed need;
   int instances = 1;
 
-  /// Of the loaded version with all its instances.
-  std::size_t needed_bytes() const { return need.of_sessions(static_cast<std::size_t>(instances)); }
+  /// Of the loaded version with all its instances, on each NUMA node that it is on.
+  std::size_t needed_bytes() const { return need.of_sessions(static_cast<std::size_t>(instances) * need.nodes); }
 };
 using CardPtr = std::shared_ptr<const Card>;
 

@@ -7,9 +7,12 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <future>
+#include <iterator>
 #include <list>
 #include <new>
 
+#include "colonnade/numa.hpp"
 #include "frontends/server/classify.hpp"
 #include "frontends/server/log.hpp"
 
@@ -126,6 +129,15 @@ bool ServedModel::infer(InferenceRequest& request, Done& done) {
 }
 
 void ServedModel::warm_up(const InferenceRequest& request, int count, int instances) {
+  if (card_->need.nodes == 1) return warm_up_here(request, count, instances);
+  for (int turn = 0; turn < static_cast<int>(card_->need.nodes); ++turn)
+    std::async(std::launch::async, [&] {
+      stay_on_node("replicate", turn);
+      warm_up_here(request, count, instances);
+    }).get();
+}
+
+void ServedModel::warm_up_here(const InferenceRequest& request, int count, int instances) {
   InferenceRequest copy = request;
   const JobPtr job = signature().bind(copy);
   std::vector<InstancePtr> warm;
@@ -144,15 +156,18 @@ void ServedModel::warm_up(const InferenceRequest& request, int count, int instan
 }
 
 ServedModel::InstancePtr ServedModel::borrow() {
+  const int node = card_->need.nodes > 1 ? current_node() : 0;
   {
     const std::lock_guard lock(idle_mutex_);
-    if (!idle_.empty()) {
-      InstancePtr instance = std::move(idle_.back());
-      idle_.pop_back();
+    const auto found =
+        std::find_if(idle_.rbegin(), idle_.rend(), [&](const InstancePtr& instance) { return instance->node == node; });
+    if (found != idle_.rend()) {
+      InstancePtr instance = std::move(*found);
+      idle_.erase(std::next(found).base());
       return instance;
     }
   }
-  return std::make_unique<Instance>(model_);
+  return std::make_unique<Instance>(model_, node);
 }
 
 void ServedModel::give_back(InstancePtr instance) {

@@ -46,8 +46,9 @@ class ServedModel : public Runner {
  private:
   /// A session, and memory in which the inputs of a batch are put one after the other.
   struct Instance {
-    explicit Instance(const Model& model) : session(model) {}
+    Instance(const Model& model, int on) : session(model), node(on) {}
     Session session;
+    const int node;  ///< of NUMA, where its memory is
     std::vector<Tensor> bytes;
     std::vector<std::vector<std::string>> strings;
     std::set<std::uint64_t> kinds;  ///< of run that were counted
@@ -55,7 +56,9 @@ class ServedModel : public Runner {
   };
   using InstancePtr = std::unique_ptr<Instance>;
 
+  /// One whose memory is on this thread's node, where that matters.
   InstancePtr borrow();
+  void warm_up_here(const InferenceRequest& request, int count, int instances);
   void give_back(InstancePtr instance);
   std::vector<TensorView> gather(Instance& instance, std::span<const JobPtr> jobs) const;
   /// Answers all jobs, or none and says why.

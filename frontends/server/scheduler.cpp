@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "colonnade/numa.hpp"
+
 namespace colonnade::serve {
 namespace {
 
@@ -58,12 +60,15 @@ class Scheduler::Section {
   std::unique_lock<std::mutex> lock_;
 };
 
-Scheduler::Scheduler(int streams, std::size_t most_pending)
+Scheduler::Scheduler(int streams, std::size_t most_pending, const std::string& numa)
     : streams_(std::max(1, streams)), turns_(streams_, most_pending) {
   for (int i = 0; i < streams_ + 1; ++i) {
     workers_.push_back(std::make_unique<Worker>());
     Worker& worker = *workers_.back();
-    worker.thread = std::thread([this, &worker] { work(worker); });
+    worker.thread = std::thread([this, &worker, numa, i] {
+      stay_on_node(numa, i);
+      work(worker);
+    });
   }
   clock_ = std::thread([this] { watch_clock(); });
 }

@@ -14,8 +14,8 @@ class Scheduler {
  public:
   using Line = serve::Line;
 
-  /// At most `most_pending` jobs wait in all lines together; 0: no limit.
-  Scheduler(int streams, std::size_t most_pending);
+  /// At most `most_pending` jobs wait in all lines together; 0: no limit. Streams stay on NUMA nodes as `numa` says.
+  Scheduler(int streams, std::size_t most_pending, const std::string& numa = "off");
   /// All lines must be closed.
   ~Scheduler();
 

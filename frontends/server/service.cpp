@@ -63,7 +63,7 @@ struct Service::Impl {
       : options(resolved(wanted)),
         clients(options.clients),
         memory(options.memory_limit),
-        scheduler(options.streams, options.most_pending),
+        scheduler(options.streams, options.most_pending, options.model.numa),
         registry(options, scheduler, memory) {
     if (options.unload_idle)
       waker.emplace([this](const std::string& model) { registry.wake(model); },
