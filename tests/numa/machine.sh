@@ -12,7 +12,7 @@ for tool in qemu-system-x86_64 busybox cpio; do
   command -v "$tool" > /dev/null || { echo "numa: no $tool here; ./dev numa installs what it takes"; exit 77; }
 done
 [[ $(uname -m) == x86_64 ]] || { echo "numa: the emulated machine is x86-64"; exit 77; }
-kernel=$(find "$folder" /boot -maxdepth 2 -name 'vmlinuz-*' -readable 2> /dev/null | head -1)
+kernel=$({ find "$folder" /boot -maxdepth 2 -name 'vmlinuz-*' -readable 2> /dev/null || true; } | head -1)
 [[ -n $kernel ]] || { echo "numa: no kernel in $folder or /boot; ./dev numa fetches one"; exit 77; }
 
 root=$(mktemp -d)

@@ -169,7 +169,9 @@ TEST(Workers, PreferTheCallersDomain) {
       workers.run(2, [&](int thread, int) {
         if (thread == 1) sched_getaffinity(0, sizeof found, &found);
       });
-      for (int i = 0; i < 4; ++i) EXPECT_EQ(CPU_ISSET(i, &found) != 0, i / 2 == processor / 2) << i;
+      // It may have left the caller's own processor.
+      for (int i = 0; i < 4; ++i)
+        if (i != processor) EXPECT_EQ(CPU_ISSET(i, &found) != 0, i / 2 == processor / 2) << i;
     });
   }
 }
