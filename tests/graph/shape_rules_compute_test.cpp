@@ -229,7 +229,9 @@ TEST(ShapeRules, Attention) {
       {Attention{}, {q, k, typed("f32[2,3,8,6]")}, "error: the number of rows of input 'x2' expects 7, found 8"},
       {Attention{}, {q, k, v, typed("f32[5,8]")}, "error: cannot broadcast"},
       {Attention{}, {typed("f32[4]"), k, v}, "error: must have rank 2"},
-      {Attention{}, {q, k, v, typed("f32[7]"), typed("f32[7]"), typed("i64[2]")}, "error: both bounds of texts and"},
+      {Attention{},
+       {q, k, v, typed("f32[7]"), typed("f32[7]"), typed("i64[2]")},
+       "error: bounds of texts, but no places"},
   });
 }
 
