@@ -89,7 +89,7 @@ class Editor {
   std::vector<std::vector<int>> readers_;
   std::vector<char> is_output_;
   std::vector<bool> names_;  // by a part of their hashes, from the first value on that is added: those that are taken
-  std::vector<int> place_;  // per node: the index of the original node whose place it takes in the order
+  std::vector<int> place_;   // per node: the index of the original node whose place it takes in the order
   bool changed_ = false;
 };
 
