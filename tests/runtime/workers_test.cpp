@@ -170,8 +170,10 @@ TEST(Workers, PreferTheCallersDomain) {
         if (thread == 1) sched_getaffinity(0, sizeof found, &found);
       });
       // It may have left the caller's own processor.
-      for (int i = 0; i < 4; ++i)
-        if (i != processor) EXPECT_EQ(CPU_ISSET(i, &found) != 0, i / 2 == processor / 2) << i;
+      for (int i = 0; i < 4; ++i) {
+        if (i == processor) continue;
+        EXPECT_EQ(CPU_ISSET(i, &found) != 0, i / 2 == processor / 2) << i;
+      }
     });
   }
 }
