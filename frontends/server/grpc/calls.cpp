@@ -1,42 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/server/grpc/calls.hpp"
 
-#include <fmt/core.h>
-#include <grpcpp/alarm.h>
-#include <health.pb.h>
-
 #include <deque>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
 
+#include "frontends/server/grpc/call.hpp"
 #include "frontends/server/grpc/infer.hpp"
 #include "frontends/server/grpc/message.hpp"
-#include "frontends/server/grpc/status.hpp"
-#include "frontends/server/log.hpp"
 
 namespace colonnade::serve {
 namespace {
 
 using grpc::ByteBuffer;
 using grpc::GenericCallbackServerContext;
-using grpc::health::v1::HealthCheckRequest;
-using grpc::health::v1::HealthCheckResponse;
-
-/// Of whatever is being thrown.
-Status status_of_exception() {
-  try {
-    throw;
-  } catch (const Failure& failure) {
-    return failure.status();
-  } catch (const std::bad_alloc&) {
-    return {Code::resource_exhausted, "not enough memory for the request"};
-  } catch (const std::exception& error) {
-    log(LogLevel::error, "grpc failure", {{"error", error.what()}});
-    return {Code::internal, "internal error"};
-  }
-}
 
 /// The call's deadline as our clock has it.
 Clock::time_point deadline_of(const GenericCallbackServerContext& call) {
@@ -77,68 +55,6 @@ struct Loan {
     bytes.need(2 * message_bytes);
   }
   Lease place, bytes;
-};
-
-/// The access log's part of every call.
-class Call : public Reactor {
- public:
-  explicit Call(GenericCallbackServerContext& call) : call_(call) {}
-
-  void OnDone() final {
-    if (has_access_log()) write_access();
-    delete this;
-  }
-
- protected:
-  GenericCallbackServerContext& call() const { return call_; }
-  void finish(const grpc::Status& status) {
-    status_ = status.error_code();
-    Finish(status);
-  }
-  void finish(const Status& status) { finish(to_grpc(status)); }
-  /// The answer and the end; `buffer` stays as it is until OnDone.
-  void answer(const ByteBuffer& buffer) {
-    bytes_out_ += buffer.Length();
-    StartWriteAndFinish(&buffer, grpc::WriteOptions(), grpc::Status::OK);
-  }
-
-  std::string id_;
-  std::uint64_t bytes_in_ = 0, bytes_out_ = 0;
-
- private:
-  void write_access() const {
-    const std::string& method = call_.method();
-    const std::string peer = call_.peer();
-    log_access({.protocol = "grpc",
-                .peer = peer,
-                .method = std::string_view(method).substr(method.rfind('/') + 1),
-                .path = method,
-                .status = call_.IsCancelled() && status_ == 0 ? static_cast<int>(grpc::StatusCode::CANCELLED) : status_,
-                .id = id_,
-                .bytes_in = bytes_in_,
-                .bytes_out = bytes_out_,
-                .took = Clock::now() - started_});
-  }
-
-  GenericCallbackServerContext& call_;
-  const Clock::time_point started_ = Clock::now();
-  int status_ = 0;
-};
-
-/// A call whose first message is all that the client says.
-class OneMessageCall : public Call {
- public:
-  explicit OneMessageCall(GenericCallbackServerContext& call) : Call(call) { StartRead(&message_); }
-
-  void OnReadDone(bool ok) final {
-    if (!ok) return finish(Status{Code::invalid_argument, "expected a message, found none"});
-    bytes_in_ = message_.Length();
-    take();
-  }
-
- protected:
-  virtual void take() = 0;
-  ByteBuffer message_;
 };
 
 class UnaryCall final : public OneMessageCall {
@@ -320,64 +236,6 @@ class StreamCall final : public Call {
   bool finished_ = false;
 };
 
-/// Tells whenever the health changes. Either a write or the alarm is under way at any time until the end.
-class WatchCall final : public OneMessageCall {
- public:
-  WatchCall(CallContext& shared, GenericCallbackServerContext& call) : OneMessageCall(call), shared_(shared) {}
-
-  void OnWriteDone(bool ok) override {
-    if (!ok) return finish(grpc::Status::CANCELLED);
-    sleep();
-  }
-
- private:
-  static constexpr std::chrono::milliseconds kPeriod{200};
-
-  void take() override {
-    HealthCheckRequest request;
-    try {
-      read_message(message_, shared_.most_message_bytes, request);
-    } catch (...) {
-      return finish(status_of_exception());
-    }
-    name_ = request.service();
-    look();
-  }
-
-  HealthCheckResponse::ServingStatus now() const {
-    try {
-      const bool serving = !shared_.stopping && is_serving(shared_.service, name_);
-      return serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
-    } catch (const Failure&) {
-      return HealthCheckResponse::SERVICE_UNKNOWN;
-    }
-  }
-
-  void look() {
-    if (call().IsCancelled()) return finish(grpc::Status::CANCELLED);
-    const bool is_last = shared_.stopping;
-    const HealthCheckResponse::ServingStatus status = now();
-    if (status == told_) return is_last ? finish(grpc::Status::OK) : sleep();
-    told_ = status;
-    HealthCheckResponse response;
-    response.set_status(status);
-    response_ = write_message(response);
-    bytes_out_ += response_.Length();
-    StartWrite(&response_);
-  }
-
-  void sleep() {
-    alarm_ = std::make_unique<grpc::Alarm>();
-    alarm_->Set(std::chrono::system_clock::now() + kPeriod, [this](bool) { look(); });
-  }
-
-  CallContext& shared_;
-  std::string name_;
-  std::optional<HealthCheckResponse::ServingStatus> told_;
-  ByteBuffer response_;
-  std::unique_ptr<grpc::Alarm> alarm_;  ///< a new one each time: this one may be calling
-};
-
 class RefusedCall final : public Call {
  public:
   RefusedCall(GenericCallbackServerContext& call, const Status& status) : Call(call) { finish(status); }
@@ -390,7 +248,6 @@ Reactor* start_unary(CallContext& shared, GenericCallbackServerContext& call, co
 }
 Reactor* start_infer(CallContext& shared, GenericCallbackServerContext& call) { return new InferCall(shared, call); }
 Reactor* start_stream(CallContext& shared, GenericCallbackServerContext& call) { return new StreamCall(shared, call); }
-Reactor* start_watch(CallContext& shared, GenericCallbackServerContext& call) { return new WatchCall(shared, call); }
 Reactor* start_refused(GenericCallbackServerContext& call, const Status& status) {
   return new RefusedCall(call, status);
 }

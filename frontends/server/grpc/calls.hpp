@@ -28,6 +28,7 @@ Reactor* start_unary(CallContext& shared, grpc::GenericCallbackServerContext& ca
 Reactor* start_infer(CallContext& shared, grpc::GenericCallbackServerContext& call);
 Reactor* start_stream(CallContext& shared, grpc::GenericCallbackServerContext& call);
 Reactor* start_watch(CallContext& shared, grpc::GenericCallbackServerContext& call);
+Reactor* start_reflection(grpc::GenericCallbackServerContext& call);
 Reactor* start_refused(grpc::GenericCallbackServerContext& call, const Status& status);
 
 }  // namespace colonnade::serve

@@ -75,6 +75,7 @@ class Dispatcher final : public grpc::CallbackGenericService {
     if (path == kInferPath) return start_infer(shared_, *call);
     if (path == kStreamPath) return start_stream(shared_, *call);
     if (path == kWatchPath) return start_watch(shared_, *call);
+    if (path == kReflectionPath || path == kAlphaReflectionPath) return start_reflection(*call);
     if (const Method* method = find_method(path)) return start_unary(shared_, *call, *method);
     return start_refused(*call, {Code::unsupported, "no such method"});
   }

@@ -149,6 +149,7 @@ const Method* find_method(std::string_view path) {
 std::string_view category_of(std::string_view path) {
   if (path == kInferPath || path == kStreamPath) return kInference;
   if (path == kWatchPath) return kHealth;
+  if (path == kReflectionPath || path == kAlphaReflectionPath) return kMetadata;
   const Method* method = find_method(path);
   return method == nullptr ? std::string_view() : method->category;
 }

@@ -32,6 +32,10 @@ const Method* find_method(std::string_view path);
 inline constexpr std::string_view kInferPath = "/inference.GRPCInferenceService/ModelInfer";
 inline constexpr std::string_view kStreamPath = "/inference.GRPCInferenceService/ModelStreamInfer";
 inline constexpr std::string_view kWatchPath = "/grpc.health.v1.Health/Watch";
+inline constexpr std::string_view kReflectionPath = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+/// As older clients ask; the messages are the same.
+inline constexpr std::string_view kAlphaReflectionPath =
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
 /// Of any path; "" when nothing has it.
 std::string_view category_of(std::string_view path);
