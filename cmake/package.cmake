@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Debian's packages by CPack: colonnade (command, server, unit), libcolonnade0, libcolonnade-dev. `./dev deb` makes them.
+# Debian's packages by CPack: colonnade (command, server, unit), libcolonnade0, libcolonnade-dev, colonnade-onnxruntime.
+# `./dev deb` makes them.
 # Who makes them is named as Debian's tools know it, by DEBFULLNAME and DEBEMAIL.
 set(maintainer Colonnade)
 set(address colonnade@example.org)
@@ -14,7 +15,7 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "${maintainer} <${address}>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL command library development)
+set(CPACK_COMPONENTS_ALL command library development onnxruntime)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
@@ -28,7 +29,7 @@ set(debian_library libcolonnade${PROJECT_VERSION_MAJOR})
 set(about "Colonnade runs a few rows of a tensor at a time through many layers while
 they are hot in the cache. Kernels for AMX, AVX-512, AVX2 and plain C++ are
 picked at run time.")
-# colonnade_debian(COMPONENT PACKAGE SECTION DESCRIPTION): one of the three.
+# colonnade_debian(COMPONENT PACKAGE SECTION DESCRIPTION): one of the four.
 function(colonnade_debian component package section description)
   string(TOUPPER ${component} key)
   set(CPACK_DEBIAN_${key}_PACKAGE_NAME ${package} PARENT_SCOPE)
@@ -59,6 +60,9 @@ This package has the shared library.")
 colonnade_debian(development libcolonnade-dev libdevel "${about}
 This package has the headers, the static library and what CMake and pkg-config
 read.")
+colonnade_debian(onnxruntime colonnade-onnxruntime libs "${about}
+This package has a library with ONNX Runtime's C interface over Colonnade, in
+a folder of its own that programs or LD_LIBRARY_PATH name.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${debian_library} (= ${debian_version})")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS
   "libdnnl-dev, libfmt-dev, libhwloc-dev, libjpeg-dev, libonnx-dev, libopenjp2-7-dev, libpng-dev, libprotobuf-dev, \

@@ -83,6 +83,16 @@ def surroundings(tools: pathlib.Path) -> dict[str, str]:
     return {**os.environ, **compilers, "PYTHONPATH": str(tools), "PATH": f"{tools / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
+def repaired(python: pathlib.Path, made: pathlib.Path, options: list[str], around: dict[str, str]) -> pathlib.Path:
+    """The package with the libraries inside that systems may lack, in build/wheel."""
+    folder = made.parent / "repaired"
+    report = run([python, "-m", "auditwheel", "repair", "--strip", *options, "--wheel-dir", folder, made], cwd=ROOT, env=around)
+    found = next(folder.glob("*.whl"), None)
+    if found is None:
+        raise Failed(report)
+    return pathlib.Path(shutil.move(found, OUT / found.name))
+
+
 def build(version: tuple[int, int], python: pathlib.Path, tools: pathlib.Path, arguments: argparse.Namespace) -> pathlib.Path:
     """The package for one Python with all libraries inside."""
     raw = OUT / "raw"
@@ -94,19 +104,27 @@ def build(version: tuple[int, int], python: pathlib.Path, tools: pathlib.Path, a
     around = {"cwd": ROOT, "env": surroundings(tools)}
     run([python, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", raw,
          *(f"--config-settings={setting}" for setting in settings), "."], **around)
-    made = next(raw.glob("*.whl"))
-    report = run([python, "-m", "auditwheel", "repair", "--strip", "--wheel-dir", raw / "repaired", made], **around)
-    repaired = next((raw / "repaired").glob("*.whl"), None)
-    if repaired is None:
-        raise Failed(report)
-    return pathlib.Path(shutil.move(repaired, OUT / repaired.name))
+    return repaired(python, next(raw.glob("*.whl")), [], around["env"])
 
 
-def module_onnxruntime(python: pathlib.Path, tools: pathlib.Path) -> pathlib.Path:
-    """The package that provides the module `onnxruntime`; it holds Python alone."""
-    run([python, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", OUT, "frontends/python/provides"],
-        cwd=ROOT, env=surroundings(tools))
-    return next(OUT.glob("colonnade_onnxruntime-*.whl"))
+def library_onnxruntime(engine: pathlib.Path, around: dict[str, str]) -> pathlib.Path:
+    """The library with ONNX Runtime's C interface, which takes the engine from the package colonnade."""
+    run(["cmake", "--build", engine, "--target", "colonnade_onnxruntime"], env=around)
+    built = (engine / "onnxruntime" / "libonnxruntime.so.1").resolve()
+    library = OUT / "raw" / built.name
+    shutil.copy(built, library)
+    run(["patchelf", "--set-rpath", "$ORIGIN/../../colonnade/lib", library], env=around)
+    return library
+
+
+def module_onnxruntime(python: pathlib.Path, tools: pathlib.Path, engine: pathlib.Path) -> pathlib.Path:
+    """The package that provides the module `onnxruntime`: Python for all, and the library for programs in C."""
+    around = surroundings(tools)
+    raw = OUT / "raw" / "onnxruntime"
+    environment = {**around, "COLONNADE_ONNXRUNTIME_LIBRARY": str(library_onnxruntime(engine, around))}
+    run([python, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", raw, "frontends/python/provides"],
+        cwd=ROOT, env=environment)
+    return repaired(python, next(raw.glob("*.whl")), ["--exclude", "libcolonnade.so.0"], around)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -130,7 +148,7 @@ def main() -> int:
         tools = tools_for(oldest)
         made = [build(version, python, tools, arguments) for version, python in pips.items()]
         run([oldest, "-B", ROOT / "frontends" / "python" / "squeeze.py", *made], env=surroundings(tools))
-        for wheel in [*made, module_onnxruntime(oldest, tools)]:
+        for wheel in [*made, module_onnxruntime(oldest, tools, pathlib.Path(arguments.engine))]:
             print(f"{wheel.stat().st_size / 1e6:5.1f} MB  {wheel}", flush=True)
         large = [wheel.name for wheel in made if wheel.stat().st_size > MOST_BYTES]
         if large:

@@ -43,9 +43,9 @@ class PackagesTest(unittest.TestCase):
         with self.assertRaisesRegex(minimal.Refused, "not found"):
             prove.served('{"error": "not found"}')
 
-    def test_debian_packages_are_three(self):
+    def test_debian_packages_are_four(self):
         text = (BUILD / "CPackConfig.cmake").read_text()
-        self.assertIn('set(CPACK_COMPONENTS_ALL "command;library;development")', text)
+        self.assertIn('set(CPACK_COMPONENTS_ALL "command;library;development;onnxruntime")', text)
         unit = (BUILD / "debian" / "colonnade.service").read_text()
         self.assertEqual(re.findall("(?m)^ExecStart=(\\S+) serve", unit), ["/usr/bin/colonnade"])
 

@@ -19,6 +19,13 @@ RUNS = "colonnade --version; colonnade bench embedded:mobilenet --duration 0.2"
 # What a Python that was not installed by a package links.
 LINKED_BY_PYTHON = ["libbz2-1.0", "libffi8", "liblzma5", "libssl3", "zlib1g"]
 # When it is ready, one digit is asked for, as in README; prints the answer.
+# The version of the C interface that the package brings, asked for as programs in C do.
+C_INTERFACE = """
+import ctypes, glob
+library = ctypes.CDLL(glob.glob("/venv/lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so.1.*")[0])
+library.OrtGetApiBase.restype = ctypes.POINTER(ctypes.CFUNCTYPE(ctypes.c_char_p) * 2)
+print(library.OrtGetApiBase().contents[1]().decode(), library._name)
+"""
 SERVES = r"""
 ask() {
   exec 3<> /dev/tcp/127.0.0.1/$port
@@ -120,6 +127,7 @@ def prove_wheel(suite: str, wheels: list[pathlib.Path], python: pathlib.Path | N
         print("  server:", served(system.run(inside + serves())))
         system.run("/venv/bin/pip install -q --no-index --find-links /work colonnade-onnxruntime")
         told("onnxruntime", system.run(inside + "python -c 'import onnxruntime; print(onnxruntime.__version__, onnxruntime.__file__)'"))
+        told("its C interface", system.run(inside + f"python -c '{C_INTERFACE}'"))
         if min(times) > MOST_IMPORT_MS:
             raise Refused(f"import takes {min(times):.0f} ms, not {MOST_IMPORT_MS}")
 
@@ -168,14 +176,15 @@ def prove_debs(packages: list[pathlib.Path]) -> None:
         apt = "DEBIAN_FRONTEND=noninteractive apt-get"
         system.run("apt-get update -q")
         before = files_of(system)
-        system.run(f"{apt} install -qy --no-install-recommends /packages/colonnade_*.deb /packages/libcolonnade0_*.deb")
+        system.run(f"{apt} install -qy --no-install-recommends /packages/colonnade*.deb /packages/libcolonnade0_*.deb")
         print("Debian 12: " + ", ".join(f"{package.name} {package.stat().st_size / 1e6:.1f} MB" for package in packages), flush=True)
         told("command", system.run(RUNS))
         print("  server:", served(system.run(serves())))
         told("unit", system.run("ls /lib/systemd/system/colonnade.service"))
+        told("ONNX Runtime's library", system.run("ls /usr/lib/*/colonnade/libonnxruntime.so.1"))
         system.run(f"{apt} install -qy --no-install-recommends /packages/libcolonnade-dev_*.deb g++ pkg-config cmake make")
         prove_programs(system)
-        system.run(f"{apt} purge -qy colonnade libcolonnade0 libcolonnade-dev && {apt} autoremove -qy --purge")
+        system.run(f"{apt} purge -qy colonnade colonnade-onnxruntime libcolonnade0 libcolonnade-dev && {apt} autoremove -qy --purge")
         left = sorted(path for path in files_of(system) - before if "colonnade" in path)
         if left or "colonnade" in system.run("dpkg-query -W"):
             raise Refused(f"packages that were purged left {', '.join(left[:5]) or 'a note in dpkg'}")
