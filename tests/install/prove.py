@@ -181,7 +181,7 @@ def prove_debs(packages: list[pathlib.Path]) -> None:
         told("command", system.run(RUNS))
         print("  server:", served(system.run(serves())))
         told("unit", system.run("ls /lib/systemd/system/colonnade.service"))
-        told("ONNX Runtime's library", system.run("ls /usr/lib/*/colonnade/libonnxruntime.so.1"))
+        told("ONNX Runtime's library", system.run("ls /usr/lib/colonnade/libonnxruntime.so.1"))
         system.run(f"{apt} install -qy --no-install-recommends /packages/libcolonnade-dev_*.deb g++ pkg-config cmake make")
         prove_programs(system)
         system.run(f"{apt} purge -qy colonnade colonnade-onnxruntime libcolonnade0 libcolonnade-dev && {apt} autoremove -qy --purge")
