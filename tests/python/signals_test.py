@@ -18,6 +18,8 @@ from onnx import helper, numpy_helper
 import colonnade
 from session_test import LONG, SHORT, endless_loop
 
+# What shells start in the background ignores SIGINT, and Python then leaves it so.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 SOON = 0.05
 ATTEMPTS = 5  # other processes may take the cores: the best one counts
 
