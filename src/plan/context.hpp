@@ -76,6 +76,7 @@ struct Wish {
   Schedule schedule = Schedule::automatic;
   bool small_steps = false;     ///< memory before speed: one row a step
   std::int64_t min_strips = 1;  ///< cut segments in at least so many strips where that can be done
+  bool twice = false;           ///< bands compute rows twice that would take much memory to share
 };
 
 }  // namespace colonnade

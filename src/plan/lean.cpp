@@ -27,9 +27,12 @@ void prefer_lean(const PlanContext& context, int threads, Plan& plan) {
 }
 
 Plan plan_within(const PlanContext& context, int threads, std::int64_t limit_bytes, std::int64_t smallest) {
+  constexpr Wish kWishes[] = {
+      {Schedule::columns},          {Schedule::columns, true},    {Schedule::columns, true, 1, true},
+      {Schedule::columns, true, 2}, {Schedule::columns, true, 4}, {Schedule::columns, true, 8}};
   for (; threads >= 1; threads /= 2)
-    for (const std::int64_t strips : {0, 1, 2, 4, 8}) {  // 0: full width, steps as fast as they can be
-      Plan candidate = plan_with(context, threads, {Schedule::columns, strips > 0, std::max<std::int64_t>(1, strips)});
+    for (const Wish& wish : kWishes) {
+      Plan candidate = plan_with(context, threads, wish);
       if (candidate.arena_bytes <= limit_bytes) return candidate;
       smallest = std::min(smallest, candidate.arena_bytes);
     }

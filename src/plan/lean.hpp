@@ -15,7 +15,8 @@ double predicted_us(const Plan& plan);
 /// and so is one that takes no more of it and hardly more time: it reads whole tensors less often.
 void prefer_lean(const PlanContext& context, int threads, Plan& plan);
 
-/// A plan whose arena keeps to the limit: fewer rows a step, then strips, then fewer threads. Throws
+/// A plan whose arena keeps to the limit: fewer rows a step, then bands that compute rows twice, then strips, then
+/// fewer threads. Throws
 /// Error{resource_limit} naming the smallest limit that would do.
 Plan plan_within(const PlanContext& context, int threads, std::int64_t limit_bytes, std::int64_t smallest);
 

@@ -50,6 +50,7 @@ LocalNode local_node(const PlanContext& context, const ByNode<LocalIndex>& local
   entry.rows = rows.rows;
   entry.granularity = rows.granularity;
   entry.weight = context.work[index].seconds + 1e-9;
+  entry.row_bytes = rows.row_bytes;
   for (std::size_t k = 0; k < node.inputs.size(); ++k) {
     const ValueId id = node.inputs[k];
     if (id == kAbsent || context.graph.value(id).constant) continue;

@@ -4,69 +4,23 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
+#include "plan/bands.hpp"
 
 namespace colonnade {
 namespace {
 
-using Rows = ByLocal<std::int64_t>;
-using ByBand = Indexed<std::int64_t, Rows>;
-
-/// First row of `node` that needs no row of its producers above their `starts`, at least `wish`, on the granularity.
-std::int64_t first_row_below(const LocalNode& node, const Rows& starts, std::int64_t wish) {
-  std::int64_t row = wish;
-  for (const LocalInput& input : node.inputs) {
-    const auto& begins = input.map->begin;
-    const auto found = std::lower_bound(begins.begin(), begins.end(), starts[input.producer]);
-    row = std::max<std::int64_t>(row, found - begins.begin());
-  }
-  return std::min(round_up(row, node.granularity), node.rows);
-}
-
-/// Where a band starts in every node, when it should start at `fraction` of the work.
-Rows band_starts(const LocalSegment& segment, double fraction) {
-  Rows starts = Rows::of(segment.nodes.size());
-  for (const LocalIndex i : segment.nodes.indices()) {
-    const LocalNode& node = segment.nodes[i];
-    const double wish = node.inputs.empty() ? fraction * real(node.rows) : 0;
-    starts[i] = first_row_below(node, starts, std::max<std::int64_t>(0, static_cast<std::int64_t>(wish)));
-  }
-  return starts;
-}
-
-/// Fraction of the work above the given starts.
-double work_above(const LocalSegment& segment, const Rows& starts) {
-  double above = 0, all = 0;
-  for (const LocalIndex i : starts.indices()) {
-    const LocalNode& node = segment.nodes[i];
-    above += node.weight * real(starts[i]) / real(node.rows);
-    all += node.weight;
-  }
-  return all > 0 ? above / all : 0;
-}
-
-/// band_starts corrected for the skew, which shifts work to the band above.
-Rows balanced_starts(const LocalSegment& segment, double fraction) {
-  double low = 0, high = fraction;
-  for (int round = 0; round < 12; ++round) {
-    const double middle = (low + high) / 2;
-    (work_above(segment, band_starts(segment, middle)) < fraction ? low : high) = middle;
-  }
-  const Rows below = band_starts(segment, low), above = band_starts(segment, high);
-  const double error_below = fraction - work_above(segment, below), error_above = work_above(segment, above) - fraction;
-  return error_below < error_above ? below : above;
-}
-
-/// One band's walk. Rows [begin, end) per node; counters of rows done; live rows measured as they are produced.
+/// One band's walk. RowsOf [begin, end) per node; counters of rows done; live rows measured as they are produced.
 class Walk {
  public:
-  Walk(const LocalSegment& segment, const Rows& begins, const Rows& ends, const Rows& heads, std::int64_t rows_per_step)
+  Walk(const LocalSegment& segment, const RowsOf& begins, const RowsOf& ends, const RowsOf& heads,
+       std::int64_t rows_per_step)
       : segment_(segment),
         ends_(ends),
         heads_(heads),
         begins_(begins),
         done_(begins),
         waited_(ends),
-        live_(Rows::of(begins.size())),
+        live_(RowsOf::of(begins.size())),
         sharers_(ByLocal<std::vector<LocalIndex>>::of(begins.size())) {
     for (const LocalIndex i : begins.indices()) sharers_[ring_of(i)].push_back(i);
     std::int64_t sink_rows = 1;
@@ -93,7 +47,7 @@ class Walk {
   }
 
   std::vector<Step> take_steps() { return std::move(steps_); }
-  const Rows& live() const { return live_; }
+  const RowsOf& live() const { return live_; }
   std::int64_t begin(LocalIndex i) const { return begins_[i]; }
 
  private:
@@ -148,7 +102,7 @@ class Walk {
       if (pending(target)) advance(target.node, target.rows);
   }
 
-  /// Rows of chunked producers that lie in the next band.
+  /// RowsOf of chunked producers that lie in the next band.
   void wait_for_chunks(const std::vector<Target>& targets) {
     for (std::size_t k = 1; k < targets.size(); ++k)
       for (const LocalInput& input : segment_.nodes[targets[k].node].inputs)
@@ -193,9 +147,9 @@ class Walk {
   }
 
   const LocalSegment& segment_;
-  const Rows& ends_;
-  const Rows& heads_;
-  Rows begins_, done_, waited_, live_, quanta_;
+  const RowsOf& ends_;
+  const RowsOf& heads_;
+  RowsOf begins_, done_, waited_, live_, quanta_;
   ByLocal<std::vector<LocalIndex>> sharers_;  ///< nodes whose outputs lie in a node's ring, its own included
   std::vector<Step> steps_;
 };
@@ -208,7 +162,7 @@ std::vector<LocalIndex> sinks_of(const LocalSegment& segment) {
 }
 
 /// Walks rows [begins, ends) to the end.
-void walk_down(Walk& walk, const LocalSegment& segment, const Rows& ends, std::int64_t rows_per_step) {
+void walk_down(Walk& walk, const LocalSegment& segment, const RowsOf& ends, std::int64_t rows_per_step) {
   const std::vector<LocalIndex> sinks = sinks_of(segment);
   std::int64_t largest = 0;
   for (const LocalIndex sink : sinks) largest = std::max(largest, ends[sink] - walk.begin(sink));
@@ -222,44 +176,12 @@ void walk_down(Walk& walk, const LocalSegment& segment, const Rows& ends, std::i
 }
 
 /// Computes the rows of whole values that no node of the segment reads.
-void finish_whole(Walk& walk, const LocalSegment& segment, const Rows& ends) {
+void finish_whole(Walk& walk, const LocalSegment& segment, const RowsOf& ends) {
   for (const LocalIndex i : segment.nodes.indices())
     if (segment.nodes[i].whole) walk.produce(i, ends[i]);
 }
 
-/// Rows at the top of each band that the band above reads.
-Rows head_rows_of(const LocalSegment& segment, const Rows& starts) {
-  Rows heads = Rows::of(segment.nodes.size());
-  for (const LocalIndex c : segment.nodes.indices()) {
-    if (starts[c] == 0) continue;
-    for (const LocalInput& input : segment.nodes[c].inputs)
-      heads[input.producer] =
-          std::max<std::int64_t>(heads[input.producer], input.map->end[starts[c] - 1] - starts[input.producer]);
-  }
-  return heads;
-}
-
-/// Where the bands begin in every node, in order, and where the last one ends.
-ByBand starts_of(const LocalSegment& segment, std::int64_t bands) {
-  const std::size_t count = segment.nodes.size();
-  ByBand starts{{Rows::of(count)}};
-  for (std::int64_t band = 1; band < bands; ++band)
-    starts.push_back(balanced_starts(segment, real(band) / real(bands)));
-  Rows all;
-  for (const LocalNode& node : segment.nodes) all.push_back(node.rows);
-  starts.push_back(std::move(all));
-  return starts;
-}
-
-/// Every band has rows of its own in every node, below its head.
-bool are_bands(const ByBand& starts, const ByBand& heads) {
-  for (const std::int64_t band : heads.indices())
-    for (const LocalIndex i : heads[band].indices())
-      if (starts[band][i] + std::max<std::int64_t>(1, heads[band][i]) > starts[band + 1][i]) return false;
-  return true;
-}
-
-void take_rows(ScheduleResult& result, const LocalSegment& segment, const Rows& live, const Rows& heads) {
+void take_rows(ScheduleResult& result, const LocalSegment& segment, const RowsOf& live, const RowsOf& heads) {
   for (const LocalIndex i : segment.nodes.indices()) {
     if (segment.nodes[i].whole) continue;
     result.ring_rows[i] = std::max(result.ring_rows[i], live[i]);
@@ -269,23 +191,21 @@ void take_rows(ScheduleResult& result, const LocalSegment& segment, const Rows& 
 
 }  // namespace
 
-std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::int64_t bands,
-                                            std::int64_t rows_per_step) {
-  const std::size_t count = segment.nodes.size();
-  const ByBand starts = starts_of(segment, bands);
-  ByBand heads{{Rows::of(count)}};
-  for (std::int64_t band = 1; band < bands; ++band) heads.push_back(head_rows_of(segment, starts[band]));
-  if (!are_bands(starts, heads)) return std::nullopt;
-
+std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::int64_t count, std::int64_t rows_per_step,
+                                            bool twice) {
+  const std::optional<Bands> bands = cut_bands(segment, count, twice);
+  if (!bands) return std::nullopt;
   ScheduleResult result;
-  result.ring_rows = result.head_rows = Rows::of(count);
-  for (std::int64_t band = 0; band < bands; ++band) {
-    Walk walk(segment, starts[band], starts[band + 1], heads[band], rows_per_step);
-    walk_down(walk, segment, starts[band + 1], rows_per_step);
-    finish_whole(walk, segment, starts[band + 1]);
+  result.ring_rows = result.head_rows = RowsOf::of(segment.nodes.size());
+  result.repeated = bands->repeated;
+  for (const std::int64_t band : bands->starts.indices()) {
+    const RowsOf &starts = bands->starts[band], &ends = bands->ends[band], &heads = bands->heads[band];
+    Walk walk(segment, starts, ends, heads, rows_per_step);
+    walk_down(walk, segment, ends, rows_per_step);
+    finish_whole(walk, segment, ends);
     result.steps.push_back(walk.take_steps());
-    result.bands.push_back({starts[band].back(), starts[band + 1].back()});
-    take_rows(result, segment, walk.live(), heads[band]);
+    result.bands.push_back({starts.back(), ends.back()});
+    take_rows(result, segment, walk.live(), heads);
   }
   for (const LocalIndex i : segment.nodes.indices())
     if (segment.nodes[i].host != kNotLocal) result.ring_rows[i] = result.ring_rows[segment.nodes[i].host];

@@ -28,6 +28,7 @@ struct LocalNode {
   std::int64_t rows = 0;
   std::int64_t granularity = 1;
   double weight = 1;            ///< share of the work, for balancing bands
+  std::int64_t row_bytes = 0;   ///< of its output
   bool whole = false;           ///< its output is kept as a whole tensor
   LocalIndex host = kNotLocal;  ///< node in whose ring its output lies
   GroupIndex chunk_group = kNoGroup;
@@ -45,12 +46,14 @@ struct ScheduleResult {
   std::vector<Interval> bands;           ///< of the last node
   ByLocal<std::int64_t> ring_rows;       ///< 0 where whole, the host's where there is one
   ByLocal<std::int64_t> head_rows;
+  double repeated = 0;  ///< work that two bands do, as a share of the segment's
 };
 
 /// Walks `bands` bands of the segment, `rows_per_step` rows of its largest sink at a time. Skewed bands: each node's
 /// rows are cut where no row above is needed below (techniques: point-to-point flags instead of recomputed halos), so
-/// the upper band needs only the first rows of the lower. Nothing when a band would be too small for that.
-std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::int64_t bands,
-                                            std::int64_t rows_per_step);
+/// the upper band needs only the first rows of the lower; `twice`: it computes those of large heads itself. Nothing
+/// when a band would be too small for that.
+std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::int64_t bands, std::int64_t rows_per_step,
+                                            bool twice);
 
 }  // namespace colonnade

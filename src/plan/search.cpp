@@ -116,6 +116,7 @@ class Search {
     segment.threads = candidate.threads;
     segment.channels = candidate.channels;
     segment.rounds = candidate.rounds;
+    segment.twice = wish_.twice;
     segment.predicted_us = candidate.us;
     segment.arithmetic_us = candidate.arithmetic_us;
     segment.ends_because = end + 1 == best_.size() ? "the graph ends" : reason_to_end(segment.nodes, end);

@@ -14,6 +14,7 @@ struct SegmentChoice {
   int threads = 1;        ///< that share it
   bool channels = false;  ///< by output channels, not by rows
   bool rounds = false;    ///< by images, or by strips of them
+  bool twice = false;     ///< bands compute rows twice rather than share them
   double predicted_us = 0;
   double arithmetic_us = 0;  ///< of it, were all operands in L2
   std::string ends_because;

@@ -50,11 +50,12 @@ void plan_channels(const PlanContext& context, SegmentPlan& segment, const Chunk
 /// Schedules the segment in as many bands as it allows; shared rings become rings of their own where sharing would take
 /// much more memory, and in strips, whose columns differ.
 ScheduleResult schedule_rows(const PlanContext& context, const SegmentPlan& segment, LocalSegment& local,
-                             std::int64_t most_bands, std::int64_t rows_per_step) {
+                             std::int64_t most_bands, const SegmentChoice& choice) {
   constexpr double kMostGrowth = 1.25;
   const auto schedule_of = [&](const LocalSegment& candidate) {
     std::optional<ScheduleResult> schedule;
-    for (std::int64_t bands = most_bands; !schedule; --bands) schedule = make_schedule(candidate, bands, rows_per_step);
+    for (std::int64_t bands = most_bands; !schedule; --bands)
+      schedule = make_schedule(candidate, bands, choice.rows_per_step, choice.twice);
     return *std::move(schedule);
   };
   LocalSegment apart = local;
@@ -87,8 +88,9 @@ void plan_rows(const PlanContext& context, SegmentPlan& segment, const SegmentCh
   if (choice.strips > 1)
     if (auto strips = cut_strips(context.windows, local, choice.strips)) segment.strips = std::move(*strips);
   const bool share_rounds = choice.rounds && are_apart(segment, local);
-  ScheduleResult schedule =
-      schedule_rows(context, segment, local, share_rounds ? 1 : choice.threads, choice.rows_per_step);
+  ScheduleResult schedule = schedule_rows(context, segment, local, share_rounds ? 1 : choice.threads, choice);
+  segment.predicted_us += schedule.repeated * choice.arithmetic_us;
+  segment.arithmetic_us += schedule.repeated * choice.arithmetic_us;
   segment.sharing = share_rounds ? Sharing::rounds : schedule.bands.size() > 1 ? Sharing::bands : Sharing::single;
   segment.rows_per_step = choice.rows_per_step;
   segment.steps = std::move(schedule.steps);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <span>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "plan/plan.hpp"
@@ -17,7 +18,7 @@ namespace {
 /// the ring, a slot has a cell for every part of the channels that one of them begins or ends.
 struct RingState {
   const Ring* ring = nullptr;
-  Indexed<std::int64_t, std::int32_t> starts;                     ///< of each band
+  Indexed<std::int64_t, std::int32_t> starts, ends;               ///< of each band, what it computes twice included
   std::vector<std::int64_t> cuts;                                 ///< of the channels of a ring without host
   Indexed<std::int64_t, std::vector<std::int64_t>> slots, heads;  ///< [band * chunks + chunk][slot * parts + part]
 
@@ -59,12 +60,14 @@ class Replay {
     RingState state;
     state.ring = &ring;
     const NodeIndex producer = producer_of(ring.value);
-    for (const auto& steps : segment_.steps)
-      for (const Step& step : steps)
-        if (step.kind == Step::Kind::run && step.node == producer) {
-          state.starts.push_back(step.row_begin);
-          break;
-        }
+    for (const auto& steps : segment_.steps) {
+      state.ends.push_back(0);
+      for (const Step& step : steps) {
+        if (step.kind != Step::Kind::run || step.node != producer) continue;
+        if (state.starts.size() < state.ends.size()) state.starts.push_back(step.row_begin);
+        state.ends.back() = std::max(state.ends.back(), step.row_end);
+      }
+    }
     const std::vector<std::int64_t> head(static_cast<std::size_t>(ring.head_rows), -1);
     for (std::int64_t i = 0; i < std::ssize(segment_.steps) * ring.chunk_count; ++i) state.heads.push_back(head);
     rings_[ring.value] = std::move(state);
@@ -103,7 +106,7 @@ class Replay {
 
   /// The cells that hold a row.
   std::span<std::int64_t> cells(RingState& state, std::int64_t band, std::int64_t row, std::int64_t chunk) {
-    if (band + 1 < std::ssize(state.starts.items) && row >= state.starts[band + 1]) {
+    if (band + 1 < std::ssize(state.starts.items) && row >= std::max(state.ends[band], state.starts[band + 1])) {
       ++band;
       const std::int64_t in_head = row - state.starts[band];
       if (in_head >= state.ring->head_rows)
@@ -160,31 +163,42 @@ class Replay {
   std::map<Key, std::int64_t> done_;
 };
 
-/// Every output row of every node is computed once (once a chunk); those of a ring that nobody reads need not be.
+/// Every output row of every node is computed once (once a chunk); those of a ring that nobody reads need not be, and
+/// those at the end of a band may be computed by the next band too.
 void check_coverage(const Graph& graph, const ByNode<RowNode>& rows, const SegmentPlan& segment) {
-  std::map<NodeIndex, std::map<std::int32_t, std::vector<Interval>>> done;
-  for (const auto& steps : segment.steps)
-    for (const Step& step : steps)
-      if (step.kind == Step::Kind::run)
-        done[step.node][segment.sharing == Sharing::channels ? 0 : step.chunk].push_back(
-            {step.row_begin, step.row_end});
   if (segment.sharing == Sharing::channels) return;
-  for (auto& [node, chunks] : done) {
+  const auto in_rings = [&](NodeIndex node) {
     const ValueId out = output_of(graph, node);
-    const bool in_ring =
-        std::any_of(segment.rings.begin(), segment.rings.end(), [out](const Ring& ring) { return ring.value == out; });
-    for (auto& [chunk, intervals] : chunks) {
-      std::sort(intervals.begin(), intervals.end(), [](Interval a, Interval b) { return a.begin < b.begin; });
-      std::int64_t next = 0;
-      for (const Interval& interval : intervals) {
-        if (in_ring ? interval.begin < next : interval.begin != next)
-          fail(ErrorCode::internal, "plan: node '{}' computes row {} {}", node_of(graph, node).name, next,
-               interval.begin > next ? "never" : "twice");
-        next = interval.end;
-      }
-      if (!in_ring && next != rows[node].rows)
-        fail(ErrorCode::internal, "plan: node '{}' stops at row {}", node_of(graph, node).name, next);
+    return std::any_of(segment.rings.begin(), segment.rings.end(),
+                       [out](const Ring& ring) { return ring.value == out; });
+  };
+  struct Done {
+    bool in_ring = false;
+    std::vector<Interval> rows = {};
+  };
+  std::map<std::tuple<NodeIndex, std::int32_t, std::int32_t>, Done> done;  // by node, chunk and, in rings, band
+  for (std::int32_t band = 0; const auto& steps : segment.steps) {
+    for (const Step& step : steps) {
+      if (step.kind != Step::Kind::run) continue;
+      const bool in_ring = in_rings(step.node);
+      Done& of = done[{step.node, step.chunk, in_ring ? band : 0}];
+      of.in_ring = in_ring;
+      of.rows.push_back({step.row_begin, step.row_end});
     }
+    ++band;
+  }
+  for (auto& [key, of] : done) {
+    const NodeIndex node = std::get<NodeIndex>(key);
+    std::sort(of.rows.begin(), of.rows.end(), [](Interval a, Interval b) { return a.begin < b.begin; });
+    std::int64_t next = 0;
+    for (const Interval& interval : of.rows) {
+      if (of.in_ring ? interval.begin < next : interval.begin != next)
+        fail(ErrorCode::internal, "plan: node '{}' computes row {} {}", node_of(graph, node).name, next,
+             interval.begin > next ? "never" : "twice");
+      next = interval.end;
+    }
+    if (!of.in_ring && next != rows[node].rows)
+      fail(ErrorCode::internal, "plan: node '{}' stops at row {}", node_of(graph, node).name, next);
   }
 }
 

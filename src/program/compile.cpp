@@ -161,25 +161,27 @@ class Compiler {
   }
 
   /// First row of `node` in every list of steps, and past the last one.
-  static Indexed<std::int64_t, std::int32_t> band_starts(const SegmentPlan& segment, NodeIndex node) {
-    Indexed<std::int64_t, std::int32_t> starts;
-    std::int32_t end = 0;
+  struct BandRows {
+    Indexed<std::int64_t, std::int32_t> begin, end;
+  };
+  static BandRows band_rows(const SegmentPlan& segment, NodeIndex node) {
+    BandRows rows;
     for (const auto& steps : segment.steps) {
-      const auto first = std::find_if(steps.begin(), steps.end(), [node](const Step& step) {
-        return step.kind == Step::Kind::run && step.node == node;
-      });
-      starts.push_back(first->row_begin);
-      for (const Step& step : steps)
-        if (step.kind == Step::Kind::run && step.node == node) end = std::max(end, step.row_end);
+      rows.begin.push_back(-1);
+      rows.end.push_back(0);
+      for (const Step& step : steps) {
+        if (step.kind != Step::Kind::run || step.node != node) continue;
+        if (rows.begin.back() < 0) rows.begin.back() = step.row_begin;
+        rows.end.back() = std::max(rows.end.back(), step.row_end);
+      }
     }
-    starts.push_back(end);
-    return starts;
+    return rows;
   }
 
   void add_ring(const SegmentPlan& segment, const Ring& ring) {
     const auto producer = std::find_if(segment.nodes.begin(), segment.nodes.end(),
                                        [&](NodeIndex node) { return output_of(graph_, node) == ring.value; });
-    const auto starts = band_starts(segment, *producer);
+    const BandRows rows = band_rows(segment, *producer);
     const auto element = static_cast<std::int64_t>(size_of(ring.type));
     const std::int64_t instances =
         segment.sharing == Sharing::rounds ? plan_.threads : static_cast<std::int64_t>(segment.steps.size());
@@ -189,9 +191,10 @@ class Compiler {
       const std::int64_t offset = ring.offset + thread * ring.thread_stride;
       view.base = Program::kArena;
       view.ring_rows = to_int32(std::max<std::int64_t>(1, ring.rows));
-      view.band_begin = starts[band];
-      view.head_end = starts[band] + (band > 0 ? to_int32(ring.head_rows) : 0);
-      view.next_begin = starts[band + 1];
+      view.band_begin = rows.begin[band];
+      view.head_end = rows.begin[band] + (band > 0 ? to_int32(ring.head_rows) : 0);
+      view.next_begin = rows.end[band];
+      if (band + 1 < std::ssize(rows.begin.items)) view.next_begin = std::max(view.next_begin, rows.begin[band + 1]);
       view.head_offset = offset - ring.head_bytes();
       view.offset = offset;
       view.next_offset = view.head_offset + ring.thread_stride;

@@ -136,6 +136,28 @@ TEST(Automatic, SkipsOfLargePicturesLieInRings) {
   EXPECT_LT(chosen.arena_bytes, 45e6);
 }
 
+/// Under a limit, bands compute rows twice before a thread is given up.
+TEST(MemoryLimit, ManyRowsAreComputedTwiceRatherThanKept) {
+  const Graph graph = unet(720, 1280);
+  const Topology topology = fixed_topology("zen4-2");
+  const std::int64_t shared = plan_of(graph, Schedule::columns, 2).arena_bytes;
+  const Plan plan = make_plan(graph, topology, {Schedule::automatic, Math::fast, 2, shared * 9 / 10});
+  verify(plan, graph);
+  EXPECT_EQ(plan.threads, 2) << to_text(plan, graph);
+  EXPECT_LE(plan.arena_bytes, shared * 9 / 10);
+  const SegmentPlan& segment = plan.segments.front();
+  ASSERT_EQ(segment.steps.size(), 2u);
+  ASSERT_TRUE(segment.strips.empty());
+  const auto rows_of_first = [&](std::size_t band) {
+    Interval rows{};
+    for (const Step& step : segment.steps[band])
+      if (step.kind == Step::Kind::run && step.node == segment.nodes.front())
+        rows = hull(rows, {step.row_begin, step.row_end});
+    return rows;
+  };
+  EXPECT_GT(rows_of_first(0).end, rows_of_first(1).begin + 50) << "of 720 rows";
+}
+
 TEST(Columns, RowByRowWindowsKeepTheirHeight) {
   Network net("row by row");
   ValueId x = net.input({1, 64, 8, 4});

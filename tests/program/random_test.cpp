@@ -148,6 +148,23 @@ TEST(KnownNetworks, GiveTheSameBitsUnderAMemoryLimit) {
     EXPECT_GT(check_memory_limits(graph, random_inputs(graph, 5)), 0) << graph.name;
 }
 
+/// Bands that compute the same rows of an encoder, each its own.
+TEST(KnownNetworks, GiveTheSameBitsWhereRowsAreComputedTwice) {
+  const Graph graph = encoder_decoder();
+  const std::vector<Tensor> inputs = random_inputs(graph, 7);
+  const kernels::Features features = kernels::usable_features();
+  const std::vector<Tensor> layers = run(graph, {Schedule::layers, Math::fast, 1, 0}, features, inputs);
+  for (const int threads : {2, 3}) {
+    PlanOptions options{Schedule::columns, Math::fast, threads, 0};
+    const std::int64_t shared = make_plan(graph, topology_of(features), options).arena_bytes;
+    options.memory_limit_bytes = shared * 9 / 10;
+    const Plan plan = make_plan(graph, topology_of(features), options);
+    ASSERT_EQ(plan.segments.front().steps.size(), static_cast<std::size_t>(threads)) << to_text(plan, graph);
+    EXPECT_TRUE(plan.segments.front().strips.empty()) << to_text(plan, graph);
+    EXPECT_TRUE(same_bits(run(graph, options, features, inputs), layers)) << to_text(plan, graph);
+  }
+}
+
 TEST(Program, SharesPackedWeightsBetweenPlans) {
   const Graph graph = residual_stage();
   WeightStore weights;
