@@ -373,4 +373,19 @@ void add_arguments(CLI::App& app, QuantizeOptions& options) {
       "  colonnade quantize decoder.onnx -o decoder.int4.onnx --weights-only int4");
 }
 
+void add_arguments(CLI::App& app, OptimizeOptions& options) {
+  app.add_option("MODEL", options.model, "An ONNX file, or embedded:NAME")->required()->type_name("");
+  app.add_option("-o,--output", options.output, "The ONNX file to write")->required()->type_name("FILE");
+  app.add_option("--weights", options.weights, "Keep large constants in a file of this name beside it")
+      ->type_name("NAME");
+  app.add_option("--dimension", options.dimensions, "Size of an open dimension; repeatable")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->type_name("SYMBOL=SIZE");
+  app.footer(
+      "Examples:\n"
+      "  colonnade optimize net.onnx -o smaller.onnx\n"
+      "  colonnade optimize bert.onnx -o bert.1.onnx --dimension batch=1 --weights bert.1.data");
+}
+
 }  // namespace colonnade::cli

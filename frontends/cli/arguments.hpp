@@ -14,5 +14,6 @@ void add_arguments(CLI::App& app, ExplainOptions& options);
 void add_arguments(CLI::App& app, CheckOptions& options);
 void add_arguments(CLI::App& app, MachineOptions& options);
 void add_arguments(CLI::App& app, QuantizeOptions& options);
+void add_arguments(CLI::App& app, OptimizeOptions& options);
 
 }  // namespace colonnade::cli

@@ -115,11 +115,18 @@ struct QuantizeOptions {
   bool quiet = false;
 };
 
+struct OptimizeOptions {
+  std::string model, output;
+  std::string weights;                  ///< name of a file for large constants; "": within the model
+  std::vector<std::string> dimensions;  ///< SYMBOL=SIZE
+};
+
 int execute(const BenchOptions& options, std::string& out);
 int execute(const RunOptions& options, std::string& out);
 int execute(const ExplainOptions& options, std::string& out);
 int execute(const CheckOptions& options, std::string& out);
 int execute(const MachineOptions& options, std::string& out);
 int execute(const QuantizeOptions& options, std::string& out);
+int execute(const OptimizeOptions& options, std::string& out);
 
 }  // namespace colonnade::cli

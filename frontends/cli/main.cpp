@@ -117,6 +117,17 @@ std::string unknown_command(const CLI::App& app, std::string_view word) {
                      nearest.empty() ? "there are: " + all : fmt::format("did you mean '{}'?", nearest));
 }
 
+/// What each command is told.
+struct AllOptions {
+  BenchOptions bench;
+  RunOptions run;
+  ExplainOptions explain;
+  CheckOptions check;
+  MachineOptions machine;
+  QuantizeOptions quantize;
+  OptimizeOptions optimize;
+};
+
 int run(int argc, char** argv) {
   CLI::App app(kDescription, "colonnade");
   app.footer(kFooter);
@@ -129,18 +140,14 @@ int run(int argc, char** argv) {
     add_arguments(*sub, options);
     sub->callback([&command, &options] { command = [&options](std::string& out) { return execute(options, out); }; });
   };
-  BenchOptions bench;
-  RunOptions run_options;
-  ExplainOptions explain;
-  CheckOptions check;
-  MachineOptions machine;
-  QuantizeOptions quantize;
-  add("bench", "Measure latency, throughput, memory and where the time goes", bench);
-  add("run", "Run a model on files and write its outputs", run_options);
-  add("explain", "Show how a model is cut into segments and columns", explain);
-  add("check", "Compare the engine with the reference evaluation or with given outputs", check);
-  add("machine", "Describe this machine, measure its rates and keep them for plans made from then on", machine);
-  add("quantize", "Write a model with weights and activations of bytes, calibrated with samples", quantize);
+  AllOptions told;
+  add("bench", "Measure latency, throughput, memory and where the time goes", told.bench);
+  add("run", "Run a model on files and write its outputs", told.run);
+  add("explain", "Show how a model is cut into segments and columns", told.explain);
+  add("check", "Compare the engine with the reference evaluation or with given outputs", told.check);
+  add("machine", "Describe this machine, measure its rates and keep them for plans made from then on", told.machine);
+  add("quantize", "Write a model with weights and activations of bytes, calibrated with samples", told.quantize);
+  add("optimize", "Write a model with what can be computed beforehand computed, and folded", told.optimize);
 #ifdef COLONNADE_SERVER
   ServeArguments serve;
   add("serve", "Answer requests for inference over HTTP and gRPC (Open Inference Protocol)", serve);

@@ -17,6 +17,7 @@
 #include <new>
 
 #include "frontends/onnx/build.hpp"
+#include "frontends/onnx/draft_messages.hpp"
 #include "frontends/onnx/flatten.hpp"
 
 namespace colonnade::onnx_import {
@@ -139,8 +140,8 @@ ModelMetadata metadata_of(const onnx::ModelProto& model) {
   return metadata;
 }
 
-Graph import_model(OpenBytes source, std::shared_ptr<Files> files, const CustomOperators& operators,
-                   ModelMetadata& metadata) {
+/// A model that passes the first checks, with ranges for large tensors.
+onnx::ModelProto read_model(const OpenBytes& source, std::vector<DataRange>& ranges) {
   const std::int64_t size = source.bytes->size();
   if (size == 0) fail(ErrorCode::invalid_model, "not an ONNX model: no bytes");
   if (size > std::numeric_limits<int>::max()) {
@@ -152,10 +153,17 @@ Graph import_model(OpenBytes source, std::shared_ptr<Files> files, const CustomO
   Skeleton skeleton = skeleton_of(*source.bytes);
   onnx::ModelProto model;
   parse(skeleton.message, model, head);
-  skeleton.message = {};
   check_model(model, head);
+  ranges = std::move(skeleton.ranges);
+  return model;
+}
+
+Graph import_model(OpenBytes source, std::shared_ptr<Files> files, const CustomOperators& operators,
+                   ModelMetadata& metadata) {
+  std::vector<DataRange> ranges;
+  onnx::ModelProto model = read_model(source, ranges);
   metadata = metadata_of(model);
-  return build_graph(model, ExternalData(std::move(source), std::move(skeleton.ranges), std::move(files)), operators);
+  return build_graph(model, ExternalData(std::move(source), std::move(ranges), std::move(files)), operators);
 }
 
 }  // namespace
@@ -176,6 +184,21 @@ std::shared_ptr<Source> Source::reader(Model::Reader read, std::uint64_t size) {
 Graph Source::import() const {
   const std::scoped_lock lock(mutex_);
   return guarded(what_, [&] { return import_model(bytes_, files_, operators_, metadata_); });
+}
+
+Draft Source::draft() const {
+  if (!bytes_.lasts)
+    fail(ErrorCode::invalid_argument, "{}: its bytes are not kept, so it cannot be written: load it from a file",
+         what_);
+  const std::scoped_lock lock(mutex_);
+  return guarded(what_, [&] {
+    std::vector<DataRange> ranges;
+    auto messages = std::make_unique<Draft::Messages>();
+    messages->model = read_model(bytes_, ranges);
+    messages->external = ExternalData(bytes_, std::move(ranges), files_);
+    messages->operators = &operators_;
+    return Draft(std::move(messages));
+  });
 }
 
 ModelMetadata Source::metadata() const {

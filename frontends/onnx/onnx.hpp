@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "colonnade/custom.hpp"
+#include "frontends/onnx/draft.hpp"
 #include "frontends/onnx/files.hpp"
 #include "graph/graph.hpp"
 
@@ -34,6 +35,8 @@ class Source {
   bool has_operators() const { return !operators_.empty(); }
   /// Safe from several threads.
   Graph import() const;
+  /// The model's messages, which lives no longer than this. Throws Error{invalid_argument} for bytes that do not last.
+  Draft draft() const;
   /// Of the last import.
   ModelMetadata metadata() const;
 

@@ -11,14 +11,6 @@ namespace {
 
 constexpr std::string_view kPrefix = "colonnade.";
 
-std::int64_t number(const std::string& key, const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0)
-    throw Failure(ORT_INVALID_ARGUMENT, "entry '" + key + "': expected a number, found '" + text + "'");
-  return value;
-}
-
 template <class Type>
 Type one_of(const std::string& key, const std::string& text, const std::map<std::string, Type>& known) {
   const auto at = known.find(text);
@@ -29,14 +21,14 @@ Type one_of(const std::string& key, const std::string& text, const std::map<std:
 void apply_entry(const std::string& key, const std::string& text, Options& options) {
   const std::string name = key.substr(kPrefix.size());
   if (name == "threads") {
-    options.threads = static_cast<int>(number(key, text));
+    options.threads = static_cast<int>(number_in_entry(key, text));
   } else if (name == "schedule") {
     options.schedule = one_of<Schedule>(
         key, text, {{"automatic", Schedule::automatic}, {"columns", Schedule::columns}, {"layers", Schedule::layers}});
   } else if (name == "math") {
     options.math = one_of<Math>(key, text, {{"fast", Math::fast}, {"exact", Math::exact}});
   } else if (name == "memory_limit_bytes") {
-    options.memory_limit_bytes = static_cast<std::size_t>(number(key, text));
+    options.memory_limit_bytes = static_cast<std::size_t>(number_in_entry(key, text));
   } else if (name == "compiled") {
     options.compiled = text;
   } else if (name == "isa") {
@@ -55,6 +47,14 @@ OrtStatus* changed(OrtSessionOptions* options) noexcept {
 }
 
 }  // namespace
+
+std::int64_t number_in_entry(const std::string& key, const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0)
+    throw Failure(ORT_INVALID_ARGUMENT, "entry '" + key + "': expected a number, found '" + text + "'");
+  return value;
+}
 
 Options model_options(const OrtSessionOptions& options, const OrtEnv& environment) {
   Options result;

@@ -52,6 +52,8 @@ struct OrtRunOptions {
 
 namespace colonnade::ort {
 
+/// Throws Failure ORT_INVALID_ARGUMENT for what is no number of at least 0.
+std::int64_t number_in_entry(const std::string& key, const std::string& text);
 /// The library's options for a session.
 Options model_options(const OrtSessionOptions& options, const OrtEnv& environment);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "colonnade/optimize.hpp"
 #include "frontends/onnxruntime/custom.hpp"
 #include "frontends/onnxruntime/devices.hpp"
 #include "frontends/onnxruntime/initializers.hpp"
@@ -37,7 +38,8 @@ std::map<std::string, std::int64_t> dimensions_of(const OrtSessionOptions& optio
 }
 
 Model from_bytes(const OrtSession& session, const Options& options, ByteSpan bytes) {
-  return session.operators.empty() ? Model::from_bytes(bytes, options) : load_with(session.operators, bytes, options);
+  const bool lasts = !session.operators.empty() || !session.options.optimized_path.empty();
+  return lasts ? load_with(session.operators, bytes, options) : Model::from_bytes(bytes, options);
 }
 
 std::shared_ptr<Engine> make_engine(const OrtSession& session, const Options& options, ByteSpan bytes,
@@ -59,10 +61,21 @@ std::shared_ptr<Engine> make_engine(const OrtSession& session, const Options& op
 
 void check(const OrtSessionOptions& options) {
   if (options.is_cancelled) throw Failure(ORT_MODEL_LOAD_CANCELED, "the options' load cancellation flag is set");
-  if (!options.optimized_path.empty())
-    throw Failure(ORT_NOT_IMPLEMENTED, "optimized model '" + options.optimized_path +
-                                           "': optimised graphs are not written as ONNX files; the entry "
-                                           "'colonnade.compiled' names a file for a fast start");
+}
+
+/// The optimised model, where the options name a file for it.
+void write_optimized(const OrtSession& session) {
+  const OrtSessionOptions& options = session.options;
+  if (options.optimized_path.empty()) return;
+  const auto entry = [&](const std::string& name) {
+    const auto found = options.entries.find("session.optimized_model_external_initializers_" + name);
+    return found == options.entries.end() ? "" : found->second;
+  };
+  OptimizedFile file{entry("file_name")};
+  if (const std::string least = entry("min_size_in_bytes"); !least.empty())
+    file.least_bytes = static_cast<std::size_t>(
+        number_in_entry("session.optimized_model_external_initializers_min_size_in_bytes", least));
+  colonnade::write_optimized(session.engine->model, options.optimized_path, file);
 }
 
 std::uint64_t now_ns() {
@@ -84,6 +97,7 @@ std::unique_ptr<OrtSession> make_session(const OrtEnv& environment, std::string 
   session->model_options.dimensions = dimensions_of(options, session->file);
   session->operators = operators_of(options, environment);
   session->engine = make_engine(*session, session->model_options, bytes, {});
+  write_optimized(*session);
   if (session->path.empty() && !session->overridable.empty()) session->bytes.assign(bytes.begin(), bytes.end());
   if (options.profiles) {
     session->engine->pool.limit(1, {});

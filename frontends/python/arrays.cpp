@@ -11,6 +11,22 @@
 
 namespace colonnade::python {
 
+namespace {
+
+/// The elements below an index along the outer axes; returns where the next ones go.
+std::byte* copy_strided(const TensorView& view, std::size_t axis, const std::byte* from, std::byte* to) {
+  const std::size_t bytes = size_of(view.dtype);
+  if (axis == view.shape.size()) {
+    std::memcpy(to, from, bytes);
+    return to + bytes;
+  }
+  for (std::int64_t i = 0; i < view.shape[axis]; ++i)
+    to = copy_strided(view, axis + 1, from + i * view.strides[axis] * static_cast<std::int64_t>(bytes), to);
+  return to;
+}
+
+}  // namespace
+
 nb::object as_array(nb::handle object, const std::string& role) {
   try {
     return Numpy::get().asarray(object);
@@ -31,8 +47,10 @@ Tensor copy_of(const TensorView& view) {
   Tensor tensor(view.dtype, view.shape);
   if (view.dtype == DType::string)
     std::copy_n(static_cast<const std::string*>(view.data), tensor.size(), tensor.strings().begin());
-  else if (tensor.byte_size() > 0)
+  else if (tensor.byte_size() > 0 && view.strides.empty())
     std::memcpy(tensor.data(), view.data, tensor.byte_size());
+  else if (tensor.byte_size() > 0)
+    copy_strided(view, 0, static_cast<const std::byte*>(view.data), static_cast<std::byte*>(tensor.data()));
   return tensor;
 }
 

@@ -59,7 +59,7 @@ nb::object to_array(Tensor tensor);
 /// numpy.asarray(object), with this type of elements. Throws Error{invalid_input} that begins with `role`.
 nb::object as_array(nb::handle object, const std::string& role);
 nb::object as_array(nb::handle object, DType dtype, const std::string& role);
-/// A dense tensor of its own with a dense view's elements.
+/// A dense tensor of its own with a view's elements.
 Tensor copy_of(const TensorView& view);
 
 /// Data as the library's users see them: arrays, lists, dicts and None.

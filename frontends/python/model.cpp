@@ -9,8 +9,10 @@
 #include <memory>
 #include <span>
 
+#include "colonnade/optimize.hpp"
 #include "frontends/picture/picture.hpp"
 #include "frontends/python/arrays.hpp"
+#include "frontends/python/custom.hpp"
 #include "frontends/python/options.hpp"
 #include "frontends/python/python.hpp"
 
@@ -64,16 +66,25 @@ void raise_file_error(const Error& error, const std::string& path) {
   throw nb::python_error();
 }
 
+/// What is no option of the library, taken out of the keywords; invalid where it is not given.
+nb::object take(nb::kwargs& keywords, const char* name) {
+  if (!keywords.contains(name)) return {};
+  nb::object value = keywords[name];
+  nb::del(keywords[name]);
+  return value;
+}
+
 Model load(nb::handle source, nb::kwargs keywords) {
   std::optional<std::uint64_t> size;
-  if (keywords.contains("size")) {
-    size = nb::cast<std::uint64_t>(keywords["size"]);
-    nb::del(keywords["size"]);
-  }
+  if (const nb::object bytes = take(keywords, "size"); bytes.is_valid()) size = nb::cast<std::uint64_t>(bytes);
+  std::vector<CustomOperator> operators = to_operators(take(keywords, "operators"));
+  const nb::object keep = take(keywords, "keep_bytes");
   const Options options = to_options(keywords);
   if (size || PyCallable_Check(source.ptr())) {
     if (!size || !PyCallable_Check(source.ptr()))
       throw Error(ErrorCode::invalid_argument, "a model that is read by a callable needs both it and size=, its bytes");
+    if (!operators.empty())
+      throw Error(ErrorCode::invalid_argument, "operators: a model with them is read from a path or bytes");
     const Model::Reader reader = reader_of(source);
     const nb::gil_scoped_release release;
     return Model::from_reader(reader, *size, options);
@@ -82,7 +93,7 @@ Model load(nb::handle source, nb::kwargs keywords) {
     const std::string path = path_of(source, "model");
     try {
       const nb::gil_scoped_release release;
-      return Model::load(path, options);
+      return operators.empty() ? Model::load(path, options) : load_with(std::move(operators), path, options);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::io) raise_file_error(error, path);
       throw;
@@ -97,9 +108,22 @@ Model load(nb::handle source, nb::kwargs keywords) {
     throw Error(ErrorCode::invalid_argument, "model: expected bytes, found an array of " +
                                                  std::string(name_of(bytes.dtype)) + " of rank " +
                                                  std::to_string(bytes.shape.size()));
+  const bool lasts = !operators.empty() || (keep.is_valid() && PyObject_IsTrue(keep.ptr()) == 1);
+  const std::span<const std::byte> content(static_cast<const std::byte*>(bytes.data),
+                                           static_cast<std::size_t>(bytes.shape[0]));
   const nb::gil_scoped_release release;
-  return Model::from_bytes({static_cast<const std::byte*>(bytes.data), static_cast<std::size_t>(bytes.shape[0])},
-                           options);
+  return lasts ? load_with(std::move(operators), content, options) : Model::from_bytes(content, options);
+}
+
+nb::object write_optimized_model(const Model& model, nb::handle path, const std::string& weights,
+                                 std::size_t least_bytes) {
+  const std::string name = path_of(path, "path");
+  OptimizedCounts counts;
+  {
+    const nb::gil_scoped_release release;
+    counts = write_optimized(model, name, {weights, least_bytes});
+  }
+  return nb::make_tuple(counts.nodes_before, counts.nodes_after);
 }
 
 nb::dict metadata_of(const Model& model) {
@@ -226,7 +250,10 @@ void bind_model(nb::module_& module) {
           [](Model* self, nb::handle source, const nb::kwargs& options) { new (self) Model(load(source, options)); },
           nb::arg("source"), nb::arg("options"),
           "Of a path, of bytes (external data is refused) or of a callable reader(offset, memoryview) with size=, the "
-          "file's bytes. Options: threads, schedule, math, strict, memory_limit_bytes, plan_cache_bytes, isa, "
+          "file's bytes. operators= are objects with domain, name, compute(node, *arrays) and, where they like, "
+          "infer(node, types), for the nodes of these names; keep_bytes=True lets a model of bytes be written. "
+          "Options: "
+          "threads, schedule, math, strict, memory_limit_bytes, plan_cache_bytes, isa, "
           "blocking, dimensions, compiled, numa, duel, padding.")
       .def_static(
           "embedded",
@@ -267,6 +294,12 @@ void bind_model(nb::module_& module) {
       .def(
           "describe", [](const Model& model, const ShapeMap& shapes) { return from_json(plan_of(model, shapes).json); },
           nb::arg("shapes") = ShapeMap(), "The plan for these shapes as a dict.")
+      .def(
+          "write_optimized", &write_optimized_model, nb::arg("path"), nb::arg("weights") = "",
+          nb::arg("least_bytes") = 1024,
+          "Writes the model as ONNX, simplified: constants folded, nodes without effect left out, equal ones made one, "
+          "scales folded into convolutions. `weights` names a file beside it for constants of `least_bytes` and more. "
+          "Returns the numbers of nodes before and after.")
       .def("evaluate_reference", &evaluate_reference, nb::arg("feeds"),
            "Evaluates the graph by the slow reference implementation: the oracle.")
       .def("_repr_svg_", [](const Model& model) { return plan_of(model, {}).svg(); })

@@ -264,6 +264,18 @@ typedef struct colonnade_shape {
 /// Dimensions that are open and not given: 224 for height and width of images, else 1.
 COLONNADE_API colonnade_status* colonnade_model_describe(const colonnade_model* model, const colonnade_shape* shapes,
                                                          size_t shape_count, char** json);
+/// Where the weights of a written model lie; NULL instead of a pointer to it means the defaults.
+typedef struct colonnade_optimized_file {
+  size_t struct_size;
+  const char* weights;   ///< a file in the same folder for large constants; NULL: within the model where that can be
+  uint64_t least_bytes;  ///< of a constant in that file; 0: 1024
+} colonnade_optimized_file;
+/// Writes the model as ONNX, simplified: constants and known shapes folded, nodes without effect left out, equal ones
+/// made one, scales and shifts folded into convolutions and products. Models of colonnade_model_from_bytes without
+/// operators of the program cannot be written, since their bytes are not kept: COLONNADE_INVALID_ARGUMENT.
+COLONNADE_API colonnade_status* colonnade_model_write_optimized(const colonnade_model* model, const char* path,
+                                                                const colonnade_optimized_file* file);
+
 /// The machine, as the planner sees it, as a JSON object.
 COLONNADE_API colonnade_status* colonnade_describe_machine(char** json);
 

@@ -101,5 +101,6 @@ std::span<T> array(T* elements, std::size_t count, const char* what) {
 char* new_text(std::string_view text);
 
 ShapeMap shape_map(const colonnade_shape* shapes, std::size_t count);
+Options options_of(const colonnade_options* given);
 
 }  // namespace colonnade::c

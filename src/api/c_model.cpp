@@ -2,6 +2,7 @@
 // The C interface: models.
 #include "api/c_api.hpp"
 #include "api/embedded.hpp"
+#include "colonnade/optimize.hpp"
 
 namespace colonnade {
 namespace {
@@ -12,30 +13,6 @@ static_assert(static_cast<int>(Math::exact) == COLONNADE_MATH_EXACT);
 static_assert(static_cast<int>(Math::bf16) == COLONNADE_MATH_BF16);
 
 std::string text_of(const char* text) { return text == nullptr ? "" : text; }
-
-Options options_of(const colonnade_options* given) {
-  const colonnade_options known = c::taken(given, "options");
-  if (known.schedule < COLONNADE_SCHEDULE_AUTOMATIC || known.schedule > COLONNADE_SCHEDULE_LAYERS)
-    fail(ErrorCode::invalid_argument, "options: there is no schedule {}", known.schedule);
-  if (known.math < COLONNADE_MATH_FAST || known.math > COLONNADE_MATH_BF16)
-    fail(ErrorCode::invalid_argument, "options: there is no math {}", known.math);
-  Options options;
-  options.threads = known.threads;
-  options.schedule = static_cast<Schedule>(known.schedule);
-  options.math = static_cast<Math>(known.math);
-  options.strict = known.strict != 0;
-  options.duel = known.no_duel == 0;
-  options.memory_limit_bytes = known.memory_limit_bytes;
-  if (known.plan_cache_bytes > 0) options.plan_cache_bytes = known.plan_cache_bytes;
-  options.isa = text_of(known.isa);
-  for (const colonnade_dimension& dimension : c::array(known.dimensions, known.dimension_count, "options: dimensions"))
-    options.dimensions[&c::required(dimension.symbol, "options: symbol of a dimension")] = dimension.size;
-  options.compiled = text_of(known.compiled);
-  options.numa = text_of(known.numa == nullptr && known.weights_per_node != 0 ? "replicate" : known.numa);
-  options.blocking = text_of(known.blocking);
-  options.padding = known.compute_padding == 0 ? Padding::zeros : Padding::compute;
-  return options;
-}
 
 std::vector<std::vector<const char*>> dim_names_of(std::span<const TensorInfo> infos) {
   std::vector<std::vector<const char*>> lists;
@@ -95,11 +72,35 @@ template <class Make>
 colonnade_status* make_model(const colonnade_options* options, colonnade_model** model, Make&& make) {
   return c::guarded([&] {
     auto*& result = c::result_in(model, "model");
-    result = new colonnade_model(make(options_of(options)));
+    result = new colonnade_model(make(c::options_of(options)));
   });
 }
 
 }  // namespace
+
+Options c::options_of(const colonnade_options* given) {
+  const colonnade_options known = c::taken(given, "options");
+  if (known.schedule < COLONNADE_SCHEDULE_AUTOMATIC || known.schedule > COLONNADE_SCHEDULE_LAYERS)
+    fail(ErrorCode::invalid_argument, "options: there is no schedule {}", known.schedule);
+  if (known.math < COLONNADE_MATH_FAST || known.math > COLONNADE_MATH_BF16)
+    fail(ErrorCode::invalid_argument, "options: there is no math {}", known.math);
+  Options options;
+  options.threads = known.threads;
+  options.schedule = static_cast<Schedule>(known.schedule);
+  options.math = static_cast<Math>(known.math);
+  options.strict = known.strict != 0;
+  options.duel = known.no_duel == 0;
+  options.memory_limit_bytes = known.memory_limit_bytes;
+  if (known.plan_cache_bytes > 0) options.plan_cache_bytes = known.plan_cache_bytes;
+  options.isa = text_of(known.isa);
+  for (const colonnade_dimension& dimension : c::array(known.dimensions, known.dimension_count, "options: dimensions"))
+    options.dimensions[&c::required(dimension.symbol, "options: symbol of a dimension")] = dimension.size;
+  options.compiled = text_of(known.compiled);
+  options.numa = text_of(known.numa == nullptr && known.weights_per_node != 0 ? "replicate" : known.numa);
+  options.blocking = text_of(known.blocking);
+  options.padding = known.compute_padding == 0 ? Padding::zeros : Padding::compute;
+  return options;
+}
 
 ShapeMap c::shape_map(const colonnade_shape* shapes, std::size_t count) {
   ShapeMap map;
@@ -210,6 +211,17 @@ colonnade_status* colonnade_model_describe(const colonnade_model* model, const c
     char*& result = colonnade::c::result_in(json, "json");
     const colonnade_model& known = required(model, "model");
     result = colonnade::c::new_text(known.model.describe(colonnade::c::shape_map(shapes, shape_count)));
+  });
+}
+
+colonnade_status* colonnade_model_write_optimized(const colonnade_model* model, const char* path,
+                                                  const colonnade_optimized_file* file) {
+  return guarded([&] {
+    const colonnade_optimized_file known = colonnade::c::taken(file, "file");
+    colonnade::OptimizedFile target;
+    if (known.weights != nullptr) target.weights = known.weights;
+    if (known.least_bytes > 0) target.least_bytes = known.least_bytes;
+    colonnade::write_optimized(required(model, "model").model, &required(path, "path"), target);
   });
 }
 

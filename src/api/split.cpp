@@ -38,7 +38,7 @@ class Splitter {
     add_tail(*rest);
     for (const ValueId id : graph_.outputs) {
       rest->outputs.push_back(held(id, *rest));
-      rest->output_shapes.push_back(graph_.value(id).type.shape.value_or(Shape{}));
+      rest->output_shapes.push_back(graph_.value(id).type.shape.value_or(Shape{-1}));
     }
     rest->slots = next_;
     for (const Slot input : rest->inputs) rest->is_held.push_back(is_read(*rest, input));

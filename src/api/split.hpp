@@ -34,7 +34,7 @@ struct Rest {
   std::shared_ptr<const Graph> tail;  ///< null: nothing is left
   std::vector<Slot> tail_inputs, tail_outputs;
   std::vector<Slot> outputs;         ///< of the graph
-  std::vector<Shape> output_shapes;  ///< as far as they are known: -1 where not, empty without a rank
+  std::vector<Shape> output_shapes;  ///< as far as they are known: -1 where not, [-1] without a rank
 };
 
 /// Splits a bound graph at the nodes that need data: those with bodies, with data that are no numeric tensors, with

@@ -176,11 +176,6 @@ class Refused(unittest.TestCase):
         self.refuses(lambda: ours.RunOptions().add_active_adapter(1), "LoRA")
         self.refuses(lambda: ours.SessionOptions().register_custom_ops_library("libmine.so"), "libmine.so")
 
-    def test_optimised_models(self):
-        options = ours.SessionOptions()
-        options.optimized_model_filepath = "out.onnx"
-        self.refuses(lambda: ours.InferenceSession(str(support.MODELS / "digits.onnx"), options), "out.onnx", "colonnade.compiled")
-
     def test_cancelled(self):
         options = ours.SessionOptions()
         options.set_load_cancellation_flag(True)

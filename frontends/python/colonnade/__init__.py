@@ -30,12 +30,14 @@ from ._errors import (
     ResourceLimit,
     Unsupported,
 )
+from ._operators import CustomOperator
 from ._quantize import Quantized, QuantizedLayer, quantize
 from ._session import Session
 
 __all__ = [
     "Cancelled",
     "ColonnadeError",
+    "CustomOperator",
     "DeadlineExceeded",
     "FileError",
     "InternalError",

@@ -7,6 +7,8 @@ from typing_extensions import Self, Unpack
 
 import numpy
 
+from ._operators import CustomOperator
+
 # An array: numpy, the buffer protocol or DLPack; a list or a number; what is no tensor is a list, a dict or None.
 Value: TypeAlias = Any
 Feeds: TypeAlias = Mapping[str, Value] | Sequence[Value]
@@ -30,6 +32,10 @@ class Options(TypedDict, total=False):
     numa: str
     duel: bool
     padding: Literal["zeros", "compute"]
+
+class SourceOptions(Options, total=False):
+    operators: Sequence[CustomOperator]
+    keep_bytes: bool
 
 class ReaderOptions(Options):
     size: int
@@ -63,7 +69,7 @@ class Plan:
 
 class Model:
     @overload
-    def __init__(self, source: Source, **options: Unpack[Options]) -> None: ...
+    def __init__(self, source: Source, **options: Unpack[SourceOptions]) -> None: ...
     @overload
     def __init__(self, source: Reader, **options: Unpack[ReaderOptions]) -> None: ...
     @staticmethod
@@ -82,6 +88,7 @@ class Model:
     def print(self, stage: str, shapes: Shapes = {}) -> str: ...
     def plan(self, shapes: Shapes = {}) -> Plan: ...
     def describe(self, shapes: Shapes = {}) -> dict[str, Any]: ...
+    def write_optimized(self, path: str | os.PathLike[str], weights: str = "", least_bytes: int = 1024) -> tuple[int, int]: ...
     def evaluate_reference(self, feeds: dict[str, Value]) -> dict[str, Any]: ...
     def _repr_svg_(self) -> str: ...
 
@@ -95,7 +102,7 @@ class Session:
     @overload
     def __init__(self, model: Model) -> None: ...
     @overload
-    def __init__(self, model: Source, **options: Unpack[Options]) -> None: ...
+    def __init__(self, model: Source, **options: Unpack[SourceOptions]) -> None: ...
     @overload
     def __init__(self, model: Reader, **options: Unpack[ReaderOptions]) -> None: ...
     @property

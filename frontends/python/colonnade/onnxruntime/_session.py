@@ -22,6 +22,7 @@ from ._values import IOBinding, OrtValue, OrtValueVector
 
 _OPTION_PREFIX = "colonnade."
 _SHRINK = "memory.enable_memory_arena_shrinkage"
+_OPTIMIZED_WEIGHTS = "session.optimized_model_external_initializers_"
 _FOLDER = "session.model_external_initializers_file_folder_path"
 _workers: concurrent.futures.ThreadPoolExecutor | None = None
 
@@ -114,16 +115,13 @@ class Session:
     def __init__(self, source: str | bytes, options: SessionOptions) -> None:
         if options._is_cancelled:
             raise _errors.ModelLoadCanceled("the options' load cancellation flag is set")
-        if options.optimized_model_filepath:
-            raise _errors.NotImplemented(
-                f"optimized_model_filepath '{options.optimized_model_filepath}': optimised graphs are not written as ONNX files; "
-                "the configuration entry 'colonnade.compiled' names a file for a fast start"
-            )
         self._profile_start = time.monotonic_ns()
         self._options, self._source = options, source
         file = _read_file(source)
         self._file = file
         self._session = self._engine_session(frozenset())
+        if options.optimized_model_filepath:
+            self._write_optimized(options.optimized_model_filepath)
         self._others: dict[frozenset[str], _engine.Session] = {}
         self._run = self._session.run_list
         self._metadata = ModelMetadata(file)
@@ -143,10 +141,24 @@ class Session:
         """Of the model with the initializers that the options name, and without those that runs give."""
         changes = _changes_of(self._options, removed)
         source = changes.applied(self._source) if changes else self._source
+        keywords = _model_options(self._options, self._file)
+        if self._options.optimized_model_filepath:
+            keywords["keep_bytes"] = True
         try:
-            return _engine.Session(_engine.Model(source, **_model_options(self._options, self._file)))
+            return _engine.Session(_engine.Model(source, **keywords))
         except ColonnadeError as error:
             raise _errors.translated_at_load(error) from None
+
+    def _write_optimized(self, path: str) -> None:
+        entries = self._options._entries
+        weights = entries.get(_OPTIMIZED_WEIGHTS + "file_name", "")
+        least = entries.get(_OPTIMIZED_WEIGHTS + "min_size_in_bytes", "1024")
+        if not least.isdigit():
+            raise _errors.InvalidArgument(f"{_OPTIMIZED_WEIGHTS}min_size_in_bytes: expected a number, found '{least}'")
+        try:
+            self._session.model.write_optimized(path, weights, int(least))
+        except ColonnadeError as error:
+            raise _errors.translated(error) from None
 
     def _profiled(self, *arguments: Any, **keywords: Any) -> list[Any]:
         assert self._profile is not None
