@@ -81,12 +81,28 @@ nb::object plain(const Tensor& tensor, std::size_t index) {
   return to_str(tensor.strings()[index]);
 }
 
-nb::object to_dict(const Datum& map) {
+/// The keys of the last map: those that follow it in a list mostly share them.
+struct Keys {
+  const Tensor* tensor = nullptr;
+  std::vector<nb::object> objects = {};
+
+  void set(const Tensor& keys) {
+    if (tensor == &keys) return;
+    objects.clear();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(keys.size()); ++i) objects.push_back(plain(keys, i));
+    tensor = &keys;
+  }
+};
+
+nb::object to_dict(const Datum& map, Keys& keys_before) {
   const Tensor &names = map.keys(), &numbers = map.tensor();
   if (is_plain(names.dtype()) && is_plain(numbers.dtype()) && numbers.shape().size() == 1) {
-    nb::dict dict;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(names.size()); ++i)
-      if (PyDict_SetItem(dict.ptr(), plain(names, i).ptr(), plain(numbers, i).ptr()) != 0) throw nb::python_error();
+    keys_before.set(names);
+    nb::object dict = nb::steal(PyDict_New());
+    if (!dict.is_valid()) throw nb::python_error();
+    for (std::size_t i = 0; i < keys_before.objects.size(); ++i)
+      if (PyDict_SetItem(dict.ptr(), keys_before.objects[i].ptr(), plain(numbers, i).ptr()) != 0)
+        throw nb::python_error();
     return dict;
   }
   const nb::object keys = to_array(map.keys()).attr("tolist")();
@@ -109,16 +125,18 @@ nb::object to_python(Datum datum) {
       const nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(elements.size())));
       if (!list.is_valid()) throw nb::python_error();
       Py_ssize_t place = 0;
+      Keys keys;
       for (const Datum& element : elements) {
-        nb::object made = element.kind() == Datum::Kind::map ? to_dict(element) : to_python(element);
+        nb::object made = element.kind() == Datum::Kind::map ? to_dict(element, keys) : to_python(element);
         NB_LIST_SET_ITEM(list.ptr(), place++, made.release().ptr());
       }
       return list;
     }
     case Datum::Kind::optional: return datum.elements().empty() ? nb::none() : to_python(datum.elements().front());
-    case Datum::Kind::map: return to_dict(datum);
+    case Datum::Kind::map: break;
   }
-  return nb::none();
+  Keys keys;
+  return to_dict(datum, keys);
 }
 
 Datum to_datum(nb::handle object, const TensorInfo& info) { return to_datum(object, Place{info}); }
