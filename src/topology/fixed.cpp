@@ -41,6 +41,16 @@ Topology zen4_2() {
   return topology;
 }
 
+Topology zen5_2() {
+  Topology topology = zen4_2();
+  topology.cpu_model = "zen5-2";
+  topology.features = kernels::Isa::bf16;
+  topology.caches.front().bytes = 48 * kKiB;
+  topology.rates = fixed_rates({.fma_gflops = 255, .l2_gbs = 235, .l3_gbs = 105, .dram_gbs = 51, .barrier_us = 0.28},
+                               static_cast<int>(topology.cores.size()));
+  return topology;
+}
+
 Topology emerald_2() {
   Topology topology;
   topology.cpu_model = "emerald-2";
@@ -82,10 +92,12 @@ Topology server_16() {
 
 Topology fixed_topology(std::string_view name) {
   if (name == "zen4-2") return zen4_2();
+  if (name == "zen5-2") return zen5_2();
   if (name == "emerald-2") return emerald_2();
   if (name == "tiny-1") return tiny_1();
   if (name == "server-16") return server_16();
-  fail(ErrorCode::invalid_argument, "no fixed topology '{}', expected zen4-2, emerald-2, tiny-1 or server-16", name);
+  fail(ErrorCode::invalid_argument, "no fixed topology '{}', expected zen4-2, zen5-2, emerald-2, tiny-1 or server-16",
+       name);
 }
 
 }  // namespace colonnade

@@ -135,8 +135,8 @@ kernels::Features select_features(const std::string& requested);
 /// The smallest of cpu.max (v2) and cpu.cfs_quota_us / cpu.cfs_period_us (v1) up the hierarchy; 0: none.
 double cgroup_cpu_quota(const std::string& root, std::string_view self);
 
-/// Fixed machines for tests and golden plans: "zen4-2" (1 MiB L2, 32 MiB fast L3), "emerald-2" (2 MiB L2, 260 MiB slow
-/// shared L3), "tiny-1" (256 KiB L2, no L3), "server-16" (16 cores, 2 NUMA nodes). Throws on another name.
+/// Fixed machines for tests and golden plans: "zen4-2", "zen5-2" (1 MiB L2, 32 MiB fast L3), "emerald-2" (2 MiB L2,
+/// 260 MiB slow shared L3), "tiny-1" (256 KiB L2, no L3), "server-16" (16 cores, 2 NUMA nodes). Throws on other names.
 Topology fixed_topology(std::string_view name);
 
 /// Where the measured rates of a machine are kept: COLONNADE_RATES, else a file in colonnade/ under XDG_CACHE_HOME or

@@ -13,6 +13,7 @@ namespace {
 
 TEST(Blocking, FollowsFromCachesAndRates) {
   EXPECT_EQ(blocking_of(fixed_topology("zen4-2")).name, "1m-near");
+  EXPECT_EQ(blocking_of(fixed_topology("zen5-2")).name, "1m-near");
   EXPECT_EQ(blocking_of(fixed_topology("emerald-2")).name, "2m-far");
   EXPECT_EQ(blocking_of(fixed_topology("server-16")).name, "2m-far");
   EXPECT_EQ(blocking_of(fixed_topology("tiny-1")).name, "512k-far");
@@ -20,7 +21,7 @@ TEST(Blocking, FollowsFromCachesAndRates) {
 
 /// What is measured anew differs a little: bits must not.
 TEST(Blocking, IsTheSameWhereRatesAreAboutTheSame) {
-  for (const char* name : {"zen4-2", "emerald-2", "server-16", "tiny-1"}) {
+  for (const char* name : {"zen4-2", "zen5-2", "emerald-2", "server-16", "tiny-1"}) {
     Topology topology = fixed_topology(name);
     const Blocking& usual = blocking_of(topology);
     for (const double share : {0.75, 1.3}) {
