@@ -71,12 +71,14 @@ class Kernel final : public CustomKernel {
     context.outputs.resize(context.types.size());
     compute(context);
     std::vector<Tensor> results;
-    for (const auto& output : context.outputs) results.push_back(output ? std::move(*output->tensor) : Tensor());
+    for (const auto& output : context.outputs)
+      results.push_back(!output ? Tensor() : output->tensor ? std::move(*output->tensor) : datum_of(*output).tensor());
     return results;
   }
 
  private:
   static std::unique_ptr<OrtValue> lent(const Tensor& tensor) {
+    if (is_packed(tensor.dtype())) return value_of(Tensor(tensor));
     auto value = std::make_unique<OrtValue>();
     value->view = MutableTensorView(const_cast<Tensor&>(tensor));  // kernels do not write to inputs
     return value;

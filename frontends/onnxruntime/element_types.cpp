@@ -26,13 +26,43 @@ DType declared_dtype(ONNXTensorElementDataType type) {
   return number < kTypes.size() ? kTypes[number] : DType::undefined;
 }
 
-bool is_packed(DType dtype) {
-  return dtype == DType::u4 || dtype == DType::i4 || dtype == DType::f4e2m1 || dtype == DType::u2 || dtype == DType::i2;
+std::size_t bits_of(DType dtype) {
+  if (dtype == DType::u4 || dtype == DType::i4 || dtype == DType::f4e2m1) return 4;
+  if (dtype == DType::u2 || dtype == DType::i2) return 2;
+  return 8 * size_of(dtype);
+}
+
+std::size_t tensor_bytes(DType dtype, const Shape& shape) {
+  return (static_cast<std::size_t>(element_count(shape)) * bits_of(dtype) + 7) / 8;
+}
+
+Tensor unpacked(const TensorView& packed) {
+  Tensor tensor(packed.dtype, packed.shape);
+  const auto* from = static_cast<const std::uint8_t*>(packed.data);
+  const std::size_t bits = bits_of(packed.dtype), by_byte = 8 / bits;
+  const unsigned sign = packed.dtype == DType::i4 || packed.dtype == DType::i2 ? 1u << (bits - 1) : 0;
+  const auto elements = tensor.values<std::uint8_t>();
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const unsigned element = from[i / by_byte] >> (i % by_byte * bits) & ((1u << bits) - 1);
+    elements[i] = static_cast<std::uint8_t>((element ^ sign) - sign);
+  }
+  return tensor;
+}
+
+void pack(const Tensor& tensor, void* packed) {
+  auto* to = static_cast<std::uint8_t*>(packed);
+  const std::size_t bits = bits_of(tensor.dtype()), by_byte = 8 / bits;
+  const auto elements = tensor.values<std::uint8_t>();
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const unsigned element = elements[i] & ((1u << bits) - 1);
+    std::uint8_t& byte = to[i / by_byte];
+    byte = static_cast<std::uint8_t>((i % by_byte == 0 ? 0u : byte) | element << (i % by_byte * bits));
+  }
 }
 
 DType dtype_of(ONNXTensorElementDataType type) {
   const DType dtype = declared_dtype(type);
-  if (dtype == DType::undefined || dtype == DType::c64 || dtype == DType::c128 || is_packed(dtype))
+  if (dtype == DType::undefined || dtype == DType::c64 || dtype == DType::c128)
     throw Failure(ORT_NOT_IMPLEMENTED,
                   "tensors of element type " + std::to_string(static_cast<int>(type)) + " are not offered");
   return dtype;

@@ -91,7 +91,8 @@ Out tensor_of(const Header& header, const OrtValue& value) {
     for (const std::string& text : std::span(static_cast<const std::string*>(value.view.data), count))
       put_bytes(tensor, kStringData, bytes_of(text));
   } else {
-    put_bytes(tensor, kRawData, {static_cast<const std::byte*>(value.view.data), count * size_of(value.view.dtype)});
+    put_bytes(tensor, kRawData,
+              {static_cast<const std::byte*>(value.view.data), tensor_bytes(value.view.dtype, value.view.shape)});
   }
   return tensor;
 }

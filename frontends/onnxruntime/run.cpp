@@ -3,6 +3,7 @@
 #include <cstring>
 #include <thread>
 
+#include "frontends/onnxruntime/element_types.hpp"
 #include "frontends/onnxruntime/session.hpp"
 
 namespace colonnade::ort {
@@ -58,12 +59,15 @@ bool stands_for_scalar(const TensorInfo& info, const Shape& shape) {
   return info.containers.empty() && info.has_rank && info.shape.empty() && !shape.empty() && element_count(shape) == 1;
 }
 
-std::vector<TensorView> views_of(const Call& call) {
+/// `wide` keeps elements that the program packs.
+std::vector<TensorView> views_of(const Call& call, std::vector<Tensor>& wide) {
   const auto infos = call.engine.model.inputs();
   std::vector<TensorView> views;
   views.reserve(call.inputs.size());
+  wide.reserve(call.inputs.size());
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     views.push_back(call.inputs[i]->reading());
+    if (is_packed(views[i].dtype)) views[i] = TensorView(wide.emplace_back(unpacked(views[i])));
     if (stands_for_scalar(infos[i], views[i].shape)) views[i].shape.clear();
   }
   return views;
@@ -104,6 +108,8 @@ void copy_into(OrtValue& target, const Tensor& result, const std::string& name) 
   check_target(target, result.dtype(), result.shape(), name);
   if (result.dtype() == DType::string)
     std::copy(result.strings().begin(), result.strings().end(), static_cast<std::string*>(target.view.data));
+  else if (is_packed(result.dtype()))
+    pack(result, target.view.data);
   else if (result.byte_size() > 0)
     std::memcpy(target.view.data, result.data(), result.byte_size());
 }
@@ -133,8 +139,8 @@ bool are_apart(const std::vector<TensorView>& inputs, const std::vector<MutableT
 bool run_in_place(const Call& call, const std::vector<TensorView>& views, std::span<OrtValue* const> given,
                   Results& results) {
   const auto infos = call.engine.model.outputs();
-  if (std::any_of(infos.begin(), infos.end(), [](const TensorInfo& info) { return info.dtype == DType::string; }))
-    return false;
+  const auto is_copied = [](const TensorInfo& info) { return info.dtype == DType::string || is_packed(info.dtype); };
+  if (std::any_of(infos.begin(), infos.end(), is_copied)) return false;
   const auto known = known_shapes(call, views);
   if (!known) return false;
   std::vector<MutableTensorView> targets(infos.size());
@@ -173,7 +179,8 @@ void hand_over(const Call& call, std::vector<Datum> data, std::span<OrtValue* co
 }
 
 void run_tensors(const Call& call, std::span<OrtValue* const> given, Results& results) {
-  const std::vector<TensorView> views = views_of(call);
+  std::vector<Tensor> wide;
+  const std::vector<TensorView> views = views_of(call, wide);
   const bool any_given =
       std::any_of(given.begin(), given.end(), [](const OrtValue* value) { return value != nullptr; });
   if (any_given && run_in_place(call, views, given, results)) return;

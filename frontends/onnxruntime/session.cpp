@@ -12,10 +12,30 @@
 namespace colonnade::ort {
 namespace {
 
-/// Operators that there are not make a graph invalid, as every other contradiction of a model.
+/// Whether the message names an operator that ONNX Runtime looks for among its own: of a domain of its, or of one that
+/// the model does not import.
+bool names_unknown_operator(const std::string& message) {
+  const std::string before = " of domain ", between = " in opset ";
+  const std::size_t domain = message.find(before), opset = message.find(between);
+  if (message.find("operator ") == std::string::npos || domain == std::string::npos || opset == std::string::npos)
+    return false;
+  const std::string name = message.substr(domain + before.size(), opset - domain - before.size());
+  return name == "ai.onnx" || name == "ai.onnx.ml" || name == "com.microsoft" ||
+         message.compare(opset, between.size() + 2, between + "0 ") == 0;
+}
+
+/// What ONNX Runtime calls a model that cannot be loaded, by what the library's message says.
+OrtErrorCode code_of_load(const std::string& message) {
+  const auto says = [&](const char* text) { return message.find(text) != std::string::npos; };
+  if (says("input '") && says("' is not defined")) return ORT_INVALID_ARGUMENT;
+  const bool is_graph = names_unknown_operator(message) || (says("expected ") && says(" inputs, found ")) ||
+                        (says("attribute '") && (says("' is required") || says("': expected ")));
+  return is_graph ? ORT_INVALID_GRAPH : ORT_FAIL;
+}
+
 [[noreturn]] void throw_of_load(const Error& error) {
-  const bool is_graph = error.code() == ErrorCode::invalid_model || error.code() == ErrorCode::unsupported;
-  if (is_graph) throw Failure(ORT_INVALID_GRAPH, error.what());
+  const bool is_model = error.code() == ErrorCode::invalid_model || error.code() == ErrorCode::unsupported;
+  if (is_model) throw Failure(code_of_load(error.what()), error.what());
   throw error;
 }
 
@@ -75,7 +95,11 @@ void write_optimized(const OrtSession& session) {
   if (const std::string least = entry("min_size_in_bytes"); !least.empty())
     file.least_bytes = static_cast<std::size_t>(
         number_in_entry("session.optimized_model_external_initializers_min_size_in_bytes", least));
-  colonnade::write_optimized(session.engine->model, options.optimized_path, file);
+  try {
+    colonnade::write_optimized(session.engine->model, options.optimized_path, file);
+  } catch (const Error& error) {
+    throw Failure(error.code() == ErrorCode::io ? ORT_INVALID_ARGUMENT : ORT_FAIL, error.what());
+  }
 }
 
 std::uint64_t now_ns() {

@@ -2,16 +2,13 @@
 #include "frontends/onnxruntime/value.hpp"
 
 #include <cstring>
+#include <vector>
 
 #include "frontends/onnxruntime/element_types.hpp"
 #include "frontends/onnxruntime/types.hpp"
 
 namespace colonnade::ort {
 namespace {
-
-std::size_t bytes_of(DType dtype, const Shape& shape) {
-  return static_cast<std::size_t>(element_count(shape)) * size_of(dtype);
-}
 
 /// Memory that its allocator frees when nobody needs it any more.
 std::shared_ptr<const void> owned(OrtAllocator& allocator, void* memory) {
@@ -21,9 +18,14 @@ std::shared_ptr<const void> owned(OrtAllocator& allocator, void* memory) {
 }  // namespace
 
 std::unique_ptr<OrtValue> value_of(Tensor tensor) {
-  if (is_packed(tensor.dtype()))
-    throw Failure(ORT_NOT_IMPLEMENTED, "tensors of " + std::string(name_of(tensor.dtype())) + " are not handed out");
   auto value = std::make_unique<OrtValue>();
+  if (is_packed(tensor.dtype())) {
+    const auto memory = std::make_shared<std::vector<std::uint8_t>>(tensor_bytes(tensor.dtype(), tensor.shape()));
+    pack(tensor, memory->data());
+    value->view = {tensor.dtype(), tensor.shape(), memory->data()};
+    value->owner = memory;
+    return value;
+  }
   value->tensor = std::make_shared<Tensor>(std::move(tensor));
   value->view = MutableTensorView(*value->tensor);
   value->owner = value->tensor;
@@ -40,6 +42,7 @@ std::unique_ptr<OrtValue> value_of(Datum datum) {
 Datum datum_of(const OrtValue& value) {
   if (!value.is_tensor()) return *value.datum;
   if (value.tensor) return Datum(std::shared_ptr<const Tensor>(value.tensor));
+  if (is_packed(value.view.dtype)) return Datum(unpacked(value.reading()));
   Tensor copy(value.view.dtype, value.view.shape);
   if (copy.byte_size() > 0) std::memcpy(copy.data(), value.view.data, copy.byte_size());
   return Datum(std::move(copy));
@@ -68,7 +71,7 @@ Shape checked_shape(const std::int64_t* sizes, std::size_t rank) {
 std::unique_ptr<OrtValue> allocated_tensor(OrtAllocator& allocator, DType dtype, Shape shape) {
   if (dtype == DType::string) return value_of(Tensor(dtype, std::move(shape)));
   auto value = std::make_unique<OrtValue>();
-  value->owner = owned(allocator, allocated(allocator, bytes_of(dtype, shape)));
+  value->owner = owned(allocator, allocated(allocator, tensor_bytes(dtype, shape)));
   value->view = {dtype, std::move(shape), const_cast<void*>(value->owner.get())};
   if (const OrtMemoryInfo* const memory = allocator.Info == nullptr ? nullptr : allocator.Info(&allocator))
     value->memory = *memory;
@@ -81,7 +84,7 @@ namespace {
 std::unique_ptr<OrtValue> lent_tensor(void* data, std::size_t bytes, ONNXTensorElementDataType type, Shape shape) {
   const DType dtype = dtype_of(type);
   if (dtype == DType::string) throw Failure(ORT_INVALID_ARGUMENT, "tensors of strings own their memory");
-  const std::size_t wanted = bytes_of(dtype, shape);
+  const std::size_t wanted = tensor_bytes(dtype, shape);
   if (bytes < wanted)
     throw Failure(ORT_INVALID_ARGUMENT,
                   "a tensor of " + std::to_string(wanted) + " bytes does not fit into " + std::to_string(bytes));
@@ -155,7 +158,7 @@ OrtStatus* GetTensorSizeInBytes(const OrtValue* value, std::size_t* out) noexcep
   return guarded([&] {
     const OrtValue& tensor = tensor_in(value);
     if (tensor.view.dtype == DType::string) throw Failure(ORT_INVALID_ARGUMENT, "strings have no size in bytes");
-    deref(out, "out") = bytes_of(tensor.view.dtype, tensor.view.shape);
+    deref(out, "out") = tensor_bytes(tensor.view.dtype, tensor.view.shape);
   });
 }
 OrtStatus* GetTensorMemoryInfo(const OrtValue* value, const OrtMemoryInfo** out) noexcept {
@@ -166,7 +169,8 @@ OrtStatus* TensorAt(OrtValue* value, const std::int64_t* indices, std::size_t co
   return guarded([&] {
     const OrtValue& tensor = tensor_in(value);
     need("out", out);
-    if (tensor.view.dtype == DType::string) throw Failure(ORT_INVALID_ARGUMENT, "this is not offered for strings");
+    if (tensor.view.dtype == DType::string || is_packed(tensor.view.dtype))
+      throw Failure(ORT_INVALID_ARGUMENT, "this is not offered for strings and elements of less than a byte");
     if (count != tensor.view.shape.size())
       throw Failure(ORT_INVALID_ARGUMENT, "expected an index for each dimension of the tensor");
     if (count > 0) need("indices", indices);
@@ -224,7 +228,7 @@ OrtStatus* CopyTensors(const OrtEnv* env, const OrtValue* const* from, OrtValue*
       if (source.view.dtype != target.view.dtype || source.view.shape != target.view.shape)
         throw Failure(ORT_INVALID_ARGUMENT, "tensor " + std::to_string(i) + " differs from its target");
       if (source.view.dtype == DType::string) throw Failure(ORT_NOT_IMPLEMENTED, "tensors of strings are not copied");
-      const std::size_t bytes = bytes_of(source.view.dtype, source.view.shape);
+      const std::size_t bytes = tensor_bytes(source.view.dtype, source.view.shape);
       if (bytes > 0) std::memmove(target.view.data, source.view.data, bytes);
     }
   });

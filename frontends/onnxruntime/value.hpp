@@ -8,7 +8,9 @@
 
 /// A tensor of the CPU that borrows memory or has an owner for it; or a datum that is none.
 struct OrtValue {
-  colonnade::MutableTensorView view;              ///< of a tensor; of strings, its data are std::string objects
+  /// Of a tensor; its data are std::string objects, or as the interface has them: packed where they take less than a
+  /// byte.
+  colonnade::MutableTensorView view;
   std::shared_ptr<const void> owner;              ///< of the memory; null: it is the program's
   std::shared_ptr<colonnade::Tensor> tensor;      ///< the owner, where it is one of the library's
   std::shared_ptr<const colonnade::Datum> datum;  ///< what is no tensor
@@ -22,9 +24,8 @@ namespace colonnade::ort {
 
 /// A tensor of the library as a value.
 std::unique_ptr<OrtValue> value_of(Tensor tensor);
-/// Throws Failure for elements that the interface packs.
 std::unique_ptr<OrtValue> value_of(Datum datum);
-/// Shares the elements where the value owns them, copies them elsewhere.
+/// Shares the elements where the value owns them as the library has them, copies them elsewhere.
 Datum datum_of(const OrtValue& value);
 
 /// Throws Failure where the value is none.

@@ -82,6 +82,55 @@ TEST_P(OrtValues, MemoryOfTheProgramIsFreedByItsAllocator) {
   EXPECT_EQ(counting.freed, 1);
 }
 
+/// Elements of less than a byte, packed: those of `bytes`.
+TEST_P(OrtValues, ElementsOfLessThanAByte) {
+  ModelBuilder model(21);
+  model.input("x", {5}, onnx::TensorProto::INT8).output("y", onnx::TensorProto::INT8);
+  model.output("packed", onnx::TensorProto::INT32);  // INT4, which this header may not name
+  model.proto.mutable_graph()->mutable_output(1)->mutable_type()->mutable_tensor_type()->set_elem_type(22);
+  model.node("Cast", {"x"}, {"packed"}, {attribute("to", 22)});
+  model.node("Cast", {"packed"}, {"y"}, {attribute("to", onnx::TensorProto::INT8)});
+  const auto made = session(model.proto);
+  std::vector<std::int8_t> x = {1, -2, 7, -8, 3};
+  const auto input = tensor(x, {5}, ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8);
+  const auto output = run(made.get(), {"x"}, {input.get()}, {"y", "packed"});
+  EXPECT_EQ(elements<std::int8_t>(output[0].get()), x);
+  std::size_t size = 0;
+  ok(api().GetTensorSizeInBytes(output[1].get(), &size));
+  EXPECT_EQ(size, 3u);
+  void* data = nullptr;
+  ok(api().GetTensorMutableData(output[1].get(), &data));
+  const auto* bytes = static_cast<const std::uint8_t*>(data);
+  EXPECT_EQ(bytes[0], 0xe1);
+  EXPECT_EQ(bytes[1], 0x87);
+  EXPECT_EQ(bytes[2] & 0xf, 0x3);
+  EXPECT_EQ(shape(output[1].get()), (std::vector<std::int64_t>{5}));
+}
+
+TEST_P(OrtValues, PackedMemoryOfTheProgram) {
+  ModelBuilder model(21);
+  model.input("x", {3}, 21).output("y", onnx::TensorProto::UINT8);
+  model.node("Cast", {"x"}, {"y"}, {attribute("to", onnx::TensorProto::UINT8)});
+  const auto made = session(model.proto);
+  std::uint8_t memory[2] = {0xf2, 0x09};
+  const std::int64_t three = 3;
+  const auto info = cpu();
+  OrtValue* value = nullptr;
+  ok(api().CreateTensorWithDataAsOrtValue(info.get(), memory, 2, &three, 1, ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT4,
+                                          &value));
+  const Owned<OrtValue> input(value, api().ReleaseValue);
+  const auto output = run(made.get(), {"x"}, {input.get()}, {"y"});
+  EXPECT_EQ(elements<std::uint8_t>(output[0].get()), (std::vector<std::uint8_t>{2, 15, 9}));
+  EXPECT_EQ(code(api().CreateTensorWithDataAsOrtValue(info.get(), memory, 1, &three, 1,
+                                                      ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT4, &value)),
+            ORT_INVALID_ARGUMENT);
+  ok(api().CreateTensorAsOrtValue(allocator(), &three, 1, ONNX_TENSOR_ELEMENT_DATA_TYPE_INT4, &value));
+  const Owned<OrtValue> fresh(value, api().ReleaseValue);
+  std::size_t size = 0;
+  ok(api().GetTensorSizeInBytes(fresh.get(), &size));
+  EXPECT_EQ(size, 2u);
+}
+
 TEST_P(OrtValues, Strings) {
   const auto value = strings({"one", "", "three"});
   std::size_t length = 0;
