@@ -183,8 +183,11 @@ std::vector<Datum> Runner::run_rest(Entry& entry, const Inputs& inputs, RunContr
     for (std::size_t i = 0; i < results.size(); ++i) at(rest.tail_outputs[i]) = std::move(results[i]);
   }
   std::vector<Datum> outputs;
-  for (const Slot slot : rest.outputs) outputs.push_back(at(slot));
-  slots.clear();
+  for (std::size_t i = 0; i < rest.outputs.size(); ++i) {
+    const auto later = rest.outputs.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+    const bool is_last = std::find(later, rest.outputs.end(), rest.outputs[i]) == rest.outputs.end();
+    outputs.push_back(is_last ? std::move(at(rest.outputs[i])) : at(rest.outputs[i]));
+  }
   return outputs;
 }
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -17,9 +18,28 @@ namespace {
 
 #if defined(COLONNADE_ASAN)
 constexpr std::size_t kAskedBytes = AlignedBuffer::kMaxBytes;  // so that overruns are seen
+constexpr std::size_t kSmallBytes = 0;
 #else
 constexpr std::size_t kAskedBytes = AlignedBuffer::kMappedBytes;  ///< from here on the system is asked
+constexpr std::size_t kSmallBytes = 512;                          ///< up to here malloc is faster than what aligns
 #endif
+
+/// Small memory, aligned by hand; what malloc gave stands before it.
+std::byte* allocate_small(std::size_t bytes) {
+  constexpr std::size_t kAlignment = AlignedBuffer::kAlignment;
+  auto* const given = static_cast<std::byte*>(std::malloc(bytes + kAlignment + sizeof(void*)));
+  if (given == nullptr) return nullptr;
+  const auto first = reinterpret_cast<std::uintptr_t>(given) + sizeof(void*);
+  std::byte* const memory = given + sizeof(void*) + (-first & (kAlignment - 1));
+  std::memcpy(memory - sizeof(void*), &given, sizeof(void*));
+  return memory;
+}
+
+void free_small(void* memory) {
+  void* given = nullptr;
+  std::memcpy(&given, static_cast<std::byte*>(memory) - sizeof(void*), sizeof(void*));
+  std::free(given);
+}
 
 /// Memory that came from hooks, and the hooks that it goes back to. Costs nothing until there are any.
 class HookedMemory {
@@ -100,6 +120,7 @@ std::byte* allocate(std::size_t bytes) {
   if (bytes >= AlignedBuffer::kMaxBytes) return nullptr;
   if (const auto hooked = hooked_memory().allocate(bytes)) return static_cast<std::byte*>(*hooked);
   if (bytes >= kAskedBytes) return map_pages(bytes);
+  if (bytes <= kSmallBytes) return allocate_small(bytes);
   constexpr std::size_t kAlignment = AlignedBuffer::kAlignment;
   return static_cast<std::byte*>(std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment));
 }
@@ -116,6 +137,8 @@ void AlignedBuffer::free_released(void* memory, std::size_t bytes) noexcept {
   if (memory == nullptr || hooked_memory().release(memory, bytes)) return;
   if (bytes >= kAskedBytes) {
     ::munmap(memory, bytes);
+  } else if (bytes <= kSmallBytes) {
+    free_small(memory);
   } else {
     std::free(memory);
   }
