@@ -38,7 +38,23 @@ TEST_P(OrtMisuse, ModelsThatAreNone) {
   EXPECT_EQ(of_bytes(unknown.bytes()), ORT_INVALID_GRAPH) << message();
   ModelBuilder wrong;
   wrong.input("x", {3}).node("Relu", {"nothing"}, {"y"}).output("y");
-  EXPECT_EQ(of_bytes(wrong.bytes()), is_ours() ? ORT_INVALID_GRAPH : ORT_INVALID_ARGUMENT) << message();
+  EXPECT_EQ(of_bytes(wrong.bytes()), ORT_INVALID_ARGUMENT) << message();
+  ModelBuilder cycle;
+  cycle.input("x", {3}).node("Add", {"x", "y"}, {"z"}).node("Neg", {"z"}, {"y"}).output("y");
+  EXPECT_EQ(of_bytes(cycle.bytes()), ORT_FAIL) << message();
+  ModelBuilder twice;
+  twice.input("x", {3}).node("Neg", {"x"}, {"y"}).node("Abs", {"x"}, {"y"}).output("y");
+  EXPECT_EQ(of_bytes(twice.bytes()), ORT_FAIL) << message();
+  ModelBuilder few;
+  few.input("x", {3}).node("Add", {"x"}, {"y"}).output("y");
+  EXPECT_EQ(of_bytes(few.bytes()), ORT_INVALID_GRAPH) << message();
+  ModelBuilder attribute;
+  attribute.input("x", {3}).node("Concat", {"x", "x"}, {"y"}).output("y");
+  EXPECT_EQ(of_bytes(attribute.bytes()), ORT_INVALID_GRAPH) << message();
+  ModelBuilder domain;
+  domain.import("own", 1).input("x", {3}).node("Nope", {"x"}, {"y"}, {}, "own").output("y");
+  EXPECT_EQ(of_bytes(domain.bytes()), ORT_FAIL) << message();
+  EXPECT_EQ(of_bytes(ModelBuilder(99).input("x", {3}).node("Neg", {"x"}, {"y"}).output("y").bytes()), ORT_FAIL);
 }
 
 TEST_P(OrtMisuse, Runs) {

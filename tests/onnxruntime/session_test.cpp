@@ -2,6 +2,7 @@
 // Sessions, and what they say of their models.
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <future>
 #include <thread>
 
@@ -28,6 +29,34 @@ TEST_P(OrtSessions, RunOfAFile) {
   ASSERT_EQ(scores.size(), 10u);
   EXPECT_EQ(std::max_element(scores.begin(), scores.end()) - scores.begin(), 1);
   EXPECT_NEAR(scores[1], 0.8129f, 1e-3f);
+}
+
+TEST_P(OrtSessions, OptimisedModelsAreWritten) {
+  const TemporaryFolder folder;
+  ModelBuilder model;
+  model.input("x", {1, 1, 4, 4}).output("y").constant(float_tensor("w", {1, 1, 1, 1}, {2}));
+  model.constant(float_tensor("s", {1, 1, 1}, {3})).node("Conv", {"x", "w"}, {"c"}).node("Identity", {"c"}, {"i"});
+  model.node("Mul", {"i", "s"}, {"m"}).node("Relu", {"m"}, {"y"});
+  const std::string path = (folder.path() / "out.onnx").string();
+  const auto chosen = options();
+  ok(api().SetOptimizedModelFilePath(chosen.get(), path.c_str()));
+  session(model.proto, chosen.get());
+  onnx::ModelProto written;
+  std::ifstream file(path, std::ios::binary);
+  ASSERT_TRUE(written.ParseFromIstream(&file));
+  EXPECT_LE(written.graph().node_size(), 3);
+  if (is_ours()) {
+    const auto again = session(path);
+    std::vector<float> x(16, 1);
+    const auto input = tensor(x, {1, 1, 4, 4});
+    EXPECT_EQ(elements<float>(run(again.get(), {"x"}, {input.get()}, {"y"})[0].get()), std::vector<float>(16, 6));
+  }
+  const auto wrong = options();
+  ok(api().SetOptimizedModelFilePath(wrong.get(), (folder.path() / "no/out.onnx").c_str()));
+  const std::string bytes = model.bytes();
+  OrtSession* made = nullptr;
+  EXPECT_EQ(code(api().CreateSessionFromArray(env(), bytes.data(), bytes.size(), wrong.get(), &made)),
+            ORT_INVALID_ARGUMENT);
 }
 
 TEST_P(OrtSessions, NamesTypesAndShapes) {

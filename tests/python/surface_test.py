@@ -174,7 +174,7 @@ class Refused(unittest.TestCase):
         self.refuses(lambda: ours.OrtValue.ort_value_from_sparse_tensor(1), "sparse")
         self.refuses(lambda: ours.AdapterFormat.read_adapter("x"), "LoRA")
         self.refuses(lambda: ours.RunOptions().add_active_adapter(1), "LoRA")
-        self.refuses(lambda: ours.SessionOptions().register_custom_ops_library("libmine.so"), "libmine.so")
+        self.refuses(lambda: ours.SessionOptions().register_custom_ops_library(__file__), "surface_test")
 
     def test_cancelled(self):
         options = ours.SessionOptions()

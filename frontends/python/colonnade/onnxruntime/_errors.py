@@ -2,6 +2,8 @@
 """The exceptions of ONNX Runtime, and what raises which."""
 from __future__ import annotations
 
+import re
+
 from .._errors import (
     Cancelled,
     ColonnadeError,
@@ -94,6 +96,19 @@ def translated(error: ColonnadeError) -> ColonnadeError:
     return _CLASSES.get(type(error), Fail)(str(error))
 
 
+# What ONNX Runtime calls a model that cannot be loaded, by what the library's message says; anything else is Fail.
+_AT_LOAD = (
+    (re.compile(r"input '.*' is not defined"), InvalidArgument),
+    (re.compile(r"operator \S+ of domain (ai\.onnx|ai\.onnx\.ml|com\.microsoft) in opset"), InvalidGraph),
+    (re.compile(r"operator \S+ of domain \S+ in opset 0 "), InvalidGraph),
+    (re.compile(r"expected \d+ to \d+ inputs, found"), InvalidGraph),
+    (re.compile(r"attribute '.*'( is required|: expected)"), InvalidGraph),
+)
+
+
 def translated_at_load(error: ColonnadeError) -> ColonnadeError:
-    """The same, of a model that cannot be loaded: operators that there are not make its graph invalid."""
-    return InvalidGraph(str(error)) if isinstance(error, (InvalidModel, Unsupported)) else translated(error)
+    """The same, of a model that cannot be loaded."""
+    if not isinstance(error, (InvalidModel, Unsupported)):
+        return translated(error)
+    message = str(error)
+    return next((kind for pattern, kind in _AT_LOAD if pattern.search(message)), Fail)(message)

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _engine
 from ._devices import PROVIDER
 from ._enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
+from ._errors import Fail as _Fail
 from ._errors import NotImplemented as _NotImplemented
 from ._initializers import Changes
+
+
+_LONGEST_KEY, _LONGEST_ENTRY = 1024, 8192
 
 
 class _Settings:
@@ -43,6 +48,10 @@ class _Settings:
     def _add_entry(self, key: str, value: str) -> None:
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError("configuration entries are str")
+        if not 0 < len(key) <= _LONGEST_KEY:
+            raise RuntimeError(f"the key of a configuration entry has 1 to {_LONGEST_KEY} characters, found {len(key)}")
+        if len(value) > _LONGEST_ENTRY:
+            raise RuntimeError(f"configuration entry '{key}': {len(value)} characters are more than {_LONGEST_ENTRY}")
         self._entries[key] = value
 
     def _get_entry(self, key: str) -> str:
@@ -120,7 +129,12 @@ class SessionOptions(_Settings):
         self._providers.append(PROVIDER)
 
     def register_custom_ops_library(self, library_path: str) -> None:
-        raise _NotImplemented(f"'{library_path}': libraries of custom operators are not supported")
+        if not os.path.exists(library_path):
+            raise _Fail(f"Failed to load library {library_path}: there is no such file")
+        raise _NotImplemented(
+            f"'{library_path}': libraries of custom operators run by the C library alone; operators=[...] of colonnade.Model "
+            "takes operators that are written in Python"
+        )
 
     def add_initializer(self, name: str, ort_value: Any) -> None:
         """Takes the place of the model's initializer of that name; of the same type and shape."""

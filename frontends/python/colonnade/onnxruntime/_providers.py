@@ -8,6 +8,8 @@ from typing import Any
 
 from ._devices import PROVIDER
 
+PROVIDERS = ("AzureExecutionProvider", PROVIDER)  # those that a build of ONNX Runtime for CPUs has
+
 
 def check_providers(providers: Any, options: Any = None, stacklevel: int = 4) -> None:
     """Providers as names or as pairs of name and options, or names with a list of options beside it. Those that there

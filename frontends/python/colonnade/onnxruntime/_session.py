@@ -11,13 +11,13 @@ from typing import Any
 import numpy
 
 from .. import _engine
-from .._errors import ColonnadeError, InvalidArgument, InvalidInput
+from .._errors import ColonnadeError, FileError, InvalidArgument, InvalidInput
 from . import _errors, _onnx_file, _types
 from ._devices import PROVIDER, OrtDevice, OrtEpDevice, OrtMemoryInfo
 from ._initializers import Changes
 from ._options import RunOptions, SessionOptions
 from ._profile import Profile
-from ._providers import check_providers
+from ._providers import PROVIDERS, check_providers
 from ._values import IOBinding, OrtValue, OrtValueVector
 
 _OPTION_PREFIX = "colonnade."
@@ -65,7 +65,7 @@ def _model_options(options: SessionOptions, file: _onnx_file.ModelFile) -> dict[
     sizes = {}
     for dimension in (dimension for value in file.inputs for dimension in value.dimensions):
         size = options._dimensions.get(dimension.symbol, options._denotations.get(dimension.denotation))
-        if dimension.symbol and size is not None:
+        if dimension.symbol and size is not None and size >= 0:
             sizes[dimension.symbol] = size
     if sizes:
         keywords["dimensions"] = sizes
@@ -106,6 +106,13 @@ def _source_of(path_or_bytes: Any) -> str | bytes:
     return source
 
 
+def _array_of(value: list[Any], info: _engine.TensorInfo) -> numpy.ndarray:
+    try:
+        return numpy.asarray(value, _engine.numpy_dtype(info.dtype))
+    except ValueError as error:
+        raise RuntimeError(f"input '{info.name}': {error}") from None
+
+
 class Session:
     """What sessions of ONNX Runtime have in common; there is one kind, InferenceSession."""
 
@@ -113,6 +120,8 @@ class Session:
     _session: _engine.Session
 
     def __init__(self, source: str | bytes, options: SessionOptions) -> None:
+        if not isinstance(options, SessionOptions):
+            raise TypeError(f"expected SessionOptions, found {type(options).__name__}")
         if options._is_cancelled:
             raise _errors.ModelLoadCanceled("the options' load cancellation flag is set")
         self._profile_start = time.monotonic_ns()
@@ -157,6 +166,8 @@ class Session:
             raise _errors.InvalidArgument(f"{_OPTIMIZED_WEIGHTS}min_size_in_bytes: expected a number, found '{least}'")
         try:
             self._session.model.write_optimized(path, weights, int(least))
+        except FileError as error:
+            raise _errors.InvalidArgument(str(error)) from None
         except ColonnadeError as error:
             raise _errors.translated(error) from None
 
@@ -171,6 +182,9 @@ class Session:
         session = StateSession.__new__(StateSession)
         session.__dict__ = self.__dict__
         return session
+
+    def _is_container(self, name: str) -> bool:
+        return any(info.name == name and bool(info.containers) for info in self._session.inputs)
 
     def get_inputs(self) -> list[NodeArg]:
         return self._inputs
@@ -195,6 +209,10 @@ class Session:
 
     def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Any = None) -> None:
         check_providers(providers, provider_options)
+        for provider in providers or ():
+            name = provider if isinstance(provider, str) else provider[0]
+            if name not in PROVIDERS:
+                raise RuntimeError(f"Unknown Provider Type: {name}")
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
         return [OrtMemoryInfo() for _ in self._inputs]
@@ -229,10 +247,15 @@ class Session:
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
     ) -> list[Any]:
+        if run_options is not None and not isinstance(run_options, RunOptions):
+            raise TypeError(f"expected RunOptions, found {type(run_options).__name__}")
         try:
             if run_options is None:
                 return self._run(input_feed, output_names or None)
             results = self._run(input_feed, output_names or None, stop=run_options._stop)
+        except TypeError:
+            input_feed.keys()  # what is no dict is an AttributeError
+            raise
         except ColonnadeError as error:
             return self._explain(error, output_names, input_feed, run_options)
         if run_options._entries.get(_SHRINK):
@@ -246,18 +269,25 @@ class Session:
             raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feeds)}).") from None
         if not isinstance(error, (InvalidArgument, InvalidInput)):
             raise _errors.translated(error) from None
+        if not all(isinstance(name, str) for name in names or ()):
+            raise TypeError(f"names of outputs: expected str, found {names}") from None
+        if any(value is None for value in feeds.values()):
+            raise _errors.Fail(str(error)) from None
         overridden = frozenset(arg.name for arg in self._overridable if arg.name in feeds)
         if overridden:
             return self._run_overridden(overridden, names, feeds, options)
         arrays = dict(feeds)
         for info in self._session.model.inputs:
             value = feeds.get(info.name)
-            if info.containers or value is None or isinstance(value, numpy.ndarray):
+            if info.containers or value is None:
                 continue
-            if isinstance(value, OrtValue):
+            if isinstance(value, numpy.ndarray):
+                if info.dtype == "string" and value.dtype == object and not all(isinstance(text, str) for text in value.flat):
+                    arrays[info.name] = numpy.array([str(text) for text in value.flat], object).reshape(value.shape)
+            elif isinstance(value, OrtValue):
                 arrays[info.name] = value.numpy()
             elif isinstance(value, list):
-                arrays[info.name] = numpy.asarray(value, _engine.numpy_dtype(info.dtype))
+                arrays[info.name] = _array_of(value, info)
             elif not hasattr(value, "__array_interface__"):
                 raise RuntimeError(
                     f"Input must be a list of dictionaries or a single numpy array for input '{info.name}'."

@@ -69,12 +69,18 @@ def name_of_number(number: int) -> str:
     try:
         return _NAMES[number]
     except KeyError:
-        raise ValueError(f"no ONNX element type {number}") from None
+        raise RuntimeError(f"tensor type {number} is not supported") from None
+
+
+def checked(dtype: numpy.dtype[Any]) -> numpy.dtype[Any]:
+    """Raises RuntimeError for complex numbers, of which ONNX Runtime has no tensors."""
+    if dtype.kind == "c":
+        raise RuntimeError(f"tensors of {dtype} are not supported")
+    return dtype
 
 
 def dtype_of(element_type: Any) -> numpy.dtype[Any]:
     """numpy's, of a numpy type or a number of ONNX's."""
     if isinstance(element_type, int):
-        return _engine.numpy_dtype(name_of_number(element_type))
-    dtype: numpy.dtype[Any] = numpy.dtype(element_type)
-    return dtype
+        return checked(_engine.numpy_dtype(name_of_number(element_type)))
+    return checked(numpy.dtype(element_type))

@@ -42,7 +42,8 @@ class OrtValue:
     ) -> OrtValue:
         check_device(device_type if isinstance(device_type, str) else "cpu")
         if not isinstance(numpy_obj, np.ndarray):
-            raise TypeError(f"expected an array of numpy, found {type(numpy_obj).__name__}")
+            raise RuntimeError(f"expected an array of numpy, found {type(numpy_obj).__name__}")
+        _types.checked(numpy_obj.dtype)
         return cls(numpy_obj)
 
     @classmethod
@@ -63,6 +64,8 @@ class OrtValue:
         memory_info: Any = None,
     ) -> OrtValue:
         check_device(device_type if isinstance(device_type, str) else "cpu")
+        if any(size < 0 for size in shape):
+            raise RuntimeError(f"a tensor's shape has no negative sizes, found {list(shape)}")
         return cls(np.empty(tuple(shape), _types.dtype_of(element_type)))
 
     @classmethod
@@ -214,6 +217,8 @@ class IOBinding:
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
         if all(arg.name != name for arg in self._session.get_inputs()):
             raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
+        if isinstance(arr_on_cpu, (list, tuple)) and not self._session._is_container(name):
+            raise RuntimeError(f"input '{name}': expected an array, found {type(arr_on_cpu).__name__}")
         self._feeds[name] = arr_on_cpu
 
     def bind_input(
