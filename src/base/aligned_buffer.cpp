@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "base/small_blocks.hpp"
 #include "colonnade/colonnade.hpp"
 
 namespace colonnade {
@@ -21,13 +22,15 @@ constexpr std::size_t kAskedBytes = AlignedBuffer::kMaxBytes;  // so that overru
 constexpr std::size_t kSmallBytes = 0;
 #else
 constexpr std::size_t kAskedBytes = AlignedBuffer::kMappedBytes;  ///< from here on the system is asked
-constexpr std::size_t kSmallBytes = 512;                          ///< up to here malloc is faster than what aligns
+/// Up to here a small block has room for the elements, wherever it lies: memory is of whole alignments.
+constexpr std::size_t kSmallBytes = AlignedBuffer::kAlignment;
+static_assert(2 * AlignedBuffer::kAlignment + sizeof(void*) <= SmallBlocks::kBytes);
 #endif
 
-/// Small memory, aligned by hand; what malloc gave stands before it.
-std::byte* allocate_small(std::size_t bytes) {
+/// Small memory, aligned by hand; where its block begins stands before it.
+std::byte* allocate_small() {
   constexpr std::size_t kAlignment = AlignedBuffer::kAlignment;
-  auto* const given = static_cast<std::byte*>(std::malloc(bytes + kAlignment + sizeof(void*)));
+  auto* const given = static_cast<std::byte*>(SmallBlocks::take());
   if (given == nullptr) return nullptr;
   const auto first = reinterpret_cast<std::uintptr_t>(given) + sizeof(void*);
   std::byte* const memory = given + sizeof(void*) + (-first & (kAlignment - 1));
@@ -38,7 +41,7 @@ std::byte* allocate_small(std::size_t bytes) {
 void free_small(void* memory) {
   void* given = nullptr;
   std::memcpy(&given, static_cast<std::byte*>(memory) - sizeof(void*), sizeof(void*));
-  std::free(given);
+  SmallBlocks::give(given);
 }
 
 /// Memory that came from hooks, and the hooks that it goes back to. Costs nothing until there are any.
@@ -120,7 +123,7 @@ std::byte* allocate(std::size_t bytes) {
   if (bytes >= AlignedBuffer::kMaxBytes) return nullptr;
   if (const auto hooked = hooked_memory().allocate(bytes)) return static_cast<std::byte*>(*hooked);
   if (bytes >= kAskedBytes) return map_pages(bytes);
-  if (bytes <= kSmallBytes) return allocate_small(bytes);
+  if (bytes <= kSmallBytes) return allocate_small();
   constexpr std::size_t kAlignment = AlignedBuffer::kAlignment;
   return static_cast<std::byte*>(std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment));
 }

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/small_blocks.hpp"
 #include "colonnade/colonnade.hpp"
 
 namespace colonnade {
@@ -45,7 +46,7 @@ Datum Datum::map(std::shared_ptr<const Tensor> keys, Tensor values) {
   datum.kind_ = Kind::map;
   datum.dtype_ = values.dtype();
   datum.keys_ = std::move(keys);
-  datum.tensor_ = std::make_shared<const Tensor>(std::move(values));
+  datum.tensor_ = std::allocate_shared<const Tensor>(SmallAllocator<Tensor>(), std::move(values));
   return datum;
 }
 
