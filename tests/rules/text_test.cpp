@@ -51,20 +51,12 @@ TEST(Text, FilesAreAscii) {
   }
 }
 
-/// Not cut yet.
-const std::set<std::string> kStillLonger = {"kernels/winograd/transform.hpp"};
-
 TEST(Text, FilesStayReadable) {
   constexpr std::size_t kMostLines = 400;
   constexpr std::size_t kMostColumns = 120;
   for (const SourceFile& file : all_files()) {
     if (!is_cpp(file.path)) continue;
-    if (kStillLonger.contains(file.path)) {
-      EXPECT_GT(file.lines.size(), kMostLines) << file.path << " need not be named any more";
-      EXPECT_LE(file.lines.size(), 500u) << file.path;
-    } else {
-      EXPECT_LE(file.lines.size(), kMostLines) << file.path;
-    }
+    EXPECT_LE(file.lines.size(), kMostLines) << file.path;
     if (file.path.ends_with("_html.cpp")) continue;  // holds style sheets as raw strings
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
       EXPECT_LE(file.lines[i].size(), kMostColumns) << file.path << ":" << i + 1;
