@@ -332,19 +332,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_uni
 
 }  // namespace
 
-constinit const Family families::attention = {.name = "attention",
-                                              .scope = Scope::whole,
-                                              .border = Border::none,
-                                              .types = kFloats,
-                                              .match = match,
-                                              .units = units,
-                                              .effort = effort,
-                                              .weights_bytes = no_bytes,
-                                              .workspace_bytes = workspace_bytes,
-                                              .window = no_window,
-                                              .chunks = no_chunks,
-                                              .placements = no_placements,
-                                              .tell = nothing_told,
-                                              .lower = lower};
+constinit const Family families::attention = whole_family({.name = "attention",
+                                                           .types = kFloats,
+                                                           .match = match,
+                                                           .units = units,
+                                                           .effort = effort,
+                                                           .weights_bytes = no_bytes,
+                                                           .workspace_bytes = workspace_bytes,
+                                                           .lower = lower});
 
 }  // namespace colonnade

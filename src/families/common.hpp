@@ -20,6 +20,34 @@ std::vector<Placement> no_placements(const Chosen& node);
 Told nothing_told(const Chosen& node);
 Effort no_effort(const Chosen& node, const Rates& rates);
 
+/// What a family on whole tensors says of itself (Family): it has no columns, no chunks, no places in others' rows.
+struct WholeFamily {
+  std::string_view name;
+  TypeSet types;
+  Match (*match)(const Candidate&);
+  std::int64_t (*units)(const Chosen&);
+  Effort (*effort)(const Chosen&, const Rates&);
+  std::int64_t (*weights_bytes)(const Chosen&);
+  std::int64_t (*workspace_bytes)(const Chosen&);
+  std::unique_ptr<RowOp> (*lower)(const LowerContext&);
+};
+constexpr Family whole_family(const WholeFamily& row) {
+  return {.name = row.name,
+          .scope = Scope::whole,
+          .border = Border::none,
+          .types = row.types,
+          .match = row.match,
+          .units = row.units,
+          .effort = row.effort,
+          .weights_bytes = row.weights_bytes,
+          .workspace_bytes = row.workspace_bytes,
+          .window = no_window,
+          .chunks = no_chunks,
+          .placements = no_placements,
+          .tell = nothing_told,
+          .lower = row.lower};
+}
+
 double elements_of(const Graph& graph, ValueId id);
 /// Elements of the larger of the first input and the first output.
 double larger_side(const Subject& node);

@@ -146,19 +146,13 @@ constinit const Family families::concat = {.name = "concat",
                                            .tell = nothing_told,
                                            .lower = lower};
 
-constinit const Family families::concat_outer = {.name = "concat_outer",
-                                                 .scope = Scope::whole,
-                                                 .border = Border::none,
-                                                 .types = kFloats,
-                                                 .match = match_outer,
-                                                 .units = one_unit,
-                                                 .effort = byte_effort<Work::copy>,
-                                                 .weights_bytes = no_bytes,
-                                                 .workspace_bytes = no_bytes,
-                                                 .window = no_window,
-                                                 .chunks = no_chunks,
-                                                 .placements = no_placements,
-                                                 .tell = nothing_told,
-                                                 .lower = lower_outer};
+constinit const Family families::concat_outer = whole_family({.name = "concat_outer",
+                                                              .types = kFloats,
+                                                              .match = match_outer,
+                                                              .units = one_unit,
+                                                              .effort = byte_effort<Work::copy>,
+                                                              .weights_bytes = no_bytes,
+                                                              .workspace_bytes = no_bytes,
+                                                              .lower = lower_outer});
 
 }  // namespace colonnade

@@ -128,19 +128,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 
 }  // namespace
 
-constinit const Family families::grid_sample = {.name = "grid_sample",
-                                                .scope = Scope::whole,
-                                                .border = Border::none,
-                                                .types = kFloats,
-                                                .match = match,
-                                                .units = units,
-                                                .effort = byte_effort<Work::copy>,
-                                                .weights_bytes = no_bytes,
-                                                .workspace_bytes = workspace_bytes,
-                                                .window = no_window,
-                                                .chunks = no_chunks,
-                                                .placements = no_placements,
-                                                .tell = nothing_told,
-                                                .lower = lower};
+constinit const Family families::grid_sample = whole_family({.name = "grid_sample",
+                                                             .types = kFloats,
+                                                             .match = match,
+                                                             .units = units,
+                                                             .effort = byte_effort<Work::copy>,
+                                                             .weights_bytes = no_bytes,
+                                                             .workspace_bytes = workspace_bytes,
+                                                             .lower = lower});
 
 }  // namespace colonnade

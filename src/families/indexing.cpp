@@ -264,19 +264,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 
 }  // namespace
 
-constinit const Family families::indexing = {.name = "indexing",
-                                             .scope = Scope::whole,
-                                             .border = Border::none,
-                                             .types = kAllTypes,
-                                             .match = match,
-                                             .units = units,
-                                             .effort = effort,
-                                             .weights_bytes = no_bytes,
-                                             .workspace_bytes = no_bytes,
-                                             .window = no_window,
-                                             .chunks = no_chunks,
-                                             .placements = no_placements,
-                                             .tell = nothing_told,
-                                             .lower = lower};
+constinit const Family families::indexing = whole_family({.name = "indexing",
+                                                          .types = kAllTypes,
+                                                          .match = match,
+                                                          .units = units,
+                                                          .effort = effort,
+                                                          .weights_bytes = no_bytes,
+                                                          .workspace_bytes = no_bytes,
+                                                          .lower = lower});
 
 }  // namespace colonnade

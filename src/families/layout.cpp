@@ -193,19 +193,13 @@ constinit const Family families::to_channels_first = {.name = "to_channels_first
                                                       .tell = nothing_told,
                                                       .lower = lower_first};
 
-constinit const Family families::swap_axes = {.name = "swap_axes",
-                                              .scope = Scope::whole,
-                                              .border = Border::none,
-                                              .types = kTurnedTypes,
-                                              .match = match_swap,
-                                              .units = units,
-                                              .effort = byte_effort<Work::transpose>,
-                                              .weights_bytes = no_bytes,
-                                              .workspace_bytes = no_bytes,
-                                              .window = no_window,
-                                              .chunks = no_chunks,
-                                              .placements = no_placements,
-                                              .tell = nothing_told,
-                                              .lower = lower_swap};
+constinit const Family families::swap_axes = whole_family({.name = "swap_axes",
+                                                           .types = kTurnedTypes,
+                                                           .match = match_swap,
+                                                           .units = units,
+                                                           .effort = byte_effort<Work::transpose>,
+                                                           .weights_bytes = no_bytes,
+                                                           .workspace_bytes = no_bytes,
+                                                           .lower = lower_swap});
 
 }  // namespace colonnade

@@ -99,19 +99,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 
 std::optional<Type> line_type(DType dtype) { return kernel_type<Type>(dtype); }
 
-constinit const Family families::lines = {.name = "lines",
-                                          .scope = Scope::whole,
-                                          .border = Border::none,
-                                          .types = kAllTypes,
-                                          .match = match,
-                                          .units = units,
-                                          .effort = byte_effort<Work::copy>,
-                                          .weights_bytes = no_bytes,
-                                          .workspace_bytes = no_bytes,
-                                          .window = no_window,
-                                          .chunks = no_chunks,
-                                          .placements = no_placements,
-                                          .tell = nothing_told,
-                                          .lower = lower};
+constinit const Family families::lines = whole_family({.name = "lines",
+                                                       .types = kAllTypes,
+                                                       .match = match,
+                                                       .units = units,
+                                                       .effort = byte_effort<Work::copy>,
+                                                       .weights_bytes = no_bytes,
+                                                       .workspace_bytes = no_bytes,
+                                                       .lower = lower});
 
 }  // namespace colonnade

@@ -194,19 +194,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 
 std::int64_t NarrowForm::row_blocks() const { return as_vector() ? 1 : ceil_div(rows, kRows); }
 
-constinit const Family families::narrow_product = {.name = "narrow_product",
-                                                   .scope = Scope::whole,
-                                                   .border = Border::none,
-                                                   .types = kFloats,
-                                                   .match = match,
-                                                   .units = units,
-                                                   .effort = effort,
-                                                   .weights_bytes = weights_bytes,
-                                                   .workspace_bytes = workspace_bytes,
-                                                   .window = no_window,
-                                                   .chunks = no_chunks,
-                                                   .placements = no_placements,
-                                                   .tell = nothing_told,
-                                                   .lower = lower};
+constinit const Family families::narrow_product = whole_family({.name = "narrow_product",
+                                                                .types = kFloats,
+                                                                .match = match,
+                                                                .units = units,
+                                                                .effort = effort,
+                                                                .weights_bytes = weights_bytes,
+                                                                .workspace_bytes = workspace_bytes,
+                                                                .lower = lower});
 
 }  // namespace colonnade

@@ -211,19 +211,13 @@ constinit const Family families::lrn = {.name = "lrn",
                                         .tell = nothing_told,
                                         .lower = lower_lrn};
 
-constinit const Family families::instance_norm = {.name = "instance_norm",
-                                                  .scope = Scope::whole,
-                                                  .border = Border::none,
-                                                  .types = kFloats,
-                                                  .match = match_instance_norm,
-                                                  .units = channel_blocks,
-                                                  .effort = element_effort<Work::normalise>,
-                                                  .weights_bytes = no_bytes,
-                                                  .workspace_bytes = instance_norm_bytes,
-                                                  .window = no_window,
-                                                  .chunks = no_chunks,
-                                                  .placements = no_placements,
-                                                  .tell = nothing_told,
-                                                  .lower = lower_instance_norm};
+constinit const Family families::instance_norm = whole_family({.name = "instance_norm",
+                                                               .types = kFloats,
+                                                               .match = match_instance_norm,
+                                                               .units = channel_blocks,
+                                                               .effort = element_effort<Work::normalise>,
+                                                               .weights_bytes = no_bytes,
+                                                               .workspace_bytes = instance_norm_bytes,
+                                                               .lower = lower_instance_norm});
 
 }  // namespace colonnade

@@ -127,34 +127,22 @@ std::unique_ptr<RowOp> lower_plane_norm(const LowerContext& context) {
 
 }  // namespace
 
-constinit const Family families::softmax_across = {.name = "softmax_across",
-                                                   .scope = Scope::whole,
-                                                   .border = Border::none,
-                                                   .types = kFloats,
-                                                   .match = match_softmax,
-                                                   .units = blocks_of_lines,
-                                                   .effort = element_effort<Work::normalise>,
-                                                   .weights_bytes = no_bytes,
-                                                   .workspace_bytes = no_bytes,
-                                                   .window = no_window,
-                                                   .chunks = no_chunks,
-                                                   .placements = no_placements,
-                                                   .tell = nothing_told,
-                                                   .lower = lower_softmax};
+constinit const Family families::softmax_across = whole_family({.name = "softmax_across",
+                                                                .types = kFloats,
+                                                                .match = match_softmax,
+                                                                .units = blocks_of_lines,
+                                                                .effort = element_effort<Work::normalise>,
+                                                                .weights_bytes = no_bytes,
+                                                                .workspace_bytes = no_bytes,
+                                                                .lower = lower_softmax});
 
-constinit const Family families::plane_norm = {.name = "plane_norm",
-                                               .scope = Scope::whole,
-                                               .border = Border::none,
-                                               .types = kFloats,
-                                               .match = match_plane_norm,
-                                               .units = plane_count,
-                                               .effort = element_effort<Work::normalise>,
-                                               .weights_bytes = no_bytes,
-                                               .workspace_bytes = no_bytes,
-                                               .window = no_window,
-                                               .chunks = no_chunks,
-                                               .placements = no_placements,
-                                               .tell = nothing_told,
-                                               .lower = lower_plane_norm};
+constinit const Family families::plane_norm = whole_family({.name = "plane_norm",
+                                                            .types = kFloats,
+                                                            .match = match_plane_norm,
+                                                            .units = plane_count,
+                                                            .effort = element_effort<Work::normalise>,
+                                                            .weights_bytes = no_bytes,
+                                                            .workspace_bytes = no_bytes,
+                                                            .lower = lower_plane_norm});
 
 }  // namespace colonnade

@@ -189,19 +189,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_uni
 
 }  // namespace
 
-constinit const Family families::pad_whole = {.name = "pad_whole",
-                                              .scope = Scope::whole,
-                                              .border = Border::none,
-                                              .types = kAllTypes,
-                                              .match = match,
-                                              .units = units,
-                                              .effort = byte_effort<Work::copy>,
-                                              .weights_bytes = no_bytes,
-                                              .workspace_bytes = no_bytes,
-                                              .window = no_window,
-                                              .chunks = no_chunks,
-                                              .placements = no_placements,
-                                              .tell = nothing_told,
-                                              .lower = lower};
+constinit const Family families::pad_whole = whole_family({.name = "pad_whole",
+                                                           .types = kAllTypes,
+                                                           .match = match,
+                                                           .units = units,
+                                                           .effort = byte_effort<Work::copy>,
+                                                           .weights_bytes = no_bytes,
+                                                           .workspace_bytes = no_bytes,
+                                                           .lower = lower});
 
 }  // namespace colonnade

@@ -138,19 +138,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 
 }  // namespace
 
-constinit const Family families::pool_taps = {.name = "pool_taps",
-                                              .scope = Scope::whole,
-                                              .border = Border::none,
-                                              .types = {DType::f32, DType::i64},
-                                              .match = match,
-                                              .units = unit_count,
-                                              .effort = effort,
-                                              .weights_bytes = no_bytes,
-                                              .workspace_bytes = workspace_bytes,
-                                              .window = no_window,
-                                              .chunks = no_chunks,
-                                              .placements = no_placements,
-                                              .tell = nothing_told,
-                                              .lower = lower};
+constinit const Family families::pool_taps = whole_family({.name = "pool_taps",
+                                                           .types = {DType::f32, DType::i64},
+                                                           .match = match,
+                                                           .units = unit_count,
+                                                           .effort = effort,
+                                                           .weights_bytes = no_bytes,
+                                                           .workspace_bytes = workspace_bytes,
+                                                           .lower = lower});
 
 }  // namespace colonnade

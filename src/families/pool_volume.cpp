@@ -126,19 +126,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 
 }  // namespace
 
-constinit const Family families::pool_volume = {.name = "pool_volume",
-                                                .scope = Scope::whole,
-                                                .border = Border::none,
-                                                .types = kFloats,
-                                                .match = match,
-                                                .units = units,
-                                                .effort = effort,
-                                                .weights_bytes = no_bytes,
-                                                .workspace_bytes = no_bytes,
-                                                .window = no_window,
-                                                .chunks = no_chunks,
-                                                .placements = no_placements,
-                                                .tell = nothing_told,
-                                                .lower = lower};
+constinit const Family families::pool_volume = whole_family({.name = "pool_volume",
+                                                             .types = kFloats,
+                                                             .match = match,
+                                                             .units = units,
+                                                             .effort = effort,
+                                                             .weights_bytes = no_bytes,
+                                                             .workspace_bytes = no_bytes,
+                                                             .lower = lower});
 
 }  // namespace colonnade

@@ -177,19 +177,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 
 }  // namespace
 
-constinit const Family families::product = {.name = "product",
-                                            .scope = Scope::whole,
-                                            .border = Border::none,
-                                            .types = kFloats,
-                                            .match = match,
-                                            .units = units,
-                                            .effort = effort,
-                                            .weights_bytes = no_bytes,
-                                            .workspace_bytes = workspace_bytes,
-                                            .window = no_window,
-                                            .chunks = no_chunks,
-                                            .placements = no_placements,
-                                            .tell = nothing_told,
-                                            .lower = lower};
+constinit const Family families::product = whole_family({.name = "product",
+                                                         .types = kFloats,
+                                                         .match = match,
+                                                         .units = units,
+                                                         .effort = effort,
+                                                         .weights_bytes = no_bytes,
+                                                         .workspace_bytes = workspace_bytes,
+                                                         .lower = lower});
 
 }  // namespace colonnade

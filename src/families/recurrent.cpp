@@ -336,19 +336,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_uni
 
 }  // namespace
 
-constinit const Family families::recurrent = {.name = "recurrent",
-                                              .scope = Scope::whole,
-                                              .border = Border::none,
-                                              .types = kFloats,
-                                              .match = match,
-                                              .units = units,
-                                              .effort = effort,
-                                              .weights_bytes = no_bytes,
-                                              .workspace_bytes = workspace_bytes,
-                                              .window = no_window,
-                                              .chunks = no_chunks,
-                                              .placements = no_placements,
-                                              .tell = nothing_told,
-                                              .lower = lower};
+constinit const Family families::recurrent = whole_family({.name = "recurrent",
+                                                           .types = kFloats,
+                                                           .match = match,
+                                                           .units = units,
+                                                           .effort = effort,
+                                                           .weights_bytes = no_bytes,
+                                                           .workspace_bytes = workspace_bytes,
+                                                           .lower = lower});
 
 }  // namespace colonnade

@@ -179,19 +179,13 @@ constinit const Family families::reduce_width = {.name = "reduce_width",
                                                  .tell = nothing_told,
                                                  .lower = lower_width};
 
-constinit const Family families::reduce = {.name = "reduce",
-                                           .scope = Scope::whole,
-                                           .border = Border::none,
-                                           .types = kFloats,
-                                           .match = match,
-                                           .units = units,
-                                           .effort = element_effort<Work::reduce>,
-                                           .weights_bytes = no_bytes,
-                                           .workspace_bytes = no_bytes,
-                                           .window = no_window,
-                                           .chunks = no_chunks,
-                                           .placements = no_placements,
-                                           .tell = nothing_told,
-                                           .lower = lower};
+constinit const Family families::reduce = whole_family({.name = "reduce",
+                                                        .types = kFloats,
+                                                        .match = match,
+                                                        .units = units,
+                                                        .effort = element_effort<Work::reduce>,
+                                                        .weights_bytes = no_bytes,
+                                                        .workspace_bytes = no_bytes,
+                                                        .lower = lower});
 
 }  // namespace colonnade

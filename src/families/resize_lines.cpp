@@ -307,19 +307,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 
 }  // namespace
 
-constinit const Family families::resize_lines = {.name = "resize_lines",
-                                                 .scope = Scope::whole,
-                                                 .border = Border::none,
-                                                 .types = kAllTypes,
-                                                 .match = match,
-                                                 .units = line_count,
-                                                 .effort = element_effort<Work::resize>,
-                                                 .weights_bytes = no_bytes,
-                                                 .workspace_bytes = workspace_bytes,
-                                                 .window = no_window,
-                                                 .chunks = no_chunks,
-                                                 .placements = no_placements,
-                                                 .tell = nothing_told,
-                                                 .lower = lower};
+constinit const Family families::resize_lines = whole_family({.name = "resize_lines",
+                                                              .types = kAllTypes,
+                                                              .match = match,
+                                                              .units = line_count,
+                                                              .effort = element_effort<Work::resize>,
+                                                              .weights_bytes = no_bytes,
+                                                              .workspace_bytes = workspace_bytes,
+                                                              .lower = lower});
 
 }  // namespace colonnade

@@ -195,19 +195,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 
 }  // namespace
 
-constinit const Family families::top_k = {.name = "top_k",
-                                          .scope = Scope::whole,
-                                          .border = Border::none,
-                                          .types = kAllTypes,
-                                          .match = match,
-                                          .units = units,
-                                          .effort = effort,
-                                          .weights_bytes = no_bytes,
-                                          .workspace_bytes = workspace_bytes,
-                                          .window = no_window,
-                                          .chunks = no_chunks,
-                                          .placements = no_placements,
-                                          .tell = nothing_told,
-                                          .lower = lower};
+constinit const Family families::top_k = whole_family({.name = "top_k",
+                                                       .types = kAllTypes,
+                                                       .match = match,
+                                                       .units = units,
+                                                       .effort = effort,
+                                                       .weights_bytes = no_bytes,
+                                                       .workspace_bytes = workspace_bytes,
+                                                       .lower = lower});
 
 }  // namespace colonnade

@@ -190,19 +190,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 
 }  // namespace
 
-constinit const Family families::trees = {.name = "trees",
-                                          .scope = Scope::whole,
-                                          .border = Border::none,
-                                          .types = {DType::f32, DType::i64},
-                                          .match = match,
-                                          .units = samples,
-                                          .effort = byte_effort<Work::copy>,
-                                          .weights_bytes = no_bytes,
-                                          .workspace_bytes = workspace_bytes,
-                                          .window = no_window,
-                                          .chunks = no_chunks,
-                                          .placements = no_placements,
-                                          .tell = nothing_told,
-                                          .lower = lower};
+constinit const Family families::trees = whole_family({.name = "trees",
+                                                       .types = {DType::f32, DType::i64},
+                                                       .match = match,
+                                                       .units = samples,
+                                                       .effort = byte_effort<Work::copy>,
+                                                       .weights_bytes = no_bytes,
+                                                       .workspace_bytes = workspace_bytes,
+                                                       .lower = lower});
 
 }  // namespace colonnade

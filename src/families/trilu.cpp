@@ -71,19 +71,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 
 }  // namespace
 
-constinit const Family families::trilu = {.name = "trilu",
-                                          .scope = Scope::whole,
-                                          .border = Border::none,
-                                          .types = kAllTypes,
-                                          .match = match,
-                                          .units = units,
-                                          .effort = byte_effort<Work::copy>,
-                                          .weights_bytes = no_bytes,
-                                          .workspace_bytes = no_bytes,
-                                          .window = no_window,
-                                          .chunks = no_chunks,
-                                          .placements = no_placements,
-                                          .tell = nothing_told,
-                                          .lower = lower};
+constinit const Family families::trilu = whole_family({.name = "trilu",
+                                                       .types = kAllTypes,
+                                                       .match = match,
+                                                       .units = units,
+                                                       .effort = byte_effort<Work::copy>,
+                                                       .weights_bytes = no_bytes,
+                                                       .workspace_bytes = no_bytes,
+                                                       .lower = lower});
 
 }  // namespace colonnade

@@ -327,19 +327,13 @@ std::unique_ptr<RowOp> lower_typed(const LowerContext& context) {
 
 }  // namespace
 
-constinit const Family families::typed = {.name = "typed",
-                                          .scope = Scope::whole,
-                                          .border = Border::none,
-                                          .types = kAllTypes,
-                                          .match = match,
-                                          .units = typed_units,
-                                          .effort = typed_effort,
-                                          .weights_bytes = no_bytes,
-                                          .workspace_bytes = no_bytes,
-                                          .window = no_window,
-                                          .chunks = no_chunks,
-                                          .placements = no_placements,
-                                          .tell = nothing_told,
-                                          .lower = lower_typed};
+constinit const Family families::typed = whole_family({.name = "typed",
+                                                       .types = kAllTypes,
+                                                       .match = match,
+                                                       .units = typed_units,
+                                                       .effort = typed_effort,
+                                                       .weights_bytes = no_bytes,
+                                                       .workspace_bytes = no_bytes,
+                                                       .lower = lower_typed});
 
 }  // namespace colonnade

@@ -186,19 +186,14 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_uni
 
 }  // namespace
 
-constinit const Family families::typed_product = {.name = "typed_product",
-                                                  .scope = Scope::whole,
-                                                  .border = Border::none,
-                                                  .types = {DType::f64, DType::i8, DType::u8, DType::i32, DType::i64},
-                                                  .match = match,
-                                                  .units = units,
-                                                  .effort = effort,
-                                                  .weights_bytes = weight_bytes,
-                                                  .workspace_bytes = workspace_bytes,
-                                                  .window = no_window,
-                                                  .chunks = no_chunks,
-                                                  .placements = no_placements,
-                                                  .tell = nothing_told,
-                                                  .lower = lower};
+constinit const Family families::typed_product =
+    whole_family({.name = "typed_product",
+                  .types = {DType::f64, DType::i8, DType::u8, DType::i32, DType::i64},
+                  .match = match,
+                  .units = units,
+                  .effort = effort,
+                  .weights_bytes = weight_bytes,
+                  .workspace_bytes = workspace_bytes,
+                  .lower = lower});
 
 }  // namespace colonnade

@@ -90,19 +90,14 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_uni
 
 }  // namespace
 
-constinit const Family families::typed_reduce = {.name = "typed_reduce",
-                                                 .scope = Scope::whole,
-                                                 .border = Border::none,
-                                                 .types = {DType::u8, DType::i8, DType::i32, DType::i64, DType::f64},
-                                                 .match = match,
-                                                 .units = units,
-                                                 .effort = element_effort<Work::reduce>,
-                                                 .weights_bytes = no_bytes,
-                                                 .workspace_bytes = no_bytes,
-                                                 .window = no_window,
-                                                 .chunks = no_chunks,
-                                                 .placements = no_placements,
-                                                 .tell = nothing_told,
-                                                 .lower = lower};
+constinit const Family families::typed_reduce =
+    whole_family({.name = "typed_reduce",
+                  .types = {DType::u8, DType::i8, DType::i32, DType::i64, DType::f64},
+                  .match = match,
+                  .units = units,
+                  .effort = element_effort<Work::reduce>,
+                  .weights_bytes = no_bytes,
+                  .workspace_bytes = no_bytes,
+                  .lower = lower});
 
 }  // namespace colonnade

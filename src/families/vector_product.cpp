@@ -113,19 +113,13 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_uni
 
 }  // namespace
 
-constinit const Family families::vector_product = {.name = "vector_product",
-                                                   .scope = Scope::whole,
-                                                   .border = Border::none,
-                                                   .types = kFloats,
-                                                   .match = match,
-                                                   .units = units,
-                                                   .effort = effort,
-                                                   .weights_bytes = no_bytes,
-                                                   .workspace_bytes = no_bytes,
-                                                   .window = no_window,
-                                                   .chunks = no_chunks,
-                                                   .placements = no_placements,
-                                                   .tell = nothing_told,
-                                                   .lower = lower};
+constinit const Family families::vector_product = whole_family({.name = "vector_product",
+                                                                .types = kFloats,
+                                                                .match = match,
+                                                                .units = units,
+                                                                .effort = effort,
+                                                                .weights_bytes = no_bytes,
+                                                                .workspace_bytes = no_bytes,
+                                                                .lower = lower});
 
 }  // namespace colonnade
