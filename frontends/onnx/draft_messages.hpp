@@ -49,6 +49,7 @@ class DraftNodes {
   int count() const { return static_cast<int>(nodes_.size()); }
   bool alive(int index) const { return alive_[static_cast<std::size_t>(index)]; }
   onnx::NodeProto& node(int index) { return nodes_[static_cast<std::size_t>(index)]; }
+  /// Whether the node is that operator of ONNX.
   bool is(int index, std::string_view op) const;
 
   /// -1: an input or a constant.
@@ -75,6 +76,9 @@ class DraftNodes {
   std::string add_constant(const std::string& hint, Tensor tensor);
 
  private:
+  void drop_unread();
+  /// Nodes of which all is constant.
+  void drop_known();
   void unread(const std::string& name, int reader);
 
   Draft::Messages& messages_;
@@ -84,6 +88,7 @@ class DraftNodes {
   std::unordered_map<std::string, int> producer_;
   std::unordered_map<std::string, std::vector<int>> readers_;
   std::unordered_set<std::string> outputs_, captured_, taken_;
+  std::unordered_set<std::string> redefined_;  ///< operators of ONNX that are the model's or the program's own here
 };
 
 /// Rules that change one node; true where something changed.

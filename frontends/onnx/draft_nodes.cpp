@@ -110,10 +110,35 @@ DraftNodes::DraftNodes(Draft::Messages& messages) : messages_(messages), taken_(
     for (const auto& input : node(index).input())
       if (!input.empty()) readers_[input].push_back(index);
   }
+  for (const auto& function : messages.model.functions())
+    if (is_onnx_domain(function.domain())) redefined_.insert(function.name());
+  for (const CustomOperator& custom : *messages.operators)
+    if (is_onnx_domain(custom.domain)) redefined_.insert(custom.type);
+  drop_unread();
+  drop_known();
+}
+
+/// Before anything looks at nodes: nobody has checked those that the graph was made without.
+void DraftNodes::drop_unread() {
+  std::unordered_set<std::string> read = captured_;
+  read.insert(outputs_.begin(), outputs_.end());
+  for (int index = count() - 1; index >= 0; --index) {
+    const auto& outputs = node(index).output();
+    if (!alive(index)) continue;
+    if (std::none_of(outputs.begin(), outputs.end(), [&](const auto& name) { return read.contains(name); })) {
+      remove(index);
+    } else {
+      read.insert(node(index).input().begin(), node(index).input().end());
+    }
+  }
+}
+
+void DraftNodes::drop_known() {
   const auto is_known = [&](const std::string& name) {
     return name.empty() || (constant(name) != nullptr && !outputs_.contains(name));
   };
   for (int index = 0; index < count(); ++index) {
+    if (!alive(index)) continue;
     const auto& outputs = node(index).output();
     if (std::all_of(outputs.begin(), outputs.end(), is_known)) {
       remove(index);
@@ -125,20 +150,15 @@ DraftNodes::DraftNodes(Draft::Messages& messages) : messages_(messages), taken_(
 
 void DraftNodes::finish() {
   auto& graph = *messages_.model.mutable_graph();
+  drop_unread();
   std::unordered_set<std::string> read = captured_;
   read.insert(outputs_.begin(), outputs_.end());
-  for (int index = count() - 1; index >= 0; --index) {
-    const auto& outputs = node(index).output();
-    if (!alive(index)) continue;
-    if (std::none_of(outputs.begin(), outputs.end(), [&](const auto& name) { return read.contains(name); })) {
-      remove(index);
-      continue;
-    }
-    read.insert(node(index).input().begin(), node(index).input().end());
-  }
   graph.clear_node();
-  for (int index = 0; index < count(); ++index)
-    if (alive(index)) *graph.add_node() = std::move(node(index));
+  for (int index = 0; index < count(); ++index) {
+    if (!alive(index)) continue;
+    read.insert(node(index).input().begin(), node(index).input().end());
+    *graph.add_node() = std::move(node(index));
+  }
   const auto kept = messages_.overridable();
   auto& initializers = *graph.mutable_initializer();
   for (int i = initializers.size() - 1; i >= 0; --i)
@@ -149,7 +169,7 @@ void DraftNodes::finish() {
 
 bool DraftNodes::is(int index, std::string_view op) const {
   const auto& node = nodes_[static_cast<std::size_t>(index)];
-  return node.op_type() == op && is_onnx_domain(node.domain());
+  return node.op_type() == op && is_onnx_domain(node.domain()) && !redefined_.contains(node.op_type());
 }
 
 int DraftNodes::producer(const std::string& name) const {

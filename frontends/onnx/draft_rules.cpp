@@ -90,8 +90,7 @@ bool skip_reshape(DraftNodes& nodes, int index) {
 }
 
 /// Nothing that draws numbers, keeps a state or is unknown.
-bool gives_the_same(const DraftNodes& nodes, const onnx::NodeProto& node,
-                    const std::unordered_set<std::string>& functions) {
+bool gives_the_same(const onnx::NodeProto& node, const std::unordered_set<std::string>& functions) {
   static constexpr std::array<std::string_view, 3> kDomains = {kOnnxDomain, kMlDomain, kMicrosoftDomain};
   static constexpr std::array<std::string_view, 5> kDrawing = {"Random", "Dropout", "Bernoulli", "Multinomial",
                                                                "Sampling"};
@@ -99,7 +98,7 @@ bool gives_the_same(const DraftNodes& nodes, const onnx::NodeProto& node,
   const bool draws = std::any_of(kDrawing.begin(), kDrawing.end(),
                                  [&](std::string_view word) { return node.op_type().find(word) != std::string::npos; });
   return std::find(kDomains.begin(), kDomains.end(), domain) != kDomains.end() && !draws && !has_bodies(node) &&
-         !functions.contains(node.op_type()) && nodes.opset() > 0;
+         !functions.contains(node.op_type());
 }
 
 std::string key_of(const onnx::NodeProto& node) {
@@ -167,9 +166,10 @@ bool merge_equal(DraftNodes& nodes) {
   bool changed = merge_constants(nodes);
   std::unordered_set<std::string> functions;
   for (const auto& function : nodes.messages().model.functions()) functions.insert(function.name());
+  for (const CustomOperator& custom : *nodes.messages().operators) functions.insert(custom.type);
   std::unordered_map<std::string, int> first;
   for (int index = 0; index < nodes.count(); ++index) {
-    if (!nodes.alive(index) || !gives_the_same(nodes, nodes.node(index), functions)) continue;
+    if (!nodes.alive(index) || !gives_the_same(nodes.node(index), functions)) continue;
     const auto [at, fresh] = first.try_emplace(key_of(nodes.node(index)), index);
     if (!fresh) changed = gives_way(nodes, index, at->second) || changed;
   }

@@ -126,6 +126,39 @@ TEST(WriteOptimized, MergesTransposesAndKeepsOutputs) {
   expect_written(model, {2, 3, 4}, 1);
 }
 
+/// Nobody checks what is not needed, so nobody may look at it.
+TEST(WriteOptimized, LeavesOutWhatNobodyNeedsUnseen) {
+  ModelBuilder model;
+  model.input("x", {1, 4, 4, 4}).output("y").node("Relu", {"x"}, {"y"});
+  model.node("Transpose", {"x"}, {"a"}, {attribute("perm", Ints{9, 8, 7, 6})});
+  model.node("Transpose", {"a"}, {"b"}, {attribute("perm", Ints{-9, 80, 7, 6})});
+  weights(model, "w", {4, 4, 1, 1}).node("ConvTranspose", {"x", "w"}, {"c"}, {attribute("group", 0)});
+  weights(model, "s", {4, 1, 1}).node("Mul", {"c", "s"}, {"d"});
+  expect_written(model, {1, 4, 4, 4}, 1);
+}
+
+/// An operator of the program in the place of ONNX's.
+TEST(WriteOptimized, LeavesRedefinedOperatorsAlone) {
+  struct Twice final : CustomKernel {
+    std::vector<CustomType> infer(std::span<const CustomType> inputs) const override { return {inputs[0]}; }
+    std::vector<Tensor> run(std::span<const Tensor* const> inputs) const override {
+      Tensor y = *inputs[0];
+      for (float& value : y.values<float>()) value *= 2;
+      return {std::move(y)};
+    }
+  };
+  const std::vector<CustomOperator> operators = {
+      {"", "Identity", 1, INT_MAX, [](const CustomNode&) { return std::make_shared<const Twice>(); }}};
+  ModelBuilder model;
+  model.input("x", {2}).output("y").node("Identity", {"x"}, {"a"}).node("Identity", {"x"}, {"b"});
+  model.node("Add", {"a", "b"}, {"y"});
+  const Folder folder;
+  const std::string bytes = model.bytes();
+  const Model loaded = load_with(operators, onnx_import::testing::as_bytes(bytes));
+  EXPECT_EQ(write_optimized(loaded, folder / "out.onnx").nodes_after, 3u);
+  expect_near(run(load_with(operators, folder / "out.onnx"), {2}), run(loaded, {2}));
+}
+
 TEST(WriteOptimized, LeavesRandomNumbersApart) {
   ModelBuilder model;
   model.output("y").output("z").constant(int_tensor("n", {1}, {4}));
