@@ -31,6 +31,7 @@ std::vector<const char*> names_in(const std::vector<Bound>& bound) {
 struct OrtIoBinding {
   OrtSession* session;
   std::vector<colonnade::ort::Bound> inputs, outputs;
+  [[no_unique_address]] colonnade::ort::Alive alive = {};
 };
 
 namespace colonnade::ort {
@@ -64,7 +65,7 @@ OrtStatus* CreateIoBinding(OrtSession* session, OrtIoBinding** out) noexcept {
     *out = new OrtIoBinding{session, {}, {}};
   });
 }
-void ReleaseIoBinding(OrtIoBinding* binding) noexcept { delete binding; }
+void ReleaseIoBinding(OrtIoBinding* binding) noexcept { release(binding); }
 
 OrtStatus* BindInput(OrtIoBinding* binding, const char* name, const OrtValue* value) noexcept {
   return guarded([&] {

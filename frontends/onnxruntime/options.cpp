@@ -71,7 +71,7 @@ OrtStatus* CreateSessionOptions(OrtSessionOptions** out) noexcept {
 OrtStatus* CloneSessionOptions(const OrtSessionOptions* options, OrtSessionOptions** out) noexcept {
   return guarded([&] { deref(out, "out") = new OrtSessionOptions(deref(options, "options")); });
 }
-void ReleaseSessionOptions(OrtSessionOptions* options) noexcept { delete options; }
+void ReleaseSessionOptions(OrtSessionOptions* options) noexcept { release(options); }
 
 OrtStatus* SetOptimizedModelFilePath(OrtSessionOptions* options, const char* path) noexcept {
   return guarded([&] {

@@ -20,6 +20,7 @@ struct OrtCustomOpDomain {
 /// Threads, free dimensions, initializers, profiles, operators of the program and the entries "colonnade.*" have an
 /// effect; what steers ONNX Runtime's own optimiser, arena and second thread pool is kept and has none.
 struct OrtSessionOptions {
+  [[no_unique_address]] colonnade::ort::Alive alive;
   std::map<std::string, std::string> entries;
   int threads = 0;
   bool own_threads = true;
@@ -43,6 +44,7 @@ struct OrtSessionOptions {
 };
 
 struct OrtRunOptions {
+  [[no_unique_address]] colonnade::ort::Alive alive;
   std::stop_source stop;
   std::map<std::string, std::string> entries;
   std::string tag;

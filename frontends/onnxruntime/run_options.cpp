@@ -6,7 +6,7 @@ namespace colonnade::ort {
 OrtStatus* CreateRunOptions(OrtRunOptions** out) noexcept {
   return guarded([&] { deref(out, "out") = new OrtRunOptions; });
 }
-void ReleaseRunOptions(OrtRunOptions* options) noexcept { delete options; }
+void ReleaseRunOptions(OrtRunOptions* options) noexcept { release(options); }
 
 OrtStatus* RunOptionsSetRunLogVerbosityLevel(OrtRunOptions* options, int level) noexcept {
   return guarded([&] { deref(options, "run options").log_verbosity = level; });

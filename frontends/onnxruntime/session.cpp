@@ -185,7 +185,7 @@ OrtStatus* CreateSessionFromArrayWithPrepackedWeightsContainer(const OrtEnv* env
                                                                OrtSession** out) noexcept {
   return CreateSessionFromArray(environment, bytes, size, options, out);
 }
-void ReleaseSession(OrtSession* session) noexcept { delete session; }
+void ReleaseSession(OrtSession* session) noexcept { release(session); }
 
 namespace {
 

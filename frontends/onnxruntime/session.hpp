@@ -36,6 +36,7 @@ struct Engine {
 }  // namespace colonnade::ort
 
 struct OrtSession {
+  [[no_unique_address]] colonnade::ort::Alive alive;
   OrtSessionOptions options;  ///< values that it points at are not read after the session was made
   colonnade::ort::ModelFile file;
   colonnade::Options model_options;

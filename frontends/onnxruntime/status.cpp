@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/onnxruntime/status.hpp"
 
+#include <mutex>
 #include <new>
+#include <set>
 
 namespace colonnade::ort {
 namespace {
@@ -28,6 +30,36 @@ OrtStatus& out_of_memory() {
 }
 
 }  // namespace
+
+#if !defined(NDEBUG)
+namespace {
+
+struct Living {
+  std::mutex mutex;
+  std::set<const Alive*> handles;
+};
+/// Never destroyed: programs release handles as they end.
+Living& living() {
+  static Living& handles = *new Living;
+  return handles;
+}
+
+}  // namespace
+
+Alive::Alive() {
+  const std::scoped_lock lock(living().mutex);
+  living().handles.insert(this);
+}
+Alive::Alive(const Alive& /*other*/) : Alive() {}
+Alive::~Alive() {
+  const std::scoped_lock lock(living().mutex);
+  living().handles.erase(this);
+}
+bool is_alive(const Alive* handle) noexcept {
+  const std::scoped_lock lock(living().mutex);
+  return living().handles.contains(handle);
+}
+#endif
 
 OrtStatus* made(OrtErrorCode code, const std::string& message) noexcept {
   try {

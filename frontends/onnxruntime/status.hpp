@@ -43,16 +43,45 @@ OrtStatus* guarded(Work work) noexcept {
   }
 }
 
+/// A member of handles, by which debug builds know those that live: one that was released is refused, not followed.
+#if defined(NDEBUG)
+struct Alive {};
+inline bool is_alive(const Alive* /*handle*/) noexcept { return true; }
+#else
+struct Alive {
+  Alive();
+  Alive(const Alive& other);
+  Alive& operator=(const Alive& /*other*/) noexcept { return *this; }
+  ~Alive();
+};
+bool is_alive(const Alive* handle) noexcept;
+#endif
+
+template <class Type>
+bool was_released(const Type* handle) {
+  if constexpr (requires { handle->alive; })
+    return !is_alive(&handle->alive);
+  else
+    return false;
+}
+
 /// Throws where a pointer is null that must not be.
 template <class Type>
 Type& deref(Type* pointer, const char* what) {
   if (pointer == nullptr) throw Failure(ORT_INVALID_ARGUMENT, std::string(what) + " must not be null");
+  if (was_released(pointer)) throw Failure(ORT_INVALID_ARGUMENT, std::string(what) + " was released");
   return *pointer;
 }
 /// For text, arrays and results.
 template <class... Pointers>
 void need(const char* what, const Pointers*... pointers) {
   if (((pointers == nullptr) || ...)) throw Failure(ORT_INVALID_ARGUMENT, std::string(what) + " must not be null");
+  if ((was_released(pointers) || ...)) throw Failure(ORT_INVALID_ARGUMENT, std::string(what) + " was released");
+}
+/// Does nothing with what was released before, where that is known.
+template <class Type>
+void release(Type* handle) noexcept {
+  if (handle != nullptr && !was_released(handle)) delete handle;
 }
 
 }  // namespace colonnade::ort

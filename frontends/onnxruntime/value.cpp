@@ -129,7 +129,7 @@ OrtStatus* CreateTensorWithDataAndDeleterAsOrtValue(OrtAllocator* deleter, void*
   });
 }
 
-void ReleaseValue(OrtValue* value) noexcept { delete value; }
+void ReleaseValue(OrtValue* value) noexcept { release(value); }
 
 OrtStatus* IsTensor(const OrtValue* value, int* out) noexcept {
   return guarded([&] { deref(out, "out") = deref(value, "value").is_tensor() ? 1 : 0; });

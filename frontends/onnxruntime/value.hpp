@@ -8,6 +8,7 @@
 
 /// A tensor of the CPU that borrows memory or has an owner for it; or a datum that is none.
 struct OrtValue {
+  [[no_unique_address]] colonnade::ort::Alive alive;
   /// Of a tensor; its data are std::string objects, or as the interface has them: packed where they take less than a
   /// byte.
   colonnade::MutableTensorView view;

@@ -57,6 +57,27 @@ TEST_P(OrtMisuse, ModelsThatAreNone) {
   EXPECT_EQ(of_bytes(ModelBuilder(99).input("x", {3}).node("Neg", {"x"}, {"y"}).output("y").bytes()), ORT_FAIL);
 }
 
+#if !defined(NDEBUG)
+/// Where handles are known while they live; in other builds, and in ONNX Runtime, this is the program's to avoid.
+TEST_P(OrtMisuse, ReleasedHandles) {
+  if (!is_ours()) GTEST_SKIP();
+  std::vector<float> x = {1, 2, 3};
+  OrtValue* const value = tensor(x, {3}).release();
+  api().ReleaseValue(value);
+  void* data = nullptr;
+  EXPECT_EQ(code(api().GetTensorMutableData(value, &data)), ORT_INVALID_ARGUMENT);
+  EXPECT_NE(message().find("was released"), std::string::npos) << message();
+  api().ReleaseValue(value);
+  OrtSession* const doubles = session(doubling()).release();
+  api().ReleaseSession(doubles);
+  std::size_t count = 0;
+  EXPECT_EQ(code(api().SessionGetInputCount(doubles, &count)), ORT_INVALID_ARGUMENT);
+  OrtSessionOptions* const made = options().release();
+  api().ReleaseSessionOptions(made);
+  EXPECT_EQ(code(api().SetIntraOpNumThreads(made, 1)), ORT_INVALID_ARGUMENT);
+}
+#endif
+
 TEST_P(OrtMisuse, Runs) {
   std::vector<float> x = {1, 2, 3, 4};
   std::vector<std::int64_t> ints = {1, 2, 3};
