@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "base/checked.hpp"
 #include "families/common.hpp"
@@ -45,6 +46,7 @@ struct AttentionForm {
   bool by_distance = false;  ///< and what is added depends on how far apart they are
   std::int64_t far = 0;      ///< as far as its addends know
   std::int64_t texts = 0;    ///< that there is room for
+  bool grows = false;        ///< how many keys there are is known at run time
 
   std::int64_t heads() const { return element_count(batch); }
   std::int64_t key_floats() const { return ceil_div(keys, kPanelWidth) * kPanelWidth * size; }
@@ -72,8 +74,8 @@ Shape with_matrix(const Shape& shape) {
 std::optional<Matrices> addend_of(const Shape& given, const AttentionForm& form) {
   const Shape shape = with_matrix(given);
   const std::int64_t rows = shape[shape.size() - 2];
-  if (shape.back() != (form.bounded ? 2 * form.far + 1 : form.keys) || shape.size() > form.batch.size() + 2)
-    return std::nullopt;
+  const bool fits = form.grows ? shape.back() > 1 : shape.back() == (form.bounded ? 2 * form.far + 1 : form.keys);
+  if (!fits || shape.size() > form.batch.size() + 2) return std::nullopt;
   Matrices matrices = matrices_of(shape, false, form.batch);
   if (rows == 1) matrices.row = 0;
   return matrices;
@@ -94,12 +96,16 @@ class AttentionOp final : public RowOp {
     for (std::size_t i = 0; i < kMostAddends; ++i) addends_[i] = context.in<float>(kAddendInput + i);
     if (form_.bounded) bounds_ = context.in<std::int64_t>(kBoundsInput);
     if (form_.by_distance) places_ = context.in<std::int64_t>(kPlacesInput);
+    if (form_.grows) live_ = context.in<std::int64_t>(kLiveInput);
+    for (std::size_t i = 0; i < kMostAddends; ++i)
+      if (addends_[i]) most_ = std::min(most_, context.input_shape(kAddendInput + i).back());
     barred_is_zero_ = std::get<Attention>(context.node.op).barred_is_zero;
     name_ = context.node.name;
   }
 
   void run(const StepContext& step) const override {
     const Room room = room_of(step.scratch);
+    const Cache cache = form_.grows ? cache_of(step) : Cache{form_.keys, form_.keys};
     Packed packed;
     for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
       const std::int64_t head = unit / form_.blocks, first = unit % form_.blocks * kUnitRows;
@@ -107,7 +113,7 @@ class AttentionOp final : public RowOp {
       if (form_.bounded)
         run_texts(step, room, head, rows, packed);
       else
-        run_rows(step, room, head, rows, {0, form_.keys}, packed);
+        run_rows(step, room, head, rows, {0, cache.keys}, packed, cache.room);
     }
   }
 
@@ -124,6 +130,18 @@ class AttentionOp final : public RowOp {
     return {scratch, values, scores, sums, sums + kUnitRows};
   }
 
+  /// Keys that there are, and rows of a head that they lie apart.
+  struct Cache {
+    std::int64_t keys, room;
+  };
+  Cache cache_of(const StepContext& step) const {
+    const std::int64_t* live = whole(step, live_);
+    if (live[0] < 1 || live[0] > live[1] || live[1] > form_.keys || live[0] > most_)
+      fail(ErrorCode::invalid_input, "node '{}' (Attention): {} keys, {} rows apart, expected at most {}", name_,
+           live[0], live[1], form_.keys);
+    return {live[0], live[1]};
+  }
+
   /// Where the keys and values lie that are packed.
   struct Packed {
     std::int64_t keys = -1, values = -1;
@@ -131,9 +149,12 @@ class AttentionOp final : public RowOp {
 
   /// Rows of a head that meet these keys.
   void run_rows(const StepContext& step, const Room& room, std::int64_t head, Interval rows, Interval keys,
-                Packed& packed) const {
-    const std::int64_t k = form_.k.offset(head, form_.batch) + keys.begin * form_.k.row;
-    const std::int64_t v = form_.v.offset(head, form_.batch) + keys.begin * form_.v.row;
+                Packed& packed, std::int64_t apart) const {
+    const auto first_of = [&](const Matrices& cache) {
+      const std::int64_t first = cache.offset(head, form_.batch);  // heads of the class's keys, where they grow
+      return (form_.grows ? first / form_.keys * apart : first) + keys.begin * cache.row;
+    };
+    const std::int64_t k = first_of(form_.k), v = first_of(form_.v);
     if (k != packed.keys) pack_keys(whole(step, k_) + k, keys.size(), room.keys);
     if (v != packed.values) pack_values(whole(step, v_) + v, keys.size(), room.values);
     packed = {k, v};
@@ -151,7 +172,7 @@ class AttentionOp final : public RowOp {
     clear(step, head, {rows.begin, std::min(rows.end, bounds[0])});
     for (text -= text == bounds ? 0 : 1; text < bounds + form_.texts && *text < rows.end; ++text) {
       const Interval keys{text[0], text[1]}, own = intersect(rows, keys);
-      if (!own.empty()) run_rows(step, room, head, own, keys, packed);
+      if (!own.empty()) run_rows(step, room, head, own, keys, packed, form_.keys);
     }
     clear(step, head, {std::max(rows.begin, bounds[form_.texts]), rows.end});
   }
@@ -266,7 +287,8 @@ class AttentionOp final : public RowOp {
   float scale_;
   ValueOf<float> q_, k_, v_, out_;
   std::array<ValueOf<float>, kMostAddends> addends_;
-  ValueOf<std::int64_t> bounds_, places_;
+  ValueOf<std::int64_t> bounds_, places_, live_;
+  std::int64_t most_ = std::numeric_limits<std::int64_t>::max();  ///< keys that addends know
   bool barred_is_zero_ = false;
   std::string name_;
 };
@@ -286,6 +308,7 @@ std::optional<AttentionForm> attention_form(const Subject& node, const Attention
   form.v = matrices_of(node.input_shape(2), op.heads_inside_v, form.batch);
   form.out = matrices_of(node.output_shape(), op.heads_inside_out, form.batch);
   form.bounded = node.has_input(kBoundsInput);
+  form.grows = node.has_input(kLiveInput);
   for (std::size_t i = 0; i < kMostAddends; ++i) {
     if (!node.has_input(kAddendInput + i)) continue;
     if (form.bounded && !form.by_distance) form.far = node.input_shape(kAddendInput + i).back() / 2;

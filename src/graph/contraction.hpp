@@ -14,6 +14,10 @@ inline constexpr std::int64_t kPanel = 16;
 /// hold for how far apart a row and a key are: [.., 1, 2 n + 1], of which element n + places[key] - places[row] is
 /// added, or the first or last one where that is beyond. Places (i64, one a row) rise within a text.
 inline constexpr std::size_t kBoundsInput = kAddendInput + kMostAddends, kPlacesInput = kBoundsInput + 1;
+/// The input of an Attention over a growing cache (i64 [2]): how many keys there are, and how many rows of a head its
+/// keys and values lie apart. Shapes say the most that both may be. Columns of addends behind the keys are not read. No
+/// heads inside keys or values, no bounds.
+inline constexpr std::size_t kLiveInput = kPlacesInput + 1;
 
 /// Null when the operator is no contraction.
 const FusedEpilogue* epilogue_of(const Operator& op);

@@ -29,6 +29,12 @@ std::optional<Shape> scores_of(const RuleContext& ctx, const Shape& q, const Sha
     if (!ctx.has(input)) continue;
     if (!ctx.shape(input)) return std::nullopt;
     if (ctx.has(kBoundsInput)) continue;
+    if (ctx.has(kLiveInput)) {
+      Shape shape = *ctx.shape(input);
+      if (!shape.empty()) shape.back() = 1;
+      scores = broadcast(ctx, scores, shape);
+      continue;
+    }
     scores = broadcast(ctx, scores, ctx.shape(input));
     agree(ctx, "the last axis", input, scores->back(), keys);
   }
@@ -52,14 +58,22 @@ void check_bounds(const RuleContext& ctx) {
   }
 }
 
+void check_live(const Attention& op, const RuleContext& ctx) {
+  ctx.dtype_is(kLiveInput, DType::i64);
+  ctx.vector(kLiveInput, 2, "numbers of keys");
+  if (ctx.has(kBoundsInput) || op.heads_inside_k || op.heads_inside_v)
+    ctx.fail("a growing cache with bounds of texts, or heads inside its rows");
+}
+
 }  // namespace
 
 Types infer(const Attention& op, const RuleContext& ctx) {
-  ctx.inputs(kAddendInput, kPlacesInput + 1);
+  ctx.inputs(kAddendInput, kLiveInput + 1);
   const DType dtype = ctx.same_dtype(0, 1);
   for (std::size_t input = 2; input < kBoundsInput; ++input)
     if (ctx.has(input)) ctx.same_dtype(0, input);
   if (ctx.has(kBoundsInput)) check_bounds(ctx);
+  if (ctx.has(kLiveInput)) check_live(op, ctx);
   const auto q = operand(ctx, 0, op.heads_inside_q), k = operand(ctx, 1, op.heads_inside_k),
              v = operand(ctx, 2, op.heads_inside_v);
   if (!q || !k || !v) return {{dtype, std::nullopt}};

@@ -66,9 +66,45 @@ Tensor without_barred(const Call& call, const Tensor& shares) {
   return step_of(call, Select{}, {&none, &zero, &shares});
 }
 
+/// Keys or values of a growing cache without what is not there.
+Tensor live_part(const Call& call, const Tensor& cache, const Ints& live) {
+  const Shape& shape = cache.shape();
+  const std::int64_t keys = live[0], room = live[1], width = shape.back();
+  const std::vector<double> all = load_all<double>(cache);
+  Shape part = shape;
+  part[part.size() - 2] = keys;
+  std::vector<double> values;
+  for (std::int64_t head = 0; head * shape[shape.size() - 2] * width < std::ssize(all); ++head) {
+    const auto first = all.begin() + head * room * width;
+    values.insert(values.end(), first, first + keys * width);
+  }
+  return tensor_of(call.dtype(), part, values);
+}
+
+/// Attention over a growing cache is attention over a part of it.
+Tensors over_live(const Attention& op, const Call& call) {
+  const Ints live = call.ints(kLiveInput);
+  const std::int64_t most = call.input(1).shape()[call.input(1).shape().size() - 2];
+  if (live.size() != 2 || live[0] < 1 || live[0] > live[1] || live[1] > most)
+    call.invalid("the cache has no room for its keys, or none");
+  std::vector<Tensor> parts{call.input(0), live_part(call, call.input(1), live), live_part(call, call.input(2), live)};
+  const Tensor none = colonnade::tensor_of(Ints{0}), end = colonnade::tensor_of(Ints{live[0]}),
+               last = colonnade::tensor_of(Ints{-1});
+  for (std::size_t i = kAddendInput; i < kBoundsInput; ++i)
+    if (const Tensor* addend = call.optional(i)) parts.push_back(step_of(call, Slice{}, {addend, &none, &end, &last}));
+  Node node{op, {}, {0}, call.node.name, call.node.origin};
+  std::vector<const Tensor*> inputs;
+  for (const Tensor& part : parts) {
+    node.inputs.push_back(static_cast<ValueId>(inputs.size()));
+    inputs.push_back(&part);
+  }
+  return evaluate(node, inputs);
+}
+
 }  // namespace
 
 Tensors apply(const Attention& op, const Call& call) {
+  if (call.optional(kLiveInput) != nullptr) return over_live(op, call);
   const MatMul by_keys{
       .transpose_b = true, .epilogue = {}, .heads_inside_a = op.heads_inside_q, .heads_inside_b = op.heads_inside_k};
   const MatMul by_values{.epilogue = {}, .heads_inside_b = op.heads_inside_v, .heads_inside_out = op.heads_inside_out};

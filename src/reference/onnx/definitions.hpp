@@ -68,6 +68,13 @@ extern const Definition kLabelEncoder, kOneHotEncoder, kDictVectorizer, kCastMap
 /// angles] and positions [B or 1, S].
 extern const Definition kRotate;
 
+// append.cpp
+/// Inputs past [B, .., P, size], new [B, .., S, size], where the new rows begin (i64 [1] or [B]), rows of the result
+/// (i64 [1]) and, where that is known at run time only, how many rows of a head the past and the result lie apart (i64
+/// [2], at most as many as their shapes say). Behind the new rows are zeros, or what is there already where past and
+/// result are one buffer.
+extern const Definition kAppend;
+
 // coupling.cpp
 /// Chances of classes from those of pairs; its attribute is the number of classes.
 extern const Definition kPairwiseCoupling;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "frontends/onnx/ops/core/shared.hpp"
+#include "reference/onnx/definitions.hpp"
 
 namespace colonnade::onnx_import {
 
@@ -143,23 +144,12 @@ Counts count(Lowering& low, ValueId query) {
   return counts;
 }
 
-/// [B, Nk, M, H]: row by row the past's first positions, then the new ones, then zeros; M is the larger one of the
-/// cache's length and `total`.
+/// [B, Nk, M, H]: the past's first positions, then the new ones, then zeros; M is the larger one of the cache's length
+/// and `total`.
 ValueId fill_cache(Lowering& low, ValueId past, ValueId x, const Counts& counts) {
   if (past == kAbsent) return x;
-  const auto by_position = [&](ValueId values) { return transpose(low, values, {0, 2, 1, 3}); };
-  const ValueId capacity = extent(low, past, 2);
-  const ValueId length = binary(low, BinaryKind::max, capacity, counts.total);
-  const ValueId rows = unsqueeze(low, numbers_from(low, ints(low, {0}), length), {0});
-  const ValueId is_past = binary(low, BinaryKind::less, rows, counts.past);
-  const ValueId newest = binary_scalar(low, BinaryKind::sub, counts.queries, 1.0);
-  const ValueId new_row = binary(low, BinaryKind::min, binary(low, BinaryKind::sub, rows, counts.past), newest);
-  const ValueId source = select(low, is_past, rows, binary(low, BinaryKind::add, capacity, new_row));
-  const ValueId both = low.emit(Concat{1}, {by_position(past), by_position(x)});
-  const ValueId gathered = low.emit(GatherNd{.batch_dims = 1}, {both, unsqueeze(low, source, {2})});
-  const ValueId end = binary(low, BinaryKind::add, counts.past, counts.queries);
-  const ValueId is_used = unsqueeze(low, binary(low, BinaryKind::less, rows, end), {1, 3});
-  return select(low, is_used, by_position(gathered), scalar(low, low.dtype(x), 0));
+  const ValueId length = binary(low, BinaryKind::max, extent(low, past, 2), counts.total);
+  return low.emit(make_opaque(reference::kAppend, 1, {}), {past, x, reshape(low, counts.past, {-1}), length});
 }
 
 /// [B, 1, S, T]: where a query may look.
@@ -241,6 +231,25 @@ void refuse_special_caches(const Lowering& low) {
   if (low.flag("sliding_window_cache")) low.unsupported("sliding_window_cache is not supported");
 }
 
+/// Attention with nothing beside it, in products [B, Nk, N / Nk, S, H]: heads that share keys side by side.
+ValueId attend_grouped(Lowering& low, ValueId query, ValueId keys, ValueId values, const Counts& counts,
+                       std::int64_t key_heads) {
+  const ValueId size = ints(low, {-1}), batch = extent(low, query, 0);
+  const std::int64_t group = read_heads(low, "num_heads") / key_heads;
+  const ValueId grouped = reshape_to(low, query, {batch, ints(low, {key_heads, group}), counts.queries, size});
+  const ValueId scores = scaled_scores(low, grouped, unsqueeze(low, keys, {2}));
+  const ValueId barred = scalar(low, low.dtype(scores), lowest_finite(low.dtype(scores)));
+  const ValueId seen = select(low, unsqueeze(low, visible(low, counts), {1}), scores, barred);
+  const ValueId mixed = low.emit(MatMul{}, {low.emit(Softmax{.axis = -1}, {seen}), unsqueeze(low, values, {2})});
+  return merge_heads(low, reshape_to(low, mixed, {batch, ints(low, {key_heads * group}), counts.queries, size}));
+}
+
+/// Nothing is done with scores but that keys are barred.
+bool is_plain(const Lowering& low) {
+  return low.float_or("softcap", 0) == 0 && low.optional_input(10) == kAbsent && low.optional_input(11) == kAbsent &&
+         low.int_or("smooth_softmax", -1) != 1 && !low.wants_output(3);
+}
+
 /// Heads of queries that share a head of keys are rows of one product: [B, Nk, N / Nk S, H].
 Values lower_group_query_attention(Lowering& low) {
   refuse_special_caches(low);
@@ -255,6 +264,9 @@ Values lower_group_query_attention(Lowering& low) {
   const ValueId present_value = fill_cache(low, low.optional_input(4), grouped.value, counts);
   const auto in_use = [&](ValueId cache) { return slice_of(low, cache, 2, ints(low, {0}), counts.total); };
 
+  if (is_plain(low))
+    return {attend_grouped(low, grouped.query, in_use(present_key), in_use(present_value), counts, key_heads),
+            present_key, present_value};
   const ValueId batch = extent(low, grouped.query, 0), size = ints(low, {-1});
   const auto regrouped = [&](ValueId x, std::int64_t count, ValueId rows, ValueId columns) {
     return reshape_to(low, x, {batch, ints(low, {count}), rows, columns});
