@@ -123,6 +123,8 @@ std::string plan_text(const Json& plan, const std::string& model) {
   out += duel_text(plan);
   if (const std::string padding = text_in(plan, "padding"); !padding.empty())
     out += fmt::format("padding      {}\n", padding);
+  if (const std::string caches = text_in(plan, "caches"); !caches.empty())
+    out += fmt::format("caches       {}\n", caches);
   out += fmt::format("totals       {}flop, weights {}, arena {}\n", human_count(number_in(plan, "flop")),
                      bytes_text(plan, "weights_bytes"), bytes_text(plan, "arena_bytes"));
   out += fmt::format("rates        {}\n", text_in(plan.value("rates", Json::object()), "source", "defaults"));

@@ -124,6 +124,13 @@ json padding_json(const Packing& packing) {
   return packing.is_text ? json("computed: " + packing.reason) : json();
 }
 
+/// Of networks whose inputs look like caches: how many lengths a plan is for, or why a plan is for one.
+json caches_json(const Model::Impl& model, const Prepared& prepared) {
+  if (prepared.source != model.optimized) return {};
+  const std::string told = GrowingPlans::tell(*model.optimized, prepared.shapes);
+  return told.empty() ? json() : json(told);
+}
+
 /// What the planner believes of the machine's speed, and where it has that from.
 json rates_json(const Rates& rates) {
   json work = json::object();
@@ -187,6 +194,7 @@ std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
               {"inputs", values_json(*prepared.source, prepared.source->inputs, prepared.shapes)},
               {"outputs", values_json(*prepared.source, prepared.source->outputs, output_shapes)},
               {"padding", padding_json(model.packing)},
+              {"caches", caches_json(model, prepared)},
               {"flop", prepared.program->flop},
               {"weights_bytes", prepared.program->weights_bytes},
               {"arena_bytes", prepared.program->arena_bytes},

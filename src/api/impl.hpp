@@ -8,6 +8,7 @@
 
 #include "api/compiled.hpp"
 #include "api/duel.hpp"
+#include "api/growing.hpp"
 #include "api/layouts.hpp"
 #include "api/numa.hpp"
 #include "api/pipeline.hpp"
@@ -53,6 +54,7 @@ struct __attribute__((visibility("hidden"))) Model::Impl {
   std::shared_ptr<onnx_import::Source> import_from;
   std::shared_ptr<const Graph> optimized;  ///< shape-independent passes done, in bodies too
   Packing packing;                         ///< of texts with padding, where it can be left out
+  mutable GrowingPlans growing;            ///< networks for classes of lengths, where inputs grow
   NumaPolicy numa;
   std::vector<TensorInfo> inputs, outputs;
   ModelMetadata metadata;

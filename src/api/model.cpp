@@ -37,7 +37,7 @@ onnx_import::OpenBytes lasting(std::span<const std::byte> bytes) {
   return {std::make_shared<const onnx_import::MemoryBytes>(std::span(copy->data(), copy->bytes()), copy), true};
 }
 
-/// Texts without their padding, where the network is one of texts.
+/// Texts without their padding, where the network is one of texts; of others it is seen whether their inputs grow.
 Packing packed_texts_of(const Model::Impl& impl) {
   Packing packing = pack_tokens(*impl.optimized);
   const bool gives_tokens = std::ranges::count(packing.of_tokens, true) > 0;
@@ -53,6 +53,7 @@ Packing packed_texts_of(const Model::Impl& impl) {
   if (packing.is_text)
     log_line(LogLevel::debug, "model '{}': padding of texts is {}", impl.name,
              packing.graph ? "left out" : "computed: " + packing.reason);
+  if (!packing.graph) impl.growing.watch(impl.optimized);
   return packing;
 }
 

@@ -176,8 +176,9 @@ std::vector<Tensor> Session::Impl::run_tensors(std::span<const TensorView> input
 std::vector<Tensor> Session::Impl::run(std::span<const TensorView> inputs, RunControl& control) {
   const Turn mine(turn);
   check_inputs(inputs);
-  const Way way = way_of(inputs);
-  return way == Way::dense ? run_tensors(inputs, control) : run_texts(way, inputs, control);
+  if (const Way way = way_of(inputs); way != Way::dense) return run_texts(way, inputs, control);
+  if (auto outputs = run_grown(inputs, control)) return *std::move(outputs);
+  return run_tensors(inputs, control);
 }
 
 void Session::Impl::run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
@@ -186,6 +187,7 @@ void Session::Impl::run(std::span<const TensorView> inputs, std::span<const Muta
   check_inputs(inputs);
   check_output_views(outputs);
   if (const Way way = way_of(inputs); way != Way::dense) return run_texts(way, inputs, outputs, control);
+  if (run_grown(inputs, outputs, control)) return;
   if (!have_strides(inputs) && !have_strides(outputs)) return run_dense(use(inputs, control), inputs, outputs, control);
   staging.set(inputs, outputs, model->outputs);
   Entry& plan = use(inputs, control, staging.layouts());
@@ -209,6 +211,8 @@ std::vector<Datum> Session::Impl::run_data(std::span<const Datum> inputs, RunCon
     std::vector<Tensor> outputs = run_texts(way, tensors, control);
     return {std::make_move_iterator(outputs.begin()), std::make_move_iterator(outputs.end())};
   }
+  if (auto outputs = run_grown(tensors, control))
+    return {std::make_move_iterator(outputs->begin()), std::make_move_iterator(outputs->end())};
   return runner.run(use(tensors, control), {tensors, [&](std::size_t i) { return inputs[i]; }}, control);
 }
 
@@ -246,6 +250,9 @@ std::vector<Shape> Session::output_shapes(std::span<const Shape> input_shapes, c
   const Turn mine(known.turn);
   known.check_count(input_shapes.size());
   if (auto shapes = shapes_of_texts(known.model->packing, input_shapes)) return *std::move(shapes);
+  known.views.clear();
+  for (const Shape& shape : input_shapes) known.views.emplace_back(DType::undefined, shape, nullptr);
+  if (const GrownCall call = known.model->growing.find(known.views); call.grown) return call.output_shapes();
   const Prepared& prepared = *known.use(input_shapes, control).prepared;
   if (!prepared.rest) return prepared.program->output_shapes;
   return prepared.rest->output_shapes;
@@ -324,6 +331,7 @@ void Session::shrink() {
   known.views = {};
   known.staging = {};
   known.texts = {};
+  known.grown = {};
   known.runner.shrink();
 }
 
@@ -332,7 +340,7 @@ Session::MemoryStats Session::memory_stats() const {
   const Turn mine(known.turn);
   const std::size_t arenas = known.runner.arena().bytes();
   return {known.model->weights.bytes(), arenas,
-          known.runner.cached_bytes() - arenas + known.staging.bytes() + known.texts.bytes(),
+          known.runner.cached_bytes() - arenas + known.staging.bytes() + known.texts.bytes() + known.grown.bytes(),
           known.runner.cached_plans()};
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "api/growing.hpp"
 #include "api/packed_texts.hpp"
 #include "api/run_queue.hpp"
 #include "api/runner.hpp"
@@ -43,6 +44,7 @@ struct __attribute__((visibility("hidden"))) Session::Impl {
   std::vector<TensorView> views;
   Staging staging;
   PackedTexts texts;
+  GrownInputs grown;
   mutable TurnState turn{0};
   RunQueue queue;  ///< last: the rest outlives its tasks
 
@@ -57,6 +59,10 @@ struct __attribute__((visibility("hidden"))) Session::Impl {
   std::vector<Tensor> run_texts(Way way, std::span<const TensorView> inputs, RunControl& control);
   void run_texts(Way way, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
                  RunControl& control);
+  /// The plan of a class of lengths, where the inputs have grown; null: they run by a plan of their own.
+  Entry* use_grown(const GrownCall& call, std::span<const TensorView> inputs, const RunControl& control);
+  std::optional<std::vector<Tensor>> run_grown(std::span<const TensorView> inputs, RunControl& control);
+  bool run_grown(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs, RunControl& control);
   /// Inputs of any strides.
   std::vector<Tensor> run_tensors(std::span<const TensorView> inputs, RunControl& control);
   std::vector<Datum> run_dense(Entry& plan, std::span<const TensorView> inputs, RunControl& control);

@@ -136,19 +136,29 @@ bool takes_heads_out(Ints perm) {
 struct Operand {
   ValueId value = kAbsent;
   bool heads_inside = false;
+  double scale = 1;  ///< that was in front of the value
 };
 
-Operand operand_of(Editor& editor, ValueId id, bool transposed, const Node& like) {
+/// A factor of keys goes to their scores: there are more keys than scores where a cache is long and tokens are few.
+Operand operand_of(Editor& editor, ValueId id, bool transposed, bool keys, const Node& like) {
   const std::size_t rank = rank_of(editor, id);
   Ints perm = identity_perm(rank);
   if (transposed) std::swap(perm[rank - 1], perm[rank - 2]);
-  while (const auto* op = editor.produced_by<Transpose>(id)) {
-    perm = compose(perm_of(*op, rank), perm);
-    id = editor.node(editor.producer(id)).inputs[0];
+  double scale = 1;
+  while (true) {
+    if (const auto* op = editor.produced_by<Transpose>(id)) {
+      perm = compose(perm_of(*op, rank), perm);
+      id = editor.node(editor.producer(id)).inputs[0];
+    } else if (const auto scaled = keys ? match_scale(editor, id) : std::nullopt) {
+      scale *= scaled->scalar;
+      id = scaled->value;
+    } else {
+      break;
+    }
   }
-  if (is_identity(perm)) return {id, false};
-  if (takes_heads_out(perm)) return {id, true};
-  return {editor.add(Transpose{perm}, {id}, like), false};
+  if (is_identity(perm)) return {id, false, scale};
+  if (takes_heads_out(perm)) return {id, true, scale};
+  return {editor.add(Transpose{perm}, {id}, like), false, scale};
 }
 
 ValueId addend_value(Editor& editor, const Addend& addend) {
@@ -164,10 +174,10 @@ ValueId addend_value(Editor& editor, const Addend& addend) {
 void fuse(Editor& editor, const Matched& found) {
   const Node mixed = editor.node(found.mixed), product = editor.node(found.scores.product);
   const bool by_rows = std::get<MatMul>(product.op).transpose_b;
-  const Operand q = operand_of(editor, product.inputs[0], false, mixed),
-                k = operand_of(editor, product.inputs[1], !by_rows, mixed),
-                v = operand_of(editor, mixed.inputs[1], std::get<MatMul>(mixed.op).transpose_b, mixed);
-  Attention op{.scale = static_cast<float>(found.scores.scale),
+  const Operand q = operand_of(editor, product.inputs[0], false, false, mixed),
+                k = operand_of(editor, product.inputs[1], !by_rows, true, mixed),
+                v = operand_of(editor, mixed.inputs[1], std::get<MatMul>(mixed.op).transpose_b, false, mixed);
+  Attention op{.scale = static_cast<float>(found.scores.scale * k.scale),
                .heads_inside_q = q.heads_inside,
                .heads_inside_k = k.heads_inside,
                .heads_inside_v = v.heads_inside,

@@ -20,6 +20,7 @@ bool gather_channels(Graph& graph);
 bool join_concats(Graph& graph);
 bool recognise(Graph& graph);
 bool fuse_attention(Graph& graph);
+bool append_caches(Graph& graph);
 bool channels_last(Graph& graph);
 bool compute_in_bytes(Graph& graph);
 bool fold_batch_norm(Graph& graph);

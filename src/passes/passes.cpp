@@ -35,6 +35,8 @@ constexpr Pass kPasses[] = {
     {"recognise", rewrite::recognise, "Finds activations, normalisations and softmax written out in small operators."},
     {"fuse_attention", rewrite::fuse_attention,
      "Finds scores, their softmax and what it mixes of the values, and computes them a block of rows at a time."},
+    {"append_caches", rewrite::append_caches,
+     "Puts new rows behind inputs of open length, a decoder's caches, such that lengths may share a plan."},
     {"channels_last", rewrite::channels_last, "Chooses layouts so that Transposes move the fewest bytes."},
     {"compute_in_bytes", rewrite::compute_in_bytes,
      "Multiplies, adds, averages, moves and looks up the bytes of quantised networks, not the numbers they stand for."},
