@@ -64,7 +64,7 @@ bool SegmentEstimate::add() {
   images_ = rows.images;
 
   take_rows(state, node);
-  take_band(state, node);
+  if (team_.threads > 1) take_band(state, node);
   if (strips_ > 1 && !take_columns(state, node)) return false;
   --begin_;
   states_[begin_] = state;
@@ -179,8 +179,13 @@ void SegmentEstimate::take_traffic(State& state, NodeIndex node) {
   touched_bytes_ += work.weights_bytes;
   cold_ += team_.cold_seconds(work);
   state.far_bytes += real(work.weights_bytes) * std::max(0.0, steps - threads);
-  state.whole_bytes = work.read_bytes + (state.whole ? 2 * written : 0);
+  take_whole(state, work.read_bytes + (state.whole ? 2 * written : 0));
   if (state.whole) price_ += kMemoryPrice * real(written) * beyond(written / threads);
+}
+
+void SegmentEstimate::take_whole(State& state, std::int64_t bytes) {
+  state.whole_bytes = bytes;
+  state.whole_seconds = state.recomputed * real(bytes) * beyond(bytes / team_.threads);
 }
 
 /// Rows of the node that a step of its consumers reads.
@@ -212,7 +217,7 @@ void SegmentEstimate::take_ring(State& state, NodeIndex node, std::int64_t step_
 
 /// The consumers in the segment read the node from its ring (or, where it is kept, from what was just written).
 void SegmentEstimate::feed_consumers(NodeIndex node) {
-  for_inner(node, [](const Inner& inner) { inner.state.whole_bytes -= inner.reader.bytes; });
+  for_inner(node, [&](const Inner& inner) { take_whole(inner.state, inner.state.whole_bytes - inner.reader.bytes); });
   const GroupIndex index = context_.chunks.group_of[node];
   if (index == kNoGroup) return;
   const ChunkGroup& group = context_.chunks.groups[index];
@@ -229,8 +234,7 @@ double SegmentEstimate::memory_seconds() const {
   double seconds = 0;
   for (std::size_t at = begin_; at < end_; ++at) {
     const State& state = states_[at];
-    const double whole = state.recomputed * real(state.whole_bytes) * beyond(state.whole_bytes / team_.threads);
-    seconds += exposed(whole + far * state.far_bytes + late * state.late_bytes, state.seconds) +
+    seconds += exposed(state.whole_seconds + far * state.far_bytes + late * state.late_bytes, state.seconds) +
                kExposedNear * state.near_seconds;
   }
   return seconds;

@@ -44,6 +44,7 @@ class SegmentEstimate {
     double recomputed = 1;               ///< columns computed over columns there are
     double visits = 0;                   ///< times its kernel is called
     std::int64_t whole_bytes = 0;        ///< read from and written to whole tensors
+    double whole_seconds = 0;            ///< what they take beyond L2
     double seconds = 0;                  ///< of arithmetic
     double near_seconds = 0;             ///< beyond L2, of what it touches in rings
     double chunk_seconds = 0;            ///< the same, chunk by chunk
@@ -67,6 +68,7 @@ class SegmentEstimate {
   void take_band(State& state, NodeIndex node);
   bool take_columns(State& state, NodeIndex node);
   void take_traffic(State& state, NodeIndex node);
+  void take_whole(State& state, std::int64_t bytes);
   std::int64_t rows_read(const State& state, NodeIndex node);
   void take_ring(State& state, NodeIndex node, std::int64_t step_rows, double written);
   void feed_consumers(NodeIndex node);
