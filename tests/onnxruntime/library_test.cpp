@@ -2,6 +2,7 @@
 // The library as a file: its names and versions, its table, and what the documents say of it.
 #include "onnxruntime/library.hpp"
 
+#include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
