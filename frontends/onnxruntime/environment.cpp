@@ -135,7 +135,7 @@ OrtStatus* Logger_GetLoggingSeverityLevel(const OrtLogger* logger, OrtLoggingLev
 }
 
 OrtStatus* CreateThreadingOptions(OrtThreadingOptions** out) noexcept {
-  return guarded([&] { deref(out, "out") = new OrtThreadingOptions; });
+  return guarded([&] { hand_out(out); });
 }
 void ReleaseThreadingOptions(OrtThreadingOptions* options) noexcept { delete options; }
 OrtStatus* SetGlobalIntraOpNumThreads(OrtThreadingOptions* options, int threads) noexcept {
@@ -175,13 +175,13 @@ OrtStatus* SetGlobalCustomJoinThreadFn(OrtThreadingOptions* options, OrtCustomJo
 // A plan has one block of memory of the size that it needs: arenas are accepted and have no effect.
 OrtStatus* CreateArenaCfg(std::size_t /*max*/, int /*extend*/, int /*initial*/, int /*dead*/,
                           OrtArenaCfg** out) noexcept {
-  return guarded([&] { deref(out, "out") = new OrtArenaCfg; });
+  return guarded([&] { hand_out(out); });
 }
 OrtStatus* CreateArenaCfgV2(const char* const* keys, const std::size_t* values, std::size_t count,
                             OrtArenaCfg** out) noexcept {
   return guarded([&] {
     if (count > 0) need("keys and values", keys, values);
-    deref(out, "out") = new OrtArenaCfg;
+    hand_out(out);
   });
 }
 void ReleaseArenaCfg(OrtArenaCfg* arena) noexcept { delete arena; }
@@ -249,7 +249,7 @@ OrtStatus* ReleaseSharedAllocator(OrtEnv* environment, const OrtEpDevice* device
 
 // Packed weights are shared by all sessions of a model; between models there is nothing to share.
 OrtStatus* CreatePrepackedWeightsContainer(OrtPrepackedWeightsContainer** out) noexcept {
-  return guarded([&] { deref(out, "out") = new OrtPrepackedWeightsContainer; });
+  return guarded([&] { hand_out(out); });
 }
 void ReleasePrepackedWeightsContainer(OrtPrepackedWeightsContainer* container) noexcept { delete container; }
 

@@ -156,7 +156,7 @@ OrtStatus* KernelInfoGetAllocator(const OrtKernelInfo* info, OrtMemType /*memory
   });
 }
 OrtStatus* CopyKernelInfo(const OrtKernelInfo* info, OrtKernelInfo** out) noexcept {
-  return guarded([&] { deref(out, "out") = new OrtKernelInfo(deref(info, "kernel info")); });
+  return guarded([&] { hand_out(out, deref(info, "kernel info")); });
 }
 void ReleaseKernelInfo(OrtKernelInfo* info) noexcept { delete info; }
 

@@ -66,10 +66,10 @@ Options model_options(const OrtSessionOptions& options, const OrtEnv& environmen
 }
 
 OrtStatus* CreateSessionOptions(OrtSessionOptions** out) noexcept {
-  return guarded([&] { deref(out, "out") = new OrtSessionOptions; });
+  return guarded([&] { hand_out(out); });
 }
 OrtStatus* CloneSessionOptions(const OrtSessionOptions* options, OrtSessionOptions** out) noexcept {
-  return guarded([&] { deref(out, "out") = new OrtSessionOptions(deref(options, "options")); });
+  return guarded([&] { hand_out(out, deref(options, "options")); });
 }
 void ReleaseSessionOptions(OrtSessionOptions* options) noexcept { release(options); }
 

@@ -4,7 +4,7 @@
 namespace colonnade::ort {
 
 OrtStatus* CreateRunOptions(OrtRunOptions** out) noexcept {
-  return guarded([&] { deref(out, "out") = new OrtRunOptions; });
+  return guarded([&] { hand_out(out); });
 }
 void ReleaseRunOptions(OrtRunOptions* options) noexcept { release(options); }
 

@@ -222,10 +222,10 @@ OrtStatus* SessionGetOverridableInitializerCount(const OrtSession* session, std:
   return guarded([&] { deref(out, "out") = deref(session, "session").overridable.size(); });
 }
 OrtStatus* SessionGetInputTypeInfo(const OrtSession* session, std::size_t index, OrtTypeInfo** out) noexcept {
-  return guarded([&] { deref(out, "out") = new OrtTypeInfo(type_of(at(inputs(session), index, "input"))); });
+  return guarded([&] { hand_out(out, type_of(at(inputs(session), index, "input"))); });
 }
 OrtStatus* SessionGetOutputTypeInfo(const OrtSession* session, std::size_t index, OrtTypeInfo** out) noexcept {
-  return guarded([&] { deref(out, "out") = new OrtTypeInfo(type_of(at(outputs(session), index, "output"))); });
+  return guarded([&] { hand_out(out, type_of(at(outputs(session), index, "output"))); });
 }
 OrtStatus* SessionGetOverridableInitializerTypeInfo(const OrtSession* session, std::size_t index,
                                                     OrtTypeInfo** out) noexcept {

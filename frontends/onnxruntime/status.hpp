@@ -72,6 +72,12 @@ Type& deref(Type* pointer, const char* what) {
   if (was_released(pointer)) throw Failure(ORT_INVALID_ARGUMENT, std::string(what) + " was released");
   return *pointer;
 }
+/// Makes what the caller will release, when there is a place for it.
+template <class Type, class... Arguments>
+void hand_out(Type** out, Arguments&&... arguments) {
+  Type*& place = deref(out, "out");
+  place = new Type(std::forward<Arguments>(arguments)...);
+}
 /// For text, arrays and results.
 template <class... Pointers>
 void need(const char* what, const Pointers*... pointers) {

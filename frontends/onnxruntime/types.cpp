@@ -123,7 +123,7 @@ void ReleaseSequenceTypeInfo(OrtSequenceTypeInfo* /*part*/) noexcept {}
 void ReleaseTypeInfo(OrtTypeInfo* info) noexcept { delete info; }
 
 OrtStatus* CreateTensorTypeAndShapeInfo(OrtTensorTypeAndShapeInfo** out) noexcept {
-  return guarded([&] { deref(out, "out") = new OrtTensorTypeAndShapeInfo; });
+  return guarded([&] { hand_out(out); });
 }
 OrtStatus* SetTensorElementType(OrtTensorTypeAndShapeInfo* info, ONNXTensorElementDataType type) noexcept {
   return guarded([&] { deref(info, "tensor info").type = type; });

@@ -187,7 +187,7 @@ OrtStatus* TensorAt(OrtValue* value, const std::int64_t* indices, std::size_t co
 OrtStatus* GetTensorTypeAndShape(const OrtValue* value, OrtTensorTypeAndShapeInfo** out) noexcept {
   return guarded([&] {
     const OrtValue& tensor = tensor_in(value);
-    deref(out, "out") = new OrtTensorTypeAndShapeInfo(tensor_type(tensor.view.dtype, tensor.view.shape));
+    hand_out(out, tensor_type(tensor.view.dtype, tensor.view.shape));
   });
 }
 OrtStatus* GetTensorElementTypeAndShapeDataReference(const OrtValue* value, ONNXTensorElementDataType* type,
