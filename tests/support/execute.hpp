@@ -54,7 +54,7 @@ inline std::vector<Tensor> run(Executor& executor, const std::vector<Tensor>& in
   std::vector<void*> out;
   for (std::size_t i = 0; i < program.output_shapes.size(); ++i) {
     outputs.emplace_back(program.output_types[i], program.output_shapes[i]);
-    std::memset(outputs.back().data(), 0xff, outputs.back().byte_size());
+    if (const std::size_t bytes = outputs.back().byte_size()) std::memset(outputs.back().data(), 0xff, bytes);
   }
   for (Tensor& output : outputs) out.push_back(output.data());
   executor.run(in, out, control);
