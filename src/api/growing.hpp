@@ -61,7 +61,7 @@ class GrowingPlans {
   std::shared_ptr<const Graph> graph_;
   mutable std::mutex mutex_;
   std::list<Pattern> patterns_;
-  int refused_ = 0;           ///< classes; -1 once one was not
+  int refused_ = 0;                       ///< classes; -1 once one was not
   std::list<std::vector<Shape>> recent_;  ///< shapes of calls, the last first
 };
 
