@@ -18,7 +18,7 @@ function(colonnade_kernel_objects target tier features)
     list(APPEND flags -m${flag} ${COLONNADE_FLAGS_${feature}})
   endforeach()
   if(tier STREQUAL "baseline" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
-    list(APPEND flags $<$<CONFIG:Release>:-O2>)  # a third of the bytes; whoever wants speed has AVX2
+    list(APPEND flags $<$<CONFIG:Release>:-O2>)  # 0.8 MB less; whoever wants speed has AVX2
   endif()
   add_library(${target} OBJECT ${ARGN})
   target_compile_options(${target} PRIVATE ${flags})
