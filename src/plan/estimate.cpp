@@ -26,6 +26,12 @@ double exposed(double memory, double arithmetic) {
   return std::max(kLeastExposed * memory, memory - kHiding * arithmetic);
 }
 
+/// What the busiest of the threads has to do, over what each would if they had the same.
+double busiest_share(const RowNode& rows, int threads) {
+  const std::int64_t units = ceil_div(rows.rows, rows.granularity);
+  return real(ceil_div(units, threads) * threads) / real(units);
+}
+
 }  // namespace
 
 SegmentEstimate::SegmentEstimate(const PlanContext& context, const Team& team, std::int64_t strips)
@@ -55,20 +61,20 @@ bool SegmentEstimate::start_again_with(std::int64_t sinks) {
 bool SegmentEstimate::add() {
   const NodeIndex node = context_.order.nodes[begin_ - 1];
   const RowNode& rows = context_.rows[node];
-  State state;
-  state.whole = context_.order.last_use[node] >= end_;
   std::int64_t sinks = sink_rows_;
   if (context_.order.first_use[node] >= end_) sinks = std::max(sinks, rows.rows);
   if (sinks > sink_rows_ && begin_ < end_ && !start_again_with(sinks)) return false;
   sink_rows_ = sinks;
   images_ = rows.images;
 
+  State& state = states_[begin_ - 1];
+  state = State();
+  state.whole = context_.order.last_use[node] >= end_;
   take_rows(state, node);
   if (team_.threads > 1) take_band(state, node);
   if (strips_ > 1 && !take_columns(state, node)) return false;
   --begin_;
-  states_[begin_] = state;
-  take_traffic(states_[begin_], node);
+  take_traffic(state, node);
   feed_consumers(node);
   return true;
 }
@@ -83,9 +89,6 @@ void SegmentEstimate::for_inner(NodeIndex node, Visit&& visit) {
 
 void SegmentEstimate::take_rows(State& state, NodeIndex node) {
   const RowNode& rows = context_.rows[node];
-  const std::int64_t step = rows_per_step_ > 0 ? std::min(rows_per_step_, sink_rows_) : sink_rows_;
-  const std::int64_t unit = std::max(step, context_.rows[last()].granularity);
-  const std::int64_t middle = std::min(round_up(sink_rows_ / 2, unit), sink_rows_ - step);
   bool sink = true;
   for_inner(node, [&](const Inner& inner) {
     const RowMap& map = context_.map(inner.reader);
@@ -96,6 +99,9 @@ void SegmentEstimate::take_rows(State& state, NodeIndex node) {
     if (consumer.after > 0) state.after = std::max<std::int64_t>(state.after, map.end[consumer.after - 1]);
   });
   if (sink) {
+    const std::int64_t step = rows_per_step_ > 0 ? std::min(rows_per_step_, sink_rows_) : sink_rows_;
+    const std::int64_t unit = std::max(step, context_.rows[last()].granularity);
+    const std::int64_t middle = std::min(round_up(sink_rows_ / 2, unit), sink_rows_ - step);
     state.before = rows.rows * middle / sink_rows_;
     state.after = ceil_div(rows.rows * (middle + step), sink_rows_);
   }
@@ -157,9 +163,8 @@ void SegmentEstimate::take_traffic(State& state, NodeIndex node) {
   const std::int64_t step_rows =
       std::clamp<std::int64_t>(state.after - state.before, std::min(rows.granularity, rows.rows), rows.rows);
   const double steps = real(ceil_div(rows.rows, step_rows) * images_ * strips_);
-  const std::int64_t units = ceil_div(rows.rows, rows.granularity);
   const int threads = team_.threads;
-  const double imbalance = real(ceil_div(units, threads) * threads) / real(units);
+  const double imbalance = threads > 1 ? busiest_share(rows, threads) : 1;
   state.seconds = state.recomputed * work.seconds + steps * work.visit_seconds;
   compute_ += state.seconds;
   unbalanced_ += state.seconds * (begin_ + 1 == end_ ? imbalance : 1 + (imbalance - 1) / 2);
