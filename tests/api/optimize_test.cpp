@@ -226,6 +226,35 @@ TEST(WriteOptimized, PutsLargeConstantsBesideTheModel) {
   expect_near(run(Model::load(folder / "again.onnx"), {1, 512}), run(kept(model), {1, 512}));
 }
 
+/// Tables of 64 MiB that all lie at one place of a file: together more than a protobuf message holds.
+TEST(WriteOptimized, PutsWhatNoMessageHoldsBesideTheModelUnasked) {
+  constexpr std::int64_t kTables = 32, kColumns = 16384, kRows = 1024;
+  const Folder folder;
+  if (std::filesystem::space(folder.path).available < (std::uintmax_t{3} << 30))
+    GTEST_SKIP() << "needs 3 GiB of space in " << folder.path;
+  const std::vector<float> table = ramp(kRows * kColumns);
+  std::ofstream(folder / "table.bin", std::ios::binary)
+      .write(reinterpret_cast<const char*>(table.data()), static_cast<std::streamsize>(table.size() * sizeof(float)));
+  ModelBuilder model;
+  model.input("i", {1}, onnx::TensorProto::INT64).output("y");
+  std::vector<std::string> rows;
+  for (std::int64_t k = 0; k < kTables; ++k) {
+    const std::string name = "t" + std::to_string(k);
+    model.constant(onnx_import::testing::external_tensor(name, {kRows, kColumns}, {{"location", "table.bin"}}));
+    model.node("Gather", {name, "i"}, {rows.emplace_back("r" + name)});
+  }
+  model.node("Sum", rows, {"y"});
+  std::ofstream(folder / "in.onnx", std::ios::binary) << model.bytes();
+  write_optimized(Model::load(folder / "in.onnx"), folder / "out.onnx");
+  EXPECT_LT(std::filesystem::file_size(folder / "out.onnx"), 16384u);
+  EXPECT_EQ(std::filesystem::file_size(folder / "out.onnx.data"), std::uintmax_t{1} << 31);
+  std::int64_t row = kRows - 1;
+  const auto y = Session(Model::load(folder / "out.onnx")).run({{DType::i64, {1}, &row}});
+  std::vector<float> expected(table.end() - kColumns, table.end());
+  for (float& value : expected) value *= kTables;
+  expect_near({y[0].values<float>().begin(), y[0].values<float>().end()}, expected);
+}
+
 void expect_error(ErrorCode code, const std::string& text, const std::function<void()>& action) {
   try {
     action();
