@@ -2,6 +2,7 @@
 #include "base/aligned_buffer.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -75,6 +76,12 @@ class HookedMemory {
     return memory;
   }
 
+  bool owns(const void* memory) noexcept {
+    if (!is_used()) return false;
+    const std::scoped_lock lock(mutex_);
+    return owners_.contains(const_cast<void*>(memory));
+  }
+
   bool is_used() const noexcept { return is_used_.load(std::memory_order_acquire); }
 
   /// False when the memory came from elsewhere.
@@ -145,6 +152,14 @@ void AlignedBuffer::free_released(void* memory, std::size_t bytes) noexcept {
   } else {
     std::free(memory);
   }
+}
+
+void AlignedBuffer::forget_from(std::size_t first) noexcept {
+  if (bytes_ < kAskedBytes || hooked_memory().owns(memory_)) return;
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGE_SIZE));
+  const auto memory = reinterpret_cast<std::uintptr_t>(memory_);
+  const std::uintptr_t begin = (memory + first + page - 1) / page * page, end = memory + bytes_;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 bool AlignedBuffer::has_hooks() noexcept { return hooked_memory().is_used(); }

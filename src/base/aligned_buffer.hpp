@@ -33,6 +33,9 @@ class AlignedBuffer {
   float* floats() const { return reinterpret_cast<float*>(memory_); }
   std::size_t bytes() const { return bytes_; }
 
+  /// Gives whole pages from that byte on back to the system, where the memory has pages of its own; they come again,
+  /// as zeros, when they are touched.
+  void forget_from(std::size_t first) noexcept;
   /// Gives the memory up to the caller, who returns it with `free_released` and the size it was made with.
   std::byte* release() noexcept {
     bytes_ = 0;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 namespace colonnade {
 
@@ -34,16 +33,6 @@ AlignedBuffer placed_buffer(std::size_t bytes, const NumaNodes& nodes) {
   AlignedBuffer buffer(std::max(bytes, AlignedBuffer::kMappedBytes));
   place_pages(buffer.data(), buffer.bytes(), nodes);
   return buffer;
-}
-
-AlignedBuffer placed(AlignedBuffer buffer, const NumaNodes& nodes) {
-  if (nodes.empty() || buffer.bytes() == 0) return buffer;
-  // Pages that lie on one of several nodes stay there.
-  const bool moves = nodes.size() == 1 && buffer.bytes() >= AlignedBuffer::kMappedBytes;
-  if (moves && place_pages(buffer.data(), buffer.bytes(), nodes)) return buffer;
-  AlignedBuffer copy = placed_buffer(buffer.bytes(), nodes);
-  std::memcpy(copy.data(), buffer.data(), buffer.bytes());
-  return copy;
 }
 
 }  // namespace colonnade

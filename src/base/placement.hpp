@@ -20,7 +20,4 @@ bool place_pages(void* memory, std::size_t bytes, const NumaNodes& nodes) noexce
 /// Memory that lies on `nodes`, of whole pages that nothing else shares.
 AlignedBuffer placed_buffer(std::size_t bytes, const NumaNodes& nodes);
 
-/// The buffer, or a copy of it that the calling thread is the first to touch, placed.
-AlignedBuffer placed(AlignedBuffer buffer, const NumaNodes& nodes);
-
 }  // namespace colonnade

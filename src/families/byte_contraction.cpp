@@ -189,10 +189,10 @@ ChunkRule byte_contraction_chunks(const Chosen& node) {
   return {.share = node.form<ByteContraction>().groups == 1 ? kOutputs : 0};
 }
 
-AlignedBuffer pack_bytes(const ByteContraction& form, const ByteWeight& weight) {
+WeightMemory pack_bytes(const ByteContraction& form, const ByteWeight& weight, WeightRoom& room) {
   const auto k = static_cast<std::size_t>(form.terms()), n = static_cast<std::size_t>(form.outputs);
   const std::size_t bytes = kernels::byte_product::packed_bytes(form.kernel->step, k, n);
-  AlignedBuffer packed(bytes * static_cast<std::size_t>(form.groups));
+  WeightMemory packed = room.take(bytes * static_cast<std::size_t>(form.groups));
   std::vector<std::int8_t> rows(k * n);
   auto* to = reinterpret_cast<std::int8_t*>(packed.data());
   for (std::int64_t group = 0; group < form.groups; ++group, to += bytes) {

@@ -31,7 +31,7 @@ ChunkRule byte_contraction_chunks(const Chosen& node);
 
 /// `weight(group, input, output, tap)` is the form's.
 using ByteWeight = std::function<std::int8_t(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>;
-AlignedBuffer pack_bytes(const ByteContraction& form, const ByteWeight& weight);
+WeightMemory pack_bytes(const ByteContraction& form, const ByteWeight& weight, WeightRoom& room);
 
 std::unique_ptr<RowOp> lower_byte_contraction(const LowerContext& context, const float* weights);
 

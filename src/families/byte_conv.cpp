@@ -22,22 +22,24 @@ Match match(const Candidate& node) {
 ColumnWindow columns(const Chosen& node) { return window_columns(node.form<ByteContraction>().window); }
 
 /// Weights [out, in / groups, kernel...].
-AlignedBuffer pack(const Tensor& weight, std::int64_t groups, const ByteContraction& form) {
+WeightMemory pack(const Tensor& weight, std::int64_t groups, const ByteContraction& form, WeightRoom& room) {
   const Shape& shape = weight.shape();
   const std::int64_t taps = shape[2] * shape[3], inputs = shape[1], outputs = shape[0] / groups;
   const auto* const elements = static_cast<const std::int8_t*>(weight.data());
-  return pack_bytes(form, [=, &form](std::int64_t group, std::int64_t input, std::int64_t output, std::int64_t tap) {
+  const auto weight_of = [=, &form](std::int64_t group, std::int64_t input, std::int64_t output, std::int64_t tap) {
     if (input / inputs != output / outputs) return std::int8_t{0};
     return elements[((group * form.outputs + output) * inputs + input % inputs) * taps + tap];
-  });
+  };
+  return pack_bytes(form, weight_of, room);
 }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) {
   const std::int64_t groups = std::get<ByteConv>(context.node.op).window.groups;
   const auto& form = context.form<ByteContraction>();
   return lower_byte_contraction(
-      context, context.packed(1, "bytes/" + std::to_string(form.kernel->step) + "/" + std::to_string(groups),
-                              [&](const Tensor& weight) { return pack(weight, groups, form); }));
+      context,
+      context.packed(1, "bytes/" + std::to_string(form.kernel->step) + "/" + std::to_string(groups),
+                     [&](const Tensor& weight, WeightRoom& room) { return pack(weight, groups, form, room); }));
 }
 
 }  // namespace

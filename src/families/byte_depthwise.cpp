@@ -37,8 +37,8 @@ class ByteDepthwiseOp final : public RowOp {
         out_shape_(row_shape(context.output_shape())),
         shape_{size(out_shape_.channels), size(window_.kernel_h), size(window_.kernel_w)},
         output_{kernel_type_of(conv.out.to), conv.out.zero, conv.out.low, conv.out.high} {
-    const auto pack = [&](const Tensor& weight) {
-      AlignedBuffer packed(kernel_.packed_bytes(shape_));
+    const auto pack = [&](const Tensor& weight, WeightRoom& room) {
+      WeightMemory packed = room.take(kernel_.packed_bytes(shape_));
       kernel_.pack(shape_, static_cast<const std::int8_t*>(weight.data()), packed.data());
       return packed;
     };

@@ -18,17 +18,19 @@ Match match(const Candidate& node) {
 }
 
 /// A matrix [in, out].
-AlignedBuffer pack(const Tensor& weight, const ByteContraction& form) {
+WeightMemory pack(const Tensor& weight, const ByteContraction& form, WeightRoom& room) {
   const auto* const elements = static_cast<const std::int8_t*>(weight.data());
-  return pack_bytes(form, [=, &form](std::int64_t, std::int64_t input, std::int64_t output, std::int64_t) {
+  const auto weight_of = [=, &form](std::int64_t, std::int64_t input, std::int64_t output, std::int64_t) {
     return elements[input * form.outputs + output];
-  });
+  };
+  return pack_bytes(form, weight_of, room);
 }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) {
   const auto& form = context.form<ByteContraction>();
-  return lower_byte_contraction(context, context.packed(1, "bytes/" + std::to_string(form.kernel->step) + "/matmul",
-                                                        [&](const Tensor& weight) { return pack(weight, form); }));
+  return lower_byte_contraction(
+      context, context.packed(1, "bytes/" + std::to_string(form.kernel->step) + "/matmul",
+                              [&](const Tensor& weight, WeightRoom& room) { return pack(weight, form, room); }));
 }
 
 }  // namespace

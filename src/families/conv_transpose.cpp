@@ -31,7 +31,8 @@ Phase phase_of(std::int64_t phase, std::int64_t kernel, std::int64_t stride, std
 
 /// Weights [in, out / groups, kh, kw] as [phase_y][phase_x][group] of packed [taps_y][taps_x][in / groups][out /
 /// groups].
-AlignedBuffer pack_phases(const Tensor& weight, std::int64_t groups, std::int64_t stride_h, std::int64_t stride_w) {
+WeightMemory pack_phases(const Tensor& weight, std::int64_t groups, std::int64_t stride_h, std::int64_t stride_w,
+                         WeightRoom& room) {
   const Shape& shape = weight.shape();
   const std::int64_t channels = shape[0] / groups, n = shape[1], kh = shape[2], kw = shape[3];
   const auto taps_of = [&](std::int64_t py, std::int64_t px) {
@@ -45,7 +46,7 @@ AlignedBuffer pack_phases(const Tensor& weight, std::int64_t groups, std::int64_
   for (std::int64_t py = 0; py < stride_h; ++py)
     for (std::int64_t px = 0; px < stride_w; ++px)
       floats += static_cast<std::size_t>(groups) * floats_of(taps_of(py, px));
-  AlignedBuffer packed(floats * sizeof(float));
+  WeightMemory packed = room.take(floats * sizeof(float));
   float* next = packed.floats();
   for (std::int64_t py = 0; py < stride_h; ++py)
     for (std::int64_t px = 0; px < stride_w; ++px)
@@ -63,9 +64,10 @@ AlignedBuffer pack_phases(const Tensor& weight, std::int64_t groups, std::int64_
 }
 
 /// Weights [channels, 1, kh, kw] as [phase_y][phase_x][taps_y][taps_x][channels].
-AlignedBuffer pack_depthwise_phases(const Tensor& weight, std::int64_t stride_h, std::int64_t stride_w) {
+WeightMemory pack_depthwise_phases(const Tensor& weight, std::int64_t stride_h, std::int64_t stride_w,
+                                   WeightRoom& room) {
   const std::int64_t channels = weight.shape()[0], kh = weight.shape()[2], kw = weight.shape()[3];
-  AlignedBuffer packed(static_cast<std::size_t>(weight.size()) * sizeof(float));
+  WeightMemory packed = room.take(static_cast<std::size_t>(weight.size()) * sizeof(float));
   float* next = packed.floats();
   for (std::int64_t py = 0; py < stride_h; ++py)
     for (std::int64_t px = 0; px < stride_w; ++px)
@@ -100,9 +102,9 @@ class ConvTransposeOp final : public RowOp {
     const std::string format = (depthwise_ ? "conv_transpose/depthwise/" : "conv_transpose/") +
                                std::to_string(groups_) + "/" + std::to_string(stride_h_) + "x" +
                                std::to_string(stride_w_);
-    weights_ = context.packed(1, format, [&](const Tensor& weight) {
-      return depthwise_ ? pack_depthwise_phases(weight, stride_h_, stride_w_)
-                        : pack_phases(weight, groups_, stride_h_, stride_w_);
+    weights_ = context.packed(1, format, [&](const Tensor& weight, WeightRoom& room) {
+      return depthwise_ ? pack_depthwise_phases(weight, stride_h_, stride_w_, room)
+                        : pack_phases(weight, groups_, stride_h_, stride_w_, room);
     });
     bias_ = context.floats(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);

@@ -13,9 +13,9 @@ namespace colonnade {
 namespace {
 
 /// Filters [channels, 1, kernel...] as [tap][channel].
-AlignedBuffer pack_depthwise(const Constant& weight) {
+WeightMemory pack_depthwise(const Constant& weight, WeightRoom& room) {
   const std::int64_t channels = weight.shape()[0], taps = weight.shape()[2] * weight.shape()[3];
-  AlignedBuffer packed(static_cast<std::size_t>(channels * taps) * sizeof(float));
+  WeightMemory packed = room.take(static_cast<std::size_t>(channels * taps) * sizeof(float));
   weight.for_each_rows(1, [&](std::span<const float> elements, std::int64_t first) {
     for (std::size_t i = 0; i < elements.size(); ++i) {
       const auto at = static_cast<std::int64_t>(i);

@@ -27,8 +27,7 @@ ValueId LowerContext::checked(ValueId value, DType type) const {
        choice.family->name, graph.value(value).name, name_of(type), name_of(graph.value(value).type.dtype));
 }
 
-const float* LowerContext::packed(std::size_t index, const std::string& format,
-                                  const std::function<AlignedBuffer(const Constant&)>& pack) const {
+const float* LowerContext::packed(std::size_t index, const std::string& format, const WeightStore::Pack& pack) const {
   taken[index] = true;
   const PackedWeights found = weights.get(input(index).constant, format, pack);
   weights_bytes += static_cast<std::int64_t>(found.bytes);
@@ -37,8 +36,9 @@ const float* LowerContext::packed(std::size_t index, const std::string& format,
 }
 
 const float* LowerContext::packed(std::size_t index, const std::string& format,
-                                  const std::function<AlignedBuffer(const Tensor&)>& pack) const {
-  return packed(index, format, [&](const Constant& constant) { return pack(*constant.tensor()); });
+                                  const std::function<WeightMemory(const Tensor&, WeightRoom&)>& pack) const {
+  return packed(index, format,
+                [&](const Constant& constant, WeightRoom& room) { return pack(*constant.tensor(), room); });
 }
 
 namespace {

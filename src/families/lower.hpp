@@ -62,11 +62,10 @@ struct LowerContext : Chosen {
   /// Its elements, which are floats.
   const float* floats(std::size_t index) const;
   /// Packed weights of a constant input, shared between plans.
-  const float* packed(std::size_t index, const std::string& format,
-                      const std::function<AlignedBuffer(const Constant&)>& pack) const;
+  const float* packed(std::size_t index, const std::string& format, const WeightStore::Pack& pack) const;
   /// For formats that need all elements at once.
   const float* packed(std::size_t index, const std::string& format,
-                      const std::function<AlignedBuffer(const Tensor&)>& pack) const;
+                      const std::function<WeightMemory(const Tensor&, WeightRoom&)>& pack) const;
 
  private:
   /// The value, or none, once its elements are found to be of `type`; undefined: of any.

@@ -16,10 +16,11 @@ using kernels::Encoding;
 constexpr auto kPiecesStep = static_cast<std::int64_t>(kernels::gemm::kPiecesStep);
 
 /// A matrix [in, out], or [out, in] when transposed.
-AlignedBuffer pack(const Constant& weight, bool transposed, Encoding encoding) {
+WeightMemory pack(const Constant& weight, bool transposed, Encoding encoding, WeightRoom& room) {
   const std::int64_t k = weight.shape()[transposed ? 1 : 0], n = weight.shape()[transposed ? 0 : 1];
   const auto depth = static_cast<std::size_t>(k);
-  AlignedBuffer packed(kernels::gemm::packed_floats(encoding, depth, static_cast<std::size_t>(n)) * sizeof(float));
+  WeightMemory packed =
+      room.take(kernels::gemm::packed_floats(encoding, depth, static_cast<std::size_t>(n)) * sizeof(float));
   if (encoding != Encoding::f32) {
     const auto panel_floats = static_cast<std::int64_t>(kernels::gemm::panel_floats(encoding, depth));
     weight.for_each_rows(transposed ? kPanel : kPiecesStep, [&](std::span<const float> elements, std::int64_t first) {
@@ -82,9 +83,9 @@ ChunkRule chunks(const Chosen& node) { return contraction_chunks(node, true, std
 std::unique_ptr<RowOp> lower(const LowerContext& context) {
   const MatMul& op = std::get<MatMul>(context.node.op);
   const Encoding encoding = context.choice.encoding;
-  const float* weights =
-      context.packed(1, format_of(encoding, op.transpose_b ? "matmul/t" : "matmul", context.form<Contraction>()),
-                     [&](const Constant& weight) { return pack(weight, op.transpose_b, encoding); });
+  const float* weights = context.packed(
+      1, format_of(encoding, op.transpose_b ? "matmul/t" : "matmul", context.form<Contraction>()),
+      [&](const Constant& weight, WeightRoom& room) { return pack(weight, op.transpose_b, encoding, room); });
   return lower_contraction(context, weights, op.epilogue);
 }
 

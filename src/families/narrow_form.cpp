@@ -124,9 +124,9 @@ std::string format_of(const NarrowForm& form) {
                      form.transposed ? "/t" : "");
 }
 
-AlignedBuffer pack_narrow(const Constant& matrix, const NarrowForm& form) {
+WeightMemory pack_narrow(const Constant& matrix, const NarrowForm& form, WeightRoom& room) {
   const NarrowWeights& weights = *matrix.narrow();
-  AlignedBuffer packed(static_cast<std::size_t>(form.packed_bytes()));
+  WeightMemory packed = room.take(static_cast<std::size_t>(form.packed_bytes()));
   std::memset(packed.data(), 0, packed.bytes());
   const NarrowWeights::Parts parts = weights.parts();
   const Packer packer(form, weights, packed.data());

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "base/aligned_buffer.hpp"
+#include "families/weight_room.hpp"
 #include "graph/narrow_weights.hpp"
 #include "kernels/narrow/narrow.hpp"
 #include "topology/blocking.hpp"
@@ -38,6 +38,6 @@ std::optional<NarrowForm> narrow_form(const Constant& matrix, bool transposed, c
 
 /// What packed weights of this form are called.
 std::string format_of(const NarrowForm& form);
-AlignedBuffer pack_narrow(const Constant& matrix, const NarrowForm& form);
+WeightMemory pack_narrow(const Constant& matrix, const NarrowForm& form, WeightRoom& room);
 
 }  // namespace colonnade

@@ -25,8 +25,9 @@ class NarrowProductOp final : public RowOp {
       : form_(context.form<NarrowForm>()),
         kernel_(kernels::narrow::select(context.features, form_.format.type)),
         gemm_(kernels::gemm::select(context.features, kernels::Encoding::f32)),
-        panels_(reinterpret_cast<const std::byte*>(
-            context.packed(1, format_of(form_), [&](const Constant& weights) { return pack_narrow(weights, form_); }))),
+        panels_(reinterpret_cast<const std::byte*>(context.packed(
+            1, format_of(form_),
+            [&](const Constant& weights, WeightRoom& room) { return pack_narrow(weights, form_, room); }))),
         bias_(context.floats(2)),
         a_(context.in<float>(0)),
         out_(context.out<float>()) {

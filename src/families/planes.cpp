@@ -34,12 +34,12 @@ struct PlanesForm {
 };
 
 /// Weights [n, channels, kh, kw] as [kh, channels, kw, n].
-AlignedBuffer pack_planes(const Tensor& weight) {
+WeightMemory pack_planes(const Tensor& weight, WeightRoom& room) {
   const Shape& shape = weight.shape();
   const auto n = static_cast<std::size_t>(shape[0]), channels = static_cast<std::size_t>(shape[1]),
              kh = static_cast<std::size_t>(shape[2]), kw = static_cast<std::size_t>(shape[3]);
   const auto values = weight.values<float>();
-  AlignedBuffer packed(values.size() * sizeof(float));
+  WeightMemory packed = room.take(values.size() * sizeof(float));
   float* next = packed.floats();
   for (std::size_t ky = 0; ky < kh; ++ky)
     for (std::size_t c = 0; c < channels; ++c)

@@ -24,11 +24,11 @@ void copy(const float* from, std::int64_t count, float* to) {
 }
 
 /// [directions][columns][depth] packed direction by direction, from the `first`-th column on apart.
-AlignedBuffer pack_gates(const Tensor& weight, std::int64_t first, std::int64_t packed_floats) {
+WeightMemory pack_gates(const Tensor& weight, std::int64_t first, std::int64_t packed_floats, WeightRoom& room) {
   const Shape& shape = weight.shape();
   const auto columns = static_cast<std::size_t>(shape[1]), depth = static_cast<std::size_t>(shape[2]);
   const auto head = static_cast<std::size_t>(first);
-  AlignedBuffer packed(static_cast<std::size_t>(shape[0] * packed_floats) * sizeof(float));
+  WeightMemory packed = room.take(static_cast<std::size_t>(shape[0] * packed_floats) * sizeof(float));
   for (std::int64_t d = 0; d < shape[0]; ++d) {
     const float* from = weight.values<float>().data() + static_cast<std::size_t>(d) * columns * depth;
     float* to = packed.floats() + d * packed_floats;
@@ -60,11 +60,13 @@ class RecurrentOp final : public RowOp {
     for (std::size_t i = 0; i < outputs_.size() && i < context.node.outputs.size(); ++i)
       outputs_[i] = context.out<float>(i);
     if (form_.packs) return;
-    w_ = context.packed(
-        1, "gates", [&](const Tensor& weight) { return pack_gates(weight, form_.columns(), form_.packed_w_floats()); });
-    r_ = context.packed(
-        2, form_.kind == RecurrentKind::gru ? "gates, then proposals" : "gates",
-        [&](const Tensor& weight) { return pack_gates(weight, form_.first_columns(), form_.packed_r_floats()); });
+    w_ = context.packed(1, "gates", [&](const Tensor& weight, WeightRoom& room) {
+      return pack_gates(weight, form_.columns(), form_.packed_w_floats(), room);
+    });
+    r_ = context.packed(2, form_.kind == RecurrentKind::gru ? "gates, then proposals" : "gates",
+                        [&](const Tensor& weight, WeightRoom& room) {
+                          return pack_gates(weight, form_.first_columns(), form_.packed_r_floats(), room);
+                        });
   }
 
   void run(const StepContext& step) const override {

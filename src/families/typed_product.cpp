@@ -79,8 +79,8 @@ class TypedProductOp final : public RowOp {
         out_(context.out<std::byte>()) {
     if (!form_.shares_b) return;
     packed_ = reinterpret_cast<const std::byte*>(
-        context.packed(1, op_.transpose_b ? "typed/t" : "typed", [&](const Tensor& b) {
-          AlignedBuffer packed(static_cast<std::size_t>(form_.column_blocks() * form_.panel_bytes()));
+        context.packed(1, op_.transpose_b ? "typed/t" : "typed", [&](const Tensor& b, WeightRoom& room) {
+          WeightMemory packed = room.take(static_cast<std::size_t>(form_.column_blocks() * form_.panel_bytes()));
           for (std::int64_t block = 0; block < form_.column_blocks(); ++block)
             pack(static_cast<const std::byte*>(b.data()), block,
                  reinterpret_cast<std::byte*>(packed.floats()) + block * form_.panel_bytes());

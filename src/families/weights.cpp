@@ -7,56 +7,28 @@
 #include "base/interruption.hpp"
 
 namespace colonnade {
-namespace {
-
-constexpr std::size_t kSlabBytes = std::size_t{2} << 20;  ///< a large page
-
-PackedWeights weights_in(AlignedBuffer buffer) {
-  const auto kept = std::make_shared<const AlignedBuffer>(std::move(buffer));
-  return {std::shared_ptr<const float>(kept, kept->floats()), kept->bytes()};
-}
-
-}  // namespace
-
-PackedWeights WeightStore::copied(const NumaNodes& nodes, const PackedWeights& weights) {
-  const std::size_t bytes = weights.bytes;
-  if (bytes >= AlignedBuffer::kMappedBytes) {
-    PackedWeights copy = weights_in(placed_buffer(bytes, nodes));
-    std::memcpy(const_cast<float*>(copy.floats.get()), weights.floats.get(), bytes);
-    return copy;
-  }
-  if (!slab_ || slab_used_ + bytes > slab_->bytes()) {
-    slab_ = std::make_shared<const AlignedBuffer>(placed_buffer(kSlabBytes, nodes));
-    slab_used_ = 0;
-  }
-  const float* const place = slab_->floats() + slab_used_ / sizeof(float);
-  std::memcpy(const_cast<float*>(place), weights.floats.get(), bytes);
-  constexpr std::size_t kAlignment = AlignedBuffer::kAlignment;
-  slab_used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  return {std::shared_ptr<const float>(slab_, place), bytes};
-}
-
-PackedWeights WeightStore::placed(const NumaNodes& nodes, AlignedBuffer buffer) {
-  if (nodes.empty() || buffer.bytes() == 0 || buffer.bytes() >= AlignedBuffer::kMappedBytes)
-    return weights_in(colonnade::placed(std::move(buffer), nodes));
-  return copied(nodes, weights_in(std::move(buffer)));
-}
 
 /// From the source, from another node's copy, else packed.
 PackedWeights WeightStore::made(const std::shared_ptr<const Constant>& constant, const std::string& format,
-                                const std::function<AlignedBuffer(const Constant&)>& pack) {
+                                const Pack& pack) {
   if (auto found = source_ ? source_(*constant, format, node_) : std::nullopt) return *std::move(found);
-  const NumaNodes nodes = place_ ? place_(node_) : NumaNodes();
-  if (first_ != nullptr && !nodes.empty())
-    if (const auto other = first_->find(constant, format)) return copied(nodes, *other);
-  interruption_point();
-  return placed(nodes, pack(*constant));
+  NumaNodes nodes = place_ ? place_(node_) : NumaNodes();
+  const auto other = first_ != nullptr && !nodes.empty() ? first_->find(constant, format) : std::nullopt;
+  room_.place_on(std::move(nodes));
+  if (!other) {
+    interruption_point();
+    const WeightMemory packed = pack(*constant, room_);
+    return {packed.memory, packed.size};
+  }
+  const WeightMemory copy = room_.take(other->bytes);
+  if (other->bytes > 0) std::memcpy(copy.data(), other->floats.get(), other->bytes);
+  return {copy.memory, copy.size};
 }
 
 std::shared_ptr<const std::byte> WeightStore::plain(const std::shared_ptr<const Constant>& constant) {
   if (!place_ || constant->byte_size() == 0 || constant->dtype() == DType::string) return constant->bytes();
-  const PackedWeights copy = get(constant, "plain", [](const Constant& elements) {
-    AlignedBuffer buffer(elements.byte_size());
+  const PackedWeights copy = get(constant, "plain", [](const Constant& elements, WeightRoom& room) {
+    const WeightMemory buffer = room.take(elements.byte_size());
     std::memcpy(buffer.data(), elements.bytes().get(), buffer.bytes());
     return buffer;
   });
@@ -64,7 +36,7 @@ std::shared_ptr<const std::byte> WeightStore::plain(const std::shared_ptr<const 
 }
 
 PackedWeights WeightStore::get(const std::shared_ptr<const Constant>& constant, const std::string& format,
-                               const std::function<AlignedBuffer(const Constant&)>& pack) {
+                               const Pack& pack) {
   const std::scoped_lock lock(mutex_);
   Entry& entry = entries_[{constant.get(), format}];
   if (entry.constant.lock() == constant)
@@ -100,6 +72,11 @@ WeightStore& WeightStore::of_node(int node) {
     store->place_ = place_;
   }
   return *store;
+}
+
+void WeightStore::trim() {
+  const std::scoped_lock lock(mutex_);
+  room_.trim();
 }
 
 std::vector<PackedWeights> WeightStore::held() const {

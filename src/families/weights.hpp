@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/aligned_buffer.hpp"
-#include "base/placement.hpp"
+#include "families/weight_room.hpp"
 #include "graph/constant.hpp"
 
 namespace colonnade {
@@ -26,9 +25,10 @@ struct PackedWeights {
 /// Safe to use from several threads.
 class WeightStore {
  public:
+  /// Takes room for a constant's packed form and fills it.
+  using Pack = std::function<WeightMemory(const Constant&, WeightRoom&)>;
   /// The packed form of `constant`; `pack` makes it when no program has it.
-  PackedWeights get(const std::shared_ptr<const Constant>& constant, const std::string& format,
-                    const std::function<AlignedBuffer(const Constant&)>& pack);
+  PackedWeights get(const std::shared_ptr<const Constant>& constant, const std::string& format, const Pack& pack);
   /// Nothing unless a program has it.
   std::optional<PackedWeights> find(const std::shared_ptr<const Constant>& constant, const std::string& format);
 
@@ -44,6 +44,8 @@ class WeightStore {
   void set_place(Place place) { place_ = std::move(place); }
   /// The store for programs that run on a NUMA node: this one is node 0's, others have copies of their own.
   WeightStore& of_node(int node);
+  /// Gives back the pages that no packed form lies on: once a program is complete.
+  void trim();
   /// Of all packed forms that programs hold, on all nodes.
   std::size_t bytes() const;
   /// All packed forms that programs hold, of this node.
@@ -55,18 +57,14 @@ class WeightStore {
     std::weak_ptr<const float> packed;
     std::size_t bytes = 0;
   };
-  PackedWeights made(const std::shared_ptr<const Constant>& constant, const std::string& format,
-                     const std::function<AlignedBuffer(const Constant&)>& pack);
-  PackedWeights placed(const NumaNodes& nodes, AlignedBuffer buffer);
-  PackedWeights copied(const NumaNodes& nodes, const PackedWeights& weights);
+  PackedWeights made(const std::shared_ptr<const Constant>& constant, const std::string& format, const Pack& pack);
 
   mutable std::mutex mutex_;
   int node_ = 0;
   WeightStore* first_ = nullptr;  ///< node 0's, of another node's
   Source source_;
   Place place_;
-  std::shared_ptr<const AlignedBuffer> slab_;  ///< placed; what is small shares one
-  std::size_t slab_used_ = 0;
+  WeightRoom room_;
   std::size_t kept_ = 64;  ///< entries after the last time that dead ones were dropped
   std::map<std::pair<const Constant*, std::string>, Entry> entries_;
   std::map<int, std::unique_ptr<WeightStore>> nodes_;  ///< but the first

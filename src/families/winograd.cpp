@@ -35,15 +35,15 @@ struct WinogradForm {
 };
 
 /// Weights [out, in / groups, kernel, kernel] transformed and packed group by group.
-AlignedBuffer pack_groups(const kernels::winograd::Kernel& kernel, kernels::winograd::Filter filter,
-                          const Constant& weight, std::size_t groups) {
+WeightMemory pack_groups(const kernels::winograd::Kernel& kernel, kernels::winograd::Filter filter,
+                         const Constant& weight, std::size_t groups, WeightRoom& room) {
   const bool pieces = kernel.encoding == Encoding::bf16x3;
   const kernels::winograd::Tile tile = kernel.tile;
   const std::size_t n = static_cast<std::size_t>(weight.shape()[0]) / groups;
   const auto k = static_cast<std::size_t>(weight.shape()[1]);
   const std::size_t channels = filter.channels(k), row = filter.kernel * filter.kernel * k;
   const std::size_t floats = kernels::winograd::packed_floats(kernel.encoding, tile, channels, n);
-  AlignedBuffer packed(groups * floats * sizeof(float));
+  WeightMemory packed = room.take(groups * floats * sizeof(float));
   const auto multiple = static_cast<std::int64_t>(groups == 1 ? kernels::gemm::kPanel : n);
   weight.for_each_rows(multiple, [&](std::span<const float> elements, std::int64_t first) {
     std::vector<float> panel(pieces ? kernels::winograd::packed_floats(Encoding::f32, tile, channels, 1) : 0);
@@ -77,11 +77,12 @@ class WinogradOp final : public RowOp {
         out_(context.out<float>()),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
-    weights_ =
-        context.packed(1,
-                       fmt::format("winograd/{}{}/{}/{}", kernel_.encoding == Encoding::bf16x3 ? "pieces/" : "", tile_,
-                                   filter_.stride, groups_),
-                       [this](const Constant& weight) { return pack_groups(kernel_, filter_, weight, groups_); });
+    weights_ = context.packed(1,
+                              fmt::format("winograd/{}{}/{}/{}", kernel_.encoding == Encoding::bf16x3 ? "pieces/" : "",
+                                          tile_, filter_.stride, groups_),
+                              [this](const Constant& weight, WeightRoom& room) {
+                                return pack_groups(kernel_, filter_, weight, groups_, room);
+                              });
     bias_ = context.floats(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;

@@ -71,6 +71,7 @@ class Compiler {
     program_->keeps_subnormals = plan_.options.math == Math::exact;
     describe_borders();
     lower_nodes();
+    weights_.trim();
     make_views();
     for (const SegmentPlan& segment : plan_.segments) add_segment(segment);
     add_copies();
