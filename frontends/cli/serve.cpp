@@ -233,6 +233,11 @@ void add_safety(CLI::App& app, ServeArguments& arguments) {
                  "Endpoints that need a header: health, metadata, inference, model-config, model-repository, "
                  "statistics, ...; repeatable");
   add_restricted(app, "--grpc-restricted-protocol", arguments.options.grpc.restricted, "The same for gRPC");
+  app.add_option("--shared-memory", arguments.options.service.shared_memory,
+                 "Clients of this host may have tensors in shared memory whose name begins so, e.g. /team_; / for any "
+                 "name (default: none)")
+      ->type_name("PREFIX")
+      ->group("Safety");
   app.add_option("--tls-certificate", http.certificate, "PEM file: TLS for both protocols")
       ->type_name("FILE")
       ->group("Safety");

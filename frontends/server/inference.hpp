@@ -21,16 +21,23 @@ using Clock = std::chrono::steady_clock;
 using Parameter = std::variant<bool, std::int64_t, double, std::string>;
 using Parameters = std::map<std::string, Parameter>;
 
+class SharedRegion;
+struct SharedPlace;
+using SharedRegionPtr = std::shared_ptr<const SharedRegion>;
+using SharedPlacePtr = std::shared_ptr<const SharedPlace>;
+
 /// A named tensor whose elements lie in memory that `owner` keeps alive: a message's body, a string, a Tensor.
 struct InputTensor {
   std::string name;
   TensorView view;
   std::shared_ptr<const void> owner;
+  bool is_lent = false;  ///< its memory is counted for the client
 };
 
 struct RequestedOutput {
   std::string name;
-  std::int64_t classes = 0;  ///< not 0: the `classes` largest values as "value:index" strings instead of the tensor
+  std::int64_t classes = 0;   ///< not 0: the `classes` largest values as "value:index" strings instead of the tensor
+  SharedPlacePtr place = {};  ///< null: in the answer
 };
 
 struct InferenceRequest {
@@ -53,6 +60,7 @@ struct OutputTensor {
   std::string name;
   TensorView view;
   std::shared_ptr<const void> owner;
+  SharedPlacePtr place = {};  ///< where its bytes go, instead of the answer
 };
 
 struct InferenceResponse {

@@ -311,11 +311,11 @@ InferenceResponse ServedModel::response_of(const Job& job, const std::shared_ptr
     if (wanted.classes > 0) {
       auto classes = std::make_shared<Tensor>(classify(view, signature().max_batch > 0, wanted.classes, port.labels));
       const TensorView classified = *classes;
-      response.outputs.push_back({port.name, classified, std::move(classes)});
+      response.outputs.push_back({port.name, classified, std::move(classes), wanted.place});
       continue;
     }
     view.shape = signature().client_shape(port, view.shape);
-    response.outputs.push_back({port.name, std::move(view), outputs});
+    response.outputs.push_back({port.name, std::move(view), outputs, wanted.place});
   }
   return response;
 }

@@ -39,9 +39,10 @@ struct ServiceOptions {
   bool unload_idle = false;      ///< unloads models that nobody asks for to make room, and loads them again
   RequestLimits limits;          ///< configurations of models may ask for less
   ClientLimits clients;
-  int streams = 0;                        ///< runs at the same time; 0: as many as threads
-  std::int32_t default_max_batch = 64;    ///< `max_batch_size` of models that can be batched and do not say
-  bool warm_up = true;                    ///< run a model before it is called ready
+  std::string shared_memory;            ///< how names of shared memory begin that clients may have tensors in; "": none
+  int streams = 0;                      ///< runs at the same time; 0: as many as threads
+  std::int32_t default_max_batch = 64;  ///< `max_batch_size` of models that can be batched and do not say
+  bool warm_up = true;                  ///< run a model before it is called ready
   std::filesystem::path compiled_folder;  ///< where Options::compiled of each model is; "": nowhere
   Options model;                          ///< threads, plan cache, ... of every model
 };

@@ -20,6 +20,7 @@ struct Job {
   struct Wanted {
     std::size_t output = 0;  ///< of the model
     std::int64_t classes = 0;
+    SharedPlacePtr place = {};
   };
   std::vector<Wanted> outputs;
   std::int64_t samples = 1;                               ///< along the batch axis

@@ -62,6 +62,7 @@ struct Service::Impl {
   explicit Impl(const ServiceOptions& wanted)
       : options(resolved(wanted)),
         clients(options.clients),
+        shared_memory(options.shared_memory),
         memory(options.memory_limit),
         scheduler(options.streams, options.most_pending, options.model.numa),
         registry(options, scheduler, memory) {
@@ -106,6 +107,7 @@ struct Service::Impl {
 
   const ServiceOptions options;
   Clients clients;
+  SharedMemory shared_memory;
   Memory memory;
   Scheduler scheduler;
   Registry registry;
@@ -150,6 +152,7 @@ inference::ServerMetadataResponse Service::metadata() const {
   response.set_name("colonnade");
   response.set_version(std::string(version()));
   for (const std::string& extension : kExtensions) response.add_extensions(extension);
+  if (impl_->shared_memory.is_on()) response.add_extensions("system_shared_memory");
   return response;
 }
 
@@ -207,6 +210,8 @@ void Service::unload(const std::string& model) { impl_->registry.unload(model); 
 void Service::infer(InferenceRequest request, Done done) { impl_->ask(std::move(request), std::move(done)); }
 
 Clients& Service::clients() { return impl_->clients; }
+
+SharedMemory& Service::shared_memory() { return impl_->shared_memory; }
 
 std::string Service::metrics() const {
   const CpuTime now = cpu_time();

@@ -11,6 +11,7 @@
 #include "frontends/server/clients.hpp"
 #include "frontends/server/inference.hpp"
 #include "frontends/server/options.hpp"
+#include "frontends/server/shared_memory.hpp"
 
 namespace colonnade::serve {
 
@@ -56,6 +57,8 @@ class Service {
 
   /// What clients have under way, over all protocols.
   Clients& clients();
+  /// What clients share with the server.
+  SharedMemory& shared_memory();
 
   /// Prometheus text.
   std::string metrics() const;

@@ -174,7 +174,7 @@ class Binder {
         reject(fmt::format("classification of output '{}' must be at least 1, got {}", wanted.name, wanted.classes));
       if (wanted.classes > 0 && signature_.outputs[index].dtype == DType::string)
         reject(fmt::format("output '{}' has strings, which cannot be classified", wanted.name));
-      job_->outputs.push_back({index, wanted.classes});
+      job_->outputs.push_back({index, wanted.classes, wanted.place});
     }
   }
 

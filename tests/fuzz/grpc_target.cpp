@@ -10,6 +10,7 @@
 #include "frontends/server/raw_tensor.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/mutate.hpp"
+#include "fuzz/shared_region.hpp"
 
 namespace colonnade::fuzz {
 namespace {
@@ -64,10 +65,11 @@ void check_echo(const serve::InferenceRequest& request) {
 }
 
 void check(std::string_view bytes) {
+  shared_object().clear();
   try {
     auto message = std::make_shared<ModelInferRequest>();
     serve::read_message(sliced(bytes), kMostBytes, *message);
-    check_echo(serve::to_request(std::move(message)));
+    check_echo(serve::to_request(std::move(message), shared_memory(), {}));
   } catch (const serve::Failure& failure) {
     check_message(failure);
   }
@@ -127,7 +129,13 @@ ModelInferRequest random_request(Random& random) {
     input.set_datatype(std::string(serve::datatype_of(dtype)));
     input.add_shape(count);
     if (random.one_in(2)) input.add_shape(1);
-    if (raw) {
+    if (random.one_in(6)) {
+      auto& parameters = *input.mutable_parameters();
+      parameters["shared_memory_region"].set_string_param("r");
+      parameters["shared_memory_byte_size"].set_int64_param(
+          random.one_in(8) ? random.integer() : static_cast<std::int64_t>(raw_elements(dtype, count).size()));
+      if (random.one_in(2)) parameters["shared_memory_offset"].set_int64_param(static_cast<int>(random.below(100)));
+    } else if (raw) {
       request.add_raw_input_contents(raw_elements(dtype, count));
     } else {
       add_typed(input, dtype, count);
@@ -142,7 +150,16 @@ ModelInferRequest random_request(Random& random) {
 std::string request_bytes(Random& random) {
   google::protobuf::LogSilencer quiet;  // of strings that are no UTF-8
   ModelInferRequest request = random_request(random);
-  const Words words = {"x1", "y", "FP32", "INT8", "BYTES", "shared_memory_region", "", "18446744073709551616"};
+  const Words words = {"x1",
+                       "y",
+                       "FP32",
+                       "INT8",
+                       "BYTES",
+                       "shared_memory_region",
+                       "shared_memory_byte_size",
+                       "r",
+                       "",
+                       "18446744073709551616"};
   for (std::size_t count = random.below(3); count > 0; --count) mutate(request, random_request(random), words, random);
   std::string bytes = request.SerializeAsString();
   return random.one_in(8) ? compressed(bytes) : bytes;

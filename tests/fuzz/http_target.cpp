@@ -15,8 +15,10 @@
 #include "frontends/server/http/infer_response.hpp"
 #include "frontends/server/http/reader.hpp"
 #include "frontends/server/http/route.hpp"
+#include "frontends/server/http/shared_regions.hpp"
 #include "frontends/server/raw_tensor.hpp"
 #include "fuzz/fuzz.hpp"
+#include "fuzz/shared_region.hpp"
 #include "support/image_files.hpp"
 
 namespace colonnade::fuzz {
@@ -107,10 +109,15 @@ InferCall call_of(Request& request) {
   if (const std::string* coding = request.field("Content-Encoding"))
     request.body =
         decompress(coding_of(*coding), request.body.bytes(), limits().most_body_bytes, header_bytes.value_or(0));
+  if (route.endpoint == Endpoint::shared_register) {
+    register_shared_region(shared_memory(), route.model, request.body.bytes(), limits().deepest_json);
+    if (route.model != "r") shared_memory().remove(route.model);
+    return {};
+  }
   if (route.path.ends_with("image"))
     return parse_image_infer(request.body, metadata_of(route.path), limits().most_body_bytes);
   if (header_bytes == std::size_t{0}) return parse_raw_infer(request.body, metadata_of(route.path));
-  InferCall call = parse_infer(request.body, header_bytes, limits().deepest_json);
+  InferCall call = parse_infer(request.body, header_bytes, limits().deepest_json, shared_memory());
   const auto json = request.body.bytes().first(header_bytes.value_or(request.body.size()));
   if (!nlohmann::json::accept(reinterpret_cast<const char*>(json.data()),
                               reinterpret_cast<const char*>(json.data() + json.size())))
@@ -143,12 +150,27 @@ void check_round_trip(const InferCall& call, bool binary) {
   text.replace(at, 10, "\"inputs\":");
   const std::size_t header_bytes = text.size();
   for (const auto& part : response.parts) text.append(reinterpret_cast<const char*>(part.data()), part.size());
-  const InferCall again = parse_infer(body_of(text), header_bytes, limits().deepest_json);
+  const InferCall again = parse_infer(body_of(text), header_bytes, limits().deepest_json, shared_memory());
   for (std::size_t i = 0; i < call.request.inputs.size(); ++i)
     if (!equal(call.request.inputs[i].view, again.request.inputs.at(i).view)) throw Failure("another tensor: " + text);
 }
 
+/// An output that goes to shared memory is there, or refused.
+void check_shared(const InferCall& call) {
+  if (call.request.inputs.empty() || call.request.outputs.empty() || !call.request.outputs[0].place) return;
+  const InputTensor& input = call.request.inputs[0];
+  InferenceResponse answer;
+  answer.outputs.push_back({input.name, input.view, input.owner, call.request.outputs[0].place});
+  infer_response(answer, {});
+  std::string scratch;
+  const auto bytes = raw_bytes(input.view, scratch);
+  std::vector<std::byte> written(bytes.size());
+  answer.outputs[0].place->region->read(answer.outputs[0].place->offset, written);
+  if (!std::equal(bytes.begin(), bytes.end(), written.begin())) throw Failure("other bytes in shared memory");
+}
+
 void check(std::string_view bytes) {
+  shared_object().clear();
   std::optional<Request> whole = read(bytes, std::max<std::size_t>(bytes.size(), 1));
   for (const std::size_t piece : {std::size_t{1}, 2 + bytes.size() % 61})
     if (text_of(read(bytes, piece)) != text_of(whole)) throw Failure("the way bytes are cut changes the request");
@@ -158,6 +180,7 @@ void check(std::string_view bytes) {
     try {
       if (!call) call = call_of(*whole);
       check_round_trip(*call, binary);
+      check_shared(*call);
     } catch (const Failure&) {
       throw;
     } catch (...) {
@@ -181,11 +204,22 @@ struct Input {
   std::string json, binary;
 };
 
+std::string shared_parameters(std::size_t bytes, Random& random) {
+  return fmt::format(R"("parameters":{{"shared_memory_region":"r","shared_memory_byte_size":{},)"
+                     R"("shared_memory_offset":{}}})",
+                     random.one_in(8) ? random.integer() : static_cast<std::int64_t>(bytes),
+                     random.one_in(8) ? random.integer() : static_cast<std::int64_t>(random.below(64)));
+}
+
 Input input(std::size_t index, Random& random) {
   const std::string_view type = random.one_of(kTypes);
   const std::size_t rows = random.below(4), columns = random.below(4);
   const bool is_nested = random.one_in(2);
   const std::string head = fmt::format(R"("name":"x{}","datatype":"{}","shape":[{},{}])", index, type, rows, columns);
+  if (random.one_in(8)) {
+    const std::size_t bytes = rows * columns * (type == "BYTES" ? 4 : size_of(*dtype_of(type)));
+    return {fmt::format(R"({{{},{}}})", head, shared_parameters(bytes, random)), ""};
+  }
   if (random.one_in(2)) {
     std::string binary;
     for (std::size_t i = 0; i < rows * columns; ++i) {
@@ -216,8 +250,10 @@ std::string infer_body(std::size_t& header_bytes, Random& random) {
   }
   const std::string head = fmt::format(
       R"({{"id":"i","parameters":{{"priority":{},"timeout":1000,"binary_data_output":true,"p":"q"}},"inputs":[{}],)"
-      R"("outputs":[{{"name":"y","parameters":{{"classification":2,"binary_data":false}}}}]}})",
-      random.below(3), inputs);
+      R"("outputs":[{{"name":"y",{}}}]}})",
+      random.below(3), inputs,
+      random.one_in(4) ? shared_parameters(random.below(96), random)
+                       : R"("parameters":{"classification":2,"binary_data":false})");
   header_bytes = head.size();
   return head + binary;
 }
@@ -278,7 +314,14 @@ std::string request(Random& random) {
     std::size_t unused = 0;
     body = damage(std::move(body), infer_body(unused, random), random);
   }
-  if (random.one_in(8)) {
+  if (random.one_in(16)) {
+    path = "/v2/systemsharedmemory/region/x/register";
+    body = fmt::format(R"({{"key":"{}","offset":{},"byte_size":{}}})",
+                       random.one_in(4) ? "/colonnade_fuzz_/../x" : shared_object().name(),
+                       random.one_in(2) ? 0 : random.integer(), random.one_in(2) ? 8 : random.integer());
+    if (random.one_in(3)) body = damage(std::move(body), body, random);
+    header_bytes = body.size();
+  } else if (random.one_in(8)) {
     path = random.one_in(2) ? "/v2/models/text/versions/1/infer" : "/v2/models/m%2f/infer?q";
     header_bytes = 0;
   } else if (random.one_in(4)) {

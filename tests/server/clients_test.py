@@ -27,6 +27,7 @@ PARTS = [
     ("venv-tritonclient", "descriptors.py"),
     ("venv-tritonclient", "triton_http.py"),
     ("venv-tritonclient", "triton_grpc.py"),
+    ("venv-tritonclient", "triton_shared_memory.py"),
     ("venv-tritonclient", "perf_analyzer.py"),
     ("venv-kserve", "kserve_client.py"),
 ]
@@ -114,7 +115,7 @@ class Server:
         for name in names + ["digits"]:
             command += ["--load-model", name]
         command += ["--http-port", "0", "--grpc-port", "0", "--metrics-port", "-1"]
-        command += ["--http-address", "127.0.0.1", "--grpc-address", "127.0.0.1"]
+        command += ["--http-address", "127.0.0.1", "--grpc-address", "127.0.0.1", "--shared-memory", "/"]
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         first = self.process.stderr.readline()

@@ -76,7 +76,7 @@ TEST_F(GrpcMisuse, WrongInferences) {
        kInvalid, "shape"},
       {"long raw", [](auto& r) { r.set_raw_input_contents(0, std::string(9, 'a')); }, kInvalid, "found 9"},
       {"more raws", [](auto& r) { r.add_raw_input_contents("abcd"); }, kInvalid,
-       "raw_input_contents as inputs, 1, found 2"},
+       "raw_input_contents as inputs outside of shared memory, 1, found 2"},
       {"raw and typed", [](auto& r) { x(r).mutable_contents()->add_fp32_contents(1); }, kInvalid, "one or the other"},
       {"nothing", [](auto& r) { r.clear_raw_input_contents(); }, kInvalid,
        "expected 2 elements in fp32_contents, found 0"},
@@ -230,10 +230,10 @@ TEST_F(GrpcMisuse, WhatIsNotSupportedSaysSo) {
   const GrpcClient client(port());
   SystemSharedMemoryStatusResponse status;
   expect_status(client(&Stub::SystemSharedMemoryStatus, SystemSharedMemoryStatusRequest(), &status),
-                StatusCode::UNIMPLEMENTED, "shared memory is not supported");
+                StatusCode::UNIMPLEMENTED, "shared memory is off");
   SystemSharedMemoryRegisterResponse registered;
   expect_status(client(&Stub::SystemSharedMemoryRegister, SystemSharedMemoryRegisterRequest(), &registered),
-                StatusCode::UNIMPLEMENTED, "shared memory is not supported");
+                StatusCode::UNIMPLEMENTED, "shared memory is off");
   CudaSharedMemoryRegisterResponse cuda;
   expect_status(client(&Stub::CudaSharedMemoryRegister, CudaSharedMemoryRegisterRequest(), &cuda),
                 StatusCode::UNIMPLEMENTED, "CUDA shared memory is not supported");

@@ -106,7 +106,7 @@ class InferCall final : public OneMessageCall {
       read_message(message_, shared_.most_message_bytes, *message);
       message_.Clear();
       id_ = message->id();
-      request = to_request(std::move(message));
+      request = to_request(std::move(message), shared_.service.shared_memory(), loan_->bytes);
     } catch (...) {
       return finish(status_of_exception());
     }
@@ -173,7 +173,7 @@ class StreamCall final : public Call {
       read_message(message_, shared_.most_message_bytes, *message);
       message_.Clear();
       id = message->id();
-      InferenceRequest request = to_request(std::move(message));
+      InferenceRequest request = to_request(std::move(message), shared_.service.shared_memory(), loan->bytes);
       request.deadline = deadline_of(call());
       request.stop = stop_.get_token();
       shared_.service.infer(std::move(request), [this, id, loan = std::move(loan)](InferenceResult result) {

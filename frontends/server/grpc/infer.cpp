@@ -59,11 +59,6 @@ std::optional<std::int64_t> take_count(Parameters& parameters, const std::string
   return taken;
 }
 
-void refuse_shared_memory(const ParameterMap& parameters, const std::string& tensor) {
-  if (parameters.contains("shared_memory_region"))
-    throw Failure(Code::unsupported, fmt::format("'{}': shared memory is not supported", tensor));
-}
-
 /// Elements that a field of the contents holds, of a type that has the same size there and in tensors.
 template <class Field>
 InputTensor borrowed(const std::string& name, DType dtype, Shape shape, const Field& field, const MessagePtr& message) {
@@ -176,25 +171,32 @@ class TypedInput {
   MessagePtr message_;
 };
 
-InputTensor to_input(const MessagePtr& message, int index) {
+/// Counts how many of the raw contents were taken.
+InputTensor to_input(const MessagePtr& message, int index, int& raws, const SharedMemory& shared, const Lease& client) {
   ModelInferRequest::InferInputTensor& input = *message->mutable_inputs(index);
   const std::string& name = input.name();
-  refuse_shared_memory(input.parameters(), name);
   const auto dtype = dtype_of(std::string_view(input.datatype()));
   if (!dtype) refuse(fmt::format("input '{}': unknown datatype '{}'", name, input.datatype()));
   Shape shape(input.shape().begin(), input.shape().end());
+  Parameters parameters = to_parameters(input.parameters());
+  if (const SharedPlacePtr place = shared.take_place(parameters, fmt::format("input '{}'", name))) {
+    if (input.has_contents()) refuse(fmt::format("input '{}' has contents, but lies in shared memory", name));
+    return shared_input(*place, name, *dtype, std::move(shape), client);
+  }
   if (message->raw_input_contents_size() == 0) return TypedInput(input, *dtype, std::move(shape), message).read();
   if (input.has_contents())
     refuse(fmt::format("input '{}' has contents, but the request has raw_input_contents: expected one or the other",
                        name));
-  const std::string& raw = message->raw_input_contents(index);
+  if (raws >= message->raw_input_contents_size())
+    refuse(fmt::format("input '{}' has no raw_input_contents: the request has {} of them", name, raws));
+  const std::string& raw = message->raw_input_contents(raws++);
   return raw_input(name, *dtype, std::move(shape), std::as_bytes(std::span(raw)), message);
 }
 
-RequestedOutput to_output(const ModelInferRequest::InferRequestedOutputTensor& output) {
-  refuse_shared_memory(output.parameters(), output.name());
+RequestedOutput to_output(const ModelInferRequest::InferRequestedOutputTensor& output, const SharedMemory& shared) {
   Parameters parameters = to_parameters(output.parameters());
-  return {output.name(), take_count(parameters, "classification").value_or(0)};
+  SharedPlacePtr place = shared.take_place(parameters, fmt::format("output '{}'", output.name()));
+  return {output.name(), take_count(parameters, "classification").value_or(0), std::move(place)};
 }
 
 void read_parameters(InferenceRequest& request, const ParameterMap& map) {
@@ -225,17 +227,23 @@ inference::ModelInferResponse head_of(const InferenceResponse& response) {
     tensor->set_name(output.name);
     tensor->set_datatype(std::string(datatype_of(output.view.dtype)));
     tensor->mutable_shape()->Add(output.view.shape.begin(), output.view.shape.end());
+    if (!output.place) continue;
+    auto& parameters = *tensor->mutable_parameters();
+    parameters["shared_memory_region"].set_string_param(output.place->region->name());
+    parameters["shared_memory_offset"].set_int64_param(static_cast<std::int64_t>(output.place->offset));
+    parameters["shared_memory_byte_size"].set_int64_param(static_cast<std::int64_t>(write_shared(output)));
   }
   return head;
 }
 
-/// The raw bytes of an output and who owns them.
+/// The raw bytes of an output and who owns them; none of one in shared memory.
 struct Raw {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
 };
 
 Raw raw_of(const OutputTensor& output) {
+  if (output.place) return {};
   auto text = output.view.dtype == DType::string ? std::make_shared<std::string>() : nullptr;
   std::string none;
   const auto bytes = raw_bytes(output.view, text ? *text : none);
@@ -269,17 +277,19 @@ class ResponseWriter {
 
 }  // namespace
 
-InferenceRequest to_request(MessagePtr message) {
+InferenceRequest to_request(MessagePtr message, const SharedMemory& shared_memory, const Lease& client) {
   InferenceRequest request;
   request.model = message->model_name();
   request.version = version_of(message->model_version());
   request.id = message->id();
   read_parameters(request, message->parameters());
-  if (message->raw_input_contents_size() > 0 && message->raw_input_contents_size() != message->inputs_size())
-    refuse(fmt::format("expected as many raw_input_contents as inputs, {}, found {}", message->inputs_size(),
+  int raws = 0;
+  for (int i = 0; i < message->inputs_size(); ++i)
+    request.inputs.push_back(to_input(message, i, raws, shared_memory, client));
+  if (raws != message->raw_input_contents_size())
+    refuse(fmt::format("expected as many raw_input_contents as inputs outside of shared memory, {}, found {}", raws,
                        message->raw_input_contents_size()));
-  for (int i = 0; i < message->inputs_size(); ++i) request.inputs.push_back(to_input(message, i));
-  for (const auto& output : message->outputs()) request.outputs.push_back(to_output(output));
+  for (const auto& output : message->outputs()) request.outputs.push_back(to_output(output, shared_memory));
   return request;
 }
 

@@ -89,6 +89,32 @@ RepositoryModelUnloadResponse unload(Service& service, const RepositoryModelUnlo
   return {};
 }
 
+SystemSharedMemoryStatusResponse shared_status(Service& service, const SystemSharedMemoryStatusRequest& request) {
+  SystemSharedMemoryStatusResponse response;
+  for (const SharedRegionPtr& region : service.shared_memory().regions(request.name())) {
+    auto& status = (*response.mutable_regions())[region->name()];
+    status.set_name(region->name());
+    status.set_key(region->key());
+    status.set_offset(region->offset());
+    status.set_byte_size(region->size());
+  }
+  return response;
+}
+
+SystemSharedMemoryRegisterResponse shared_register(Service& service, const SystemSharedMemoryRegisterRequest& request) {
+  service.shared_memory().add(request.name(), request.key(), request.offset(), request.byte_size());
+  return {};
+}
+
+SystemSharedMemoryUnregisterResponse shared_unregister(Service& service,
+                                                       const SystemSharedMemoryUnregisterRequest& request) {
+  if (request.name().empty())
+    service.shared_memory().remove_all();
+  else
+    service.shared_memory().remove(request.name());
+  return {};
+}
+
 HealthCheckResponse check_health(Service& service, const HealthCheckRequest& request) {
   HealthCheckResponse response;
   const bool serving = is_serving(service, request.service());
@@ -125,9 +151,9 @@ const std::vector<Method>& methods() {
       method(COLONNADE_INFERENCE "RepositoryIndex", kRepository, Pace::slow, index),
       method(COLONNADE_INFERENCE "RepositoryModelLoad", kRepository, Pace::slow, load),
       method(COLONNADE_INFERENCE "RepositoryModelUnload", kRepository, Pace::slow, unload),
-      refused(COLONNADE_INFERENCE "SystemSharedMemoryStatus", kSharedMemory, "shared memory"),
-      refused(COLONNADE_INFERENCE "SystemSharedMemoryRegister", kSharedMemory, "shared memory"),
-      refused(COLONNADE_INFERENCE "SystemSharedMemoryUnregister", kSharedMemory, "shared memory"),
+      method(COLONNADE_INFERENCE "SystemSharedMemoryStatus", kSharedMemory, Pace::at_once, shared_status),
+      method(COLONNADE_INFERENCE "SystemSharedMemoryRegister", kSharedMemory, Pace::slow, shared_register),
+      method(COLONNADE_INFERENCE "SystemSharedMemoryUnregister", kSharedMemory, Pace::slow, shared_unregister),
       refused(COLONNADE_INFERENCE "CudaSharedMemoryStatus", kSharedMemory, "CUDA shared memory"),
       refused(COLONNADE_INFERENCE "CudaSharedMemoryRegister", kSharedMemory, "CUDA shared memory"),
       refused(COLONNADE_INFERENCE "CudaSharedMemoryUnregister", kSharedMemory, "CUDA shared memory"),

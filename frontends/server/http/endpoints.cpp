@@ -13,6 +13,7 @@
 #include "frontends/server/http/json_reader.hpp"
 #include "frontends/server/http/message_json.hpp"
 #include "frontends/server/http/page_file.hpp"
+#include "frontends/server/http/shared_regions.hpp"
 
 namespace colonnade::serve::http {
 namespace {
@@ -60,19 +61,19 @@ bool has_type(const Request& request, std::string_view type) {
   return given && equal_ignoring_case(std::string_view(*given).substr(0, given->find_first_of("; ")), type);
 }
 
-InferCall parse_call(const Body& body, const Request& request, const Route& route, const Service& service,
+InferCall parse_call(const Body& body, const Request& request, const Route& route, Service& service,
                      const HttpOptions& options) {
   if (has_type(request, "image/png") || has_type(request, "image/jpeg"))
     return parse_image_infer(body, service.metadata(route.model, route.version), options.most_body_bytes);
   const auto header_bytes = inference_header_length(request);
   if (header_bytes == std::size_t{0}) return parse_raw_infer(body, service.metadata(route.model, route.version));
-  return parse_infer(body, header_bytes, options.deepest_json);
+  return parse_infer(body, header_bytes, options.deepest_json, service.shared_memory());
 }
 
 /// What was made of the body beside it is lent too, as long as it lives.
 void lend(InferenceRequest& request, const Body& body) {
   for (InputTensor& input : request.inputs) {
-    if (input.owner == body.owner() || input.view.dtype == DType::string) continue;
+    if (input.is_lent || input.owner == body.owner() || input.view.dtype == DType::string) continue;
     auto lent = std::make_shared<std::pair<Lease, std::shared_ptr<const void>>>(body.another_lease(), input.owner);
     lent->first.need(static_cast<std::size_t>(element_count(input.view.shape)) * size_of(input.view.dtype));
     input.owner = std::move(lent);
@@ -158,12 +159,15 @@ bool Endpoints::is_answered_at_once(const Route& route, const Request& request) 
     case Endpoint::model_ready:
     case Endpoint::config:
     case Endpoint::statistics:
+    case Endpoint::shared_status:
     case Endpoint::unsupported: return true;
     case Endpoint::index:
     case Endpoint::describe:
     case Endpoint::infer:
     case Endpoint::load:
-    case Endpoint::unload: break;
+    case Endpoint::unload:
+    case Endpoint::shared_register:
+    case Endpoint::shared_unregister: break;
   }
   return false;
 }
@@ -188,11 +192,14 @@ Response Endpoints::answer(const Request& request, const Route& route) const {
     case Endpoint::model_ready: return model_readiness(route, service_.is_ready(model, version));
     case Endpoint::config: return json_response(json_of(service_.config(model, version)));
     case Endpoint::statistics: return json_response(json_of(service_.statistics(model, version), Absent::written));
+    case Endpoint::shared_status: return json_response(shared_regions_json(service_.shared_memory(), model));
     case Endpoint::index:
     case Endpoint::describe:
     case Endpoint::infer:
     case Endpoint::load:
     case Endpoint::unload:
+    case Endpoint::shared_register:
+    case Endpoint::shared_unregister:
     case Endpoint::unsupported: break;
   }
   throw Problem(501, "not supported: " + json_text(route.path));
@@ -210,6 +217,11 @@ void Endpoints::answer(Request request, const Route& route, std::stop_token stop
         service_.unload(route.model);
         return json_response(fmt::format("{{\"name\":{},\"unload\":true}}", json_text(route.model)));
       });
+    case Endpoint::shared_register:
+    case Endpoint::shared_unregister:
+      return in_background(std::move(respond), [this, request = std::make_shared<Request>(std::move(request)), route] {
+        return change_shared(*request, route);
+      });
     case Endpoint::describe:
       return in_background(std::move(respond),
                            [this, route] { return json_response(service_.describe(route.model, route.version)); });
@@ -222,6 +234,7 @@ void Endpoints::answer(Request request, const Route& route, std::stop_token stop
     case Endpoint::model_ready:
     case Endpoint::config:
     case Endpoint::statistics:
+    case Endpoint::shared_status:
     case Endpoint::unsupported: break;
   }
   const Response response = answer(request, route);
@@ -247,6 +260,17 @@ Response Endpoints::index(const Request& request) const {
     append_json(text, model);
   }
   return json_response(text + "]");
+}
+
+Response Endpoints::change_shared(Request& request, const Route& route) const {
+  SharedMemory& memory = service_.shared_memory();
+  if (route.endpoint == Endpoint::shared_register)
+    register_shared_region(memory, route.model, decoded_body(request).bytes(), options_.deepest_json);
+  else if (route.model.empty())
+    memory.remove_all();
+  else
+    memory.remove(route.model);
+  return json_response("");
 }
 
 void Endpoints::load(Request request, const Route& route, Respond respond) const {

@@ -44,6 +44,8 @@ class Endpoints {
   void load(Request request, const Route& route, Respond respond) const;
   void in_background(Respond respond, Make work) const;
   Response index(const Request& request) const;
+  /// Registers or unregisters regions of shared memory.
+  Response change_shared(Request& request, const Route& route) const;
   Body decoded_body(Request& request) const;
 
   Service& service_;

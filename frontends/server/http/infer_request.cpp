@@ -42,11 +42,6 @@ std::optional<std::int64_t> take_count(Parameters& parameters, const std::string
   return value;
 }
 
-void refuse_shared_memory(const Parameters& parameters, std::string_view where) {
-  if (parameters.contains("shared_memory_region"))
-    throw Problem(501, fmt::format("{}: shared memory is not supported", where));
-}
-
 Shape shape_of(const Json& value, std::string_view where) {
   Shape shape;
   for (const Json dimension : array_of(value, where)) shape.push_back(integer_of(dimension, where));
@@ -86,8 +81,8 @@ TensorFields read_tensor_fields(const Json& value, std::string_view kind) {
 /// Reads one request; `rest_` is what is left of the bytes behind the JSON.
 class Parser {
  public:
-  Parser(Bytes json, Bytes rest, std::shared_ptr<const void> owner)
-      : json_(json), rest_(rest), owner_(std::move(owner)) {}
+  Parser(Bytes json, Bytes rest, const Body& body, const SharedMemory& shared)
+      : json_(json), rest_(rest), owner_(body.owner()), lease_(body.another_lease()), shared_(shared) {}
 
   InferCall parse(int deepest) {
     with_json(json_, deepest, [this](const Json& root) { read(root); });
@@ -104,6 +99,8 @@ class Parser {
 
   Bytes json_, rest_;
   std::shared_ptr<const void> owner_;
+  Lease lease_;
+  const SharedMemory& shared_;
   InferCall call_;
   std::set<std::string> inputs_, outputs_;
 };
@@ -160,11 +157,16 @@ void Parser::read_input(const Json& value) {
   const auto dtype = dtype_of(datatype);
   if (!dtype) throw Problem(400, fmt::format("{}: unknown datatype {}", where, json_text(datatype)));
   Shape shape = shape_of(*fields.shape, where + ": shape");
-  refuse_shared_memory(fields.parameters, where);
+  const SharedPlacePtr place = shared_.take_place(fields.parameters, where);
   const auto size = take_count(fields.parameters, "binary_data_size", where);
   if (size && fields.data) throw Problem(400, where + ": both \"data\" and binary_data_size");
-  if (!size && !fields.data) throw Problem(400, where + ": expected \"data\" or the parameter binary_data_size");
-  if (size)
+  if (place && (size || fields.data))
+    throw Problem(400, where + ": both shared memory and \"data\" or binary_data_size");
+  if (!place && !size && !fields.data)
+    throw Problem(400, where + ": expected \"data\" or the parameter binary_data_size");
+  if (place)
+    call_.request.inputs.push_back(shared_input(*place, fields.name, *dtype, std::move(shape), lease_));
+  else if (size)
     call_.request.inputs.push_back(binary_input(fields, *dtype, std::move(shape), *size));
   else
     call_.request.inputs.push_back(
@@ -173,8 +175,8 @@ void Parser::read_input(const Json& value) {
 
 void Parser::read_output(const Json& value) {
   TensorFields fields = read_tensor_fields(value, "output");
-  refuse_shared_memory(fields.parameters, fields.where);
   RequestedOutput output{fields.name};
+  output.place = shared_.take_place(fields.parameters, fields.where);
   output.classes = take_count(fields.parameters, "classification", fields.where).value_or(0);
   const auto binary = take<bool>(fields.parameters, "binary_data", fields.where, "true or false");
   if (!outputs_.insert(fields.name).second) throw Problem(400, fields.where + " appears twice");
@@ -213,13 +215,14 @@ InferCall call_with(InputTensor input) {
 
 }  // namespace
 
-InferCall parse_infer(const Body& body, std::optional<std::size_t> header_bytes, int deepest_json) {
+InferCall parse_infer(const Body& body, std::optional<std::size_t> header_bytes, int deepest_json,
+                      const SharedMemory& shared_memory) {
   const Bytes bytes = body.bytes();
   if (header_bytes.value_or(0) > bytes.size())
     throw Problem(400, fmt::format("Inference-Header-Content-Length is {}, but the body has {} bytes", *header_bytes,
                                    bytes.size()));
   const std::size_t json_bytes = header_bytes.value_or(bytes.size());
-  return Parser(bytes.first(json_bytes), bytes.subspan(json_bytes), body.owner()).parse(deepest_json);
+  return Parser(bytes.first(json_bytes), bytes.subspan(json_bytes), body, shared_memory).parse(deepest_json);
 }
 
 InferCall parse_raw_infer(const Body& body, const inference::ModelMetadataResponse& metadata) {

@@ -10,6 +10,7 @@
 
 #include "frontends/server/http/body.hpp"
 #include "frontends/server/inference.hpp"
+#include "frontends/server/shared_memory.hpp"
 
 namespace colonnade::serve::http {
 
@@ -31,8 +32,9 @@ struct InferCall {
 };
 
 /// JSON, of which the first `header_bytes` of the body are all when given, then the tensors that it announces. Throws
-/// Problem and Failure. Tensors are views into the body where their type allows.
-InferCall parse_infer(const Body& body, std::optional<std::size_t> header_bytes, int deepest_json);
+/// Problem and Failure. Tensors are views into the body where their type allows, copies of what is in shared memory.
+InferCall parse_infer(const Body& body, std::optional<std::size_t> header_bytes, int deepest_json,
+                      const SharedMemory& shared_memory);
 
 /// A body that is the one input of the model. The one dimension that is open follows from the size; before it, an open
 /// first one (the batch) is 1. BYTES: the body is the one element.

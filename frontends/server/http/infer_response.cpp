@@ -6,6 +6,7 @@
 #include "frontends/server/datatype.hpp"
 #include "frontends/server/http/json.hpp"
 #include "frontends/server/raw_tensor.hpp"
+#include "frontends/server/shared_memory.hpp"
 
 namespace colonnade::serve::http {
 namespace {
@@ -34,7 +35,9 @@ void append_output(Response& response, const OutputTensor& output, bool binary) 
   append_json(text, output.name);
   fmt::format_to(std::back_inserter(text), ",\"datatype\":\"{}\",\"shape\":{}", datatype,
                  shape_text(output.view.shape));
-  if (binary) {
+  if (output.place) {
+    write_shared(output);  // no parameters: Triton's clients look for a size of binary data in those
+  } else if (binary) {
     fmt::format_to(std::back_inserter(text), ",\"parameters\":{{\"binary_data_size\":{}}}",
                    add_binary(response, output));
   } else {

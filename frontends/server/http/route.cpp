@@ -14,7 +14,8 @@
 namespace colonnade::serve::http {
 namespace {
 
-/// Of a path `pattern`, in which M is a model's name and * anything. `/versions/{version}` behind a model and
+/// Of a path `pattern`, in which M is the name of a model or region and * anything. `/versions/{version}` behind a
+/// model and
 /// `/v2/repository/{repository}` are taken out before.
 struct Row {
   std::string_view pattern, method;
@@ -42,8 +43,11 @@ constexpr Row kRows[] = {
     {"v2/models/M/trace/setting", "", Endpoint::unsupported, "trace"},
     {"v2/trace/setting", "", Endpoint::unsupported, "trace"},
     {"v2/logging", "", Endpoint::unsupported, "logging"},
-    {"v2/systemsharedmemory/*", "", Endpoint::unsupported, "shared-memory"},
-    {"v2/systemsharedmemory/region/*/*", "", Endpoint::unsupported, "shared-memory"},
+    {"v2/systemsharedmemory/status", "GET", Endpoint::shared_status, "shared-memory"},
+    {"v2/systemsharedmemory/unregister", "POST", Endpoint::shared_unregister, "shared-memory"},
+    {"v2/systemsharedmemory/region/M/status", "GET", Endpoint::shared_status, "shared-memory"},
+    {"v2/systemsharedmemory/region/M/register", "POST", Endpoint::shared_register, "shared-memory"},
+    {"v2/systemsharedmemory/region/M/unregister", "POST", Endpoint::shared_unregister, "shared-memory"},
     {"v2/cudasharedmemory/*", "", Endpoint::unsupported, "shared-memory"},
     {"v2/cudasharedmemory/region/*/*", "", Endpoint::unsupported, "shared-memory"},
 };

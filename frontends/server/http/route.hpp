@@ -23,15 +23,18 @@ enum class Endpoint {
   index,
   load,
   unload,
+  shared_status,
+  shared_register,
+  shared_unregister,
   unsupported,  ///< known to Triton, not to us
 };
 
 struct Route {
   Endpoint endpoint = Endpoint::page;
-  std::string_view method;    ///< "GET", which includes HEAD, or "POST"; "" for any
-  std::string_view category;  ///< by which access is restricted; "" for none
-  std::string model, version;
-  std::string path;  ///< decoded
+  std::string_view method;     ///< "GET", which includes HEAD, or "POST"; "" for any
+  std::string_view category;   ///< by which access is restricted; "" for none
+  std::string model, version;  ///< a region of shared memory is named by `model`
+  std::string path;            ///< decoded
 };
 
 /// Of a request's target, whose query is ignored. Throws Problem: 400 for malformed paths, 404 for unknown ones.

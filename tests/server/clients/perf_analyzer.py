@@ -37,6 +37,11 @@ class PerfAnalyzer(unittest.TestCase):
     def test_grpc(self):
         self.measure("-m", "batched", "-u", os.environ["COLONNADE_GRPC"], "-i", "grpc", "-b", "2", "--concurrency-range", "2")
 
+    def test_shared_memory(self):
+        for protocol in ("http", "grpc"):
+            self.measure("-m", "batched", "-u", os.environ["COLONNADE_" + protocol.upper()], "-i", protocol, "-b", "2",
+                         "--shared-memory", "system", "--output-shared-memory-size", "1024")
+
     def test_grpc_stream(self):
         self.measure("-m", "echo_FP32", "-u", os.environ["COLONNADE_GRPC"], "-i", "grpc", "--streaming", "--async", "--shape",
                      "x:3,2", "--request-rate-range", "100")

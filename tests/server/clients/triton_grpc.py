@@ -132,7 +132,7 @@ class Grpc(unittest.TestCase):
         self.refused(invalid, "'q'", infer, "echo_FP32", [good], outputs=[triton.InferRequestedOutput("q")])
         shared = triton.InferInput("x", [1, 2], "FP32")
         shared.set_shared_memory("region", 8)
-        self.refused("UNIMPLEMENTED", "shared memory", infer, "echo_FP32", [shared])
+        self.refused("NOT_FOUND", "shared memory", infer, "echo_FP32", [shared])
         large = make_input(np.zeros((9 << 20, 2), np.float32))
         self.refused("RESOURCE_EXHAUSTED", "larger than max", infer, "echo_FP32", [large])
 
@@ -157,8 +157,6 @@ class Grpc(unittest.TestCase):
         self.assertLessEqual(EXPECTED_STATISTICS, set(statistics))
 
     def test_what_is_not_supported(self):
-        self.refused("UNIMPLEMENTED", "not supported", self.client.get_system_shared_memory_status)
-        self.refused("UNIMPLEMENTED", "not supported", self.client.register_system_shared_memory, "r", "/r", 8)
         self.refused("UNIMPLEMENTED", "not supported", self.client.get_cuda_shared_memory_status)
         self.refused("UNIMPLEMENTED", "not supported", self.client.get_trace_settings)
         self.refused("UNIMPLEMENTED", "not supported", self.client.get_log_settings)

@@ -107,7 +107,7 @@ class Http(unittest.TestCase):
         self.refused(400, "'q'", infer, "echo_FP32", [good], outputs=[triton.InferRequestedOutput("q")])
         shared = triton.InferInput("x", [1, 2], "FP32")
         shared.set_shared_memory("region", 8)
-        self.refused(501, "shared memory", infer, "echo_FP32", [shared])
+        self.refused(404, "shared memory", infer, "echo_FP32", [shared])
 
     def test_repository(self):
         states = {model["name"]: model.get("state") for model in self.client.get_model_repository_index()}
@@ -139,8 +139,6 @@ class Http(unittest.TestCase):
         self.assertGreater(len(self.client.get_inference_statistics()["model_stats"]), 10)
 
     def test_what_is_not_supported(self):
-        self.refused(501, "not supported", self.client.get_system_shared_memory_status)
-        self.refused(501, "not supported", self.client.register_system_shared_memory, "r", "/r", 8)
         self.refused(501, "not supported", self.client.get_cuda_shared_memory_status)
         self.refused(501, "not supported", self.client.get_trace_settings)
         self.refused(501, "not supported", self.client.get_log_settings)
