@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -29,9 +30,10 @@ namespace colonnade::test {
 class ServerProcess {
  public:
   explicit ServerProcess(std::vector<std::string> arguments, int port = 0) {
-    std::vector<std::string> words = {COLONNADE_CLI,    "serve",    "--http-port",    std::to_string(port),
-                                      "--grpc-port",    "0",        "--metrics-port", "-1",
-                                      "--http-address", "127.0.0.1"};
+    std::vector<std::string> words = {COLONNADE_CLI, "serve", "--http-port",    std::to_string(port),
+                                      "--grpc-port", "0",     "--http-address", "127.0.0.1"};
+    if (std::find(arguments.begin(), arguments.end(), "--metrics-port") == arguments.end())
+      arguments.insert(arguments.end(), {"--metrics-port", "-1"});
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());

@@ -4,17 +4,15 @@
 #include <fmt/core.h>
 #include <grpc/support/log.h>
 #include <grpcpp/resource_quota.h>
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <thread>
 
 #include "frontends/server/grpc/calls.hpp"
+#include "frontends/server/grpc/credentials.hpp"
 #include "frontends/server/log.hpp"
 #include "frontends/server/restriction.hpp"
 
@@ -38,26 +36,6 @@ constexpr std::string_view kTritonPrefix = "triton-grpc-protocol-";
 /// gRPC tells of every handshake that fails: one more line like ours, for who asks for them.
 void log_line(gpr_log_func_args* line) {
   log(LogLevel::debug, "grpc", {{"severity", gpr_log_severity_string(line->severity)}, {"text", line->message}});
-}
-
-std::string read_pem(const std::string& path, const char* what) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file || text.empty()) throw Failure(Code::invalid_argument, fmt::format("{} {} cannot be read", what, path));
-  return text;
-}
-
-std::shared_ptr<grpc::ServerCredentials> credentials_of(const GrpcOptions& options) {
-  if (options.certificate.empty() && options.key.empty() && options.client_authority.empty())
-    return grpc::InsecureServerCredentials();
-  if (options.certificate.empty() || options.key.empty())
-    throw Failure(Code::invalid_argument, "TLS needs both a certificate and its key");
-  grpc::SslServerCredentialsOptions tls(options.client_authority.empty()
-                                            ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
-                                            : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  tls.pem_key_cert_pairs.push_back({read_pem(options.key, "key"), read_pem(options.certificate, "certificate")});
-  if (!options.client_authority.empty()) tls.pem_root_certs = read_pem(options.client_authority, "client authority");
-  return grpc::SslServerCredentials(tls);
 }
 
 /// Starts a call by its path, if the client may make it.
@@ -121,19 +99,18 @@ struct GrpcServer::Impl {
         decoders(std::max(2, default_threads()), kMostToRead),
         work(network_threads() - 1, [this](Work::Task task) { decoders.post(std::move(task)); }),
         shared{service, options.most_message_bytes, workers, decoders, work},
-        dispatcher(shared, options) {
+        dispatcher(shared, options),
+        certificates({options.certificate, options.key, options.client_authority}) {
     if (options.port < 0) return;
     gpr_set_log_function(log_line);
     grpc::ServerBuilder builder;
     set_limits(builder, options, service.clients().limit(Holding::bytes));
-    builder.AddListeningPort(address_of(options), credentials_of(options), &port);
+    builder.AddListeningPort(address_of(options), credentials, &port);
     builder.RegisterCallbackGenericService(&dispatcher);
     server = builder.BuildAndStart();
     if (!server || port == 0)
-      throw Failure(
-          Code::invalid_argument,
-          fmt::format("gRPC cannot listen at {}: the port is taken, or the certificate and its key do not fit",
-                      address_of(options)));
+      throw Failure(Code::invalid_argument,
+                    fmt::format("gRPC cannot listen at {}: the port is taken", address_of(options)));
   }
 
   void stop(std::chrono::milliseconds limit) {
@@ -147,6 +124,8 @@ struct GrpcServer::Impl {
   Work work;
   CallContext shared;
   Dispatcher dispatcher;
+  Certificates certificates;
+  std::shared_ptr<grpc::ServerCredentials> credentials = grpc_credentials(certificates);
   int port = -1;
   std::unique_ptr<grpc::Server> server;
 };

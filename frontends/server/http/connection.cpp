@@ -9,7 +9,7 @@
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 
-#include "frontends/server/http/certificates.hpp"
+#include "frontends/server/certificates.hpp"
 #include "frontends/server/http/input.hpp"
 #include "frontends/server/http/reader.hpp"
 #include "frontends/server/http/write_head.hpp"
@@ -386,7 +386,7 @@ void StreamConnection<Stream>::close() {
 std::shared_ptr<Connection> make_connection(const Listening& listening, tcp::socket socket, ClientPtr client,
                                             Lease place) {
   if (const auto tls = listening.certificates.now())
-    return std::make_shared<StreamConnection<TlsStream>>(listening, TlsStream(std::move(socket), *tls),
+    return std::make_shared<StreamConnection<TlsStream>>(listening, TlsStream(std::move(socket), tls->context),
                                                          std::move(client), std::move(place));
   return std::make_shared<StreamConnection<tcp::socket>>(listening, std::move(socket), std::move(client),
                                                          std::move(place));

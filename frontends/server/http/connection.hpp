@@ -14,9 +14,11 @@
 #include "frontends/server/http/endpoints.hpp"
 #include "frontends/server/work.hpp"
 
-namespace colonnade::serve::http {
-
+namespace colonnade::serve {
 class Certificates;
+}
+
+namespace colonnade::serve::http {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:

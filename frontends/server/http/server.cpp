@@ -14,7 +14,7 @@
 #include <memory>
 #include <thread>
 
-#include "frontends/server/http/certificates.hpp"
+#include "frontends/server/certificates.hpp"
 #include "frontends/server/http/connection.hpp"
 #include "frontends/server/log.hpp"
 
@@ -91,7 +91,7 @@ struct HttpServer::Impl {
   Clients& clients;
   asio::thread_pool background{kBackgroundThreads};
   http::Endpoints endpoints;
-  http::Certificates certificates;
+  Certificates certificates;
   Connections connections;
   asio::io_context io;
   Work work;
@@ -105,7 +105,7 @@ HttpServer::Impl::Impl(Service& service, const HttpOptions& given)
     : options(given),
       clients(service.clients()),
       endpoints(service, options, [this](std::function<void()> task) { asio::post(background, std::move(task)); }),
-      certificates(options),
+      certificates({options.certificate, options.key, options.client_authority}),
       work(thread_count(options.threads), [this](Work::Task task) { asio::post(io, std::move(task)); }) {
   if (options.port >= 0) add_listener(options.port, false);
   if (options.metrics_port >= 0) add_listener(options.metrics_port, true);
