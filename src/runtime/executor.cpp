@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -10,12 +8,11 @@
 
 #include "base/interruption.hpp"
 #include "base/subnormals.hpp"
-#include "runtime/wait.hpp"
 
 namespace colonnade {
 namespace {
 
-/// Rows of the next list are on their way.
+/// Rows of the next list are on their way: longer than waking up takes, shorter than a time slice.
 constexpr std::chrono::microseconds kSpinForRows{200};
 
 /// Lists of the widest segment: a network too small to share takes no workers.
@@ -51,6 +48,7 @@ Executor::Executor(std::shared_ptr<const Program> program, std::shared_ptr<Arena
   arena_->reserve(arena_bytes());
   pointers_.assign(threads, std::vector<const float*>(program_->pointer_count + 1));
   progress_ = std::make_unique<Progress[]>(threads * program_->ops.size());
+  bells_ = std::make_unique<Bell[]>(threads);
   events_.resize(threads);
   for (const ProgramSegment& segment : program_->segments) rounds_ = std::max(rounds_, rounds_of(segment));
 }
@@ -168,10 +166,7 @@ void Executor::run_list(std::size_t segment_index, int list, std::int64_t round,
     if (step.kind == Step::Kind::wait) {
       const std::uint64_t awaited = token(round, step.row_end);
       const auto& flag = progress(list + 1, step.node).token;
-      const auto is_there = [&] {
-        return flag.load(std::memory_order_acquire) >= awaited || failed_.load(std::memory_order_relaxed);
-      };
-      while (!spin_until(kSpinForRows, is_there)) sched_yield();
+      bells_[number + 1].wait_for(kSpinForRows, [&] { return flag.load() >= awaited || failed_.load(); });
       continue;
     }
     context.row_begin = step.row_begin;
@@ -186,12 +181,15 @@ void Executor::run_list(std::size_t segment_index, int list, std::int64_t round,
     } catch (...) {
       return record_failure();
     }
-    if (step.publish) progress(list, step.node).token.store(token(round, step.row_end), std::memory_order_release);
+    if (!step.publish) continue;
+    progress(list, step.node).token.store(token(round, step.row_end));
+    bells_[number].ring();
   }
 }
 
 void Executor::record_failure() noexcept {
   if (!failed_.exchange(true)) failure_ = std::current_exception();
+  for (int list = 0; list < program_->threads; ++list) bells_[static_cast<std::size_t>(list)].ring();
 }
 
 }  // namespace colonnade

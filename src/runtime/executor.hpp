@@ -14,6 +14,7 @@
 #include "runtime/arena.hpp"
 #include "runtime/barrier.hpp"
 #include "runtime/control.hpp"
+#include "runtime/wait.hpp"
 #include "runtime/workers.hpp"
 
 namespace colonnade {
@@ -103,6 +104,7 @@ class Executor {
   std::map<int, Copy> elsewhere_;
   std::vector<std::vector<const float*>> pointers_;  ///< by list
   std::unique_ptr<Progress[]> progress_;
+  std::unique_ptr<Bell[]> bells_;  ///< a list's rings when it has rows for the list above
   int team_;
   Workers* workers_;
   int node_ = Workers::kAnyNode;
