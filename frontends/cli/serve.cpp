@@ -170,6 +170,10 @@ void add_memory(CLI::App& app, ServeArguments& arguments) {
       ->transform(CLI::AsSizeValue(false).description(""))
       ->type_name("BYTES")
       ->group("Models");
+  add_size(app, "--response-cache", arguments.options.service.response_cache,
+           "For answers that are given again to equal requests, of models whose config.pbtxt says response_cache { "
+           "enable: true }; part of the memory limit; 0: none are kept")
+      ->group("Models");
   const std::map<std::string, bool> choices = {{"never", false}, {"idle", true}};
   app.add_option(
          "--unload", arguments.options.service.unload_idle,

@@ -184,7 +184,6 @@ void warn_of_ignored(const ModelConfig& config, Warnings& warnings) {
   warn(optimization.has_cuda(), "optimization: cuda");
   warn(optimization.has_execution_accelerators(), "optimization: execution_accelerators");
   warn(optimization.priority() != inference::ModelOptimizationPolicy::PRIORITY_DEFAULT, "optimization: priority");
-  warn(config.response_cache().enable(), "response_cache");
   warn(!config.cc_model_filenames().empty(), "cc_model_filenames");
   warn(!config.metric_tags().empty(), "metric_tags");
   warn(config.has_model_metrics(), "model_metrics");

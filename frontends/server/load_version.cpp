@@ -39,7 +39,7 @@ MemoryNeed need_of(const Model& model) {
   } catch (const Error& error) {
     log(LogLevel::info, "memory of the model is not known", {{"reason", std::string_view(error.what())}});
     MemoryNeed none;
-    none.is_known = none.is_steady = false;
+    none.is_known = none.is_steady = none.is_repeatable = false;
     return none;
   }
 }
@@ -49,6 +49,18 @@ bool is_steady(const Model& model, const MemoryNeed& need) {
   const auto inputs = model.inputs();
   return need.is_steady && std::none_of(inputs.begin(), inputs.end(),
                                         [](const TensorInfo& input) { return input.dtype == DType::string; });
+}
+
+/// Where the configuration asks for it and it can be; else says why not.
+void keep_responses(ServedModel& served, ResponseCache& cache) {
+  const Card& card = *served.card();
+  if (!card.config.response_cache().enable()) return;
+  const char* why = nullptr;
+  if (!cache.is_on()) why = "the server keeps none without --response-cache BYTES";
+  if (!card.need.is_repeatable) why = "equal requests may have different answers";
+  if (card.config.dynamic_batching().preserve_ordering()) why = "preserve_ordering: answers would overtake others";
+  if (why == nullptr) return served.keep_responses(cache);
+  log(LogLevel::warning, "responses are not kept", {{"reason", why}});
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -102,8 +114,8 @@ auto with_failures(const std::filesystem::path& path, const Work& work) -> declt
 
 }  // namespace
 
-std::shared_ptr<ServedModel> load_version(const ServiceOptions& options, Scheduler& scheduler, const FoundModel& found,
-                                          std::int64_t number, inference::ModelConfig config,
+std::shared_ptr<ServedModel> load_version(const ServiceOptions& options, Scheduler& scheduler, ResponseCache& cache,
+                                          const FoundModel& found, std::int64_t number, inference::ModelConfig config,
                                           const LoadParameters& parameters, std::shared_ptr<Statistics> statistics,
                                           const Admit& admit) {
   const auto file = parameters.files.find(number);
@@ -125,6 +137,7 @@ std::shared_ptr<ServedModel> load_version(const ServiceOptions& options, Schedul
     auto served = std::make_shared<ServedModel>(scheduler, card, policy, std::move(model), limits, std::move(share));
     if (options.warm_up) warm_up(*served, found);
     if (!is_steady(served->model(), card->need)) served->never_brief();
+    keep_responses(*served, cache);
     return served;
   });
 }

@@ -20,8 +20,8 @@ using Admit = std::function<MemoryShare(const CardPtr& card)>;
 
 /// Loads it, completes its configuration, asks for memory before its weights are packed, and warms it up. Throws
 /// Failure with a message that is fit for clients.
-std::shared_ptr<ServedModel> load_version(const ServiceOptions& options, Scheduler& scheduler, const FoundModel& found,
-                                          std::int64_t number, inference::ModelConfig config,
+std::shared_ptr<ServedModel> load_version(const ServiceOptions& options, Scheduler& scheduler, ResponseCache& cache,
+                                          const FoundModel& found, std::int64_t number, inference::ModelConfig config,
                                           const LoadParameters& parameters, std::shared_ptr<Statistics> statistics,
                                           const Admit& admit);
 

@@ -46,8 +46,8 @@ inference::ModelStatistics statistics_of(const Card& card) {
   fill(*stats.mutable_compute_input(), counts.input);
   fill(*stats.mutable_compute_infer(), counts.infer);
   fill(*stats.mutable_compute_output(), counts.output);
-  fill(*stats.mutable_cache_hit(), {});
-  fill(*stats.mutable_cache_miss(), {});
+  fill(*stats.mutable_cache_hit(), counts.hit);
+  fill(*stats.mutable_cache_miss(), counts.miss);
   for (const auto& [samples, times] : counts.batches) {
     inference::InferBatchStatistics& batch = *message.add_batch_stats();
     batch.set_batch_size(static_cast<std::uint64_t>(samples));

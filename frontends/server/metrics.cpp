@@ -121,6 +121,25 @@ void add_machine(Collection& all, const CpuTime& before, const CpuTime& now) {
           memory - memory_row("MemAvailable"));
 }
 
+void add_cache(Collection& all, std::span<const Row> rows, const ResponseCache::Counts& counts) {
+  const auto of_models = [&](const std::string& one, const std::string& many, const std::string& said,
+                             Tally Counts::*which) {
+    add(all, rows, "nv_cache_num_" + many + "_per_model", "Number of requests " + said, MetricType::Counter,
+        [&](const Row& row) { return (row.counts.*which).count; });
+    add(all, rows, "nv_cache_" + one + "_duration_per_model",
+        "Cumulative time of looking for requests " + said + ", in microseconds", MetricType::Counter,
+        [&](const Row& row) { return microseconds(row.counts.*which); });
+  };
+  of_models("hit", "hits", "answered by the response cache", &Counts::hit);
+  of_models("miss", "misses", "whose response was not in the cache", &Counts::miss);
+  all.add("colonnade_cache_limit_bytes", "What kept responses may take; 0: none are kept", MetricType::Gauge,
+          static_cast<double>(counts.limit));
+  all.add("colonnade_cache_bytes", "What kept responses take", MetricType::Gauge, static_cast<double>(counts.bytes));
+  all.add("colonnade_cache_entries", "Kept responses", MetricType::Gauge, static_cast<double>(counts.entries));
+  all.add("colonnade_cache_evictions", "Responses that made room for others", MetricType::Counter,
+          static_cast<double>(counts.evictions));
+}
+
 }  // namespace
 
 CpuTime cpu_time() {
@@ -139,7 +158,7 @@ CpuTime cpu_time() {
 }
 
 std::string metrics_of(std::span<const Registry::Known> models, const CpuTime& before, const CpuTime& now,
-                       const Memory& memory) {
+                       const Memory& memory, const ResponseCache& cache) {
   std::vector<Row> rows;
   for (const auto& [card, model] : models)
     rows.push_back({{{"model", card->signature.model}, {"version", std::to_string(card->version)}},
@@ -170,6 +189,7 @@ std::string metrics_of(std::span<const Registry::Known> models, const CpuTime& b
           static_cast<double>(memory.limit()));
   all.add("colonnade_memory_taken_bytes", "What loaded models need together", MetricType::Gauge,
           static_cast<double>(memory.taken()));
+  add_cache(all, rows, cache.counts());
   return all.text();
 }
 

@@ -18,6 +18,6 @@ CpuTime cpu_time();
 /// Prometheus text: nv_inference_* of each model, histograms of latencies, nv_cpu_* since the reading `before`,
 /// colonnade_* about memory.
 std::string metrics_of(std::span<const Registry::Known> models, const CpuTime& before, const CpuTime& now,
-                       const Memory& memory);
+                       const Memory& memory, const ResponseCache& cache);
 
 }  // namespace colonnade::serve

@@ -46,6 +46,8 @@ class RunStop {
 /// Of a run on one of so many parts of the machine. The service has said how many threads a model has on all of it.
 int threads_of(const Model& model, int parts) { return std::max(1, model.options().threads / parts); }
 
+std::atomic<std::uint64_t> next_load{1};
+
 /// Messages about files name paths of the host, which are none of the client's business.
 Status status_of(const Error& error, const std::string& model) {
   switch (error.code()) {
@@ -103,9 +105,12 @@ ServedModel::ServedModel(Scheduler& scheduler, CardPtr card, QueuePolicy policy,
       limits_(limits),
       share_(std::move(share)),
       line_(policy, *this),
+      load_(next_load++),
       keeps_order_(policy.keep_order) {}
 
-ServedModel::~ServedModel() = default;
+ServedModel::~ServedModel() {
+  if (cache_ != nullptr) cache_->forget(load_);
+}
 
 bool ServedModel::infer(InferenceRequest& request, Done& done) {
   const Clock::time_point received = request.received;
@@ -113,6 +118,7 @@ bool ServedModel::infer(InferenceRequest& request, Done& done) {
   std::optional<Status> refused;
   try {
     JobPtr job = signature().bind(request);
+    if (cache_ != nullptr && answer_again(*job, done)) return true;
     job->done = std::move(done);
     if (limits_.timeout.count() > 0) job->deadline = std::min(job->deadline, received + limits_.timeout);
     refused = scheduler_.push(line_, job);
@@ -125,6 +131,26 @@ bool ServedModel::infer(InferenceRequest& request, Done& done) {
   if (refused->code == Code::unavailable) return false;
   card_->statistics->record_failure(refused->code, Clock::now() - received);
   done(std::move(*refused));
+  return true;
+}
+
+bool ServedModel::answer_again(Job& job, const Done& done) {
+  const Clock::time_point begin = Clock::now();
+  job.response_key = ResponseCache::key_of(load_, job);
+  const ResponseCache::Outputs kept = cache_->find(job.response_key);
+  const Clock::time_point end = Clock::now();
+  if (kept == nullptr) {
+    card_->statistics->record_miss(end - begin);
+    return false;
+  }
+  InferenceResponse response;
+  response.model = signature().model;
+  response.version = card_->version;
+  response.id = job.request.id;
+  response.outputs = *kept;
+  for (std::size_t i = 0; i < response.outputs.size(); ++i) response.outputs[i].place = job.outputs[i].place;
+  card_->statistics->record_hit(end - job.request.received, end - begin);
+  done(std::move(response));
   return true;
 }
 
@@ -263,6 +289,7 @@ void ServedModel::run_together(Instance& instance, std::span<JobPtr> jobs, int p
   for (const JobPtr& job : jobs) {
     responses.push_back(response_of(*job, outputs, first, samples));
     responses.back().queued = times.begin - job->queued;
+    if (!job->response_key.empty()) cache_->add(load_, job->response_key, responses.back().outputs);
     answered.push_back({job->request.received, job->queued});
     first += job->samples;
   }

@@ -10,6 +10,7 @@
 #include "frontends/server/card.hpp"
 #include "frontends/server/memory.hpp"
 #include "frontends/server/options.hpp"
+#include "frontends/server/response_cache.hpp"
 #include "frontends/server/scheduler.hpp"
 
 namespace colonnade::serve {
@@ -31,6 +32,8 @@ class ServedModel : public Runner {
 
   /// Its runs are no work for who brings requests: what they take does not follow from shapes. Before `infer`.
   void never_brief() { line_.never_brief(); }
+  /// Its answers are kept, and given again to equal requests. Before `infer`; the cache outlives it.
+  void keep_responses(ResponseCache& cache) { cache_ = &cache; }
 
   /// Queues a request, or refuses it. False when the model was closed meanwhile: then nothing was done.
   bool infer(InferenceRequest& request, Done& done);
@@ -69,6 +72,8 @@ class ServedModel : public Runner {
   InferenceResponse response_of(const Job& job, const std::shared_ptr<std::vector<Tensor>>& outputs, std::int64_t first,
                                 std::int64_t samples) const;
   void answer(JobPtr job, InferenceResult result);
+  /// Answers an equal request's answer, if there is one.
+  bool answer_again(Job& job, const Done& done);
 
   Scheduler& scheduler_;
   const CardPtr card_;
@@ -78,6 +83,8 @@ class ServedModel : public Runner {
   MemoryShare share_;
   std::atomic<Clock::time_point> last_used_{Clock::now()};
   Scheduler::Line line_;
+  ResponseCache* cache_ = nullptr;  ///< null: each request runs
+  const std::uint64_t load_;        ///< another one for each object of the process
 
   std::mutex idle_mutex_;
   std::vector<InstancePtr> idle_;

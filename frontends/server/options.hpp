@@ -32,12 +32,13 @@ struct ServiceOptions {
   ControlMode control = ControlMode::none;
   std::vector<std::string> load_models;  ///< "*": all
   std::chrono::seconds poll_every{15};
-  bool strict_readiness = true;  ///< not ready while a model failed to load
-  std::size_t max_queue = 1024;  ///< requests waiting for a model, where its configuration does not say
-  std::size_t most_pending = 0;  ///< of all models together; 0: no limit
-  std::size_t memory_limit = 0;  ///< that loaded models and requests may need together; 0: no limit
-  bool unload_idle = false;      ///< unloads models that nobody asks for to make room, and loads them again
-  RequestLimits limits;          ///< configurations of models may ask for less
+  bool strict_readiness = true;    ///< not ready while a model failed to load
+  std::size_t max_queue = 1024;    ///< requests waiting for a model, where its configuration does not say
+  std::size_t most_pending = 0;    ///< of all models together; 0: no limit
+  std::size_t memory_limit = 0;    ///< that loaded models and requests may need together; 0: no limit
+  bool unload_idle = false;        ///< unloads models that nobody asks for to make room, and loads them again
+  std::size_t response_cache = 0;  ///< bytes for answers of models that ask for it; 0: none are kept
+  RequestLimits limits;            ///< configurations of models may ask for less
   ClientLimits clients;
   std::string shared_memory;            ///< how names of shared memory begin that clients may have tensors in; "": none
   int streams = 0;                      ///< runs at the same time; 0: as many as threads

@@ -26,6 +26,7 @@ struct Job {
   std::int64_t samples = 1;                               ///< along the batch axis
   std::uint64_t form = 0;                                 ///< equal for inputs of equal shapes but for the samples
   std::uint64_t ticket = 0;                               ///< its place in the order of arrival
+  std::string response_key;                               ///< of its answer, where that is kept; else ""
   Clock::time_point queued;                               ///< when it entered the queue
   Clock::time_point expires = Clock::time_point::max();   ///< when it has waited too long
   Clock::time_point deadline = Clock::time_point::max();  ///< when its run must be over

@@ -28,8 +28,8 @@ FoundModel embedded_model(const std::string& name) {
 
 }  // namespace
 
-Registry::Registry(const ServiceOptions& options, Scheduler& scheduler, Memory& memory)
-    : options_(options), scheduler_(scheduler), memory_(memory) {}
+Registry::Registry(const ServiceOptions& options, Scheduler& scheduler, Memory& memory, ResponseCache& cache)
+    : options_(options), scheduler_(scheduler), memory_(memory), cache_(cache) {}
 
 Registry::~Registry() { close(); }
 
@@ -323,7 +323,7 @@ void Registry::replace(Entry& entry, const FoundModel& found, std::int64_t numbe
       card = made;
       return this->admit(*made);
     };
-    model = load_version(options_, scheduler_, found, number, config, parameters, statistics, admit);
+    model = load_version(options_, scheduler_, cache_, found, number, config, parameters, statistics, admit);
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     log(LogLevel::info, "model loaded", {{"model", found.name}, {"version", number}, {"seconds", seconds}});
   } catch (const Failure& failure) {

@@ -32,7 +32,7 @@ class Registry {
     std::shared_ptr<ServedModel> model;  ///< null: it sleeps
   };
 
-  Registry(const ServiceOptions& options, Scheduler& scheduler, Memory& memory);
+  Registry(const ServiceOptions& options, Scheduler& scheduler, Memory& memory, ResponseCache& cache);
   ~Registry();
 
   /// Starts to load what the options ask for, and to look after the repository.
@@ -122,6 +122,7 @@ class Registry {
   const ServiceOptions options_;
   Scheduler& scheduler_;
   Memory& memory_;
+  ResponseCache& cache_;
   mutable std::shared_mutex mutex_;  ///< of entries_ and of everything in them
   std::map<std::string, EntryPtr> entries_;
   std::mutex stop_mutex_;

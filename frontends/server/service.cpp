@@ -65,7 +65,8 @@ struct Service::Impl {
         shared_memory(options.shared_memory),
         memory(options.memory_limit),
         scheduler(options.streams, options.most_pending, options.model.numa),
-        registry(options, scheduler, memory) {
+        cache(options.response_cache, memory),
+        registry(options, scheduler, memory, cache) {
     if (options.unload_idle)
       waker.emplace([this](const std::string& model) { registry.wake(model); },
                     [this](InferenceRequest request, Done done) { ask(std::move(request), std::move(done)); },
@@ -110,6 +111,7 @@ struct Service::Impl {
   SharedMemory shared_memory;
   Memory memory;
   Scheduler scheduler;
+  ResponseCache cache;
   Registry registry;
   std::atomic<bool> draining{false};
   std::optional<Waker> waker;  ///< null: models stay loaded
@@ -220,7 +222,7 @@ std::string Service::metrics() const {
     const std::lock_guard lock(impl_->cpu_mutex);
     std::swap(before, impl_->cpu_seen);
   }
-  return metrics_of(impl_->registry.known(), before, now, impl_->memory);
+  return metrics_of(impl_->registry.known(), before, now, impl_->memory, impl_->cache);
 }
 
 void Service::drain(std::chrono::milliseconds limit) {

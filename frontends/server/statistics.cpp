@@ -53,6 +53,20 @@ void Statistics::record_run(const RunTimes& times, std::int64_t samples, std::sp
   counts_.last_inference_ms = std::chrono::duration_cast<std::chrono::milliseconds>(wall).count();
 }
 
+void Statistics::record_hit(std::chrono::nanoseconds took, std::chrono::nanoseconds looked) {
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  const std::lock_guard lock(mutex_);
+  counts_.success.add(took);
+  counts_.request_times.add(took);
+  counts_.hit.add(looked);
+  counts_.last_inference_ms = std::chrono::duration_cast<std::chrono::milliseconds>(wall).count();
+}
+
+void Statistics::record_miss(std::chrono::nanoseconds looked) {
+  const std::lock_guard lock(mutex_);
+  counts_.miss.add(looked);
+}
+
 void Statistics::record_failure(Code code, std::chrono::nanoseconds took) {
   const std::lock_guard lock(mutex_);
   counts_.fail.add(took);

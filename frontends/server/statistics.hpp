@@ -44,6 +44,7 @@ struct RunTimes {
 
 struct Counts {
   Tally success, fail, queue, input, infer, output;
+  Tally hit, miss;  ///< answers that were kept, and those looked for in vain
   struct Batch {
     Tally input, infer, output;
   };
@@ -63,6 +64,9 @@ class Statistics {
     Clock::time_point received, queued;
   };
   void record_run(const RunTimes& times, std::int64_t samples, std::span<const Answered> requests);
+  /// A request that was answered by what was kept, which was found in so much of its time.
+  void record_hit(std::chrono::nanoseconds took, std::chrono::nanoseconds looked);
+  void record_miss(std::chrono::nanoseconds looked);
   void record_failure(Code code, std::chrono::nanoseconds took);
   Counts counts() const;
 

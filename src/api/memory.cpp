@@ -53,6 +53,16 @@ std::size_t output_bytes(const Graph& graph) {
   return bytes;
 }
 
+/// Some node, in bodies too, gives another answer every time.
+bool draws(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    const auto* opaque = std::get_if<Opaque>(&node.op);
+    const std::vector<Body> bodies = bodies_of(node.op);
+    return (opaque != nullptr && opaque->definition->random) ||
+           std::any_of(bodies.begin(), bodies.end(), [](const Body& body) { return draws(*body); });
+  });
+}
+
 }  // namespace
 
 MemoryNeed Model::Impl::need_of(const PlanKey& key) const {
@@ -73,6 +83,7 @@ MemoryNeed Model::Impl::need_of(const PlanKey& key) const {
   need.is_steady =
       need.is_known && std::all_of(made.plan.choices.begin(), made.plan.choices.end(),
                                    [](const Choice& choice) { return choice.family != &families::island; });
+  need.is_repeatable = !draws(*key.source);
   if (is_kept) return need;
   const std::lock_guard lock(mutex_);
   planned_ = std::move(made);

@@ -91,10 +91,9 @@ TEST(Config, ReadsWhatTritonUsersWrite) {
 
 TEST(Config, WarnsOfWhatItIgnores) {
   const std::vector<std::string> warnings = check_config(parse_config(kWhole), "m");
-  ASSERT_EQ(warnings.size(), 3u);
+  ASSERT_EQ(warnings.size(), 2u);
   expect_contains(warnings[0], "optimization: graph");
   expect_contains(warnings[1], "parameter 'colour'");
-  expect_contains(warnings[2], "response_cache");
 }
 
 TEST(Config, RefusesWhatItDoesNotDo) {
