@@ -23,10 +23,16 @@ struct Shape {
   std::size_t stride = 1;
   std::size_t groups = 1;
   kernels::Unary activation = kernels::Unary::relu;
+  bool partial_sums = false;
 };
 
 constexpr kernels::Unary kSilu = kernels::Unary::silu, kHardSwish = kernels::Unary::hard_swish,
                          kGelu = kernels::Unary::gelu_erf;
+
+/// A product of samples of one pixel.
+constexpr Shape in_parts(std::size_t samples, std::size_t channels_in, std::size_t channels_out) {
+  return {1, samples, channels_in, channels_out, 1, 1, 1, kernels::Unary::relu, true};
+}
 
 constexpr Shape kShapes[] = {
     {1, 448, 64, 64},
@@ -112,6 +118,24 @@ constexpr Shape kShapes[] = {
     {1, 196, 112, 672, 1, 1, 1, kHardSwish},
     {1, 3136, 96, 384, 1, 1, 1, kGelu},
     {1, 49, 768, 3072, 1, 1, 1, kGelu},
+    // One pixel a sample, and the same sums of as many pixels.
+    in_parts(1, 96, 24),
+    in_parts(1, 128, 512),
+    in_parts(1, 256, 1024),
+    in_parts(1, 512, 256),
+    in_parts(1, 1280, 128),
+    in_parts(4, 128, 512),
+    {1, 4, 128, 512},
+    in_parts(4, 256, 1024),
+    {1, 4, 256, 1024},
+    in_parts(8, 96, 24),
+    {1, 8, 96, 24},
+    in_parts(8, 512, 256),
+    {1, 8, 512, 256},
+    in_parts(8, 1280, 128),
+    {1, 8, 1280, 128},
+    in_parts(64, 512, 256),
+    {1, 64, 512, 256},
 };
 
 /// With weights from memory, as late layers have them.
@@ -131,7 +155,8 @@ const char* name_of(kernels::Unary activation) {
 std::string name_of(const Kernel& kernel, const Shape& s) {
   return std::string(kernel.name) + "/" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
          std::to_string(s.channels_in) + "x" + std::to_string(s.channels_out) + "/k" + std::to_string(s.kernel) + "/s" +
-         std::to_string(s.stride) + "/g" + std::to_string(s.groups) + "/" + name_of(s.activation);
+         std::to_string(s.stride) + "/g" + std::to_string(s.groups) + "/" + name_of(s.activation) +
+         (s.partial_sums ? "/parts" : "");
 }
 
 void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, From from) {
@@ -170,6 +195,7 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, Fr
   args.panel_stride = kernels::gemm::panel_floats(kernel.encoding, rows);
   args.bias = bias.data();
   args.epilogue.activation.kind = s.activation;
+  args.partial_sums = s.partial_sums;
   const Floats workspace(kernels::gemm::workspace_floats(kernel.encoding, terms, args.channels_out));
   args.workspace = workspace.data();
   const double flops = 2.0 * static_cast<double>(height_out * width_out * k * s.channels_out);

@@ -148,6 +148,15 @@ template <std::size_t R, std::size_t V>
 }
 
 template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void add_sums(Sums<R, V>& sums, const float* others) {
+#pragma GCC unroll 32
+  for (std::size_t r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < V; ++v) sums.at[r][v] = sums.at[r][v] + load(others + (r * V + v) * Vec::kLanes);
+  }
+}
+
+template <std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void add_residual(Sums<R, V>& sums, const Tile& tile) {
   const float* p = tile.residual;
 #pragma GCC unroll 32
@@ -262,6 +271,33 @@ struct ConvTile {
   }
 };
 
+/// Partial sums of several pixels, one after the other: the bits of a pixel alone.
+struct PartsTile {
+  using Fn = ConvTile::Fn;
+
+  template <std::size_t R, std::size_t V>
+  static void run(const Tile& tile) noexcept {
+    if constexpr (R == 1) return ConvTile::run<R, V>(tile);
+    static_assert(kPartialSums == 4);
+    alignas(64) float done[2][R * V * Vec::kLanes];
+    const float* input = tile.input_rows[0] + tile.input_offset;
+    Sums<R, V> sums;
+    start(sums, tile);
+#pragma GCC unroll 1
+    for (std::size_t i = 0; i < kPartialSums; ++i) {
+      if (i > 0) clear(sums);
+      if (i < tile.row_floats)
+        multiply_part<kPartialSums>(sums, input + i, tile.input_stride, tile.weights + i * kPanelFloats,
+                                    tile.panel_stride, tile.row_floats - i);
+      if (i % 2 == 1) add_sums(sums, done[i / 2]);
+      if (i + 1 < kPartialSums) store_sums(sums, done[i / 2], static_cast<std::ptrdiff_t>(V * Vec::kLanes));
+    }
+    add_sums(sums, done[0]);
+    finish(sums, tile);
+  }
+};
+
+inline constexpr auto kPartsTiles = tile_tables<PartsTile>(std::make_index_sequence<kTilePanels>());
 inline constexpr auto kTiles = tile_tables<ConvTile>(std::make_index_sequence<kTilePanels>());
 inline constexpr auto kWideTiles = tile_table<ConvTile, kWidePanels>(std::make_index_sequence<kWideRows>());
 

@@ -108,8 +108,9 @@ struct ConvArgs {
   std::size_t panel_stride = 0;  ///< floats from one panel of weights to the next
   const float* bias = nullptr;   ///< groups * channels_out values, or null for zero
   bool accumulate = false;
-  /// For products of single pixels (one row of width 1) whose weights lie in a near cache: kPartialSums sums an output.
-  /// A sum alone waits for each FMA, and a few panels at a time are read faster than many. Not on matrix units.
+  /// For products (kernel_h = kernel_w = 1, one row) of samples of a single pixel whose weights lie in a near cache:
+  /// kPartialSums sums an output, however many pixels there are. A sum alone waits for each FMA, and a few panels at a
+  /// time are read faster than many. Not on matrix units.
   bool partial_sums = false;
   Epilogue epilogue;
   std::size_t groups = 1;

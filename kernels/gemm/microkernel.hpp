@@ -244,6 +244,19 @@ template <std::size_t First, std::size_t Last, std::size_t kStreams = 0, bool kF
   }
 }
 
+/// Adds to every pixel the products of every `Parts`-th term of `count`: one partial sum.
+template <std::size_t Parts, std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void multiply_part(Sums<R, V>& sums, const float* input, std::ptrdiff_t stride,
+                                                 const float* weights, std::size_t panel_stride, std::size_t count) {
+  constexpr std::size_t kStep = Parts * kPanelFloats;
+  Pixels<R> pixels(input, stride);
+#pragma GCC unroll 1
+  for (std::size_t k = 0; k < count; k += Parts, weights += kStep, pixels.advance(Parts)) {
+    prefetch_weights<V>(weights + kWeightsAhead * kPanelFloats, panel_stride);
+    multiply_step<0, R>(sums, pixels, 0, weights, panel_stride);
+  }
+}
+
 /// The same for one pixel, in Parts partial sums: without them each FMA waits for the one before.
 template <std::size_t Parts, std::size_t V>
 [[gnu::always_inline]] inline void multiply_parts(Sums<1, V>& sums, const float* input, const float* weights,

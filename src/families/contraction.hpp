@@ -17,7 +17,7 @@ struct Contraction {
   std::int64_t inputs = 0;    ///< channels of a group
   std::int64_t outputs = 0;   ///< channels of a group
   bool pointwise = false;     ///< a matrix product: rows that follow each other are one
-  bool partial_sums = false;  ///< of a single pixel (kernels::gemm)
+  bool partial_sums = false;  ///< a sample is a single pixel (kernels::gemm)
   const kernels::gemm::Kernel* kernel = nullptr;
   std::int64_t chunk_channels = 0;  ///< of the chunks in which its outputs may come
 };

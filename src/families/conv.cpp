@@ -54,8 +54,7 @@ Match match(const Candidate& node) {
   const Window window = window_of(node, *conv);
   const bool pointwise =
       is_pointwise(*conv) && window.pad_top == 0 && window.pad_left == 0 && in[1] == out[1] && in[2] == out[2];
-  const Contraction form{window,  conv->groups, inputs,
-                         outputs, pointwise,    pointwise && takes_partial_sums(in, out, node.blocking)};
+  const Contraction form{window, conv->groups, inputs, outputs, pointwise, pointwise && takes_partial_sums(node)};
   const LongSums sums{out[1] * out[2],
                       taps,
                       inputs,

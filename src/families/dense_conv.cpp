@@ -121,10 +121,16 @@ std::int64_t chunk_channels(Encoding encoding, const Blocking& blocking) {
 
 double apart(Encoding encoding) { return encoding == Encoding::bf16x3 ? kPiecesCutTwice : 1; }
 
-bool takes_partial_sums(const Shape& in, const Shape& out, const Blocking& blocking) {
-  return element_count(in) == in.back() && element_count(out) == out.back() &&
+std::int64_t pixels_of_sample(const Candidate& node) {
+  const Shape& out = node.output_shape();
+  return of_sample(node.graph, element_count(out) / out.back());
+}
+
+bool takes_partial_sums(const Candidate& node) {
+  const Shape &in = node.input_shape(0), &out = node.output_shape();
+  return of_sample(node.graph, element_count(in) / in.back()) == 1 && pixels_of_sample(node) == 1 &&
          bytes_of(static_cast<double>(in.back() * round_up(out.back(), kGrain))) <=
-             static_cast<double>(blocking.near_weights_bytes);
+             static_cast<double>(node.blocking.near_weights_bytes);
 }
 
 double taps_inside(const Conv& conv, const Shape& in, const Shape& out) {

@@ -45,9 +45,11 @@ struct LongSums {
 std::vector<Offer> direct_offers(const LongSums& sums, const Encodings& encodings, const Blocking& blocking);
 /// The share of a convolution's taps that read pixels of the image, not its padding.
 double taps_inside(const Conv& conv, const Shape& in, const Shape& out);
-/// Whether a product is of a single pixel with weights that a cache holds: its sums are taken in parts (kernels::gemm),
-/// and not divided among chunks.
-bool takes_partial_sums(const Shape& in, const Shape& out, const Blocking& blocking);
+/// Pixels of a sample's output.
+std::int64_t pixels_of_sample(const Candidate& node);
+/// Whether a product is of samples of a single pixel with weights that a cache holds: its sums are taken in parts
+/// (kernels::gemm), and not divided among chunks.
+bool takes_partial_sums(const Candidate& node);
 /// Pixels that could be done while a call starts.
 double idle_pixels(kernels::Encoding encoding);
 /// Times the arithmetic when threads divide the output channels: all cut all pixels into pieces.

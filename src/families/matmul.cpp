@@ -72,9 +72,11 @@ Match match(const Candidate& node) {
   const Contraction form{.inputs = terms,
                          .outputs = outputs,
                          .pointwise = rows.rows == out.rows && rows.width == out.width,
-                         .partial_sums = takes_partial_sums(in, node.output_shape(), node.blocking)};
-  const LongSums sums{
-      .pixels = out.rows * out.width, .inputs = in.back(), .outputs = out.channels, .paired_terms = paired_terms(form)};
+                         .partial_sums = takes_partial_sums(node)};
+  const LongSums sums{.pixels = pixels_of_sample(node),
+                      .inputs = in.back(),
+                      .outputs = out.channels,
+                      .paired_terms = paired_terms(form)};
   return offers_of(form, direct_offers(sums, encodings_for(node, false), node.blocking), node);
 }
 

@@ -85,6 +85,7 @@ class RecurrentOp final : public RowOp {
     float* out;
     std::int64_t out_stride;
     bool accumulate;
+    bool partial_sums;
   };
   void multiply(const Product& p) const {
     kernels::gemm::ConvArgs args;
@@ -99,7 +100,7 @@ class RecurrentOp final : public RowOp {
     args.panel_stride = args.channels_in * kernels::gemm::kPanel;
     args.bias = p.bias;
     args.accumulate = p.accumulate;
-    args.partial_sums = form_.single && p.rows == 1;
+    args.partial_sums = p.partial_sums;
     product_.run(args);
   }
 
@@ -210,13 +211,15 @@ class RecurrentOp final : public RowOp {
     void multiply_inputs() const {
       const float* x = whole(step_, op_.in_);
       const std::int64_t depth = form_.depth, columns = form_.columns(), apart = form_.batch * depth;
+      const bool of_step = form_.single && form_.steps == 1;
       if (at_once_)
-        return op_.multiply({x, form_.steps * form_.batch, depth, depth, w_, columns, bias_, sums_, columns, false});
+        return op_.multiply(
+            {x, form_.steps * form_.batch, depth, depth, w_, columns, bias_, sums_, columns, false, of_step});
       for (std::int64_t b = 0; b < count_; ++b) {
         if (lengths_[b] == 0) continue;
         const float* sequence = x + (first_ + order_[b]) * depth + (backwards_ ? lengths_[b] - 1 : 0) * apart;
         op_.multiply({sequence, lengths_[b], depth, backwards_ ? -apart : apart, w_, columns, bias_,
-                      sums_ + b * columns, count_ * columns, false});
+                      sums_ + b * columns, count_ * columns, false, of_step});
       }
     }
 
@@ -253,17 +256,18 @@ class RecurrentOp final : public RowOp {
     void advance(float* sums, std::int64_t active) const {
       const std::int64_t hidden = form_.hidden, columns = form_.columns(), head = form_.first_columns();
       const auto units = static_cast<std::size_t>(hidden);
-      const bool gru = form_.kind == RecurrentKind::gru;
+      const bool gru = form_.kind == RecurrentKind::gru, single = form_.single;
       const auto* cell = &form_.cells[static_cast<std::size_t>(d_)];
       const auto* form = form_.plain ? nullptr : cell;
-      op_.multiply({state_, active, hidden, hidden, r_, head, nullptr, sums, columns, true});
+      op_.multiply({state_, active, hidden, hidden, r_, head, nullptr, sums, columns, true, single});
       if (form_.linear) {
-        op_.multiply(
-            {state_, active, hidden, hidden, r_ + second_part(), hidden, bias_ + columns, other_, hidden, false});
+        op_.multiply({state_, active, hidden, hidden, r_ + second_part(), hidden, bias_ + columns, other_, hidden,
+                      false, single});
       } else if (gru) {
         for (std::int64_t b = 0; b < active; ++b)
           op_.kernel_.reset({units, sums + b * columns + hidden, state_ + b * hidden, other_ + b * hidden, form});
-        op_.multiply({other_, active, hidden, hidden, r_ + second_part(), hidden, nullptr, sums + head, columns, true});
+        op_.multiply(
+            {other_, active, hidden, hidden, r_ + second_part(), hidden, nullptr, sums + head, columns, true, single});
       }
       const float* peepholes = op_.peepholes_ ? whole(step_, op_.peepholes_) + d_ * 3 * hidden : nullptr;
       for (std::int64_t b = 0; b < active; ++b) {

@@ -133,7 +133,7 @@ std::optional<RecurrentForm> recurrent_form(const Candidate& node) {
   form.backwards = op.direction == Direction::reverse;
   if (form.batch * form.steps * form.depth * form.hidden == 0 || !set_cells(op, form)) return std::nullopt;
   form.blocks = blocks_of(form);
-  form.single = form.batch == 1;
+  form.single = of_sample(node.graph, form.batch) == 1;
   const std::int64_t directions = form.directions, columns = form.columns(), hidden = form.hidden;
   const Shape states{directions, form.batch, hidden};
   const bool fits =

@@ -15,11 +15,11 @@ struct RecurrentForm {
   RecurrentKind kind = RecurrentKind::lstm;
   std::int64_t directions = 1, gates = 1, steps = 1, batch = 1, depth = 1, hidden = 1;
   std::int64_t blocks = 1;
-  bool packs = false;                             ///< the weights are computed: packed when it runs
-  bool plain = false;                             ///< the functions are those that cells have by default
-  bool linear = false;                            ///< a GRU that multiplies before it resets
-  bool backwards = false;                         ///< the first direction
-  bool single = false;                            ///< one sequence: its products are partial sums (kernels::gemm)
+  bool packs = false;      ///< the weights are computed: packed when it runs
+  bool plain = false;      ///< the functions are those that cells have by default
+  bool linear = false;     ///< a GRU that multiplies before it resets
+  bool backwards = false;  ///< the first direction
+  bool single = false;     ///< a sample is one sequence: its products are partial sums (kernels::gemm)
   std::array<kernels::recurrent::Cell, 2> cells;  ///< by direction
 
   std::int64_t columns() const { return gates * hidden; }

@@ -50,6 +50,19 @@ void forget_shapes(Graph& graph) {
   }
 }
 
+/// The one size of open first dimensions, among them those that were set before.
+class SampleCount {
+ public:
+  explicit SampleCount(const Graph& graph) {
+    if (graph.samples > 1) sizes_.insert(graph.samples);
+  }
+  void add(std::int64_t size) { sizes_.insert(size); }
+  std::int64_t get() const { return sizes_.size() == 1 ? std::max<std::int64_t>(1, *sizes_.begin()) : 1; }
+
+ private:
+  std::set<std::int64_t> sizes_;
+};
+
 void check_symbols(const Graph& graph, const SymbolSizes& sizes) {
   std::set<std::string> known;
   for (const ValueId id : graph.inputs)
@@ -70,17 +83,24 @@ void check_symbols(const Graph& graph, const SymbolSizes& sizes) {
 void set_dimensions(Graph& graph, const std::map<std::string, std::int64_t>& sizes) {
   if (sizes.empty()) return;
   check_symbols(graph, sizes);
+  SampleCount samples(graph);
   for (const ValueId id : graph.inputs) {
     Value& value = graph.value(id);
     for (std::size_t axis = 0; axis < value.dim_names.size(); ++axis) {
       const auto found = sizes.find(value.dim_names[axis]);
       if (found == sizes.end()) continue;
       (*value.type.shape)[axis] = found->second;
+      if (axis == 0) samples.add(found->second);
       value.dim_names[axis].clear();
     }
   }
+  graph.samples = samples.get();
   forget_shapes(graph);
   infer_types(graph);
+}
+
+std::int64_t of_sample(const Graph& graph, std::int64_t count) {
+  return graph.samples > 1 && count % graph.samples == 0 ? count / graph.samples : count;
 }
 
 Graph bind_shapes(const Graph& graph, std::span<const Shape> input_shapes) {
@@ -89,14 +109,18 @@ Graph bind_shapes(const Graph& graph, std::span<const Shape> input_shapes) {
   }
   Graph bound = graph;
   SymbolSizes sizes;
+  SampleCount samples(graph);
   for (std::size_t index = 0; index < input_shapes.size(); ++index) {
     Value& value = bound.value(bound.inputs[index]);
     if (!value.type.is_tensor()) continue;
     check_dims(value, input_shapes[index]);
     bind_symbols(value, input_shapes[index], sizes);
+    const bool is_open = !value.type.shape || (!value.type.shape->empty() && value.type.shape->front() < 0);
+    if (is_open && !input_shapes[index].empty()) samples.add(input_shapes[index].front());
     value.type.shape = input_shapes[index];
     value.dim_names.clear();
   }
+  bound.samples = samples.get();
   forget_shapes(bound);
   infer_types(bound);
   return bound;

@@ -62,6 +62,9 @@ struct Graph {
   std::vector<Node> nodes;      ///< topological order
   std::vector<ValueId> inputs;  ///< without constants
   std::vector<ValueId> outputs;
+  /// Samples that lie beside each other: the size of the open first dimension that inputs share, 1 where they share
+  /// none. What fixes bits is chosen by the shape of one sample (of_sample).
+  std::int64_t samples = 1;
 
   const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
   Value& value(ValueId id) { return values[static_cast<std::size_t>(id)]; }
@@ -101,7 +104,10 @@ void learn_ranks(Graph& graph, const Node& node);
 /// throws. Declared shapes of graph outputs are refined, never trusted over inference.
 void infer_types(Graph& graph);
 
-/// Replaces open dimensions of the graph's inputs by the given shapes (in input order) and infers again.
+/// Of a count of pixels, rows or elements of a value: those of one sample. All where samples do not divide them.
+std::int64_t of_sample(const Graph& graph, std::int64_t count);
+
+/// Replaces open dimensions of the graph's inputs by the given shapes (in input order), counts samples, infers again.
 /// Throws Error{invalid_argument} when a shape contradicts the declared one, and when the same symbol gets two sizes.
 Graph bind_shapes(const Graph& graph, std::span<const Shape> input_shapes);
 

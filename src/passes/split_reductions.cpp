@@ -81,7 +81,7 @@ bool split_apart(Editor& editor, int index) {
   return true;
 }
 
-/// Few long sequences are cut into parts, which threads share.
+/// Few long sequences a sample are cut into parts, which threads share.
 bool split_long(Editor& editor, int index) {
   constexpr std::int64_t kFew = 8, kLong = 1 << 15, kMostParts = 64;
   const auto axes = known_reduction(editor, editor.node(index));
@@ -94,7 +94,7 @@ bool split_long(Editor& editor, int index) {
   std::int64_t length = 1;
   for (const std::int64_t axis : run) length *= shape[at(axis)];
   const std::int64_t outer = element_count(shape) / length;
-  if (outer >= kFew || length < kLong ||
+  if (of_sample(editor.graph(), outer) >= kFew || length < kLong ||
       std::ssize(run) < std::ranges::count_if(*axes, [&](std::int64_t axis) { return shape[at(axis)] != 1; }))
     return false;
   std::int64_t parts = kMostParts;
@@ -109,17 +109,44 @@ bool split_long(Editor& editor, int index) {
   return true;
 }
 
-/// Statistics of each row while it is at hand, then of all rows; what remains is a scale and a shift a channel, which
-/// one image takes as a depthwise 1x1 convolution with computed weights.
+/// Image `image` of a value that has one for each sample.
+ValueId image_of(Editor& editor, ValueId value, std::int64_t image, const Node& like) {
+  const auto ints = [&](const char* what, std::int64_t number) { return editor.add_ints(like.name + what, {number}); };
+  return editor.add(Slice{}, {value, ints("_image", image), ints("_next", image + 1), ints("_axis", 0)}, like);
+}
+
+/// An image times a scale plus a shift a channel, as a depthwise 1x1 convolution with computed weights.
+ValueId scaled_image(Editor& editor, ValueId x, ValueId scale, ValueId shift, std::int64_t channels, const Node& like) {
+  Conv apply;
+  apply.kernel = apply.strides = apply.dilations = {1, 1};
+  apply.pads = {0, 0, 0, 0};
+  apply.groups = channels;
+  const ValueId weights = *add_reshape(editor, scale, {channels, 1, 1, 1}, like);
+  const ValueId bias = *add_reshape(editor, shift, {channels}, like);
+  return editor.add(apply, {x, weights, bias}, like);
+}
+
+/// Each sample's image by itself.
+ValueId scaled_images(Editor& editor, ValueId x, ValueId scale, ValueId shift, const Shape& shape, const Node& like) {
+  if (shape[0] == 1) return scaled_image(editor, x, scale, shift, shape[3], like);
+  std::vector<ValueId> images;
+  for (std::int64_t i = 0; i < shape[0]; ++i)
+    images.push_back(scaled_image(editor, image_of(editor, x, i, like), image_of(editor, scale, i, like),
+                                  image_of(editor, shift, i, like), shape[3], like));
+  return editor.add(Concat{0}, images, like);
+}
+
+/// Statistics of each row while it is at hand, then of all rows; what remains is a scale and a shift a channel, where a
+/// sample is one image.
 bool split_instance_norm(Editor& editor, int index) {
   if (!editor.is_one_of<InstanceNorm>(index)) return false;
   const Node node = editor.node(index);
   const auto* op = std::get_if<InstanceNorm>(&node.op);
   if (!editor.value(node.inputs[0]).type.is_static()) return false;
   const Shape shape = *editor.value(node.inputs[0]).type.shape;
-  if (shape.size() != 4 || normalize_axis(op->axis, 4, node) != 3 || shape[0] != 1) return false;
+  if (shape.size() != 4 || normalize_axis(op->axis, 4, node) != 3) return false;
+  if (of_sample(editor.graph(), shape[0]) != 1) return false;
   if (editor.value(node.inputs[0]).type.dtype != DType::f32) return false;
-  const std::int64_t channels = shape[3];
   const auto named = [&](const char* what) { return node.name + what; };
   const ValueId x = node.inputs[0], width = editor.add_ints(named("_width"), {2}),
                 rows = editor.add_ints(named("_rows"), {1});
@@ -138,13 +165,7 @@ bool split_instance_norm(Editor& editor, int index) {
   const ValueId deviation = editor.add(Unary{UnaryKind::sqrt}, {raised}, node);
   const ValueId scale = binary(BinaryKind::div, node.inputs[1], deviation);
   const ValueId shift = binary(BinaryKind::sub, node.inputs[2], binary(BinaryKind::mul, mean, scale));
-  Conv apply;
-  apply.kernel = apply.strides = apply.dilations = {1, 1};
-  apply.pads = {0, 0, 0, 0};
-  apply.groups = channels;
-  const ValueId weights = *add_reshape(editor, scale, {channels, 1, 1, 1}, node);
-  const ValueId bias = *add_reshape(editor, shift, {channels}, node);
-  editor.replace(node.outputs[0], editor.add(apply, {x, weights, bias}, node));
+  editor.replace(node.outputs[0], scaled_images(editor, x, scale, shift, shape, node));
   return true;
 }
 

@@ -97,6 +97,43 @@ TEST(Conv, PartialSums) {
   });
 }
 
+/// Partial sums of several pixels are those of each alone.
+TEST(Conv, PartialSumsOfSeveralPixels) {
+  for_each_kernel(kernels::gemm::table(), [](const Kernel& kernel) {
+    if (kernel.encoding == kernels::Encoding::bf16x3) return;
+    std::uint64_t seed = 900;
+    for (const std::size_t width : {2u, 3u, 5u, 6u, 7u, 9u, 29u, 31u})
+      for (const std::size_t channels_in : {1u, 2u, 3u, 4u, 5u, 33u, 130u})
+        for (const std::size_t channels_out : {3u, 16u, 33u, 64u, 100u, 160u}) {
+          const ConvSizes sizes{
+              .width_in = width, .channels_in = channels_in, .channels_out = channels_out, .out_gap = 2};
+          ConvCase c(sizes, ++seed);
+          Rows out = c.make_out(seed + 2), alone = c.make_out(seed + 2);
+          ConvArgs args = c.args(kernel, out);
+          args.partial_sums = true;
+          args.epilogue.activation.kind = seed % 2 == 0 ? kernels::Unary::identity : kernels::Unary::silu;
+          args.accumulate = seed % 3 == 0;
+          kernel.run(args);
+          ASSERT_TRUE(out[0].intact()) << describe(sizes);
+          const ConvArgs together = args;
+          args = c.args(kernel, alone);
+          args.partial_sums = true;
+          args.epilogue = together.epilogue, args.accumulate = together.accumulate;
+          args.width_in = args.width_out = 1;
+          for (std::size_t x = 0; x < width; ++x) {
+            kernel.run(args);
+            c.in_table[0] += args.in_pixel_stride;
+            c.out_table[0] += args.out_pixel_stride;
+          }
+          for (std::size_t x = 0; x < width; ++x)
+            ASSERT_EQ(std::memcmp(out[0].data() + x * (channels_out + 2), alone[0].data() + x * (channels_out + 2),
+                                  channels_out * sizeof(float)),
+                      0)
+                << kernel.name << ' ' << describe(sizes) << " pixel " << x;
+        }
+  });
+}
+
 TEST(Conv, KernelsStridesAndPadding) {
   const ConvSizes shapes[] = {
       {.kernel_h = 3, .kernel_w = 3, .pad = 1},

@@ -40,10 +40,6 @@ def tensor(source: str, seed: int) -> bytes:
     return struct.pack(f"<{count}f", *(generator.random() for _ in range(count)))
 
 
-def floats(data: bytes) -> tuple[float, ...]:
-    return struct.unpack(f"<{len(data) // 4}f", data)
-
-
 def infer_request(name: str, data: bytes, parameters: dict | None = None, samples: int = 1) -> tuple[bytes, dict[str, str]]:
     head = json.dumps({"inputs": [{"name": "image", "shape": [samples, *IMAGE[MODELS[name][0]]], "datatype": "FP32",
                                    "parameters": {"binary_data_size": len(data)}}],
