@@ -68,6 +68,6 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS
   "libdnnl-dev, libfmt-dev, libhwloc-dev, libjpeg-dev, libonnx-dev, libopenjp2-7-dev, libpng-dev, libprotobuf-dev, \
 libre2-dev, libtiff-dev, libwebp-dev, libxxhash-dev")  # for the static library
 set(control ${PROJECT_SOURCE_DIR}/cmake/debian)
-set(CPACK_DEBIAN_COMMAND_PACKAGE_CONTROL_EXTRA ${control}/postinst ${control}/prerm)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_CONTROL_EXTRA ${control}/postinst ${control}/prerm ${control}/postrm)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${control}/triggers)
 include(CPack)
