@@ -220,6 +220,20 @@ void add_limits(CLI::App& app, serve::ServiceOptions& service) {
   add_size(app, "--max-client-bytes", client_bytes, "Bytes of requests of one address under way; 0: half of all");
 }
 
+void add_traces(CLI::App& app, serve::TraceOptions& trace) {
+  app.add_option("--trace-otlp", trace.url,
+                 "OpenTelemetry collector that is told of requests, their time in the queue and their run: "
+                 "http://HOST[:PORT][/PATH] (port 4318, /v1/traces)")
+      ->type_name("URL")
+      ->group("Traces");
+  app.add_option("--trace-rate", trace.rate,
+                 "Part of the requests that are traced; those whose traceparent is sampled always are")
+      ->check(within(0.0, 1.0))
+      ->type_name("RATE")
+      ->capture_default_str()
+      ->group("Traces");
+}
+
 void add_safety(CLI::App& app, ServeArguments& arguments) {
   serve::HttpOptions& http = arguments.options.http;
   app.add_option("--http-max-input-size", http.most_body_bytes,
@@ -259,6 +273,7 @@ void add_arguments(CLI::App& app, ServeArguments& arguments) {
   add_scheduling(app, arguments.options.service);
   add_safety(app, arguments);
   add_memory(app, arguments);
+  add_traces(app, arguments.options.service.trace);
   add_limits(app, arguments.options.service);
   add_seconds(app, "--exit-timeout-secs", arguments.options.exit_timeout,
               "For requests under way at SIGTERM; then they are cancelled");

@@ -52,6 +52,8 @@ struct InferenceRequest {
   Clock::time_point deadline = Clock::time_point::max();  ///< when the client stops waiting, of its own accord
   std::stop_token stop;                                   ///< the client has gone
   Clock::time_point received = Clock::now();
+  std::string traceparent;    ///< as the client sent it, "" when it did not
+  const char* protocol = "";  ///< "http" or "grpc"
 };
 
 /// As an InputTensor: dense elements that `owner` keeps alive. Those of a batch lie in one Tensor, which its answers
@@ -68,6 +70,8 @@ struct InferenceResponse {
   std::int64_t version = 0;
   std::string id;
   std::vector<OutputTensor> outputs;
+  Clock::time_point began{};             ///< of the run
+  std::int64_t batch = 0;                ///< samples of the run; 0: there was none
   std::chrono::nanoseconds queued{0};    ///< from the queue's entrance to the start of the run
   std::chrono::nanoseconds computed{0};  ///< the run, batching included
 };

@@ -158,7 +158,7 @@ CpuTime cpu_time() {
 }
 
 std::string metrics_of(std::span<const Registry::Known> models, const CpuTime& before, const CpuTime& now,
-                       const Memory& memory, const ResponseCache& cache) {
+                       const Memory& memory, const ResponseCache& cache, const Tracer& tracer) {
   std::vector<Row> rows;
   for (const auto& [card, model] : models)
     rows.push_back({{{"model", card->signature.model}, {"version", std::to_string(card->version)}},
@@ -190,6 +190,11 @@ std::string metrics_of(std::span<const Registry::Known> models, const CpuTime& b
   all.add("colonnade_memory_taken_bytes", "What loaded models need together", MetricType::Gauge,
           static_cast<double>(memory.taken()));
   add_cache(all, rows, cache.counts());
+  const Tracer::Counts traces = tracer.counts();
+  all.add("colonnade_traces_sent", "Traces of requests that the collector has taken", MetricType::Counter,
+          static_cast<double>(traces.sent));
+  all.add("colonnade_traces_dropped", "Traces of requests that were lost", MetricType::Counter,
+          static_cast<double>(traces.dropped));
   return all.text();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "frontends/server/registry.hpp"
+#include "frontends/server/tracer.hpp"
 
 namespace colonnade::serve {
 
@@ -18,6 +19,6 @@ CpuTime cpu_time();
 /// Prometheus text: nv_inference_* of each model, histograms of latencies, nv_cpu_* since the reading `before`,
 /// colonnade_* about memory.
 std::string metrics_of(std::span<const Registry::Known> models, const CpuTime& before, const CpuTime& now,
-                       const Memory& memory, const ResponseCache& cache);
+                       const Memory& memory, const ResponseCache& cache, const Tracer& tracer);
 
 }  // namespace colonnade::serve

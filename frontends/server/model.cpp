@@ -289,6 +289,7 @@ void ServedModel::run_together(Instance& instance, std::span<JobPtr> jobs, int p
   for (const JobPtr& job : jobs) {
     responses.push_back(response_of(*job, outputs, first, samples));
     responses.back().queued = times.begin - job->queued;
+    responses.back().began = times.begin;
     if (!job->response_key.empty()) cache_->add(load_, job->response_key, responses.back().outputs);
     answered.push_back({job->request.received, job->queued});
     first += job->samples;
@@ -325,6 +326,7 @@ InferenceResponse ServedModel::response_of(const Job& job, const std::shared_ptr
   response.model = signature().model;
   response.version = card_->version;
   response.id = job.request.id;
+  response.batch = samples;
   for (const Job::Wanted& wanted : job.outputs) {
     const Port& port = signature().outputs[wanted.output];
     const Tensor& tensor = (*outputs)[wanted.output];

@@ -26,6 +26,11 @@ struct RequestLimits {
   std::chrono::milliseconds timeout{0};  ///< from its receipt to its answer, whatever it asks for
 };
 
+struct TraceOptions {
+  std::string url;  ///< of a collector, http://HOST[:PORT][/PATH]; "": no traces
+  double rate = 1;  ///< of requests that belong to no trace yet
+};
+
 struct ServiceOptions {
   std::vector<std::string>
       repositories;  ///< a model.onnx, a folder of .onnx files, or a Triton repository each; NAME=PATH
@@ -40,6 +45,7 @@ struct ServiceOptions {
   std::size_t response_cache = 0;  ///< bytes for answers of models that ask for it; 0: none are kept
   RequestLimits limits;            ///< configurations of models may ask for less
   ClientLimits clients;
+  TraceOptions trace;
   std::string shared_memory;            ///< how names of shared memory begin that clients may have tensors in; "": none
   int streams = 0;                      ///< runs at the same time; 0: as many as threads
   std::int32_t default_max_batch = 64;  ///< `max_batch_size` of models that can be batched and do not say

@@ -14,6 +14,7 @@
 #include "frontends/server/messages.hpp"
 #include "frontends/server/metrics.hpp"
 #include "frontends/server/registry.hpp"
+#include "frontends/server/tracer.hpp"
 #include "frontends/server/waker.hpp"
 
 namespace colonnade::serve {
@@ -63,6 +64,7 @@ struct Service::Impl {
       : options(resolved(wanted)),
         clients(options.clients),
         shared_memory(options.shared_memory),
+        tracer(options.trace),
         memory(options.memory_limit),
         scheduler(options.streams, options.most_pending, options.model.numa),
         cache(options.response_cache, memory),
@@ -109,6 +111,7 @@ struct Service::Impl {
   const ServiceOptions options;
   Clients clients;
   SharedMemory shared_memory;
+  Tracer tracer;
   Memory memory;
   Scheduler scheduler;
   ResponseCache cache;
@@ -209,7 +212,10 @@ void Service::load(const std::string& model, const std::map<std::string, std::st
 
 void Service::unload(const std::string& model) { impl_->registry.unload(model); }
 
-void Service::infer(InferenceRequest request, Done done) { impl_->ask(std::move(request), std::move(done)); }
+void Service::infer(InferenceRequest request, Done done) {
+  Done traced = impl_->tracer.traced(request, std::move(done));
+  impl_->ask(std::move(request), std::move(traced));
+}
 
 Clients& Service::clients() { return impl_->clients; }
 
@@ -222,7 +228,7 @@ std::string Service::metrics() const {
     const std::lock_guard lock(impl_->cpu_mutex);
     std::swap(before, impl_->cpu_seen);
   }
-  return metrics_of(impl_->registry.known(), before, now, impl_->memory, impl_->cache);
+  return metrics_of(impl_->registry.known(), before, now, impl_->memory, impl_->cache, impl_->tracer);
 }
 
 void Service::drain(std::chrono::milliseconds limit) {

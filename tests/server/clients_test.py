@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ SKIPPED = 77
 ENVIRONMENTS = {
     "venv-tritonclient": ["tritonclient[all]==2.41.1", "nvidia-cuda-runtime-cu12", "setuptools<70"],
     "venv-kserve": ["kserve==0.21.0"],
+    "venv-otel": ["opentelemetry-proto==1.45.2"],
 }
 PARTS = [
     ("venv-tritonclient", "descriptors.py"),
@@ -30,6 +32,7 @@ PARTS = [
     ("venv-tritonclient", "triton_shared_memory.py"),
     ("venv-tritonclient", "perf_analyzer.py"),
     ("venv-kserve", "kserve_client.py"),
+    ("venv-otel", "traces.py"),
 ]
 
 
@@ -116,12 +119,16 @@ class Server:
             command += ["--load-model", name]
         command += ["--http-port", "0", "--grpc-port", "0", "--metrics-port", "-1"]
         command += ["--http-address", "127.0.0.1", "--grpc-address", "127.0.0.1", "--shared-memory", "/"]
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            collector = str(free.getsockname()[1])
+        command += ["--trace-otlp", "http://127.0.0.1:" + collector, "--trace-rate", "0"]
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         first = self.process.stderr.readline()
         listening = json.loads(first)
         assert listening["event"] == "listening", first
-        self.addresses = {"COLONNADE_HTTP": listening["http"], "COLONNADE_GRPC": listening["grpc"]}
+        self.addresses = {"COLONNADE_HTTP": listening["http"], "COLONNADE_GRPC": listening["grpc"],
+                          "COLONNADE_COLLECTOR": collector}
         self.drain = subprocess.Popen(["cat"], stdin=self.process.stderr, stdout=self.log)
         self.wait_until_ready()
 

@@ -34,6 +34,12 @@ bool decode(CallContext& shared, std::size_t bytes, Work::Task task) {
   return shared.decoders.post(std::move(task));
 }
 
+void add_trace(InferenceRequest& request, const GenericCallbackServerContext& call) {
+  request.protocol = "grpc";
+  const auto found = call.client_metadata().find("traceparent");
+  if (found != call.client_metadata().end()) request.traceparent.assign(found->second.data(), found->second.size());
+}
+
 const Status kTooMuchToRead{Code::resource_exhausted, "too many requests wait to be read"};
 
 /// "ipv4:127.0.0.1:5000", "ipv6:%5B::1%5D:5000": without scheme, brackets and port.
@@ -110,6 +116,7 @@ class InferCall final : public OneMessageCall {
     } catch (...) {
       return finish(status_of_exception());
     }
+    add_trace(request, call());
     request.deadline = deadline_of(call());
     request.stop = stop_.get_token();
     shared_.service.infer(std::move(request), [this](InferenceResult result) { respond(std::move(result)); });
@@ -174,6 +181,7 @@ class StreamCall final : public Call {
       message_.Clear();
       id = message->id();
       InferenceRequest request = to_request(std::move(message), shared_.service.shared_memory(), loan->bytes);
+      add_trace(request, call());
       request.deadline = deadline_of(call());
       request.stop = stop_.get_token();
       shared_.service.infer(std::move(request), [this, id, loan = std::move(loan)](InferenceResult result) {

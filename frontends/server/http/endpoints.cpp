@@ -305,6 +305,8 @@ void Endpoints::infer(Request request, const Route& route, std::stop_token stop,
   call.request.version = route.version.empty() ? 0 : std::stoll(route.version);
   call.request.stop = std::move(stop);
   call.request.received = received;
+  call.request.protocol = "http";
+  if (const std::string* parent = request.field("traceparent")) call.request.traceparent = *parent;
   const std::string id = call.request.id;
   service_.infer(std::move(call.request),
                  [respond = std::move(respond), form = std::move(call.form), id](InferenceResult result) {
