@@ -67,8 +67,9 @@ inline const float* slope_at(const UnaryOp& op, std::size_t channel) {
   return op.slope == nullptr ? nullptr : op.slope + channel;
 }
 
-/// Residual and activation of one tile from its sums in scratch, `tile.lanes` of `width` floats a pixel.
-[[gnu::noinline]] inline void finish_scratch(const Tile& tile, std::size_t rows, std::size_t width) {
+/// Residual and activation of one tile from its sums in scratch, `tile.lanes` of `width` floats a pixel. Flat: as many
+/// tiles as call it, GCC would else call its loops.
+[[gnu::noinline, gnu::flatten]] inline void finish_scratch(const Tile& tile, std::size_t rows, std::size_t width) {
   const UnaryOp& op = tile.epilogue->activation;
   const std::size_t whole = tile.lanes / Vec::kLanes * Vec::kLanes;
   const std::size_t rest = tile.lanes - whole;
