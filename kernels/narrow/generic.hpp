@@ -48,6 +48,8 @@ struct Elements {
     return reinterpret_cast<const T*>(numbers) + k * kOutputs + n;
   }
   [[gnu::always_inline]] static Vec number(Word word, std::size_t i) { return Load(word + i * kOutputs); }
+  /// What a prepared term meets.
+  [[gnu::always_inline]] static Vec factor(Word word, std::size_t i) { return number(word, i); }
   static constexpr std::size_t kStepBytes = kStep * kOutputs * sizeof(T);
 };
 
@@ -80,9 +82,7 @@ struct U4 {
       Vec* const sums = k % 2 == 0 ? chains.even : chains.odd;
 #pragma GCC unroll 4
       for (std::size_t v = 0; v < kTogether; ++v) {
-        const IntBatch bits = k + 1 < kStep ? words[v] : words[v] >> 4;
-        const auto mask = static_cast<std::int32_t>(0xfu << 4 * (k + 1 < kStep ? k : k - 1));
-        sums[v] = fma(term, as_floats(bits & IntBatch(mask)), sums[v]);
+        sums[v] = fma(term, factor(words[v], k), sums[v]);
       }
     }
   }
@@ -92,6 +92,10 @@ struct U4 {
   }
   [[gnu::always_inline]] static Vec number(Word word, std::size_t i) {
     return as_floats(word >> static_cast<int>(4 * i) & IntBatch(0xf));
+  }
+  [[gnu::always_inline]] static Vec factor(Word word, std::size_t k) {
+    const IntBatch bits = k + 1 < kStep ? word : word >> 4;
+    return as_floats(bits & IntBatch(static_cast<std::int32_t>(0xfu << 4 * (k + 1 < kStep ? k : k - 1))));
   }
   static constexpr std::size_t kStepBytes = kOutputs * sizeof(std::int32_t);
 };
@@ -121,6 +125,17 @@ inline void prepare(const PrepareArgs& args) noexcept {
   }
 }
 
+/// What a block's terms times its numbers stand for, added to the sums of the blocks before.
+template <class Numbers>
+[[gnu::always_inline]] inline Vec add_sums(const Format& f, Vec block, const float* scales, float x_sum, Vec sums) {
+  if constexpr (!is_scaled(Numbers::kType)) return sums + block;
+  if (f.has_zeros)
+    block = fnma(load(scales + kOutputs), broadcast(x_sum), block);
+  else if (f.zero != 0)
+    block = fnma(broadcast(f.zero), broadcast(x_sum), block);
+  return fma(load(scales), block, sums);
+}
+
 /// A block's sums for the outputs from `first` on, added to those of the blocks before.
 template <class Numbers>
 [[gnu::always_inline]] inline void add_block(const Format& f, const std::byte* record, std::size_t first,
@@ -133,21 +148,10 @@ template <class Numbers>
   for (std::size_t k = 0; k < count; k += kStep, numbers += Numbers::kStepBytes)
     Numbers::add(numbers, first, terms + k, chains);
   const float* const scales = reinterpret_cast<const float*>(record + f.numbers_bytes()) + first;
-  const float* const zeros = scales + kOutputs;
-  const Vec of_x = broadcast(x_sum), zero = broadcast(f.zero);
 #pragma GCC unroll 4
   for (std::size_t v = 0; v < kTogether; ++v) {
-    Vec block = chains.even[v] + chains.odd[v];
     float* const sum = sums + first + v * kLanes;
-    if constexpr (!is_scaled(Numbers::kType)) {
-      store(sum, load(sum) + block);
-      continue;
-    }
-    if (f.has_zeros)
-      block = fnma(load(zeros + v * kLanes), of_x, block);
-    else if (f.zero != 0)
-      block = fnma(zero, of_x, block);
-    store(sum, fma(load(scales + v * kLanes), block, load(sum)));
+    store(sum, add_sums<Numbers>(f, chains.even[v] + chains.odd[v], scales + v * kLanes, x_sum, load(sum)));
   }
 }
 

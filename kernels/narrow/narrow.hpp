@@ -55,15 +55,17 @@ struct PrepareArgs {
   const float* x = nullptr;
   float* prepared = nullptr;
 };
-/// kOutputs sums of a panel, which start from `sums`. Panels are aligned to 64 bytes.
+/// kOutputs sums of a panel for each of some vectors, which start from `sums`. The bits of a vector are those that it
+/// has alone. Panels are aligned to 64 bytes.
 struct MultiplyArgs {
   Format format;
   const std::byte* panel = nullptr;
-  const float* prepared = nullptr;
-  float* sums = nullptr;
+  std::size_t vectors = 1;
+  const float* prepared = nullptr;  ///< [vectors][prepared_floats()]
+  float* sums = nullptr;            ///< [vectors][kOutputs]
 };
-/// The same for few rows, from one to kMostRows, with the bits of kernels/gemm: a weight is (number - zero) * scale,
-/// rounded once, and a sum one chain of FMAs in the order of k.
+/// The same sums for few rows, from one to kMostRows, with the bits of kernels/gemm: a weight is (number - zero) *
+/// scale, rounded once, and a sum one chain of FMAs in the order of k.
 struct RowsArgs {
   Format format;
   const std::byte* panel = nullptr;

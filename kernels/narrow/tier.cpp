@@ -2,7 +2,7 @@
 #include "kernels/base/tier.hpp"
 
 #include "kernels/narrow/generic.hpp"
-#include "kernels/narrow/rows.hpp"
+#include "kernels/narrow/vectors.hpp"
 
 namespace colonnade::kernels {
 
@@ -12,7 +12,7 @@ static constexpr narrow::Kernel kernel_of(const char* name) {
           kThisIsa,
           Numbers::kType,
           narrow::prepare<Numbers>,
-          narrow::multiply<Numbers>,
+          narrow::multiply_vectors<Numbers>,
           narrow::multiply_rows<Numbers>,
           narrow::widen<Numbers>};
 }

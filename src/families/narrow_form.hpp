@@ -13,7 +13,7 @@
 namespace colonnade {
 
 struct NarrowForm {
-  static constexpr std::int64_t kFewRows = 32;
+  static constexpr std::int64_t kFewRows = 32, kMostVectors = 32;
 
   kernels::narrow::Format format = {};
   std::int64_t outputs = 0;
@@ -21,15 +21,16 @@ struct NarrowForm {
   std::int64_t shift = 0;       ///< added to numbers and zeros, such that the numbers are those of the format
   std::int64_t depth_step = 0;  ///< of a panel that is widened
   std::int64_t rows = 0;        ///< that it multiplies
+  bool single = false;          ///< a sample is one row
   bool exact = false;           ///< sums in the order of floats
 
   std::int64_t depth() const { return static_cast<std::int64_t>(format.k); }
   std::int64_t panels() const;
   std::int64_t packed_bytes() const { return panels() * static_cast<std::int64_t>(format.panel_bytes()); }
-  /// A single row meets the numbers themselves.
-  bool as_vector() const { return rows == 1 && !exact; }
+  /// Samples of a single row meet the numbers themselves.
+  bool as_vectors() const { return single && !exact; }
   /// Making weights anew for every eight rows costs less than widening a panel.
-  bool is_few() const { return !as_vector() && rows <= kFewRows; }
+  bool is_few() const { return !as_vectors() && rows <= kFewRows; }
   std::int64_t row_blocks() const;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a constant matrix of narrow weights, which stay packed. One row meets the numbers themselves, few rows
-// weights that are made of them in registers; for many a panel is widened, a range of its depth at a time that the
-// nearest caches hold. Whatever the number of rows, from two on the bits are those of float weights.
+// Products with a constant matrix of narrow weights, which stay packed. Samples of one row meet the numbers
+// themselves, few rows weights that are made of them in registers; for many a panel is widened, a range of its depth at
+// a time that the nearest caches hold. Whatever the number of rows, from two a sample on the bits are those of float
+// weights.
 #include "base/checked.hpp"
 #include "families/common.hpp"
 #include "families/contraction.hpp"
@@ -37,9 +38,8 @@ class NarrowProductOp final : public RowOp {
   }
 
   void run(const StepContext& step) const override {
-    if (form_.as_vector()) {
-      kernel_.prepare({form_.format, whole(step, a_), step.scratch});
-      for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) multiply_vector(step, unit * kOutputs);
+    if (form_.as_vectors()) {
+      for (std::int64_t row = 0; row < form_.rows; row += NarrowForm::kMostVectors) multiply_vectors(step, row);
       return;
     }
     for (std::int64_t unit = step.row_begin; form_.is_few() && unit < step.row_end; ++unit)
@@ -68,32 +68,44 @@ class NarrowProductOp final : public RowOp {
     return args;
   }
 
-  /// The sums are what a product without terms starts from.
-  void multiply_vector(const StepContext& step, std::int64_t output) const {
-    alignas(64) float sums[kOutputs] = {};
-    kernels::gemm::ConvArgs args = args_of(output, 1);
-    if (args.bias != nullptr) std::copy_n(args.bias, args.channels_out, sums);
-    kernel_.multiply({form_.format, panel(output), step.scratch, sums});
-    const float* a = whole(step, a_);
-    float* out = whole(step, out_) + output;
-    const float* residual = residual_ ? whole(step, residual_) + output : nullptr;
-    args.in_rows = &a;
-    args.out_rows = &out;
-    args.residual_rows = residual ? &residual : nullptr;
-    args.weights = sums;
-    args.bias = sums;
-    gemm_.run(args);
+  /// Rows from `row` on, as many as are prepared at once.
+  void multiply_vectors(const StepContext& step, std::int64_t row) const {
+    const std::int64_t rows = std::min(NarrowForm::kMostVectors, form_.rows - row);
+    const auto prepared_floats = static_cast<std::int64_t>(form_.format.prepared_floats());
+    for (std::int64_t r = 0; r < rows; ++r)
+      kernel_.prepare({form_.format, whole(step, a_) + (row + r) * form_.depth(), step.scratch + r * prepared_floats});
+    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit)
+      for (std::int64_t first = 0; first < rows; first += kMostRows) {
+        alignas(64) float sums[kMostRows * kOutputs] = {};
+        const std::int64_t some = std::min(kMostRows, rows - first);
+        start(unit * kOutputs, some, sums);
+        kernel_.multiply({form_.format, panel(unit * kOutputs), static_cast<std::size_t>(some),
+                          step.scratch + first * prepared_floats, sums});
+        finish(step, unit * kOutputs, row + first, some, sums);
+      }
   }
 
-  /// Sums become outputs, which a product without terms starts from.
   void multiply_few(const StepContext& step, std::int64_t output, std::int64_t row) const {
     alignas(64) float sums[kMostRows * kOutputs] = {};
     const std::int64_t rows = std::min(kMostRows, form_.rows - row);
-    kernels::gemm::ConvArgs args = args_of(output, rows);
-    const float* a = whole(step, a_) + row * form_.depth();
+    start(output, rows, sums);
+    kernel_.multiply_rows({form_.format, panel(output), static_cast<std::size_t>(rows),
+                           whole(step, a_) + row * form_.depth(), form_.depth(), sums});
+    finish(step, output, row, rows, sums);
+  }
+
+  /// Sums start from the bias.
+  void start(std::int64_t output, std::int64_t rows, float* sums) const {
+    const kernels::gemm::ConvArgs args = args_of(output, rows);
     for (std::int64_t r = 0; args.bias != nullptr && r < rows; ++r)
       std::copy_n(args.bias, args.channels_out, sums + r * kOutputs);
-    kernel_.multiply_rows({form_.format, panel(output), static_cast<std::size_t>(rows), a, form_.depth(), sums});
+  }
+
+  /// Sums become outputs, which a product without terms starts from.
+  void finish(const StepContext& step, std::int64_t output, std::int64_t row, std::int64_t rows,
+              const float* sums) const {
+    kernels::gemm::ConvArgs args = args_of(output, rows);
+    const float* a = whole(step, a_) + row * form_.depth();
     float* out = whole(step, out_) + row * form_.outputs + output;
     for (std::int64_t r = 0; r < rows; ++r)
       std::copy_n(sums + r * kOutputs, args.channels_out, out + r * form_.outputs);
@@ -157,8 +169,9 @@ Match match(const Candidate& node) {
   if (!form) return refuse();
   NarrowForm sized = *form;
   sized.rows = element_count(in) / in.back();
+  sized.single = of_sample(node.graph, sized.rows) == 1;
   sized.exact = node.math == Math::exact;
-  if (is_multiplied_otherwise(node, sized.rows)) return refuse();
+  if (is_multiplied_otherwise(node, of_sample(node.graph, sized.rows))) return refuse();
   return take(Form::of(sized));
 }
 
@@ -171,8 +184,9 @@ std::int64_t units(const Chosen& node) {
 Effort effort(const Chosen& node, const Rates& rates) {
   const auto& form = node.form<NarrowForm>();
   const auto bytes = static_cast<double>(form.packed_bytes());
-  if (form.as_vector()) return {rates.seconds(Work::copy, bytes, 1)};
-  if (form.is_few()) return {std::max(contraction_seconds(node, 1, rates), rates.seconds(Work::copy, bytes, 1))};
+  if (form.as_vectors() && form.rows == 1) return {rates.seconds(Work::copy, bytes, 1)};
+  if (form.as_vectors() || form.is_few())
+    return {std::max(contraction_seconds(node, 1, rates), rates.seconds(Work::copy, bytes, 1))};
   const auto floats = static_cast<double>(form.depth() * form.outputs * form.row_blocks());
   return {contraction_seconds(node, 1, rates) + rates.seconds(Work::copy, sizeof(float) * floats, 1)};
 }
@@ -182,8 +196,9 @@ std::int64_t weights_bytes(const Chosen& node) { return node.form<NarrowForm>().
 std::int64_t workspace_bytes(const Chosen& node) {
   const auto& form = node.form<NarrowForm>();
   if (form.is_few()) return 0;
-  const std::int64_t floats = form.as_vector() ? static_cast<std::int64_t>(form.format.prepared_floats())
-                                               : std::min(form.depth_step, form.depth()) * kOutputs;
+  const std::int64_t floats = form.as_vectors() ? std::min(form.rows, NarrowForm::kMostVectors) *
+                                                      static_cast<std::int64_t>(form.format.prepared_floats())
+                                                : std::min(form.depth_step, form.depth()) * kOutputs;
   return static_cast<std::int64_t>(sizeof(float)) * floats;
 }
 
@@ -193,7 +208,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 
 }  // namespace
 
-std::int64_t NarrowForm::row_blocks() const { return as_vector() ? 1 : ceil_div(rows, kRows); }
+std::int64_t NarrowForm::row_blocks() const { return as_vectors() ? 1 : ceil_div(rows, kRows); }
 
 constinit const Family families::narrow_product = whole_family({.name = "narrow_product",
                                                                 .types = kFloats,

@@ -19,6 +19,7 @@ using onnx_import::testing::float_tensor;
 using onnx_import::testing::int_tensor;
 using onnx_import::testing::ModelBuilder;
 using onnx_import::testing::Names;
+using onnx_import::testing::raw_tensor;
 
 constexpr std::int64_t kMostSamples = 9;
 
@@ -61,6 +62,16 @@ class Samples {
   }
   std::string matmul(const std::string& x, std::int64_t in, std::int64_t out) {
     return node("Add", {node("MatMul", {x, weights({in, out})}), weights({out})});
+  }
+  /// Times int8 weights with a scale an output.
+  std::string narrow(const std::string& x, std::int64_t in, std::int64_t out) {
+    std::vector<std::int8_t> numbers(static_cast<std::size_t>(in * out));
+    for (std::int8_t& number : numbers) number = static_cast<std::int8_t>(static_cast<int>(pick(255)) - 127);
+    std::vector<float> scales(static_cast<std::size_t>(out));
+    for (float& scale : scales) scale = 0.0005f * static_cast<float>(1 + pick(20));
+    const std::string stored = keep(raw_tensor(fresh(), onnx::TensorProto::INT8, {in, out}, numbers)),
+                      scale = keep(float_tensor(fresh(), {out}, scales));
+    return node("MatMul", {x, node("DequantizeLinear", {stored, scale}, {attribute("axis", 1)})});
   }
   std::string reshape(const std::string& x, const Ints& shape) { return node("Reshape", {x, ints(shape)}); }
   std::string transpose(const std::string& x, const Ints& perm) {
@@ -274,6 +285,16 @@ TEST(Samples, OfOtherRanks) {
   x = volume.node("MaxPool", {volume.node("Relu", {x})}, {attribute("kernel_shape", Ints{2, 2, 2})});
   volume.output(volume.node("GlobalAveragePool", {x}));
   check(volume, "volumes");
+}
+
+/// Weights that stay at 8 bits.
+TEST(Samples, TimesNarrowWeights) {
+  for (const std::int64_t rows : {1, 3}) {
+    Samples net({rows, 96});
+    const std::string wide = net.narrow("x", 96, 512);
+    net.output(net.narrow(net.node("Relu", {wide}), 512, 130));
+    check(net, "narrow rows " + std::to_string(rows));
+  }
 }
 
 /// Layers in random order on images, whose last output is classified.

@@ -103,7 +103,7 @@ void check_sums(const narrow::Kernel& kernel, const Panel& panel) {
   const std::vector<float> x = random_floats(f.k, 11), bias = random_floats(kOutputs, 12);
   const Guarded terms(x), sums(bias), prepared(std::vector<float>(f.prepared_floats(), NAN));
   kernel.prepare({f, terms.data(), prepared.data()});
-  kernel.multiply({f, panel.bytes.data(), prepared.data(), sums.data()});
+  kernel.multiply({f, panel.bytes.data(), 1, prepared.data(), sums.data()});
   ASSERT_TRUE(terms.intact() && sums.intact() && prepared.intact());
   for (std::size_t n = 0; n < kOutputs; ++n) {
     const float expected = panel.sum(x, n, bias[n]);
@@ -113,6 +113,22 @@ void check_sums(const narrow::Kernel& kernel, const Panel& panel) {
       ASSERT_EQ(sums[n], expected) << "output " << n;
     }
   }
+}
+
+/// Several vectors have the sums that each has alone.
+void check_vectors(const narrow::Kernel& kernel, const Panel& panel, std::size_t vectors) {
+  const Format& f = panel.format;
+  const std::vector<float> bias = random_floats(vectors * kOutputs, 15), x = random_floats(vectors * f.k, 16);
+  const Guarded sums(bias), alone(bias), prepared(std::vector<float>(vectors * f.prepared_floats(), NAN));
+  for (std::size_t v = 0; v < vectors; ++v) {
+    float* const place = prepared.data() + v * f.prepared_floats();
+    kernel.prepare({f, x.data() + v * f.k, place});
+    kernel.multiply({f, panel.bytes.data(), 1, place, alone.data() + v * kOutputs});
+  }
+  kernel.multiply({f, panel.bytes.data(), vectors, prepared.data(), sums.data()});
+  ASSERT_TRUE(sums.intact() && prepared.intact());
+  for (std::size_t i = 0; i < vectors * kOutputs; ++i)
+    ASSERT_EQ(sums[i], alone[i]) << "vector " << i / kOutputs << " output " << i % kOutputs;
 }
 
 /// One chain of FMAs with weights that are rounded once.
@@ -158,6 +174,7 @@ TEST(Narrow, EverySizeTypeAndZero) {
             const Panel panel(kernel.type, k, block, has_zeros, zero, static_cast<unsigned>(k + block));
             check_sums(kernel, panel);
             check_rows(kernel, panel, 1 + k % narrow::kMostRows);
+            check_vectors(kernel, panel, 2 + k % 9);
             check_widened(kernel, panel, 0, k);
             if (k > 8) check_widened(kernel, panel, 8, k - 8);
             if (k > 24) check_widened(kernel, panel, 16, 3);
