@@ -32,6 +32,7 @@ PARTS = [
     ("venv-tritonclient", "triton_shared_memory.py"),
     ("venv-tritonclient", "perf_analyzer.py"),
     ("venv-kserve", "kserve_client.py"),
+    ("venv-kserve", "kserve_deploy.py"),
     ("venv-otel", "traces.py"),
 ]
 
@@ -158,6 +159,7 @@ def main(colonnade, folder):
         make_repository(repository)
         server = Server(colonnade, repository)
         environment = {**os.environ, **server.addresses, "PYTHONPATH": f"{HERE}:{HERE / 'clients'}",
+                       "COLONNADE_PYTHON": str(pathlib.Path(colonnade).resolve().parent / "python"),
                        "COLONNADE_PROTO": str(HERE.parent.parent / "frontends" / "server" / "proto")}
         for name, part in PARTS:
             python = python_with(folder, name)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import serving  # noqa: E402
@@ -29,6 +30,18 @@ def manifest():
     except ImportError:
         raise unittest.SkipTest("no PyYAML here")
     return yaml.safe_load((DEPLOY / "kserve.yaml").read_text())
+
+
+def kustomized():
+    """kind -> what kubectl apply -k makes of it, but for the labels and the tag of the image."""
+    try:
+        import yaml
+    except ImportError:
+        raise unittest.SkipTest("no PyYAML here")
+    folder = DEPLOY / "kustomize"
+    names = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
+    parts = [yaml.safe_load((folder / name).read_text()) for name in names]
+    return {part["kind"]: part for part in parts}
 
 
 def sections(text):
@@ -124,6 +137,31 @@ class DeployTest(unittest.TestCase):
         self.assertFalse(security["allowPrivilegeEscalation"])
         # KServe puts the service's name there.
         self.serves([word.replace("{{.Name}}", "digits") for word in container["args"]], "/mnt/models")
+
+    def test_kustomize(self):
+        parts = kustomized()
+        pod = parts["Deployment"]["spec"]["template"]
+        labels, container = pod["metadata"]["labels"], pod["spec"]["containers"][0]
+        for kind, selector in (("Deployment", parts["Deployment"]["spec"]["selector"]["matchLabels"]),
+                               ("PodDisruptionBudget", parts["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]),
+                               ("Service", parts["Service"]["spec"]["selector"])):
+            self.assertLessEqual(selector.items(), labels.items(), kind)
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        for name, port in ports.items():
+            self.assertIn(f"--{name}-port={port}", container["args"])
+        for port in parts["Service"]["spec"]["ports"]:
+            self.assertIn(port["targetPort"], ports)
+        for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+            self.assertIn(container[probe]["httpGet"]["port"], ports)
+        self.assertEqual(pod["metadata"]["annotations"]["prometheus.io/port"], str(ports["metrics"]))
+        scaler = parts["HorizontalPodAutoscaler"]["spec"]
+        self.assertEqual(scaler["scaleTargetRef"]["name"], parts["Deployment"]["metadata"]["name"])
+        metric = scaler["metrics"][0]["pods"]["metric"]["name"]
+        server = serving.Server(self.program, self.models, "--http-port=0", "--grpc-port=0", "--metrics-port=0")
+        metrics = urllib.request.urlopen(server.url + "/metrics", timeout=10).read().decode()
+        server.stop()
+        self.assertRegex(metrics, rf"(?m)^{metric}{{")
+        self.serves(container["args"], "/models")
 
     def test_systemd_unit(self):
         text = (DEPLOY / "colonnade.service").read_text()
