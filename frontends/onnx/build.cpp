@@ -7,6 +7,7 @@
 
 #include "frontends/onnx/flatten.hpp"
 #include "frontends/onnx/lowering.hpp"
+#include "frontends/onnx/schemas.hpp"
 #include "frontends/onnx/tensor.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/onnx/definitions.hpp"
@@ -26,6 +27,7 @@ void check_name(std::string_view name, std::string_view what) {
 struct Import {
   ExternalData external;
   const CustomOperators& operators;
+  bool schema;
   std::unordered_map<const void*, std::shared_ptr<const Constant>> constants = {};  ///< by their message
   std::unordered_map<const OnnxNode*, OpenedStates> opened = {};
 };
@@ -61,6 +63,7 @@ class Builder {
   }
 
   Graph run() {
+    if (import_.schema) check_node_names();
     add_initializers();
     add_inputs();
     check_outputs();
@@ -110,7 +113,8 @@ class Builder {
         check_initialized_input(declared.type, graph_.value(constant->second).type, where);
         continue;
       }
-      if (declared.type.dtype == DType::undefined) fail(ErrorCode::invalid_model, "{}: has no element type", where);
+      if (declared.type.dtype == DType::undefined)
+        fail(ErrorCode::invalid_model, "{}: has no {}", where, info.has_type() ? "element type" : "type");
       add_input(info.name(), std::move(declared.type));
       graph_.values.back().dim_names = std::move(declared.dim_names);
     }
@@ -168,21 +172,33 @@ class Builder {
     }
   }
 
-  static void check_node(const OnnxNode& node) {
+  void check_node_names() const {
+    std::unordered_set<std::string_view> seen;
+    for (const auto& node : source_.proto->node()) {
+      if (node.name().empty() || seen.insert(node.name()).second) continue;
+      fail(ErrorCode::invalid_model, "node '{}': two nodes have this name", printable(node.name()));
+    }
+  }
+
+  void check_node(const OnnxNode& node) const {
     if (node.op_type.empty()) fail(ErrorCode::invalid_model, "{}: has no operator", node.label());
     for (const auto& output : node.outputs) {
       if (!output.empty()) check_name(output, node.label() + ": output");
     }
+    if (import_.schema && find_custom(import_.operators, node) == nullptr) check_form(node);
   }
 
   const Row& checked_row(const OnnxNode& node) const {
-    const bool is_known_domain = node.domain == kOnnxDomain || node.domain == kMlDomain;
-    if (is_known_domain && node.opset == 0) {
+    if (node.domain == kOnnxDomain && node.opset == 0) {
       fail(ErrorCode::invalid_model, "{}: the model imports no opset of domain {}", node.label(), node.domain);
     }
     if (node.domain == kOnnxDomain && (node.opset < kOldestOpset || node.opset > kNewestOpset)) {
       fail(ErrorCode::unsupported, "{}: opset {} of ai.onnx is not supported, expected {} to {}", node.label(),
            node.opset, kOldestOpset, kNewestOpset);
+    }
+    if (node.domain == kMlDomain && node.opset > kNewestMlOpset) {
+      fail(ErrorCode::unsupported, "{}: opset {} of {} is not supported, expected 1 to {}", node.label(), node.opset,
+           node.domain, kNewestMlOpset);
     }
     const Row* row = find_row(node);
     if (!row) {
@@ -200,12 +216,19 @@ class Builder {
     return *row;
   }
 
+  std::vector<const ValueType*> types_of(const Values& ids) const {
+    std::vector<const ValueType*> types;
+    for (const ValueId id : ids) types.push_back(id == kAbsent ? nullptr : &graph_.value(id).type);
+    return types;
+  }
+
   void lower(const OnnxNode& node) {
     const CustomOperator* custom = find_custom(import_.operators, node);
     const Row* row = custom != nullptr ? nullptr : &checked_row(node);
     Values inputs, captures;
     for (const auto& name : node.inputs) inputs.push_back(name.empty() ? kAbsent : ids_.at(name));
     while (!inputs.empty() && inputs.back() == kAbsent) inputs.pop_back();
+    if (row != nullptr && import_.schema) check_types(node, types_of(inputs));
     for (const auto& name : node.captures) {
       const ValueId id = ids_.at(name);
       if (!graph_.value(id).constant) captures.push_back(id);
@@ -312,8 +335,8 @@ void convert_initializers(onnx::GraphProto& graph, Import& import) {
 
 }  // namespace
 
-Graph build_graph(onnx::ModelProto& model, ExternalData external, const CustomOperators& operators) {
-  Import import{std::move(external), operators};
+Graph build_graph(onnx::ModelProto& model, ExternalData external, const CustomOperators& operators, bool schema) {
+  Import import{std::move(external), operators, schema};
   convert_initializers(*model.mutable_graph(), import);
   std::deque<onnx::AttributeProto> attributes;
   const OnnxGraph source = flatten(model, attributes);

@@ -27,6 +27,7 @@ inline constexpr std::string_view kMlDomain = "ai.onnx.ml";
 inline constexpr std::string_view kMicrosoftDomain = "com.microsoft";
 inline constexpr std::int64_t kOldestOpset = 1;
 inline constexpr std::int64_t kNewestOpset = 28;
+inline constexpr std::int64_t kNewestMlOpset = 5;  ///< also of nodes whose model does not import the domain
 
 /// "" and "ai.onnx" are the same domain; the answer is never empty.
 inline std::string_view canonical_domain(std::string_view domain) { return domain.empty() ? kOnnxDomain : domain; }

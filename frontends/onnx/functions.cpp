@@ -63,6 +63,7 @@ class Flattener {
     Opsets opsets = opsets_of(model.opset_import());
     // files older than imports have the first opset
     if (opsets.empty() && model.ir_version() < 3) opsets.emplace(kOnnxDomain, 1);
+    if (opsets.empty()) fail(ErrorCode::invalid_model, "the model imports no opsets");
     for_each_definition(model.graph(), [&](const std::string& name) { names_.insert(name); });
     return graph_of(model.graph(), Scope{.opsets = opsets, .names = {}, .prefix = ""});
   }
@@ -205,7 +206,8 @@ class Flattener {
     node.op_type = proto.op_type();
     node.domain = canonical_domain(proto.domain());
     const auto opset = scope.opsets.find(node.domain);
-    node.opset = opset == scope.opsets.end() ? 0 : opset->second;
+    const std::int64_t unimported = node.domain == kMlDomain ? kNewestMlOpset : 0;
+    node.opset = opset == scope.opsets.end() ? unimported : opset->second;
     for (const auto& input : proto.input()) node.inputs.push_back(rename(input, scope));
     for (const auto& output : proto.output()) node.outputs.push_back(rename(output, scope));
     node.name = scope.prefix + name_of_node(proto, index);
@@ -277,7 +279,20 @@ class Flattener {
     calls_.push_back(id);
     expand(proto.node(), scope, nodes);
     calls_.pop_back();
+    check_outputs_made(node, proto);
     for (const auto& [from, to] : copies) nodes.push_back(copy_node(node, from, to));
+  }
+
+  /// Only those that the call asks for need be.
+  static void check_outputs_made(const OnnxNode& node, const onnx::FunctionProto& proto) {
+    std::unordered_set<std::string_view> made(proto.input().begin(), proto.input().end());
+    for (const auto& inner : proto.node()) made.insert(inner.output().begin(), inner.output().end());
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const std::string& output = proto.output(static_cast<int>(i));
+      if (node.outputs[i].empty() || made.contains(output)) continue;
+      fail(ErrorCode::invalid_model, "{}: output '{}' of function '{}' is not defined", node.label(), printable(output),
+           printable(proto.name()));
+    }
   }
 
   /// A prefix that no name so far starts with.

@@ -33,8 +33,8 @@ class Source {
   /// Operators of the program, before the first import.
   void set_operators(std::vector<CustomOperator> operators) { operators_ = std::move(operators); }
   bool has_operators() const { return !operators_.empty(); }
-  /// Safe from several threads.
-  Graph import() const;
+  /// Safe from several threads. With `schema` nodes are held to what ONNX says of their operators.
+  Graph import(bool schema = false) const;
   /// The model's messages, which lives no longer than this. Throws Error{invalid_argument} for bytes that do not last.
   Draft draft() const;
   /// Of the last import.

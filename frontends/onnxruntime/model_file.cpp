@@ -138,7 +138,6 @@ ModelFile read_model(ByteSpan bytes) {
     if (field.number == kModelVersion && !field.is_bytes) model.version = static_cast<std::int64_t>(field.value);
     if (field.number == fields::kGraph && field.is_bytes) read_graph(field.content, model);
   });
-  if (bytes.empty()) malformed("it is empty");
   if (!model.has_graph) throw Failure(ORT_INVALID_ARGUMENT, "the model has no graph");
   return model;
 }

@@ -26,7 +26,7 @@ void apply_entry(const std::string& key, const std::string& text, Options& optio
     options.schedule = one_of<Schedule>(
         key, text, {{"automatic", Schedule::automatic}, {"columns", Schedule::columns}, {"layers", Schedule::layers}});
   } else if (name == "math") {
-    options.math = one_of<Math>(key, text, {{"fast", Math::fast}, {"exact", Math::exact}});
+    options.math = one_of<Math>(key, text, {{"fast", Math::fast}, {"exact", Math::exact}, {"bf16", Math::bf16}});
   } else if (name == "memory_limit_bytes") {
     options.memory_limit_bytes = static_cast<std::size_t>(number_in_entry(key, text));
   } else if (name == "compiled") {
@@ -37,6 +37,8 @@ void apply_entry(const std::string& key, const std::string& text, Options& optio
     options.padding = one_of<Padding>(key, text, {{"zeros", Padding::zeros}, {"compute", Padding::compute}});
   } else if (name == "blocking") {
     options.blocking = text;
+  } else if (name == "schema") {
+    options.schema = number_in_entry(key, text) != 0;
   } else {
     throw Failure(ORT_INVALID_ARGUMENT, "there is no entry '" + key + "'");
   }
@@ -59,6 +61,7 @@ std::int64_t number_in_entry(const std::string& key, const std::string& text) {
 Options model_options(const OrtSessionOptions& options, const OrtEnv& environment) {
   Options result;
   result.padding = Padding::compute;
+  result.schema = true;
   result.threads = options.own_threads ? options.threads : environment.threading.threads;
   for (const auto& [key, text] : options.entries)
     if (key.starts_with(kPrefix)) apply_entry(key, text, result);

@@ -12,24 +12,33 @@
 namespace colonnade::ort {
 namespace {
 
-/// Whether the message names an operator that ONNX Runtime looks for among its own: of a domain of its, or of one that
-/// the model does not import.
+/// Whether the message names an operator that ONNX Runtime looks for among its own: of a domain of ONNX's, or of one
+/// that the model does not import.
 bool names_unknown_operator(const std::string& message) {
   const std::string before = " of domain ", between = " in opset ";
   const std::size_t domain = message.find(before), opset = message.find(between);
   if (message.find("operator ") == std::string::npos || domain == std::string::npos || opset == std::string::npos)
     return false;
   const std::string name = message.substr(domain + before.size(), opset - domain - before.size());
-  return name == "ai.onnx" || name == "ai.onnx.ml" || name == "com.microsoft" ||
-         message.compare(opset, between.size() + 2, between + "0 ") == 0;
+  return name == "ai.onnx" || name == "ai.onnx.ml" ||
+         (name != "com.microsoft" && message.compare(opset, between.size() + 2, between + "0 ") == 0);
 }
 
 /// What ONNX Runtime calls a model that cannot be loaded, by what the library's message says.
 OrtErrorCode code_of_load(const std::string& message) {
-  const auto says = [&](const char* text) { return message.find(text) != std::string::npos; };
-  if (says("input '") && says("' is not defined")) return ORT_INVALID_ARGUMENT;
-  const bool is_graph = names_unknown_operator(message) || (says("expected ") && says(" inputs, found ")) ||
-                        (says("attribute '") && (says("' is required") || says("': expected ")));
+  const auto says = [&](auto... texts) { return (... && (message.find(texts) != std::string::npos)); };
+  const bool is_argument = says("input '", "' is not defined") || says("output '", "of function '", "is not defined") ||
+                           says("put '", "': has no element type") ||
+                           says("put '", "': element type ", " does not exist");
+  if (is_argument) return ORT_INVALID_ARGUMENT;
+  const bool is_attribute = says("attribute '") && !says("expected a graph of") &&
+                            (says("' is required") || says("' is given twice") || says("': expected "));
+  const bool is_graph = names_unknown_operator(message) || is_attribute ||
+                        (says("expected ", " inputs, found ") && !says("expected a graph of")) ||
+                        says("expected ", " outputs, found ") || says(": input ", " is required") ||
+                        says("has no operator") || says("it has no outputs") || says("expected another type") ||
+                        says("captured value '", "' is not defined") || says("imports no opset of domain") ||
+                        says("function '", "' calls itself");
   return is_graph ? ORT_INVALID_GRAPH : ORT_FAIL;
 }
 

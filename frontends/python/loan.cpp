@@ -193,7 +193,12 @@ void Loan::read_numbers(nb::handle object, DType wanted, const std::string& role
     refuse(role, "expected " + std::string(name_of(wanted)) + ", found a " + type_of(object) + " of " +
                      nb::cast<std::string>(numbers.attr("dtype").attr("name")) +
                      ": give an array of that type, as numpy.asarray makes it");
-  read(numbers.attr("astype")(type.dtype), wanted, role, view);
+  const nb::object converted = numbers.attr("astype")(type.dtype);
+  const char made = numpy_kind(converted);
+  const bool may_wrap = (made == 'i' || made == 'u') && !type.bits.is_valid();
+  if (may_wrap && PyObject_IsTrue(nb::object(converted.attr("__eq__")(numbers).attr("all")()).ptr()) != 1)
+    refuse(role, "a number is out of the range of " + std::string(name_of(wanted)));
+  read(converted, wanted, role, view);
 }
 
 void Loan::read_strings(nb::handle object, const std::string& role, TensorView& view) {

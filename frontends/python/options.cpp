@@ -98,6 +98,8 @@ constexpr Keyword kKeywords[] = {
     {"duel", [](Options& o, nb::handle v) { o.duel = truth(v); }, [](const Options& o) { return nb::cast(o.duel); }},
     {"padding", [](Options& o, nb::handle v) { o.padding = choose("padding", v, kPaddings); },
      [](const Options& o) { return to_str(name_in(kPaddings, o.padding)); }},
+    {"schema", [](Options& o, nb::handle v) { o.schema = truth(v); },
+     [](const Options& o) { return nb::cast(o.schema); }},
 };
 
 }  // namespace

@@ -88,6 +88,9 @@ struct Options {
   /// for.
   bool duel = true;
   Padding padding = Padding::zeros;
+  /// Refuse nodes with attributes, or inputs of types, that their operator has not in ONNX (Error{invalid_model}); else
+  /// what nobody reads is left alone, and what can be computed is.
+  bool schema = false;
 };
 
 /// How a run may end before it is done, by Error{cancelled}, Error{deadline} or Error{resource_limit}; the contents of

@@ -136,7 +136,7 @@ Types infer(const Reshape& op, const RuleContext& ctx) {
   ctx.dtype_is(1, DType::i64);
   const auto rank = ctx.length_as_rank(1);
   const auto target = ctx.ints(1);
-  if (target) return {{ctx.dtype(0), reshaped(ctx, op, *target)}};
+  if (target || rank == 0) return {{ctx.dtype(0), reshaped(ctx, op, target.value_or(Ints()))}};
   return {{ctx.dtype(0), rank ? std::optional(unknown_shape(*rank)) : std::nullopt}};
 }
 

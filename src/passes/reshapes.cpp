@@ -77,13 +77,19 @@ std::optional<Operands> unreshaped_operands(Editor& editor, const Node& node) {
   return std::nullopt;
 }
 
+/// Whether the caller says at run time how: it may ask for something wrong, which nobody would see otherwise.
+bool is_told_how(const Editor& editor, const Node& node) {
+  const auto& inputs = editor.graph().inputs;
+  return std::find(inputs.begin(), inputs.end(), node.input(1)) != inputs.end();
+}
+
 }  // namespace
 
 bool to_reshape(Editor& editor, int index) {
   if (!is_reshape_like(editor.node(index).op)) return false;
   const Node node = editor.node(index);
   const ValueId output = node.outputs[0];
-  if (!has_rank(editor, output)) return false;
+  if (!has_rank(editor, output) || is_told_how(editor, node)) return false;
   const auto target = reshape_target(*editor.value(output).type.shape);
   if (!target) return false;
   ValueId source = node.inputs[0];

@@ -16,9 +16,12 @@ from ._enums import (
 from ._version import VERSION
 
 PROVIDER = "CPUExecutionProvider"
+DEVICES = ("cann", "cpu", "cuda", "dml", "gpu", "npu", "webgpu")  # that ONNX Runtime knows by name
 
 
 def check_device(device_type: str) -> None:
+    if device_type.lower() not in DEVICES:
+        raise Exception(f"Unsupported device type: {device_type}")
     if device_type.lower() != "cpu":
         raise RuntimeError(f"there is no device '{device_type}'; tensors lie in the memory of the CPU")
 

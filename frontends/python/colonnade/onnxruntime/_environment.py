@@ -2,6 +2,7 @@
 """Functions of the process: versions, providers, logging."""
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +41,7 @@ def get_default_session_options() -> SessionOptions:
 
 
 def _check_severity(severity: int) -> None:
-    if not 0 <= severity <= 4:
+    if not 0 <= operator.index(severity) <= 4:
         raise RuntimeError(f"severity >= 0 && severity <= 4 was false. Invalid logging severity {severity}")
 
 
@@ -72,10 +73,12 @@ def set_default_logger_callback(callback: Callable[[int, str, str, str, str], An
 
 def set_default_logger_verbosity(verbosity: int) -> None:
     """Accepted; the library has no verbose lines."""
+    operator.index(verbosity)
 
 
 def set_seed(seed: int) -> None:
     """Accepted; operators that draw random numbers take their seed from the model."""
+    operator.index(seed)
 
 
 def set_global_thread_pool_sizes(intra_op: int, inter_op: int) -> None:

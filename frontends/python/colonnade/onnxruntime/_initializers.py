@@ -122,7 +122,8 @@ class Changes:
             seen.add(name)
             found, expected = (_types.name_of(array), list(array.shape)), (_types.name_of_number(tensor.data_type), tensor.dims)
             if found != expected:
-                raise InvalidArgument(f"initializer '{name}': expected {expected[0]} {expected[1]}, found {found[0]} {found[1]}")
+                kind = Fail if name in self.external else InvalidArgument
+                raise kind(f"initializer '{name}': expected {expected[0]} {expected[1]}, found {found[0]} {found[1]}")
             return _bytes(_INITIALIZER, _tensor_of(name, array))
         if not tensor.external:
             return whole_part.content()

@@ -18,6 +18,10 @@ class Malformed(ValueError):
     """No protobuf message."""
 
 
+class NoPath(ValueError):
+    """A name that no file can have."""
+
+
 @dataclasses.dataclass
 class Dimension:
     symbol: str = ""
@@ -156,6 +160,8 @@ def _read_graph(graph: Message, model: ModelFile) -> None:
 
 
 def opened(source: str | bytes) -> BinaryIO:
+    if isinstance(source, str) and "\0" in source:
+        raise NoPath(source)
     return open(source, "rb") if isinstance(source, str) else io.BytesIO(source)
 
 

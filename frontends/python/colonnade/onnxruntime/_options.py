@@ -1,19 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import os
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _engine
+from . import _libraries
 from ._devices import PROVIDER
 from ._enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
-from ._errors import Fail as _Fail
 from ._errors import NotImplemented as _NotImplemented
 from ._initializers import Changes
 
 
 _LONGEST_KEY, _LONGEST_ENTRY = 1024, 8192
+_LARGEST = (1 << 31) - 1
+
+
+def _as_type(name: str, value: Any, wanted: type) -> Any:
+    """The value as ONNX Runtime takes it: whatever is true or false, any kind of index, text as str or bytes."""
+    if wanted is bool and (value is None or hasattr(type(value), "__bool__")):
+        return bool(value)
+    if wanted is int and hasattr(type(value), "__index__") and abs(operator.index(value)) <= _LARGEST:
+        return operator.index(value)
+    if wanted is str and isinstance(value, bytes):
+        return value.decode()
+    if not isinstance(value, wanted) or wanted is int:
+        raise TypeError(f"{name}: expected {wanted.__name__}, found {value!r}")
+    return value
+
+
+def _text(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"expected a name, found {name!r}")
+    return name
+
+
+def _array_of(name: str, value: Any) -> Any:
+    if not hasattr(value, "_ortvalue"):
+        raise RuntimeError(f"initializer '{name}': expected an OrtValue, found {type(value).__name__}")
+    return value.numpy()
 
 
 class _Settings:
@@ -37,10 +63,7 @@ class _Settings:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._defaults:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        wanted = type(self._defaults[name])
-        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-            raise TypeError(f"{name}: expected {wanted.__name__}, found {type(value).__name__}")
-        self._values[name] = value
+        self._values[name] = _as_type(name, value, type(self._defaults[name]))
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._defaults]
@@ -66,11 +89,12 @@ class SessionOptions(_Settings):
     ONNX Runtime's own optimiser, arena and second thread pool is accepted and has none. Configuration entries
     "colonnade.threads", "colonnade.schedule", ... are the options of colonnade.Model; other keys are kept."""
 
-    __slots__ = ("_changes", "_denotations", "_dimensions", "_is_cancelled", "_providers")
+    __slots__ = ("_changes", "_denotations", "_dimensions", "_is_cancelled", "_operators", "_providers")
     _changes: Changes
     _denotations: dict[str, int]
     _dimensions: dict[str, int]
     _is_cancelled: bool
+    _operators: list[Any]
     _providers: list[str]
     _defaults = {
         "enable_cpu_mem_arena": True,
@@ -98,12 +122,13 @@ class SessionOptions(_Settings):
         object.__setattr__(self, "_providers", [])
         object.__setattr__(self, "_changes", Changes())
         object.__setattr__(self, "_is_cancelled", False)
+        object.__setattr__(self, "_operators", [])
 
     def add_free_dimension_override_by_name(self, dim_name: str, dim_value: int) -> None:
-        self._dimensions[dim_name] = int(dim_value)
+        self._dimensions[_text(dim_name)] = operator.index(dim_value)
 
     def add_free_dimension_override_by_denotation(self, dim_denotation: str, dim_value: int) -> None:
-        self._denotations[dim_denotation] = int(dim_value)
+        self._denotations[_text(dim_denotation)] = operator.index(dim_value)
 
     def add_session_config_entry(self, config_key: str, config_value: str) -> None:
         self._add_entry(config_key, config_value)
@@ -129,22 +154,23 @@ class SessionOptions(_Settings):
         self._providers.append(PROVIDER)
 
     def register_custom_ops_library(self, library_path: str) -> None:
-        if not os.path.exists(library_path):
-            raise _Fail(f"Failed to load library {library_path}: there is no such file")
-        raise _NotImplemented(
-            f"'{library_path}': libraries of custom operators run by the C library alone; operators=[...] of colonnade.Model "
-            "takes operators that are written in Python"
-        )
+        """Sessions made of these options have its operators; they are before those of Colonnade."""
+        self._operators.append(_libraries.operators_of(library_path))
 
     def add_initializer(self, name: str, ort_value: Any) -> None:
         """Takes the place of the model's initializer of that name; of the same type and shape."""
-        self._changes.arrays[name] = ort_value.numpy()
+        if _text(name) in self._changes.arrays:
+            raise RuntimeError(f"initializer '{name}': is given twice")
+        self._changes.arrays[name] = _array_of(name, ort_value)
 
     def add_external_initializers(self, names: Sequence[str], values: Sequence[Any]) -> None:
         """Elements for initializers that lie outside of the model."""
         if len(names) != len(values):
             raise RuntimeError(f"expected as many values as names, {len(names)}, found {len(values)}")
-        self._changes.external.update({name: value.numpy() for name, value in zip(names, values)})
+        for name, value in zip(names, values):
+            if _text(name) in self._changes.external:
+                raise RuntimeError(f"initializer '{name}': is given twice")
+            self._changes.external[name] = value.numpy()
 
     def add_external_initializers_from_files_in_memory(
         self, file_names: Sequence[str], contents: Sequence[bytes], lengths: Sequence[int]
@@ -199,4 +225,4 @@ class RunOptions(_Settings):
         return self._get_entry(config_key)
 
     def add_active_adapter(self, adapter: Any) -> None:
-        raise _NotImplemented("adapters (LoRA) are not supported")
+        raise TypeError(f"expected a LoraAdapter, of which there are none, found {type(adapter).__name__}")

@@ -5,7 +5,7 @@ import concurrent.futures
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy
@@ -24,6 +24,9 @@ _OPTION_PREFIX = "colonnade."
 _SHRINK = "memory.enable_memory_arena_shrinkage"
 _OPTIMIZED_WEIGHTS = "session.optimized_model_external_initializers_"
 _FOLDER = "session.model_external_initializers_file_folder_path"
+_NO_ARRAYS = (tuple, memoryview, numpy.generic, int, float, complex)  # that ONNX Runtime does not take for tensors
+_FATAL = 4
+_PLAIN_NAMES = (list, type(None))
 _workers: concurrent.futures.ThreadPoolExecutor | None = None
 
 
@@ -31,7 +34,19 @@ class NodeArg:
     """An input or output of a model."""
 
     def __init__(self, name: str, type_text: str, shape: Sequence[int | str | None]) -> None:
-        self.name, self.type, self.shape = name, type_text, list(shape)
+        self._name, self._type, self._shape = name, type_text, list(shape)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def type(self) -> str:
+        return self._type
+
+    @property
+    def shape(self) -> list[int | str | None]:
+        return self._shape
 
     def __repr__(self) -> str:
         return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
@@ -59,7 +74,7 @@ class ModelMetadata:
 
 def _model_options(options: SessionOptions, file: _onnx_file.ModelFile) -> dict[str, Any]:
     """Keyword arguments of colonnade.Model. Overrides of dimensions that the model has not are without effect."""
-    keywords: dict[str, Any] = {"padding": "compute"}
+    keywords: dict[str, Any] = {"padding": "compute", "schema": True}
     if options.intra_op_num_threads > 0:
         keywords["threads"] = options.intra_op_num_threads
     sizes = {}
@@ -78,7 +93,7 @@ def _model_options(options: SessionOptions, file: _onnx_file.ModelFile) -> dict[
 def _read_file(source: str | bytes) -> _onnx_file.ModelFile:
     try:
         file = _onnx_file.read(source)
-    except FileNotFoundError:
+    except (FileNotFoundError, _onnx_file.NoPath):
         raise _errors.NoSuchFile(f"Load model from {source!r} failed. File doesn't exist") from None
     except (_onnx_file.Malformed, IsADirectoryError) as error:
         what = source if isinstance(source, str) else "bytes"
@@ -96,8 +111,8 @@ def _changes_of(options: SessionOptions, removed: frozenset[str] = frozenset()) 
 
 
 def _source_of(path_or_bytes: Any) -> str | bytes:
-    if isinstance(path_or_bytes, (bytes, bytearray)):
-        return bytes(path_or_bytes)
+    if isinstance(path_or_bytes, bytes):
+        return path_or_bytes
     if not isinstance(path_or_bytes, (str, os.PathLike)):
         raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
     source = os.fspath(path_or_bytes)
@@ -106,10 +121,21 @@ def _source_of(path_or_bytes: Any) -> str | bytes:
     return source
 
 
+def _check_severity(severity: int) -> None:
+    if severity > _FATAL:
+        raise _errors.Fail(f"log_severity_level: expected at most {_FATAL}, found {severity}")
+
+
+def _names_of(names: Any) -> list[str]:
+    if isinstance(names, (str, bytes)) or not isinstance(names, (Sequence, Set, numpy.ndarray)):
+        raise TypeError(f"names of outputs: expected a sequence of str, found {type(names).__name__}")
+    return [str(name) if isinstance(name, numpy.str_) else name for name in names]
+
+
 def _array_of(value: list[Any], info: _engine.TensorInfo) -> numpy.ndarray:
     try:
         return numpy.asarray(value, _engine.numpy_dtype(info.dtype))
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise RuntimeError(f"input '{info.name}': {error}") from None
 
 
@@ -153,6 +179,8 @@ class Session:
         keywords = _model_options(self._options, self._file)
         if self._options.optimized_model_filepath:
             keywords["keep_bytes"] = True
+        if self._options._operators:
+            keywords["operators"] = self._options._operators
         try:
             return _engine.Session(_engine.Model(source, **keywords))
         except ColonnadeError as error:
@@ -167,7 +195,7 @@ class Session:
         try:
             self._session.model.write_optimized(path, weights, int(least))
         except FileError as error:
-            raise _errors.InvalidArgument(str(error)) from None
+            raise (RuntimeError if os.path.isdir(path) else _errors.InvalidArgument)(str(error)) from None
         except ColonnadeError as error:
             raise _errors.translated(error) from None
 
@@ -208,6 +236,7 @@ class Session:
         return {PROVIDER: {}}
 
     def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Any = None) -> None:
+        iter(providers or ())  # what is no list of any kind is a TypeError
         check_providers(providers, provider_options)
         for provider in providers or ():
             name = provider if isinstance(provider, str) else provider[0]
@@ -249,39 +278,57 @@ class Session:
     ) -> list[Any]:
         if run_options is not None and not isinstance(run_options, RunOptions):
             raise TypeError(f"expected RunOptions, found {type(run_options).__name__}")
+        if output_names.__class__ not in _PLAIN_NAMES:
+            output_names = _names_of(output_names)
+        for value in input_feed.values():  # what is no dict is an AttributeError
+            if isinstance(value, _NO_ARRAYS):
+                raise RuntimeError(f"Unable to handle object of type {type(value)}")
         try:
             if run_options is None:
                 return self._run(input_feed, output_names or None)
+            _check_severity(run_options.log_severity_level)
             results = self._run(input_feed, output_names or None, stop=run_options._stop)
-        except TypeError:
-            input_feed.keys()  # what is no dict is an AttributeError
-            raise
         except ColonnadeError as error:
             return self._explain(error, output_names, input_feed, run_options)
         if run_options._entries.get(_SHRINK):
             self._session.shrink()
         return results
 
+    def _require(self, feeds: Mapping[str, Any]) -> None:
+        given = list(feeds.keys())
+        missing = [arg.name for arg in self._inputs if arg.name not in given and not arg.type.startswith("optional")]
+        if missing:
+            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({given}).") from None
+
     def _explain(self, error: ColonnadeError, names: Any, feeds: Mapping[str, Any], options: Any) -> list[Any]:
         """Raises what ONNX Runtime would have, or runs with arrays where lists were given, which it takes as well."""
-        missing = [arg.name for arg in self._inputs if arg.name not in feeds and not arg.type.startswith("optional")]
-        if missing:
-            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feeds)}).") from None
+        self._require(feeds)
         if not isinstance(error, (InvalidArgument, InvalidInput)):
             raise _errors.translated(error) from None
+        if any(isinstance(name, bytes) for name in names or ()):
+            return self.run([name.decode() if isinstance(name, bytes) else name for name in names], feeds, options)
         if not all(isinstance(name, str) for name in names or ()):
             raise TypeError(f"names of outputs: expected str, found {names}") from None
+        defaults = {arg.name for arg in self._overridable}
+        if any(feeds[name] is None for name in defaults if name in feeds):
+            return self.run(names, {n: v for n, v in feeds.items() if v is not None or n not in defaults}, options)
         if any(value is None for value in feeds.values()):
             raise _errors.Fail(str(error)) from None
+        if any(isinstance(feeds.get(name), list) for name in defaults):
+            raise RuntimeError(f"Failed to find input with name: {min(defaults)} in the model input def list") from None
         overridden = frozenset(arg.name for arg in self._overridable if arg.name in feeds)
         if overridden:
             return self._run_overridden(overridden, names, feeds, options)
         arrays = dict(feeds)
         for info in self._session.model.inputs:
             value = feeds.get(info.name)
+            if info.containers and isinstance(value, list) and len({getattr(v, "dtype", None) for v in value}) > 1:
+                raise RuntimeError(f"input '{info.name}': the tensors of a sequence have one type") from None
             if info.containers or value is None:
                 continue
             if isinstance(value, numpy.ndarray):
+                if value.dtype.kind in "cmM":
+                    raise RuntimeError(f"input '{info.name}': there are no tensors of {value.dtype}") from None
                 if info.dtype == "string" and value.dtype == object and not all(isinstance(text, str) for text in value.flat):
                     arrays[info.name] = numpy.array([str(text) for text in value.flat], object).reshape(value.shape)
             elif isinstance(value, OrtValue):
@@ -315,6 +362,9 @@ class Session:
         run_options: RunOptions | None = None,
     ) -> None:
         """Calls `callback(results, user_data, message)` from another thread; the message is empty when all is well."""
+        self._require(input_feed)
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback: expected a callable, found {type(callback).__name__}")
         global _workers
         if _workers is None:
             _workers = concurrent.futures.ThreadPoolExecutor(thread_name_prefix="colonnade")
@@ -388,6 +438,7 @@ class InferenceSession(Session):
         **kwargs: Any,
     ) -> None:
         source = _source_of(path_or_bytes)
+        iter(providers or ())
         try:
             check_providers(providers, provider_options)
         except ValueError as error:  # ONNX Runtime falls back to the CPU as well

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._errors import ColonnadeError
 from . import _types
-from ._devices import check_device
+from ._devices import DEVICES, check_device
 from ._errors import NotImplemented
 
 if TYPE_CHECKING:
@@ -30,6 +30,14 @@ class _Capsule:
         return 1, 0
 
 
+def _numbers(array: np.ndarray) -> np.ndarray:
+    """What values are made of. Raises RuntimeError for texts, objects and dates."""
+    if array.dtype.kind not in "biufcV":
+        raise RuntimeError(f"values are made of arrays of numbers, found one of {array.dtype}")
+    _types.checked(array.dtype)
+    return array
+
+
 class OrtValue:
     """A tensor in an array of numpy that it shares with whoever made it, or a sequence or map."""
 
@@ -43,14 +51,13 @@ class OrtValue:
         check_device(device_type if isinstance(device_type, str) else "cpu")
         if not isinstance(numpy_obj, np.ndarray):
             raise RuntimeError(f"expected an array of numpy, found {type(numpy_obj).__name__}")
-        _types.checked(numpy_obj.dtype)
-        return cls(numpy_obj)
+        return cls(_numbers(numpy_obj))
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
         dtype = _types.dtype_of(onnx_element_type)
         if dtype.itemsize != data.dtype.itemsize:
-            raise ValueError(f"elements of {data.dtype.itemsize} bytes cannot be taken for {dtype}")
+            raise RuntimeError(f"elements of {data.dtype.itemsize} bytes cannot be taken for {dtype}")
         return cls(data.view(dtype))
 
     @classmethod
@@ -66,7 +73,10 @@ class OrtValue:
         check_device(device_type if isinstance(device_type, str) else "cpu")
         if any(size < 0 for size in shape):
             raise RuntimeError(f"a tensor's shape has no negative sizes, found {list(shape)}")
-        return cls(np.empty(tuple(shape), _types.dtype_of(element_type)))
+        try:
+            return cls(_numbers(np.empty(tuple(shape), _types.dtype_of(element_type))))
+        except ValueError as error:  # it is too large
+            raise RuntimeError(str(error)) from None
 
     @classmethod
     def ortvalue_from_shape_and_onnx_type(cls, shape: Sequence[int], element_type: int, device: Any = None) -> OrtValue:
@@ -78,6 +88,8 @@ class OrtValue:
     @classmethod
     def from_dlpack(cls, data: Any, /, is_bool_tensor: bool = False) -> OrtValue:
         """Of what has __dlpack__, or of its capsule. Shares the memory."""
+        if not hasattr(data, "__dlpack__") and type(data).__name__ != "PyCapsule":
+            raise TypeError(f"expected a capsule of DLPack, found {type(data).__name__}")
         array = np.from_dlpack(data if hasattr(data, "__dlpack__") else _Capsule(data))
         return cls(array.view(np.bool_) if is_bool_tensor else array)
 
@@ -86,7 +98,7 @@ class OrtValue:
         raise NotImplemented("sparse tensors are not supported")
 
     def as_sparse_tensor(self) -> Any:
-        raise NotImplemented("sparse tensors are not supported")
+        raise RuntimeError("the value is no sparse tensor")
 
     def to_dlpack(self) -> Any:
         return self.__dlpack__()
@@ -197,6 +209,8 @@ def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: Any =
 
 def array_at(address: int, element_type: Any, shape: Sequence[int]) -> np.ndarray:
     dtype = _types.dtype_of(element_type)
+    if dtype.kind in "OUST" or any(size < 0 for size in shape):
+        raise RuntimeError(f"memory holds no tensor of {dtype} {list(shape)}")
     memory = memoryview((ctypes.c_uint8 * (math.prod(shape) * dtype.itemsize)).from_address(address))
     return np.asarray(memory).view(dtype).reshape(tuple(shape))
 
@@ -205,7 +219,9 @@ class IOBinding:
     """Inputs and outputs of a session that stay where they are from run to run."""
 
     def __init__(self, session: Session) -> None:
+        session._sess  # what is no session is an AttributeError
         self._session = session
+        self._device = "cpu"
         self._feeds: dict[str, Any] = {}
         self._out: dict[str, np.ndarray | None] = {}  # None: a new array at each run
         self._results: list[Any] = []
@@ -215,9 +231,11 @@ class IOBinding:
         return self
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"names of inputs: expected str, found {name!r}")
         if all(arg.name != name for arg in self._session.get_inputs()):
             raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
-        if isinstance(arr_on_cpu, (list, tuple)) and not self._session._is_container(name):
+        if isinstance(arr_on_cpu, (list, tuple, OrtValue)) and not self._session._is_container(name):
             raise RuntimeError(f"input '{name}': expected an array, found {type(arr_on_cpu).__name__}")
         self._feeds[name] = arr_on_cpu
 
@@ -239,9 +257,13 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        check_device(device_type if isinstance(device_type, str) else "cpu")
+        device = device_type if isinstance(device_type, str) else "cpu"
+        if not isinstance(name, str):
+            raise TypeError(f"names of outputs: expected str, found {name!r}")
+        if device not in DEVICES or buffer_ptr is not None:
+            check_device(device)
         if buffer_ptr is None:
-            self._out[name] = None
+            self._out[name], self._device = None, device
         elif element_type is None or shape is None:
             raise ValueError("`element_type` and `shape` are to be provided if pre-allocated memory is provided")
         else:
@@ -270,9 +292,10 @@ class IOBinding:
 
     def clear_binding_outputs(self) -> None:
         self._out.clear()
-        self._results = []
+        self._results, self._device = [], "cpu"
 
     def _run(self, run: Any, options: dict[str, Any]) -> None:
+        check_device(self._device)
         if not self._out:
             raise RuntimeError("Error in execution: At least one output should be requested.")
         given = {name: array for name, array in self._out.items() if array is not None}
