@@ -2,9 +2,11 @@
 // Operators that Python programs bring.
 #include "frontends/python/custom.hpp"
 
+#include <dlfcn.h>
 #include <nanobind/stl/string.h>
 
 #include <memory>
+#include <vector>
 
 #include "frontends/python/arrays.hpp"
 #include "frontends/python/numpy.hpp"
@@ -155,6 +157,28 @@ class PythonKernel final : public CustomKernel {
   std::size_t outputs_;
 };
 
+/// Operators that come from elsewhere than Python.
+struct OperatorLibrary {
+  std::vector<CustomOperator> operators;
+};
+
+using Lend = int (*)(const char* version, const char* path, std::vector<CustomOperator>* operators,
+                     std::string* message);
+
+/// (code of ONNX Runtime, message, library). Raises OSError where the library with its C interface is none of ours.
+nb::tuple operators_of_library(const std::string& interface, const std::string& path) {
+  void* const library = ::dlopen(interface.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays
+  const auto lend = library == nullptr ? nullptr : reinterpret_cast<Lend>(::dlsym(library, "colonnade_ort_operators"));
+  if (lend == nullptr) {
+    PyErr_SetString(PyExc_OSError, ::dlerror());
+    throw nb::python_error();
+  }
+  OperatorLibrary made;
+  std::string message;
+  const int code = lend(std::string(version()).c_str(), path.c_str(), &made.operators, &message);
+  return nb::make_tuple(code, message, nb::cast(std::move(made)));
+}
+
 std::string text_in(nb::handle object, const char* name) {
   const nb::object text = nb::getattr(object, name, nb::none());
   if (!PyUnicode_Check(text.ptr()))
@@ -169,6 +193,11 @@ std::vector<CustomOperator> to_operators(nb::handle objects) {
   std::vector<CustomOperator> result;
   if (!objects.is_valid()) return result;
   for (const nb::handle object : nb::iter(objects)) {
+    if (nb::isinstance<OperatorLibrary>(object)) {
+      const auto& lent = nb::cast<const OperatorLibrary&>(object).operators;
+      result.insert(result.end(), lent.begin(), lent.end());
+      continue;
+    }
     CustomOperator made;
     made.domain = text_in(object, "domain");
     made.type = text_in(object, "name");
@@ -181,6 +210,11 @@ std::vector<CustomOperator> to_operators(nb::handle objects) {
     result.push_back(std::move(made));
   }
   return result;
+}
+
+void bind_operators(nb::module_& module) {
+  nb::class_<OperatorLibrary>(module, "OperatorLibrary", "Operators of a library that was made for ONNX Runtime.");
+  module.def("operators_of_library", operators_of_library, nb::arg("interface"), nb::arg("path"));
 }
 
 }  // namespace colonnade::python

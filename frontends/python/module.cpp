@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "frontends/python/arrays.hpp"
+#include "frontends/python/custom.hpp"
 #include "frontends/python/python.hpp"
 #include "frontends/python/signals.hpp"
 
@@ -68,6 +69,7 @@ NB_MODULE(_engine, module) {
   find_main_thread();
   bind_model(module);
   bind_session(module);
+  bind_operators(module);
   bind_log(module);
   bind_quantize(module);
   module.def("embedded_names", &Model::embedded_names, "Names of the models that Model.embedded() knows.");
