@@ -5,6 +5,7 @@
 #include <set>
 
 #include "graph/dimensions.hpp"
+#include "graph/samples.hpp"
 
 namespace colonnade {
 namespace {
@@ -103,24 +104,31 @@ std::int64_t of_sample(const Graph& graph, std::int64_t count) {
   return graph.samples > 1 && count % graph.samples == 0 ? count / graph.samples : count;
 }
 
+std::int64_t count_samples(const Graph& graph, std::span<const Shape> input_shapes) {
+  SampleCount samples(graph);
+  for (std::size_t index = 0; index < input_shapes.size(); ++index) {
+    const ValueType& type = graph.value(graph.inputs[index]).type;
+    const bool is_open = type.is_tensor() && (!type.shape || (!type.shape->empty() && type.shape->front() < 0));
+    if (is_open && !input_shapes[index].empty()) samples.add(input_shapes[index].front());
+  }
+  return samples.get();
+}
+
 Graph bind_shapes(const Graph& graph, std::span<const Shape> input_shapes) {
   if (input_shapes.size() != graph.inputs.size()) {
     fail(ErrorCode::invalid_argument, "expected {} input shapes, found {}", graph.inputs.size(), input_shapes.size());
   }
   Graph bound = graph;
   SymbolSizes sizes;
-  SampleCount samples(graph);
   for (std::size_t index = 0; index < input_shapes.size(); ++index) {
     Value& value = bound.value(bound.inputs[index]);
     if (!value.type.is_tensor()) continue;
     check_dims(value, input_shapes[index]);
     bind_symbols(value, input_shapes[index], sizes);
-    const bool is_open = !value.type.shape || (!value.type.shape->empty() && value.type.shape->front() < 0);
-    if (is_open && !input_shapes[index].empty()) samples.add(input_shapes[index].front());
     value.type.shape = input_shapes[index];
     value.dim_names.clear();
   }
-  bound.samples = samples.get();
+  bound.samples = count_samples(graph, input_shapes);
   forget_shapes(bound);
   infer_types(bound);
   return bound;

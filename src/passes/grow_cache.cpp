@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "graph/samples.hpp"
 #include "passes/cache_grower.hpp"
 #include "reference/elements.hpp"
 #include "reference/onnx/append.hpp"
@@ -66,6 +67,7 @@ CacheGrower::CacheGrower(const Graph& graph, const GrowingShapes& shapes)
       blame_(graph.values.size(), nullptr),
       made_(std::make_shared<Graph>()) {
   made_->name = graph.name;
+  made_->samples = count_samples(graph, shapes.shapes);
 }
 
 GrowingNetwork CacheGrower::run() {
