@@ -42,7 +42,7 @@ foreach(name grpc_service model_config health reflection)
 endforeach()
 add_library(colonnade_protocol STATIC ${protocol_sources})
 target_link_libraries(colonnade_protocol PUBLIC protobuf::libprotobuf PkgConfig::grpc)
-target_compile_options(colonnade_protocol PRIVATE -O1)  # it copies bytes and is long
+target_compile_options(colonnade_protocol PRIVATE -Os)  # it copies bytes and is long
 target_include_directories(colonnade_protocol SYSTEM PUBLIC ${COLONNADE_PROTOCOL_FOLDER})
 
 file(GLOB page_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/frontends/server/page/*)
@@ -54,6 +54,7 @@ add_library(colonnade_server STATIC ${server_sources} ${page_sources})
 target_link_libraries(colonnade_server PUBLIC colonnade_linked colonnade_image colonnade_protocol Boost::headers OpenSSL::SSL ZLIB::ZLIB
   PkgConfig::simdjson
   nlohmann_json::nlohmann_json fmt::fmt prometheus-cpp::core PRIVATE colonnade_warnings)
+target_compile_options(colonnade_server PRIVATE $<$<CONFIG:Release>:-O2>)  # packages are smaller; models run elsewhere
 target_include_directories(colonnade_server PUBLIC ${PROJECT_SOURCE_DIR})
 target_precompile_headers(colonnade_server PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/frontends/precompiled.hpp>)
 colonnade_join(colonnade_server frontends/server frontends/server/grpc frontends/server/http)
