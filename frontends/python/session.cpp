@@ -9,6 +9,12 @@
 #include "frontends/python/python.hpp"
 
 namespace colonnade::python {
+namespace {
+
+/// Results from here on lie in memory of the session, which it uses again.
+constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
+
+}  // namespace
 
 RunOptions Limits::options() const {
   RunOptions options;
@@ -169,6 +175,8 @@ std::shared_ptr<const SharedSession::Known> SharedSession::shapes_of(const Call&
     known->complete = known->complete && dtype != DType::string && dtype != DType::undefined &&
                       std::none_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; });
     known->tuples.push_back(shape_tuple(shape));
+    if (known->complete)
+      known->are_large |= static_cast<std::size_t>(element_count(shape)) * size_of(dtype) >= kLargeBytes;
   }
   if (known->complete) known_ = known;
   return known;
@@ -218,10 +226,9 @@ void SharedSession::run_arrays(Call& call, nb::handle out, const Limits& limits)
   if (have_strides && !any_given) return run_tensors(call, options);
   if (!all_given) {
     const std::shared_ptr<const Known> known = shapes_of(call, options);
-    if (!known->complete) {
-      if (!any_given) return run_tensors(call, options);
+    if (!any_given && (!known->complete || known->are_large)) return run_tensors(call, options);
+    if (!known->complete)
       throw Error(ErrorCode::invalid_argument, "out: shapes of outputs depend on data; give memory for all or none");
-    }
     allocate_outputs(*known, call);
   }
   with(options, [&](Session& session, const RunOptions& own) { session.run(call.inputs, call.outputs, own); });

@@ -87,6 +87,7 @@ class SharedSession {
     bool complete = false;  ///< all are known and none has strings: outputs can be allocated before the run
     std::vector<Shape> outputs;
     std::vector<nb::object> tuples;
+    bool are_large = false;  ///< some are: the session has memory for them that was used before
   };
   /// One run: what it reads and where it writes. Kept for the next one.
   struct Call {

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "base/interruption.hpp"
-#include "base/tensor_memory.hpp"
 #include "reference/reference.hpp"
 #include "runtime/workers.hpp"
 
@@ -60,6 +59,7 @@ int Runner::home() {
   away_ = 0;
   entries_.clear();
   arena_->shrink_to(0);
+  results_.shrink();
   home_ = here;
   return here;
 }
@@ -72,6 +72,7 @@ std::size_t Runner::cached_bytes() const {
 void Runner::shrink() {
   entries_.clear();
   arena_->shrink_to(0);
+  results_.shrink();
   from_ = {};
   to_ = {};
 }
@@ -111,7 +112,7 @@ std::vector<Datum> Runner::run_program(Entry& entry, std::span<const void* const
       memory.push_back(tensor->data());
       outputs.emplace_back(std::shared_ptr<const Tensor>(std::move(tensor)));
     } else {
-      Tensor tensor = TensorMemory::unset(program.output_types[i], program.output_shapes[i]);
+      Tensor tensor = result(program.output_types[i], program.output_shapes[i]);
       memory.push_back(tensor.data());
       outputs.emplace_back(std::move(tensor));
     }

@@ -12,6 +12,7 @@
 
 #include "api/entry.hpp"
 #include "api/spares.hpp"
+#include "base/result_memory.hpp"
 
 namespace colonnade {
 
@@ -37,6 +38,9 @@ class Runner {
   void run(Entry& entry, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
            const RunControl& control);
 
+  /// A result of a run, whose elements are any.
+  Tensor result(DType dtype, const Shape& shape) { return results_.tensor(dtype, shape); }
+
   std::size_t cached_plans() const { return entries_.size(); }
   std::size_t cached_bytes() const;
   const Arena& arena() const { return *arena_; }
@@ -61,6 +65,7 @@ class Runner {
   int away_ = 0;                                              ///< uses since it was last used there
   std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();  ///< of all plans: programs run one after another
   std::list<std::shared_ptr<Entry>> entries_;                 ///< most recently used first
+  ResultMemory results_;
   bool profiling_ = false;
   std::vector<const void*> from_;  ///< kept: a run of a program allocates nothing
   std::vector<void*> to_;

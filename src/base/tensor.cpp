@@ -8,6 +8,7 @@
 #include "base/aligned_buffer.hpp"
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "base/result_memory.hpp"
 #include "base/tensor_memory.hpp"
 #include "colonnade/colonnade.hpp"
 
@@ -78,13 +79,22 @@ Tensor& Tensor::operator=(Tensor&& other) noexcept {
   return *this;
 }
 
-Tensor::~Tensor() { AlignedBuffer::free_released(data_, byte_size()); }
+Tensor::~Tensor() {
+  const std::size_t bytes = byte_size();
+  if (bytes >= AlignedBuffer::kMappedBytes && ResultMemory::give_back(data_)) return;
+  AlignedBuffer::free_released(data_, bytes);
+}
 
 Tensor TensorMemory::unset(DType dtype, Shape shape) {
   if (dtype == DType::string) return {dtype, std::move(shape)};
+  const std::int64_t size = element_count(shape);
+  return own(dtype, std::move(shape), allocate(dtype, size));
+}
+
+Tensor TensorMemory::own(DType dtype, Shape shape, void* memory) {
   Tensor tensor;
   tensor.size_ = element_count(shape);
-  tensor.data_ = allocate(dtype, tensor.size_);
+  tensor.data_ = memory;
   tensor.dtype_ = dtype;
   tensor.shape_ = std::move(shape);
   return tensor;

@@ -253,5 +253,22 @@ TEST(AllocationHooks, HalvesAndCrookedMemoryAreRefused) {
   EXPECT_EQ(released, 1);
 }
 
+TEST(LargeResults, LieWhereFreedOnesLay) {
+  const Model model = Model::from_bytes(as_bytes(product_model()));
+  const Tensor large = ones({4096, 64}), other = ones({9000, 64});
+  const TensorView view = large, other_view = other;
+  Session session(model);
+  const void* const first = session.run({&view, 1}).front().data();
+  Tensor kept = std::move(session.run({&view, 1}).front());
+#if !defined(COLONNADE_ASAN)  // there freed memory is not used again
+  EXPECT_EQ(kept.data(), first);
+#endif
+  const Tensor next = std::move(session.run({&other_view, 1}).front());
+  EXPECT_NE(next.data(), kept.data());
+  session.shrink();
+  session = Session(model);
+  EXPECT_EQ(kept.values<float>()[4095 * 128], next.values<float>()[0]);
+}
+
 }  // namespace
 }  // namespace colonnade::test
