@@ -25,6 +25,9 @@ struct FlatNode {
   std::array<std::int32_t, 2> next{};
 };
 
+/// Pairs of a sample and a tree that walk down at once, and samples of which each tree is asked while it is in cache.
+constexpr std::size_t kTogether = 16, kSamples = 64;
+
 /// Units are samples.
 class TreesOp final : public RowOp {
  public:
@@ -37,34 +40,28 @@ class TreesOp final : public RowOp {
         features_(context.input_shape(0).back()) {
     const auto tracks = [](const TreeEnsemble::TreeNode& node) { return node.missing_tracks_true; };
     positive_ = reference::weighs_positively(trees);
+    sums_ = trees.aggregate == TreeEnsemble::Aggregate::sum || trees.aggregate == TreeEnsemble::Aggregate::average;
     tracks_missing_ = std::any_of(trees.nodes.begin(), trees.nodes.end(), tracks);
     for (std::size_t i = 0; i < trees.nodes.size(); ++i) nodes_.push_back(flat(trees.nodes[i], i));
   }
 
   void run(const StepContext& step) const override {
-    const std::span room(reinterpret_cast<double*>(step.scratch),
-                         static_cast<std::size_t>(reference::tree_room(trees_)));
-    const std::span leaves(reinterpret_cast<std::int32_t*>(room.data() + room.size()), trees_.roots.size());
-    float* sample = step.scratch + 2 * room.size() + leaves.size();
-    for (std::int64_t n = step.row_begin; n < step.row_end; ++n) {
+    const auto room = static_cast<std::size_t>(reference::tree_room(trees_));
+    const std::span scores(reinterpret_cast<double*>(step.scratch), kSamples * room);
+    float* gaps = step.scratch + 2 * scores.size();
+    for (std::int64_t n = step.row_begin; n < step.row_end; n += kSamples) {
       const float* x = whole(step, in_) + n * features_;
-      find_leaves(tracks_missing_ ? with_missing(x, sample) : x, leaves.data());
-      const auto [scores, best] = reference::tree_answer(trees_, positive_, leaves, room);
-      const auto count = static_cast<std::int64_t>(scores.size());
-      if (scores_)
-        std::transform(scores.begin(), scores.end(), whole(step, scores_) + n * count,
-                       [](double score) { return static_cast<float>(score); });
-      if (!labels_) continue;
-      const bool named = trees_.labels.size() > 1 && best < trees_.labels.size();
-      whole(step, labels_)[n] = named ? trees_.labels[best] : static_cast<std::int64_t>(best);
+      const auto count = static_cast<std::size_t>(std::min<std::int64_t>(kSamples, step.row_end - n));
+      for (std::size_t i = 0; i < count; ++i) reference::begin_scores(trees_, scores.subspan(i * room, room));
+      add_leaves(tracks_missing_ ? with_missing(x, count, gaps) : x, count, scores.data());
+      for (std::size_t i = 0; i < count; ++i)
+        answer(step, n + static_cast<std::int64_t>(i), scores.subspan(i * room, room));
     }
   }
 
   std::string_view kernel() const override { return "trees"; }
 
  private:
-  static constexpr std::size_t kTogether = 8;
-
   /// The largest float that a sample may have which passes: at most x, or less than x. Subnormal ones are zero.
   static float threshold_of(double x, bool strict) {
     const auto nearest = static_cast<float>(x);
@@ -88,32 +85,92 @@ class TreesOp final : public RowOp {
     return result;
   }
 
-  /// The sample, then the sample with what is missing below every threshold.
-  const float* with_missing(const float* x, float* both) const {
-    for (std::int64_t i = 0; i < features_; ++i) {
-      both[i] = x[i];
-      both[features_ + i] = std::isnan(x[i]) ? -std::numeric_limits<float>::infinity() : x[i];
+  /// Each sample, then the sample with what is missing below every threshold.
+  const float* with_missing(const float* x, std::size_t samples, float* both) const {
+    float* to = both;
+    for (std::size_t n = 0; n < samples; ++n, x += features_) {
+      to = std::copy_n(x, features_, to);
+      to = std::transform(x, x + features_, to, [](float value) {
+        return std::isnan(value) ? -std::numeric_limits<float>::infinity() : value;
+      });
     }
     return both;
   }
 
-  void find_leaves(const float* x, std::int32_t* leaves) const {
+  using Places = std::array<std::int32_t, kTogether>;
+  using Samples = std::array<const float*, kTogether>;
+
+  /// Of each tree for each sample.
+  void add_leaves(const float* x, std::size_t samples, double* scores) const {
+    const std::int64_t stride = tracks_missing_ ? 2 * features_ : features_;
+    const std::int64_t room = reference::tree_room(trees_);
+    const auto count = static_cast<std::int64_t>(samples), together = static_cast<std::int64_t>(kTogether);
+    if (count < together) {
+      for (std::int64_t n = 0; n < count; ++n) ask_trees(x + n * stride, scores + n * room);
+      return;
+    }
+    for (std::size_t tree = 0; tree < trees_.roots.size(); ++tree)
+      for (std::int64_t n = 0; n < count; n += together)
+        ask_tree(tree, x + n * stride, stride, std::min(together, count - n), scores + n * room);
+  }
+
+  /// One tree for up to kTogether samples.
+  void ask_tree(std::size_t tree, const float* x, std::int64_t stride, std::int64_t count, double* scores) const {
+    Places at;
+    Samples from;
+    at.fill(trees_.roots[tree]);
+    for (std::int64_t i = 0; i < std::ssize(from); ++i)
+      from[static_cast<std::size_t>(i)] = x + std::min(i, count - 1) * stride;
+    walk(depths_[tree], from, at);
+    for (std::int64_t i = 0; i < count; ++i)
+      add_leaf(at[static_cast<std::size_t>(i)], scores + i * reference::tree_room(trees_));
+  }
+
+  /// All trees for one sample.
+  void ask_trees(const float* x, double* scores) const {
+    Places at;
+    Samples from;
+    from.fill(x);
     for (std::size_t first = 0; first < trees_.roots.size(); first += kTogether) {
       const std::size_t count = std::min(kTogether, trees_.roots.size() - first);
-      std::array<std::int32_t, kTogether> at{};
       std::int32_t depth = 0;
-      for (std::size_t i = 0; i < count; ++i) {
-        at[i] = trees_.roots[first + i];
-        depth = std::max(depth, depths_[first + i]);
+      for (std::size_t i = 0; i < kTogether; ++i) {
+        const std::size_t tree = first + (i < count ? i : 0);
+        at[i] = trees_.roots[tree];
+        depth = std::max(depth, depths_[tree]);
       }
-      for (std::size_t i = count; i < kTogether; ++i) at[i] = at[0];
-      for (; depth > 0; --depth)
-        for (std::int32_t& node : at) {
-          const FlatNode& here = nodes_[static_cast<std::size_t>(node)];
-          node = here.next[x[here.feature] <= here.threshold ? 1 : 0];
-        }
-      std::copy_n(at.begin(), count, leaves + first);
+      walk(depth, from, at);
+      for (std::size_t i = 0; i < count; ++i) add_leaf(at[i], scores);
     }
+  }
+
+  void add_leaf(std::int32_t leaf, double* scores) const {
+    if (!sums_)
+      return reference::add_leaf(trees_, leaf, {scores, static_cast<std::size_t>(reference::tree_room(trees_))});
+    const TreeEnsemble::TreeNode& node = trees_.nodes[static_cast<std::size_t>(leaf)];
+    for (std::int32_t i = node.first_weight; i < node.last_weight; ++i) {
+      const TreeEnsemble::Weight& weight = trees_.leaf_weights[static_cast<std::size_t>(i)];
+      scores[weight.target] += weight.value;
+    }
+  }
+
+  void walk(std::int32_t depth, const Samples& from, Places& at) const {
+    for (; depth > 0; --depth)
+      for (std::size_t i = 0; i < kTogether; ++i) {
+        const FlatNode& here = nodes_[static_cast<std::size_t>(at[i])];
+        at[i] = here.next[from[i][here.feature] <= here.threshold ? 1 : 0];
+      }
+  }
+
+  void answer(const StepContext& step, std::int64_t sample, std::span<double> room) const {
+    const auto [scores, best] = reference::tree_answer(trees_, positive_, room);
+    const auto count = static_cast<std::int64_t>(scores.size());
+    if (scores_)
+      std::transform(scores.begin(), scores.end(), whole(step, scores_) + sample * count,
+                     [](double score) { return static_cast<float>(score); });
+    if (!labels_) return;
+    const bool named = trees_.labels.size() > 1 && best < trees_.labels.size();
+    whole(step, labels_)[sample] = named ? trees_.labels[best] : static_cast<std::int64_t>(best);
   }
 
   ValueOf<float> in_;
@@ -122,7 +179,7 @@ class TreesOp final : public RowOp {
   TreeEnsemble trees_;
   std::vector<std::int32_t> depths_;
   std::int64_t features_;
-  bool tracks_missing_ = false, positive_ = false;
+  bool tracks_missing_ = false, positive_ = false, sums_ = false;
   std::vector<FlatNode> nodes_;
 };
 
@@ -132,6 +189,10 @@ std::optional<std::vector<std::int32_t>> tree_depths(const TreeEnsemble& trees) 
   const auto count = static_cast<std::int32_t>(trees.nodes.size());
   const auto inside = [count](std::int32_t index) { return index >= 0 && index < count; };
   const auto& weights = trees.leaf_weights;
+  const auto names_target = [&](const auto& weight) {
+    return weight.target >= 0 && weight.target < trees.target_count;
+  };
+  if (!std::all_of(weights.begin(), weights.end(), names_target)) return std::nullopt;
   for (const TreeEnsemble::TreeNode& node : trees.nodes) {
     if (node.mode == Mode::leaf) {
       const bool valid = node.first_weight >= 0 && node.first_weight <= node.last_weight &&
@@ -176,12 +237,18 @@ Match match(const Candidate& node) {
 
 std::int64_t samples(const Chosen& node) { return node.input_shape(0).front(); }
 
-/// Scores in double, a leaf a tree, the sample twice.
+/// Levels and leaves as exponentials; measured.
+Effort effort(const Chosen& node, const Rates& rates) {
+  constexpr double kLevel = 2, kLeaf = 16;
+  double of_sample = 0;
+  for (const std::int32_t depth : node.form<TreesForm>().depths) of_sample += kLevel * depth + kLeaf;
+  return {rates.seconds(Work::function, static_cast<double>(samples(node)) * of_sample, 1)};
+}
+
+/// Scores in double, and each sample twice.
 std::int64_t workspace_bytes(const Chosen& node) {
-  const auto& trees = std::get<TreeEnsemble>(node.node.op);
-  const std::int64_t scores = std::max<std::int64_t>(2, trees.target_count);
-  return (2 * scores + static_cast<std::int64_t>(trees.roots.size()) + 2 * node.input_shape(0).back()) *
-         static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t room = reference::tree_room(std::get<TreeEnsemble>(node.node.op));
+  return static_cast<std::int64_t>(kSamples * sizeof(float)) * 2 * (room + node.input_shape(0).back());
 }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) {
@@ -194,7 +261,7 @@ constinit const Family families::trees = whole_family({.name = "trees",
                                                        .types = {DType::f32, DType::i64},
                                                        .match = match,
                                                        .units = samples,
-                                                       .effort = byte_effort<Work::copy>,
+                                                       .effort = effort,
                                                        .weights_bytes = no_bytes,
                                                        .workspace_bytes = workspace_bytes,
                                                        .lower = lower});

@@ -26,10 +26,13 @@ struct TreeAnswer {
   std::span<double> scores;
   std::size_t best = 0;  ///< of a classifier: the class
 };
-/// The answer for a sample whose trees end in the given leaves: one a tree, indices into `nodes`. `room` has
-/// tree_room(trees) elements; the scores are its first ones. `positive`: no leaf weighs less than nothing.
-TreeAnswer tree_answer(const TreeEnsemble& trees, bool positive, std::span<const std::int32_t> leaves,
-                       std::span<double> room);
+/// What the trees say of one sample, in `room` of tree_room(trees) elements: begun, then with the leaf that each tree
+/// ends in, an index into `nodes`, in the order of the trees.
+void begin_scores(const TreeEnsemble& trees, std::span<double> room);
+void add_leaf(const TreeEnsemble& trees, std::int32_t leaf, std::span<double> room);
+/// The answer, when all leaves are added; its scores are the first elements of `room`. `positive`: no leaf weighs less
+/// than nothing.
+TreeAnswer tree_answer(const TreeEnsemble& trees, bool positive, std::span<double> room);
 bool weighs_positively(const TreeEnsemble& trees);
 inline std::int64_t tree_room(const TreeEnsemble& trees) { return std::max<std::int64_t>(2, trees.target_count); }
 

@@ -56,26 +56,17 @@ std::span<const Ensemble::Weight> weights_of(const Ensemble& op, std::int32_t le
   return std::span(op.leaf_weights).subspan(first, last - first);
 }
 
-/// The aggregate of one sample's leaves, base values added last.
-void aggregate(const Ensemble& op, std::span<const std::int32_t> leaves, std::span<double> scores) {
-  const bool sums = op.aggregate == Ensemble::Aggregate::sum || op.aggregate == Ensemble::Aggregate::average;
-  std::fill(scores.begin(), scores.end(), sums ? 0 : std::nan(""));  // nan: nothing seen
-  for (const std::int32_t leaf : leaves) {
-    for (const Ensemble::Weight& weight : weights_of(op, leaf)) {
-      const auto target = static_cast<std::size_t>(weight.target);
-      if (target >= scores.size()) fail(ErrorCode::invalid_input, "tree target {} of {}", weight.target, scores.size());
-      const double value = weight.value;
-      double& score = scores[target];
-      switch (op.aggregate) {
-        case Ensemble::Aggregate::sum:
-        case Ensemble::Aggregate::average: score += value; break;
-        case Ensemble::Aggregate::min: score = std::isnan(score) ? value : std::min(score, value); break;
-        case Ensemble::Aggregate::max: score = std::isnan(score) ? value : std::max(score, value); break;
-      }
-    }
-  }
+bool sums(const Ensemble& op) {
+  return op.aggregate == Ensemble::Aggregate::sum || op.aggregate == Ensemble::Aggregate::average;
+}
+
+std::span<double> scores_in(const Ensemble& op, std::span<double> room) {
+  return room.first(static_cast<std::size_t>(op.target_count));
+}
+
+void complete(const Ensemble& op, std::span<double> scores) {
   for (std::size_t t = 0; t < scores.size(); ++t) {
-    if (std::isnan(scores[t]) && !sums) scores[t] = 0;
+    if (std::isnan(scores[t]) && !sums(op)) scores[t] = 0;
     if (op.aggregate == Ensemble::Aggregate::average) scores[t] /= static_cast<double>(op.roots.size());
     if (!op.base_values.empty()) scores[t] += op.base_values[op.base_values.size() == 1 ? 0 : t];
   }
@@ -148,10 +139,30 @@ bool weighs_positively(const TreeEnsemble& op) {
                      [](const Ensemble::Weight& weight) { return weight.value >= 0; });
 }
 
-TreeAnswer tree_answer(const TreeEnsemble& op, bool positive, std::span<const std::int32_t> leaves,
-                       std::span<double> room) {
-  const std::span<double> scores = room.first(static_cast<std::size_t>(op.target_count));
-  aggregate(op, leaves, scores);
+void begin_scores(const TreeEnsemble& op, std::span<double> room) {
+  const std::span<double> scores = scores_in(op, room);
+  std::fill(scores.begin(), scores.end(), sums(op) ? 0 : std::nan(""));  // nan: nothing seen
+}
+
+void add_leaf(const TreeEnsemble& op, std::int32_t leaf, std::span<double> room) {
+  const std::span<double> scores = scores_in(op, room);
+  for (const Ensemble::Weight& weight : weights_of(op, leaf)) {
+    const auto target = static_cast<std::size_t>(weight.target);
+    if (target >= scores.size()) fail(ErrorCode::invalid_input, "tree target {} of {}", weight.target, scores.size());
+    const double value = weight.value;
+    double& score = scores[target];
+    switch (op.aggregate) {
+      case Ensemble::Aggregate::sum:
+      case Ensemble::Aggregate::average: score += value; break;
+      case Ensemble::Aggregate::min: score = std::isnan(score) ? value : std::min(score, value); break;
+      case Ensemble::Aggregate::max: score = std::isnan(score) ? value : std::max(score, value); break;
+    }
+  }
+}
+
+TreeAnswer tree_answer(const TreeEnsemble& op, bool positive, std::span<double> room) {
+  const std::span<double> scores = scores_in(op, room);
+  complete(op, scores);
   if (op.classifier && op.binary_case) return binary_answer(op, positive, room.first(2));
   const auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
   transform(op.post, scores);
@@ -167,14 +178,14 @@ Tensors apply(const TreeEnsemble& op, const Call& call) {
   if (op.classifier) outputs.emplace_back(call.dtype(0), Shape{samples});
   const bool binary = op.classifier && op.binary_case;
   outputs.emplace_back(call.dtype(op.classifier ? 1 : 0), Shape{samples, binary ? 2 : op.target_count});
-  std::vector<std::int32_t> leaves(op.roots.size());
   std::vector<double> room(static_cast<std::size_t>(tree_room(op)));
   const bool positive = weighs_positively(op);
   for (std::int64_t n = 0; n < samples; ++n) {
     const auto row =
         std::span(values).subspan(static_cast<std::size_t>(n * features), static_cast<std::size_t>(features));
-    for (std::size_t tree = 0; tree < leaves.size(); ++tree) leaves[tree] = leaf_of(op, op.roots[tree], row, call);
-    const auto [scores, best] = tree_answer(op, positive, leaves, room);
+    begin_scores(op, room);
+    for (const std::int32_t root : op.roots) add_leaf(op, leaf_of(op, root, row, call), room);
+    const auto [scores, best] = tree_answer(op, positive, room);
     if (op.classifier) store_label(op, best, outputs[0], n);
     store(scores.data(), static_cast<std::int64_t>(scores.size()), outputs.back(),
           n * static_cast<std::int64_t>(scores.size()));

@@ -275,12 +275,14 @@ TEST(Trees, AgreeWithTheReference) {
       op.base_values = {0.5f, -0.25f, 0};
       std::mt19937 random(static_cast<unsigned>(mode) * 7 + static_cast<unsigned>(post));
       for (int tree = 0; tree < 19; ++tree) add_tree(op, random, tree % 6, mode);
-      const Graph regressor = single(op, {computed(DType::f32, {9, 6})}, 1);
-      check(regressor, families::trees, {samples_with_gaps(9)});
-      op.classifier = true;
-      op.labels = {7, 3, 5};
-      const Graph classifier = single(op, {computed(DType::f32, {9, 6})}, 2);
-      check(classifier, families::trees, {samples_with_gaps(9)});
+      TreeEnsemble classifier = op;
+      classifier.classifier = true;
+      classifier.labels = {7, 3, 5};
+      for (const std::int64_t samples : {1, 9, 131}) {
+        check(single(op, {computed(DType::f32, {samples, 6})}, 1), families::trees, {samples_with_gaps(samples)});
+        check(single(classifier, {computed(DType::f32, {samples, 6})}, 2), families::trees,
+              {samples_with_gaps(samples)});
+      }
     }
 }
 
