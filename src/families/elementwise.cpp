@@ -188,20 +188,13 @@ class BinaryRowOp final : public RowOp {
     args.b_pixel_stride = b_.stride(step);
     args.b_channel_stride = b_.channel_stride();
     args.out_pixel_stride = out.pixel_stride();
-    const std::int64_t width = out.width(), column = out.column_begin();
+    const std::int64_t width = out.width();
+    if (repeats(step, args, width)) return run_rows(step, args, width);
     for (std::int64_t r = step.row_begin; r < step.row_end;) {
-      const float* a = a_.row(step, r, column);
-      const float* b = b_.row(step, r, column);
-      std::int64_t end = r + 1;
-      while (end < step.row_end && out(end) == out(end - 1) + width * args.out_pixel_stride &&
-             a_.row(step, end, column) == a + (end - r) * width * args.a_pixel_stride &&
-             b_.row(step, end, column) == b + (end - r) * width * args.b_pixel_stride)
-        ++end;
+      const std::array steps{width * args.out_pixel_stride, width * args.a_pixel_stride, width * args.b_pixel_stride};
+      const std::int64_t end = run_of(step, r, steps);
       args.pixels = static_cast<std::size_t>((end - r) * width);
-      args.a = a;
-      args.b = b;
-      args.out = out(r);
-      kernel_.binary(args);
+      run_from(step, r, args);
       r = end;
     }
   }
@@ -209,6 +202,63 @@ class BinaryRowOp final : public RowOp {
   std::string_view kernel() const override { return kernel_.name; }
 
  private:
+  using Steps = std::array<std::ptrdiff_t, 3>;  // of the output and both operands
+
+  std::array<const float*, 3> row(const StepContext& step, std::int64_t r) const {
+    const Rows out(step, out_, 0);
+    return {out(r), a_.row(step, r, out.column_begin()), b_.row(step, r, out.column_begin())};
+  }
+
+  /// Where the rows from r on end that lie these steps apart.
+  std::int64_t run_of(const StepContext& step, std::int64_t r, const Steps& steps) const {
+    std::int64_t end = r + 1;
+    for (auto last = row(step, r); end < step.row_end; ++end) {
+      const auto next = row(step, end);
+      for (std::size_t i = 0; i < steps.size(); ++i)
+        if (next[i] != last[i] + steps[i]) return end;
+      last = next;
+    }
+    return end;
+  }
+
+  void run_from(const StepContext& step, std::int64_t r, kernels::elementwise::BinaryArgs& args) const {
+    const auto rows = row(step, r);
+    args.a = rows[1];
+    args.b = rows[2];
+    args.out = Rows(step, out_, 0)(r);
+    kernel_.binary(args);
+  }
+
+  /// Whether dense rows of several pixels meet an operand that is the same in each of them.
+  bool repeats(const StepContext& step, const kernels::elementwise::BinaryArgs& args, std::int64_t width) const {
+    const auto channels = static_cast<std::ptrdiff_t>(args.channels);
+    const auto is_dense = [&](std::ptrdiff_t pixel, std::ptrdiff_t channel) { return pixel == channel * channels; };
+    if (width == 1 || step.row_end - step.row_begin == 1 || args.out_pixel_stride != channels ||
+        !is_dense(args.a_pixel_stride, args.a_channel_stride) || !is_dense(args.b_pixel_stride, args.b_channel_stride))
+      return false;
+    const auto first = row(step, step.row_begin), second = row(step, step.row_begin + 1);
+    return (first[1] == second[1] && args.a_pixel_stride != 0) || (first[2] == second[2] && args.b_pixel_stride != 0);
+  }
+
+  /// Each row as one pixel.
+  void run_rows(const StepContext& step, kernels::elementwise::BinaryArgs args, std::int64_t width) const {
+    args.channels *= static_cast<std::size_t>(width);
+    for (std::int64_t r = step.row_begin; r < step.row_end;) {
+      Steps steps{};
+      if (r + 1 < step.row_end) {
+        const auto here = row(step, r), next = row(step, r + 1);
+        for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = next[i] - here[i];
+      }
+      const std::int64_t end = run_of(step, r, steps);
+      args.pixels = static_cast<std::size_t>(end - r);
+      args.out_pixel_stride = steps[0];
+      args.a_pixel_stride = steps[1];
+      args.b_pixel_stride = steps[2];
+      run_from(step, r, args);
+      r = end;
+    }
+  }
+
   const kernels::elementwise::Kernel& kernel_;
   Binary op_;
   ValueOf<float> out_;

@@ -116,8 +116,8 @@ bool apply(Graph& graph, const AxisRule& rule) {
 bool AxisGroup::contains(int node) const { return std::binary_search(nodes.begin(), nodes.end(), node); }
 
 bool orient(Graph& graph) {
-  const bool laid = apply(graph, kLaidDown);
-  return apply(graph, kJoined) || laid;
+  const bool laid = apply(graph, kLaidDown), joined = apply(graph, kJoined);
+  return apply(graph, kStood) || joined || laid;
 }
 
 }  // namespace colonnade::rewrite

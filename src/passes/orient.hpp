@@ -12,7 +12,7 @@ struct AxisGroup {
   bool contains(int node) const;
 };
 
-/// A change of axes that moves no element: values get another shape of the same rank.
+/// A change of axes that moves no element: values get another shape.
 struct AxisRule {
   /// The inputs whose shapes change along with the output's; nothing for a node that the change does not suit.
   std::optional<std::vector<std::size_t>> (*members)(const Editor& editor, const Node& node);
@@ -29,5 +29,8 @@ extern const AxisRule kLaidDown;
 /// All positions of small images become the rows of one image, where products treat all positions alike: their weights
 /// are read once and not once an image, and any number of threads shares the rows.
 extern const AxisRule kJoined;
+/// Many images of few elements become the rows of one image, where operators compute element by element: operands that
+/// all images share are rows that repeat.
+extern const AxisRule kStood;
 
 }  // namespace colonnade::rewrite

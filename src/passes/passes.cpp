@@ -59,8 +59,8 @@ constexpr Pass kPasses[] = {
     {"flatten_norms", rewrite::flatten_norms,
      "Normalises several axes as one, and takes computed scales and shifts out of layer norms."},
     {"orient", rewrite::orient,
-     "Lays images of one column down into a row, and joins the positions of small images where products treat all "
-     "alike."},
+     "Lays images of one column down into a row, joins the positions of small images where products treat all alike, "
+     "and makes many images of few elements the rows of one."},
     {"flush_denormals", rewrite::flush_denormals,
      "Sets weights too small to be normal numbers to zero: each costs a hundred cycles."},
 };

@@ -60,7 +60,7 @@ TEST(Orient, OtherPositionsStay) {
   for (const Shape& shape : {Shape{1, 24, 8}, Shape{24, 8}, Shape{2, 64, 8}, Shape{1, 24, 1, 8}})
     EXPECT_EQ(count_of<Reshape>(optimized(layers(shape))), 0);
   Builder b;  // nothing is multiplied
-  const ValueId x = b.input("x", {24, 1, 8});
+  const ValueId x = b.input("x", {12, 1, 8});
   b.output(b.unary("exp", UnaryKind::exp, b.node("norm", LayerNorm{}, {x, b.weights("s", {8}), b.weights("h", {8})})));
   EXPECT_EQ(count_of<Reshape>(optimized(b.graph)), 0);
 }
@@ -74,6 +74,29 @@ TEST(Orient, OperandsOfOnePositionEach) {
   const Graph graph = optimized(b.graph);
   EXPECT_EQ(shapes_of<MatMul>(graph), (std::vector<Shape>{{1, 12, 16}})) << to_text(graph);
   EXPECT_EQ(shapes_of<Softmax>(graph), (std::vector<Shape>{{4, 3, 16}})) << to_text(graph);
+}
+
+TEST(Orient, ManySmallImagesAreRowsOfOne) {
+  for (const std::int64_t images : {15, 16, 200}) {
+    Builder b;
+    const ValueId x = b.input("x", {images, 1, 20}), y = b.input("y", {images, 3, 1});
+    const ValueId far = b.binary("far", BinaryKind::sub, x, b.weights("center", {1, 3, 20}));
+    const ValueId scaled = b.binary("scaled", BinaryKind::mul, far, b.weights("scale", {3, 1}));
+    b.output(b.unary("exp", UnaryKind::exp, b.binary("sum", BinaryKind::add, scaled, y)));
+    const Graph graph = optimized(b.graph);
+    const Shape expected = images < 16 ? Shape{images, 3, 20} : Shape{1, images, 3, 20};
+    EXPECT_EQ(shapes_of<Binary>(graph).front(), expected) << to_text(graph);
+    EXPECT_EQ(count_of<Reshape>(graph), images < 16 ? 0 : 3) << to_text(graph);
+  }
+}
+
+TEST(Orient, LargeImagesAndThoseOfConstantsStay) {
+  for (const Shape& shape : {Shape{20, 4, 65}, Shape{20, 3, 5}}) {
+    Builder b;
+    const ValueId x = b.input("x", shape);
+    b.output(b.binary("sum", BinaryKind::add, x, b.weights("w", shape)));
+    EXPECT_EQ(count_of<Reshape>(optimized(b.graph)), 0);
+  }
 }
 
 Conv window(const Ints& kernel, const Ints& strides, const Ints& pads, std::int64_t groups = 1) {
