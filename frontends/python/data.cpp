@@ -69,16 +69,22 @@ Datum to_datum(nb::handle object, const Place& place) {
   place.expected("a tensor, list or dict", object);
 }
 
-/// Elements that Python has types of its own for; others take their way through numpy.
-bool is_plain(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i64 || dtype == DType::string;
-}
-
-nb::object plain(const Tensor& tensor, std::size_t index) {
-  if (tensor.dtype() == DType::f32) return nb::steal(PyFloat_FromDouble(tensor.values<float>()[index]));
-  if (tensor.dtype() == DType::f64) return nb::steal(PyFloat_FromDouble(tensor.values<double>()[index]));
-  if (tensor.dtype() == DType::i64) return nb::steal(PyLong_FromLongLong(tensor.values<std::int64_t>()[index]));
-  return to_str(tensor.strings()[index]);
+/// Calls `use` with a function that makes the Python object of an element; false where Python has no type of its own
+/// for them, and numpy has to make them.
+template <class Use>
+bool with_plain(const Tensor& tensor, Use use) {
+  const DType dtype = tensor.dtype();
+  if (dtype == DType::f32)
+    use([at = tensor.values<float>().data()](std::size_t i) { return PyFloat_FromDouble(at[i]); });
+  else if (dtype == DType::f64)
+    use([at = tensor.values<double>().data()](std::size_t i) { return PyFloat_FromDouble(at[i]); });
+  else if (dtype == DType::i64)
+    use([at = tensor.values<std::int64_t>().data()](std::size_t i) { return PyLong_FromLongLong(at[i]); });
+  else if (dtype == DType::string)
+    use([&](std::size_t i) { return to_str(tensor.strings()[i]).release().ptr(); });
+  else
+    return false;
+  return true;
 }
 
 /// The keys of the last map: those that follow it in a list mostly share them.
@@ -89,21 +95,32 @@ struct Keys {
   void set(const Tensor& keys) {
     if (tensor == &keys) return;
     objects.clear();
-    for (std::size_t i = 0; i < static_cast<std::size_t>(keys.size()); ++i) objects.push_back(plain(keys, i));
+    with_plain(keys, [&](auto element) {
+      for (std::size_t i = 0; i < static_cast<std::size_t>(keys.size()); ++i) objects.push_back(nb::steal(element(i)));
+    });
     tensor = &keys;
   }
 };
 
+/// False where an element has no Python type of its own.
+bool fill(nb::handle dict, const std::vector<nb::object>& keys, const Tensor& values) {
+  return with_plain(values, [&](auto element) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      PyObject* const value = element(i);
+      const bool is_set = value != nullptr && PyDict_SetItem(dict.ptr(), keys[i].ptr(), value) == 0;
+      Py_XDECREF(value);
+      if (!is_set) throw nb::python_error();
+    }
+  });
+}
+
 nb::object to_dict(const Datum& map, Keys& keys_before) {
   const Tensor &names = map.keys(), &numbers = map.tensor();
-  if (is_plain(names.dtype()) && is_plain(numbers.dtype()) && numbers.shape().size() == 1) {
+  if (numbers.shape().size() == 1) {
     keys_before.set(names);
     nb::object dict = nb::steal(PyDict_New());
     if (!dict.is_valid()) throw nb::python_error();
-    for (std::size_t i = 0; i < keys_before.objects.size(); ++i)
-      if (PyDict_SetItem(dict.ptr(), keys_before.objects[i].ptr(), plain(numbers, i).ptr()) != 0)
-        throw nb::python_error();
-    return dict;
+    if (fill(dict, keys_before.objects, numbers)) return dict;
   }
   const nb::object keys = to_array(map.keys()).attr("tolist")();
   const nb::object values = to_array(map.tensor());

@@ -92,11 +92,9 @@ Tensor TensorMemory::unset(DType dtype, Shape shape) {
 }
 
 Tensor TensorMemory::own(DType dtype, Shape shape, void* memory) {
-  Tensor tensor;
-  tensor.size_ = element_count(shape);
+  Tensor tensor(DType::undefined, std::move(shape));  // of no bytes
   tensor.data_ = memory;
   tensor.dtype_ = dtype;
-  tensor.shape_ = std::move(shape);
   return tensor;
 }
 

@@ -344,9 +344,10 @@ Data evaluate_zip(const Opaque& op, const Call& call) {
   const std::int64_t samples = x.shape().size() == 1 ? 1 : x.shape()[0], count = keys->size();
   std::vector<Datum> maps;
   maps.reserve(static_cast<std::size_t>(samples));
-  for (std::int64_t sample = 0; sample < samples; ++sample) {
+  const float* from = x.values<float>().data();
+  for (std::int64_t sample = 0; sample < samples; ++sample, from += count) {
     Tensor values = TensorMemory::unset(DType::f32, {count});
-    std::copy_n(x.values<float>().begin() + sample * count, count, values.values<float>().begin());
+    std::copy_n(from, count, values.values<float>().data());
     maps.push_back(Datum::map(keys, std::move(values)));
   }
   return {Datum::sequence(std::move(maps), DType::f32)};
