@@ -48,6 +48,9 @@ OrtErrorCode code_of_load(const std::string& message) {
   throw error;
 }
 
+/// Dimensions of one name may differ, as in ONNX Runtime.
+constexpr std::int64_t kAnySize = -1;
+
 /// Sizes of open dimensions, where they are given; those that the model has not are without effect.
 std::map<std::string, std::int64_t> dimensions_of(const OrtSessionOptions& options, const ModelFile& file) {
   std::map<std::string, std::int64_t> sizes;
@@ -61,6 +64,8 @@ std::map<std::string, std::int64_t> dimensions_of(const OrtSessionOptions& optio
         sizes[symbol] = named->second;
       else if (denoted != options.denotations.end())
         sizes[symbol] = denoted->second;
+      else
+        sizes.try_emplace(symbol, kAnySize);
     }
   }
   return sizes;

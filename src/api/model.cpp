@@ -68,6 +68,10 @@ std::int64_t constant_bytes(const Graph& graph) {
   return bytes;
 }
 
+std::shared_ptr<const Graph> optimized_of(const Graph& imported, const Options& options) {
+  return std::make_shared<const Graph>(optimized_graph(without_any_sizes(imported, options.dimensions), options.math));
+}
+
 Model make_model(std::string name, std::shared_ptr<onnx_import::Source> source, const Options& options) {
   if (options.threads < 0 || options.threads > kMostThreads)
     fail(ErrorCode::invalid_argument, "threads must be 0 to {}, found {}", kMostThreads, options.threads);
@@ -93,7 +97,7 @@ Model make_model(std::string name, std::shared_ptr<onnx_import::Source> source, 
     for (const ValueId id : imported.inputs) impl->inputs.push_back(info_of(imported, id));
     for (const ValueId id : imported.outputs) impl->outputs.push_back(info_of(imported, id));
     impl->metadata = impl->import_from->metadata();
-    impl->optimized = std::make_shared<const Graph>(optimized_graph(imported, options.math));
+    impl->optimized = optimized_of(imported, options);
   }
   impl->packing = packed_texts_of(*impl);
   impl->numa = numa_policy(options.numa, constant_bytes(*impl->optimized), workers_of_nodes());
@@ -208,6 +212,10 @@ const Options& Model::options() const { return known(*this)->options; }
 
 std::vector<Shape> Model::resolve_shapes(const ShapeMap& overrides) const {
   std::map<std::string, std::int64_t> symbols;
+  const auto is_any_size = [&dimensions = known(*this)->options.dimensions](const std::string& symbol) {
+    const auto found = dimensions.find(symbol);
+    return found != dimensions.end() && found->second == kAnySize;
+  };
   for (const auto& [name, shape] : overrides) {
     const TensorInfo& info = input_named(known(*this)->inputs, name);
     if (info.has_rank && shape.size() != info.shape.size())
@@ -217,7 +225,7 @@ std::vector<Shape> Model::resolve_shapes(const ShapeMap& overrides) const {
       if (shape[i] < 0 || (info.shape[i] >= 0 && info.shape[i] != shape[i]))
         fail(ErrorCode::invalid_argument, "input '{}': dimension {} must be {}, found {}", name, i,
              info.shape[i] < 0 ? "at least 0" : std::to_string(info.shape[i]), shape[i]);
-      if (info.shape[i] >= 0 || info.dim_names[i].empty()) continue;
+      if (info.shape[i] >= 0 || info.dim_names[i].empty() || is_any_size(info.dim_names[i])) continue;
       const auto [symbol, fresh] = symbols.try_emplace(info.dim_names[i], shape[i]);
       if (!fresh && symbol->second != shape[i])
         fail(ErrorCode::invalid_argument, "input '{}': dimension '{}' is {} at axis {}, another input has {}", name,
@@ -297,7 +305,8 @@ std::vector<Datum> Model::evaluate_reference(std::span<const Datum> inputs) cons
     shapes.push_back(input.is_tensor() ? input.tensor().shape() : Shape{});
     data.push_back(&input);
   }
-  return reference::evaluate(bind_shapes(oracle_of(impl), shapes), data);
+  const Graph oracle = without_any_sizes(oracle_of(impl), impl.options.dimensions);
+  return reference::evaluate(bind_shapes(oracle, shapes), data);
 }
 
 std::vector<Tensor> Model::evaluate_reference(std::span<const TensorView> inputs) const {

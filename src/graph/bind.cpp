@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -70,6 +71,7 @@ void check_symbols(const Graph& graph, const SymbolSizes& sizes) {
     for (const std::string& symbol : graph.value(id).dim_names)
       if (!symbol.empty()) known.insert(symbol);
   for (const auto& [symbol, size] : sizes) {
+    if (size == kAnySize) continue;
     if (size < 0) fail(ErrorCode::invalid_argument, "dimension '{}' must be at least 0, found {}", symbol, size);
     if (known.contains(symbol)) continue;
     if (known.empty())
@@ -82,14 +84,14 @@ void check_symbols(const Graph& graph, const SymbolSizes& sizes) {
 }  // namespace
 
 void set_dimensions(Graph& graph, const std::map<std::string, std::int64_t>& sizes) {
-  if (sizes.empty()) return;
   check_symbols(graph, sizes);
+  if (std::all_of(sizes.begin(), sizes.end(), [](const auto& size) { return size.second == kAnySize; })) return;
   SampleCount samples(graph);
   for (const ValueId id : graph.inputs) {
     Value& value = graph.value(id);
     for (std::size_t axis = 0; axis < value.dim_names.size(); ++axis) {
       const auto found = sizes.find(value.dim_names[axis]);
-      if (found == sizes.end()) continue;
+      if (found == sizes.end() || found->second == kAnySize) continue;
       (*value.type.shape)[axis] = found->second;
       if (axis == 0) samples.add(found->second);
       value.dim_names[axis].clear();
@@ -98,6 +100,13 @@ void set_dimensions(Graph& graph, const std::map<std::string, std::int64_t>& siz
   graph.samples = samples.get();
   forget_shapes(graph);
   infer_types(graph);
+}
+
+Graph without_any_sizes(Graph graph, const std::map<std::string, std::int64_t>& sizes) {
+  for (const ValueId id : graph.inputs)
+    for (std::string& symbol : graph.value(id).dim_names)
+      if (const auto found = sizes.find(symbol); found != sizes.end() && found->second == kAnySize) symbol.clear();
+  return graph;
 }
 
 std::int64_t of_sample(const Graph& graph, std::int64_t count) {

@@ -129,6 +129,25 @@ TEST(Dimensions, AreSetBySymbol) {
   expect_error(ErrorCode::invalid_input, "expected shape [6,4], found [2,4]", [&] { session.run(wrong); });
 }
 
+TEST(Dimensions, OfOneSymbolAreOfOneSizeUnlessAnyIsAskedFor) {
+  const std::string bytes = pair_model();
+  const Tensor one = ones({1, 4}), three = ones({3, 4}), two = ones({2, 4});
+  const std::vector<TensorView> apart = {one, three}, wrong = {two, three};
+  const Model strict = Model::from_bytes(as_bytes(bytes));
+  expect_error(ErrorCode::invalid_input, "input 'b': dimension 'batch' is 3 at axis 0, another input has 1",
+               [&] { Session(strict).run(apart); });
+  Options options;
+  options.dimensions = {{"batch", -1}};
+  const Model model = Model::from_bytes(as_bytes(bytes), options);
+  EXPECT_EQ(model.inputs()[1].dim_names[0], "batch");
+  EXPECT_EQ(model.resolve_shapes({{"a", {1, 4}}, {"b", {3, 4}}})[1], (Shape{3, 4}));
+  Session session(model);
+  EXPECT_EQ(session.run(apart).front().shape(), (Shape{3, 4}));
+  EXPECT_EQ(session.run(apart).front().values<float>()[11], 2);
+  EXPECT_EQ(model.evaluate_reference(std::vector<Datum>{one, three}).front().tensor().shape(), (Shape{3, 4}));
+  expect_error(ErrorCode::invalid_model, "Add", [&] { session.run(wrong); });
+}
+
 TEST(Dimensions, WrongOnesAreRefused) {
   const std::string bytes = pair_model();
   const auto load = [&](const std::map<std::string, std::int64_t>& dimensions) {
@@ -139,7 +158,7 @@ TEST(Dimensions, WrongOnesAreRefused) {
   expect_error(ErrorCode::invalid_argument, "no open dimension 'width'; there are: batch", [&] {
     load({{"width", 3}});
   });
-  expect_error(ErrorCode::invalid_argument, "'batch' must be at least 0, found -1", [&] { load({{"batch", -1}}); });
+  expect_error(ErrorCode::invalid_argument, "'batch' must be at least 0, found -2", [&] { load({{"batch", -2}}); });
   expect_error(ErrorCode::invalid_argument, "no open dimension ''", [&] { load({{"", 1}}); });
 }
 

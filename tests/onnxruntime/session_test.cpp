@@ -169,6 +169,23 @@ TEST_P(OrtSessions, OneElementStandsForAScalar) {
   EXPECT_EQ(elements<float>(run(made.get(), {"x"}, {input.get()}, {"y"})[0].get()), std::vector<float>{-3});
 }
 
+TEST_P(OrtSessions, DimensionsOfOneNameMayDiffer) {
+  ModelBuilder model;
+  model.input("a", {-1, 2}).input("b", {-1, 2}).node("Add", {"a", "b"}, {"y"}).output("y");
+  for (auto& input : *model.proto.mutable_graph()->mutable_input())
+    input.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("batch");
+  const auto made = session(model.proto);
+  std::vector<float> one = {1, 2}, two = {1, 1, 2, 2}, three = {1, 2, 3, 4, 5, 6};
+  const auto a = tensor(one, {1, 2}), b = tensor(three, {3, 2}), wrong = tensor(two, {2, 2});
+  EXPECT_EQ(elements<float>(run(made.get(), {"a", "b"}, {a.get(), b.get()}, {"y"})[0].get()),
+            (std::vector<float>{2, 4, 4, 6, 6, 8}));
+  const char* names[] = {"a", "b"};
+  const char* out = "y";
+  const OrtValue* inputs[] = {wrong.get(), b.get()};
+  OrtValue* output = nullptr;
+  EXPECT_EQ(code(api().Run(made.get(), nullptr, names, inputs, 2, &out, 1, &output)), ORT_FAIL);
+}
+
 TEST_P(OrtSessions, OverridableInitializers) {
   ModelBuilder model;
   model.input("x", {3}).input("scale", {3}).constant(float_tensor("scale", {3}, {1, 2, 3}));

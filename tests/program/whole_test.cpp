@@ -42,6 +42,20 @@ TEST(Typed, Arithmetic) {
   check(Binary{BinaryKind::div}, {computed(DType::f64, {5, 5}), computed(DType::f64, {5})});
 }
 
+TEST(BinaryRows, MeetOperandsThatRepeat) {
+  const auto pixels = constant(random_tensor(DType::f32, {3, 5}, 3)),
+             few = constant(random_tensor(DType::f32, {3, 1}, 4));
+  for (const BinaryKind kind : {BinaryKind::sub, BinaryKind::div, BinaryKind::pow})
+    for (const std::int64_t rows : {1, 2, 37}) {
+      check(Binary{kind}, {computed(DType::f32, {1, rows, 3, 5}), pixels}, families::binary, 1e-5);
+      check(Binary{kind}, {pixels, computed(DType::f32, {1, rows, 3, 5})}, families::binary, 1e-5);
+      check(Binary{kind}, {computed(DType::f32, {1, rows, 3, 1}), few}, families::binary, 1e-5);
+      check(Binary{kind}, {computed(DType::f32, {1, rows, 1, 5}), pixels}, families::binary, 1e-5);
+      check(Binary{kind}, {computed(DType::f32, {2, rows, 3, 5}), computed(DType::f32, {1, 1, 3, 5})}, families::binary,
+            1e-5);
+    }
+}
+
 TEST(Typed, BroadcastsOverFoldedAxes) {
   check(Binary{BinaryKind::add}, {computed(DType::f32, {2, 3, 1, 5, 4}), computed(DType::f32, {2, 1, 6, 5, 1})});
 }

@@ -56,3 +56,29 @@ with tempfile.TemporaryDirectory() as folder:
     session.run(None, {"tokens": np.ones((1, 2, 16), np.float32)})
     name = session.end_profiling()
     report("profile", [os.path.basename(name).startswith("profile"), os.path.getsize(name) > 0])
+
+pair = helper.make_model(
+    helper.make_graph(
+        [helper.make_node("Add", ["a", "b"], ["sum"]), helper.make_node("MatMul", ["a", "w"], ["product"])],
+        "pair",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("a", ["n", 2]), ("b", ["n", 2]), ("w", [2, "n"]))],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", None]) for name in ("sum", "product")],
+    ),
+    opset_imports=[helper.make_opsetid("", 17)],
+    ir_version=8,
+).SerializeToString()
+session = ort.InferenceSession(pair)
+report("names of sizes", [value.shape for value in session.get_inputs()])
+for a, b, w in ((2, 2, 2), (1, 3, 4), (3, 1, 5), (2, 3, 1)):
+    feeds = {"a": np.full((a, 2), 2, np.float32), "b": np.ones((b, 2), np.float32), "w": np.ones((2, w), np.float32)}
+    try:
+        report(f"sizes {a}, {b}, {w}", session.run(None, feeds))
+    except Exception as error:
+        report(f"sizes {a}, {b}, {w}", type(error).__name__)
+options = ort.SessionOptions()
+options.add_free_dimension_override_by_name("n", 2)
+session = ort.InferenceSession(pair, options)
+try:
+    report("one size", session.run(None, feeds))
+except Exception as error:
+    report("one size", type(error).__name__)

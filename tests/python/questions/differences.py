@@ -23,7 +23,6 @@ DIFFERENCES = {
         "an index out of range that is known": _EARLY,
     },
     "feeds": {
-        "two sizes of one name": "sizes of one name are the same",
         "a vector for a scalar": _SCALAR,
         "bytes among objects": _TEXTS,
         "a sequence of numbers": "numbers are taken for tensors without axes",

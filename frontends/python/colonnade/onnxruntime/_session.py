@@ -26,6 +26,7 @@ _OPTIMIZED_WEIGHTS = "session.optimized_model_external_initializers_"
 _FOLDER = "session.model_external_initializers_file_folder_path"
 _NO_ARRAYS = (tuple, memoryview, numpy.generic, int, float, complex)  # that ONNX Runtime does not take for tensors
 _FATAL = 4
+_ANY_SIZE = -1
 _PLAIN_NAMES = (list, type(None))
 _workers: concurrent.futures.ThreadPoolExecutor | None = None
 
@@ -82,6 +83,8 @@ def _model_options(options: SessionOptions, file: _onnx_file.ModelFile) -> dict[
         size = options._dimensions.get(dimension.symbol, options._denotations.get(dimension.denotation))
         if dimension.symbol and size is not None and size >= 0:
             sizes[dimension.symbol] = size
+        elif dimension.symbol:
+            sizes[dimension.symbol] = _ANY_SIZE  # dimensions of one name may differ, as in ONNX Runtime
     if sizes:
         keywords["dimensions"] = sizes
     for key, text in options._entries.items():
