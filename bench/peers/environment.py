@@ -85,7 +85,7 @@ def networks() -> list[str]:
 
 
 QUANTISED = ("_qdq8", "_dyn8")
-ENCODERS = ("minilm_s128", "bert_base_s128", "minilm_text", "bert_base_text")  # made by bench/choices/encoders.py
+ENCODERS = ("minilm_s128", "bert_base_s128", "minilm_text", "bert_base_text", "minilm_text_own")  # made by bench/choices/encoders.py
 
 
 def int8_networks() -> list[str]:

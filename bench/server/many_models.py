@@ -21,7 +21,6 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -71,10 +70,9 @@ class Client:
 
 
 def is_loaded(url: str, model: str) -> bool:
-    try:
-        return urllib.request.urlopen(f"{url}/v2/models/{model}", timeout=10).status == 200
-    except urllib.error.HTTPError:
-        return False
+    metrics = urllib.request.urlopen(f"{url}/metrics", timeout=10).read().decode()
+    needed = re.search(rf'^colonnade_model_memory_bytes{{model="{model}",version="1"}} (\S+)', metrics, re.MULTILINE)
+    return float(needed[1]) > 0
 
 
 def main() -> None:
