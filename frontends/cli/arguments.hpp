@@ -15,5 +15,6 @@ void add_arguments(CLI::App& app, CheckOptions& options);
 void add_arguments(CLI::App& app, MachineOptions& options);
 void add_arguments(CLI::App& app, QuantizeOptions& options);
 void add_arguments(CLI::App& app, OptimizeOptions& options);
+void add_arguments(CLI::App& app, SimulateArguments& arguments);
 
 }  // namespace colonnade::cli

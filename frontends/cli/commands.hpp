@@ -115,6 +115,15 @@ struct QuantizeOptions {
   bool quiet = false;
 };
 
+struct SimulateArguments {
+  EngineOptions engine;
+  ShapeOptions shape;
+  std::string machine;       ///< file; "": this machine
+  std::vector<int> threads;  ///< empty: 1, 2, 4 and so on, and all cores
+  std::string trace;
+  bool json = false;
+};
+
 struct OptimizeOptions {
   std::string model, output;
   std::string weights;                  ///< name of a file for large constants; "": within the model
@@ -128,5 +137,6 @@ int execute(const CheckOptions& options, std::string& out);
 int execute(const MachineOptions& options, std::string& out);
 int execute(const QuantizeOptions& options, std::string& out);
 int execute(const OptimizeOptions& options, std::string& out);
+int execute(const SimulateArguments& arguments, std::string& out);
 
 }  // namespace colonnade::cli

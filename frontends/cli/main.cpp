@@ -126,6 +126,7 @@ struct AllOptions {
   MachineOptions machine;
   QuantizeOptions quantize;
   OptimizeOptions optimize;
+  SimulateArguments simulate;
 };
 
 int run(int argc, char** argv) {
@@ -148,6 +149,7 @@ int run(int argc, char** argv) {
   add("machine", "Describe this machine, measure its rates and keep them for plans made from then on", told.machine);
   add("quantize", "Write a model with weights and activations of bytes, calibrated with samples", told.quantize);
   add("optimize", "Write a model with what can be computed beforehand computed, and folded", told.optimize);
+  add("simulate", "Predict a model's time on this machine or another, by threads, and what bounds it", told.simulate);
 #ifdef COLONNADE_SERVER
   ServeArguments serve;
   add("serve", "Answer requests for inference over HTTP and gRPC (Open Inference Protocol)", serve);

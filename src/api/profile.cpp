@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the time of profiled runs went, as JSON.
-#include <unistd.h>
-
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "api/session_impl.hpp"
+#include "api/trace.hpp"
 
 namespace colonnade {
 namespace {
 
-constexpr double kNanosecondsPerMicrosecond = 1e3;
 constexpr double kNanosecondsPerMillisecond = 1e6;
 
 }  // namespace
@@ -60,29 +57,9 @@ std::string Session::trace() const {
   const Turn mine(known.turn);
   const Executor& executor = *known.current().executor;
   const Program& program = executor.program();
-  const auto pid = static_cast<std::int64_t>(::getpid());
-  std::int64_t start = std::numeric_limits<std::int64_t>::max();
-  for (const auto& list : executor.events())
-    for (const TraceEvent& event : list) start = std::min(start, event.begin_ns);
-  nlohmann::json events = nlohmann::json::array();
-  const auto name = [&](const char* what, std::size_t thread, const std::string& text) {
-    events.push_back({{"name", what}, {"ph", "M"}, {"pid", pid}, {"tid", thread}, {"args", {{"name", text}}}});
-  };
-  name("process_name", 0, known.model->name);
-  for (std::size_t thread = 0; thread < executor.events().size(); ++thread) {
-    name("thread_name", thread, "thread " + std::to_string(thread) + " of the plan");
-    for (const TraceEvent& event : executor.events()[thread])
-      events.push_back({{"name", program.op_names[event.op]},
-                        {"cat", program.op_kinds[event.op]},
-                        {"ph", "X"},
-                        {"ts", static_cast<double>(event.begin_ns - start) / kNanosecondsPerMicrosecond},
-                        {"dur", static_cast<double>(event.end_ns - event.begin_ns) / kNanosecondsPerMicrosecond},
-                        {"pid", pid},
-                        {"tid", thread},
-                        {"args", {{"segment", event.segment}}}});
-  }
-  return nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump(
-      -1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return trace_json(
+      known.model->name, executor.events(), [&](NodeIndex node) { return program.op_names[node]; },
+      [&](NodeIndex node) { return program.op_kinds[node]; });
 }
 
 }  // namespace colonnade

@@ -34,10 +34,16 @@ class CacheReach {
   double seconds_beyond_l2(std::int64_t bytes) const;
   /// Seconds a byte that another thread has just written.
   double seconds_from_others() const { return l3_seconds_; }
+  /// The same caches, where a byte of this level takes a second and others none: what takes seconds is a count of
+  /// bytes.
+  CacheReach counting(MemoryLevel level) const;
 
  private:
   double l2_bytes_ = 0, l3_bytes_ = 0;
   double l3_seconds_ = 0, dram_seconds_ = 0;
 };
+
+/// What `memory` seconds add to `arithmetic` seconds, which hide some of them.
+double exposed(double memory, double arithmetic);
 
 }  // namespace colonnade

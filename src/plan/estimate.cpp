@@ -11,20 +11,12 @@ namespace colonnade {
 namespace {
 
 constexpr double kMicro = 1e6;
-// Of what streams through once, arithmetic hides this share of its own time, but never the last share of memory's.
-constexpr double kHiding = 0.3;
-constexpr double kLeastExposed = 0.3;
 constexpr double kExposedNear = 0.9;  // of a step of a ring: the rows were just written
 // Memory is worth something in itself: a byte of a whole tensor, or of rings beyond L2, counts as this much of a byte
 // more.
 constexpr double kMemoryPrice = 2.5;
 // Share of a band that its start may lie above or below the middle of its nodes' starts.
 constexpr double kMostSkew = 0.5;
-
-/// What `memory` seconds add to `arithmetic` seconds.
-double exposed(double memory, double arithmetic) {
-  return std::max(kLeastExposed * memory, memory - kHiding * arithmetic);
-}
 
 /// What the busiest of the threads has to do, over what each would if they had the same.
 double busiest_share(const RowNode& rows, int threads) {
@@ -234,13 +226,18 @@ void SegmentEstimate::feed_consumers(NodeIndex node) {
   }
 }
 
-double SegmentEstimate::memory_seconds() const {
+NodePrice SegmentEstimate::price(std::size_t position) const {
+  const State& state = states_[position];
   const double far = beyond(touched_bytes_), late = beyond(resident_bytes_);
+  return {state.seconds, state.whole_seconds + far * state.far_bytes + late * state.late_bytes,
+          kExposedNear * state.near_seconds, state.visits};
+}
+
+double SegmentEstimate::memory_seconds() const {
   double seconds = 0;
   for (std::size_t at = begin_; at < end_; ++at) {
-    const State& state = states_[at];
-    seconds += exposed(state.whole_seconds + far * state.far_bytes + late * state.late_bytes, state.seconds) +
-               kExposedNear * state.near_seconds;
+    const NodePrice node = price(at);
+    seconds += exposed(node.streamed, node.seconds) + node.met;
   }
   return seconds;
 }

@@ -6,6 +6,14 @@
 
 namespace colonnade {
 
+/// What a node of a segment takes, all rows, images and strips together.
+struct NodePrice {
+  double seconds = 0;   ///< of arithmetic, and of what starting its kernel leaves idle
+  double streamed = 0;  ///< of memory beyond L2, before arithmetic hides some of it
+  double met = 0;       ///< likewise where nothing hides it
+  double visits = 0;    ///< times its kernel is called, chunks apart
+};
+
 /// Arithmetic at each kernel's rate, plus for each byte what it takes longer than from L2: what the step before or
 /// after touches is as far as one node's step is large; what comes back a step later (the rows above a window, the
 /// weights) as far as all that a step touches; what comes back many steps later (skip connections) as far as all that
@@ -20,6 +28,7 @@ class SegmentEstimate {
   /// Takes the node at the next lower position in. False: it cannot run in so many strips.
   bool add();
 
+  NodePrice price(std::size_t position) const;
   /// What memory beyond L2 adds to the arithmetic of all nodes. A walk over them.
   double memory_seconds() const;
   /// Of all threads together, or of one thread alone, with what a start of the threads' work costs. `memory` is what

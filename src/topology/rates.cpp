@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/hash.hpp"
 #include "topology/probe.hpp"
+#include "topology/rate_fields.hpp"
 
 namespace colonnade {
 namespace {
@@ -20,23 +21,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kFileVersion = 5;
-
-struct Field {
-  const char* name;
-  double Rates::*member;
-};
-constexpr Field kFields[] = {
-    {"fma_gflops", &Rates::fma_gflops},
-    {"l2_gbs", &Rates::l2_gbs},
-    {"l3_gbs", &Rates::l3_gbs},
-    {"dram_gbs", &Rates::dram_gbs},
-    {"l3_total_gbs", &Rates::l3_total_gbs},
-    {"dram_total_gbs", &Rates::dram_total_gbs},
-    {"total_threads", &Rates::total_threads},
-    {"barrier_us", &Rates::barrier_us},
-    {"team_us", &Rates::team_us},
-    {"step_us", &Rates::step_us},
-};
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -49,7 +33,7 @@ bool is_rate(const json& value) {
 
 /// False when a member is missing or no rate.
 bool parse(const json& file, Rates& rates) {
-  for (const Field& field : kFields) {
+  for (const RateField& field : kRateFields) {
     if (!file.contains(field.name) || !is_rate(file[field.name])) return false;
     rates.*field.member = file[field.name].get<double>();
   }
@@ -146,7 +130,7 @@ std::optional<Rates> read_rates(const std::string& path, const std::string& key)
 
 void write_rates(const std::string& path, const std::string& key, const Rates& rates) {
   json file = {{"key", key}};
-  for (const Field& field : kFields) file[field.name] = rates.*field.member;
+  for (const RateField& field : kRateFields) file[field.name] = rates.*field.member;
   for (std::size_t kind = 0; kind < kWorkKinds; ++kind) {
     json& points = file["work"][std::string(name_of(static_cast<Work>(kind)))] = json::array();
     for (const WorkRate& rate : rates.work[kind]) points.push_back({rate.depth, rate.giga_units});

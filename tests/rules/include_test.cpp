@@ -31,6 +31,7 @@ const std::vector<Rule>& include_table() {
       {"src/passes", {"include", "src/graph", "src/reference", "src/base"}},
       {"src/families", {"include", "src/graph", "src/reference", "src/topology", "src/base", "kernels/"}},
       {"src/plan", {"include", "src/families", "src/graph", "src/topology", "src/base"}},
+      {"src/simulate", {"include", "src/plan", "src/families", "src/graph", "src/topology", "src/base"}},
       {"src/program", {"include", "src/families", "src/plan", "src/graph", "src/base", "kernels/base"}},
       {"src/runtime", {"include", "src/program", "src/topology", "src/base", "kernels/base", "kernels/peak"}},
       {"src/api", {"include", "src/", "frontends/onnx", "kernels/"}},
