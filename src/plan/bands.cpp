@@ -24,8 +24,9 @@ RowsOf band_starts(const LocalSegment& segment, double fraction) {
   RowsOf starts = RowsOf::of(segment.nodes.size());
   for (const LocalIndex i : segment.nodes.indices()) {
     const LocalNode& node = segment.nodes[i];
-    const double wish = node.inputs.empty() ? fraction * real(node.rows) : 0;
-    starts[i] = first_row_below(node, starts, std::max<std::int64_t>(0, static_cast<std::int64_t>(wish)));
+    constexpr double kRounding = 1e-6;  // a third of three rows is one
+    const double wish = node.inputs.empty() ? fraction * real(node.rows) + kRounding : 0;
+    starts[i] = first_row_below(node, starts, static_cast<std::int64_t>(wish));
   }
   return starts;
 }

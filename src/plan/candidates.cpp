@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/checked.hpp"
 #include "plan/local.hpp"
 
 namespace colonnade {
@@ -33,29 +34,46 @@ SegmentCandidate candidate_of(const SegmentEstimate& estimate, std::int64_t step
   return candidate;
 }
 
-}  // namespace
-
-SegmentCandidate by_channels(const PlanContext& context, const Team& team, NodeIndex node) {
-  SegmentCandidate candidate;
-  const auto shares = channel_shares(context, node, team.threads);
+/// A contraction whose rows are cut into bands, and each band's channels into shares.
+SegmentCandidate divided(const PlanContext& context, const Team& team, const ChunkGroup& shares, std::int64_t bands) {
+  const NodeIndex node = shares.nodes.front();
   const RowNode& rows = context.rows[node];
-  if (!shares || rows.images >= team.threads) return candidate;
   const NodeWork& work = context.work[node];
-  const double share = real(shares->chunk_channels) / real(shares->channels);
+  const std::int64_t units = ceil_div(rows.rows, rows.granularity);
+  const double share = real(shares.chunk_channels) / real(shares.channels);
+  const double band = real(ceil_div(units, bands)) / real(units);
   const std::int64_t written = rows.row_bytes * rows.rows;
-  const double compute = work.seconds * share * context.chunk_rules[node].apart + work.visit_seconds;
-  const double bytes = real(work.read_bytes) + share * 2 * real(written);
+  const double compute = work.seconds * share * band * context.chunk_rules[node].apart + work.visit_seconds;
+  const double bytes = band * (real(work.read_bytes) + share * 2 * real(written));
   // its rows come from all threads, and its channels go to threads that take rows
-  const double others = (1 - share) * (real(work.read_bytes) + share * real(written));
+  const double others = band * (1 - share) * (real(work.read_bytes) + share * real(written));
   const Rates& rates = context.topology.rates;
-  candidate.us = rates.barrier_us + rates.step_us +
+  SegmentCandidate candidate;
+  candidate.us = team.barrier_us + rates.step_us +
                  kMicro * (compute + share * team.cold_seconds(work) + others * team.reach.seconds_from_others() +
                            bytes * team.reach.seconds_beyond_l2(work.read_bytes + written));
   candidate.arithmetic_us = kMicro * compute;
   candidate.rows_per_step = rows.rows;
   candidate.threads = team.threads;
   candidate.channels = true;
+  candidate.bands = bands;
   return candidate;
+}
+
+}  // namespace
+
+SegmentCandidate by_channels(const PlanContext& context, const Team& team, NodeIndex node) {
+  const RowNode& rows = context.rows[node];
+  SegmentCandidate best;
+  if (rows.images >= team.threads) return best;
+  const std::int64_t units = ceil_div(rows.rows, rows.granularity);
+  for (std::int64_t bands = 1; bands <= std::min<std::int64_t>(units, team.threads / 2); ++bands) {
+    const auto shares = channel_shares(context, node, team.threads / static_cast<int>(bands));
+    if (!shares) break;
+    const SegmentCandidate candidate = divided(context, team, *shares, bands);
+    if (candidate.us < best.us) best = candidate;
+  }
+  return best;
 }
 
 SegmentCandidate whole_node(const PlanContext& context, const Team& team, NodeIndex node) {
@@ -65,7 +83,7 @@ SegmentCandidate whole_node(const PlanContext& context, const Team& team, NodeIn
   const std::int64_t parts =
       scope == Scope::island ? 1 : std::clamp<std::int64_t>(context.rows[node].rows, 1, team.threads);
   const double alone = kMicro * context.work[node].seconds;
-  const double saved = alone - alone / real(parts) - context.topology.rates.barrier_us;
+  const double saved = alone - alone / real(parts) - team.barrier_us;
   if (saved > 0) candidate.threads = static_cast<int>(parts);
   candidate.arithmetic_us = alone / candidate.threads;
   candidate.us = context.topology.rates.step_us + alone - std::max(0.0, saved);

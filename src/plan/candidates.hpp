@@ -16,13 +16,15 @@ struct SegmentCandidate {
   std::int64_t strips = 1;
   int threads = 1;
   bool channels = false;
+  std::int64_t bands = 1;
   bool rounds = false;
   double memory_price_us = 0;
   /// What decides between candidates.
   double cost() const { return us + memory_price_us; }
 };
 
-/// A contraction whose threads take output channels: each reads all rows and its share of the weights.
+/// A contraction whose threads take output channels, of all rows or of a band of them: each reads the rows and its
+/// share of the weights.
 SegmentCandidate by_channels(const PlanContext& context, const Team& team, NodeIndex node);
 /// A node that does not run by rows.
 SegmentCandidate whole_node(const PlanContext& context, const Team& team, NodeIndex node);

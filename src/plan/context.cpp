@@ -125,7 +125,10 @@ PlanContext make_context(const Graph& graph, const Topology& topology, ByNode<Ch
   return context;
 }
 
-Team::Team(const PlanContext& context, int count) : threads(count), reach(context.topology, count) {
+Team::Team(const PlanContext& context, int count)
+    : threads(count),
+      reach(context.topology, count),
+      barrier_us(context.topology.rates.barrier_us * count / std::max(1.0, context.topology.rates.total_threads)) {
   std::int64_t weights = 0;
   for (const NodeWork& work : context.work) weights += work.weights_bytes;
   cold_weights = reach.seconds_beyond_l2(weights);

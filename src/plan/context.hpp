@@ -66,6 +66,7 @@ struct Team {
   int threads = 1;
   CacheReach reach = {};
   double cold_weights = 0;  ///< seconds a byte of weights when a run reads it first
+  double barrier_us = 0;    ///< threads count themselves at a barrier one after another
 
   Team(const PlanContext& context, int threads);
   double cold_seconds(const NodeWork& work) const { return cold_weights * real(work.weights_bytes); }

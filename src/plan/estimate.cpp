@@ -273,7 +273,7 @@ double SegmentEstimate::arithmetic_us(int threads) const {
 
 double SegmentEstimate::microseconds(int threads, double memory) const {
   const double rounds = real(shares_rounds(threads) ? 1 : images_ * strips_);
-  const double sharing = threads > 1 ? rounds * context_.topology.rates.barrier_us : 0;
+  const double sharing = threads > 1 ? rounds * team_.barrier_us : 0;
   return arithmetic_us(threads) + (kMicro * memory + visits_ * context_.topology.rates.step_us) / threads +
          kMicro * cold_ + sharing;
 }

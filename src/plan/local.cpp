@@ -92,7 +92,7 @@ std::optional<ChunkGroup> channel_shares(const PlanContext& context, NodeIndex n
   if (threads < 2 || share == 0) return std::nullopt;
   const std::int64_t channels = context.graph.value(output_of(context.graph, node)).type.static_shape().back();
   const std::int64_t shares = ceil_div(channels, share);
-  if (shares < threads) return std::nullopt;
+  if (shares < 2) return std::nullopt;
   return ChunkGroup{{node}, channels, ceil_div(shares, threads) * share};
 }
 

@@ -18,7 +18,8 @@ void find_chunks(const PlanContext& context, LocalSegment& segment);
 /// A group of the segment as one of the graph's nodes.
 ChunkGroup graph_chunks(const LocalSegment& segment, const LocalChunks& group);
 
-/// One chunk of output channels a thread of a contraction; nothing where its channels cannot be divided so.
+/// One chunk of output channels for each of at most so many threads of a contraction; nothing where its channels cannot
+/// be divided.
 std::optional<ChunkGroup> channel_shares(const PlanContext& context, NodeIndex node, int threads);
 
 }  // namespace colonnade

@@ -46,6 +46,34 @@ class Walk {
     }
   }
 
+  /// Computes the head of a node that chunk groups begin with before any group runs: a group waits for rows of the next
+  /// band before its first chunk, and announces its own with its last one.
+  void produce_head(LocalIndex i) {
+    const LocalNode& node = segment_.nodes[i];
+    if (heads_[i] == 0 || node.chunk_group == kNoGroup) return;
+    const LocalChunks& group = segment_.chunk_groups[node.chunk_group];
+    const std::int64_t target = std::min(round_up(begins_[i] + heads_[i], node.granularity), ends_[i]);
+    if (group.nodes.front() != i || done_[i] >= target) return;
+    for (const LocalInput& input : node.inputs) require(input, target);
+    for (std::int32_t chunk = 0; chunk < group.count(); ++chunk) emit(i, target, chunk);
+    advance(i, target);
+  }
+
+  /// Whether the next band's rows of a node are waited for before its own head of that node is announced: then bands
+  /// wait for each other one after another.
+  bool is_chained() const {
+    ByLocal<std::int64_t> announced = begins_;
+    for (const Step& step : steps_) {
+      if (step.kind == Step::Kind::run && !step.publish) continue;
+      for (const LocalIndex i : begins_.indices()) {
+        if (segment_.nodes[i].node != step.node) continue;
+        if (step.kind == Step::Kind::run) announced[i] = step.row_end;
+        if (step.kind == Step::Kind::wait && announced[i] < begins_[i] + heads_[i]) return true;
+      }
+    }
+    return false;
+  }
+
   std::vector<Step> take_steps() { return std::move(steps_); }
   const RowsOf& live() const { return live_; }
   std::int64_t begin(LocalIndex i) const { return begins_[i]; }
@@ -189,20 +217,20 @@ void take_rows(ScheduleResult& result, const LocalSegment& segment, const RowsOf
   }
 }
 
-}  // namespace
-
-std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::int64_t count, std::int64_t rows_per_step,
-                                            bool twice) {
-  const std::optional<Bands> bands = cut_bands(segment, count, twice);
-  if (!bands) return std::nullopt;
+/// Nothing where bands would wait for each other one after another. `heads_first`: as far as it takes to avoid that.
+std::optional<ScheduleResult> walk_bands(const LocalSegment& segment, const Bands& bands, std::int64_t rows_per_step,
+                                         bool heads_first) {
   ScheduleResult result;
   result.ring_rows = result.head_rows = RowsOf::of(segment.nodes.size());
-  result.repeated = bands->repeated;
-  for (const std::int64_t band : bands->starts.indices()) {
-    const RowsOf &starts = bands->starts[band], &ends = bands->ends[band], &heads = bands->heads[band];
+  result.repeated = bands.repeated;
+  for (const std::int64_t band : bands.starts.indices()) {
+    const RowsOf &starts = bands.starts[band], &ends = bands.ends[band], &heads = bands.heads[band];
     Walk walk(segment, starts, ends, heads, rows_per_step);
+    for (const LocalIndex i : segment.nodes.indices())
+      if (heads_first) walk.produce_head(i);
     walk_down(walk, segment, ends, rows_per_step);
     finish_whole(walk, segment, ends);
+    if (walk.is_chained()) return std::nullopt;
     result.steps.push_back(walk.take_steps());
     result.bands.push_back({starts.back(), ends.back()});
     take_rows(result, segment, walk.live(), heads);
@@ -210,6 +238,16 @@ std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::in
   for (const LocalIndex i : segment.nodes.indices())
     if (segment.nodes[i].host != kNotLocal) result.ring_rows[i] = result.ring_rows[segment.nodes[i].host];
   return result;
+}
+
+}  // namespace
+
+std::optional<ScheduleResult> make_schedule(const LocalSegment& segment, std::int64_t count, std::int64_t rows_per_step,
+                                            bool twice) {
+  const std::optional<Bands> bands = cut_bands(segment, count, twice);
+  if (!bands) return std::nullopt;
+  if (auto result = walk_bands(segment, *bands, rows_per_step, false)) return result;
+  return walk_bands(segment, *bands, rows_per_step, true);
 }
 
 }  // namespace colonnade

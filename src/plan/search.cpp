@@ -115,6 +115,7 @@ class Search {
     segment.strips = candidate.strips;
     segment.threads = candidate.threads;
     segment.channels = candidate.channels;
+    segment.bands = candidate.bands;
     segment.rounds = candidate.rounds;
     segment.twice = wish_.twice;
     segment.predicted_us = candidate.us;

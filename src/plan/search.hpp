@@ -11,10 +11,11 @@ struct SegmentChoice {
   ByLocal<NodeIndex> nodes;
   std::int64_t rows_per_step = 0;
   std::int64_t strips = 1;
-  int threads = 1;        ///< that share it
-  bool channels = false;  ///< by output channels, not by rows
-  bool rounds = false;    ///< by images, or by strips of them
-  bool twice = false;     ///< bands compute rows twice rather than share them
+  int threads = 1;         ///< that share it
+  bool channels = false;   ///< by output channels
+  std::int64_t bands = 1;  ///< of rows, whose channels are divided
+  bool rounds = false;     ///< by images, or by strips of them
+  bool twice = false;      ///< bands compute rows twice rather than share them
   double predicted_us = 0;
   double arithmetic_us = 0;  ///< of it, were all operands in L2
   std::string ends_because;

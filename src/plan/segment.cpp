@@ -35,16 +35,23 @@ void plan_units(const PlanContext& context, SegmentPlan& segment, int threads) {
   }
 }
 
-/// Divides the output channels of one contraction among threads.
-void plan_channels(const PlanContext& context, SegmentPlan& segment, const ChunkGroup& shares) {
+/// Divides one contraction among threads: its rows into bands, and the output channels of each.
+void plan_channels(const PlanContext& context, SegmentPlan& segment, const SegmentChoice& choice) {
+  const NodeIndex node = choice.nodes.front();
+  const RowNode& rows = context.rows[node];
+  const ChunkGroup shares = *channel_shares(context, node, choice.threads / static_cast<int>(choice.bands));
+  const std::int64_t units = ceil_div(rows.rows, rows.granularity);
   segment.sharing = Sharing::channels;
   segment.chunk_groups = {shares};
-  const NodeIndex node = segment.nodes.front();
-  segment.rows_per_step = context.rows[node].rows;
-  for (std::int32_t chunk = 0; chunk < shares.count(); ++chunk) {
-    segment.bands.push_back({0, segment.rows_per_step});
-    segment.steps.push_back({Step::run_rows(node, segment.bands.back(), chunk)});
-  }
+  segment.rows_per_step = rows.rows;
+  const auto row = [&](std::int64_t band) {
+    return std::min(rows.rows, units * band / choice.bands * rows.granularity);
+  };
+  for (std::int64_t band = 0; band < choice.bands; ++band)
+    for (std::int32_t chunk = 0; chunk < shares.count(); ++chunk) {
+      segment.bands.push_back({row(band), row(band + 1)});
+      segment.steps.push_back({Step::run_rows(node, segment.bands.back(), chunk)});
+    }
 }
 
 /// Schedules the segment in as many bands as it allows; shared rings become rings of their own where sharing would take
@@ -82,8 +89,7 @@ bool are_apart(const SegmentPlan& segment, const LocalSegment& local) {
 }
 
 void plan_rows(const PlanContext& context, SegmentPlan& segment, const SegmentChoice& choice) {
-  if (choice.channels)
-    return plan_channels(context, segment, *channel_shares(context, choice.nodes.front(), choice.threads));
+  if (choice.channels) return plan_channels(context, segment, choice);
   LocalSegment local = local_segment(context, segment.nodes, segment.nodes.size() > 1);
   if (choice.strips > 1)
     if (auto strips = cut_strips(context.windows, local, choice.strips)) segment.strips = std::move(*strips);

@@ -166,7 +166,6 @@ class Replay {
 /// Every output row of every node is computed once (once a chunk); those of a ring that nobody reads need not be, and
 /// those at the end of a band may be computed by the next band too.
 void check_coverage(const Graph& graph, const ByNode<RowNode>& rows, const SegmentPlan& segment) {
-  if (segment.sharing == Sharing::channels) return;
   const auto in_rings = [&](NodeIndex node) {
     const ValueId out = output_of(graph, node);
     return std::any_of(segment.rings.begin(), segment.rings.end(),

@@ -20,7 +20,7 @@ TEST_P(RandomPlans, Verify) {
     const Graph graph = random_network(seed);
     for (const char* topology : kTopologies)
       for (const Schedule schedule : {Schedule::columns, Schedule::layers, Schedule::automatic})
-        for (const int threads : {1, 2, 3, 5}) {
+        for (const int threads : {1, 2, 3, 5, 16}) {
           SCOPED_TRACE(graph.name + " on " + topology + ", schedule " + std::to_string(static_cast<int>(schedule)) +
                        ", threads " + std::to_string(threads));
           const Plan plan = make_plan(graph, fixed_topology(topology), {schedule, Math::fast, threads, 0});

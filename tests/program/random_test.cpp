@@ -47,7 +47,7 @@ void check_schedules(const Graph& graph, const std::vector<Tensor>& inputs, cons
       << label(graph, {Schedule::layers, math, 1, 0}, features) << "\n"
       << to_text(graph);
   for (const Schedule schedule : {Schedule::columns, Schedule::layers, Schedule::automatic})
-    for (const int threads : {1, 2, 3}) {
+    for (const int threads : {1, 2, 3, 16}) {
       const PlanOptions options{schedule, math, threads, 0};
       EXPECT_TRUE(same_bits(run(graph, options, features, inputs), layers))
           << label(graph, options, features) << "\n"
