@@ -132,7 +132,10 @@ int Model::Impl::node_here() const {
 
 int Model::Impl::threads_of_run(int asked) const {
   if (asked < 0) fail(ErrorCode::invalid_argument, "threads of a run must not be negative, found {}", asked);
-  return asked == 0 ? threads : std::min(asked, threads);
+  const int wanted = asked == 0 ? threads : std::min(asked, threads);
+  if (wanted == 1) return 1;
+  const int had = topology.default_threads(), has = Workers::process().limit();
+  return has < had ? std::min(wanted, has) : wanted;
 }
 
 const TensorInfo& input_named(std::span<const TensorInfo> inputs, const std::string& name) {

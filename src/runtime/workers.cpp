@@ -120,6 +120,13 @@ struct alignas(64) Workers::Group {
   std::vector<Group*> nearest;  ///< all groups, this one first
 
   void fill(const Topology& topology, const std::vector<std::unique_ptr<Group>>& groups);
+  /// A worker may be called from now on. False where none may any more: then whoever gave it has it back, and ends it.
+  bool give(const Worker& worker) {
+    idle.fetch_or(worker.bit);
+    return !is_retired.load() || (idle.fetch_and(~worker.bit) & worker.bit) == 0;
+  }
+
+  std::atomic<bool> is_retired{false};
 };
 
 void Workers::Group::fill(const Topology& topology, const std::vector<std::unique_ptr<Group>>& groups) {
@@ -184,8 +191,10 @@ void Workers::Worker::serve() {
     part_from(mine.processor);
     mine.task.function(mine.task.context, index, mine.threads);
     // Idle before the caller knows: its next run finds this worker.
-    group->idle.fetch_or(bit, std::memory_order_release);
+    const bool goes_on = group->give(*this);
+    if (!goes_on) pthread_detach(pthread_self());
     mine.leave();
+    if (!goes_on) return;
   }
 }
 
@@ -221,18 +230,32 @@ Workers::~Workers() {
 Workers& Workers::process() {
   static std::atomic<Workers*> current{nullptr};
   static Workers* inherited = nullptr;
-  if (Workers* workers = current.load(std::memory_order_acquire)) return *workers;
+  Workers* const old = current.load(std::memory_order_acquire);
+  if (old != nullptr && !old->processors_->have_changed()) return *old;
   // What a child inherits has no threads: it is left behind. It never ends in its parent either, as sessions may run
   // until the process is gone.
   static const int watches_forks = pthread_atfork(nullptr, nullptr, [] {
     if (Workers* workers = current.exchange(nullptr, std::memory_order_relaxed)) inherited = workers;
   });
   (void)watches_forks;
-  auto made = std::make_unique<Workers>(detect_cores(processors_of_process()));
-  made->inherited_ = inherited;
-  Workers* other = nullptr;
-  if (!current.compare_exchange_strong(other, made.get(), std::memory_order_acq_rel)) return *other;
+  auto processors = std::make_unique<Processors>();
+  auto made = std::make_unique<Workers>(detect_cores(processors->list()));
+  made->processors_ = std::move(processors);
+  made->before_ = old != nullptr ? old : inherited;
+  Workers* found = old;
+  if (!current.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel)) return *found;
+  if (old != nullptr) old->retire();
   return *made.release();
+}
+
+/// Ends the idle workers; the others end when they have done their part. What is left takes some bytes a core.
+void Workers::retire() {
+  for (const auto& group : groups_) {
+    group->is_retired.store(true);
+    const std::uint64_t idle = group->idle.exchange(0);
+    for (std::size_t i = 0; i < group->processors.size(); ++i)
+      if ((idle >> i & 1) != 0) group->workers[i].end();
+  }
 }
 
 const Workers::Group& Workers::group_of_caller() const {
@@ -255,7 +278,9 @@ void Workers::keep_caller_on(int node) const {
   std::vector<int> processors;
   for (std::size_t i = 0; i < group_of_.size(); ++i)
     if (group_of_[i] != nullptr && group_of_[i]->node == node) processors.push_back(static_cast<int>(i));
-  if (!processors.empty()) stay_on(processors);
+  if (processors.empty()) return;
+  stay_on(processors);
+  if (processors_ != nullptr) processors_->accept_first();
 }
 
 /// Counts the caller, and as many workers as there is room for: its run has no more than `most` threads, nor more than
@@ -303,11 +328,11 @@ bool Workers::take_from(Group& group, std::size_t most, const Wish& wish, Taken&
     if ((group.idle.fetch_and(~worker.bit, std::memory_order_acq_rel) & worker.bit) == 0) continue;
     if (wish.awake_only && !worker.is_awake()) {
       passed |= worker.bit;
-      group.idle.fetch_or(worker.bit, std::memory_order_release);
+      if (!group.give(worker)) worker.end();
       continue;
     }
     if (!worker.start()) {
-      group.idle.fetch_or(worker.bit, std::memory_order_release);
+      group.give(worker);
       return false;
     }
     taken.add(worker);

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/processors.hpp"
 #include "topology/topology.hpp"
 
 namespace colonnade {
@@ -24,7 +25,8 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// The process's. A forked child has its own: threads do not survive a fork.
+  /// The process's. A forked child has its own: threads do not survive a fork. Where the process may use other
+  /// processors than before, others take their place; those still stand for who has them, but help nobody any more.
   static Workers& process();
 
   /// What becomes of idle workers that sleep. Waking one takes some 50 us, more than a brief run: it leaves them where
@@ -71,13 +73,15 @@ class Workers {
   int reserve(int most);
   static bool take_from(Group& group, std::size_t most, const Wish& wish, Taken& taken);
   Taken take(const Wish& wish);
+  void retire();
   const Group& group_of_caller() const;
 
   static constexpr std::uint64_t kCaller = std::uint64_t{1} << 32;
 
   int limit_;
   std::vector<NumaNode> nodes_;
-  Workers* inherited_ = nullptr;                      ///< of the parent process: known, so that it is no leak
+  std::unique_ptr<Processors> processors_;            ///< of the process's workers
+  Workers* before_ = nullptr;                         ///< that these took the place of: known, so that it is no leak
   alignas(64) std::atomic<std::uint64_t> active_{0};  ///< busy workers, and kCaller times the callers in runs
   std::atomic<std::int64_t> brief_end_ns_{0};         ///< of the last run that would have left sleepers
   std::vector<std::unique_ptr<Group>> groups_;
