@@ -22,17 +22,20 @@ def measured_ms(cli: str, model: str, threads: int, duration: float, rounds: int
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="+")
+    parser.add_argument("models", nargs="*", help="ONNX files; default: those that ./dev peers has made")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--duration", type=float, default=0.4, help="seconds of a round")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--cli", default=str(ROOT / "build/release/colonnade"))
     arguments = parser.parse_args()
+    models = arguments.models or sorted(map(str, (ROOT / "build/peers/models").glob("*.onnx")))
+    if not models:
+        parser.error("no models: name some, or let ./dev peers make its own")
     teams = [int(count) for count in arguments.threads.split(",")]
     heads = [f"predicted, {team} | measured | ratio" for team in teams]
     print(f"| network | {' | '.join(heads)} |\n|---|{'---|' * 3 * len(teams)}")
     ratios: dict[int, list[float]] = {team: [] for team in teams}
-    for model in arguments.models:
+    for model in models:
         report = answer([arguments.cli, "simulate", model, "--json", "--threads", arguments.threads])
         cells = []
         for team, run in zip(teams, report["runs"]):

@@ -32,11 +32,12 @@ void check_shapes(const Graph& graph) {
 }
 
 /// What a team must save at least, of a run that takes it so long.
-double least_saved_us(double together, double team_us) {
+double least_saved_us(double together, double team_us, double barrier_us) {
   constexpr double kAsleep = 0.5;      // share of runs whose threads sleep: soon after another run they are awake
   constexpr double kLeastTeamUs = 30;  // what less saves is left to one thread
   constexpr double kLeastBriefUs = 3, kShareOfBrief = 0.25;
-  if (together < kBriefUs) return std::max(kLeastBriefUs, kShareOfBrief * together);
+  constexpr double kBarriers = 4;  // large teams meet where segments of one thread begin and end too
+  if (together < kBriefUs) return std::max({kLeastBriefUs, kShareOfBrief * together, kBarriers * barrier_us});
   return std::max(kLeastTeamUs, kAsleep * team_us);
 }
 
@@ -47,7 +48,8 @@ bool is_brief(const Plan& plan) { return predicted_us(plan) < kBriefUs; }
 Plan plan_with(const PlanContext& context, int threads, const Wish& wish) {
   Team team(context, threads);
   std::vector<SegmentChoice> choices = choose_segments(context, team, wish);
-  const double together = microseconds(choices) + least_saved_us(microseconds(choices), context.topology.rates.team_us);
+  const double together =
+      microseconds(choices) + least_saved_us(microseconds(choices), context.topology.rates.team_us, team.barrier_us);
   if (threads > 1 && together < kMostWorthOneThreadUs) {
     const Team single(context, 1);
     std::vector<SegmentChoice> alone = choose_segments(context, single, wish);

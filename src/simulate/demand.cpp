@@ -40,7 +40,7 @@ double cores_of_l3(const Topology& topology) {
 }  // namespace
 
 Demand Demand::operator*(double share) const {
-  return {call * share, arithmetic * share, streamed * share, met * share, weights * share, others * share};
+  return {call * share, arithmetic * share, streamed * share, met * share, weights * share, readers, others * share};
 }
 
 Speeds::Speeds(const Topology& topology, int threads) {
@@ -73,7 +73,7 @@ double seconds_of(const Demand& demand, const Speeds& speeds, const Stretch& str
 
 Bytes shared_bytes(const Demand& demand, const Speeds& speeds) {
   return {demand.streamed.l3 + demand.met.l3 + demand.weights.l3 + demand.others * (1 - speeds.far_others),
-          demand.streamed.dram + demand.met.dram + demand.weights.dram / speeds.mates};
+          demand.streamed.dram + demand.met.dram + demand.weights.dram / std::min(speeds.mates, demand.readers)};
 }
 
 SegmentDemands::SegmentDemands(const PlanContext& context, const Plan& plan, const SegmentPlan& segment)
@@ -81,6 +81,7 @@ SegmentDemands::SegmentDemands(const PlanContext& context, const Plan& plan, con
       by_node_(ByLocal<OfNode>::of(segment.nodes.size())) {
   for (const LocalIndex i : segment.nodes.indices()) local_[segment.nodes[i]] = i;
   const Team team(context, plan.threads);
+  readers_ = segment.sharing == Sharing::rounds ? plan.threads : real(std::ssize(segment.steps));
   if (!context.by_rows(segment.nodes.front()))
     price_whole(context, segment);
   else if (segment.sharing == Sharing::channels)
@@ -120,6 +121,7 @@ void SegmentDemands::price_channels(const PlanContext& context, const Team& team
   const NodeWork& work = context.work[node];
   const ChunkGroup& shares = segment.chunk_groups.front();
   const double share = real(shares.chunk_channels) / real(shares.channels);
+  readers_ = std::max(1.0, readers_ / real(shares.count()));
   const RowNode& rows = context.rows[node];
   const std::int64_t written = rows.row_bytes * rows.rows;
   const double bytes = real(work.read_bytes) + share * 2 * real(written);
@@ -147,6 +149,7 @@ Demand SegmentDemands::of(const Step& step, bool first) const {
   const double share = step.chunk >= 0 ? mine.chunk_share : 1;
   Demand demand = mine.row * (real(step.row_end - step.row_begin) * share);
   demand.call = mine.call;
+  demand.readers = readers_;
   if (first) demand.weights = mine.weights * share;
   return demand;
 }

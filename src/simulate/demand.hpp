@@ -18,7 +18,8 @@ struct Demand {
   double arithmetic = 0;  ///< seconds, operands in L2
   Bytes streamed = {};    ///< arithmetic hides some of their time
   Bytes met = {};         ///< nothing hides their time
-  Bytes weights = {};     ///< likewise; threads below one L3 cache read them together
+  Bytes weights = {};     ///< likewise; those of its readers that are below one L3 cache get them together
+  double readers = 1;     ///< lists that read these weights
   double others = 0;      ///< likewise: bytes that all other threads have just written
 
   Demand operator*(double share) const;
@@ -71,6 +72,7 @@ class SegmentDemands {
 
   ByNode<LocalIndex> local_;
   ByLocal<OfNode> by_node_;
+  double readers_ = 1;
 };
 
 }  // namespace colonnade::simulation

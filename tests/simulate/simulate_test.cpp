@@ -163,5 +163,35 @@ TEST(Simulate, AMemoryGivesItsReadersNoMoreThanItHas) {
   EXPECT_NEAR(seconds_of_readers(2, 4 * one), alone, 1e-3 * alone);
 }
 
+/// Bands read the same weights, shares of channels each its own.
+TEST(Simulate, WeightsThatThreadsReadTogetherComeOnce) {
+  const Speeds speeds(machine(4), 4);
+  Demand demand;
+  demand.weights = {.l3 = 10, .dram = 100};
+  demand.readers = 1;
+  EXPECT_EQ(shared_bytes(demand, speeds).dram, 100);
+  demand.readers = 2;
+  EXPECT_EQ(shared_bytes(demand, speeds).dram, 50);
+  demand.readers = 8;
+  EXPECT_EQ(shared_bytes(demand, speeds).dram, 25) << "no more than there are below an L3 cache";
+  EXPECT_EQ(shared_bytes(demand, speeds).l3, 10) << "each reads them there";
+}
+
+/// A product of one row whose weights are all its time: two threads that take channels have one memory.
+TEST(Simulate, SharesOfChannelsDivideMemory) {
+  Network net("product");
+  const Graph graph = net.finish(net.conv(net.input({1, 1, 1, 4096}), 4096, {.kernel = 1}));
+  Topology topology = machine(2);
+  topology.rates.team_us = 0;
+  const auto seconds = [&](double total_gbs) {
+    topology.rates.dram_total_gbs = total_gbs;
+    const Plan plan = plan_of(graph, topology, 2);
+    EXPECT_EQ(plan.segments.front().sharing, Sharing::channels);
+    return simulate(graph, topology, plan).seconds;
+  };
+  const double one = topology.rates.dram_gbs;
+  EXPECT_GT(seconds(one), 1.7 * seconds(2 * one));
+}
+
 }  // namespace
 }  // namespace colonnade::test
