@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/interruption.hpp"
+#include "base/tensor_memory.hpp"
 #include "reference/reference.hpp"
 #include "runtime/workers.hpp"
 
@@ -112,7 +113,7 @@ std::vector<Datum> Runner::run_program(Entry& entry, std::span<const void* const
       memory.push_back(tensor->data());
       outputs.emplace_back(std::shared_ptr<const Tensor>(std::move(tensor)));
     } else {
-      Tensor tensor = result(program.output_types[i], program.output_shapes[i]);
+      Tensor tensor = TensorMemory::unset(program.output_types[i], program.output_shapes[i]);
       memory.push_back(tensor.data());
       outputs.emplace_back(std::move(tensor));
     }

@@ -38,8 +38,8 @@ class Runner {
   void run(Entry& entry, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
            const RunControl& control);
 
-  /// A result of a run, whose elements are any.
-  Tensor result(DType dtype, const Shape& shape) { return results_.tensor(dtype, shape); }
+  /// What tensors of runs are made of.
+  ResultMemory& results() { return results_; }
 
   std::size_t cached_plans() const { return entries_.size(); }
   std::size_t cached_bytes() const;

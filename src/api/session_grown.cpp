@@ -4,6 +4,7 @@
 
 #include "api/session_impl.hpp"
 #include "base/log.hpp"
+#include "base/tensor_memory.hpp"
 
 namespace colonnade {
 namespace {
@@ -33,7 +34,7 @@ std::optional<std::vector<Tensor>> Session::Impl::run_grown(std::span<const Tens
   std::vector<Tensor> outputs;
   std::vector<MutableTensorView> targets;
   for (std::size_t i = 0; i < shapes.size(); ++i)
-    outputs.push_back(runner.result(plan->prepared->program->output_types[i], shapes[i]));
+    outputs.push_back(TensorMemory::unset(plan->prepared->program->output_types[i], shapes[i]));
   for (Tensor& tensor : outputs) targets.emplace_back(tensor);
   runner.run(*plan, grown.views(), targets, control);
   return outputs;

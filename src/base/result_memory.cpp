@@ -11,8 +11,6 @@
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
-#include "base/checked.hpp"
-#include "base/tensor_memory.hpp"
 
 namespace colonnade {
 namespace {
@@ -23,8 +21,11 @@ constexpr std::chrono::seconds kLongestIdle{1};
 #if defined(COLONNADE_ASAN)
 constexpr std::size_t kLeastBytes = AlignedBuffer::kMaxBytes;  // so that overruns are seen
 #else
-constexpr std::size_t kLeastBytes = AlignedBuffer::kMappedBytes;
+constexpr std::size_t kLeastBytes = std::size_t{128} << 10;  // from about here on allocators give pages back
 #endif
+constexpr std::size_t kMostBytes = AlignedBuffer::kMaxBytes / 2;
+
+thread_local ResultMemory* memory_of_thread = nullptr;
 
 struct Pages {
   std::byte* memory = nullptr;
@@ -33,7 +34,7 @@ struct Pages {
 
 void free_pages(const Pages& pages) noexcept { AlignedBuffer::free_released(pages.memory, pages.bytes); }
 
-/// Results that grow from run to run, as caches of keys and values do, find what the last ones left.
+/// Tensors that grow from run to run, as caches of keys and values do, find what the last ones left.
 std::size_t room_for(std::size_t bytes) {
   const std::size_t step = std::bit_floor(bytes) / 8;
   return (bytes + step - 1) / step * step;
@@ -157,26 +158,28 @@ ResultMemory::~ResultMemory() { pages_->shrink(true); }
 void ResultMemory::shrink() noexcept { pages_->shrink(false); }
 std::size_t ResultMemory::kept_bytes() const { return pages_->kept_bytes(); }
 
-Tensor ResultMemory::tensor(DType dtype, Shape shape) {
-  const auto bytes =
-      static_cast<std::size_t>(checked_mul(element_count(shape), static_cast<std::int64_t>(size_of(dtype))));
-  if (dtype == DType::string || bytes < kLeastBytes || bytes >= AlignedBuffer::kMaxBytes / 2 ||
-      AlignedBuffer::has_hooks())
-    return TensorMemory::unset(dtype, std::move(shape));
-  const Pages pages = pages_->take(bytes);
+ResultMemory::Use::Use(ResultMemory& memory) noexcept : before_(std::exchange(memory_of_thread, &memory)) {}
+ResultMemory::Use::~Use() { memory_of_thread = before_; }
+
+std::byte* ResultMemory::take(std::size_t bytes) {
+  if (bytes < kLeastBytes || bytes >= kMostBytes || memory_of_thread == nullptr || AlignedBuffer::has_hooks())
+    return nullptr;
+  const std::shared_ptr<ResultPages>& from = memory_of_thread->pages_;
+  const Pages pages = from->take(bytes);
   try {
-    Origins::all().add(pages.memory, pages_, pages.bytes);
+    Origins::all().add(pages.memory, from, pages.bytes);
   } catch (...) {
-    pages_->give(pages);
+    from->give(pages);
     throw;
   }
-  return TensorMemory::own(dtype, std::move(shape), pages.memory);
+  return pages.memory;
 }
 
-bool ResultMemory::give_back(void* memory) noexcept {
-  const auto [pages, bytes] = Origins::all().remove(memory);
+bool ResultMemory::give_back(void* memory, std::size_t bytes) noexcept {
+  if (bytes < kLeastBytes || bytes >= kMostBytes) return false;
+  const auto [pages, room] = Origins::all().remove(memory);
   if (!pages) return false;
-  pages->give({static_cast<std::byte*>(memory), bytes});
+  pages->give({static_cast<std::byte*>(memory), room});
   return true;
 }
 

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of large results that were freed, for results to come: each fresh page costs a fault and zeros.
+// Memory of large tensors that a session's runs made and that were freed, for its next ones: each fresh page costs a
+// fault and zeros.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
-#include "colonnade/tensor.hpp"
-
 namespace colonnade {
 
 class ResultPages;
 
-/// Of one session. What it keeps and what its results take together is at most what results took at once, and what no
-/// result took for a second goes back when the next one is made. Any thread; tensors may outlive it.
+/// Of one session. What it keeps and what tensors of it hold together is at most what they held at once, and what none
+/// took for a second goes back when the next one is made. Any thread; tensors may outlive it.
 class ResultMemory {
  public:
   ResultMemory();
@@ -20,14 +19,26 @@ class ResultMemory {
   ResultMemory& operator=(const ResultMemory&) = delete;
   ~ResultMemory();
 
-  /// A tensor whose elements are any. Throws as Tensor's constructor does.
-  Tensor tensor(DType dtype, Shape shape);
+  /// While it lives, large tensors that this thread makes have their memory from there.
+  class Use {
+   public:
+    explicit Use(ResultMemory& memory) noexcept;
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    ~Use();
+
+   private:
+    ResultMemory* const before_;
+  };
+
   /// Gives back to the system what no tensor holds.
   void shrink() noexcept;
   std::size_t kept_bytes() const;
 
-  /// Takes the memory of a tensor that is destroyed; false where it is of no ResultMemory.
-  static bool give_back(void* memory) noexcept;
+  /// Memory of a tensor, or null where it is not large or this thread has no Use. Throws Error{resource_limit}.
+  static std::byte* take(std::size_t bytes);
+  /// Takes the memory of a tensor that is destroyed; false where it came from elsewhere.
+  static bool give_back(void* memory, std::size_t bytes) noexcept;
 
  private:
   const std::shared_ptr<ResultPages> pages_;

@@ -17,6 +17,7 @@ namespace {
 
 void* allocate(DType dtype, std::int64_t size) {
   const std::int64_t bytes = checked_mul(size, static_cast<std::int64_t>(size_of(dtype)));
+  if (std::byte* const memory = ResultMemory::take(static_cast<std::size_t>(bytes))) return memory;
   return AlignedBuffer(static_cast<std::size_t>(bytes)).release();
 }
 
@@ -80,20 +81,13 @@ Tensor& Tensor::operator=(Tensor&& other) noexcept {
 }
 
 Tensor::~Tensor() {
-  const std::size_t bytes = byte_size();
-  if (bytes >= AlignedBuffer::kMappedBytes && ResultMemory::give_back(data_)) return;
-  AlignedBuffer::free_released(data_, bytes);
+  if (!ResultMemory::give_back(data_, byte_size())) AlignedBuffer::free_released(data_, byte_size());
 }
 
 Tensor TensorMemory::unset(DType dtype, Shape shape) {
   if (dtype == DType::string) return {dtype, std::move(shape)};
-  const std::int64_t size = element_count(shape);
-  return own(dtype, std::move(shape), allocate(dtype, size));
-}
-
-Tensor TensorMemory::own(DType dtype, Shape shape, void* memory) {
   Tensor tensor(DType::undefined, std::move(shape));  // of no bytes
-  tensor.data_ = memory;
+  tensor.data_ = allocate(dtype, tensor.size_);
   tensor.dtype_ = dtype;
   return tensor;
 }

@@ -11,8 +11,6 @@ namespace colonnade {
 struct TensorMemory {
   /// A tensor whose elements are any: who asks for it writes them all. Throws as Tensor's constructor does.
   static Tensor unset(DType dtype, Shape shape);
-  /// A tensor that owns the memory: of an AlignedBuffer of its size, or of a ResultMemory.
-  static Tensor own(DType dtype, Shape shape, void* memory);
   /// A tensor over memory that somebody else owns, who keeps it while pointers to it are held. Copies of the tensor are
   /// deep, so what a Datum gives up (take_tensor) is its own. No strings.
   static std::shared_ptr<Tensor> borrow(DType dtype, Shape shape, void* memory);

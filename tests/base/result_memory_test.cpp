@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
+#include "base/tensor_memory.hpp"
 
 namespace colonnade {
 namespace {
@@ -22,7 +23,10 @@ class ResultMemoryTest : public ::testing::Test {
     GTEST_SKIP() << "memory is not used again under AddressSanitizer";
 #endif
   }
-  Tensor bytes(std::int64_t count) { return memory_->tensor(DType::u8, {count}); }
+  Tensor bytes(std::int64_t count) {
+    const ResultMemory::Use use(*memory_);
+    return TensorMemory::unset(DType::u8, {count});
+  }
 
   std::optional<ResultMemory> memory_{std::in_place};
 };
@@ -54,8 +58,28 @@ TEST_F(ResultMemoryTest, KeepsNoMoreThanResultsHeldAtOnce) {
 }
 
 TEST_F(ResultMemoryTest, SmallResultsAreTheAllocators) {
-  bytes(kLarge - 1);
+  bytes(kLarge / 16);
   EXPECT_EQ(memory_->kept_bytes(), 0U);
+}
+
+TEST_F(ResultMemoryTest, TensorsOfOtherThreadsAndTimesAreTheAllocators) {
+  Tensor(DType::u8, {kLarge});
+  {
+    const ResultMemory::Use use(*memory_);
+    std::thread([] { Tensor(DType::u8, {kLarge}); }).join();
+  }
+  EXPECT_EQ(memory_->kept_bytes(), 0U);
+}
+
+TEST_F(ResultMemoryTest, AClearedTensorIsClear) {
+  Tensor used = bytes(kLarge);
+  std::fill_n(static_cast<std::byte*>(used.data()), used.byte_size(), std::byte{7});
+  used = Tensor();
+  const ResultMemory::Use use(*memory_);
+  const Tensor clear(DType::u8, {kLarge});
+  EXPECT_EQ(memory_->kept_bytes(), 0U) << "it lies where the other one lay";
+  const auto* const found = static_cast<const std::byte*>(clear.data());
+  EXPECT_EQ(std::count(found, found + kLarge, std::byte{0}), kLarge);
 }
 
 TEST_F(ResultMemoryTest, TensorsOutliveIt) {
