@@ -2,9 +2,11 @@
 // What the evaluation of one node sees.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,7 +14,19 @@
 
 namespace colonnade::reference {
 
-using Tensors = std::vector<Tensor>;
+/// Results of a node. Those that are listed in braces are moved; a vector would copy them.
+class Tensors : public std::vector<Tensor> {
+ public:
+  Tensors() = default;
+  Tensors(std::vector<Tensor> tensors)
+      : std::vector<Tensor>(std::move(tensors)) {}  // NOLINT(google-explicit-constructor)
+  template <class... Listed>
+  requires(sizeof...(Listed) > 0 && (std::same_as<std::remove_cvref_t<Listed>, Tensor> && ...))
+      Tensors(Listed&&... tensors) {  // NOLINT(google-explicit-constructor)
+    reserve(sizeof...(tensors));
+    (push_back(std::forward<Listed>(tensors)), ...);
+  }
+};
 using Data = std::vector<Datum>;
 
 /// Runs a body on its inputs.

@@ -227,7 +227,7 @@ std::vector<Tensor> evaluate(const Node& node, std::span<const Tensor* const> in
   std::vector<const Datum*> operands;
   for (std::size_t i = 0; i < inputs.size(); ++i) operands.push_back(inputs[i] == nullptr ? nullptr : &data[i]);
   Data results = evaluate(node, operands);
-  Tensors outputs;
+  std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < results.size(); ++i) {
     outputs.push_back(node.outputs[i] == kAbsent ? Tensor() : std::move(results[i]).take_tensor());
   }
@@ -270,7 +270,7 @@ std::vector<Tensor> evaluate(const Graph& graph, std::span<const TensorView> inp
   for (const Datum& datum : data) operands.push_back(&datum);
   Data results = evaluate(graph, operands, limit_bytes);
   data.clear();
-  Tensors outputs;
+  std::vector<Tensor> outputs;
   for (Datum& result : results) outputs.push_back(std::move(result).take_tensor());
   return outputs;
 }
