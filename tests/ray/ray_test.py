@@ -94,6 +94,7 @@ class RayTest(unittest.TestCase):
         cls.cluster.shutdown()
 
     def run_application(self, name, **arguments):
+        self.wait_until(lambda: not processors_of_replicas(), "replicas of tests before are gone, and their cores free")
         handle = serve.run(colonnade.ray.application(MODELS, **arguments), name=name, route_prefix="/" + name)
         self.addCleanup(serve.delete, name)
         return handle
