@@ -12,9 +12,6 @@ constexpr double kGiga = 1e9;
 // Shares of a cache that a working set can count on.
 constexpr double kUsableL2 = 0.5;
 constexpr double kUsableL3 = 0.4;
-// Of what streams through once, arithmetic hides this share of its own time, but never the last share of memory's.
-constexpr double kHiding = 0.3;
-constexpr double kLeastExposed = 0.3;
 
 /// The activation that a contraction applies to its sums, where that is more than a few instructions.
 double epilogue_seconds(const Subject& node, const Rates& rates) {
@@ -84,10 +81,6 @@ double CacheReach::seconds_beyond_l2(std::int64_t bytes) const {
   const double in_l3 = std::min(all, std::max(l3_bytes_, l2_bytes_)) - l2_bytes_;
   const double in_dram = std::max(0.0, all - std::max(l3_bytes_, l2_bytes_));
   return (in_l3 * l3_seconds_ + in_dram * dram_seconds_) / all;
-}
-
-double exposed(double memory, double arithmetic) {
-  return std::max(kLeastExposed * memory, memory - kHiding * arithmetic);
 }
 
 }  // namespace colonnade

@@ -226,17 +226,20 @@ void SegmentEstimate::feed_consumers(NodeIndex node) {
   }
 }
 
-NodePrice SegmentEstimate::price(std::size_t position) const {
-  const State& state = states_[position];
-  const double far = beyond(touched_bytes_), late = beyond(resident_bytes_);
+NodePrice SegmentEstimate::price_of(const State& state, double far, double late) {
   return {state.seconds, state.whole_seconds + far * state.far_bytes + late * state.late_bytes,
           kExposedNear * state.near_seconds, state.visits};
 }
 
+NodePrice SegmentEstimate::price(std::size_t position) const {
+  return price_of(states_[position], beyond(touched_bytes_), beyond(resident_bytes_));
+}
+
 double SegmentEstimate::memory_seconds() const {
+  const double far = beyond(touched_bytes_), late = beyond(resident_bytes_);
   double seconds = 0;
   for (std::size_t at = begin_; at < end_; ++at) {
-    const NodePrice node = price(at);
+    const NodePrice node = price_of(states_[at], far, late);
     seconds += exposed(node.streamed, node.seconds) + node.met;
   }
   return seconds;

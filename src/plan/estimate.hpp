@@ -62,6 +62,9 @@ class SegmentEstimate {
     bool whole = false;
   };
 
+  /// `far` and `late`: seconds a byte of far_bytes and late_bytes.
+  static NodePrice price_of(const State& state, double far, double late);
+
   /// A reader within the segment.
   struct Inner {
     const Reader& reader;
