@@ -60,7 +60,7 @@ int Runner::home() {
   away_ = 0;
   entries_.clear();
   arena_->shrink_to(0);
-  results_.shrink();
+  memory_.shrink();
   home_ = here;
   return here;
 }
@@ -73,7 +73,7 @@ std::size_t Runner::cached_bytes() const {
 void Runner::shrink() {
   entries_.clear();
   arena_->shrink_to(0);
-  results_.shrink();
+  memory_.shrink();
   from_ = {};
   to_ = {};
 }

@@ -12,7 +12,7 @@
 
 #include "api/entry.hpp"
 #include "api/spares.hpp"
-#include "base/result_memory.hpp"
+#include "base/run_memory.hpp"
 
 namespace colonnade {
 
@@ -39,7 +39,7 @@ class Runner {
            const RunControl& control);
 
   /// What tensors of runs are made of.
-  ResultMemory& results() { return results_; }
+  RunMemory& memory() { return memory_; }
 
   std::size_t cached_plans() const { return entries_.size(); }
   std::size_t cached_bytes() const;
@@ -65,7 +65,7 @@ class Runner {
   int away_ = 0;                                              ///< uses since it was last used there
   std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();  ///< of all plans: programs run one after another
   std::list<std::shared_ptr<Entry>> entries_;                 ///< most recently used first
-  ResultMemory results_;
+  RunMemory memory_;
   bool profiling_ = false;
   std::vector<const void*> from_;  ///< kept: a run of a program allocates nothing
   std::vector<void*> to_;

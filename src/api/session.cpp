@@ -175,7 +175,7 @@ std::vector<Tensor> Session::Impl::run_tensors(std::span<const TensorView> input
 
 std::vector<Tensor> Session::Impl::run(std::span<const TensorView> inputs, RunControl& control) {
   const Turn mine(turn);
-  const ResultMemory::Use memory(runner.results());
+  const RunMemory::Use memory(runner.memory());
   check_inputs(inputs);
   if (const Way way = way_of(inputs); way != Way::dense) return run_texts(way, inputs, control);
   if (auto outputs = run_grown(inputs, control)) return *std::move(outputs);
@@ -185,7 +185,7 @@ std::vector<Tensor> Session::Impl::run(std::span<const TensorView> inputs, RunCo
 void Session::Impl::run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
                         RunControl& control) {
   const Turn mine(turn);
-  const ResultMemory::Use memory(runner.results());
+  const RunMemory::Use memory(runner.memory());
   check_inputs(inputs);
   check_output_views(outputs);
   if (const Way way = way_of(inputs); way != Way::dense) return run_texts(way, inputs, outputs, control);
@@ -199,7 +199,7 @@ void Session::Impl::run(std::span<const TensorView> inputs, std::span<const Muta
 
 std::vector<Datum> Session::Impl::run_data(std::span<const Datum> inputs, RunControl& control) {
   const Turn mine(turn);
-  const ResultMemory::Use memory(runner.results());
+  const RunMemory::Use memory(runner.memory());
   check_count(inputs.size());
   std::vector<TensorView> tensors;
   for (std::size_t i = 0; i < inputs.size(); ++i) {

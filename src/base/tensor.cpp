@@ -8,7 +8,7 @@
 #include "base/aligned_buffer.hpp"
 #include "base/checked.hpp"
 #include "base/error.hpp"
-#include "base/result_memory.hpp"
+#include "base/run_memory.hpp"
 #include "base/tensor_memory.hpp"
 #include "colonnade/colonnade.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 void* allocate(DType dtype, std::int64_t size) {
   const std::int64_t bytes = checked_mul(size, static_cast<std::int64_t>(size_of(dtype)));
-  if (std::byte* const memory = ResultMemory::take(static_cast<std::size_t>(bytes))) return memory;
+  if (std::byte* const memory = RunMemory::take(static_cast<std::size_t>(bytes))) return memory;
   return AlignedBuffer(static_cast<std::size_t>(bytes)).release();
 }
 
@@ -81,7 +81,7 @@ Tensor& Tensor::operator=(Tensor&& other) noexcept {
 }
 
 Tensor::~Tensor() {
-  if (!ResultMemory::give_back(data_, byte_size())) AlignedBuffer::free_released(data_, byte_size());
+  if (!RunMemory::give_back(data_, byte_size())) AlignedBuffer::free_released(data_, byte_size());
 }
 
 Tensor TensorMemory::unset(DType dtype, Shape shape) {

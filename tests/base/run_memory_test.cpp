@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/result_memory.hpp"
+#include "base/run_memory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kLarge = AlignedBuffer::kMappedBytes;
 
-class ResultMemoryTest : public ::testing::Test {
+class RunMemoryTest : public ::testing::Test {
  protected:
   void SetUp() override {
 #if defined(COLONNADE_ASAN)
@@ -24,14 +24,14 @@ class ResultMemoryTest : public ::testing::Test {
 #endif
   }
   Tensor bytes(std::int64_t count) {
-    const ResultMemory::Use use(*memory_);
+    const RunMemory::Use use(*memory_);
     return TensorMemory::unset(DType::u8, {count});
   }
 
-  std::optional<ResultMemory> memory_{std::in_place};
+  std::optional<RunMemory> memory_{std::in_place};
 };
 
-TEST_F(ResultMemoryTest, TheNextResultLiesWhereTheLastOneLay) {
+TEST_F(RunMemoryTest, TheNextResultLiesWhereTheLastOneLay) {
   const void* const first = bytes(3 * kLarge).data();
   EXPECT_GE(memory_->kept_bytes(), 3 * static_cast<std::size_t>(kLarge));
   const Tensor next = bytes(3 * kLarge);
@@ -40,13 +40,13 @@ TEST_F(ResultMemoryTest, TheNextResultLiesWhereTheLastOneLay) {
   EXPECT_NE(bytes(3 * kLarge).data(), first) << "somebody has it";
 }
 
-TEST_F(ResultMemoryTest, AResultThatGrowsALittleFindsRoom) {
+TEST_F(RunMemoryTest, AResultThatGrowsALittleFindsRoom) {
   const void* const first = bytes(kLarge + kLarge / 2 + 1).data();
   EXPECT_EQ(bytes(kLarge + kLarge / 2 + 3000).data(), first);
   EXPECT_NE(bytes(4 * kLarge).data(), first) << "it has not so much";
 }
 
-TEST_F(ResultMemoryTest, KeepsNoMoreThanResultsHeldAtOnce) {
+TEST_F(RunMemoryTest, KeepsNoMoreThanResultsHeldAtOnce) {
   for (std::int64_t count = 1; count < 40; ++count) bytes(count * kLarge);
   EXPECT_LE(memory_->kept_bytes(), 40 * static_cast<std::size_t>(kLarge));
   {
@@ -57,32 +57,32 @@ TEST_F(ResultMemoryTest, KeepsNoMoreThanResultsHeldAtOnce) {
   EXPECT_EQ(memory_->kept_bytes(), 0U);
 }
 
-TEST_F(ResultMemoryTest, SmallResultsAreTheAllocators) {
+TEST_F(RunMemoryTest, SmallResultsAreTheAllocators) {
   bytes(kLarge / 16);
   EXPECT_EQ(memory_->kept_bytes(), 0U);
 }
 
-TEST_F(ResultMemoryTest, TensorsOfOtherThreadsAndTimesAreTheAllocators) {
+TEST_F(RunMemoryTest, TensorsOfOtherThreadsAndTimesAreTheAllocators) {
   Tensor(DType::u8, {kLarge});
   {
-    const ResultMemory::Use use(*memory_);
+    const RunMemory::Use use(*memory_);
     std::thread([] { Tensor(DType::u8, {kLarge}); }).join();
   }
   EXPECT_EQ(memory_->kept_bytes(), 0U);
 }
 
-TEST_F(ResultMemoryTest, AClearedTensorIsClear) {
+TEST_F(RunMemoryTest, AClearedTensorIsClear) {
   Tensor used = bytes(kLarge);
   std::fill_n(static_cast<std::byte*>(used.data()), used.byte_size(), std::byte{7});
   used = Tensor();
-  const ResultMemory::Use use(*memory_);
+  const RunMemory::Use use(*memory_);
   const Tensor clear(DType::u8, {kLarge});
   EXPECT_EQ(memory_->kept_bytes(), 0U) << "it lies where the other one lay";
   const auto* const found = static_cast<const std::byte*>(clear.data());
   EXPECT_EQ(std::count(found, found + kLarge, std::byte{0}), kLarge);
 }
 
-TEST_F(ResultMemoryTest, TensorsOutliveIt) {
+TEST_F(RunMemoryTest, TensorsOutliveIt) {
   Tensor left = bytes(2 * kLarge);
   memory_.reset();
   std::fill_n(static_cast<std::byte*>(left.data()), left.byte_size(), std::byte{1});
@@ -91,7 +91,7 @@ TEST_F(ResultMemoryTest, TensorsOutliveIt) {
   EXPECT_EQ(static_cast<const std::byte*>(copy.data())[2 * kLarge - 1], std::byte{1});
 }
 
-TEST_F(ResultMemoryTest, ThreadsFreeWhatOthersMade) {
+TEST_F(RunMemoryTest, ThreadsFreeWhatOthersMade) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([this, i] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/result_memory.hpp"
+#include "base/run_memory.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -25,7 +25,7 @@ constexpr std::size_t kLeastBytes = std::size_t{128} << 10;  // from about here 
 #endif
 constexpr std::size_t kMostBytes = AlignedBuffer::kMaxBytes / 2;
 
-thread_local ResultMemory* memory_of_thread = nullptr;
+thread_local RunMemory* memory_of_thread = nullptr;
 
 struct Pages {
   std::byte* memory = nullptr;
@@ -40,12 +40,12 @@ std::size_t room_for(std::size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-/// More than a result needs, but not much.
+/// More than a tensor needs, but not much.
 bool is_room_for(std::size_t room, std::size_t bytes) { return room >= bytes && room <= bytes + bytes / 4; }
 
 }  // namespace
 
-class ResultPages {
+class RunPages {
  public:
   Pages take(std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
@@ -127,13 +127,13 @@ class Origins {
     return origins;
   }
 
-  void add(void* memory, std::shared_ptr<ResultPages> pages, std::size_t bytes) {
+  void add(void* memory, std::shared_ptr<RunPages> pages, std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
     origins_.insert_or_assign(memory, Origin{std::move(pages), bytes});
   }
 
   /// Null where it came from elsewhere.
-  std::pair<std::shared_ptr<ResultPages>, std::size_t> remove(void* memory) noexcept {
+  std::pair<std::shared_ptr<RunPages>, std::size_t> remove(void* memory) noexcept {
     const std::scoped_lock lock(mutex_);
     const auto found = origins_.find(memory);
     if (found == origins_.end()) return {};
@@ -144,7 +144,7 @@ class Origins {
 
  private:
   struct Origin {
-    std::shared_ptr<ResultPages> pages;
+    std::shared_ptr<RunPages> pages;
     std::size_t bytes = 0;
   };
   std::mutex mutex_;
@@ -153,18 +153,18 @@ class Origins {
 
 }  // namespace
 
-ResultMemory::ResultMemory() : pages_(std::make_shared<ResultPages>()) {}
-ResultMemory::~ResultMemory() { pages_->shrink(true); }
-void ResultMemory::shrink() noexcept { pages_->shrink(false); }
-std::size_t ResultMemory::kept_bytes() const { return pages_->kept_bytes(); }
+RunMemory::RunMemory() : pages_(std::make_shared<RunPages>()) {}
+RunMemory::~RunMemory() { pages_->shrink(true); }
+void RunMemory::shrink() noexcept { pages_->shrink(false); }
+std::size_t RunMemory::kept_bytes() const { return pages_->kept_bytes(); }
 
-ResultMemory::Use::Use(ResultMemory& memory) noexcept : before_(std::exchange(memory_of_thread, &memory)) {}
-ResultMemory::Use::~Use() { memory_of_thread = before_; }
+RunMemory::Use::Use(RunMemory& memory) noexcept : before_(std::exchange(memory_of_thread, &memory)) {}
+RunMemory::Use::~Use() { memory_of_thread = before_; }
 
-std::byte* ResultMemory::take(std::size_t bytes) {
+std::byte* RunMemory::take(std::size_t bytes) {
   if (bytes < kLeastBytes || bytes >= kMostBytes || memory_of_thread == nullptr || AlignedBuffer::has_hooks())
     return nullptr;
-  const std::shared_ptr<ResultPages>& from = memory_of_thread->pages_;
+  const std::shared_ptr<RunPages>& from = memory_of_thread->pages_;
   const Pages pages = from->take(bytes);
   try {
     Origins::all().add(pages.memory, from, pages.bytes);
@@ -175,7 +175,7 @@ std::byte* ResultMemory::take(std::size_t bytes) {
   return pages.memory;
 }
 
-bool ResultMemory::give_back(void* memory, std::size_t bytes) noexcept {
+bool RunMemory::give_back(void* memory, std::size_t bytes) noexcept {
   if (bytes < kLeastBytes || bytes >= kMostBytes) return false;
   const auto [pages, room] = Origins::all().remove(memory);
   if (!pages) return false;

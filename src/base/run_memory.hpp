@@ -8,27 +8,27 @@
 
 namespace colonnade {
 
-class ResultPages;
+class RunPages;
 
 /// Of one session. What it keeps and what tensors of it hold together is at most what they held at once, and what none
 /// took for a second goes back when the next one is made. Any thread; tensors may outlive it.
-class ResultMemory {
+class RunMemory {
  public:
-  ResultMemory();
-  ResultMemory(const ResultMemory&) = delete;
-  ResultMemory& operator=(const ResultMemory&) = delete;
-  ~ResultMemory();
+  RunMemory();
+  RunMemory(const RunMemory&) = delete;
+  RunMemory& operator=(const RunMemory&) = delete;
+  ~RunMemory();
 
   /// While it lives, large tensors that this thread makes have their memory from there.
   class Use {
    public:
-    explicit Use(ResultMemory& memory) noexcept;
+    explicit Use(RunMemory& memory) noexcept;
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
     ~Use();
 
    private:
-    ResultMemory* const before_;
+    RunMemory* const before_;
   };
 
   /// Gives back to the system what no tensor holds.
@@ -41,7 +41,7 @@ class ResultMemory {
   static bool give_back(void* memory, std::size_t bytes) noexcept;
 
  private:
-  const std::shared_ptr<ResultPages> pages_;
+  const std::shared_ptr<RunPages> pages_;
 };
 
 }  // namespace colonnade
