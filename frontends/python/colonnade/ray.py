@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,28 @@ def application(
     return deployment.bind()
 
 
+class _Attempt:
+    """A body that may end by the death of a replica, unless it is the last one."""
+
+    def __init__(self, is_last: bool) -> None:
+        self._is_last = is_last
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if self._is_last or not isinstance(error, _DEATHS):
+            return False
+        _log.info("asked again, as a replica died: %s", error)
+        return True
+
+
+def _attempts(tries: int) -> Iterator[_Attempt]:
+    if tries < 1:
+        raise ValueError(f"tries: expected 1 or more, found {tries}")
+    return (_Attempt(left == 0) for left in reversed(range(tries)))
+
+
 def ask(
     handle: Any, inputs: Arrays, model: str = "", *, tries: int = 3, timeout: float | None = None
 ) -> dict[str, Any]:
@@ -95,26 +117,18 @@ def ask(
     where a replica dies with the request in its hands; `timeout`: seconds of each. Any thread outside of an event loop.
     Throws what the run throws, and Ray's errors."""
     caller = handle.options(multiplexed_model_id=model)
-    for left in reversed(range(tries)):
-        try:
+    for attempt in _attempts(tries):
+        with attempt:
             answer: dict[str, Any] = caller.remote(inputs).result(timeout_s=timeout)
             return answer
-        except _DEATHS as death:
-            if left == 0:
-                raise
-            _log.info("asked again, as a replica died: %s", death)
-    raise ValueError(f"tries: expected 1 or more, found {tries}")
+    raise AssertionError("the last attempt throws what it met")
 
 
 async def ask_async(handle: Any, inputs: Arrays, model: str = "", *, tries: int = 3) -> dict[str, Any]:
     """As `ask`, on an event loop: of another deployment, say."""
     caller = handle.options(multiplexed_model_id=model)
-    for left in reversed(range(tries)):
-        try:
+    for attempt in _attempts(tries):
+        with attempt:
             answer: dict[str, Any] = await caller.remote(inputs)
             return answer
-        except _DEATHS as death:
-            if left == 0:
-                raise
-            _log.info("asked again, as a replica died: %s", death)
-    raise ValueError(f"tries: expected 1 or more, found {tries}")
+    raise AssertionError("the last attempt throws what it met")
