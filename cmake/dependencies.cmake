@@ -6,17 +6,30 @@ find_package(Protobuf REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
-pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
-include(CheckCXXSourceCompiles)
-set(CMAKE_REQUIRED_LIBRARIES PkgConfig::xxhash)
-check_cxx_source_compiles("#include <xxhash.h>
-  #include <xxh_x86dispatch.h>
-  int main() { return static_cast<int>(XXH3_64bits(\"\", 0)); }" COLONNADE_XXHASH_DISPATCH)
-unset(CMAKE_REQUIRED_LIBRARIES)
-if(COLONNADE_XXHASH_DISPATCH)
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/hash.cpp PROPERTIES
-    COMPILE_DEFINITIONS COLONNADE_XXHASH_DISPATCH)
+# fmt and xxHash are libraries where other parts use them anyway, and headers in the engine alone: it then asks its
+# users for neither.
+if(COLONNADE_TOOLS)
+  set(fmt_library fmt::fmt)
+  set(xxhash_libraries $<BUILD_INTERFACE:PkgConfig::xxhash> $<INSTALL_INTERFACE:xxhash>)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_LIBRARIES PkgConfig::xxhash)
+  check_cxx_source_compiles("#include <xxhash.h>
+    #include <xxh_x86dispatch.h>
+    int main() { return static_cast<int>(XXH3_64bits(\"\", 0)); }" COLONNADE_XXHASH_DISPATCH)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  if(COLONNADE_XXHASH_DISPATCH)
+    set(xxhash_definition COLONNADE_XXHASH_DISPATCH)
+  endif()
+else()
+  set(fmt_library $<BUILD_INTERFACE:fmt::fmt-header-only>)
+  set(xxhash_definition XXH_INLINE_ALL)
+endif()
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/hash.cpp PROPERTIES COMPILE_DEFINITIONS "${xxhash_definition}")
+# The expressions of RegexFullMatch
+if(COLONNADE_REGEX)
+  pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
+  set(regex_libraries $<BUILD_INTERFACE:PkgConfig::re2> $<INSTALL_INTERFACE:re2>)
 endif()
 # The vectors of kernels/base, where it has an architecture
 find_path(XSIMD_INCLUDE_DIR xsimd/xsimd.hpp REQUIRED)
@@ -55,11 +68,11 @@ mark_as_advanced(DNNL_INCLUDE_DIR DNNL_LIBRARY ONNX_INCLUDE_DIR ONNX_PROTO_LIBRA
 
 add_library(colonnade_private_dependencies INTERFACE)
 # The static library exports this target: an installed one finds plain libraries by name and needs no headers.
-target_link_libraries(colonnade_private_dependencies INTERFACE ${onednn_libraries} protobuf::libprotobuf fmt::fmt
+target_link_libraries(colonnade_private_dependencies INTERFACE ${onednn_libraries} protobuf::libprotobuf ${fmt_library}
   $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:PkgConfig::hwloc>
   $<BUILD_INTERFACE:${ONNX_PROTO_LIBRARY}>
-  $<BUILD_INTERFACE:PkgConfig::re2> $<BUILD_INTERFACE:PkgConfig::xxhash> ${image_libraries}
-  $<INSTALL_INTERFACE:hwloc> $<INSTALL_INTERFACE:onnx_proto> $<INSTALL_INTERFACE:re2> $<INSTALL_INTERFACE:xxhash>)
+  ${regex_libraries} ${xxhash_libraries} ${image_libraries}
+  $<INSTALL_INTERFACE:hwloc> $<INSTALL_INTERFACE:onnx_proto>)
 target_include_directories(colonnade_private_dependencies SYSTEM INTERFACE
   $<BUILD_INTERFACE:${ONNX_INCLUDE_DIR}>)
 target_compile_definitions(colonnade_private_dependencies INTERFACE $<BUILD_INTERFACE:ONNX_ML=1> $<BUILD_INTERFACE:ONNX_NAMESPACE=onnx>)

@@ -26,5 +26,13 @@ install(FILES ${PROJECT_BINARY_DIR}/colonnadeConfig.cmake ${PROJECT_BINARY_DIR}/
 # Paths relative to the file itself: the installed tree can move.
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
+set(static_libraries -lonnx_proto -lprotobuf -lhwloc)
+foreach(part "ONEDNN;-ldnnl;${OpenMP_CXX_FLAGS}" "TOOLS;-lfmt;-lxxhash" "REGEX;-lre2" "IMAGES;-lpng;-ljpeg;-ltiff;-lwebp;-lopenjp2")
+  list(POP_FRONT part option)
+  if(COLONNADE_${option})
+    list(APPEND static_libraries ${part})
+  endif()
+endforeach()
+list(JOIN static_libraries " " static_libraries)
 configure_file(cmake/colonnade.pc.in colonnade.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/colonnade.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -2,6 +2,11 @@
 // Installs the build to a temporary prefix and builds a project outside the tree against it.
 #include "install/install.hpp"
 
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+
 namespace colonnade {
 namespace {
 
@@ -35,16 +40,33 @@ TEST_P(InstallCMake, ConsumerBuildsAndRuns) {
 INSTANTIATE_TEST_SUITE_P(Libraries, InstallCMake, testing::Values("shared", "static"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
+/// The libraries of a line that links: what follows `lib` up to the first point.
+std::set<std::string> libraries_of(const std::string& link_file) {
+  std::ifstream file(link_file);
+  const std::string line{std::istreambuf_iterator<char>(file), {}};
+  const std::regex library(R"(/lib(\w+)\.(so|a)\b|\s-l(\w+))");
+  std::set<std::string> found;
+  for (std::sregex_iterator at(line.begin(), line.end(), library), end; at != end; ++at)
+    found.insert((*at)[1].matched ? (*at)[1] : (*at)[3]);
+  return found;
+}
+
 /// Building the engine once more would take minutes: what can go wrong is how it is found.
 class InstallSubproject : public Install, public testing::WithParamInterface<const char*> {};
 
 TEST_P(InstallSubproject, IsConfiguredForTheEngineAlone) {
-  const std::string source = COLONNADE_SOURCE_DIR;
+  const std::string source = COLONNADE_SOURCE_DIR, build = folder() + "/subproject-" + GetParam();
   const ProcessResult configured =
-      run_process("cmake -S " + shell_word(source + "/tests/install/subproject") + " -B " +
-                  shell_word(folder() + "/subproject-" + GetParam()) + " -DSOURCE=" + shell_word(source) +
-                  " -DWAY=" + GetParam() + " -DCMAKE_CXX_COMPILER=" + shell_word(COLONNADE_CXX_COMPILER));
-  EXPECT_EQ(configured.status, 0) << configured.output;
+      run_process("cmake -G 'Unix Makefiles' -S " + shell_word(source + "/tests/install/subproject") + " -B " +
+                  shell_word(build) + " -DSOURCE=" + shell_word(source) + " -DWAY=" + GetParam() +
+                  " -DCMAKE_CXX_COMPILER=" + shell_word(COLONNADE_CXX_COMPILER));
+  ASSERT_EQ(configured.status, 0) << configured.output;
+  std::set<std::string> libraries;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(build))
+    if (entry.path().string().ends_with("colonnade_shared.dir/link.txt")) libraries = libraries_of(entry.path());
+  EXPECT_TRUE(libraries.contains("protobuf")) << "the file that links the library was not read";
+  for (const char* allowed : {"dnnl", "gomp", "pthread", "hwloc", "onnx_proto", "protobuf"}) libraries.erase(allowed);
+  EXPECT_TRUE(libraries.empty()) << "the engine alone needs " << *libraries.begin();
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, InstallSubproject, testing::Values("add_subdirectory", "fetch_content"),

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strings: StringNormalizer, StringConcat, StringSplit, RegexFullMatch.
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <clocale>
 #include <cwctype>
@@ -14,6 +12,7 @@
 #include "reference/elements.hpp"
 #include "reference/indexing.hpp"
 #include "reference/onnx/definitions.hpp"
+#include "reference/onnx/regex.hpp"
 
 namespace colonnade::reference {
 namespace {
@@ -232,16 +231,10 @@ Data evaluate_string_split(const Opaque& op, const Call& call) {
   return {std::move(parts), std::move(numbers)};
 }
 
-// RegexFullMatch: by an automaton, in time linear in the text whatever the pattern.
+// RegexFullMatch
 
 std::shared_ptr<const void> prepare_pattern(const Opaque& op) {
-  RE2::Options options;
-  options.set_log_errors(false);
-  auto pattern = std::make_shared<RE2>(op.string_or("pattern", ""), options);
-  if (!pattern->ok()) {
-    fail(ErrorCode::invalid_model, "attribute 'pattern' is no regular expression: {}", printable(pattern->error()));
-  }
-  return pattern;
+  return std::make_shared<Regex>(op.string_or("pattern", ""));
 }
 
 Types infer_match(const Opaque&, const RuleContext& ctx) {
@@ -251,10 +244,10 @@ Types infer_match(const Opaque&, const RuleContext& ctx) {
 }
 
 Data evaluate_match(const Opaque& op, const Call& call) {
-  const RE2& pattern = op.prepared_as<RE2>();
+  const Regex& pattern = op.prepared_as<Regex>();
   Tensor y(DType::boolean, call.shape());
   std::uint8_t* to = y.values<std::uint8_t>().data();
-  for (const std::string& text : call.input(0).strings()) *to++ = RE2::FullMatch(text, pattern) ? 1 : 0;
+  for (const std::string& text : call.input(0).strings()) *to++ = pattern.matches(text) ? 1 : 0;
   return {std::move(y)};
 }
 
