@@ -39,6 +39,7 @@ void Processors::read_first(Mask& mask) {
 
 Processors::Processors() : next_look_ns_(coarse_ns() + kBetweenLooksNs) {
   read_first(first_);
+  found_ = first_;
   list_ = processors_of_process();
 }
 

@@ -164,12 +164,12 @@ TEST(Processors, AcceptWhatWeDo) {
 
 TEST(Processors, AllocateNothingWhileNothingChanges) {
   Processors processors;
-  std::this_thread::sleep_for(milliseconds(150));
-  (void)processors.have_changed();
-  std::this_thread::sleep_for(milliseconds(150));
   const std::int64_t before = allocations();
-  EXPECT_FALSE(processors.have_changed());
-  EXPECT_EQ(allocations(), before);
+  for (int look = 0; look < 2; ++look) {
+    std::this_thread::sleep_for(milliseconds(150));
+    EXPECT_FALSE(processors.have_changed());
+    EXPECT_EQ(allocations(), before) << "look " << look;
+  }
 }
 
 }  // namespace
