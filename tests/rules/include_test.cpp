@@ -77,7 +77,7 @@ const std::vector<Rule>& library_table() {
       {"tiffio", {"src/image/"}},
       {"webp/", {"src/image/"}},
       {"openjpeg", {"src/image/"}},
-      {"re2/", {"src/reference/onnx/text"}},
+      {"re2/", {"src/reference/onnx/regex"}},
       {"fmt/", {"src/", "frontends/"}},
       {"nlohmann/", {"src/", "frontends/"}},
   };
