@@ -162,6 +162,13 @@ void AlignedBuffer::forget_from(std::size_t first) noexcept {
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
+void AlignedBuffer::allow_large_pages(bool allowed, std::size_t end) noexcept {
+#if defined(MADV_HUGEPAGE)
+  if (bytes_ < kAskedBytes || hooked_memory().owns(memory_)) return;
+  ::madvise(memory_, std::min(end, bytes_), allowed ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+#endif
+}
+
 bool AlignedBuffer::has_hooks() noexcept { return hooked_memory().is_used(); }
 
 void set_allocation_hooks(const AllocationHooks& hooks) { hooked_memory().set(hooks); }

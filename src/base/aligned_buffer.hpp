@@ -36,6 +36,9 @@ class AlignedBuffer {
   /// Gives whole pages from that byte on back to the system, where the memory has pages of its own; they come again,
   /// as zeros, when they are touched.
   void forget_from(std::size_t first) noexcept;
+  /// Whether the system makes large pages of it, from now on and in the bytes below `end`: with large ones, touching
+  /// memory takes fewer faults; small ones are joined when the system has the time. A hint.
+  void allow_large_pages(bool allowed, std::size_t end) noexcept;
   /// Gives the memory up to the caller, who returns it with `free_released` and the size it was made with.
   std::byte* release() noexcept {
     bytes_ = 0;

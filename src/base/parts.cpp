@@ -49,9 +49,11 @@ class SharedParts {
 Helped::Helped(const Helpers* helpers) noexcept : before_(std::exchange(helpers_of_thread, helpers)) {}
 Helped::~Helped() { helpers_of_thread = before_; }
 
+bool is_helped() noexcept { return helpers_of_thread != nullptr && *helpers_of_thread; }
+
 void for_each_part(std::int64_t count, const std::function<void(std::int64_t index)>& part) {
   SharedParts parts(count, part);
-  if (count > 1 && helpers_of_thread != nullptr && *helpers_of_thread)
+  if (count > 1 && is_helped())
     (*helpers_of_thread)([&parts] { parts.work(); });
   else
     parts.work();

@@ -24,6 +24,9 @@ class Helped {
   const Helpers* before_;
 };
 
+/// Whether others help the calling thread.
+bool is_helped() noexcept;
+
 /// Calls `part` with each number below `count`, one after another, or several at the same time where someone helps.
 /// The calling thread comes to an interruption point between its parts. Throws what a part threw, when no other runs.
 void for_each_part(std::int64_t count, const std::function<void(std::int64_t index)>& part);

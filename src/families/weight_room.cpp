@@ -6,6 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/parts.hpp"
+
 namespace colonnade {
 namespace {
 
@@ -31,7 +33,10 @@ std::size_t next_block(std::size_t taken, std::size_t least) {
 /// Taken from front to back; its memory lives as long as any piece of it.
 class WeightRoom::Block {
  public:
-  explicit Block(AlignedBuffer memory) : memory_(std::move(memory)) {}
+  explicit Block(AlignedBuffer memory) : memory_(std::move(memory)) {
+    // Large pages that several threads touch first may cost more than a load (docs/decisions/033-install-and-start.md).
+    if (is_helped()) memory_.allow_large_pages(false, memory_.bytes());
+  }
 
   /// Null when it has no room.
   std::byte* take(std::size_t bytes) {
@@ -57,6 +62,7 @@ class WeightRoom::Block {
   void trim() {
     const std::scoped_lock lock(mutex_);
     memory_.forget_from(used_);
+    memory_.allow_large_pages(true, used_);
   }
 
  private:

@@ -20,15 +20,16 @@ struct WeightMemory {
 };
 
 /// Gives memory for packed weights. Large ones have pages of their own. Others lie side by side in blocks that grow
-/// with what was taken, for large pages come at one fault each; what is let go of is taken again by the next of its
-/// size. Take from one thread at a time; let go from any.
+/// with what was taken, for large pages come at one fault each, but where several threads fill them: then pages are
+/// joined later, by the system. What is let go of is taken again by the next of its size. Take from one thread at a
+/// time; let go from any.
 class WeightRoom {
  public:
   /// Where memory lies that is taken from now on.
   void place_on(NumaNodes nodes);
   /// Throws Error{resource_limit} when the memory cannot be had.
   WeightMemory take(std::size_t bytes);
-  /// Gives pages back that no weights lie on.
+  /// Gives pages back that no weights lie on; those that are left may become large ones.
   void trim();
 
  private:

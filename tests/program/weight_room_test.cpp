@@ -6,9 +6,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "base/parts.hpp"
 
 namespace colonnade {
 namespace {
@@ -65,6 +72,39 @@ TEST(WeightRoom, PiecesOutliveTheRoom) {
     std::memset(piece.data(), 5, kPiece);
   }
   EXPECT_EQ(static_cast<int>(piece.data()[kPiece - 1]), 5);
+}
+
+/// What the system was told about the pages there: large ones, or none. Nothing where it knows no large pages.
+std::optional<bool> large_pages_at(const void* place) {
+  std::ifstream file("/proc/self/smaps");
+  const auto wanted = reinterpret_cast<std::uintptr_t>(place);
+  bool is_there = false;
+  for (std::string line; std::getline(file, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) is_there = begin <= wanted && wanted < end;
+    if (!is_there || !line.starts_with("VmFlags:")) continue;
+    if (line.find(" hg") != std::string::npos) return true;
+    if (line.find(" nh") != std::string::npos) return false;
+  }
+  return std::nullopt;
+}
+
+TEST(WeightRoom, SeveralThreadsFillSmallPages) {
+#if defined(COLONNADE_ASAN)
+  GTEST_SKIP() << "under the address sanitizer each piece has memory of its own";
+#endif
+  const Helpers helpers = [](const std::function<void()>& work) { work(); };
+  for (const bool several : {false, true}) {
+    const Helped helped(several ? &helpers : nullptr);
+    WeightRoom room;
+    std::vector<WeightMemory> pieces;
+    for (int k = 0; k < 50; ++k) pieces.push_back(room.take(kPiece));
+    const auto before = large_pages_at(pieces.back().data());
+    if (!before) GTEST_SKIP() << "the system has no large pages";
+    EXPECT_EQ(*before, !several);
+    room.trim();
+    EXPECT_EQ(large_pages_at(pieces.back().data()), true);
+  }
 }
 
 TEST(WeightRoom, TrimmedItHoldsWhatWasTaken) {
