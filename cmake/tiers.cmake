@@ -4,6 +4,9 @@
 # kernels/base; others once.
 set(COLONNADE_KERNEL_FLAGS -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math)
 set(COLONNADE_FLAGS_avx512f -mprefer-vector-width=512)
+# Families of many loops: what -O3 adds to each, split and peeled, makes them twice as long and no faster (decision 033).
+set(COLONNADE_LONG_FAMILIES typed)
+set(COLONNADE_LONG_FLAGS -O2 -ftree-vectorize -fvect-cost-model=dynamic)
 # GCC 12 takes the undefined operands inside its own AVX-512 intrinsics for uninitialised variables (GCC bug 105593).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   list(APPEND COLONNADE_FLAGS_avx512f -Wno-uninitialized -Wno-maybe-uninitialized)
@@ -19,6 +22,8 @@ function(colonnade_kernel_objects target tier features)
   endforeach()
   if(tier STREQUAL "baseline" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
     list(APPEND flags $<$<CONFIG:Release>:-O2>)  # 0.8 MB less; whoever wants speed has AVX2
+  else()
+    set(long_flags ${COLONNADE_LONG_FLAGS})
   endif()
   add_library(${target} OBJECT ${ARGN})
   target_compile_options(${target} PRIVATE ${flags})
@@ -29,7 +34,7 @@ function(colonnade_kernel_objects target tier features)
   endif()
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PRIVATE colonnade_warnings)
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON COLONNADE_LONG_FLAGS "${long_flags}")
   target_sources(colonnade_kernels INTERFACE $<TARGET_OBJECTS:${target}>)
 endfunction()
 
@@ -42,6 +47,10 @@ function(colonnade_add_kernels)
   file(READ ${COLONNADE_TIER_LIST} text)
   string(REGEX REPLACE "//[^\n]*" "" text "${text}")
   string(REGEX MATCHALL "(SPECIAL_)?TIER\\([^)]*\\)" rows "${text}")
+  foreach(family ${COLONNADE_LONG_FAMILIES})
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/${family}/tier.cpp PROPERTIES
+      COMPILE_OPTIONS "$<$<CONFIG:Release>:$<TARGET_PROPERTY:COLONNADE_LONG_FLAGS>>")
+  endforeach()
   foreach(row ${rows})
     string(REGEX MATCHALL "[A-Za-z0-9_]+" words "${row}")
     list(POP_FRONT words kind tier architecture)
