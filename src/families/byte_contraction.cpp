@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/checked.hpp"
+#include "base/parts.hpp"
 #include "families/common.hpp"
 
 namespace colonnade {
@@ -78,8 +80,10 @@ class ByteContractionOp final : public RowOp {
     const std::int64_t rows = step.row_end - step.row_begin;
     const std::int64_t first = step.chunk < 0 ? 0 : chunks_.begin(step.chunk);
     auto** const in_rows = reinterpret_cast<const std::byte**>(step.pointers);
-    auto** const out_rows = const_cast<void**>(reinterpret_cast<const void**>(in_rows + rows * form_.window.kernel_h));
+    const std::int64_t taps = form_.halves * form_.window.kernel_h;
+    auto** const out_rows = const_cast<void**>(reinterpret_cast<const void**>(in_rows + rows * taps));
     tap_rows(in, form_.window, columns.skip, step.row_begin, step.row_end, height_, in_rows);
+    if (form_.halves == 2) repeat_taps(in_rows, rows);
     for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r) + first * value_bytes_;
     Args args = base_args(step);
     args.rows = static_cast<std::size_t>(rows);
@@ -94,14 +98,22 @@ class ByteContractionOp final : public RowOp {
   }
 
   std::size_t pointer_count(std::int64_t rows) const override {
-    return static_cast<std::size_t>(rows * (form_.window.kernel_h + 1));
+    return static_cast<std::size_t>(rows * (form_.halves * form_.window.kernel_h + 1));
   }
   std::string_view kernel() const override { return form_.kernel->name; }
 
  private:
+  /// Each output row's taps, and the same for the other halves; from the last on, for there is no room beside them.
+  void repeat_taps(const std::byte** rows, std::int64_t count) const {
+    const std::int64_t taps = form_.window.kernel_h;
+    for (std::int64_t r = count - 1; r >= 0; --r)
+      for (const std::int64_t half : {1, 0})
+        if (r + half > 0) std::copy(rows + r * taps, rows + (r + 1) * taps, rows + (2 * r + half) * taps);
+  }
+
   Args base_args(const StepContext& step) const {
     Args args;
-    args.kernel_h = static_cast<std::size_t>(form_.window.kernel_h);
+    args.kernel_h = static_cast<std::size_t>(form_.halves * form_.window.kernel_h);
     args.kernel_w = static_cast<std::size_t>(form_.window.kernel_w);
     args.stride_w = static_cast<std::size_t>(form_.window.stride_w);
     args.dilation_w = static_cast<std::size_t>(form_.window.dilation_w);
@@ -156,13 +168,25 @@ std::int64_t groups_together(std::int64_t groups, std::int64_t outputs) {
   return most;
 }
 
+/// One of the signed bytes that add up to a weight.
+std::int8_t half_of(int weight, std::int64_t half, std::int64_t halves) {
+  if (halves == 1) return static_cast<std::int8_t>(weight);
+  const int low = weight >> 1;
+  return static_cast<std::int8_t>(half == 0 ? low : weight - low);
+}
+
 }  // namespace
 
 Match byte_contraction(const Candidate& node, const Window& window, std::int64_t groups, std::int64_t inputs,
                        std::int64_t outputs, const Rescale& out) {
   const std::int64_t together = groups_together(groups, outputs);
-  return take(Form::of(ByteContraction{window, groups / together, inputs * together, outputs * together, out,
-                                       &kernels::byte_product::select(node.features)}));
+  return take(Form::of(ByteContraction{.window = window,
+                                       .groups = groups / together,
+                                       .inputs = inputs * together,
+                                       .outputs = outputs * together,
+                                       .halves = node.input(1).type.dtype == DType::i16 ? 2 : 1,
+                                       .out = out,
+                                       .kernel = &kernels::byte_product::select(node.features)}));
 }
 
 Effort byte_contraction_effort(const Chosen& node, const Rates& rates) {
@@ -190,18 +214,25 @@ ChunkRule byte_contraction_chunks(const Chosen& node) {
 }
 
 WeightMemory pack_bytes(const ByteContraction& form, const ByteWeight& weight, WeightRoom& room) {
-  const auto k = static_cast<std::size_t>(form.terms()), n = static_cast<std::size_t>(form.outputs);
-  const std::size_t bytes = kernels::byte_product::packed_bytes(form.kernel->step, k, n);
-  WeightMemory packed = room.take(bytes * static_cast<std::size_t>(form.groups));
-  std::vector<std::int8_t> rows(k * n);
-  auto* to = reinterpret_cast<std::int8_t*>(packed.data());
-  for (std::int64_t group = 0; group < form.groups; ++group, to += bytes) {
-    std::size_t i = 0;
-    for (std::int64_t output = 0; output < form.outputs; ++output)
-      for (std::int64_t tap = 0; tap < form.window.kernel_h * form.window.kernel_w; ++tap)
-        for (std::int64_t input = 0; input < form.inputs; ++input) rows[i++] = weight(group, input, output, tap);
-    kernels::byte_product::pack(rows.data(), 1, static_cast<std::ptrdiff_t>(k), k, n, form.kernel->step, to);
-  }
+  const auto k = static_cast<std::size_t>(form.terms());
+  const std::size_t panel_bytes = kernels::byte_product::panel_bytes(form.kernel->step, k);
+  const std::int64_t panels = ceil_div(form.outputs, kOutputs), taps = form.window.kernel_h * form.window.kernel_w;
+  WeightMemory packed = room.take(panel_bytes * static_cast<std::size_t>(panels * form.groups));
+  auto* const first = reinterpret_cast<std::int8_t*>(packed.data());
+  for_each_part(panels * form.groups, [&](std::int64_t panel) {
+    const std::int64_t group = panel / panels, begin = panel % panels * kOutputs;
+    const std::int64_t end = std::min(begin + kOutputs, form.outputs);
+    std::vector<std::int8_t> rows(k * static_cast<std::size_t>(end - begin));
+    auto* to = rows.data();
+    for (std::int64_t output = begin; output < end; ++output)
+      for (std::int64_t half = 0; half < form.halves; ++half)
+        for (std::int64_t tap = 0; tap < taps; ++tap)
+          for (std::int64_t input = 0; input < form.inputs; ++input)
+            *to++ = half_of(weight(group, input, output, tap), half, form.halves);
+    kernels::byte_product::pack(rows.data(), 1, static_cast<std::ptrdiff_t>(k), k,
+                                static_cast<std::size_t>(end - begin), form.kernel->step,
+                                first + static_cast<std::size_t>(panel) * panel_bytes);
+  });
   return packed;
 }
 

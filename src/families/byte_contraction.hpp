@@ -8,16 +8,18 @@
 
 namespace colonnade {
 
+/// A weight of two bytes is their sum: rows are read twice, first by the one, then by the other half of all weights.
 /// A group here may be several of the operator's: as many as fill a panel of outputs, their weights on its diagonal.
 struct ByteContraction {
   Window window{};
   std::int64_t groups = 1;
   std::int64_t inputs = 0;   ///< channels of a group
   std::int64_t outputs = 0;  ///< channels of a group
+  std::int64_t halves = 1;   ///< bytes of a weight
   Rescale out{};
   const kernels::byte_product::Kernel* kernel = nullptr;
 
-  std::int64_t terms() const { return window.kernel_h * window.kernel_w * inputs; }
+  std::int64_t terms() const { return halves * window.kernel_h * window.kernel_w * inputs; }
 };
 
 /// Of `groups` groups of so many channels in and out.
@@ -30,7 +32,11 @@ std::int64_t byte_contraction_workspace_bytes(const Chosen& node);
 ChunkRule byte_contraction_chunks(const Chosen& node);
 
 /// `weight(group, input, output, tap)` is the form's.
-using ByteWeight = std::function<std::int8_t(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>;
+using ByteWeight = std::function<int(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>;
+inline int byte_weight(const Tensor& weight, std::int64_t i) {
+  const auto at = static_cast<std::size_t>(i);
+  return weight.dtype() == DType::i8 ? weight.values<std::int8_t>()[at] : weight.values<std::int16_t>()[at];
+}
 WeightMemory pack_bytes(const ByteContraction& form, const ByteWeight& weight, WeightRoom& room);
 
 std::unique_ptr<RowOp> lower_byte_contraction(const LowerContext& context, const float* weights);

@@ -25,10 +25,9 @@ ColumnWindow columns(const Chosen& node) { return window_columns(node.form<ByteC
 WeightMemory pack(const Tensor& weight, std::int64_t groups, const ByteContraction& form, WeightRoom& room) {
   const Shape& shape = weight.shape();
   const std::int64_t taps = shape[2] * shape[3], inputs = shape[1], outputs = shape[0] / groups;
-  const auto* const elements = static_cast<const std::int8_t*>(weight.data());
-  const auto weight_of = [=, &form](std::int64_t group, std::int64_t input, std::int64_t output, std::int64_t tap) {
-    if (input / inputs != output / outputs) return std::int8_t{0};
-    return elements[((group * form.outputs + output) * inputs + input % inputs) * taps + tap];
+  const auto weight_of = [&](std::int64_t group, std::int64_t input, std::int64_t output, std::int64_t tap) {
+    if (input / inputs != output / outputs) return 0;
+    return byte_weight(weight, ((group * form.outputs + output) * inputs + input % inputs) * taps + tap);
   };
   return pack_bytes(form, weight_of, room);
 }

@@ -123,6 +123,7 @@ Match match(const Candidate& node) {
   const std::int64_t channels = node.input_shape(kX)[3];
   if (conv->window.groups != channels || channels == 1 || node.output_shape()[3] != channels) return refuse();
   if (node.has_input(kSlope)) return refuse("slopes below zero");
+  if (node.input(kWeight).type.dtype != DType::i8) return refuse("weights of two bytes");
   if (!node.constant(kWeight) || !node.constant_or_absent(kOffset) || !node.constant_or_absent(kShift)) return refuse();
   return take(Form::of(window_of(node, conv->window)));
 }

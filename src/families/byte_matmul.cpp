@@ -19,11 +19,12 @@ Match match(const Candidate& node) {
 
 /// A matrix [in, out].
 WeightMemory pack(const Tensor& weight, const ByteContraction& form, WeightRoom& room) {
-  const auto* const elements = static_cast<const std::int8_t*>(weight.data());
-  const auto weight_of = [=, &form](std::int64_t, std::int64_t input, std::int64_t output, std::int64_t) {
-    return elements[input * form.outputs + output];
-  };
-  return pack_bytes(form, weight_of, room);
+  return pack_bytes(
+      form,
+      [&](std::int64_t, std::int64_t input, std::int64_t output, std::int64_t) {
+        return byte_weight(weight, input * form.outputs + output);
+      },
+      room);
 }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) {

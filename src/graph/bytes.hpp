@@ -41,11 +41,12 @@ struct Rescale {
   bool operator==(const Rescale&) const = default;
 };
 
-/// Convolution of bytes. inputs x (u8), weight (i8, as Conv's), x's zero point (u8, one element) or absent, offset
-/// (i32 [O]) or absent, factor (f32, one element or [O]), shift (f32 [O]) or absent, slope (f32 [O]) or absent.
-/// sum = offset + sum of (x - zero point) * weight in int32, which wraps; padding counts as the zero point.
-/// v = fma(float(sum), factor, shift), with a shift of zero where there is none; v * slope where it is below zero and
-/// there is one. With out.to == i32 the sum itself, and no factor. The window has no epilogue.
+/// Convolution of bytes. inputs x (u8), weight (as Conv's, i8, or i16 from -256 to 254: graph/byte_weights.hpp), x's
+/// zero point (u8, one element) or absent, offset (i32 [O]) or absent, factor (f32, one element or [O]), shift (f32
+/// [O]) or absent, slope (f32 [O]) or absent. sum = offset + sum of (x - zero point) * weight in int32, which wraps;
+/// padding counts as the zero point. v = fma(float(sum), factor, shift), with a shift of zero where there is none; v *
+/// slope where it is below zero and there is one. With out.to == i32 the sum itself, and no factor. The window has no
+/// epilogue.
 struct ByteConv {
   Conv window;
   Rescale out;

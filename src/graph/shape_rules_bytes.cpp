@@ -74,7 +74,7 @@ void check_rescale(const RuleContext& ctx, const Rescale& out, bool may_be_sums)
 void sum_inputs(const RuleContext& ctx, const Rescale& out, std::int64_t outputs) {
   ctx.inputs(2, 7);
   ctx.dtype_is(0, DType::u8);
-  ctx.dtype_is(1, DType::i8);
+  if (ctx.dtype(1) != DType::i16) ctx.dtype_is(1, DType::i8);
   if (ctx.has(2)) ctx.dtype_is(2, DType::u8);
   one_or_each(ctx, 2, 1, "the zero point");
   if (ctx.has(3)) ctx.dtype_is(3, DType::i32);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/byte_weights.hpp"
 #include "passes/bytes.hpp"
 #include "passes/contraction.hpp"
 #include "passes/match.hpp"
@@ -26,33 +27,14 @@ std::vector<float> floats_of(const Tensor& tensor) {
   return {numbers.begin(), numbers.end()};
 }
 
-/// Constant signed bytes with scales, one or one an output channel.
+/// Constant weights of sums of bytes with scales, one or one an output channel.
 struct ByteWeights {
   ValueId bytes = kAbsent;
   std::vector<float> scale;
 };
 
-/// The bytes less their zero points, where signed bytes hold that; else nothing.
-std::optional<Tensor> centred_bytes(const Tensor& bytes, const Tensor* zero, std::size_t axis) {
-  const std::vector<std::int64_t> values = reference::load_all<std::int64_t>(bytes);
-  const std::vector<std::int64_t> zeros =
-      zero == nullptr ? std::vector<std::int64_t>{0} : reference::load_all<std::int64_t>(*zero);
-  const Shape& shape = bytes.shape();
-  std::int64_t inner = 1;
-  for (std::size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
-  Tensor result(DType::i8, shape);
-  const auto to = result.values<std::int8_t>();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto channel = static_cast<std::size_t>(static_cast<std::int64_t>(i) / inner % shape[axis]);
-    const std::int64_t value = values[i] - (zeros.size() == 1 ? zeros[0] : zeros[channel]);
-    if (value < -128 || value > 127) return std::nullopt;
-    to[i] = static_cast<std::int8_t>(value);
-  }
-  return result;
-}
-
 /// Weights whose output channels lie along `axis`.
-std::optional<ByteWeights> weights_of(Editor& editor, ValueId id, std::size_t axis) {
+std::optional<ByteWeights> weights_of(Editor& editor, ValueId id, std::size_t axis, ByteWidth most) {
   const auto* op = editor.produced_by<Dequantize>(id);
   if (op == nullptr || op->block != 0) return std::nullopt;
   const Node node = editor.node(editor.producer(id));
@@ -63,10 +45,10 @@ std::optional<ByteWeights> weights_of(Editor& editor, ValueId id, std::size_t ax
   const bool each = scale->size() != 1 || (zero && zero->size() != 1);
   const auto rank = static_cast<std::int64_t>(bytes->shape().size());
   if (each && normalize_axis(op->axis, rank, node) != static_cast<std::int64_t>(axis)) return std::nullopt;
-  const bool is_centred =
-      !zero || std::ranges::all_of(reference::load_all<std::int64_t>(*zero), [](auto z) { return z == 0; });
+  const auto zeros = zero ? reference::load_all<std::int64_t>(*zero) : std::vector<std::int64_t>{};
+  const bool is_centred = std::ranges::all_of(zeros, [](auto z) { return z == 0; });
   if (is_centred && bytes->dtype() == DType::i8) return ByteWeights{node.inputs[0], floats_of(*scale)};
-  auto centred = centred_bytes(*bytes, zero.get(), axis);
+  auto centred = centred_weights(*bytes, zeros, axis, most);
   if (!centred) return std::nullopt;
   return ByteWeights{editor.add_constant(editor.value(node.inputs[0]).name, *std::move(centred)), floats_of(*scale)};
 }
@@ -121,17 +103,21 @@ std::vector<float> unit_of(const Found& found) {
   return unit;
 }
 
-bool has_kernel(const Conv& conv, const Shape& weight) {
-  if (weight.size() != 4 || !is_plain(conv.epilogue)) return false;
-  const bool depthwise = weight[1] == 1 && weight[0] == conv.groups;
-  return conv.groups == 1 || depthwise || weight[1] >= kLeastGroupChannels;
+/// Of the weights that kernels convolve by; nothing where there is no kernel.
+std::optional<ByteWidth> width_of(const Conv& conv, const Shape& weight) {
+  if (weight.size() != 4 || !is_plain(conv.epilogue)) return std::nullopt;
+  if (conv.groups == 1 || weight[1] >= kLeastGroupChannels) return ByteWidth::two;
+  const bool is_depthwise = weight[1] == 1 && weight[0] == conv.groups;
+  return is_depthwise ? std::optional(ByteWidth::one) : std::nullopt;
 }
 
 std::optional<Found> find_conv(Editor& editor, const Node& node, const Conv& conv) {
   const auto x = dequantised(editor, node.inputs[0]);
   if (!x || editor.is_constant(x->bytes)) return std::nullopt;
-  auto weights = weights_of(editor, node.inputs[1], 0);
-  if (!weights || !has_kernel(conv, editor.value(weights->bytes).constant->shape())) return std::nullopt;
+  const auto& shape = editor.value(node.inputs[1]).type.shape;
+  const auto width = shape ? width_of(conv, *shape) : std::nullopt;
+  auto weights = width ? weights_of(editor, node.inputs[1], 0, *width) : std::nullopt;
+  if (!weights) return std::nullopt;
   const auto channels = static_cast<std::size_t>(editor.value(weights->bytes).constant->shape()[0]);
   Found found{*x, *std::move(weights), {}, channels, node.outputs[0]};
   auto bias = bias_of(editor, node.input(kBiasInput), channels, unit_of(found));
@@ -162,7 +148,7 @@ std::optional<Found> find_product(Editor& editor, const Node& node, const MatMul
   if (!x || editor.is_constant(x->bytes) || !has_rank(editor, x->bytes) || rank_of(editor, x->bytes) < 2)
     return std::nullopt;
   if (!has_rank(editor, node.inputs[1]) || rank_of(editor, node.inputs[1]) != 2) return std::nullopt;
-  auto weights = weights_of(editor, node.inputs[1], op.transpose_b ? 0 : 1);
+  auto weights = weights_of(editor, node.inputs[1], op.transpose_b ? 0 : 1, ByteWidth::two);
   if (!weights) return std::nullopt;
   if (op.transpose_b) {
     const auto bytes = editor.value(weights->bytes).constant->tensor();

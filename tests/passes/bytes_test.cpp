@@ -69,7 +69,8 @@ TEST(Bytes, ProductsWithBiasesAndFloatEnds) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
     Quantised net(seed);
     const ValueId x = net.step("x", net.b.input("in", {2, 3, 8}));
-    ValueId y = net.b.node("y", MatMul{}, {x, net.weights("w", {8, 12}, 1, 0.5f)});
+    const ValueId w = net.pick(2) == 0 ? net.weights("w", {8, 12}, 1, 0.5f) : net.wide_weights("w", {8, 12}, 1, 0.5f);
+    ValueId y = net.b.node("y", MatMul{}, {x, w});
     if (net.pick(2) == 0) y = net.b.binary("sum", BinaryKind::add, y, net.b.weights("bias", {12}));
     net.b.output(y);
     const Graph after = in_bytes(net.b.graph);

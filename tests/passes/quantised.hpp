@@ -38,10 +38,15 @@ class Quantised {
   ValueId weights(const std::string& name, const Shape& shape, std::int64_t axis, float range) {
     Tensor tensor(DType::i8, shape);
     for (std::int8_t& w : tensor.values<std::int8_t>()) w = static_cast<std::int8_t>(pick(255) - 127);
-    const std::int64_t channels = shape[static_cast<std::size_t>(axis)];
-    const bool each = pick(3) > 0;
-    const ValueId scale = b.weights(name + ".s", {each ? channels : 1}, 0.2f * range / 127, range / 127);
-    return b.node(name, Dequantize{axis}, {b.graph.add_constant(name + ".q", std::move(tensor)), scale});
+    return dequantised(name, std::move(tensor), axis, range / 127);
+  }
+  /// Unsigned, less zero points of which each takes some of them beyond signed bytes.
+  ValueId wide_weights(const std::string& name, const Shape& shape, std::int64_t axis, float range) {
+    Tensor tensor(DType::u8, shape);
+    for (std::uint8_t& w : tensor.values<std::uint8_t>()) w = static_cast<std::uint8_t>(pick(256));
+    Tensor zero(DType::u8, {pick(2) == 0 ? 1 : shape[static_cast<std::size_t>(axis)]});
+    for (std::uint8_t& z : zero.values<std::uint8_t>()) z = static_cast<std::uint8_t>(1 + pick(254));
+    return dequantised(name, std::move(tensor), axis, range / 254, b.graph.add_constant(name + ".z", std::move(zero)));
   }
 
   ValueId conv(const std::string& name, ValueId x, std::int64_t outputs, std::int64_t kernel, std::int64_t groups,
@@ -49,7 +54,9 @@ class Quantised {
     const std::int64_t inputs = b.shape(x)[1] / groups;
     const float range = 2 / std::sqrt(static_cast<float>(inputs * kernel * kernel));
     std::vector<ValueId> all{b.to_last(name + ".in", x),
-                             weights(name + ".w", {outputs, inputs, kernel, kernel}, 0, range)};
+                             groups == 1 && pick(3) == 0
+                                 ? wide_weights(name + ".w", {outputs, inputs, kernel, kernel}, 0, range)
+                                 : weights(name + ".w", {outputs, inputs, kernel, kernel}, 0, range)};
     if (pick(2) == 0) all.push_back(b.weights(name + ".b", {outputs}));
     Conv op;
     op.kernel = {kernel, kernel};
@@ -113,6 +120,14 @@ class Quantised {
   ValueId step(const std::string& name, ValueId x) { return quantise(name + ".step", x, real(0.005f, 0.03f)); }
 
  private:
+  ValueId dequantised(const std::string& name, Tensor bytes, std::int64_t axis, float scale, ValueId zero = kAbsent) {
+    const std::int64_t channels = bytes.shape()[static_cast<std::size_t>(axis)];
+    const ValueId scales = b.weights(name + ".s", {pick(3) > 0 ? channels : 1}, 0.2f * scale, scale);
+    std::vector<ValueId> inputs{b.graph.add_constant(name + ".q", std::move(bytes)), scales};
+    if (zero != kAbsent) inputs.push_back(zero);
+    return b.node(name, Dequantize{axis}, std::move(inputs));
+  }
+
   DType type_;
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "families/table.hpp"
+#include "graph/byte_weights.hpp"
 #include "reference/reference.hpp"
 #include "support/execute.hpp"
 #include "support/network.hpp"
@@ -17,7 +18,10 @@ class ByteNetwork : public Network {
 
   template <class T>
   ValueId integers(Shape shape, int low, int high) {
-    constexpr DType kType = sizeof(T) == 4 ? DType::i32 : std::is_signed_v<T> ? DType::i8 : DType::u8;
+    constexpr DType kType = sizeof(T) == 4        ? DType::i32
+                            : sizeof(T) == 2      ? DType::i16
+                            : std::is_signed_v<T> ? DType::i8
+                                                  : DType::u8;
     Tensor tensor(kType, std::move(shape));
     std::uniform_int_distribution<int> element(low, high);
     auto* to = static_cast<T*>(tensor.data());
@@ -38,6 +42,11 @@ class ByteNetwork : public Network {
     if (++made_ % 2 == 0) inputs.push_back(weights({outputs}, 1));
     return inputs;
   }
+  /// Weights of signed bytes, or of what two of them add up to.
+  ValueId byte_weights(Shape shape) {
+    return is_wide ? integers<std::int16_t>(std::move(shape), kLeastWideWeight, kMostWideWeight)
+                   : integers<std::int8_t>(std::move(shape), -128, 127);
+  }
   ValueId byte_conv(ValueId x, std::int64_t outputs, ConvSpec spec = {},
                     Rescale out = {.zero = 100, .low = -100, .high = 155}) {
     const std::int64_t inputs = shape(x).back() / spec.groups, pad = spec.kernel / 2 * spec.dilation;
@@ -47,14 +56,16 @@ class ByteNetwork : public Network {
     window.dilations = {spec.dilation, spec.dilation};
     window.pads = {pad, pad, pad, pad};
     window.groups = spec.groups;
-    const ValueId weight = integers<std::int8_t>({outputs, inputs, spec.kernel, spec.kernel}, -128, 127);
+    const ValueId weight = byte_weights({outputs, inputs, spec.kernel, spec.kernel});
     return node(ByteConv{window, out}, operands(x, weight, outputs, inputs * spec.kernel * spec.kernel, out.to));
   }
   ValueId byte_matmul(ValueId x, std::int64_t outputs, Rescale out) {
     const std::int64_t terms = shape(x).back();
-    const ValueId weight = integers<std::int8_t>({terms, outputs}, -128, 127);
+    const ValueId weight = byte_weights({terms, outputs});
     return node(ByteMatMul{out}, operands(x, weight, outputs, terms, out.to));
   }
+
+  bool is_wide = false;
 
  private:
   int made_ = 0;
@@ -105,6 +116,37 @@ TEST(ByteContraction, OfGroups) {
   x = net.byte_conv(x, 36, {.kernel = 3, .stride = 2, .groups = 6});
   x = net.byte_conv(x, 36, {.kernel = 1, .groups = 9});
   check(net.finish(net.byte_conv(x, 80, {.kernel = 3, .groups = 2}, {.to = DType::i32})), families::byte_conv);
+}
+
+/// The bytes that add up to a weight lie in two halves of the sum: rows of taps, of groups, in padding.
+TEST(ByteContraction, OfWideWeights) {
+  ByteNetwork net("wide weights");
+  net.is_wide = true;
+  ValueId x = net.input({2, 19, 23, 5}, DType::u8);
+  x = net.byte_conv(x, 24, {.kernel = 3, .stride = 2});
+  x = net.byte_conv(x, 48, {.kernel = 1});
+  x = net.byte_conv(x, 36, {.kernel = 3, .groups = 6}, {.zero = 0, .low = 0, .high = 255});
+  x = net.byte_conv(x, 33, {.kernel = 5, .dilation = 2});
+  check(net.finish(net.byte_conv(x, 20, {.kernel = 3}, {.to = DType::i32})), families::byte_conv);
+}
+
+TEST(ByteContraction, OfWideMatrices) {
+  ByteNetwork net("wide matrices");
+  net.is_wide = true;
+  ValueId x = net.input({2, 37, 99}, DType::u8);
+  x = net.byte_matmul(x, 65, {.zero = 128, .low = -128, .high = 127});
+  x = net.byte_matmul(x, 600, {.zero = 7, .low = -7, .high = 248});
+  check(net.finish(net.byte_matmul(x, 48, {.to = DType::f32})), families::byte_matmul);
+}
+
+/// All weights at one end of what two bytes hold.
+TEST(ByteContraction, OfTheWidestWeights) {
+  for (const int end : {kLeastWideWeight, kMostWideWeight}) {
+    ByteNetwork net("widest weights");
+    const ValueId x = net.input({1, 21, 64}, DType::u8), zero = net.integers<std::uint8_t>({1}, 255, 255);
+    const ValueId weight = net.integers<std::int16_t>({64, 17}, end, end);
+    check(net.finish(net.node(ByteMatMul{{.to = DType::i32}}, {x, weight, zero})), families::byte_matmul);
+  }
 }
 
 TEST(ByteContraction, OfStrips) {

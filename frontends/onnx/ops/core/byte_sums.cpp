@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/byte_weights.hpp"
 #include "reference/elements.hpp"
 
 namespace colonnade::onnx_import {
@@ -33,25 +34,16 @@ std::optional<std::vector<std::int64_t>> constant_numbers(const Lowering& low, V
 
 bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
-/// The weights less their zero points; nothing where signed bytes do not hold that.
-std::optional<ValueId> centred_weight(Lowering& low, const IntegerOperand& weight, std::int64_t axis) {
+/// The weights less their zero points; nothing where the sums cannot take them.
+std::optional<ValueId> centred_weight(Lowering& low, const IntegerOperand& weight, std::int64_t axis, ByteWidth most) {
   const auto constant = low.constant_of(weight.value);
   const auto zeros = constant_numbers(low, weight.zero_point);
   if (!constant || !zeros || constant->size() == 0 || !is_byte(constant->dtype())) return std::nullopt;
   const bool is_centred = std::all_of(zeros->begin(), zeros->end(), [](std::int64_t zero) { return zero == 0; });
   if (is_centred && constant->dtype() == DType::i8) return weight.value;
-  const Shape& shape = constant->shape();
-  const std::int64_t size = shape[static_cast<std::size_t>(axis)];
-  if (zeros->size() != 1 && static_cast<std::int64_t>(zeros->size()) != size) return std::nullopt;
-  std::int64_t inner = 1;
-  for (std::size_t i = static_cast<std::size_t>(axis) + 1; i < shape.size(); ++i) inner *= shape[i];
-  std::vector<std::int64_t> values = reference::load_all<std::int64_t>(*constant->tensor());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto channel = static_cast<std::size_t>(static_cast<std::int64_t>(i) / inner % size);
-    values[i] -= zeros->size() == 1 ? zeros->front() : (*zeros)[channel];
-    if (values[i] < -kSignBit || values[i] >= kSignBit) return std::nullopt;
-  }
-  return low.constant(reference::tensor_of(DType::i8, shape, values));
+  auto centred = centred_weights(*constant->tensor(), *zeros, static_cast<std::size_t>(axis), most);
+  if (!centred) return std::nullopt;
+  return low.constant(*std::move(centred));
 }
 
 bool has_one_element(const Lowering& low, ValueId id) {
@@ -59,32 +51,36 @@ bool has_one_element(const Lowering& low, ValueId id) {
   return shape && std::all_of(shape->begin(), shape->end(), [](std::int64_t dim) { return dim == 1; });
 }
 
-}  // namespace
-
+/// The operands, when the weight is constant and the sums take it less its zero points (one, or one an index of
+/// `axis`), and x has one zero point, known where x is signed.
 std::optional<ByteOperands> byte_operands(Lowering& low, const IntegerOperand& x, const IntegerOperand& weight,
-                                          std::int64_t axis) {
+                                          std::int64_t axis, ByteWidth most) {
   if (!is_byte(low.dtype(x.value)) || low.constant_of(x.value)) return std::nullopt;
   if (x.zero_point != kAbsent && !has_one_element(low, x.zero_point)) return std::nullopt;
   const bool is_signed = low.dtype(x.value) == DType::i8;
   const auto zero = constant_numbers(low, x.zero_point);
   if (is_signed && !zero) return std::nullopt;
-  const auto centred = centred_weight(low, weight, axis);
+  const auto centred = centred_weight(low, weight, axis, most);
   if (!centred) return std::nullopt;
   if (!is_signed) return ByteOperands{x.value, x.zero_point, *centred};
   const ValueId bytes = low.emit(Lookup{}, {x.value, sign_table(low, DType::u8)});
   return ByteOperands{bytes, byte_scalar(low, zero->front() + kSignBit), *centred};
 }
 
+}  // namespace
+
 std::optional<ByteOperands> product_operands(Lowering& low, const IntegerOperand& a, const IntegerOperand& b) {
   const bool by_matrix = low.shape(a.value) && low.rank(a.value) >= 2 && low.shape(b.value) && low.rank(b.value) == 2;
-  return by_matrix ? byte_operands(low, a, b, 1) : std::nullopt;
+  return by_matrix ? byte_operands(low, a, b, 1, ByteWidth::two) : std::nullopt;
 }
 
-bool convolves_bytes(const Lowering& low, ValueId weight) {
-  const auto constant = low.constant_of(weight);
-  if (!constant || constant->shape().size() < 3 || constant->shape().size() > 4) return false;
+std::optional<ByteOperands> convolution_operands(Lowering& low, const IntegerOperand& x, const IntegerOperand& weight) {
+  const auto constant = low.constant_of(weight.value);
+  if (!constant || constant->shape().size() < 3 || constant->shape().size() > 4) return std::nullopt;
   const std::int64_t groups = low.int_or("group", 1), inputs = constant->shape()[1];
-  return groups == 1 || inputs >= kLeastGroupChannels || (inputs == 1 && constant->shape()[0] == groups);
+  if (groups == 1 || inputs >= kLeastGroupChannels) return byte_operands(low, x, weight, 0, ByteWidth::two);
+  const bool is_depthwise = inputs == 1 && constant->shape()[0] == groups;
+  return is_depthwise ? byte_operands(low, x, weight, 0, ByteWidth::one) : std::nullopt;
 }
 
 std::optional<Rescale> rescale_to(const Lowering& low, ValueId zero_point) {

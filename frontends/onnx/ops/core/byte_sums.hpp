@@ -6,22 +6,16 @@
 
 namespace colonnade::onnx_import {
 
-/// Operands of a product of bytes: x as unsigned bytes, its zero point (one byte, kAbsent: 0), and constant signed
-/// weights less theirs.
+/// Operands of a product of bytes: x as unsigned bytes, its zero point (one byte, kAbsent: 0), and constant weights
+/// less theirs.
 struct ByteOperands {
   ValueId x = kAbsent, zero_point = kAbsent, weight = kAbsent;
 };
 
-/// The operands, when the weight is constant and fits signed bytes once its zero points (one, or one an index of
-/// `axis`) are taken off, and x has one zero point, known where x is signed.
-std::optional<ByteOperands> byte_operands(Lowering& low, const IntegerOperand& x, const IntegerOperand& weight,
-                                          std::int64_t axis);
-
-/// The same for rows of a value by a matrix.
+/// Operands of rows of a value by a matrix, where kernels of bytes multiply them.
 std::optional<ByteOperands> product_operands(Lowering& low, const IntegerOperand& a, const IntegerOperand& b);
-
-/// Kernels of bytes convolve by such weights.
-bool convolves_bytes(const Lowering& low, ValueId weight);
+/// Operands of the node's convolution, where kernels of bytes compute it.
+std::optional<ByteOperands> convolution_operands(Lowering& low, const IntegerOperand& x, const IntegerOperand& weight);
 
 /// Where numbers are rounded to bytes of a type with this one, constant zero point; nothing where it is no such thing.
 std::optional<Rescale> rescale_to(const Lowering& low, ValueId zero_point);

@@ -110,14 +110,12 @@ ValueId integer_conv(Lowering& low, IntegerOperand x, IntegerOperand weight, Val
   if (bias != kAbsent && low.dtype(bias) != DType::i32) {
     low.invalid("expected a bias of int32, found {}", name_of(low.dtype(bias)));
   }
-  if (convolves_bytes(low, weight.value)) {
-    if (const auto bytes = byte_operands(low, x, weight, 0))
-      return cast(low,
-                  convolve(low, {.x = bytes->x,
-                                 .weight = bytes->weight,
-                                 .bytes = ByteParameters{{DType::i32}, {bytes->zero_point, bias}}}),
-                  to);
-  }
+  if (const auto bytes = convolution_operands(low, x, weight))
+    return cast(low,
+                convolve(low, {.x = bytes->x,
+                               .weight = bytes->weight,
+                               .bytes = ByteParameters{{DType::i32}, {bytes->zero_point, bias}}}),
+                to);
   double most = largest_sum(low, weight, form) * largest(low, x);
   if (const auto constant = low.constant_of(bias)) {
     double peak = 0;

@@ -306,15 +306,13 @@ Values lower_qlinear_conv(Lowering& low) {
   const auto laid = [&](ValueId y) { return channels_last ? to_channels_last(low, y, low.rank(weight)) : y; };
   const bool one_scale = has_one_element(low, low.input(1)) && has_one_element(low, low.input(6));
   const auto out = one_scale ? rescale_to(low, y_zero) : std::nullopt;
-  if (out && convolves_bytes(low, weight)) {
-    if (const auto bytes = byte_operands(low, {x, low.input(2)}, {weight, low.input(5)}, 0)) {
-      const ValueId factor = sum_scale(low, low.input(1), low.input(4), low.input(6));
-      const ValueId y =
-          convolve(low, {.x = bytes->x,
-                         .weight = bytes->weight,
-                         .bytes = ByteParameters{*out, {bytes->zero_point, low.optional_input(8), factor}}});
-      return {laid(rescaled(low, y, y_zero))};
-    }
+  if (const auto bytes = out ? convolution_operands(low, {x, low.input(2)}, {weight, low.input(5)}) : std::nullopt) {
+    const ValueId factor = sum_scale(low, low.input(1), low.input(4), low.input(6));
+    const ValueId y =
+        convolve(low, {.x = bytes->x,
+                       .weight = bytes->weight,
+                       .bytes = ByteParameters{*out, {bytes->zero_point, low.optional_input(8), factor}}});
+    return {laid(rescaled(low, y, y_zero))};
   }
   const IntegerOperand left{x, by_channel(low, low.input(2), x, 1)};
   const IntegerOperand right{weight, by_channel(low, low.input(5), weight, 0)};

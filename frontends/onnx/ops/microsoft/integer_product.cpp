@@ -6,6 +6,7 @@
 #include "frontends/onnx/ops/core/shared.hpp"
 #include "frontends/onnx/ops/microsoft/quantized.hpp"
 #include "graph/narrow_weights.hpp"
+#include "reference/elements.hpp"
 
 namespace colonnade::onnx_import {
 namespace {
@@ -195,18 +196,55 @@ Values lower_gather_block_quantized(Lowering& low) {
   return {gathers_first ? y : low.emit(Gather{gather_axis}, {y, indices})};
 }
 
-/// Weights [directions, inputs, gates] as LSTM's [directions, gates, inputs]. Activations are not quantised: the
-/// operator's own quantisation of them only serves speed.
+/// Weights [directions, inputs, gates] with scales and zero points, one or one a gate of each direction.
+struct GateWeights {
+  ValueId bytes, scale, zero_point;
+};
+
+std::vector<float> floats_of(const Constant& constant) {
+  const auto values = reference::load_all<double>(*constant.tensor());
+  return {values.begin(), values.end()};
+}
+
+/// Constant weights as LSTM's [directions, gates, inputs]; nothing where they are no constant bytes.
+std::optional<Tensor> known_gates(const Lowering& low, const GateWeights& weights) {
+  const auto bytes = low.constant_of(weights.bytes), scale = low.constant_of(weights.scale);
+  const auto zero = low.constant_of(weights.zero_point);
+  if (!bytes || !scale || (weights.zero_point != kAbsent && !zero) || bytes->shape().size() != 3) return std::nullopt;
+  const Shape& shape = bytes->shape();
+  const auto directions = static_cast<std::size_t>(shape[0]), inputs = static_cast<std::size_t>(shape[1]),
+             gates = static_cast<std::size_t>(shape[2]);
+  const std::vector<float> numbers = floats_of(*bytes), scales = floats_of(*scale);
+  const std::vector<float> zeros = zero ? floats_of(*zero) : std::vector<float>(directions);
+  const auto fits = [&](std::size_t count) { return count == directions || count == directions * gates; };
+  if (!fits(scales.size()) || !fits(zeros.size())) return std::nullopt;
+  const auto of = [&](const std::vector<float>& values, std::size_t direction, std::size_t gate) {
+    return values[values.size() == directions ? direction : direction * gates + gate];
+  };
+  Tensor result(DType::f32, {shape[0], shape[2], shape[1]});
+  float* to = result.values<float>().data();
+  for (std::size_t direction = 0; direction < directions; ++direction)
+    for (std::size_t gate = 0; gate < gates; ++gate)
+      for (std::size_t input = 0; input < inputs; ++input)
+        *to++ = (numbers[(direction * inputs + input) * gates + gate] - of(zeros, direction, gate)) *
+                of(scales, direction, gate);
+  return result;
+}
+
+ValueId computed_gates(Lowering& low, const GateWeights& weights) {
+  const auto spread = [&](ValueId x) { return unsqueeze(low, x, low.rank(x) == 1 ? Ints{1, 2} : Ints{1}); };
+  ValueId x = cast(low, weights.bytes, DType::f32);
+  if (weights.zero_point != kAbsent)
+    x = binary(low, BinaryKind::sub, x, cast(low, spread(weights.zero_point), DType::f32));
+  return transpose(low, binary(low, BinaryKind::mul, x, spread(weights.scale)), {0, 2, 1});
+}
+
+/// Activations are not quantised: the operator's own quantisation of them only serves speed.
 Values lower_dynamic_quantize_lstm(Lowering& low) {
   const auto weight = [&](std::size_t index, std::size_t scale) {
-    const auto spread = [&](ValueId x) {
-      if (x == kAbsent) return x;
-      return unsqueeze(low, x, low.rank(x) == 1 ? Ints{1, 2} : Ints{1});
-    };
-    ValueId x = cast(low, low.input(index), DType::f32);
-    const ValueId zero_point = spread(low.optional_input(scale + 1));
-    if (zero_point != kAbsent) x = binary(low, BinaryKind::sub, x, cast(low, zero_point, DType::f32));
-    return transpose(low, binary(low, BinaryKind::mul, x, spread(low.input(scale))), {0, 2, 1});
+    const GateWeights weights{low.input(index), low.input(scale), low.optional_input(scale + 1)};
+    auto known = known_gates(low, weights);
+    return known ? low.constant(*std::move(known)) : computed_gates(low, weights);
   };
   Values inputs = {low.input(0), weight(1, 8), weight(2, 10)};
   for (std::size_t i = 3; i < 8; ++i) inputs.push_back(low.optional_input(i));
