@@ -83,12 +83,12 @@ class Operands {
   Operands(const Kernel& kernel, const Shape& s)
       : height_out_((s.height + 2 * (s.kernel / 2) - s.kernel) / s.stride + 1),
         width_out_((s.width + 2 * (s.kernel / 2) - s.kernel) / s.stride + 1),
-        k_(s.kernel * s.kernel * s.channels_in / s.groups),
+        depth_{s.kernel, s.kernel * s.channels_in / s.groups},
         in_(floats(s.height * s.width * s.channels_in)),
         out_(height_out_ * width_out_ * s.channels_out),
-        room_(floats(kernel.workspace_bytes(k_))),
         factor_(s.channels_out),
-        shift_(s.channels_out) {
+        shift_(s.channels_out),
+        room_(floats(kernel.workspace_bytes(sizes(s)))) {
     const std::size_t value = s.to == Output::u8 ? 1 : sizeof(float), pad = s.kernel / 2;
     for (std::size_t y = 0; y < height_out_; ++y) {
       out_rows_.push_back(reinterpret_cast<std::byte*>(out_.data()) + y * width_out_ * s.channels_out * value);
@@ -102,26 +102,17 @@ class Operands {
 
   static std::size_t floats(std::size_t bytes) { return bytes / sizeof(float) + 16; }
   double operations(const Shape& s) const {
-    return 2.0 * static_cast<double>(height_out_ * width_out_ * k_ * s.channels_out);
+    return 2.0 * static_cast<double>(height_out_ * width_out_ * depth_.rows * depth_.row * s.channels_out);
   }
   std::size_t weights_bytes(const Kernel& kernel, const Shape& s) const {
-    return s.groups * kernels::byte_product::packed_bytes(kernel.step, k_, s.channels_out / s.groups);
+    return s.groups * kernels::byte_product::packed_bytes(kernel.step, depth_, s.channels_out / s.groups);
   }
 
   Args args(const Shape& s) const {
     const std::size_t value = s.to == Output::u8 ? 1 : sizeof(float);
-    Args args;
-    args.rows = height_out_;
+    Args args = sizes(s);
     args.in_rows = in_rows_.data();
     args.out_rows = out_rows_.data();
-    args.width_in = s.width;
-    args.width_out = width_out_;
-    args.kernel_h = args.kernel_w = s.kernel;
-    args.stride_w = s.stride;
-    args.pad_left = s.kernel / 2;
-    args.groups = s.groups;
-    args.channels_in = s.channels_in / s.groups;
-    args.channels_out = s.channels_out / s.groups;
     args.in_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_in);
     args.out_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_out * value);
     args.x_zero = 128;
@@ -131,8 +122,23 @@ class Operands {
   }
 
  private:
-  std::size_t height_out_, width_out_, k_;
-  Floats in_, out_, room_, factor_, shift_;
+  Args sizes(const Shape& s) const {
+    Args args;
+    args.rows = height_out_;
+    args.width_in = s.width;
+    args.width_out = width_out_;
+    args.kernel_h = args.kernel_w = s.kernel;
+    args.stride_w = s.stride;
+    args.pad_left = s.kernel / 2;
+    args.groups = s.groups;
+    args.channels_in = s.channels_in / s.groups;
+    args.channels_out = s.channels_out / s.groups;
+    return args;
+  }
+
+  std::size_t height_out_, width_out_;
+  kernels::byte_product::Depth depth_;
+  Floats in_, out_, factor_, shift_, room_;
   std::vector<const std::uint8_t*> in_rows_;
   std::vector<void*> out_rows_;
 };

@@ -15,17 +15,25 @@ namespace colonnade::kernels::byte_product {
 /// Output channels of one packed panel, on every tier.
 inline constexpr std::size_t kPanel = 16;
 
-/// Bytes of a panel for sums of `k` products, of which a kernel adds `step` at a time: the sums of its weights as
-/// int32, then [k / step][16][step] weights, zero past k.
-constexpr std::size_t panel_bytes(std::size_t step, std::size_t k) {
-  return kPanel * sizeof(std::int32_t) + (k + step - 1) / step * step * kPanel;
+/// The products of a sum: so many rows of taps, each with so many products.
+struct Depth {
+  std::size_t rows = 1;
+  std::size_t row = 0;
+};
+/// A row's products with zeros up to whole steps.
+constexpr std::size_t padded_row(std::size_t step, std::size_t row) { return (row + step - 1) / step * step; }
+/// Bytes of a panel for a kernel that adds `step` products at a time: the sums of its weights as int32, then
+/// [rows][padded row / step][16][step] weights.
+constexpr std::size_t panel_bytes(std::size_t step, Depth depth) {
+  return kPanel * (sizeof(std::int32_t) + depth.rows * padded_row(step, depth.row));
 }
 /// Of weights of one group with `n` output channels.
-constexpr std::size_t packed_bytes(std::size_t step, std::size_t k, std::size_t n) {
-  return (n + kPanel - 1) / kPanel * panel_bytes(step, k);
+constexpr std::size_t packed_bytes(std::size_t step, Depth depth, std::size_t n) {
+  return (n + kPanel - 1) / kPanel * panel_bytes(step, depth);
 }
-/// Packs weights of one group. Element (k, n) of the source is at source[k * k_stride + n * n_stride].
-void pack(const std::int8_t* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, std::size_t k, std::size_t n,
+/// Packs weights of one group. Product i of row r for output n is at source[(r * depth.row + i) * k_stride +
+/// n * n_stride].
+void pack(const std::int8_t* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, Depth depth, std::size_t n,
           std::size_t step, std::int8_t* packed) noexcept;
 
 enum class Output : unsigned char { u8, i8, i32, f32 };
@@ -53,7 +61,8 @@ struct Rescale {
 /// padding, which counts as x_zero, as do pixels outside [0, width_in): tap kx of output pixel x reads pixel
 /// x * stride_w - pad_left + kx * dilation_w.
 /// Group g of `groups` reads channels_in channels of each pixel from g * channels_in on and makes channels_out ones
-/// from g * channels_out on; weights of the groups follow each other, packed_bytes(step, k, channels_out) apart.
+/// from g * channels_out on; weights of the groups follow each other, packed_bytes(step, depth, channels_out) apart,
+/// for a depth of kernel_h rows of kernel_w * channels_in products, those of a tap side by side.
 /// Nothing may overlap, no alignment is required, nothing is read or written outside the rows given.
 struct Args {
   std::size_t rows = 1;
@@ -70,11 +79,11 @@ struct Args {
   std::size_t channels_out = 0;  ///< of one group
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;
-  const std::int8_t* weights = nullptr;  ///< packed with the kernel's step, k = (ky * kernel_w + kx) * channels_in + c
+  const std::int8_t* weights = nullptr;  ///< packed with the kernel's step
   std::uint8_t x_zero = 0;
   Rescale out;
   std::size_t groups = 1;
-  std::byte* workspace = nullptr;  ///< Kernel::workspace_bytes(k) bytes, 64-byte aligned
+  std::byte* workspace = nullptr;  ///< Kernel::workspace_bytes() bytes, 64-byte aligned
 };
 
 struct Kernel {
@@ -82,7 +91,8 @@ struct Kernel {
   Isa isa;
   std::size_t step;  ///< products that are added at once: how weights are packed
   void (*run)(const Args&) noexcept;
-  std::size_t (*workspace_bytes)(std::size_t k) noexcept;
+  /// For what has these kernels, strides, dilations and channels and is not wider.
+  std::size_t (*workspace_bytes)(const Args& sizes) noexcept;
 };
 
 /// Every kernel of this build, best first; a host runs those whose tier its features hold.

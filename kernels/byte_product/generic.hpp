@@ -3,7 +3,7 @@
 // cache while all panels pass.
 #pragma once
 
-#include "kernels/byte_product/gather.hpp"
+#include "kernels/byte_product/padded_rows.hpp"
 #include "kernels/byte_product/tile.hpp"
 
 namespace colonnade::kernels::byte_product {
@@ -28,16 +28,27 @@ inline std::size_t block_pixels(std::size_t bytes) {
   return fitting < kFewestPixels ? kFewestPixels : fitting < kMostPixels ? fitting : kMostPixels;
 }
 
-inline std::size_t workspace_bytes(std::size_t k) noexcept {
-  const std::size_t pixel = pixel_channels(k) * sizeof(Channel);
-  return block_pixels(pixel) * pixel + kOverrun;
+/// Channels of a gathered pixel.
+inline std::size_t gathered_channels(const Args& a) {
+  return a.kernel_h * padded_row(kStep, a.kernel_w * a.channels_in);
 }
 
-/// Pixels that a tile walks with one stride: `count` of all output rows from `first` on.
+/// Narrower outputs may have rows padded where wider ones are gathered.
+inline std::size_t workspace_bytes(const Args& sizes) noexcept {
+  const std::size_t pixel = pixel_channels(gathered_channels(sizes)) * sizeof(Channel);
+  const std::size_t gathered = block_pixels(pixel) * pixel + kOverrun, rows = padded_rows_bytes(sizes);
+  const std::size_t padded = rows < kMostRowsBytes ? rows : kMostRowsBytes;
+  return gathered < padded ? padded : gathered;
+}
+
+/// Pixels that tiles walk with one stride: `count` of all output rows from `first` on, whose taps lie `offset` bytes
+/// from where the rows begin.
 struct Run {
   std::size_t first;
   std::size_t count;
-  const char* pixels;
+  const char* const* rows;
+  std::size_t row_count;
+  std::ptrdiff_t offset;
   std::ptrdiff_t stride;
 };
 
@@ -55,8 +66,7 @@ struct Block {
 /// A product of one group, as its tiles see it.
 struct Product {
   const Args& a;
-  std::size_t k;
-  std::size_t steps;
+  std::size_t steps;  ///< of all rows of taps
   std::size_t panel_stride;
   std::size_t value_bytes;  ///< of an output
 };
@@ -100,8 +110,11 @@ inline Fetch make_fetch(const Product& p, const Block& block, std::size_t tiles)
 inline void multiply_run(const Product& p, const Block& block, const Scales& scales, const Run& run) {
   const Args& a = p.a;
   Tile tile;
+  tile.rows = run.rows;
+  tile.row_count = run.row_count;
+  tile.offset = run.offset;
   tile.stride = run.stride;
-  tile.steps = p.steps;
+  tile.steps = p.steps / run.row_count;
   tile.weights = block.weights + kPanel * sizeof(std::int32_t);
   tile.panel_stride = p.panel_stride;
   tile.scales = &scales;
@@ -110,7 +123,6 @@ inline void multiply_run(const Product& p, const Block& block, const Scales& sca
   const std::size_t tiles = ceil_div(run.count, block.most_rows), even = run.count / tiles,
                     larger = run.count - even * tiles;
   const Fetch fetch = make_fetch(p, block, tiles);
-  const char* pixels = run.pixels;
   std::size_t row = run.first / a.width_out, x = run.first % a.width_out;
   for (std::size_t i = 0; i < tiles; ++i) {
     const std::size_t rows = even + (i < larger ? 1 : 0);
@@ -119,13 +131,12 @@ inline void multiply_run(const Product& p, const Block& block, const Scales& sca
                     block.first_channel * p.value_bytes;
       if (++x == a.width_out) x = 0, ++row;
     }
-    tile.pixels = pixels;
     const std::size_t fetched = i * fetch.share;
     const bool fetches = fetched < fetch.bytes && p.steps > 0;
     tile.next = fetches ? fetch.from + fetched : tile.weights;
     tile.next_step = fetches ? static_cast<std::ptrdiff_t>(ceil_div(fetch.share, p.steps)) : 0;
     block.tiles[rows - 1](tile);
-    pixels += static_cast<std::ptrdiff_t>(rows) * run.stride;
+    tile.offset += static_cast<std::ptrdiff_t>(rows) * run.stride;
   }
 }
 
@@ -135,33 +146,38 @@ inline std::size_t block_panels(std::size_t pixels, std::size_t left) {
   return ceil_div(left, ceil_div(left, kTilePanels));
 }
 
+/// The panels of a group from one on that tiles over so many pixels take together.
+inline Block block_at(const Product& p, std::size_t group, const std::int8_t* weights, std::size_t pixels,
+                      std::size_t panel) {
+  const Args& a = p.a;
+  const std::size_t panels = ceil_div(a.channels_out, kPanel), first = panel * kPanel;
+  const std::size_t taken = block_panels(pixels, panels - panel);
+  const bool wide = taken > kTilePanels;
+  const std::size_t left = a.channels_out - first, lanes = left < taken * kPanel ? left : taken * kPanel;
+  return {wide ? kWideTiles.of : kTiles.of[taken - 1].of,
+          wide ? kWideRows : kTileRows[taken - 1],
+          taken,
+          panels - panel - taken,
+          group * a.channels_out + first,
+          lanes,
+          weights + panel * p.panel_stride};
+}
+
 /// All panels of a group times a run of pixels.
 inline void multiply_panels(const Product& p, std::size_t group, const std::int8_t* weights, const Run& run) {
-  const Args& a = p.a;
-  const std::size_t panels = ceil_div(a.channels_out, kPanel);
+  const std::size_t panels = ceil_div(p.a.channels_out, kPanel);
   Scales scales{};
   for (std::size_t panel = 0; panel < panels;) {
-    const std::size_t taken = block_panels(run.count, panels - panel), first = panel * kPanel;
-    const bool wide = taken > kTilePanels;
-    const std::size_t left = a.channels_out - first, lanes = left < taken * kPanel ? left : taken * kPanel;
-    const Block block{wide ? kWideTiles.of : kTiles.of[taken - 1].of,
-                      wide ? kWideRows : kTileRows[taken - 1],
-                      taken,
-                      panels - panel - taken,
-                      group * a.channels_out + first,
-                      lanes,
-                      weights + panel * p.panel_stride};
+    const Block block = block_at(p, group, weights, run.count, panel);
     make_scales(p, block, scales);
     multiply_run(p, block, scales, run);
-    panel += taken;
+    panel += block.panels;
   }
 }
 
-inline bool is_pointwise(const Args& a) { return a.kernel_h * a.kernel_w == 1 && a.pad_left == 0; }
-
 /// Whether all rows lie one behind the other, so that they are one.
 inline bool rows_follow(const Args& a) {
-  if (a.stride_w != 1) return false;
+  if (a.stride_w != 1 || a.kernel_h != 1) return false;
   const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(a.width_out) * a.in_pixel_stride;
   for (std::size_t y = 0; y < a.rows; ++y)
     if (a.in_rows[y] == nullptr || a.in_rows[y] != a.in_rows[0] + static_cast<std::ptrdiff_t>(y) * row) return false;
@@ -170,50 +186,80 @@ inline bool rows_follow(const Args& a) {
 
 /// Where pixels are multiplied where they lie: pixels of a run, a multiple of which is all; else none.
 inline std::size_t pixels_in_place(const Args& a) {
-  constexpr std::size_t kFewInRow = 12;
-  if (!kReadsBytes || !is_pointwise(a) || a.channels_in % kStep != 0) return 0;
+  constexpr std::size_t kFewInPlace = 12;
+  const bool has_one_tap = a.kernel_w == 1 && a.pad_left == 0 && a.kernel_h <= kMostTapRows;
+  if (!kReadsBytes || !has_one_tap || a.channels_in % kStep != 0) return 0;
   if ((a.width_out - 1) * a.stride_w >= a.width_in) return 0;
   if (rows_follow(a)) return a.rows * a.width_out;
-  if (a.width_out < kFewInRow) return 0;
-  for (std::size_t y = 0; y < a.rows; ++y)
+  if (a.width_out < kFewInPlace) return 0;
+  for (std::size_t y = 0; y < a.rows * a.kernel_h; ++y)
     if (a.in_rows[y] == nullptr) return 0;
   return a.width_out;
 }
 
-inline void multiply_group(const Product& p, std::size_t group, const std::int8_t* weights) {
+inline void multiply_in_place(const Product& p, std::size_t group, const std::int8_t* weights, std::size_t in_place) {
   const Args& a = p.a;
-  const std::size_t pixels = a.rows * a.width_out, in_place = pixels_in_place(a);
-  if (in_place == 0) {
-    const Gather g{a, group * a.channels_in, p.k, pixel_channels(p.k)};
-    const std::size_t bytes = g.pixel_channels * sizeof(Channel), most = block_pixels(bytes);
-    for (std::size_t first = 0; first < pixels; first += most) {
-      const std::size_t count = pixels - first < most ? pixels - first : most;
-      gather(g, first, count, reinterpret_cast<Channel*>(a.workspace));
-      multiply_panels(p, group, weights,
-                      {first, count, reinterpret_cast<const char*>(a.workspace), static_cast<std::ptrdiff_t>(bytes)});
-    }
-    return;
-  }
   const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(a.stride_w) * a.in_pixel_stride;
-  const std::size_t most = block_pixels(p.k);
-  for (std::size_t from = 0; from < pixels; from += in_place)
+  const std::size_t pixels = a.rows * a.width_out, most = block_pixels(gathered_channels(a));
+  for (std::size_t from = 0; from < pixels; from += in_place) {
+    const char* rows[kMostTapRows];
+    for (std::size_t ky = 0; ky < a.kernel_h; ++ky)
+      rows[ky] = reinterpret_cast<const char*>(a.in_rows[from / a.width_out * a.kernel_h + ky]) + group * a.channels_in;
     for (std::size_t first = 0; first < in_place; first += most) {
       const std::size_t count = in_place - first < most ? in_place - first : most;
-      const std::uint8_t* const row = a.in_rows[from / a.width_out] + group * a.channels_in;
       multiply_panels(p, group, weights,
-                      {from + first, count,
-                       reinterpret_cast<const char*>(row) + static_cast<std::ptrdiff_t>(first) * stride, stride});
+                      {from + first, count, rows, a.kernel_h, static_cast<std::ptrdiff_t>(first) * stride, stride});
     }
+  }
+}
+
+inline void multiply_padded(const Product& p, std::size_t group, const std::int8_t* weights) {
+  const Args& a = p.a;
+  constexpr std::size_t kMostBlocks = (kMostOutputs / kPanel + kTilePanels - 1) / kTilePanels;
+  Block blocks[kMostBlocks];
+  Scales scales[kMostBlocks];
+  std::size_t count = 0;
+  for (std::size_t panel = 0; panel < ceil_div(a.channels_out, kPanel); panel += blocks[count++].panels) {
+    blocks[count] = block_at(p, group, weights, a.width_out, panel);
+    make_scales(p, blocks[count], scales[count]);
+  }
+  PaddedRows rows(a, group * a.channels_in);
+  const auto stride = static_cast<std::ptrdiff_t>(a.stride_w * a.channels_in * sizeof(Channel));
+  for (std::size_t y = 0; y < a.rows; ++y) {
+    const Run run{y * a.width_out, a.width_out, rows.of(y), a.kernel_h, 0, stride};
+    for (std::size_t i = 0; i < count; ++i) multiply_run(p, blocks[i], scales[i], run);
+  }
+}
+
+inline void multiply_gathered(const Product& p, std::size_t group, const std::int8_t* weights) {
+  const Args& a = p.a;
+  const std::size_t row_channels = padded_row(kStep, a.kernel_w * a.channels_in), pixels = a.rows * a.width_out;
+  const Gather g{a, group * a.channels_in, row_channels, pixel_channels(gathered_channels(a))};
+  const std::size_t bytes = g.pixel_channels * sizeof(Channel), most = block_pixels(bytes);
+  const char* const memory = reinterpret_cast<const char*>(a.workspace);
+  for (std::size_t first = 0; first < pixels; first += most) {
+    const std::size_t count = pixels - first < most ? pixels - first : most;
+    gather(g, first, count, reinterpret_cast<Channel*>(a.workspace));
+    multiply_panels(p, group, weights, {first, count, &memory, 1, 0, static_cast<std::ptrdiff_t>(bytes)});
+  }
 }
 
 inline void run(const Args& a) noexcept {
   if (a.rows * a.width_out * a.channels_out == 0) return;
-  const std::size_t k = a.kernel_h * a.kernel_w * a.channels_in;
+  const Depth depth{a.kernel_h, a.kernel_w * a.channels_in};
   const bool is_byte = a.out.to == Output::u8 || a.out.to == Output::i8;
-  const Product product{a, k, ceil_div(k, kStep), panel_bytes(kStep, k), is_byte ? 1u : sizeof(float)};
+  const Product product{a, gathered_channels(a) / kStep, panel_bytes(kStep, depth), is_byte ? 1u : sizeof(float)};
+  const std::size_t in_place = pixels_in_place(a);
+  const bool pads = in_place == 0 && pads_rows(a);
   const std::int8_t* weights = a.weights;
-  for (std::size_t group = 0; group < a.groups; ++group, weights += packed_bytes(kStep, k, a.channels_out))
-    multiply_group(product, group, weights);
+  for (std::size_t group = 0; group < a.groups; ++group, weights += packed_bytes(kStep, depth, a.channels_out)) {
+    if (in_place > 0)
+      multiply_in_place(product, group, weights, in_place);
+    else if (pads)
+      multiply_padded(product, group, weights);
+    else
+      multiply_gathered(product, group, weights);
+  }
 }
 
 }  // namespace

@@ -55,10 +55,13 @@ struct Scales {
   bool bends = false;  ///< slopes are not all one
 };
 
-/// One tile. Pixels lie `stride` bytes apart, panels `panel_stride`; `lanes` of each out[] are written. `next`: weights
-/// that are fetched meanwhile, `next_step` bytes further each step.
+/// One tile. The first pixel's taps lie `offset` bytes from where each of the rows begins, `steps` of each row; pixels
+/// lie `stride` bytes apart, panels `panel_stride`; `lanes` of each out[] are written. `next`: weights that are fetched
+/// meanwhile, `next_step` bytes further each step.
 struct Tile {
-  const char* pixels;
+  const char* const* rows;
+  std::size_t row_count;
+  std::ptrdiff_t offset;
   std::ptrdiff_t stride;
   std::size_t steps;
   const std::int8_t* weights;
@@ -116,10 +119,11 @@ struct Pixels {
   return weights + v / kPanelVectors * panel_stride + v % kPanelVectors * (kStepBytes / kPanelVectors);
 }
 
+/// Adds the products of one row of taps.
 template <std::size_t R, std::size_t V>
-[[gnu::always_inline]] inline void multiply(Sums<R, V>& sums, const Tile& tile) {
-  Pixels<R> pixels(tile.pixels, tile.stride);
-  const std::int8_t *weights = tile.weights, *next = tile.next;
+[[gnu::always_inline]] inline void multiply(Sums<R, V>& sums, const Tile& tile, const char* row,
+                                            const std::int8_t*& weights, const std::int8_t*& next) {
+  Pixels<R> pixels(row + tile.offset, tile.stride);
   for (std::size_t step = tile.steps; step > 0; --step) {
     __builtin_prefetch(next, 0, 2);
     next += tile.next_step;
@@ -252,7 +256,10 @@ void run_tile(const Tile& tile) noexcept {
 #pragma GCC unroll 32
     for (std::size_t r = 0; r < R; ++r) sums.at[r][v] = start;
   }
-  multiply(sums, tile);
+  const std::int8_t *weights = tile.weights, *next = tile.next;
+  const char* const* row = tile.rows;
+  do multiply(sums, tile, *row, weights, next);
+  while (++row != tile.rows + tile.row_count);
   finish(sums, tile);
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 using kernels::Isa;
 using kernels::byte_product::Args;
+using kernels::byte_product::Depth;
 using kernels::byte_product::Output;
 
 constexpr auto kOutputs = static_cast<std::int64_t>(kernels::byte_product::kPanel);
@@ -56,6 +57,23 @@ class Parameter {
   const std::byte* known_;
   ValueOf<std::byte> value_;
 };
+
+Depth depth_of(const ByteContraction& form) {
+  return {static_cast<std::size_t>(form.halves * form.window.kernel_h),
+          static_cast<std::size_t>(form.window.kernel_w * form.inputs)};
+}
+
+Args sizes_of(const ByteContraction& form) {
+  Args args;
+  args.kernel_h = static_cast<std::size_t>(form.halves * form.window.kernel_h);
+  args.kernel_w = static_cast<std::size_t>(form.window.kernel_w);
+  args.stride_w = static_cast<std::size_t>(form.window.stride_w);
+  args.dilation_w = static_cast<std::size_t>(form.window.dilation_w);
+  args.channels_in = static_cast<std::size_t>(form.inputs);
+  args.channels_out = static_cast<std::size_t>(form.outputs);
+  args.groups = static_cast<std::size_t>(form.groups);
+  return args;
+}
 
 class ByteContractionOp final : public RowOp {
  public:
@@ -112,14 +130,7 @@ class ByteContractionOp final : public RowOp {
   }
 
   Args base_args(const StepContext& step) const {
-    Args args;
-    args.kernel_h = static_cast<std::size_t>(form_.halves * form_.window.kernel_h);
-    args.kernel_w = static_cast<std::size_t>(form_.window.kernel_w);
-    args.stride_w = static_cast<std::size_t>(form_.window.stride_w);
-    args.dilation_w = static_cast<std::size_t>(form_.window.dilation_w);
-    args.channels_in = static_cast<std::size_t>(form_.inputs);
-    args.channels_out = static_cast<std::size_t>(form_.outputs);
-    args.groups = static_cast<std::size_t>(form_.groups);
+    Args args = sizes_of(form_);
     args.weights = weights_;
     const auto* const zero = x_zero_.at<std::uint8_t>(step);
     args.x_zero = zero == nullptr ? std::uint8_t{0} : *zero;
@@ -140,9 +151,8 @@ class ByteContractionOp final : public RowOp {
   /// Makes some of the output channels.
   void cut_chunk(std::int64_t chunk, Args& args) const {
     const std::int64_t begin = chunks_.begin(chunk);
-    const std::size_t k = static_cast<std::size_t>(form_.terms());
-    args.weights +=
-        static_cast<std::size_t>(begin / kOutputs) * kernels::byte_product::panel_bytes(form_.kernel->step, k);
+    args.weights += static_cast<std::size_t>(begin / kOutputs) *
+                    kernels::byte_product::panel_bytes(form_.kernel->step, depth_of(form_));
     args.channels_out = static_cast<std::size_t>(chunks_.size(chunk));
     if (args.out.offset != nullptr) args.out.offset += begin;
     if (args.out.factor != nullptr && !one_factor_) args.out.factor += begin;
@@ -199,14 +209,15 @@ Effort byte_contraction_effort(const Chosen& node, const Rates& rates) {
 
 std::int64_t byte_contraction_weights_bytes(const Chosen& node) {
   const auto& form = node.form<ByteContraction>();
-  return form.groups *
-         static_cast<std::int64_t>(kernels::byte_product::packed_bytes(
-             form.kernel->step, static_cast<std::size_t>(form.terms()), static_cast<std::size_t>(form.outputs)));
+  return form.groups * static_cast<std::int64_t>(kernels::byte_product::packed_bytes(
+                           form.kernel->step, depth_of(form), static_cast<std::size_t>(form.outputs)));
 }
 
 std::int64_t byte_contraction_workspace_bytes(const Chosen& node) {
   const auto& form = node.form<ByteContraction>();
-  return static_cast<std::int64_t>(form.kernel->workspace_bytes(static_cast<std::size_t>(form.terms())));
+  Args sizes = sizes_of(form);
+  sizes.width_out = static_cast<std::size_t>(row_shape(node.output_shape()).width);
+  return static_cast<std::int64_t>(form.kernel->workspace_bytes(sizes));
 }
 
 ChunkRule byte_contraction_chunks(const Chosen& node) {
@@ -215,7 +226,7 @@ ChunkRule byte_contraction_chunks(const Chosen& node) {
 
 WeightMemory pack_bytes(const ByteContraction& form, const ByteWeight& weight, WeightRoom& room) {
   const auto k = static_cast<std::size_t>(form.terms());
-  const std::size_t panel_bytes = kernels::byte_product::panel_bytes(form.kernel->step, k);
+  const std::size_t panel_bytes = kernels::byte_product::panel_bytes(form.kernel->step, depth_of(form));
   const std::int64_t panels = ceil_div(form.outputs, kOutputs), taps = form.window.kernel_h * form.window.kernel_w;
   WeightMemory packed = room.take(panel_bytes * static_cast<std::size_t>(panels * form.groups));
   auto* const first = reinterpret_cast<std::int8_t*>(packed.data());
@@ -229,7 +240,7 @@ WeightMemory pack_bytes(const ByteContraction& form, const ByteWeight& weight, W
         for (std::int64_t tap = 0; tap < taps; ++tap)
           for (std::int64_t input = 0; input < form.inputs; ++input)
             *to++ = half_of(weight(group, input, output, tap), half, form.halves);
-    kernels::byte_product::pack(rows.data(), 1, static_cast<std::ptrdiff_t>(k), k,
+    kernels::byte_product::pack(rows.data(), 1, static_cast<std::ptrdiff_t>(k), depth_of(form),
                                 static_cast<std::size_t>(end - begin), form.kernel->step,
                                 first + static_cast<std::size_t>(panel) * panel_bytes);
   });

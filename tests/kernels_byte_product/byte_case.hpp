@@ -27,6 +27,7 @@ struct ByteSizes {
   bool one_factor = false, shifts = true, offsets = true;
   bool extreme = false;  ///< all operands as large as they can be
 
+  kernels::byte_product::Depth depth() const { return {kernel_h, kernel_w * channels_in}; }
   std::size_t k() const { return kernel_h * kernel_w * channels_in; }
   std::size_t out_of(std::size_t in, std::size_t kernel) const {
     const std::size_t reach = (kernel - 1) * dilation + 1;
@@ -89,8 +90,8 @@ class ByteCase {
     const Guarded<std::int32_t> offset(std::span<const std::int32_t>(offset_), edge);
     const Guarded<float> factor(std::span<const float>(factor_.data(), s_.one_factor ? 1 : outputs()), edge);
     const Guarded<float> shift(std::span<const float>(shift_), edge);
-    const Guarded<std::byte> workspace((kernel.workspace_bytes(s_.k()) + 63) / 64 * 64, edge);
     Args args = sizes_as_args();
+    const Guarded<std::byte> workspace((kernel.workspace_bytes(args) + 63) / 64 * 64, edge);
     args.in_rows = in_rows.data();
     args.out_rows = out_rows.data();
     args.weights = weights.data();
@@ -122,11 +123,11 @@ class ByteCase {
   std::size_t outputs() const { return s_.groups * s_.channels_out; }
 
   Guarded<std::int8_t> packed(const Kernel& kernel, Edge edge) const {
-    const std::size_t bytes = kernels::byte_product::packed_bytes(kernel.step, s_.k(), s_.channels_out);
+    const std::size_t bytes = kernels::byte_product::packed_bytes(kernel.step, s_.depth(), s_.channels_out);
     Guarded<std::int8_t> weights(s_.groups * bytes, edge);
     for (std::size_t g = 0; g < s_.groups; ++g)
       kernels::byte_product::pack(weights_.data() + g * s_.channels_out * s_.k(), 1,
-                                  static_cast<std::ptrdiff_t>(s_.k()), s_.k(), s_.channels_out, kernel.step,
+                                  static_cast<std::ptrdiff_t>(s_.k()), s_.depth(), s_.channels_out, kernel.step,
                                   weights.data() + g * bytes);
     return weights;
   }

@@ -83,6 +83,41 @@ TEST(ByteProduct, OfRandomWindows) {
   }
 }
 
+/// Rows wide enough to be padded and kept, of one tap and of many, by groups, with and without gaps between pixels.
+TEST(ByteProduct, OfWideRows) {
+  std::mt19937_64 random(17);
+  const auto below = [&](std::size_t limit) { return static_cast<std::size_t>(random() % limit); };
+  for (int round = 0; round < 150; ++round) {
+    const ByteSizes sizes{.height_in = 1 + below(9),
+                          .width_in = 24 + below(60),
+                          .channels_in = below(2) == 0 ? 4 * (1 + below(9)) : 1 + below(7),
+                          .channels_out = 1 + below(140),
+                          .kernel_h = 1 + below(4),
+                          .kernel_w = 1 + below(4),
+                          .stride = 1 + below(2),
+                          .dilation = 1 + below(4) / 3,
+                          .pad = below(3),
+                          .groups = below(4) == 0 ? 2u : 1u,
+                          .in_gap = below(3) == 0 ? below(5) : 0,
+                          .out_gap = below(3) == 0 ? below(5) : 0,
+                          .to = kOutputs[below(4)],
+                          .x_zero = static_cast<int>(below(256))};
+    ASSERT_NO_FATAL_FAILURE(check(sizes, 3000 + static_cast<std::uint64_t>(round)));
+  }
+  ASSERT_NO_FATAL_FAILURE(
+      check({.height_in = 40, .width_in = 30, .channels_out = 5, .kernel_h = 17, .kernel_w = 2}, 4));
+}
+
+/// Padding alone, and rows so wide that they are gathered.
+TEST(ByteProduct, OfPaddingAndOfTheWidestRows) {
+  ASSERT_NO_FATAL_FAILURE(check(
+      {.height_in = 1, .width_in = 1, .channels_in = 3, .channels_out = 9, .kernel_h = 2, .kernel_w = 2, .pad = 20},
+      1));
+  ASSERT_NO_FATAL_FAILURE(check(
+      {.height_in = 3, .width_in = 1500, .channels_in = 64, .channels_out = 3, .kernel_h = 3, .kernel_w = 3, .pad = 1},
+      2));
+}
+
 /// Several blocks of pixels.
 TEST(ByteProduct, OfManyPixels) {
   ASSERT_NO_FATAL_FAILURE(check(
@@ -121,10 +156,9 @@ TEST(ByteProduct, HasDefinedEnds) {
   for (const Kernel& kernel : kernels::byte_product::table()) {
     if (!kernels::host_features().contains(kernel.isa)) continue;
     const std::int8_t weights[6] = {1, 1, 1, 1, 1, 1};
-    std::vector<std::int8_t> packed(kernels::byte_product::packed_bytes(kernel.step, 1, 6));
-    kernels::byte_product::pack(weights, 6, 1, 1, 6, kernel.step, packed.data());
+    std::vector<std::int8_t> packed(kernels::byte_product::packed_bytes(kernel.step, {1, 1}, 6));
+    kernels::byte_product::pack(weights, 6, 1, {1, 1}, 6, kernel.step, packed.data());
     const std::uint8_t x = 5, *row = &x;
-    const Guarded<std::byte> workspace((kernel.workspace_bytes(1) + 63) / 64 * 64);
     std::int32_t offset[6];
     std::fill_n(offset, 6, std::numeric_limits<std::int32_t>::max() - 4);
     Args args;
@@ -133,6 +167,7 @@ TEST(ByteProduct, HasDefinedEnds) {
     args.channels_out = 6;
     args.in_pixel_stride = 1;
     args.weights = packed.data();
+    const Guarded<std::byte> workspace((kernel.workspace_bytes(args) + 63) / 64 * 64);
     args.workspace = workspace.data();
     std::int32_t sums[6];
     void* out = sums;
