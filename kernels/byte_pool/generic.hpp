@@ -47,6 +47,7 @@ inline void largest(const Args& a, const Window& w, std::size_t channel, std::by
   constexpr std::uint8_t kFlip = Signed ? 0x80 : 0;
   std::uint8_t most[N] = {};
   each_tap(a, w, channel, [&](const std::uint8_t* in) {
+#pragma GCC unroll 1
     for (std::size_t i = 0; i < N; ++i) {
       const auto x = static_cast<std::uint8_t>(in[i] ^ kFlip);
       most[i] = x > most[i] ? x : most[i];
@@ -86,6 +87,7 @@ inline void average(const Args& a, const Window& w, std::size_t channel, std::by
     inside = 0;
   };
   each_tap(a, w, channel, [&](const std::uint8_t* in) {
+#pragma GCC unroll 1
     for (std::size_t i = 0; i < N; ++i) part[i] = static_cast<std::uint16_t>(part[i] + in[i]);
     if (++inside == kMostInWord) flush();
   });
@@ -112,7 +114,13 @@ inline void run_generic(const Args& a) noexcept {
       const float factor = a.kind == Kind::average ? a.factor / (a.row_counts[row] * a.column_counts[x]) : 1.0f;
       std::size_t c = 0;
       for (; c + 64 <= a.channels; c += 64) block<64>(a, w, c, out, factor);
+      if (c + 32 <= a.channels) block<32>(a, w, c, out, factor), c += 32;
       for (; c + 16 <= a.channels; c += 16) block<16>(a, w, c, out, factor);
+      if (c == a.channels) continue;
+      if (c > 0) {
+        block<16>(a, w, a.channels - 16, out, factor);  // some of them once more
+        continue;
+      }
       for (; c < a.channels; ++c) block<1>(a, w, c, out, factor);
     }
   }

@@ -52,9 +52,7 @@ class PaddedRows {
   static constexpr std::uint8_t kNoRow = 0;
   static constexpr const std::uint8_t* kNothing = &kNoRow;
 
-  const char* memory(std::size_t slot) const {
-    return reinterpret_cast<const char*>(a_.workspace) + slot * row_bytes_;
-  }
+  const char* memory(std::size_t slot) const { return reinterpret_cast<const char*>(a_.workspace) + slot * row_bytes_; }
 
   /// Where the row lies, copied in place of one that is not wanted if it is not there.
   std::size_t slot_of(const std::uint8_t* const* wanted, const std::uint8_t* row) {

@@ -19,6 +19,16 @@ inline void lookup_each(const std::uint8_t* in, const T* table, T* out, std::siz
   for (std::size_t i = 0; i < count; ++i) out[i] = table[in[i]];
 }
 
+template <class T>
+class Lines {
+ public:
+  explicit Lines(const T* table) : table_(table) {}
+  void operator()(const std::uint8_t* in, T* out, std::size_t count) const { lookup_each(in, table_, out, count); }
+
+ private:
+  const T* table_;
+};
+
 #if defined(__AVX512BW__)
 /// Pairs of neighbouring elements in four registers.
 class Entries {
@@ -45,14 +55,42 @@ class Entries {
   __m512i pairs_[4];
 };
 
-inline void lookup_line(const std::uint8_t* in, const std::uint8_t* table, std::uint8_t* out, std::size_t count) {
-  const Entries entries(table);
-  std::size_t i = 0;
-  for (; i + 64 <= count; i += 64) _mm512_storeu_si512(out + i, entries(_mm512_loadu_si512(in + i)));
-  if (i == count) return;
-  const __mmask64 rest = ~__mmask64{0} >> (64 - (count - i));
-  _mm512_mask_storeu_epi8(out + i, rest, entries(_mm512_maskz_loadu_epi8(rest, in + i)));
+/// Masked loads are slow on some processors where they reach over lines of the cache: no wider than need be.
+inline __m512i load_first(const std::uint8_t* in, std::size_t count) {
+  if (count == 32) return _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)));
+  if (count < 32) return _mm512_zextsi256_si512(_mm256_maskz_loadu_epi8((1u << count) - 1, in));
+  return _mm512_maskz_loadu_epi8(~__mmask64{0} >> (64 - count), in);
 }
+/// Whole vectors where it can: masked stores of bytes are slow on some processors.
+inline void store_first(std::uint8_t* out, __m512i x, std::size_t count) {
+  __m256i half = _mm512_castsi512_si256(x);
+  if (count >= 32) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), half);
+    half = _mm512_extracti64x4_epi64(x, 1);
+    out += 32, count -= 32;
+  }
+  __m128i quarter = _mm256_castsi256_si128(half);
+  if (count >= 16) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), quarter);
+    quarter = _mm256_extracti128_si256(half, 1);
+    out += 16, count -= 16;
+  }
+  if (count > 0) _mm_mask_storeu_epi8(out, static_cast<__mmask16>((1u << count) - 1), quarter);
+}
+
+/// Lines of bytes through one table.
+class ByteLines {
+ public:
+  explicit ByteLines(const std::uint8_t* table) : entries_(table) {}
+  void operator()(const std::uint8_t* in, std::uint8_t* out, std::size_t count) const {
+    std::size_t i = 0;
+    for (; i + 64 <= count; i += 64) _mm512_storeu_si512(out + i, entries_(_mm512_loadu_si512(in + i)));
+    if (i < count) store_first(out + i, entries_(load_first(in + i, count - i)), count - i);
+  }
+
+ private:
+  Entries entries_;
+};
 #elif defined(__AVX2__)
 /// Sixteen elements a register in both halves, chosen by the lower four bits of a byte; the upper ones choose
 /// registers.
@@ -77,34 +115,35 @@ class Entries {
   __m256i rows_[16];
 };
 
-inline void lookup_line(const std::uint8_t* in, const std::uint8_t* table, std::uint8_t* out, std::size_t count) {
-  std::size_t i = 0;
-  if (count >= 64) {
-    const Entries entries(table);
+/// Lines of bytes through one table.
+class ByteLines {
+ public:
+  explicit ByteLines(const std::uint8_t* table) : table_(table), entries_(table) {}
+  void operator()(const std::uint8_t* in, std::uint8_t* out, std::size_t count) const {
+    std::size_t i = 0;
     for (; i + 32 <= count; i += 32)
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i),
-                          entries(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i))));
+                          entries_(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i))));
+    lookup_each(in + i, table_, out + i, count - i);
   }
-  lookup_each(in + i, table, out + i, count - i);
-}
+
+ private:
+  const std::uint8_t* table_;
+  Entries entries_;
+};
 #else
-inline void lookup_line(const std::uint8_t* in, const std::uint8_t* table, std::uint8_t* out, std::size_t count) {
-  lookup_each(in, table, out, count);
-}
+using ByteLines = Lines<std::uint8_t>;
 #endif
 
-inline void lookup_line(const std::uint8_t* in, const float* table, float* out, std::size_t count) {
-  lookup_each(in, table, out, count);
-}
-
-template <class T>
-void lookup(const LookupArgs& args) noexcept {
+template <class T, class LinesOfT>
+void lookup_by(const LookupArgs& args) noexcept {
   Pixels rows = args.rows;
   join(rows);
   const std::uint8_t* in = args.in;
   auto* out = static_cast<T*>(args.out);
+  const LinesOfT line(static_cast<const T*>(args.table));
   for (std::size_t p = 0; p < rows.pixels; ++p, in += rows.in_pixel_stride, out += rows.out_pixel_stride)
-    lookup_line(in, static_cast<const T*>(args.table), out, rows.channels);
+    line(in, out, rows.channels);
 }
 
 }  // namespace

@@ -7,9 +7,13 @@
 
 namespace colonnade::kernels {
 
-static constexpr bytes::Kernel kKernel = {
-    COLONNADE_TIER_NAME,  kThisIsa,        bytes::quantize_to, bytes::dequantize_from, bytes::lookup<std::uint8_t>,
-    bytes::lookup<float>, bytes::binary_to};
+static constexpr bytes::Kernel kKernel = {COLONNADE_TIER_NAME,
+                                          kThisIsa,
+                                          bytes::quantize_to,
+                                          bytes::dequantize_from,
+                                          bytes::lookup_by<std::uint8_t, bytes::ByteLines>,
+                                          bytes::lookup_by<float, bytes::Lines<float>>,
+                                          bytes::binary_to};
 
 template <>
 KernelList<bytes::Kernel> kernels_of<bytes::Kernel, ThisTier>() noexcept {
