@@ -33,6 +33,14 @@ void add_padding(CLI::App& app, EngineOptions& engine) {
       ->group("Engine");
 }
 
+void add_dynamic_scale(CLI::App& app, EngineOptions& engine) {
+  choose(app.add_option("--dynamic-scale", engine.dynamic_scale,
+                        "Over what dynamic quantisation takes a scale: the whole tensor, as ONNX has it; a sequence, "
+                        "so that answers do not depend on neighbours in a batch; or a row of features"),
+         {"tensor", "sequence", "row"})
+      ->group("Engine");
+}
+
 void add_numa(CLI::App& app, EngineOptions& engine) {
   app.add_option("--numa", engine.numa,
                  "On several NUMA nodes: replicate (a copy of the weights a node), interleave, node=N or off (default: "
@@ -73,6 +81,7 @@ void add_engine(CLI::App& app, EngineOptions& engine) {
          {"on", "off"})
       ->group("Engine");
   add_padding(app, engine);
+  add_dynamic_scale(app, engine);
   app.add_option(
          "--isa", engine.isa,
          "Instruction set tier: baseline, avx2, avxvnni, avx512, vnni, bf16 or amx (default: the best there is)")

@@ -30,6 +30,7 @@ struct EngineOptions {
   bool strict = false;
   std::string duel = "on";
   std::string padding = "zeros";
+  std::string dynamic_scale = "tensor";
   std::string compiled;  ///< file of packed weights and plans; "": none
 };
 

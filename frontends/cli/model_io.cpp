@@ -136,6 +136,9 @@ Options library_options(const EngineOptions& engine, int threads) {
   options.math = math_of(engine);
   options.strict = engine.strict;
   options.duel = engine.duel == "on";
+  options.dynamic_scale = engine.dynamic_scale == "row"        ? DynamicScale::row
+                          : engine.dynamic_scale == "sequence" ? DynamicScale::sequence
+                                                               : DynamicScale::tensor;
   options.padding = engine.padding == "compute" ? Padding::compute : Padding::zeros;
   options.isa = engine.isa;
   options.blocking = engine.blocking;

@@ -27,7 +27,7 @@ void check_name(std::string_view name, std::string_view what) {
 struct Import {
   ExternalData external;
   const CustomOperators& operators;
-  bool schema;
+  ImportOptions options;
   std::unordered_map<const void*, std::shared_ptr<const Constant>> constants = {};  ///< by their message
   std::unordered_map<const OnnxNode*, OpenedStates> opened = {};
 };
@@ -63,7 +63,7 @@ class Builder {
   }
 
   Graph run() {
-    if (import_.schema) check_node_names();
+    if (import_.options.schema) check_node_names();
     add_initializers();
     add_inputs();
     check_outputs();
@@ -185,7 +185,7 @@ class Builder {
     for (const auto& output : node.outputs) {
       if (!output.empty()) check_name(output, node.label() + ": output");
     }
-    if (import_.schema && find_custom(import_.operators, node) == nullptr) check_form(node);
+    if (import_.options.schema && find_custom(import_.operators, node) == nullptr) check_form(node);
   }
 
   const Row& checked_row(const OnnxNode& node) const {
@@ -228,7 +228,7 @@ class Builder {
     Values inputs, captures;
     for (const auto& name : node.inputs) inputs.push_back(name.empty() ? kAbsent : ids_.at(name));
     while (!inputs.empty() && inputs.back() == kAbsent) inputs.pop_back();
-    if (row != nullptr && import_.schema) check_types(node, types_of(inputs));
+    if (row != nullptr && import_.options.schema) check_types(node, types_of(inputs));
     for (const auto& name : node.captures) {
       const ValueId id = ids_.at(name);
       if (!graph_.value(id).constant) captures.push_back(id);
@@ -317,7 +317,7 @@ class Builder {
   const OnnxGraph& source_;
   Graph graph_;
   Names names_;
-  Target target_{graph_, names_, import_.external, {}, import_.opened};
+  Target target_{graph_, names_, import_.external, import_.options.dynamic_scale, {}, import_.opened};
   std::unordered_map<std::string, ValueId> ids_;
   const OnnxNode* lowered_ = nullptr;
   bool uses_ranks_ = true;  ///< declared ones; not where ranks were found to change from iteration to iteration
@@ -335,8 +335,9 @@ void convert_initializers(onnx::GraphProto& graph, Import& import) {
 
 }  // namespace
 
-Graph build_graph(onnx::ModelProto& model, ExternalData external, const CustomOperators& operators, bool schema) {
-  Import import{std::move(external), operators, schema};
+Graph build_graph(onnx::ModelProto& model, ExternalData external, const CustomOperators& operators,
+                  const ImportOptions& options) {
+  Import import{std::move(external), operators, options};
   convert_initializers(*model.mutable_graph(), import);
   std::deque<onnx::AttributeProto> attributes;
   const OnnxGraph source = flatten(model, attributes);

@@ -44,6 +44,7 @@ struct Target {
   Graph& graph;
   Names& names;
   ExternalData& external;
+  DynamicScale dynamic_scale;
   /// A graph of the node that is being lowered, its inputs of the given types; see Lowering::body.
   std::function<Graph(const OnnxGraph& source, const std::vector<ValueType>& inputs)> import_body;
   std::unordered_map<const OnnxNode*, OpenedStates>& opened;
@@ -60,6 +61,7 @@ class Lowering {
   const Graph& graph() const { return target_.graph; }
   std::int64_t opset() const { return node_.opset; }
   ExternalData& external() { return target_.external; }
+  DynamicScale dynamic_scale() const { return target_.dynamic_scale; }
 
   template <class... Args>
   [[noreturn]] void invalid(fmt::format_string<Args...> format, Args&&... args) const {
@@ -119,7 +121,7 @@ class Lowering {
   }
   /// What another graph needs for nodes to be lowered to it.
   Target target(Graph& graph, Names& names) const {
-    return {graph, names, target_.external, target_.import_body, target_.opened};
+    return {graph, names, target_.external, target_.dynamic_scale, target_.import_body, target_.opened};
   }
 
   ValueId emit(Operator op, Values inputs) { return emit_all(std::move(op), std::move(inputs), 1).front(); }

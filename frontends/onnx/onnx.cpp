@@ -159,11 +159,11 @@ onnx::ModelProto read_model(const OpenBytes& source, std::vector<DataRange>& ran
 }
 
 Graph import_model(OpenBytes source, std::shared_ptr<Files> files, const CustomOperators& operators,
-                   ModelMetadata& metadata, bool schema) {
+                   ModelMetadata& metadata, const ImportOptions& options) {
   std::vector<DataRange> ranges;
   onnx::ModelProto model = read_model(source, ranges);
   metadata = metadata_of(model);
-  return build_graph(model, ExternalData(std::move(source), std::move(ranges), std::move(files)), operators, schema);
+  return build_graph(model, ExternalData(std::move(source), std::move(ranges), std::move(files)), operators, options);
 }
 
 }  // namespace
@@ -181,9 +181,9 @@ std::shared_ptr<Source> Source::reader(Model::Reader read, std::uint64_t size) {
                                   OpenBytes{std::make_shared<const ReaderBytes>(std::move(read), bytes), true});
 }
 
-Graph Source::import(bool schema) const {
+Graph Source::import(const ImportOptions& options) const {
   const std::scoped_lock lock(mutex_);
-  return guarded(what_, [&] { return import_model(bytes_, files_, operators_, metadata_, schema); });
+  return guarded(what_, [&] { return import_model(bytes_, files_, operators_, metadata_, options); });
 }
 
 Draft Source::draft() const {

@@ -15,6 +15,7 @@
 #include "colonnade/custom.hpp"
 #include "frontends/onnx/draft.hpp"
 #include "frontends/onnx/files.hpp"
+#include "frontends/onnx/import_options.hpp"
 #include "graph/graph.hpp"
 
 namespace colonnade::onnx_import {
@@ -33,8 +34,8 @@ class Source {
   /// Operators of the program, before the first import.
   void set_operators(std::vector<CustomOperator> operators) { operators_ = std::move(operators); }
   bool has_operators() const { return !operators_.empty(); }
-  /// Safe from several threads. With `schema` nodes are held to what ONNX says of their operators.
-  Graph import(bool schema = false) const;
+  /// Safe from several threads.
+  Graph import(const ImportOptions& options = {}) const;
   /// The model's messages, which lives no longer than this. Throws Error{invalid_argument} for bytes that do not last.
   Draft draft() const;
   /// Of the last import.

@@ -33,6 +33,10 @@ void apply_entry(const std::string& key, const std::string& text, Options& optio
     options.compiled = text;
   } else if (name == "isa") {
     options.isa = text;
+  } else if (name == "dynamic_scale") {
+    options.dynamic_scale = one_of<DynamicScale>(
+        key, text,
+        {{"tensor", DynamicScale::tensor}, {"sequence", DynamicScale::sequence}, {"row", DynamicScale::row}});
   } else if (name == "padding") {
     options.padding = one_of<Padding>(key, text, {{"zeros", Padding::zeros}, {"compute", Padding::compute}});
   } else if (name == "blocking") {

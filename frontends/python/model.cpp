@@ -254,7 +254,7 @@ void bind_model(nb::module_& module) {
           "infer(node, types), for the nodes of these names; keep_bytes=True lets a model of bytes be written. "
           "Options: "
           "threads, schedule, math, strict, memory_limit_bytes, plan_cache_bytes, isa, "
-          "blocking, dimensions, compiled, numa, duel, padding, schema.")
+          "blocking, dimensions, compiled, numa, duel, padding, dynamic_scale, schema.")
       .def_static(
           "embedded",
           [](const std::string& name, const nb::kwargs& keywords) {

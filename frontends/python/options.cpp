@@ -38,6 +38,8 @@ struct Choice {
 constexpr Choice<Schedule> kSchedules[] = {
     {"automatic", Schedule::automatic}, {"columns", Schedule::columns}, {"layers", Schedule::layers}};
 constexpr Choice<Math> kMaths[] = {{"fast", Math::fast}, {"exact", Math::exact}, {"bf16", Math::bf16}};
+constexpr Choice<DynamicScale> kDynamicScales[] = {
+    {"tensor", DynamicScale::tensor}, {"sequence", DynamicScale::sequence}, {"row", DynamicScale::row}};
 constexpr Choice<Padding> kPaddings[] = {{"zeros", Padding::zeros}, {"compute", Padding::compute}};
 
 template <class Choices>
@@ -98,6 +100,8 @@ constexpr Keyword kKeywords[] = {
     {"duel", [](Options& o, nb::handle v) { o.duel = truth(v); }, [](const Options& o) { return nb::cast(o.duel); }},
     {"padding", [](Options& o, nb::handle v) { o.padding = choose("padding", v, kPaddings); },
      [](const Options& o) { return to_str(name_in(kPaddings, o.padding)); }},
+    {"dynamic_scale", [](Options& o, nb::handle v) { o.dynamic_scale = choose("dynamic_scale", v, kDynamicScales); },
+     [](const Options& o) { return to_str(name_in(kDynamicScales, o.dynamic_scale)); }},
     {"schema", [](Options& o, nb::handle v) { o.schema = truth(v); },
      [](const Options& o) { return nb::cast(o.schema); }},
 };

@@ -132,12 +132,21 @@ static Padding padding_named(const std::string& text) {
   reject(fmt::format("parameter padding: expected zeros or compute, found '{}'", one_line(text)));
 }
 
+static DynamicScale dynamic_scale_named(const std::string& text) {
+  if (text == "tensor") return DynamicScale::tensor;
+  if (text == "sequence") return DynamicScale::sequence;
+  if (text == "row") return DynamicScale::row;
+  reject(fmt::format("parameter dynamic_scale: expected tensor, sequence or row, found '{}'", one_line(text)));
+}
+
 Options model_options(const inference::ModelConfig& config, Options base) {
   const auto threads = number_parameter<int>(config, "intra_op_thread_count", "a number of threads");
   if (const auto math = config.parameters().find("math"); math != config.parameters().end())
     base.math = math_named(math->second.string_value());
   if (const auto padding = config.parameters().find("padding"); padding != config.parameters().end())
     base.padding = padding_named(padding->second.string_value());
+  if (const auto scale = config.parameters().find("dynamic_scale"); scale != config.parameters().end())
+    base.dynamic_scale = dynamic_scale_named(scale->second.string_value());
   if (const auto numa = config.parameters().find("numa"); numa != config.parameters().end())
     base.numa = numa->second.string_value();
   if (threads > 0) base.threads = threads;

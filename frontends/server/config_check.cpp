@@ -190,6 +190,7 @@ void warn_of_ignored(const ModelConfig& config, Warnings& warnings) {
   warn(!config.runtime().empty(), "runtime");
   static const std::set<std::string> silent = {"math",
                                                "padding",
+                                               "dynamic_scale",
                                                "numa",
                                                "intra_op_thread_count",
                                                "inter_op_thread_count",

@@ -142,6 +142,7 @@ COLONNADE_API colonnade_status* colonnade_tensor_set_string(colonnade_tensor* te
 // --- Models ---------------------------------------------------------------------------------------------------------
 
 enum { COLONNADE_SCHEDULE_AUTOMATIC = 0, COLONNADE_SCHEDULE_COLUMNS = 1, COLONNADE_SCHEDULE_LAYERS = 2 };
+enum { COLONNADE_DYNAMIC_SCALE_TENSOR = 0, COLONNADE_DYNAMIC_SCALE_SEQUENCE = 1, COLONNADE_DYNAMIC_SCALE_ROW = 2 };
 enum { COLONNADE_MATH_FAST = 0, COLONNADE_MATH_EXACT = 1, COLONNADE_MATH_BF16 = 2 };
 
 /// The size of an open dimension by its symbol.
@@ -170,7 +171,8 @@ typedef struct colonnade_options {
   /// Not 0: outputs of tokens hold at padded positions what the network makes of them, else zeros where padding is
   /// left out (networks of texts whose mask bars it from attention).
   int64_t compute_padding;
-  const char* numa;  ///< "replicate", "interleave", "node=N", "off", as Options::numa; NULL: by memory
+  const char* numa;       ///< "replicate", "interleave", "node=N", "off", as Options::numa; NULL: by memory
+  int64_t dynamic_scale;  ///< COLONNADE_DYNAMIC_SCALE_...: over what DynamicQuantizeLinear takes a scale
 } colonnade_options;
 
 /// Immutable; may be shared between threads.

@@ -56,6 +56,12 @@ enum class Math { fast, exact, bf16 };
 /// of texts is the same. `describe` says of a model whether its padding is left out.
 enum class Padding { zeros, compute };
 
+/// Over what DynamicQuantizeLinear takes a scale and a zero point: the whole tensor, as ONNX has it; each index of the
+/// first axis, so that a text's or an image's answer does not depend on its neighbours in a batch; or each row of the
+/// last axis, where there are at most three axes (else as sequence), so that it does not depend on padding either.
+/// Outputs for scales and zero points then have one element for each of these.
+enum class DynamicScale { tensor, sequence, row };
+
 struct Options {
   int threads = 0;  ///< at most 4096; 0: min(affinity, cgroup quota, physical cores)
   Schedule schedule = Schedule::automatic;
@@ -88,6 +94,7 @@ struct Options {
   /// for.
   bool duel = true;
   Padding padding = Padding::zeros;
+  DynamicScale dynamic_scale = DynamicScale::tensor;
   /// Refuse nodes with attributes, or inputs of types, that their operator has not in ONNX (Error{invalid_model}); else
   /// what nobody reads is left alone, and what can be computed is.
   bool schema = false;

@@ -98,6 +98,9 @@ Options c::options_of(const colonnade_options* given) {
   options.compiled = text_of(known.compiled);
   options.numa = text_of(known.numa == nullptr && known.weights_per_node != 0 ? "replicate" : known.numa);
   options.blocking = text_of(known.blocking);
+  if (known.dynamic_scale < COLONNADE_DYNAMIC_SCALE_TENSOR || known.dynamic_scale > COLONNADE_DYNAMIC_SCALE_ROW)
+    fail(ErrorCode::invalid_argument, "options: there is no dynamic scale {}", known.dynamic_scale);
+  options.dynamic_scale = static_cast<DynamicScale>(known.dynamic_scale);
   options.padding = known.compute_padding == 0 ? Padding::zeros : Padding::compute;
   return options;
 }

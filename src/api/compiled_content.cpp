@@ -84,6 +84,8 @@ std::string options_text(const Options& options, std::string_view blocking) {
   std::string text =
       fmt::format("schedule {}, math {}, memory limit {}, blocking {}", static_cast<int>(options.schedule),
                   static_cast<int>(options.math), options.memory_limit_bytes, blocking);
+  if (options.dynamic_scale != DynamicScale::tensor)
+    text += fmt::format(", dynamic scale {}", static_cast<int>(options.dynamic_scale));
   if (!options.numa.empty()) text += ", numa " + options.numa;
   for (const auto& [symbol, size] : options.dimensions) text += fmt::format(", {} = {}", symbol, size);
   return text;

@@ -20,7 +20,7 @@ PassOptions passes_of(Math math) {
 }  // namespace
 
 Graph import_graph(const onnx_import::Source& source, const Options& options) {
-  Graph graph = source.import(options.schema);
+  Graph graph = source.import({options.schema, options.dynamic_scale});
   infer_types(graph);
   set_dimensions(graph, options.dimensions);
   verify(graph);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/checked.hpp"
 #include "passes/match.hpp"
 #include "passes/permutation.hpp"
 
@@ -133,7 +134,7 @@ struct Relayout {
   void remap_parameters(std::int64_t& axis) const {
     const auto one = [&](ValueId id) {
       const auto& shape = id == kAbsent ? std::optional(Shape{}) : editor.value(id).type.shape;
-      return shape && element_count(*shape) == 1;
+      return shape && product_of(*shape) == 1;
     };
     if (!one(node.inputs[1]) || !one(node.input(2))) axis = remapped(axis, node, perm);
   }

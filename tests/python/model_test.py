@@ -90,6 +90,7 @@ class Sources(unittest.TestCase):
             ({"threads": -1}, "threads must be 0 to 4096, found -1"),
             ({"schedule": "fast"}, "schedule: expected one of 'automatic', 'columns', 'layers', found 'fast'"),
             ({"padding": "none"}, "padding: expected one of 'zeros', 'compute', found 'none'"),
+            ({"dynamic_scale": "text"}, "dynamic_scale: expected one of 'tensor', 'sequence', 'row', found 'text'"),
             ({"dimensions": {"batch": "x"}}, "dimensions: expected a dict of numbers by symbol"),
             ({"isa": 3}, "isa: expected text, found int"),
         ):

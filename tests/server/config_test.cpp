@@ -165,6 +165,11 @@ TEST(Config, RefusesPaddingThatIsNone) {
   expect_contains(checked("parameters { key: 'padding' value { string_value: 'none' } }"), "expected zeros or compute");
 }
 
+TEST(Config, RefusesDynamicScalesThatAreNone) {
+  expect_contains(checked("parameters { key: 'dynamic_scale' value { string_value: 'text' } }"),
+                  "expected tensor, sequence or row, found 'text'");
+}
+
 TEST(Config, NamesThePlaceOfASyntaxError) {
   expect_contains(checked("name: 'm'\nmax_batch_sise: 3"), "config.pbtxt, line 2, column 15");
   expect_contains(checked("max_batch_size: 99999999999"), "out of range");

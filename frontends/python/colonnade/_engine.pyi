@@ -32,6 +32,7 @@ class Options(TypedDict, total=False):
     numa: str
     duel: bool
     padding: Literal["zeros", "compute"]
+    dynamic_scale: Literal["tensor", "sequence", "row"]
     schema: bool
 
 class SourceOptions(Options, total=False):

@@ -74,6 +74,23 @@ std::optional<ByteOperands> product_operands(Lowering& low, const IntegerOperand
   return by_matrix ? byte_operands(low, a, b, 1, ByteWidth::two) : std::nullopt;
 }
 
+ValueId product_of_rows(Lowering& low, const IntegerOperand& a, const IntegerOperand& b) {
+  const auto& zeros = low.shape(a.zero_point);
+  const bool is_row = zeros && low.shape(a.value) && zeros->size() == low.shape(a.value)->size() && zeros->back() == 1;
+  if (!is_row || low.dtype(a.value) != DType::u8) return kAbsent;
+  const auto bytes = product_operands(low, {a.value, kAbsent}, b);
+  if (!bytes) return kAbsent;
+  const auto weight = low.constant_of(bytes->weight)->tensor();
+  const auto columns = static_cast<std::size_t>(weight->shape()[1]);
+  const std::vector<std::int64_t> weights = reference::load_all<std::int64_t>(*weight);
+  std::vector<std::int64_t> sums(columns);
+  for (std::size_t i = 0; i < weights.size(); ++i) sums[i % columns] += weights[i];
+  const ValueId of_column = low.constant(reference::tensor_of(DType::i32, {weight->shape()[1]}, sums));
+  const ValueId excess = binary_exact(low, BinaryKind::mul, cast(low, a.zero_point, DType::i32), of_column);
+  const ValueId all = low.emit(ByteMatMul{{DType::i32}}, {bytes->x, bytes->weight});
+  return binary_exact(low, BinaryKind::sub, all, excess);
+}
+
 std::optional<ByteOperands> convolution_operands(Lowering& low, const IntegerOperand& x, const IntegerOperand& weight) {
   const auto constant = low.constant_of(weight.value);
   if (!constant || constant->shape().size() < 3 || constant->shape().size() > 4) return std::nullopt;

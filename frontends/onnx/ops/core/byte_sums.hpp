@@ -14,6 +14,9 @@ struct ByteOperands {
 
 /// Operands of rows of a value by a matrix, where kernels of bytes multiply them.
 std::optional<ByteOperands> product_operands(Lowering& low, const IntegerOperand& a, const IntegerOperand& b);
+/// int32 sums of rows of unsigned bytes, each less a zero point of its own, by a constant matrix; kAbsent where there
+/// is no kernel of bytes.
+ValueId product_of_rows(Lowering& low, const IntegerOperand& a, const IntegerOperand& b);
 /// Operands of the node's convolution, where kernels of bytes compute it.
 std::optional<ByteOperands> convolution_operands(Lowering& low, const IntegerOperand& x, const IntegerOperand& weight);
 

@@ -96,6 +96,7 @@ ValueId integer_matmul(Lowering& low, IntegerOperand a, IntegerOperand b, DType 
   check_bytes(low, b);
   if (const auto bytes = product_operands(low, a, b))
     return cast(low, low.emit(ByteMatMul{{DType::i32}}, {bytes->x, bytes->weight, bytes->zero_point}), to);
+  if (const ValueId sums = product_of_rows(low, a, b); sums != kAbsent) return cast(low, sums, to);
   const bool fits = largest_sum(low, b, matrix_depth(low, b.value)) * largest(low, a) <= kExactFloat;
   const DType type = fits ? DType::f32 : DType::i32;
   return cast(low, low.emit(MatMul{}, {centred(low, a, type), centred(low, b, type)}), to);

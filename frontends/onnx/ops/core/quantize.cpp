@@ -206,10 +206,33 @@ ValueId dequantize(Lowering& low, ValueId x, const Quantization& q, DType to) {
   return cast(low, binary(low, BinaryKind::mul, y, scale), to);
 }
 
+namespace {
+
+/// How many axes from the first on have scales of their own.
+std::int64_t scaled_axes(const Lowering& low, ValueId x) {
+  if (low.dynamic_scale() == DynamicScale::tensor || !low.shape(x) || low.rank(x) < 2) return 0;
+  constexpr std::int64_t kMostOfRows = 3;
+  const bool by_row = low.dynamic_scale() == DynamicScale::row && low.rank(x) <= kMostOfRows;
+  return by_row ? low.rank(x) - 1 : 1;
+}
+
+/// Of numbers `x` by a scale and a zero point for each index of the axes before `scaled`, which have ones after those.
+ValueId quantize_each(Lowering& low, ValueId x, ValueId scale, ValueId zero_point, std::int64_t scaled) {
+  const std::int64_t rank = low.rank(x);
+  const ValueId rows = scaled == 1 ? x : reshape(low, x, {-1, low.dim(x, rank - 1)});
+  const ValueId bytes = quantize(low, rows, {reshape(low, scale, {-1}), reshape(low, zero_point, {-1}), 0}, DType::u8);
+  return scaled == 1 ? bytes : low.emit(Reshape{}, {bytes, low.emit(ShapeOf{}, {x})});
+}
+
+}  // namespace
+
 Values quantize_by_range(Lowering& low, ValueId x) {
   const ValueId zero = scalar(low, DType::f32, 0);
+  const std::int64_t scaled = scaled_axes(low, x);
   const auto extreme = [&](ReduceKind reduction, BinaryKind kind) {
-    return binary(low, kind, low.emit(Reduce{.kind = reduction, .keepdims = false}, {x}), zero);
+    const Reduce reduce{.kind = reduction, .keepdims = scaled > 0};
+    if (scaled == 0) return binary(low, kind, low.emit(reduce, {x}), zero);
+    return binary(low, kind, low.emit(reduce, {x, ints(low, axes_between(scaled, low.rank(x)))}), zero);
   };
   const ValueId least = extreme(ReduceKind::min, BinaryKind::min), most = extreme(ReduceKind::max, BinaryKind::max);
   const ValueId range = binary(low, BinaryKind::sub, most, least);
@@ -217,7 +240,8 @@ Values quantize_by_range(Lowering& low, ValueId x) {
                                binary_exact(low, BinaryKind::div, range, scalar(low, DType::f32, 255)));
   const ValueId origin = binary_exact(low, BinaryKind::div, binary_exact(low, BinaryKind::sub, zero, least), scale);
   const ValueId zero_point = round_to(low, origin, kAbsent, DType::u8);
-  return {quantize(low, x, {scale, zero_point}, DType::u8), scale, zero_point};
+  if (scaled == 0) return {quantize(low, x, {scale, zero_point}, DType::u8), scale, zero_point};
+  return {quantize_each(low, x, scale, zero_point, scaled), scale, zero_point};
 }
 
 namespace {
@@ -283,6 +307,8 @@ Values lower_matmul_integer(Lowering& low) {
 /// A parameter of one number an output channel, as it broadcasts to a tensor of `rank` with channels along `axis`.
 ValueId by_channel(Lowering& low, ValueId parameter, ValueId like, std::int64_t axis) {
   if (parameter == kAbsent) return kAbsent;
+  const bool may_be_of_images = low.dynamic_scale() != DynamicScale::tensor && low.shape(parameter);
+  if (may_be_of_images && low.rank(parameter) == low.rank(like) && low.dim(parameter, axis) == 1) return parameter;
   return spread(low, parameter, like, {.axis = axis});
 }
 
