@@ -125,7 +125,7 @@ bool settle_weights(Editor& editor, int index) {
 
 bool compute_in_bytes(Graph& graph) {
   bool changed = false;
-  for (const auto rule : {make_unsigned, move_bytes, make_dense, move_bytes, look_up, sum_bytes, rescale_sums,
+  for (const auto rule : {make_unsigned, move_bytes, make_dense, move_bytes, look_up, sum_bytes, end_sums, rescale_sums,
                           combine_bytes, settle_weights}) {
     Editor editor(graph);
     // rules add nodes, which are looked at too; what they left without readers still reads until all is in order

@@ -54,6 +54,8 @@ bool move_bytes(Editor& editor, int index);
 bool look_up(Editor& editor, int index);
 // A convolution or product of bytes with constant bytes, and the Quantize that follows.
 bool sum_bytes(Editor& editor, int index);
+// Numbers made of sums of bytes, a bend at zero and the Quantize, where steps that move elements stood between.
+bool end_sums(Editor& editor, int index);
 // A factor and a shift that follow integer sums of bytes.
 bool rescale_sums(Editor& editor, int index);
 // Sums, products and averages of bytes that are quantised. `index`: the Quantize.

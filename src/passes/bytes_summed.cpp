@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::int64_t kLeastGroupChannels = 4;  // of groups that kernels multiply
 
+/// Of sums of bytes.
+constexpr std::size_t kFactorInput = 4, kShiftInput = 5, kSlopeInput = 6;
+
 std::shared_ptr<const Tensor> constant_tensor(const Editor& editor, ValueId id) {
   return editor.is_constant(id) ? editor.value(id).constant->tensor() : nullptr;
 }
@@ -237,6 +240,38 @@ bool sum_bytes(Editor& editor, int index) {
     op = std::move(sums);
   }
   editor.replace(ending ? ending->bytes : found->result, editor.add(std::move(op), std::move(inputs), node));
+  return true;
+}
+
+bool end_sums(Editor& editor, int index) {
+  Node node = editor.node(index);
+  auto* conv = std::get_if<ByteConv>(&node.op);
+  auto* product = std::get_if<ByteMatMul>(&node.op);
+  if (conv == nullptr && product == nullptr) return false;
+  Rescale& out = conv != nullptr ? conv->out : product->out;
+  const auto factor = constant_tensor(editor, node.input(kFactorInput));
+  const auto shift = constant_tensor(editor, node.input(kShiftInput));
+  if (out.to != DType::f32 || !factor || (node.input(kShiftInput) != kAbsent && !shift)) return false;
+  const Shape& weight = editor.value(node.inputs[1]).constant->shape();
+  const auto channels = static_cast<std::size_t>(conv != nullptr ? weight[0] : weight[1]);
+  const bool bends = node.input(kSlopeInput) != kAbsent;
+  const auto bend = bends ? std::nullopt : bend_of(editor, node.outputs[0], channels);
+  const auto ending = ending_of(editor, bend ? bend->result : node.outputs[0]);
+  if (!bend && !ending) return false;
+  node.inputs.resize(bend || bends ? kSlopeInput + 1 : kShiftInput + 1, kAbsent);
+  if (bend) node.inputs[kSlopeInput] = add_floats(editor, "slope", bend->slope);
+  if (ending) {
+    const auto in_steps = [&](const Tensor& numbers) {
+      std::vector<float> values = floats_of(numbers);
+      for (float& value : values) value = value / ending->scale.scale;
+      return values;
+    };
+    node.inputs[kFactorInput] = add_floats(editor, "factor", in_steps(*factor));
+    if (shift) node.inputs[kShiftInput] = add_floats(editor, "shift", in_steps(*shift));
+    out = ending->out;
+  }
+  const ValueId result = ending ? ending->bytes : bend->result;
+  editor.replace(result, editor.add(node.op, node.inputs, node));
   return true;
 }
 

@@ -55,8 +55,7 @@ class Layers {
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(element_count(shape)));
     for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random_());
     const std::string name = fresh();
-    model_.constant(
-        raw_tensor(name, is_signed ? onnx::TensorProto::INT8 : onnx::TensorProto::UINT8, shape, bytes));
+    model_.constant(raw_tensor(name, is_signed ? onnx::TensorProto::INT8 : onnx::TensorProto::UINT8, shape, bytes));
     return name;
   }
   std::string finished(const std::string& op, const std::string& x, const std::string& w, const std::string& w_zero,
