@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kLeastClass = 255;
 constexpr std::size_t kMostPatterns = 16, kMostRecent = 4;
+constexpr int kMostHalves = 3;   // of a class, where it is none as a whole
 constexpr int kMostRefused = 8;  // after which a network is taken for none that grows
 
 std::size_t bytes_of_shape(DType dtype, const Shape& shape) {
@@ -91,22 +92,31 @@ std::shared_ptr<const Grown> GrowingPlans::made(const Pattern& pattern, std::int
   return grown;
 }
 
-/// Where a class is none, lengths up to a size that stays are: those of a cache with room for all.
+/// Where a class is none, lengths up to a size that stays are: those of a cache with room for all. Else the half of it
+/// that the length is in, or a half of that: a table of positions may end within the class.
 std::shared_ptr<const Grown> GrowingPlans::class_of(Pattern& pattern, std::int64_t length) {
   const auto found = std::find_if(pattern.classes.begin(), pattern.classes.end(), [&](const auto& grown) {
     return grown->shapes.first <= length && length <= grown->shapes.last;
   });
   if (found != pattern.classes.end()) return *found;
-  const std::int64_t last = last_of_class(length), first = last == kLeastClass ? 1 : (last + 1) / 2;
-  auto grown = made(pattern, first, last);
+  std::int64_t last = last_of_class(length), first = last == kLeastClass ? 1 : (last + 1) / 2;
+  const auto whole = made(pattern, first, last);
   std::int64_t room = 0;
   for (const Shape& shape : pattern.shapes)
     for (const std::int64_t size : shape)
       if (size >= std::max<std::int64_t>(length, 3) && size < last) room = std::max(room, size);
-  if (!grown->network.graph && room > 0)
-    if (auto smaller = made(pattern, first, room); smaller->network.graph) grown = std::move(smaller);
-  if (!grown->network.graph)
-    log_line(LogLevel::debug, "lengths {} to {} have plans of their own: {}", first, last, grown->network.reason);
+  auto grown = whole;
+  if (!grown->network.graph && room > 0) grown = made(pattern, first, room);
+  for (int halves = 0; !grown->network.graph && halves < kMostHalves; ++halves) {
+    const std::int64_t middle = (first + last) / 2;
+    (length <= middle ? last = middle : first = middle + 1);
+    grown = made(pattern, first, last);
+  }
+  if (!grown->network.graph) {
+    grown = whole;
+    log_line(LogLevel::debug, "lengths {} to {} have plans of their own: {}", grown->shapes.first, grown->shapes.last,
+             grown->network.reason);
+  }
   refused_ = grown->network.graph ? -1 : refused_ + (refused_ < 0 ? 0 : 1);
   pattern.classes.push_back(grown);
   return grown;
@@ -161,14 +171,18 @@ std::string GrowingPlans::tell(const Graph& graph, const std::vector<Shape>& sha
       behind = std::max<std::int64_t>(1, shapes[i][1]);
   }
   if (past < 0) return {};
-  for (std::size_t i = 0; i < guess.axes.size(); ++i) {
-    if (!guess.axes[i]) continue;
-    if (shapes[i].size() == 2) guess.axes[i]->behind = behind;
-    guess.shapes[i] = shape_at(shapes[i], guess.axes[i], kLeastClass);
+  for (std::size_t i = 0; i < guess.axes.size(); ++i)
+    if (guess.axes[i] && shapes[i].size() == 2) guess.axes[i]->behind = behind;
+  std::string reason;
+  for (int halves = 0; halves <= kMostHalves; ++halves, guess.last /= 2) {
+    for (std::size_t i = 0; i < guess.axes.size(); ++i)
+      if (guess.axes[i]) guess.shapes[i] = shape_at(shapes[i], guess.axes[i], guess.last);
+    const GrowingNetwork network = grow_cache(graph, guess);
+    if (network.graph && halves == 0) return "one plan for lengths up to 255, 511, 1023, ..";
+    if (network.graph) return fmt::format("one plan for lengths up to {}, others for longer ones", guess.last);
+    if (halves == 0) reason = network.reason;
   }
-  const GrowingNetwork network = grow_cache(graph, guess);
-  if (network.graph) return "one plan for lengths up to 255, 511, 1023, ..";
-  return "a plan each length: " + network.reason;
+  return "a plan each length: " + reason;
 }
 
 std::span<const TensorView> GrownInputs::set(const GrownCall& call, std::span<const TensorView> inputs) {

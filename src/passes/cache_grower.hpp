@@ -69,6 +69,7 @@ class CacheGrower {
   std::optional<Fact> gathered(const Node& node, const std::vector<Fact>& inputs);
   std::optional<Fact> picked(const Node& node, const std::vector<Fact>& inputs);
   std::optional<Fact> reduced(const Node& node, const Fact& from);
+  std::optional<Fact> accumulated(const Node& node, const Fact& from);
 
   // grow_keys.cpp
   std::optional<Fact> repeated(const Node& node, const Fact& from);

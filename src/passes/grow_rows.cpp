@@ -55,6 +55,7 @@ std::optional<GrowingFact> CacheGrower::after(const Node& node, const std::vecto
   if (sizes) return std::nullopt;
   if (std::holds_alternative<Transpose>(node.op)) return transposed(node, inputs[0]);
   if (std::holds_alternative<Reduce>(node.op)) return reduced(node, inputs[0]);
+  if (std::holds_alternative<CumSum>(node.op)) return accumulated(node, inputs[0]);
   if (std::holds_alternative<Attention>(node.op)) return attended(node, inputs);
   return std::nullopt;
 }
@@ -105,6 +106,16 @@ std::optional<GrowingFact> CacheGrower::filled(const Node& node) {
   if (is_steady(out)) return Fact{.on = Growth::steady, .made = made};
   const auto rows = grows_along(out);
   return rows ? std::optional(Fact{.on = Growth::rows, .made = made, .rows = *rows}) : std::nullopt;
+}
+
+/// Sums of what is in front of an element are right as far as that is, those of what is behind it are not.
+std::optional<GrowingFact> CacheGrower::accumulated(const Node& node, const Fact& from) {
+  const auto axis = ints(node.inputs[1]);
+  if (from.on != Growth::rows || from.apart || from.heads != 1 || from.is_turned || !axis) return std::nullopt;
+  const auto rank = std::ssize(shape(node.inputs[0]));
+  const bool along = normalize_axis(axis->front(), rank, node) == static_cast<std::int64_t>(from.rows.axis);
+  if (along && std::get<CumSum>(node.op).reverse) return std::nullopt;
+  return Fact{.on = Growth::rows, .made = add(node, node.op, operands(node)), .rows = from.rows};
 }
 
 /// 0, 1, .. as far as the length, or from it on.

@@ -21,10 +21,10 @@ void heads(ModelBuilder& model, const std::string& name, std::int64_t count, flo
   model.node("Transpose", {name + "_split"}, {name}, {attribute("perm", Ints{0, 2, 1, 3})});
 }
 
-void words(ModelBuilder& model) {
+void words(ModelBuilder& model, std::int64_t table = kTable) {
   model.input("ids", {-1, -1}, onnx::TensorProto::INT64).input("mask", {-1, -1}, onnx::TensorProto::INT64);
   model.constant(float_tensor("words", {kWords, kWidth}, waves(kWords * kWidth, 0.7f)));
-  model.constant(float_tensor("places", {kTable, kWidth}, waves(kTable * kWidth, 0.3f)));
+  model.constant(float_tensor("places", {table, kWidth}, waves(table * kWidth, 0.3f)));
   model.constant(int_tensor("zero", {}, {0})).constant(int_tensor("one", {}, {1})).constant(int_tensor("two", {}, {2}));
   model.constant(int_tensor("i0", {1}, {0}))
       .constant(int_tensor("i1", {1}, {1}))
@@ -41,14 +41,20 @@ void output_words(ModelBuilder& model, const std::string& mixed) {
 }
 
 /// A layer as exports write it: positions and a causal mask counted from the sizes of inputs, a mask of padding.
-std::string decoder(const std::function<void(ModelBuilder&)>& twist = {}) {
+/// With `counts_mask` places are those of words that the mask counts, as OPT has them.
+std::string decoder(const std::function<void(ModelBuilder&)>& twist = {}, std::int64_t table = kTable,
+                    bool counts_mask = false) {
   ModelBuilder model;
-  words(model);
+  words(model, table);
   model.input("past_key", {-1, kHeads, -1, kSize}).input("past_value", {-1, kHeads, -1, kSize});
   model.node("Shape", {"past_key"}, {"past_shape"}).node("Gather", {"past_shape", "two"}, {"past"});
   model.node("Shape", {"ids"}, {"ids_shape"}).node("Gather", {"ids_shape", "one"}, {"new"});
   model.node("Add", {"past", "new"}, {"all"}).node("Range", {"past", "all", "one"}, {"positions"});
-  model.node("Gather", {"places", "positions"}, {"place"}).node("Add", {"word", "place"}, {"x"});
+  model.node("CumSum", {"mask", "one"}, {"counts"}).node("Sub", {"counts", "one"}, {"before"});
+  model.node("Max", {"before", "zero"}, {"counted"}).node("Unsqueeze", {"past", "i0"}, {"begin"});
+  model.node("Unsqueeze", {"all", "i0"}, {"end"}).node("Slice", {"counted", "begin", "end", "i1"}, {"own_counts"});
+  model.node("Gather", {"places", counts_mask ? "own_counts" : "positions"}, {"place"});
+  model.node("Add", {"word", "place"}, {"x"});
   heads(model, "query", kHeads, 0.11f), heads(model, "key", kHeads, 0.13f), heads(model, "value", kHeads, 0.17f);
   model.node("Concat", {"past_key", "key"}, {"present_key"}, {attribute("axis", 2)});
   model.node("Concat", {"past_value", "value"}, {"present_value"}, {attribute("axis", -2)});
@@ -147,6 +153,19 @@ void expect_bits_of_own_plans(std::int64_t batch, std::int64_t prompt, std::int6
 
 TEST(Growing, AClassOfLengthsHasOnePlanAndTheBitsOfPlansOfTheirOwn) { expect_bits_of_own_plans(1, 3, 330, 4); }
 
+TEST(Growing, PlacesAreCountedByTheMask) {
+  const std::string bytes = decoder({}, kTable, true);
+  Session session(model_of(bytes));
+  for (std::int64_t past = 20; past < 40; ++past) {
+    const Tensor cache(DType::f32, {2, kHeads, past, kSize});
+    Call call = call_of(2, 1, cache, cache);
+    for (std::int64_t i = 0; i < past / 3; ++i) call.mask.values<std::int64_t>()[static_cast<std::size_t>(i)] = 0;
+    const std::vector<Tensor> found = session.run(call.views()), alone = Session(model_of(bytes)).run(call.views());
+    for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(same_bits(alone[i], found[i])) << past << " " << i;
+  }
+  EXPECT_EQ(session.memory_stats().plans, 2u);
+}
+
 TEST(Growing, BatchesGrowAsWell) { expect_bits_of_own_plans(3, 5, 60, 3); }
 
 /// Caches of `room` rows that stay, or of as many as there are, and words of `batch` texts one by one.
@@ -226,6 +245,22 @@ TEST(Growing, BehindTheTableOfPositionsIsOneLine) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("700"), std::string::npos) << error.what();
     EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+  }
+}
+
+/// Of a class whose last positions are none, a part that the table holds has one plan.
+TEST(Growing, ATableOfPositionsMayEndWithinAClass) {
+  for (const std::int64_t table : {140, 448}) {
+    const std::string bytes = decoder({}, table);
+    Session session(model_of(bytes));
+    const std::int64_t first = table * 6 / 7;
+    for (std::int64_t past = first; past < first + 12; ++past) {
+      const Tensor cache(DType::f32, {1, kHeads, past, kSize});
+      const Call call = call_of(1, 1, cache, cache);
+      const std::vector<Tensor> found = session.run(call.views()), alone = Session(model_of(bytes)).run(call.views());
+      for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(same_bits(alone[i], found[i])) << past << " " << i;
+    }
+    EXPECT_EQ(session.memory_stats().plans, 2u) << table;
   }
 }
 
