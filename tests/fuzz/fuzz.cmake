@@ -7,7 +7,7 @@ set(fuzz_main ${CMAKE_CURRENT_LIST_DIR}/main.cpp ${CMAKE_CURRENT_LIST_DIR}/super
 set(fuzz_libfuzzer ${CMAKE_CURRENT_LIST_DIR}/libfuzzer.cpp)
 list(REMOVE_ITEM fuzz_sources ${fuzz_main} ${fuzz_libfuzzer})
 set(fuzz_modes model graph tensor compiled)
-set(fuzz_server_modes http grpc config)
+set(fuzz_server_modes http shared grpc config)
 if(TARGET colonnade_server)
   list(APPEND fuzz_modes ${fuzz_server_modes})
 else()

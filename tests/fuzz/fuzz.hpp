@@ -58,6 +58,8 @@ Target graph_target();
 Target tensor_target(Corpus corpus);
 Target compiled_target(const Corpus& corpus);
 Target http_target();
+/// HTTP requests that register shared memory, or whose tensors lie there.
+Target shared_target();
 Target grpc_target();
 Target config_target();
 

@@ -204,6 +204,13 @@ struct Input {
   std::string json, binary;
 };
 
+/// One in how many inputs, outputs and requests has to do with shared memory.
+struct SharedMemoryOdds {
+  std::size_t input, output, registration;
+};
+constexpr SharedMemoryOdds kSomeShared = {8, 4, 16};
+constexpr SharedMemoryOdds kMostShared = {1, 2, 4};
+
 std::string shared_parameters(std::size_t bytes, Random& random) {
   return fmt::format(R"("parameters":{{"shared_memory_region":"r","shared_memory_byte_size":{},)"
                      R"("shared_memory_offset":{}}})",
@@ -211,12 +218,12 @@ std::string shared_parameters(std::size_t bytes, Random& random) {
                      random.one_in(8) ? random.integer() : static_cast<std::int64_t>(random.below(64)));
 }
 
-Input input(std::size_t index, Random& random) {
+Input input(std::size_t index, SharedMemoryOdds odds, Random& random) {
   const std::string_view type = random.one_of(kTypes);
   const std::size_t rows = random.below(4), columns = random.below(4);
   const bool is_nested = random.one_in(2);
   const std::string head = fmt::format(R"("name":"x{}","datatype":"{}","shape":[{},{}])", index, type, rows, columns);
-  if (random.one_in(8)) {
+  if (random.one_in(odds.input)) {
     const std::size_t bytes = rows * columns * (type == "BYTES" ? 4 : size_of(*dtype_of(type)));
     return {fmt::format(R"({{{},{}}})", head, shared_parameters(bytes, random)), ""};
   }
@@ -241,10 +248,10 @@ Input input(std::size_t index, Random& random) {
   return {fmt::format(R"({{"data":[{}],{}}})", data, head), ""};
 }
 
-std::string infer_body(std::size_t& header_bytes, Random& random) {
+std::string infer_body(std::size_t& header_bytes, SharedMemoryOdds odds, Random& random) {
   std::string inputs, binary;
   for (std::size_t i = random.below(4); i > 0; --i) {
-    const Input one = input(i, random);
+    const Input one = input(i, odds, random);
     inputs += (inputs.empty() ? "" : ",") + one.json;
     binary += one.binary;
   }
@@ -252,8 +259,8 @@ std::string infer_body(std::size_t& header_bytes, Random& random) {
       R"({{"id":"i","parameters":{{"priority":{},"timeout":1000,"binary_data_output":true,"p":"q"}},"inputs":[{}],)"
       R"("outputs":[{{"name":"y",{}}}]}})",
       random.below(3), inputs,
-      random.one_in(4) ? shared_parameters(random.below(96), random)
-                       : R"("parameters":{"classification":2,"binary_data":false})");
+      random.one_in(odds.output) ? shared_parameters(random.below(96), random)
+                                 : R"("parameters":{"classification":2,"binary_data":false})");
   header_bytes = head.size();
   return head + binary;
 }
@@ -306,15 +313,15 @@ std::string chunked(std::string_view body, Random& random) {
 }
 
 /// A well-formed request; damage that should be seen behind the framing is done to the body before it is framed.
-std::string request(Random& random) {
+std::string request(SharedMemoryOdds odds, Random& random) {
   std::size_t header_bytes = 0;
-  std::string body = infer_body(header_bytes, random);
+  std::string body = infer_body(header_bytes, odds, random);
   std::string path = "/v2/models/m/infer", fields = "Host: h\r\n";
   if (random.one_in(2)) {
     std::size_t unused = 0;
-    body = damage(std::move(body), infer_body(unused, random), random);
+    body = damage(std::move(body), infer_body(unused, odds, random), random);
   }
-  if (random.one_in(16)) {
+  if (random.one_in(odds.registration)) {
     path = "/v2/systemsharedmemory/region/x/register";
     body = fmt::format(R"({{"key":"{}","offset":{},"byte_size":{}}})",
                        random.one_in(4) ? "/colonnade_fuzz_/../x" : shared_object().name(),
@@ -341,15 +348,19 @@ std::string request(Random& random) {
   return fmt::format("POST {} HTTP/1.1\r\n{}Content-Length: {}\r\n\r\n{}", path, fields, body.size(), body);
 }
 
-}  // namespace
-
-Target http_target() {
-  return {"http",
-          [](Random& random) {
-            std::string bytes = request(random);
-            return random.one_in(3) ? damage(std::move(bytes), request(random), random) : bytes;
+Target target_of(std::string name, SharedMemoryOdds odds) {
+  return {std::move(name),
+          [odds](Random& random) {
+            std::string bytes = request(odds, random);
+            return random.one_in(3) ? damage(std::move(bytes), request(odds, random), random) : bytes;
           },
           check};
 }
+
+}  // namespace
+
+Target http_target() { return target_of("http", kSomeShared); }
+
+Target shared_target() { return target_of("shared", kMostShared); }
 
 }  // namespace colonnade::fuzz

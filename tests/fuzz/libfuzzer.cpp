@@ -14,6 +14,7 @@ Target target() {
   if (COLONNADE_FUZZ_MODE == "graph"sv) return colonnade::fuzz::graph_target();
 #if defined(COLONNADE_SERVER)
   if (COLONNADE_FUZZ_MODE == "http"sv) return colonnade::fuzz::http_target();
+  if (COLONNADE_FUZZ_MODE == "shared"sv) return colonnade::fuzz::shared_target();
   if (COLONNADE_FUZZ_MODE == "grpc"sv) return colonnade::fuzz::grpc_target();
   if (COLONNADE_FUZZ_MODE == "config"sv) return colonnade::fuzz::config_target();
 #endif

@@ -29,6 +29,7 @@ std::string contents(const std::string& path) {
 Target target_named(const std::string& name, const std::vector<std::string>& folders) {
 #if defined(COLONNADE_SERVER)
   if (name == "http") return colonnade::fuzz::http_target();
+  if (name == "shared") return colonnade::fuzz::shared_target();
   if (name == "grpc") return colonnade::fuzz::grpc_target();
   if (name == "config") return colonnade::fuzz::config_target();
 #endif
@@ -46,9 +47,9 @@ int main(int argc, char** argv) {
   std::vector<std::string> folders, files;
   colonnade::fuzz::Campaign campaign;
   campaign.failures = "fuzz-failures";
-  app.add_option("mode", mode, "model, graph, tensor, compiled, http, grpc or config")
+  app.add_option("mode", mode, "model, graph, tensor, compiled, http, shared, grpc or config")
       ->required()
-      ->check(CLI::IsMember({"model", "graph", "tensor", "compiled", "http", "grpc", "config"}));
+      ->check(CLI::IsMember({"model", "graph", "tensor", "compiled", "http", "shared", "grpc", "config"}));
   app.add_option("--seed", campaign.seed, "which sequence of cases");
   app.add_option("--from", campaign.from, "index of the first case");
   app.add_option("--count", campaign.count, "number of cases");
