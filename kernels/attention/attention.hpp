@@ -11,15 +11,17 @@ namespace colonnade::kernels::attention {
 
 inline constexpr std::size_t kMostAddends = 2;
 
-/// Rows of scores become exp(s - their largest), where s = scale * score + addends, and sums[row] the sum of a row. It
-/// is taken in four vectors of keys in turn, then pairwise: keys whose exponential is zero leave the bits as they are
-/// where they come last. Rows lie `stride` floats apart; addend i of a row at addends[i] + row * addend_strides[i].
+/// Rows of scores become exp(s - their largest), where s = scale * score + addends, or with a cap cap * tanh(scale *
+/// score / cap) + addends, and sums[row] the sum of a row. It is taken in four vectors of keys in turn, then pairwise:
+/// keys whose exponential is zero leave the bits as they are where they come last. Rows lie `stride` floats apart;
+/// addend i of a row at addends[i] + row * addend_strides[i].
 struct SharesArgs {
   std::size_t rows = 0;
   std::size_t keys = 0;  ///< at least one
   float* scores = nullptr;
   std::ptrdiff_t stride = 0;
   float scale = 1;
+  float cap = 0;                            ///< 0: none
   const float* addends[kMostAddends] = {};  ///< null: none; the first before the second
   std::ptrdiff_t addend_strides[kMostAddends] = {};
   float* sums = nullptr;

@@ -39,13 +39,14 @@ inline __attribute__((always_inline)) Vec fold_keys(std::size_t keys, Vec start,
   return fold(fold(folds[0], folds[1]), fold(folds[2], folds[3]));
 }
 
-template <std::size_t N, int kAddends>
+template <std::size_t N, int kAddends, bool kCaps>
 inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
   const auto line = [&](std::size_t i) { return a.scores + static_cast<std::ptrdiff_t>(row + i) * a.stride; };
   const auto addend = [&](std::size_t which, std::size_t i) {
     return a.addends[which] + static_cast<std::ptrdiff_t>(row + i) * a.addend_strides[which];
   };
-  const Vec scale = broadcast(a.scale), lowest = broadcast(-__builtin_inff());
+  const Vec scale = broadcast(kCaps ? a.cap : a.scale), inner = broadcast(kCaps ? a.scale / a.cap : 1),
+            lowest = broadcast(-__builtin_inff());
   float largest[N];
   for (std::size_t i = 0; i < N; ++i) {
     float* scores = line(i);
@@ -55,6 +56,7 @@ inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
         a.keys, lowest,
         [&](std::size_t key, std::size_t n) {
           Vec x = get(scores + key, n);
+          if constexpr (kCaps) x = tanh(x * inner);
           if constexpr (kAddends == 0) {
             x = x * scale;
           } else {
@@ -80,18 +82,24 @@ inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
   }
 }
 
-template <int kAddends>
+template <int kAddends, bool kCaps>
 inline void shares_of_all(const SharesArgs& a) {
   constexpr std::size_t kTogether = 4;
   std::size_t row = 0;
-  for (; row + kTogether <= a.rows; row += kTogether) shares_of_rows<kTogether, kAddends>(a, row);
-  for (; row < a.rows; ++row) shares_of_rows<1, kAddends>(a, row);
+  for (; row + kTogether <= a.rows; row += kTogether) shares_of_rows<kTogether, kAddends, kCaps>(a, row);
+  for (; row < a.rows; ++row) shares_of_rows<1, kAddends, kCaps>(a, row);
+}
+
+template <bool kCaps>
+inline void shares_with_addends(const SharesArgs& a) {
+  if (a.addends[1] != nullptr) return shares_of_all<2, kCaps>(a);
+  if (a.addends[0] != nullptr) return shares_of_all<1, kCaps>(a);
+  shares_of_all<0, kCaps>(a);
 }
 
 inline void run_shares(const SharesArgs& a) noexcept {
-  if (a.addends[1] != nullptr) return shares_of_all<2>(a);
-  if (a.addends[0] != nullptr) return shares_of_all<1>(a);
-  shares_of_all<0>(a);
+  if (a.cap != 0) return shares_with_addends<true>(a);
+  shares_with_addends<false>(a);
 }
 
 inline void run_divide(const DivideArgs& a) noexcept {

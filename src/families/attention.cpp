@@ -89,6 +89,7 @@ class AttentionOp final : public RowOp {
         move_(kernels::move::select(context.features)),
         form_(context.form<AttentionForm>()),
         scale_(std::get<Attention>(context.node.op).scale),
+        cap_(std::get<Attention>(context.node.op).cap),
         q_(context.in<float>(0)),
         k_(context.in<float>(1)),
         v_(context.in<float>(2)),
@@ -262,6 +263,7 @@ class AttentionOp final : public RowOp {
                                           .scores = room.scores,
                                           .stride = stride,
                                           .scale = scale_,
+                                          .cap = cap_,
                                           .sums = room.sums};
     std::size_t given = 0;
     for (std::size_t i = 0; i < kMostAddends; ++i) {
@@ -284,7 +286,7 @@ class AttentionOp final : public RowOp {
   const kernels::attention::Kernel& kernel_;
   const kernels::move::Kernel& move_;
   AttentionForm form_;
-  float scale_;
+  float scale_, cap_;
   ValueOf<float> q_, k_, v_, out_;
   std::array<ValueOf<float>, kMostAddends> addends_;
   ValueOf<std::int64_t> bounds_, places_, live_;

@@ -173,7 +173,8 @@ double flop(const Attention& op, const Sizes& sizes) {
   const double size = static_cast<double>(sizes.input_shape(0).back()), out = sizes.output();
   const Shape v = heads_swapped(sizes.input_shape(2), op.heads_inside_v);
   const double keys = static_cast<double>(v[v.size() - 2]), columns = static_cast<double>(v.back());
-  return columns == 0 ? 0 : out / columns * keys * (2 * size + 2 * columns + kTranscendental + 4);
+  return columns == 0 ? 0
+                      : out / columns * keys * (2 * size + 2 * columns + (op.cap == 0 ? 1 : 2) * kTranscendental + 4);
 }
 double flop(const If&, const Sizes&) { return 0; }
 double flop(const Loop&, const Sizes&) { return 0; }

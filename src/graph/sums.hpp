@@ -48,9 +48,9 @@ struct MatMul {
   bool operator==(const MatMul&) const = default;
 };
 
-/// softmax(scale * q k' + addends) v, in ONNX MatMul's broadcasting. inputs q [.., rows, size], k [.., keys, size],
-/// v [.., keys, columns], then up to two addends that broadcast to the scores [.., rows, keys]: masks and biases.
-/// `heads_inside_*` as MatMul's.
+/// softmax(scale * q k' + addends) v, or with a cap softmax(cap * tanh(scale * q k' / cap) + addends) v, in ONNX
+/// MatMul's broadcasting. inputs q [.., rows, size], k [.., keys, size], v [.., keys, columns], then up to two addends
+/// that broadcast to the scores [.., rows, keys]: masks and biases. `heads_inside_*` as MatMul's.
 struct Attention {
   float scale = 1;
   bool heads_inside_q = false;
@@ -58,6 +58,7 @@ struct Attention {
   bool heads_inside_v = false;
   bool heads_inside_out = false;
   bool barred_is_zero = false;  ///< a row whose keys are all barred (-inf) gives zeros, not NaN
+  float cap = 0;                ///< 0: none
   bool operator==(const Attention&) const = default;
 };
 inline constexpr std::size_t kAddendInput = 3, kMostAddends = 2;

@@ -18,10 +18,11 @@ struct Addend {
   std::size_t far = 0;  ///< its input that is the number
 };
 
-/// Scores as they are written: a product, its factor, what is added to it in order.
+/// Scores as they are written: a product, its factor, its cap, what is added to it in order.
 struct Scores {
   int product = -1;
   double scale = 1;
+  double cap = 0;  ///< 0: none
   std::vector<Addend> addends;
 };
 
@@ -74,13 +75,26 @@ std::optional<Scores> find_barred(const Editor& editor, ValueId id, int depth) {
   return std::nullopt;
 }
 
+/// cap * tanh(factor * scores), with which scale * scores / cap is meant.
+std::optional<Scores> find_capped(const Editor& editor, const ScaledOperand& scaled, int depth) {
+  const auto* bent = editor.produced_by<Unary>(scaled.value);
+  const bool caps = bent != nullptr && bent->kind == UnaryKind::tanh && scaled.scalar > 0;
+  if (!caps || !editor.read_once(scaled.value)) return std::nullopt;
+  auto found = find_scores(editor, editor.node(editor.producer(scaled.value)).inputs[0], depth - 1);
+  if (!found || !found->addends.empty() || found->cap != 0) return std::nullopt;
+  found->cap = scaled.scalar;
+  found->scale *= scaled.scalar;
+  return found;
+}
+
 std::optional<Scores> find_scores(const Editor& editor, ValueId id, int depth) {
   if (depth == 0 || !editor.read_once(id) || editor.value(id).type.dtype != DType::f32) return std::nullopt;
-  if (bare_product(editor, editor.producer(id)) != nullptr) return Scores{editor.producer(id), 1, {}};
+  if (bare_product(editor, editor.producer(id)) != nullptr) return Scores{editor.producer(id), 1, 0, {}};
   if (editor.produced_by<Select>(id) != nullptr) return find_barred(editor, id, depth);
   if (const auto scaled = match_scale(editor, id)) {
+    if (auto capped = find_capped(editor, *scaled, depth)) return capped;
     auto found = find_scores(editor, scaled->value, depth - 1);
-    if (!found || !found->addends.empty()) return std::nullopt;
+    if (!found || !found->addends.empty() || found->cap != 0) return std::nullopt;
     found->scale *= scaled->scalar;
     return found;
   }
@@ -181,7 +195,8 @@ void fuse(Editor& editor, const Matched& found) {
                .heads_inside_q = q.heads_inside,
                .heads_inside_k = k.heads_inside,
                .heads_inside_v = v.heads_inside,
-               .barred_is_zero = found.barred_is_zero};
+               .barred_is_zero = found.barred_is_zero,
+               .cap = static_cast<float>(found.scores.cap)};
   std::vector<ValueId> inputs{q.value, k.value, v.value};
   for (const Addend& addend : found.scores.addends) inputs.push_back(addend_value(editor, addend));
   ValueId out = mixed.outputs[0];

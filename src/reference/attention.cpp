@@ -66,6 +66,13 @@ Tensor without_barred(const Call& call, const Tensor& shares) {
   return step_of(call, Select{}, {&none, &zero, &shares});
 }
 
+Tensor capped(const Call& call, const Tensor& scores, double cap) {
+  const Tensor limit = tensor_of(call.dtype(), Shape{}, std::vector<double>{cap});
+  const Tensor share = step_of(call, Binary{BinaryKind::div}, {&scores, &limit});
+  const Tensor bent = step_of(call, Unary{UnaryKind::tanh}, {&share});
+  return step_of(call, Binary{BinaryKind::mul}, {&bent, &limit});
+}
+
 /// Keys or values of a growing cache without what is not there.
 Tensor live_part(const Call& call, const Tensor& cache, const Ints& live) {
   const Shape& shape = cache.shape();
@@ -111,6 +118,7 @@ Tensors apply(const Attention& op, const Call& call) {
   const Tensor scale = tensor_of(call.dtype(), Shape{}, std::vector<double>{op.scale});
   Tensor scores = step_of(call, by_keys, {&call.input(0), &call.input(1)});
   scores = step_of(call, Binary{BinaryKind::mul}, {&scores, &scale});
+  if (op.cap != 0) scores = capped(call, scores, op.cap);
   const bool bounded = call.optional(kBoundsInput) != nullptr;
   for (std::size_t i = kAddendInput; i < kAddendInput + kMostAddends; ++i) {
     const Tensor* addend = call.optional(i);

@@ -94,6 +94,26 @@ TEST(Attention, TakesMasksAndBiases) {
   EXPECT_EQ(count_of<Binary>(graph), 0) << to_text(graph);
 }
 
+/// As Gemma 2 has them: a quotient, tanh, a product, then masks.
+TEST(Attention, TakesCaps) {
+  const Graph graph = masked_attention([](Builder& b, ValueId scores) {
+    const ValueId share = b.binary("share", BinaryKind::div, scores, b.scalar("cap", 0.75f));
+    const ValueId capped =
+        b.binary("capped", BinaryKind::mul, b.unary("bent", UnaryKind::tanh, share), b.scalar("cap_again", 0.75f));
+    return b.binary("masked", BinaryKind::add, capped, b.input("mask", {1, 1, 1, kRows}));
+  });
+  EXPECT_EQ(count_of<Attention>(graph), 1) << to_text(graph);
+  EXPECT_EQ(count_of<Binary>(graph) + count_of<Unary>(graph), 0) << to_text(graph);
+}
+
+TEST(Attention, LeavesMasksUnderCaps) {
+  const Graph graph = masked_attention([](Builder& b, ValueId scores) {
+    const ValueId masked = b.binary("masked", BinaryKind::add, scores, b.input("mask", {1, 1, 1, kRows}));
+    return b.binary("capped", BinaryKind::mul, b.unary("bent", UnaryKind::tanh, masked), b.scalar("cap", 0.75f));
+  });
+  EXPECT_EQ(count_of<Attention>(graph), 0) << to_text(graph);
+}
+
 TEST(Attention, TakesConditionsThatBarScores) {
   for (const float far : {-1e20f, -std::numeric_limits<float>::infinity()})
     for (const bool bars : {true, false}) {

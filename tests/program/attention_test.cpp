@@ -59,6 +59,7 @@ TEST(AttentionKernels, AddMasksOfEveryShape) {
     check_attention({.scale = 0.3f}, inputs);
     inputs.push_back(computed(DType::f32, {1, s.heads, s.rows, s.keys}));
     check_attention({.scale = 0.3f}, inputs);
+    check_attention({.scale = 0.3f, .cap = 0.7f}, inputs);
     inputs[kAddendInput] = absent();
     check_attention({.scale = 0.3f}, inputs);
   }
@@ -88,6 +89,10 @@ TEST(AttentionKernels, ShareKeysAmongBatches) {
   inputs[0].shape[1] = 1;
   check_attention({}, inputs);
   check_attention({}, {computed(DType::f32, {9, 8}), computed(DType::f32, {5, 8}), computed(DType::f32, {5, 3})});
+}
+
+TEST(AttentionKernels, CapScores) {
+  for (const float cap : {0.2f, 1.5f, 50.0f}) check_attention({.scale = 0.4f, .cap = cap}, operands({}, {}));
 }
 
 TEST(AttentionKernels, TakeManyKeysInBlocksOfRows) {
