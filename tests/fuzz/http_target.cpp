@@ -209,7 +209,7 @@ struct SharedMemoryOdds {
   std::size_t input, output, registration;
 };
 constexpr SharedMemoryOdds kSomeShared = {8, 4, 16};
-constexpr SharedMemoryOdds kMostShared = {1, 2, 4};
+constexpr SharedMemoryOdds kMostShared = {2, 2, 4};
 
 std::string shared_parameters(std::size_t bytes, Random& random) {
   return fmt::format(R"("parameters":{{"shared_memory_region":"r","shared_memory_byte_size":{},)"
