@@ -57,12 +57,8 @@ inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
         [&](std::size_t key, std::size_t n) {
           Vec x = get(scores + key, n);
           if constexpr (kCaps) x = tanh(x * inner);
-          if constexpr (kAddends == 0) {
-            x = x * scale;
-          } else {
-            x = fma(x, scale, get(first + key, n));
-            if constexpr (kAddends > 1) x = x + get(second + key, n);
-          }
+          x = kAddends == 0 ? x * scale : fma(x, scale, get(first + key, n));
+          if constexpr (kAddends > 1) x = x + get(second + key, n);
           put(scores + key, x, n);
           return x;
         },
