@@ -87,7 +87,7 @@ class ArchiveWriter {
       write(static_cast<const AnyOperator&>(value));
     } else if constexpr (archive::is_a<T, std::variant>) {
       bytes_.push_back(static_cast<char>(value.index()));
-      std::visit([this](const auto& alternative) { write(alternative); }, value);
+      std::visit([this](const auto& alternative) { this->write(alternative); }, value);
     } else if constexpr (std::is_same_v<T, std::shared_ptr<const Constant>>) {
       write(value == nullptr);
       if (value) write(constants_.number_of(value));
@@ -119,7 +119,7 @@ class ArchiveWriter {
 
   template <class T>
   void write_struct(const T& value) {
-    with_fields(value, [this](const auto&... fields) { (write(fields), ...); });
+    with_fields(value, [this](const auto&... fields) { (this->write(fields), ...); });
   }
   void write_struct(const Tensor& tensor);
   void write_struct(const Opaque& op);
@@ -213,7 +213,7 @@ class ArchiveReader {
 
   template <class T>
   void read_struct(T& value) {
-    with_fields(value, [this](auto&... fields) { (read_into(fields), ...); });
+    with_fields(value, [this](auto&... fields) { (this->read_into(fields), ...); });
   }
   void read_struct(Tensor& tensor);
   void read_struct(Opaque& op);

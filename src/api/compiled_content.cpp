@@ -176,10 +176,9 @@ bool read_area(const onnx_import::Bytes& file, const CompiledArea& area, std::sp
   return good;
 }
 
-std::optional<CompiledConstant::Narrow> record_of(const std::shared_ptr<const NarrowWeights>& weights) {
+std::optional<CompiledNarrow> record_of(const std::shared_ptr<const NarrowWeights>& weights) {
   if (!weights) return std::nullopt;
-  return CompiledConstant::Narrow{weights->type, weights->block_rows, weights->block_columns, weights->has_zeros,
-                                  weights->zero};
+  return CompiledNarrow{weights->type, weights->block_rows, weights->block_columns, weights->has_zeros, weights->zero};
 }
 
 std::shared_ptr<const NarrowWeights> weights_of(const CompiledConstant& stored,

@@ -37,22 +37,23 @@ struct CompiledFile {
   std::uint64_t hash = 0;
 };
 
+/// Of weights that are narrow, all but their numbers, which only the model has.
+struct CompiledNarrow {
+  DType type = DType::undefined;
+  std::int64_t block_rows = 0, block_columns = 0;
+  bool has_zeros = false;
+  float zero = 0;
+};
+
 struct CompiledConstant {
   DType dtype = DType::undefined;
   Shape shape;
   bool is_normal = false;
   std::shared_ptr<const Tensor> elements;  ///< of small ones; null: a blob, or to be made of the model
-  /// Of weights that are narrow, all but their numbers, which only the model has.
-  struct Narrow {
-    DType type = DType::undefined;
-    std::int64_t block_rows = 0, block_columns = 0;
-    bool has_zeros = false;
-    float zero = 0;
-  };
-  std::optional<Narrow> narrow;
+  std::optional<CompiledNarrow> narrow;
 };
 
-std::optional<CompiledConstant::Narrow> record_of(const std::shared_ptr<const NarrowWeights>& weights);
+std::optional<CompiledNarrow> record_of(const std::shared_ptr<const NarrowWeights>& weights);
 /// The narrow weights of a constant that `original` gives, whose numbers are asked of that; null where it has none.
 std::shared_ptr<const NarrowWeights> weights_of(const CompiledConstant& stored,
                                                 std::function<std::shared_ptr<const Constant>()> original);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
+#include "graph/shape_rules.hpp"
 #include "passes/match.hpp"
 #include "passes/permutation.hpp"
 
