@@ -8,6 +8,7 @@
 #include "frontends/onnx/onnx.hpp"
 #include "reference/reference.hpp"
 #include "runtime/measure.hpp"
+#include "topology/rate_fields.hpp"
 
 namespace colonnade {
 namespace {
@@ -137,18 +138,10 @@ json rates_json(const Rates& rates) {
   for (std::size_t kind = 0; kind < kWorkKinds; ++kind)
     for (const WorkRate& rate : rates.work[kind])
       work[std::string(name_of(static_cast<Work>(kind)))].push_back({rate.depth, rate.giga_units});
-  return {{"source", rates.source},
-          {"fma_gflops", rates.fma_gflops},
-          {"l2_gbs", rates.l2_gbs},
-          {"l3_gbs", rates.l3_gbs},
-          {"dram_gbs", rates.dram_gbs},
-          {"l3_total_gbs", rates.l3_total_gbs},
-          {"dram_total_gbs", rates.dram_total_gbs},
-          {"total_threads", rates.total_threads},
-          {"barrier_us", rates.barrier_us},
-          {"team_us", rates.team_us},
-          {"step_us", rates.step_us},
-          {"work", work}};
+  json all = {{"source", rates.source}, {"work", work}};
+  for (const RateField& field : kRateFields) all[field.name] = rates.*field.member;
+  if (rates.near_hop_us > 0) all["near_hop_us"] = rates.near_hop_us;
+  return all;
 }
 
 /// The policy, why it is this one where nobody asked, and on how many nodes a team is at most.
@@ -210,7 +203,7 @@ std::string describe_machine(bool measure) {
   Topology topology = detect_topology();
   json rates_error;
   if (measure) {
-    topology.rates = measure_rates(topology);
+    set_rates(topology, measure_rates(topology));
     try {
       const std::string path = rates_path(topology);
       write_rates(path, machine_key(topology), topology.rates);
@@ -226,7 +219,8 @@ std::string describe_machine(bool measure) {
     cores.push_back({{"os_processor", core.os_processor},
                      {"numa_node", core.numa_node},
                      {"l3_domain", core.l3_domain},
-                     {"smt_siblings", core.smt_siblings}});
+                     {"smt_siblings", core.smt_siblings},
+                     {"speed", core.speed}});
   for (const CacheLevel& cache : topology.caches)
     caches.push_back({{"level", cache.level}, {"bytes", cache.bytes}, {"sharing_cores", cache.sharing_cores}});
   json machine = {{"cpu_model", topology.cpu_model},         {"isa", kernels::name_of(topology.features)},

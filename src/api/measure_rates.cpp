@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/measure_rates.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -8,6 +10,7 @@
 #include <thread>
 
 #include "base/aligned_buffer.hpp"
+#include "base/meeting.hpp"
 #include "families/winograd.hpp"
 #include "plan/cost.hpp"
 #include "plan/plan.hpp"
@@ -16,6 +19,7 @@
 #include "runtime/executor.hpp"
 #include "runtime/measure.hpp"
 #include "runtime/workers.hpp"
+#include "topology/probe.hpp"
 
 namespace colonnade {
 namespace {
@@ -120,8 +124,8 @@ double team_seconds(int threads, int barriers, std::chrono::milliseconds pause) 
   for (int team = 0; team < kTeams; ++team) {
     std::this_thread::sleep_for(pause);
     const auto begin = std::chrono::steady_clock::now();
-    Workers::process().run(threads, [&](int, int present) {
-      for (int i = 0; i < barriers; ++i) barrier.wait(present);
+    Workers::process().run(threads, [&](int thread, int present) {
+      for (int i = 0; i < barriers; ++i) barrier.wait(thread, present);
     });
     fewest = std::min(fewest, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
@@ -218,6 +222,41 @@ WorkingSets working_sets(const Topology& topology, int threads) {
   return {l2 / 2, in_l3, std::clamp(2 * l3, kLeastDram, kMostDram)};
 }
 
+/// The FMA peak of a processor, by a thread that is kept to it.
+double fma_gflops_of(kernels::Features features, int processor) {
+  double found = 0;
+  std::thread([&] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(processor), &one);
+    if (processor < CPU_SETSIZE && sched_setaffinity(0, sizeof one, &one) == 0)
+      for (int pass = 0; pass < kPasses; ++pass) found = std::max(found, measure_fma_gflops(features, 1));
+  }).join();
+  return found;
+}
+
+/// How fast each kind of cores is, by one of its cores; those that are as fast as the fastest are not among them.
+std::vector<CoreSpeed> measure_speeds(kernels::Features features) {
+  const Topology topology = detect_cores(allowed_processors());
+  std::vector<CoreSpeed> speeds;
+  const Core& fastest = topology.cores.front();
+  double most = 0;
+  for (const Core& core : topology.cores) {
+    if (core.speed == fastest.speed) continue;
+    const auto is_known = [&](const CoreSpeed& kind) { return kind.expected == core.speed; };
+    if (std::ranges::any_of(speeds, is_known)) continue;
+    if (most == 0) most = fma_gflops_of(features, fastest.os_processor);
+    const double found = fma_gflops_of(features, core.os_processor);
+    if (most > 0 && found > 0) speeds.push_back({core.speed, std::min(1.0, found / most)});
+  }
+  return speeds;
+}
+
+/// Cores below the L3 cache of the first core.
+int neighbours_of_first(const Topology& topology) {
+  return static_cast<int>(std::ranges::count(topology.cores, topology.cores.front().l3_domain, &Core::l3_domain));
+}
+
 }  // namespace
 
 Rates measure_rates(const Topology& topology) {
@@ -229,6 +268,8 @@ Rates measure_rates(const Topology& topology) {
   constexpr std::chrono::milliseconds kAsleep(20), kAwake(0);
   constexpr double kNever = std::numeric_limits<double>::max();
   double fma = 0, l2 = 0, l3 = 0, dram = 0, l3_total = 0, dram_total = 0;
+  double few_near = kNever, many_near = kNever;
+  const int neighbours = std::min(Meeting(threads).group, neighbours_of_first(topology));
   double few_steps = kNever, many_steps = kNever, team = kNever, few_barriers = kNever, many_barriers = kNever;
   const std::vector<WorkProbe> probes = work_probes(blocking_of(topology));
   Topology vectors = topology, pairs = topology;  // matrix units are a kind of work of their own
@@ -253,10 +294,15 @@ Rates measure_rates(const Topology& topology) {
     faster(dram_total, measure_read_gbs(sets.dram / threads, threads));
     if (sets.l3 > 0) faster(l3_total, measure_read_gbs(sets.l3, threads));
     sooner(team, team_seconds(threads, 0, kAsleep));
+    if (neighbours > 1 && neighbours < threads) {
+      sooner(few_near, team_seconds(neighbours, kLong, kAwake));
+      sooner(many_near, team_seconds(neighbours, 8 * kLong, kAwake));
+    }
     sooner(few_barriers, team_seconds(threads, kLong, kAwake));
     sooner(many_barriers, team_seconds(threads, 8 * kLong, kAwake));
   }
 
+  rates.speeds = measure_speeds(topology.features);
   rates.fma_gflops = fma;
   rates.l2_gbs = l2;
   rates.dram_gbs = std::min(dram, l2);
@@ -264,6 +310,8 @@ Rates measure_rates(const Topology& topology) {
   rates.dram_total_gbs = threads > 1 ? dram_total : rates.dram_gbs;
   rates.l3_total_gbs = threads == 1 ? rates.l3_gbs : sets.l3 > 0 ? l3_total : rates.dram_total_gbs;
   rates.step_us = std::max(kLeastUs, kMicro * (many_steps - few_steps) / (kLong - kShort));
+  if (many_near < kNever)
+    rates.near_hop_us = std::max(kLeastUs, kMicro * (many_near - few_near) / (7 * kLong) / neighbours);
   if (threads > 1) {
     rates.team_us = std::clamp(kMicro * team, kLeastUs, kMostUs);
     rates.barrier_us = std::max(kLeastUs, kMicro * (many_barriers - few_barriers) / (7 * kLong));

@@ -8,6 +8,7 @@
 #include "families/rows.hpp"
 #include "families/table.hpp"
 #include "families/window.hpp"
+#include "graph/contraction.hpp"
 
 namespace colonnade {
 namespace {
@@ -53,7 +54,9 @@ class DepthwiseOp final : public RowOp {
     const Rows in(step, in_, chunk), out(step, out_, chunk), residual(step, residual_, 0);
     const RowWindow row_window(in, out, window_.stride_w, window_.pad_left);
     tap_rows(in, window_, row_window.skip, step.row_begin, step.row_end, in_shape_.rows, in_rows);
-    for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r);
+    for (std::int64_t i = 0; i < rows * window_.kernel_h; ++i)
+      if (in_rows[i] != nullptr && !in.in_chunks()) in_rows[i] += offset;
+    for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r) + (out.in_chunks() ? 0 : offset);
     for (std::int64_t r = 0; residual && r < rows; ++r)
       residual_rows[r] = residual.at(step.row_begin + r, out.column_begin());
     kernels::depthwise::Args args;
@@ -118,7 +121,8 @@ ColumnWindow columns(const Chosen& node) { return conv_columns(node, node.form<W
 
 ChunkRule chunks(const Chosen& node) {
   const FusedEpilogue& epilogue = std::get<Conv>(node.node.op).epilogue;
-  return {.carries = !epilogue.residual && !epilogue.prelu_slope};
+  const bool by_itself = !epilogue.residual && !epilogue.prelu_slope;
+  return {.carries = by_itself, .share = by_itself ? kPanel : 0};
 }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) {

@@ -114,12 +114,13 @@ bool are_bands(const LocalSegment& segment, const Bands& bands) {
   return true;
 }
 
-/// Bands that start at these shares of the work.
-Bands cut_at(const LocalSegment& segment, std::int64_t count, double share) {
+/// Bands of so much of the work, each of its share, but the last one, which has the rest too.
+Bands cut_at(const LocalSegment& segment, std::int64_t count, double work) {
   Bands bands;
   bands.starts.push_back(RowsOf::of(segment.nodes.size()));
+  const std::int64_t units = ceil_div(segment.nodes.back().rows, segment.nodes.back().granularity);
   for (std::int64_t band = 1; band < count; ++band)
-    bands.starts.push_back(balanced_starts(segment, share * real(band)));
+    bands.starts.push_back(balanced_starts(segment, segment.shares.before(band, count, units, work)));
   return bands;
 }
 
@@ -142,13 +143,13 @@ void close_bands(const LocalSegment& segment, std::size_t twice, Bands& bands) {
 }  // namespace
 
 std::optional<Bands> cut_bands(const LocalSegment& segment, std::int64_t count, bool twice) {
-  Bands bands = cut_at(segment, count, 1 / real(count));
+  Bands bands = cut_at(segment, count, 1);
   close_bands(segment, 0, bands);
   if (twice && count > 1) {
     const std::size_t nodes = count_twice(segment, bands.heads[1]);
     close_bands(segment, nodes, bands);
     // Bands but the last compute more than lies above the next one's start.
-    bands.starts = cut_at(segment, count, (1 - bands.repeated / real(count - 1)) / real(count)).starts;
+    bands.starts = cut_at(segment, count, 1 - bands.repeated / real(count - 1)).starts;
     close_bands(segment, nodes, bands);
   }
   if (!are_bands(segment, bands)) return std::nullopt;

@@ -18,8 +18,8 @@ struct Bands {
   double repeated = 0;  ///< work that two bands do, as a share of the segment's
 };
 
-/// Bands of about the same work. `twice`: rows whose heads would take the most memory are computed by both bands that
-/// need them. Nothing when a band would be too small.
+/// Bands of about the same work, or of as much as their threads have shares of. `twice`: rows whose heads would take
+/// the most memory are computed by both bands that need them. Nothing when a band would be too small.
 std::optional<Bands> cut_bands(const LocalSegment& segment, std::int64_t count, bool twice);
 
 }  // namespace colonnade

@@ -34,7 +34,7 @@ SegmentCandidate candidate_of(const SegmentEstimate& estimate, std::int64_t step
   return candidate;
 }
 
-/// A contraction whose rows are cut into bands, and each band's channels into shares.
+/// A layer whose rows are cut into bands, and each band's channels into shares.
 SegmentCandidate divided(const PlanContext& context, const Team& team, const ChunkGroup& shares, std::int64_t bands) {
   const NodeIndex node = shares.nodes.front();
   const RowNode& rows = context.rows[node];
@@ -43,10 +43,12 @@ SegmentCandidate divided(const PlanContext& context, const Team& team, const Chu
   const double share = real(shares.chunk_channels) / real(shares.channels);
   const double band = real(ceil_div(units, bands)) / real(units);
   const std::int64_t written = rows.row_bytes * rows.rows;
-  const double compute = work.seconds * share * band * context.chunk_rules[node].apart + work.visit_seconds;
-  const double bytes = band * (real(work.read_bytes) + share * 2 * real(written));
+  const double compute = (work.seconds * share * band * context.chunk_rules[node].apart + work.visit_seconds) *
+                         context.shares.slowest(team.threads);
+  const double read = context.chunk_rules[node].carries ? share : 1;  // of all channels
+  const double bytes = band * (read * real(work.read_bytes) + share * 2 * real(written));
   // its rows come from all threads, and its channels go to threads that take rows
-  const double others = band * (1 - share) * (real(work.read_bytes) + share * real(written));
+  const double others = band * (1 - share) * (read * real(work.read_bytes) + share * real(written));
   const Rates& rates = context.topology.rates;
   SegmentCandidate candidate;
   candidate.us = team.barrier_us + rates.step_us +
@@ -83,9 +85,10 @@ SegmentCandidate whole_node(const PlanContext& context, const Team& team, NodeIn
   const std::int64_t parts =
       scope == Scope::island ? 1 : std::clamp<std::int64_t>(context.rows[node].rows, 1, team.threads);
   const double alone = kMicro * context.work[node].seconds;
-  const double saved = alone - alone / real(parts) - team.barrier_us;
+  const double width = context.shares.width(static_cast<int>(parts));
+  const double saved = alone - alone / width - team.barrier_us;
   if (saved > 0) candidate.threads = static_cast<int>(parts);
-  candidate.arithmetic_us = alone / candidate.threads;
+  candidate.arithmetic_us = candidate.threads > 1 ? alone / width : alone;
   candidate.us = context.topology.rates.step_us + alone - std::max(0.0, saved);
   return candidate;
 }

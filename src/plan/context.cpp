@@ -110,6 +110,7 @@ GraphChunks find_all_chunks(const PlanContext& context) {
 PlanContext make_context(const Graph& graph, const Topology& topology, ByNode<Choice> choices) {
   PlanContext context{graph, topology};
   context.choices = std::move(choices);
+  context.shares = Shares(topology);
   context.rows = row_nodes(graph, context.choices);
   context.work = node_work(graph, context.choices, topology.rates);
   context.windows = column_windows(graph, context.choices);
@@ -126,9 +127,7 @@ PlanContext make_context(const Graph& graph, const Topology& topology, ByNode<Ch
 }
 
 Team::Team(const PlanContext& context, int count)
-    : threads(count),
-      reach(context.topology, count),
-      barrier_us(context.topology.rates.barrier_us * count / std::max(1.0, context.topology.rates.total_threads)) {
+    : threads(count), reach(context.topology, count), barrier_us(context.topology.rates.barrier_us_of(count)) {
   std::int64_t weights = 0;
   for (const NodeWork& work : context.work) weights += work.weights_bytes;
   cold_weights = reach.seconds_beyond_l2(weights);

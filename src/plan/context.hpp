@@ -8,6 +8,7 @@
 #include "plan/plan.hpp"
 #include "plan/row_maps.hpp"
 #include "plan/schedule.hpp"
+#include "topology/shares.hpp"
 
 namespace colonnade {
 
@@ -53,6 +54,8 @@ struct PlanContext {
   Order order = {};
   GraphChunks chunks = {};
 
+  Shares shares = {};
+
   bool by_rows(NodeIndex node) const { return choices[node].by_rows(); }
   /// Its output may lie in another's ring.
   bool hosted(NodeIndex node) const { return hosts[output_of(graph, node)].value != kAbsent; }
@@ -66,7 +69,7 @@ struct Team {
   int threads = 1;
   CacheReach reach = {};
   double cold_weights = 0;  ///< seconds a byte of weights when a run reads it first
-  double barrier_us = 0;    ///< threads count themselves at a barrier one after another
+  double barrier_us = 0;
 
   Team(const PlanContext& context, int threads);
   double cold_seconds(const NodeWork& work) const { return cold_weights * real(work.weights_bytes); }

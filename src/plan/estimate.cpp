@@ -18,12 +18,6 @@ constexpr double kMemoryPrice = 2.5;
 // Share of a band that its start may lie above or below the middle of its nodes' starts.
 constexpr double kMostSkew = 0.5;
 
-/// What the busiest of the threads has to do, over what each would if they had the same.
-double busiest_share(const RowNode& rows, int threads) {
-  const std::int64_t units = ceil_div(rows.rows, rows.granularity);
-  return real(ceil_div(units, threads) * threads) / real(units);
-}
-
 }  // namespace
 
 SegmentEstimate::SegmentEstimate(const PlanContext& context, const Team& team, std::int64_t strips)
@@ -156,7 +150,7 @@ void SegmentEstimate::take_traffic(State& state, NodeIndex node) {
       std::clamp<std::int64_t>(state.after - state.before, std::min(rows.granularity, rows.rows), rows.rows);
   const double steps = real(ceil_div(rows.rows, step_rows) * images_ * strips_);
   const int threads = team_.threads;
-  const double imbalance = threads > 1 ? busiest_share(rows, threads) : 1;
+  const double imbalance = threads > 1 ? context_.shares.busiest(ceil_div(rows.rows, rows.granularity), threads) : 1;
   state.seconds = state.recomputed * work.seconds + steps * work.visit_seconds;
   compute_ += state.seconds;
   unbalanced_ += state.seconds * (begin_ + 1 == end_ ? imbalance : 1 + (imbalance - 1) / 2);
@@ -270,14 +264,16 @@ bool SegmentEstimate::splits(int threads) const { return shares_rounds(threads) 
 
 double SegmentEstimate::arithmetic_us(int threads) const {
   const std::int64_t rounds = images_ * strips_;
-  if (shares_rounds(threads)) return kMicro * compute_ * real(ceil_div(rounds, threads)) / real(rounds);
-  return kMicro * (threads > 1 ? unbalanced_ : compute_) / threads;
+  if (shares_rounds(threads))
+    return kMicro * compute_ * real(ceil_div(rounds, threads)) / real(rounds) * context_.shares.slowest(threads);
+  return kMicro * (threads > 1 ? unbalanced_ : compute_) / context_.shares.width(threads);
 }
 
 double SegmentEstimate::microseconds(int threads, double memory) const {
   const double rounds = real(shares_rounds(threads) ? 1 : images_ * strips_);
   const double sharing = threads > 1 ? rounds * team_.barrier_us : 0;
-  return arithmetic_us(threads) + (kMicro * memory + visits_ * context_.topology.rates.step_us) / threads +
+  return arithmetic_us(threads) +
+         (kMicro * memory + visits_ * context_.topology.rates.step_us) / context_.shares.width(threads) +
          kMicro * cold_ + sharing;
 }
 

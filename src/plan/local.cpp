@@ -73,6 +73,7 @@ LocalNode local_node(const PlanContext& context, const ByNode<LocalIndex>& local
 
 LocalSegment local_segment(const PlanContext& context, const ByLocal<NodeIndex>& nodes, bool chunks) {
   LocalSegment segment;
+  segment.shares = context.shares;
   auto local = ByNode<LocalIndex>::of(context.graph.nodes.size(), kNotLocal);
   for (const LocalIndex i : nodes.indices()) local[nodes[i]] = i;
   for (const NodeIndex node : nodes) segment.nodes.push_back(local_node(context, local, node));

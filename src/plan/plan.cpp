@@ -48,16 +48,16 @@ bool is_brief(const Plan& plan) { return predicted_us(plan) < kBriefUs; }
 Plan plan_with(const PlanContext& context, int threads, const Wish& wish) {
   Team team(context, threads);
   std::vector<SegmentChoice> choices = choose_segments(context, team, wish);
+  const auto prefer = [&](const Team& other, double most_us) {
+    std::vector<SegmentChoice> found = choose_segments(context, other, wish);
+    if (microseconds(found) > most_us) return;
+    team = other;
+    choices = std::move(found);
+  };
+  if (const int fast = context.shares.fast(threads); fast < threads) prefer(Team(context, fast), microseconds(choices));
   const double together =
       microseconds(choices) + least_saved_us(microseconds(choices), context.topology.rates.team_us, team.barrier_us);
-  if (threads > 1 && together < kMostWorthOneThreadUs) {
-    const Team single(context, 1);
-    std::vector<SegmentChoice> alone = choose_segments(context, single, wish);
-    if (microseconds(alone) <= together) {
-      team = single;
-      choices = std::move(alone);
-    }
-  }
+  if (team.threads > 1 && together < kMostWorthOneThreadUs) prefer(Team(context, 1), together);
   Plan plan;
   plan.threads = team.threads;
   plan.choices = context.choices;

@@ -8,6 +8,7 @@
 
 #include "plan/plan.hpp"
 #include "plan/row_maps.hpp"
+#include "topology/shares.hpp"
 
 namespace colonnade {
 
@@ -39,6 +40,7 @@ struct LocalNode {
 struct LocalSegment {
   ByLocal<LocalNode> nodes;
   Indexed<GroupIndex, LocalChunks> chunk_groups;
+  Shares shares = {};  ///< that bands have of its work
 };
 
 struct ScheduleResult {

@@ -30,7 +30,8 @@ void plan_units(const PlanContext& context, SegmentPlan& segment, int threads) {
   segment.sharing = parts > 1 ? Sharing::bands : Sharing::single;
   segment.rows_per_step = units;
   for (std::int64_t part = 0; part < parts; ++part) {
-    segment.bands.push_back({units * part / parts, units * (part + 1) / parts});
+    const auto begin = [&](std::int64_t of) { return context.shares.begin(units, of, parts); };
+    segment.bands.push_back({begin(part), begin(part + 1)});
     segment.steps.push_back({Step::run_rows(node, segment.bands.back())});
   }
 }

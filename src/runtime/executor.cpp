@@ -108,9 +108,9 @@ void Executor::run(std::span<const void* const> inputs, std::span<void* const> o
   }
 }
 
-bool Executor::meet(int threads) {
+bool Executor::meet(const Thread& thread) {
   const bool failed = failed_.load(std::memory_order_relaxed);
-  return threads == 1 ? !failed : barrier_.wait(threads, failed);
+  return thread.of == 1 ? !failed : barrier_.wait(thread.number, thread.of, failed);
 }
 
 void Executor::run_thread(int number, int threads) {
@@ -125,7 +125,7 @@ void Executor::run_thread(int number, int threads) {
     if (!run_segment(i, thread)) return;
     if (i + 1 == segments.size()) return;
     const bool alone = segments[i].participants == 1 && segments[i + 1].participants == 1;
-    if (!alone && !meet(threads)) return;
+    if (!alone && !meet(thread)) return;
   }
 }
 
@@ -143,7 +143,7 @@ bool Executor::run_segment(std::size_t index, const Thread& thread) {
   }
   for (std::int64_t round = 0; round < rounds; ++round) {
     for (int list = last; list >= 0; list -= threads) run_list(index, list, round, thread);
-    if (segment.participants > 1 && round + 1 < rounds && !meet(threads)) return false;
+    if (segment.participants > 1 && round + 1 < rounds && !meet(thread)) return false;
   }
   return true;
 }

@@ -84,7 +84,7 @@ class Executor {
   bool run_segment(std::size_t index, const Thread& thread);
   void run_list(std::size_t segment_index, int list, std::int64_t round, const Thread& thread);
   Workers& workers() const { return workers_ != nullptr ? *workers_ : Workers::process(); }
-  bool meet(int threads);
+  bool meet(const Thread& thread);
   /// Later rows of a round, later rounds of a run and later runs have later tokens.
   std::uint64_t token(std::int64_t round, std::int32_t row) const {
     return ((first_round_ + static_cast<std::uint64_t>(round)) << kRowBits) + static_cast<std::uint64_t>(row);

@@ -29,7 +29,7 @@ double team_seconds(int threads, const Work& work) {
   double begin = 0;
   Barrier barrier;
   Workers::process().run(threads, [&](int mine, int team) {
-    barrier.wait(team);
+    barrier.wait(mine, team);
     if (mine == 0) begin = seconds_now();
     for (int thread = mine; thread < threads; thread += team) work(thread);
   });

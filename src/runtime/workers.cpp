@@ -111,13 +111,14 @@ struct alignas(64) Workers::Worker {
   pthread_t handle{};
 };
 
-/// At most 64 workers of one L3 domain.
+/// At most 64 workers of one L3 domain whose cores are equally fast.
 struct alignas(64) Workers::Group {
   std::atomic<std::uint64_t> idle{0};  ///< bits of the workers that may be called, started or not
   int domain = 0, node = 0;
+  double speed = 1;
   std::vector<int> processors;
   std::unique_ptr<Worker[]> workers;
-  std::vector<Group*> nearest;  ///< all groups, this one first
+  std::vector<Group*> nearest;  ///< all groups: the fastest first, of those this one
 
   void fill(const Topology& topology, const std::vector<std::unique_ptr<Group>>& groups);
   /// A worker may be called from now on. False where none may any more: then whoever gave it has it back, and ends it.
@@ -138,7 +139,7 @@ void Workers::Group::fill(const Topology& topology, const std::vector<std::uniqu
   }
   for (const auto& group : groups) nearest.push_back(group.get());
   const auto distance = [&](const Group* other) {
-    return std::tuple(other != this, other->domain != domain, topology.distance(node, other->node));
+    return std::tuple(-other->speed, other != this, other->domain != domain, topology.distance(node, other->node));
   };
   std::stable_sort(nearest.begin(), nearest.end(),
                    [&](const Group* a, const Group* b) { return distance(a) < distance(b); });
@@ -202,17 +203,20 @@ Workers::Workers(const Topology& topology) : limit_(topology.default_threads()),
   std::vector<std::size_t> order(topology.cores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto place = [&](std::size_t core) {
-    return std::pair(topology.cores[core].numa_node, topology.cores[core].l3_domain);
+    const Core& at = topology.cores[core];
+    return std::tuple(at.numa_node, at.l3_domain, -at.speed);  // the fastest first
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
   std::vector<Group*> group_of_core(order.size());
   for (const std::size_t core : order) {
     const auto fits = [&](const Group& group) {
-      return place(core) == std::pair(group.node, group.domain) && group.processors.size() < kMostOfAGroup;
+      return place(core) == std::tuple(group.node, group.domain, -group.speed) &&
+             group.processors.size() < kMostOfAGroup;
     };
     if (groups_.empty() || !fits(*groups_.back())) {
       groups_.push_back(std::make_unique<Group>());
-      std::tie(groups_.back()->node, groups_.back()->domain) = place(core);
+      const Core& at = topology.cores[core];
+      groups_.back()->node = at.numa_node, groups_.back()->domain = at.l3_domain, groups_.back()->speed = at.speed;
     }
     group_of_core[core] = groups_.back().get();
     groups_.back()->processors.push_back(topology.cores[core].os_processor);
@@ -258,7 +262,7 @@ void Workers::retire() {
   }
 }
 
-const Workers::Group& Workers::group_of_caller() const {
+Workers::Group& Workers::group_of_caller() const {
   if (groups_.size() > 1) {
     const auto processor = static_cast<std::size_t>(std::max(0, sched_getcpu()));
     if (processor < group_of_.size() && group_of_[processor] != nullptr) return *group_of_[processor];
@@ -341,17 +345,18 @@ bool Workers::take_from(Group& group, std::size_t most, const Wish& wish, Taken&
   return true;
 }
 
-/// The caller's neighbours come first. The caller has one of its group's processors itself: all of the group's workers
-/// are taken only when there are no others.
+/// The fastest come first, and of those the caller's neighbours: thread i of a run is on about the i-th fastest core.
+/// The caller has one of its group's processors itself: all of the group's workers are taken only when there are no
+/// others.
 Workers::Taken Workers::take(const Wish& wish) {
-  const Group& own = group_of_caller();
+  Group& own = group_of_caller();
   Taken taken;
   for (Group* group : own.nearest) {
     if (wish.node != kAnyNode && group->node != wish.node) continue;
     const std::size_t most = group->processors.size() - (group == &own ? 1 : 0);
     if (!take_from(*group, most, wish, taken)) return taken;
   }
-  if (wish.node == kAnyNode) take_from(*own.nearest.front(), own.processors.size(), wish, taken);
+  if (wish.node == kAnyNode) take_from(own, own.processors.size(), wish, taken);
   return taken;
 }
 

@@ -14,9 +14,9 @@
 namespace colonnade {
 
 /// Threads that help callers with their runs: one a physical core, started when first needed, those of an L3 domain
-/// together. A run gets as many as are idle, within its share of the machine, while callers in runs and busy workers
-/// together stay within the machine's threads. Without work they spin for some microseconds, then sleep. Safe to use
-/// from any thread.
+/// together, those of fast cores first where not all are the same. A run gets as many as are idle, within its share of
+/// the machine, while callers in runs and busy workers together stay within the machine's threads. Without work they
+/// spin for some microseconds, then sleep. Safe to use from any thread.
 class Workers {
  public:
   explicit Workers(const Topology& topology);
@@ -74,7 +74,7 @@ class Workers {
   static bool take_from(Group& group, std::size_t most, const Wish& wish, Taken& taken);
   Taken take(const Wish& wish);
   void retire();
-  const Group& group_of_caller() const;
+  Group& group_of_caller() const;
 
   static constexpr std::uint64_t kCaller = std::uint64_t{1} << 32;
 

@@ -55,7 +55,10 @@ Speeds::Speeds(const Topology& topology, int threads) {
   };
   l3_capacity = capacity(rates.l3_total_gbs, rates.l3_gbs, below / cores);
   dram_capacity = capacity(rates.dram_total_gbs, rates.dram_gbs, is_wide ? 1 : 1 / real(std::ssize(topology.nodes)));
-  line = rates.barrier_us / kMicro / std::max(1.0, rates.total_threads);
+  line = rates.hop_us() / kMicro;
+  near_line = rates.near_hop_us > 0 ? rates.near_hop_us / kMicro : line;
+  for (int thread = 0; thread < threads; ++thread)
+    core_speeds.push_back(topology.cores[static_cast<std::size_t>(thread) % topology.cores.size()].speed);
   mates = std::min<double>(threads, below);
   far_others = threads > 1 ? (threads - mates) / (threads - 1) : 0;
 }
@@ -124,10 +127,11 @@ void SegmentDemands::price_channels(const PlanContext& context, const Team& team
   readers_ = std::max(1.0, readers_ / real(shares.count()));
   const RowNode& rows = context.rows[node];
   const std::int64_t written = rows.row_bytes * rows.rows;
-  const double bytes = real(work.read_bytes) + share * 2 * real(written);
+  const double read = context.chunk_rules[node].carries ? share : 1;  // of all channels
+  const double bytes = read * real(work.read_bytes) + share * 2 * real(written);
   Demand all;
   all.arithmetic = work.seconds * share * context.chunk_rules[node].apart;
-  all.others = (1 - share) * (real(work.read_bytes) + share * real(written));
+  all.others = (1 - share) * (read * real(work.read_bytes) + share * real(written));
   for (const MemoryLevel level : kLevels)
     at(all.met, level) = bytes * team.reach.counting(level).seconds_beyond_l2(work.read_bytes + written);
   OfNode& mine = by_node_.items.front();

@@ -31,8 +31,10 @@ struct Speeds {
   double l3_capacity = 0;           ///< bytes a second that an L3 cache gives all its threads
   double dram_capacity = 0;         ///< bytes a second that memory gives: a node's, or all nodes' to a team on several
   double line = 0;                  ///< seconds until another thread sees what one wrote
+  double near_line = 0;             ///< likewise, of threads below one L3 cache
   double far_others = 0;            ///< share of the other threads that are not below the same L3 cache
   double mates = 1;                 ///< threads below one L3 cache
+  std::vector<double> core_speeds;  ///< by thread: how fast its core is, over the fastest
 
   Speeds(const Topology& topology, int threads);
 };

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/meeting.hpp"
+
 namespace colonnade::simulation {
 namespace {
 
@@ -98,20 +100,33 @@ class Run {
     return ways;
   }
 
-  /// At a barrier threads count themselves one after another. All go on once the last one has.
+  /// All go on once the last one has counted itself, and its group.
   void meet(SimulatedSegment& segment) {
     if (clocks_.size() == 1) return;
-    std::vector<double> arrivals = clocks_;
-    std::sort(arrivals.begin(), arrivals.end());
-    const double last = arrivals.back();
-    double counted = 0;
-    for (const double arrival : arrivals) counted = std::max(counted, arrival) + speeds_.line;
+    const Meeting meeting(plan_.threads);
+    std::vector<double> groups;
+    for (int group = 0; group < meeting.groups(); ++group) {
+      const int begin = group * meeting.group, last = begin + meeting.threads_of(group) - 1;
+      const auto domain = [&](int thread) { return domains_[static_cast<std::size_t>(thread)]; };
+      groups.push_back(counted({clocks_.begin() + begin, clocks_.begin() + last + 1},
+                               domain(begin) == domain(last) ? speeds_.near_line : speeds_.line));
+    }
+    const double last = *std::max_element(clocks_.begin(), clocks_.end());
+    const double together = groups.size() == 1 ? groups.front() : counted(std::move(groups), speeds_.line);
     for (std::size_t thread = 0; thread < clocks_.size(); ++thread) {
       const bool has_list = static_cast<int>(thread) < segment.lists;
       (has_list ? segment.times.imbalance : segment.times.idle) += last - clocks_[thread];
-      segment.times.barriers += counted - last;
-      clocks_[thread] = counted;
+      segment.times.barriers += together - last;
+      clocks_[thread] = together;
     }
+  }
+
+  /// When those that come to one line at these times have counted themselves, one after another.
+  static double counted(std::vector<double> arrivals, double line) {
+    std::sort(arrivals.begin(), arrivals.end());
+    double counted = 0;
+    for (const double arrival : arrivals) counted = std::max(counted, arrival) + line;
+    return counted;
   }
 
   Topology alone_;

@@ -99,6 +99,9 @@ void Walk::go_on(Lane& lane, double now, double& clock) {
   lane.since = now;
   lane.left = 1;
   lane.demand = demands_.of(lane.step(), is_first(lane));
+  const double speed = speeds_.core_speeds[static_cast<std::size_t>(lane.way.thread)];
+  lane.demand.call /= speed;
+  lane.demand.arithmetic /= speed;
   lane.shared = shared_bytes(lane.demand, speeds_);
   lane.seconds = -1;  // not known yet
 }
@@ -121,9 +124,10 @@ void Walk::announce(const Lane& lane, double now, Times& times) {
   for (Lane& above : lanes_) {
     if (above.state != Lane::State::waiting || above.way.thread + 1 != lane.way.thread) continue;
     if (above.step().node != lane.step().node || rows < above.step().row_end) continue;
-    times.rows += now + speeds_.line - above.since;
+    const double line = domain_of(above) == domain_of(lane) ? speeds_.near_line : speeds_.line;
+    times.rows += now + line - above.since;
     above.state = Lane::State::coming;
-    above.since = now + speeds_.line;
+    above.since = now + line;
     ++above.at;
   }
 }

@@ -2,8 +2,11 @@
 #include <hwloc.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
+#include <string_view>
 
 #include "topology/probe.hpp"
 
@@ -26,11 +29,18 @@ class DenseNumbers {
   std::map<unsigned, int> numbers_;
 };
 
-Hwloc load(const char* synthetic) {
+/// This machine, or one that a text describes: hwloc's XML or its synthetic descriptions.
+Hwloc load(const char* described) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return nullptr;
   Hwloc topology(raw);
-  if (synthetic != nullptr && hwloc_topology_set_synthetic(raw, synthetic) != 0) return nullptr;
+  if (described != nullptr) {
+    const std::string_view text = described;
+    const int failed = text.starts_with('<')
+                           ? hwloc_topology_set_xmlbuffer(raw, described, static_cast<int>(text.size()) + 1)
+                           : hwloc_topology_set_synthetic(raw, described);
+    if (failed != 0) return nullptr;
+  }
   if (hwloc_topology_load(raw) != 0) return nullptr;
   return topology;
 }
@@ -112,6 +122,81 @@ std::vector<NumaNode> nodes_of(hwloc_topology_t topology, const std::vector<Core
   return nodes;
 }
 
+/// Cores of one kind, where a machine has several.
+struct CoreKind {
+  Bitmap processors;
+  double speed = 1;
+};
+
+/// A number that hwloc knows of a kind of cores; 0: it does not.
+double number_of(std::string_view name, unsigned count, const hwloc_info_s* infos) {
+  for (unsigned i = 0; i < count; ++i)
+    if (infos[i].name == name) return std::strtod(infos[i].value, nullptr);
+  return 0;
+}
+
+bool is_small_core(unsigned count, const hwloc_info_s* infos) {
+  return std::any_of(infos, infos + count, [](const hwloc_info_s& info) {
+    return std::string_view(info.name) == "CoreType" && std::string_view(info.value) == "IntelAtom";
+  });
+}
+
+/// Speeds to expect, by what the system says: the clock, of which Intel's small cores make half, as their vector units
+/// have half the width; where it knows no clocks, Linux's capacities. None where all cores are about the same.
+std::vector<CoreKind> kinds_of(hwloc_topology_t topology) {
+  constexpr double kSame = 0.9;  // some cores of a kind may clock a little higher than others
+  std::vector<CoreKind> kinds;
+  const int count = hwloc_cpukinds_get_nr(topology, 0);
+  double fastest = 0, slowest = 0;
+  for (int i = 0; i < count; ++i) {
+    CoreKind kind{Bitmap(hwloc_bitmap_alloc())};
+    unsigned info_count = 0;
+    hwloc_info_s* infos = nullptr;
+    int efficiency = 0;
+    if (hwloc_cpukinds_get_info(topology, static_cast<unsigned>(i), kind.processors.get(), &efficiency, &info_count,
+                                &infos, 0) != 0)
+      return {};
+    const double clock = number_of("FrequencyMaxMHz", info_count, infos);
+    kind.speed = clock > 0 ? clock * (is_small_core(info_count, infos) ? 0.5 : 1)
+                           : number_of("LinuxCapacity", info_count, infos);
+    if (!(kind.speed > 0)) return {};
+    fastest = i == 0 ? kind.speed : std::max(fastest, kind.speed);
+    slowest = i == 0 ? kind.speed : std::min(slowest, kind.speed);
+    kinds.push_back(std::move(kind));
+  }
+  if (slowest >= kSame * fastest) return {};
+  for (CoreKind& kind : kinds) kind.speed = kind.speed >= kSame * fastest ? 1 : kind.speed / fastest;
+  return kinds;
+}
+
+struct FoundCore {
+  hwloc_obj_t object;
+  Core core;
+};
+
+/// The fastest first, and as hwloc has them.
+std::vector<FoundCore> usable_cores(hwloc_topology_t topology, hwloc_const_bitmap_t usable) {
+  std::vector<FoundCore> found;
+  DenseNumbers domains;
+  const std::vector<CoreKind> kinds = kinds_of(topology);
+  const hwloc_obj_type_t type = core_type(topology);
+  for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr;) {
+    const Bitmap mine(hwloc_bitmap_dup(object->cpuset));
+    hwloc_bitmap_and(mine.get(), mine.get(), usable);
+    const int processor = hwloc_bitmap_first(mine.get());
+    if (processor < 0) continue;
+    Core core{.os_processor = processor,
+              .numa_node = std::max(hwloc_bitmap_first(object->nodeset), 0),
+              .l3_domain = domains.of(l3_key(topology, object)),
+              .smt_siblings = std::max(hwloc_bitmap_weight(object->cpuset), 1)};
+    for (const CoreKind& kind : kinds)
+      if (hwloc_bitmap_isset(kind.processors.get(), static_cast<unsigned>(processor)) != 0) core.speed = kind.speed;
+    found.push_back({object, core});
+  }
+  std::ranges::stable_sort(found, std::ranges::greater(), [](const FoundCore& one) { return one.core.speed; });
+  return found;
+}
+
 std::string cpu_model(hwloc_topology_t topology) {
   const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
   const char* model = package == nullptr ? nullptr : hwloc_obj_get_info_by_name(package, "CPUModel");
@@ -120,30 +205,21 @@ std::string cpu_model(hwloc_topology_t topology) {
 
 }  // namespace
 
-HardwareProbe probe_hardware(std::span<const int> allowed, const char* synthetic) {
+HardwareProbe probe_hardware(std::span<const int> allowed, const char* described) {
   HardwareProbe probe;
-  const Hwloc topology = load(synthetic);
+  const Hwloc topology = load(described);
   if (topology == nullptr) return probe;
   const Bitmap usable = usable_processors(topology.get(), allowed);
   if (usable == nullptr) return probe;
 
-  DenseNumbers domains;
-  const hwloc_obj_type_t type = core_type(topology.get());
-  for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology.get(), type, core)) != nullptr;) {
-    const Bitmap mine(hwloc_bitmap_dup(core->cpuset));
-    hwloc_bitmap_and(mine.get(), mine.get(), usable.get());
-    const int processor = hwloc_bitmap_first(mine.get());
-    if (processor < 0) continue;
-    for (int id = hwloc_bitmap_first(core->cpuset); id >= 0; id = hwloc_bitmap_next(core->cpuset, id)) {
+  for (const FoundCore& found : usable_cores(topology.get(), usable.get())) {
+    const hwloc_obj_t object = found.object;
+    for (int id = hwloc_bitmap_first(object->cpuset); id >= 0; id = hwloc_bitmap_next(object->cpuset, id)) {
       probe.core_of.resize(std::max(probe.core_of.size(), static_cast<std::size_t>(id) + 1), -1);
       probe.core_of[static_cast<std::size_t>(id)] = static_cast<int>(probe.cores.size());
     }
-    const int node = hwloc_bitmap_first(core->nodeset);
-    probe.cores.push_back({.os_processor = processor,
-                           .numa_node = std::max(node, 0),
-                           .l3_domain = domains.of(l3_key(topology.get(), core)),
-                           .smt_siblings = std::max(hwloc_bitmap_weight(core->cpuset), 1)});
-    note_caches_of(topology.get(), core, probe.caches);
+    probe.cores.push_back(found.core);
+    note_caches_of(topology.get(), object, probe.caches);
   }
   std::sort(probe.caches.begin(), probe.caches.end(), [](auto& a, auto& b) { return a.level < b.level; });
   probe.nodes = nodes_of(topology.get(), probe.cores);

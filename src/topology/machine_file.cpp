@@ -55,6 +55,10 @@ std::vector<CacheLevel> caches_of(const json& machine) {
   return caches;
 }
 
+bool is_rate(const json& value) {
+  return value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() > 0;
+}
+
 /// So many cores, evenly on nodes, as many below an L3 cache as share one.
 std::vector<Core> counted_cores(const json& machine, const std::vector<CacheLevel>& caches) {
   const std::int64_t count = integer(machine, "cores", 1, kMostCores);
@@ -83,7 +87,12 @@ std::vector<Core> cores_of(const json& machine, const std::vector<CacheLevel>& c
     if (!entry.is_object()) refuse("cores", "objects", entry);
     cores.push_back({number(entry, "os_processor"), number(entry, "numa_node", 0), number(entry, "l3_domain", 0),
                      number(entry, "smt_siblings", 1)});
+    const json& speed = member(entry, "speed");
+    if (speed.is_null()) continue;
+    if (!is_rate(speed) || speed > 1) refuse("cores: speed", "a number above 0, at most 1", speed);
+    cores.back().speed = speed.get<double>();
   }
+  std::ranges::stable_sort(cores, std::ranges::greater(), &Core::speed);
   return cores;
 }
 
@@ -110,10 +119,6 @@ std::vector<NumaNode> nodes_of(const json& machine, const std::vector<Core>& cor
     }
   }
   return nodes;
-}
-
-bool is_rate(const json& value) {
-  return value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() > 0;
 }
 
 void read_work(const json& kinds, Rates& rates) {
@@ -144,6 +149,10 @@ Rates rates_of(const json& machine, const Topology& topology) {
     if (value.is_null() && !is_of_one) continue;
     if (!is_rate(value)) refuse(std::string("rates: ") + field.name, "a number above zero", value);
     rates.*field.member = value.get<double>();
+  }
+  if (const json& near = member(object, "near_hop_us"); !near.is_null()) {
+    if (!is_rate(near)) refuse("rates: near_hop_us", "a number above zero", near);
+    rates.near_hop_us = near.get<double>();
   }
   rates.work = default_work(rates.fma_gflops, rates.l2_gbs);
   if (const json& work = member(object, "work"); !work.is_null()) read_work(work, rates);

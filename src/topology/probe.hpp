@@ -17,15 +17,15 @@ std::vector<int> allowed_processors(int thread = 0);
 
 struct HardwareProbe {
   std::string cpu_model;
-  std::vector<Core> cores;         ///< physical cores with at least one allowed processor; domains numbered from 0
+  std::vector<Core> cores;         ///< physical ones with an allowed processor, falling speed; domains from 0
   std::vector<int> core_of;        ///< as in Topology
   std::vector<NumaNode> nodes;     ///< likewise; empty where hwloc knows none
   std::vector<CacheLevel> caches;  ///< the smallest data cache of each level over those cores
 };
 
-/// The machine as hwloc sees it, within `allowed` (empty: every processor). A non-null `synthetic` is an hwloc
-/// synthetic description taken instead of this machine. Empty members where hwloc knows nothing.
-HardwareProbe probe_hardware(std::span<const int> allowed, const char* synthetic = nullptr);
+/// The machine as hwloc sees it, within `allowed` (empty: every processor). A non-null `described` is taken instead of
+/// this machine: a synthetic description of hwloc's or its XML. Empty members where hwloc knows nothing.
+HardwareProbe probe_hardware(std::span<const int> allowed, const char* described = nullptr);
 
 /// Bytes of the data cache of a level by sysconf, else by cpuid; 0 when neither knows.
 std::int64_t probe_cache_bytes(int level);

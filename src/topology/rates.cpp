@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "base/meeting.hpp"
 #include "topology/probe.hpp"
 #include "topology/rate_fields.hpp"
 
@@ -36,6 +37,11 @@ bool parse(const json& file, Rates& rates) {
   for (const RateField& field : kRateFields) {
     if (!file.contains(field.name) || !is_rate(file[field.name])) return false;
     rates.*field.member = file[field.name].get<double>();
+  }
+  if (const json near = file.value("near_hop_us", json()); is_rate(near)) rates.near_hop_us = near.get<double>();
+  for (const json& kind : file.value("speeds", json::array())) {
+    if (!kind.is_array() || kind.size() != 2 || !is_rate(kind[0]) || !is_rate(kind[1])) return false;
+    rates.speeds.push_back({kind[0].get<double>(), kind[1].get<double>()});
   }
   if (!file.contains("work") || !file["work"].is_object()) return false;
   for (std::size_t kind = 0; kind < kWorkKinds; ++kind) {
@@ -70,6 +76,19 @@ double Rates::seconds(Work kind, double units, double depth) const {
   const WorkRate& below = *(above - 1);
   const double share = (1 / below.depth - 1 / depth) / (1 / below.depth - 1 / above->depth);
   return units * (time(below) + share * (time(*above) - time(below)));
+}
+
+double Rates::hop_us() const {
+  const Meeting all(static_cast<int>(std::max(1.0, total_threads)));
+  if (near_hop_us == 0) return barrier_us / (all.near_hops() + all.far_hops());
+  if (all.far_hops() == 0) return near_hop_us;
+  return std::max(near_hop_us, (barrier_us - near_hop_us * all.near_hops()) / all.far_hops());
+}
+
+double Rates::barrier_us_of(int threads) const {
+  const Meeting meeting(threads);
+  const double far = hop_us(), near = near_hop_us > 0 ? near_hop_us : far;
+  return near * meeting.near_hops() + far * meeting.far_hops();
 }
 
 std::array<std::vector<WorkRate>, kWorkKinds> default_work(double fma_gflops, double l2_gbs) {
@@ -135,6 +154,8 @@ void write_rates(const std::string& path, const std::string& key, const Rates& r
     json& points = file["work"][std::string(name_of(static_cast<Work>(kind)))] = json::array();
     for (const WorkRate& rate : rates.work[kind]) points.push_back({rate.depth, rate.giga_units});
   }
+  if (rates.near_hop_us > 0) file["near_hop_us"] = rates.near_hop_us;
+  for (const CoreSpeed& kind : rates.speeds) file["speeds"].push_back({kind.expected, kind.measured});
   std::error_code error;
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   if (!parent.empty()) std::filesystem::create_directories(parent, error);

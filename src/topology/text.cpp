@@ -34,6 +34,17 @@ std::string processors_text(const Topology& topology) {
   return list;
 }
 
+/// How many cores are how fast.
+std::string speeds_text(const Topology& topology) {
+  std::string text;
+  for (auto core = topology.cores.begin(); core != topology.cores.end();) {
+    const auto next = std::find_if(core, topology.cores.end(), [&](const Core& c) { return c.speed != core->speed; });
+    text += fmt::format("{}{} at {:.2g}", text.empty() ? "" : ", ", next - core, core->speed);
+    core = next;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string to_text(const Topology& topology) {
@@ -44,6 +55,7 @@ std::string to_text(const Topology& topology) {
                       count_text(static_cast<int>(topology.cores.size()), "core"), count_text(siblings, "thread"),
                       count_text(static_cast<int>(topology.nodes.size()), "NUMA node"),
                       count_text(l3_domain_count(topology), "L3 domain"), processors_text(topology));
+  if (topology.cores.back().speed != topology.cores.front().speed) text += "speeds   " + speeds_text(topology) + "\n";
   for (const CacheLevel& cache : topology.caches) {
     text += fmt::format("L{}       {} for {}\n", cache.level, bytes_text(cache.bytes),
                         count_text(cache.sharing_cores, "core"));

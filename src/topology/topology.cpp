@@ -193,8 +193,21 @@ Topology detect_topology(const std::string& isa) {
   Topology topology = detect_cores(allowed_processors());
   topology.features = features;
   const std::optional<Rates> measured = read_rates(rates_path(topology), machine_key(topology));
-  topology.rates = measured ? *measured : default_rates(topology);
+  set_rates(topology, measured ? *measured : default_rates(topology));
   return topology;
+}
+
+void set_rates(Topology& topology, Rates rates) {
+  topology.rates = std::move(rates);
+  double most = 1;  // the order of the cores stays
+  for (Core& core : topology.cores) {
+    for (const CoreSpeed& kind : topology.rates.speeds)
+      if (core.speed == kind.expected) {
+        core.speed = kind.measured;
+        break;
+      }
+    most = core.speed = std::min(core.speed, most);
+  }
 }
 
 }  // namespace colonnade

@@ -41,6 +41,13 @@ struct WorkRate {
   bool operator==(const WorkRate&) const = default;
 };
 
+/// Of a kind of cores: Core::speed as what the system says lets expect it, and as measured.
+struct CoreSpeed {
+  double expected = 1;
+  double measured = 1;
+  bool operator==(const CoreSpeed&) const = default;
+};
+
 /// What the planner knows of the machine's speed: of one thread alone unless it says total.
 struct Rates {
   double fma_gflops = 100;
@@ -50,15 +57,21 @@ struct Rates {
   double l3_total_gbs = 0;  ///< of total_threads together; 0: threads do not slow each other down
   double dram_total_gbs = 0;
   double total_threads = 1;  ///< as many as could run where the totals were measured
-  double barrier_us = 0.4;
-  double team_us = 30;                                   ///< to wake the threads for a run
-  double step_us = 0.03;                                 ///< fixed cost of one instruction
+  double barrier_us = 0.4;   ///< of total_threads
+  double near_hop_us = 0;  ///< until a line that one thread wrote is another's below the same L3 cache; 0: as far ones
+  double team_us = 30;     ///< to wake the threads for a run
+  double step_us = 0.03;   ///< fixed cost of one instruction
   std::array<std::vector<WorkRate>, kWorkKinds> work{};  ///< by kind, rising depth
+  std::vector<CoreSpeed> speeds = {};                    ///< of cores that are slower than the fastest
   std::string source = "defaults";                       ///< "defaults", "fixed" or the file they were read from
   bool operator==(const Rates&) const = default;
 
   /// Seconds that `units` of work take at a depth; between measured depths the time falls with 1 / depth.
   double seconds(Work kind, double units, double depth) const;
+  /// Until a line of the cache that one thread wrote is another's.
+  double hop_us() const;
+  /// A barrier at which so many meet.
+  double barrier_us_of(int threads) const;
 };
 
 struct CacheLevel {
@@ -74,6 +87,7 @@ struct Core {
   int numa_node = 0;  ///< as the system numbers them
   int l3_domain = 0;
   int smt_siblings = 1;
+  double speed = 1;  ///< of vector arithmetic, over that of the fastest core
   bool operator==(const Core&) const = default;
 };
 
@@ -88,7 +102,7 @@ struct NumaNode {
 struct Topology {
   std::string cpu_model;
   kernels::Features features = {};     ///< what kernels may use
-  std::vector<Core> cores;             ///< within the affinity mask, one per physical core; never empty
+  std::vector<Core> cores;             ///< within the affinity mask, one per physical core, falling speed; never empty
   std::vector<int> core_of;            ///< by processor of the system, as far as known: index into cores, -1 for none
   std::vector<CacheLevel> caches;      ///< data caches L1, L2, L3 as far as known
   std::vector<NumaNode> nodes = {{}};  ///< by rising number; never empty
@@ -114,6 +128,9 @@ struct Topology {
 /// gives, the rates of its rates file when there is one, else default_rates. Falls back to one core with common cache
 /// sizes where sysfs is missing.
 Topology detect_topology(const std::string& isa = {});
+
+/// The rates, and the speeds of cores that are among them.
+void set_rates(Topology& topology, Rates rates);
 
 /// The same without tier and rates, for these processors.
 Topology detect_cores(std::vector<int> allowed);

@@ -31,7 +31,8 @@ std::string machine_file(const std::string& name) {
 std::string simulated(const std::string& network, const std::string& machine) {
   SimulateOptions options;
   options.machine = machine_file(machine);
-  options.threads = {1, 8, 32, static_cast<int>(parse_machine(options.machine).cores.size())};
+  const auto cores = static_cast<int>(parse_machine(options.machine).cores.size());
+  options.threads = cores > 32 ? std::vector<int>{1, 8, 32, cores} : std::vector<int>{1, 8, cores};
   const Json report = Json::parse(simulate(Model::embedded(network), {}, options).report);
   std::string text = "# " + network + "\n";
   for (const Json& run : report["runs"]) {
@@ -58,7 +59,8 @@ TEST_P(GoldenSimulation, IsAsRecorded) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, GoldenSimulation,
-                         testing::Values("zen4-2x64", "sapphire-rapids-2x56", "graviton4-96"), [](const auto& test) {
+                         testing::Values("zen4-2x64", "sapphire-rapids-2x56", "graviton4-96", "raptor-lake-8p8e"),
+                         [](const auto& test) {
                            std::string name = test.param;
                            for (char& c : name)
                              if (c == '-') c = '_';
@@ -110,6 +112,8 @@ TEST(MachineFile, BadOnesAreRefused) {
   EXPECT_EQ(refusal("/cores", 1e9), "machine: cores: expected a whole number of 1 to 4096, found 1000000000.0");
   EXPECT_EQ(refusal("/cores", {{{"numa_node", 0}}}),
             "machine: cores: os_processor: expected a whole number of 0 to 32768, found nothing");
+  EXPECT_EQ(refusal("/cores", {{{"os_processor", 0}, {"speed", 2}}}),
+            "machine: cores: speed: expected a number above 0, at most 1, found 2");
   EXPECT_EQ(refusal("/isa", "abacus"),
             "machine: isa: expected a tier, as `colonnade machine` names it, found \"abacus\"");
   EXPECT_EQ(refusal("/cpu_model", {}), "machine: cpu_model: expected a name, found nothing");

@@ -41,12 +41,28 @@ class RatesFile : public testing::Test {
 TEST_F(RatesFile, IsReadAsWritten) {
   Rates rates = fixed_topology("zen4-2").rates;
   rates.step_us = 0.123456789012345;
+  rates.near_hop_us = 0.03;
+  rates.speeds = {{0.5, 0.43210987654321}};
   write_rates(path("a/b/rates.json"), "key", rates);
   const auto found = read_rates(path("a/b/rates.json"), "key");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->source, path("a/b/rates.json"));
   rates.source = found->source;
   EXPECT_EQ(*found, rates);
+}
+
+TEST(Rates, ABarrierOfManyPassesLinesWithinAndBetweenCaches) {
+  Rates rates;
+  rates.total_threads = 32;
+  rates.barrier_us = 1.2;
+  EXPECT_DOUBLE_EQ(rates.hop_us(), 0.1) << "eight of a group, and four groups";
+  EXPECT_DOUBLE_EQ(rates.barrier_us_of(32), 1.2);
+  EXPECT_DOUBLE_EQ(rates.barrier_us_of(2), 0.2);
+  rates.near_hop_us = 0.03;
+  EXPECT_DOUBLE_EQ(rates.hop_us(), (1.2 - 8 * 0.03) / 4);
+  EXPECT_DOUBLE_EQ(rates.barrier_us_of(32), 1.2);
+  EXPECT_DOUBLE_EQ(rates.barrier_us_of(8), 0.24);
+  EXPECT_DOUBLE_EQ(rates.barrier_us_of(16), 8 * 0.03 + 2 * 0.24);
 }
 
 TEST_F(RatesFile, OfAnotherMachineIsIgnored) {
