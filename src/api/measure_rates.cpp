@@ -211,7 +211,7 @@ struct WorkingSets {
   std::int64_t dram = 0;
 };
 
-/// Half of L2; twice of it, which is L3's; twice of L3 for all threads together.
+/// Half of L2; twice of it, which is L3's; four times L3 for all threads together, of which it holds little.
 WorkingSets working_sets(const Topology& topology, int threads) {
   const std::int64_t l2 = topology.cache_bytes(2);
   std::int64_t l3 = 0;
@@ -219,7 +219,7 @@ WorkingSets working_sets(const Topology& topology, int threads) {
     if (cache.level == 3) l3 = cache.bytes;
   constexpr std::int64_t kLeastDram = std::int64_t{64} << 20, kMostDram = std::int64_t{512} << 20;
   const std::int64_t in_l3 = l3 >= 2 * l2 * threads ? std::min(4 * l2, l3 / (2 * threads)) : 0;
-  return {l2 / 2, in_l3, std::clamp(2 * l3, kLeastDram, kMostDram)};
+  return {l2 / 2, in_l3, std::clamp(4 * l3, kLeastDram, kMostDram)};
 }
 
 /// The FMA peak of a processor, by a thread that is kept to it.
