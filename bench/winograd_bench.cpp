@@ -56,8 +56,10 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, Fr
   const Image out(height_out, width_out, s.channels_out);
   Weights weights(kernels::winograd::packed_floats(kernel.encoding, kernel.tile, channels, s.channels_out), from);
   const Floats bias(s.channels_out);
-  const Floats workspace(kernels::winograd::workspace_floats(kernel.encoding, kernel.tile, channels, s.channels_out));
+  const Floats workspace(kernels::winograd::workspace_floats(kernel.encoding, kernel.tile, channels, s.channels_out,
+                                                             from == From::memory));
   Args args;
+  args.far_weights = from == From::memory;
   const std::size_t outputs = kernel.tile.outputs, taps = kernel.tile.taps, parts = filter.parts();
   args.tile_rows = (height_out + outputs - 1) / outputs;
   std::vector<const float*> in_rows;

@@ -13,7 +13,6 @@ inline constexpr std::size_t kFewestTiles = 12;
 inline constexpr std::size_t kMostTiles = 24;
 inline constexpr std::size_t kFarTiles = 60;
 inline constexpr std::size_t kPiecesTiles = 32;  // two registers' rows
-inline constexpr std::size_t kNearWeights = 1024 * 1024 / sizeof(float);
 
 constexpr std::size_t round_to_lines(std::size_t channels) { return (channels + kLine - 1) / kLine * kLine; }
 
@@ -30,18 +29,14 @@ constexpr Planes planes_of(std::size_t channels, std::size_t tiles) {
   return {lines * kLine, (lines * tiles | 1) * kLine};
 }
 
-/// Weights that come from beyond the second-level cache for each block of tiles.
-constexpr bool far_weights(Tile tile, std::size_t channels_in, std::size_t channels_out) {
-  return tile.matrices() * channels_in * channels_out > kNearWeights;
-}
-
 /// Tiles that pass together: what they take in the workspace stays in the second-level cache. The more, the less often
 /// the weights pass: weights that come from further away pass for more tiles than the cache holds.
-constexpr std::size_t block_tiles(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out) {
+constexpr std::size_t block_tiles(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out,
+                                  bool far_weights) {
   constexpr std::size_t kBudgetFloats = 768 * 1024 / sizeof(float);
   const std::size_t out = channels_out < kBlockFloats ? channels_out : kBlockFloats;
   const std::size_t fitting = kBudgetFloats / (tile.matrices() * (channels_in + out));
-  if (far_weights(tile, channels_in, channels_out)) return kFarTiles;
+  if (far_weights) return kFarTiles;
   if (encoding == Encoding::bf16x3) return kPiecesTiles;
   return fitting > kMostTiles ? kMostTiles : fitting < kFewestTiles ? kFewestTiles : fitting;
 }
@@ -52,7 +47,6 @@ struct Layout {
   Planes inputs;
   Planes sums;
   std::size_t matrices;
-  bool far_weights;
 
   std::size_t inputs_at;
   std::size_t sums_at;
@@ -61,16 +55,17 @@ struct Layout {
   std::size_t floats() const { return pieces_at + 2 * pieces_floats; }
 };
 
-constexpr Layout layout_of(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out) {
-  const std::size_t tiles = block_tiles(encoding, tile, channels_in, channels_out), matrices = tile.matrices();
+constexpr Layout layout_of(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out,
+                           bool far_weights) {
+  const std::size_t tiles = block_tiles(encoding, tile, channels_in, channels_out, far_weights),
+                    matrices = tile.matrices();
   const Planes inputs = planes_of(channels_in, tiles);
   const Planes sums = planes_of(channels_out < kBlockFloats ? channels_out : kBlockFloats, tiles);
   const std::size_t inputs_at = matrices * round_to_lines(channels_in);
   const std::size_t sums_at = inputs_at + matrices * inputs.plane, pieces_at = sums_at + matrices * sums.plane;
   const std::size_t pieces_floats =
       encoding == Encoding::bf16x3 ? (tiles + kLine - 1) / kLine * gemm::panel_floats(encoding, channels_in) : 0;
-  return {tiles,     inputs,  sums,      matrices,     far_weights(tile, channels_in, channels_out),
-          inputs_at, sums_at, pieces_at, pieces_floats};
+  return {tiles, inputs, sums, matrices, inputs_at, sums_at, pieces_at, pieces_floats};
 }
 
 }  // namespace colonnade::kernels::winograd

@@ -249,7 +249,7 @@ inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, co
                            channels_in,
                            sums,
                            static_cast<std::ptrdiff_t>(planes.stride),
-                           layout.far_weights,
+                           a.far_weights,
                            a.workspace + layout.pieces_at,
                            {}},
                           count, taken, layout.inputs.plane, planes.plane, outputs);
@@ -270,7 +270,8 @@ inline std::size_t next_block(std::size_t left, std::size_t most) {
 
 template <class F, class Units = VectorUnits>
 inline void convolve(const Args& a) noexcept {
-  const Layout layout = layout_of(Units::kEncoding, F::kShape, a.filter.channels(a.channels_in), a.channels_out);
+  const Layout layout =
+      layout_of(Units::kEncoding, F::kShape, a.filter.channels(a.channels_in), a.channels_out, a.far_weights);
   std::size_t left = a.tile_rows * ((a.width_out + F::kTile - 1) / F::kTile);
   for (Walk<F> at(a); left > 0;) {
     const std::size_t count = next_block(left, layout.tiles);

@@ -142,7 +142,7 @@ void pack_pieces(Tile tile, Filter filter, const float* weights, std::size_t cha
 }
 
 Work work(Encoding encoding, Tile tile, std::size_t rows, std::size_t width, std::size_t channels_in,
-          std::size_t channels_out) noexcept {
+          std::size_t channels_out, bool far_weights) noexcept {
   // Operations on a tile of one channel, as transform.hpp writes them; outputs with bias and activation.
   const std::size_t side = tile.outputs, points = tile.inputs();
   const double input_operations = points == 8 ? 16 * 26 : points == 6 ? 12 * 14 : 8 * 4;
@@ -152,7 +152,7 @@ Work work(Encoding encoding, Tile tile, std::size_t rows, std::size_t width, std
   const double output_operations =
       static_cast<double>(points + side) * row_operations + 2 * static_cast<double>(side * side);
   const std::size_t tiles = ((rows + side - 1) / side) * ((width + side - 1) / side);
-  const std::size_t most = block_tiles(encoding, tile, channels_in, channels_out);
+  const std::size_t most = block_tiles(encoding, tile, channels_in, channels_out, far_weights);
   const auto inputs = static_cast<double>(round_to_lines(channels_in));
   const auto outputs = static_cast<double>(round_to_lines(channels_out));
   const auto count = static_cast<double>(tiles);
@@ -166,8 +166,9 @@ Work work(Encoding encoding, Tile tile, std::size_t rows, std::size_t width, std
           weights + static_cast<double>(tile.matrices() * most) * inputs};
 }
 
-std::size_t workspace_floats(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out) noexcept {
-  return layout_of(encoding, tile, channels_in, channels_out).floats();
+std::size_t workspace_floats(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out,
+                             bool far_weights) noexcept {
+  return layout_of(encoding, tile, channels_in, channels_out, far_weights).floats();
 }
 
 }  // namespace colonnade::kernels::winograd

@@ -90,7 +90,7 @@ struct Work {
   double block_floats = 0;    ///< what a block goes through: all weights and its transformed inputs
 };
 Work work(Encoding encoding, Tile tile, std::size_t rows, std::size_t width, std::size_t channels_in,
-          std::size_t channels_out) noexcept;
+          std::size_t channels_out, bool far_weights) noexcept;
 
 /// A number of tile rows: `outputs` output rows each, over the whole width.
 ///
@@ -119,11 +119,13 @@ struct Args {
   const float* weights = nullptr;  ///< packed, from the first output channel of the call on
   const float* bias = nullptr;     ///< channels_out values, or null
   Epilogue epilogue;
+  bool far_weights = false;  ///< they come from beyond the second-level cache for each block of tiles: larger blocks
   float* workspace = nullptr;
 };
 
 /// Floats of workspace that a call with these channels needs, whatever the width and the number of tile rows.
-std::size_t workspace_floats(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out) noexcept;
+std::size_t workspace_floats(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out,
+                             bool far_weights) noexcept;
 
 using Fn = void (*)(const Args&) noexcept;
 

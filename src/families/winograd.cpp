@@ -30,7 +30,10 @@ struct WinogradForm {
   std::size_t groups = 1;
   std::size_t inputs = 0, outputs = 0;  ///< channels of a group as tiles see them
   const kernels::winograd::Kernel* kernel = nullptr;
+  bool far_weights = false;
 
+  /// Transformed weights of a group, as floats.
+  std::size_t weights() const { return kernels::winograd::packed_floats(Encoding::f32, kernel->tile, inputs, outputs); }
   std::int64_t tile() const { return static_cast<std::int64_t>(kernel->tile.outputs); }
 };
 
@@ -70,6 +73,7 @@ class WinogradOp final : public RowOp {
         parts_(static_cast<std::int64_t>(filter_.parts())),
         halo_(static_cast<std::int64_t>(filter_.taps()) - 1),
         kernel_(*context.form<WinogradForm>().kernel),
+        far_weights_(context.form<WinogradForm>().far_weights),
         window_(context.form<WinogradForm>().window),
         groups_(context.form<WinogradForm>().groups),
         chunks_(context.chunks),
@@ -129,6 +133,7 @@ class WinogradOp final : public RowOp {
     args.bias = bias_ ? bias_ + begin : nullptr;
     args.epilogue = epilogue_;
     if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
+    args.far_weights = far_weights_;
     args.workspace = step.scratch;
     run_groups(args, tile_rows * tile_, in_rows, out_rows, residual_rows);
   }
@@ -167,6 +172,7 @@ class WinogradOp final : public RowOp {
   std::int64_t parts_;
   std::int64_t halo_;  ///< rows of parts that a tile reads more
   const kernels::winograd::Kernel& kernel_;
+  bool far_weights_;
   Window window_;
   std::size_t groups_;
   ChunkInfo chunks_;
@@ -192,7 +198,7 @@ double tiles_flop(const Candidate& node, const WinogradForm& form) {
   const auto height = static_cast<std::size_t>(node.output_shape()[1]),
              width = static_cast<std::size_t>(node.output_shape()[2]);
   const kernels::winograd::Work work =
-      kernels::winograd::work(encoding, tile, height, width, form.inputs, form.outputs);
+      kernels::winograd::work(encoding, tile, height, width, form.inputs, form.outputs, form.far_weights);
   const auto floats = [](std::int64_t bytes) { return static_cast<double>(bytes) / sizeof(float); };
   const auto packed = static_cast<double>(kernels::winograd::packed_floats(encoding, tile, form.inputs, form.outputs));
   const bool far = packed > floats(blocking.near_weights_bytes);
@@ -227,6 +233,8 @@ Match match(const Candidate& node) {
     for (const Encoding encoding : {Encoding::f32, Encoding::bf16x3}) {
       if (encoding == Encoding::bf16x3 && !matrix_units) continue;
       form.kernel = &kernels::winograd::select(node.features, encoding, tile);
+      form.far_weights =
+          form.weights() * sizeof(float) > static_cast<std::size_t>(node.blocking.near_tile_weights_bytes);
       match.offers.push_back({Form::of(form), form.tile(), encoding, tiles_flop(node, form)});
     }
   }
@@ -252,7 +260,7 @@ std::int64_t workspace_bytes(const Chosen& node) {
   const auto& form = node.form<WinogradForm>();
   return static_cast<std::int64_t>(sizeof(float) * kernels::winograd::workspace_floats(form.kernel->encoding,
                                                                                        form.kernel->tile, form.inputs,
-                                                                                       form.outputs));
+                                                                                       form.outputs, form.far_weights));
 }
 
 ColumnWindow columns(const Chosen& node) {

@@ -20,10 +20,11 @@ constexpr std::int64_t kSmallL2 = 724 * kKiB, kLargeL2 = 1448 * kKiB;
 constexpr double kFarL3Flop = 13.5;
 
 /// An L3 far from the cores: as measured on a Xeon (bench/results/xeon-amx.md).
-constexpr Blocking far(std::string_view name) {
+constexpr Blocking far(std::string_view name, std::int64_t l2_bytes) {
   return {
       .name = name,
       .near_weights_bytes = kMiB,
+      .near_tile_weights_bytes = l2_bytes / 2,
       .near_sixes_bytes = 768 * kKiB,
       .near_planes_bytes = 32 * kKiB,
       .far_weight_flop = 32,
@@ -49,8 +50,8 @@ constexpr Blocking far(std::string_view name) {
 
 /// An L3 beside the cores, and transforms about as fast as products: as measured on a Zen 4
 /// (bench/results/epyc-zen4.md).
-constexpr Blocking near(std::string_view name) {
-  Blocking blocking = far(name);
+constexpr Blocking near(std::string_view name, std::int64_t l2_bytes) {
+  Blocking blocking = far(name, l2_bytes);
   blocking.far_sixes_bytes = 6 * kMiB;
   blocking.far_weight_flop = 20;
   blocking.multiply_share = 0.95;
@@ -61,8 +62,8 @@ constexpr Blocking near(std::string_view name) {
   return blocking;
 }
 
-constexpr Blocking kBlockings[] = {near("512k-near"), far("512k-far"), near("1m-near"),
-                                   far("1m-far"),     near("2m-near"), far("2m-far")};
+constexpr Blocking kBlockings[] = {near("512k-near", kMiB / 2), far("512k-far", kMiB / 2), near("1m-near", kMiB),
+                                   far("1m-far", kMiB),         near("2m-near", 2 * kMiB), far("2m-far", 2 * kMiB)};
 
 std::size_t class_of(const Topology& topology) {
   const std::int64_t l2 = topology.cache_bytes(2);

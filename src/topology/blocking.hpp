@@ -16,10 +16,11 @@ namespace colonnade {
 struct Blocking {
   std::string_view name;  ///< of the class: its second-level cache, and whether the third is near, as "1m-near"
 
-  std::int64_t near_weights_bytes = 0;  ///< most packed weights that the second-level cache gives again and again
-  std::int64_t near_sixes_bytes = 0;    ///< most weights and tiles of a block for which tiles of 6x6 outputs pay
-  std::int64_t near_planes_bytes = 0;   ///< planes of the rows that a block of pixels reads
-  double far_weight_flop = 0;           ///< operations that take as long as a weight from beyond the second-level cache
+  std::int64_t near_weights_bytes = 0;       ///< most packed weights that the second-level cache gives again and again
+  std::int64_t near_tile_weights_bytes = 0;  ///< likewise of Winograd's tiles, beside what they are multiplied with
+  std::int64_t near_sixes_bytes = 0;         ///< most weights and tiles of a block for which tiles of 6x6 outputs pay
+  std::int64_t near_planes_bytes = 0;        ///< planes of the rows that a block of pixels reads
+  double far_weight_flop = 0;  ///< operations that take as long as a weight from beyond the second-level cache
 
   double multiply_share = 0;   ///< of matrix products
   double transform_share = 0;  ///< of Winograd's transforms

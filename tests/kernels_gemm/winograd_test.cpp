@@ -20,13 +20,16 @@ using kernels::winograd::Tile;
 
 struct WinogradCase {
   WinogradCase(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed)
+      : WinogradCase(kernel, sizes, seed, seed % 2 == 1) {}
+  WinogradCase(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed, bool far_weights)
       : tile(kernel.tile),
         filter{sizes.kernel_h, sizes.stride},
+        far(far_weights),
         conv(sizes, seed),
         packed(kernels::winograd::packed_floats(kernel.encoding, tile, filter.channels(sizes.channels_in),
                                                 sizes.channels_out)),
         workspace(kernels::winograd::workspace_floats(kernel.encoding, tile, filter.channels(sizes.channels_in),
-                                                      sizes.channels_out)) {
+                                                      sizes.channels_out, far)) {
     pack(kernel, 0, sizes.channels_out);
   }
 
@@ -70,12 +73,14 @@ struct WinogradCase {
     a.residual_pixel_stride = a.out_pixel_stride;
     a.weights = packed.data();
     a.bias = conv.bias.data();
+    a.far_weights = far;
     a.workspace = workspace.data();
     return a;
   }
 
   Tile tile;
   Filter filter;
+  bool far;  ///< weights, as kernels are told
   ConvCase conv;
   GuardedFloats packed;
   GuardedFloats workspace;
@@ -237,6 +242,19 @@ TEST(Winograd, SameBitsHoweverTileRowsAreSplit) {
   });
 }
 
+TEST(Winograd, SameBitsWhereverWeightsComeFrom) {
+  for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
+    for (const std::size_t width : {29u, 131u, 401u}) {
+      const ConvSizes sizes = sizes_of(kernel, 19, width, 20, 70);
+      WinogradCase near(kernel, sizes, 9, false), far(kernel, sizes, 9, true);
+      Rows one = near.conv.make_out(10), other = far.conv.make_out(10);
+      kernel.run(near.args(one));
+      kernel.run(far.args(other));
+      ASSERT_NO_FATAL_FAILURE(expect_same_bits(kernel, one, other));
+    }
+  });
+}
+
 /// Strips that start at multiples of a tile, with the columns they read.
 void check_strips(const Kernel& kernel, Filter filter, std::size_t channels_in) {
   const std::size_t tile = kernel.tile.outputs, stride = filter.stride, pad = filter.kernel / 2;
@@ -360,12 +378,12 @@ TEST(Winograd, SameBitsInRangesOfChannels) {
 TEST(Winograd, WorkCountsTilesThatStickOut) {
   for (const Tile tile : kernels::winograd::kTiles) {
     const std::size_t rows = 2 * tile.outputs, columns = 4 * tile.outputs;
-    const auto exact = kernels::winograd::work(kernels::Encoding::f32, tile, rows, columns, 16, 32),
-               ragged = kernels::winograd::work(kernels::Encoding::f32, tile, rows - 1, columns - 1, 9, 20);
+    const auto exact = kernels::winograd::work(kernels::Encoding::f32, tile, rows, columns, 16, 32, false),
+               ragged = kernels::winograd::work(kernels::Encoding::f32, tile, rows - 1, columns - 1, 9, 20, false);
     EXPECT_EQ(exact.multiply_flop, 2.0 * 16 * 32 * static_cast<double>(8 * tile.matrices()));
     EXPECT_EQ(ragged.multiply_flop, exact.multiply_flop / 16 * 9);
     EXPECT_EQ(ragged.transform_flop, exact.transform_flop);
-    EXPECT_EQ(kernels::winograd::work(kernels::Encoding::f32, tile, 2, 2, 16, 32).weights_read,
+    EXPECT_EQ(kernels::winograd::work(kernels::Encoding::f32, tile, 2, 2, 16, 32, false).weights_read,
               static_cast<double>(kernels::winograd::packed_floats(kernels::Encoding::f32, tile, 16, 32)));
   }
 }
