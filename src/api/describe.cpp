@@ -195,6 +195,7 @@ std::string describe_plan(const Model::Impl& model, const Prepared& prepared) {
               {"duel", duel_json(prepared, verdict)},
               {"segments", segments},
               {"islands", islands},
+              {"apart", prepared.rest ? prepared.rest->apart.size() : 0},
               {"later", prepared.rest && prepared.rest->tail ? prepared.rest->tail->nodes.size() : 0}}
       .dump();
 }
