@@ -180,7 +180,7 @@ class Reader {
 };
 
 void put(std::string& to, std::uint64_t value, std::size_t width) {
-  for (std::size_t i = 0; i < width; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
+  for (std::size_t i = 0; i < width; ++i, value >>= 8) to += static_cast<char>(value & 0xff);
 }
 
 /// What a local header and a row of the directory have in common. Sizes that 4 bytes cannot hold stand behind the name.
