@@ -70,7 +70,7 @@ class OutputPrefetch {
  private:
   static bool pays(const Args& args) {
     constexpr std::size_t kFewestInputs = 32;  // with fewer the products are too short
-    constexpr std::size_t kNearFloats = 2048 * 1024 / sizeof(float);
+    constexpr std::size_t kNearFloats = 512 * 1024 / sizeof(float);
     return args.filter.channels(args.channels_in) >= kFewestInputs &&
            args.tile_rows * F::kTile * args.width_out * args.channels_out > kNearFloats;
   }
