@@ -158,6 +158,7 @@ inline ReduceFn reduction_of(Reduction op) {
 
 inline ReduceFn find_reduce(Reduction op, Type type) noexcept {
   switch (type) {
+    case Type::boolean:  // false and true are 0 and 1
     case Type::u8: return reduction_of_bytes<std::uint8_t>(op);
     case Type::i8: return reduction_of_bytes<std::int8_t>(op);
     case Type::i32: return reduction_of<std::int32_t>(op);
@@ -167,8 +168,7 @@ inline ReduceFn find_reduce(Reduction op, Type type) noexcept {
     case Type::i16:
     case Type::u16:
     case Type::u32:
-    case Type::u64:
-    case Type::boolean: break;
+    case Type::u64: break;
   }
   return nullptr;
 }

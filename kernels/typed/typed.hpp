@@ -113,7 +113,7 @@ struct Kernel {
   RowFn (*copy)(std::size_t bytes) noexcept;        ///< elements of `bytes`
   RowFn (*copy_pairs)(std::size_t bytes) noexcept;  ///< each two elements of `bytes` are one, which steps count
   ArgFn (*arg)(Type) noexcept;
-  ReduceFn (*reduce)(Reduction, Type) noexcept;  ///< of i32, i64 and f64, extremes of bytes too
+  ReduceFn (*reduce)(Reduction, Type) noexcept;  ///< of i32, i64 and f64, extremes of bytes and booleans
 };
 
 std::span<const Kernel> table() noexcept;

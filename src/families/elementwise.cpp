@@ -269,6 +269,7 @@ class BinaryRowOp final : public RowOp {
 Match match_unary(const Candidate& node) {
   const auto* op = std::get_if<colonnade::Unary>(&node.node.op);
   if (op == nullptr) return refuse();
+  if (op->kind == UnaryKind::identity && node.input(0).type.dtype != DType::f32) return refuse("a copy");
   return has_kernel(op->kind) || row_function(op->kind) ? take() : refuse("no kernel for this function");
 }
 

@@ -230,6 +230,7 @@ std::unique_ptr<RowOp> lower(const Unary& op, const Lowering& l) {
   const RowFn row = op.kind == UnaryKind::identity ? l.copy() : l.kernel.unary(*typed_unary(op.kind), l.type(0));
   return l.elementwise(row, 1);
 }
+std::unique_ptr<RowOp> lower(const Opaque&, const Lowering& l) { return l.elementwise(l.copy(), 1); }
 std::unique_ptr<RowOp> lower(const Binary& op, const Lowering& l) {
   return l.elementwise(l.kernel.binary(*typed_binary(op.kind), l.type(0)), 2);
 }

@@ -6,6 +6,7 @@
 #include "families/common.hpp"
 #include "families/kernel_type.hpp"
 #include "families/slice.hpp"
+#include "reference/onnx/definitions.hpp"
 
 namespace colonnade {
 namespace {
@@ -32,6 +33,13 @@ bool has(const Unary& op, const Typed& s) {
   const auto kind = typed_unary(op.kind);
   const auto type = s.type(0);
   return kind && type && kernel().unary(*kind, *type);
+}
+/// The same bits by another name. Numbers of fewer bits than a byte has, and booleans, are looked at one by one.
+bool has(const Opaque& op, const Typed& s) {
+  const DType from = s.input(0).type.dtype, to = s.graph.value(s.node.outputs[0]).type.dtype;
+  const auto is_byte = [](DType dtype) { return dtype == DType::u8 || dtype == DType::i8; };
+  return op.definition == &reference::kBitCast && size_of(from) == size_of(to) &&
+         (size_of(from) > 1 || (is_byte(from) && is_byte(to)));
 }
 bool has(const Binary& op, const Typed& s) {
   const auto kind = typed_binary(op.kind);

@@ -92,7 +92,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_uni
 
 constinit const Family families::typed_reduce =
     whole_family({.name = "typed_reduce",
-                  .types = {DType::u8, DType::i8, DType::i32, DType::i64, DType::f64},
+                  .types = {DType::boolean, DType::u8, DType::i8, DType::i32, DType::i64, DType::f64},
                   .match = match,
                   .units = units,
                   .effort = element_effort<Work::reduce>,

@@ -39,6 +39,7 @@ TEST(TypedReduce, AgreesWithTheReference) {
       if (kind != ReduceKind::max && kind != ReduceKind::min) continue;
       check_reduction(DType::u8, kind, shape, axes, families::typed_reduce);
       check_reduction(DType::i8, kind, shape, axes, families::typed_reduce);
+      check_reduction(DType::boolean, kind, shape, axes, families::typed_reduce);
     }
 }
 

@@ -3,6 +3,8 @@
 // tier, and the reference's values.
 #include "program/whole.hpp"
 
+#include "reference/onnx/definitions.hpp"
+
 namespace colonnade::test {
 namespace {
 
@@ -28,6 +30,14 @@ TEST(Typed, ComplexNumbersMove) {
     for (const kernels::Isa isa : host_isas())
       EXPECT_TRUE(same_bits(run(graph, {Schedule::automatic, Math::fast, 2, 0}, isa, {x}), expected));
   }
+}
+
+TEST(Typed, CopiesWhatOnlyHasAnotherName) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::i64, DType::boolean})
+    check(Unary{UnaryKind::identity}, {computed(dtype, {3, 1000})});
+  for (const auto& [from, to] :
+       {std::pair(DType::f32, DType::i32), {DType::u64, DType::f64}, {DType::f16, DType::u16}, {DType::i8, DType::u8}})
+    check(make_opaque(reference::kBitCast, 26, {{"to", static_cast<std::int64_t>(to)}}), {computed(from, {3, 1000})});
 }
 
 TEST(Typed, Arithmetic) {
