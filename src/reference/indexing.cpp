@@ -77,6 +77,7 @@ void coalesce(Ints& shape, std::span<Ints> strides) {
 }
 
 void copy_box(const Tensor& from, const Strided& source, Tensor& to, const Strided& target, const Ints& shape) {
+  if (element_count(shape) == 0) return;  // there may be no memory
   visit_storage(from.dtype(), [&]<class T>(Tag<T>) {
     const T* read = elements<T>(from) + source.offset;
     T* write = elements<T>(to) + target.offset;
