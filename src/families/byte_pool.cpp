@@ -77,8 +77,10 @@ class BytePoolOp final : public RowOp {
     args.pad_left = size(row_window.pad_left);
     args.in_pixel_stride = in.pixel_stride();
     args.out_pixel_stride = out.pixel_stride();
-    args.row_counts = row_counts_.data() + step.row_begin;
-    args.column_counts = column_counts_.data() + out.column_begin();
+    if (!row_counts_.empty()) {
+      args.row_counts = row_counts_.data() + step.row_begin;
+      args.column_counts = column_counts_.data() + out.column_begin();
+    }
     kernel_.run(args);
   }
 

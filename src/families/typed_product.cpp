@@ -93,7 +93,7 @@ class TypedProductOp final : public RowOp {
     for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
       const std::int64_t block = unit / form_.row_blocks() % form_.column_blocks();
       const std::int64_t matrix = unit / form_.row_blocks() / form_.column_blocks();
-      const std::byte* panels = packed_ + block * form_.panel_bytes();
+      const std::byte* panels = packed_ == nullptr ? nullptr : packed_ + block * form_.panel_bytes();
       if (packed_ == nullptr) {
         const std::int64_t at = b_at_.offset(matrix, form_.batch);
         auto* to = reinterpret_cast<std::byte*>(step.scratch);

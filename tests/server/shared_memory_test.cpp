@@ -98,10 +98,13 @@ TEST(SharedMemoryTest, NamesAndSizesAreChecked) {
                  [&] { memory.add(std::string(300, 'r'), object.name(), 0, 8); });
   expect_refused(Code::invalid_argument, "cannot be opened", [&] { memory.add("r", "/colonnade_test_none", 0, 8); });
   using Range = std::pair<std::uint64_t, std::uint64_t>;
-  for (const auto& [offset, bytes] : {Range{0, 65}, {64, 1}, {60, 8}, {1 << 20, 1}})
-    expect_refused(Code::invalid_argument, "does not hold", [&] { memory.add("r", object.name(), offset, bytes); });
-  for (const auto& [offset, bytes] : {Range{0, 0}, {0, kMost64}, {kMost64, 1}, {kMost64, kMost64}, {8, kMost64 - 7}})
-    expect_refused(Code::invalid_argument, "is no region", [&] { memory.add("r", object.name(), offset, bytes); });
+  const auto adds = [&](const Range& range) {
+    return [&] { memory.add("r", object.name(), range.first, range.second); };
+  };
+  for (const Range& range : {Range{0, 65}, {64, 1}, {60, 8}, {1 << 20, 1}})
+    expect_refused(Code::invalid_argument, "does not hold", adds(range));
+  for (const Range& range : {Range{0, 0}, {0, kMost64}, {kMost64, 1}, {kMost64, kMost64}, {8, kMost64 - 7}})
+    expect_refused(Code::invalid_argument, "is no region", adds(range));
   EXPECT_TRUE(memory.regions("").empty());
   memory.add("r", object.name().substr(1), 8, 56);
   EXPECT_EQ(memory.regions("r").front()->key(), object.name());

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "colonnade/colonnade.hpp"
 #include "colonnade/simulate.hpp"
 #include "topology/machine_file.hpp"
 

@@ -93,7 +93,7 @@ Data evaluate_cum_prod(const Opaque& op, const Call& call) {
   Tensor y(x.dtype(), x.shape());
   visit_compute(x.dtype(), call.where(), [&]<class C>(Tag<C>) {
     std::vector<C> values = load_all<C>(x), line(static_cast<std::size_t>(view.size));
-    for (std::int64_t i = 0; i < view.outer * view.inner; ++i) {
+    for (std::int64_t i = 0; i < view.outer * view.inner && view.size > 0; ++i) {
       C* first = values.data() + (i / view.inner) * view.size * view.inner + i % view.inner;
       for (std::int64_t k = 0; k < view.size; ++k) line[static_cast<std::size_t>(k)] = first[k * view.inner];
       multiply_along<C>(line, exclusive, reverse);
