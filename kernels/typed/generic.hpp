@@ -178,10 +178,6 @@ inline RowFn find_copy(std::size_t bytes) noexcept {
   }
 }
 
-inline RowFn find_copy_pairs(std::size_t bytes) noexcept {
-  return bytes == 4 ? copy_row<Eight> : bytes == 8 ? copy_row<Sixteen> : nullptr;
-}
-
 inline ArgFn find_arg(Type type) noexcept {
   return with_type(type, []<class T>(Tag<T>) -> ArgFn { return arg_lines<T>; });
 }

@@ -15,12 +15,6 @@ struct Sixteen {
   std::uint64_t halves[2];
 };
 
-/// Two elements of four bytes, where those begin.
-struct Eight {
-  using Loose [[gnu::aligned(4)]] = std::uint64_t;
-  Loose pair;
-};
-
 template <class Op, class In, class Out>
 inline void unary_row(const RowArgs& args) noexcept {
   const In* __restrict in = static_cast<const In*>(args.in[0]);

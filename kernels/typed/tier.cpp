@@ -6,9 +6,9 @@
 
 namespace colonnade::kernels {
 
-static constexpr typed::Kernel kKernel = {
-    COLONNADE_TIER_NAME, kThisIsa,         typed::find_unary,      typed::find_binary, typed::find_cast,
-    typed::find_select,  typed::find_copy, typed::find_copy_pairs, typed::find_arg,    typed::find_reduce};
+static constexpr typed::Kernel kKernel = {COLONNADE_TIER_NAME, kThisIsa,         typed::find_unary,
+                                          typed::find_binary,  typed::find_cast, typed::find_select,
+                                          typed::find_copy,    typed::find_arg,  typed::find_reduce};
 
 template <>
 KernelList<typed::Kernel> kernels_of<typed::Kernel, ThisTier>() noexcept {

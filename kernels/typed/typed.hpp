@@ -106,12 +106,11 @@ using ReduceFn = void (*)(const ReduceArgs&) noexcept;
 struct Kernel {
   const char* name;
   Isa isa;
-  RowFn (*unary)(Unary, Type) noexcept;             ///< logical_not and the tests give booleans
-  RowFn (*binary)(Binary, Type) noexcept;           ///< comparisons and logic give booleans
-  RowFn (*cast)(Type from, Type to) noexcept;       ///< floating point to integer truncates and saturates, NaN gives 0
-  RowFn (*select)(std::size_t bytes) noexcept;      ///< inputs: condition (boolean), then, else; elements of `bytes`
-  RowFn (*copy)(std::size_t bytes) noexcept;        ///< elements of `bytes`
-  RowFn (*copy_pairs)(std::size_t bytes) noexcept;  ///< each two elements of `bytes` are one, which steps count
+  RowFn (*unary)(Unary, Type) noexcept;         ///< logical_not and the tests give booleans
+  RowFn (*binary)(Binary, Type) noexcept;       ///< comparisons and logic give booleans
+  RowFn (*cast)(Type from, Type to) noexcept;   ///< floating point to integer truncates and saturates, NaN gives 0
+  RowFn (*select)(std::size_t bytes) noexcept;  ///< inputs: condition (boolean), then, else; elements of `bytes`
+  RowFn (*copy)(std::size_t bytes) noexcept;    ///< elements of `bytes`
   ArgFn (*arg)(Type) noexcept;
   ReduceFn (*reduce)(Reduction, Type) noexcept;  ///< of i32, i64 and f64, extremes of bytes and booleans
 };

@@ -50,11 +50,9 @@ class Walk {
       strides[n] = operand.strides;
     }
     reference::coalesce(shape, strides);
-    if (copies) {
-      if (is_of_pairs(shape, strides)) move_pairs(context, shape, strides);
-      lengthen_rows(shape, strides);
-    }
-    if (!copies && shape.back() > 1 && strides[inputs_].back() != 1) {  // rows are dense in the output
+    if (copies)
+      lengthen_rows(shape, std::span(strides).first(inputs_ + 1));
+    else if (shape.back() > 1 && strides[inputs_].back() != 1) {  // rows are dense in the output
       shape.push_back(1);
       for (Ints& s : strides) s.push_back(0);
     }
@@ -87,35 +85,18 @@ class Walk {
   }
 
  private:
-  /// Rows of two elements that lie side by side wherever they are.
-  bool is_of_pairs(const Shape& shape, std::span<const Ints> strides) const {
-    const auto are_pairs = [](const Ints& s) {
-      return s.back() == 1 && std::all_of(s.begin(), s.end() - 1, [](std::int64_t stride) { return stride % 2 == 0; });
-    };
-    return shape.back() == 2 && shape.size() > 1 && inputs_ == 1 && are_pairs(strides[0]) && are_pairs(strides[1]);
-  }
-
-  /// A pair is an element.
-  void move_pairs(const LowerContext& context, Shape& shape, std::span<Ints> strides) {
-    const RowFn pairs = kernels::typed::select(context.features).copy_pairs(static_cast<std::size_t>(bytes_[0]));
-    if (pairs == nullptr) return;
-    row_ = pairs;
-    shape.pop_back();
-    for (std::size_t n = 0; n <= inputs_; ++n) {
-      strides[n].pop_back();
-      for (std::int64_t& stride : strides[n]) stride /= 2;
-      bytes_[n] *= 2;
-    }
-  }
-
-  /// Rows of a few elements cost calls: a longer axis becomes the row, at best one of many elements near the last.
+  /// Rows of a few elements cost calls: a longer axis becomes the row, at best one of many elements near the last. Few
+  /// that lie side by side in both operands stay a row, as many such rows are copied at once.
   static void lengthen_rows(Shape& shape, std::span<Ints> strides) {
     constexpr std::int64_t kShort = 8;
     if (shape.back() > kShort) return;
     const auto is_long = [](std::int64_t size) { return size > 2 * kShort; };
     auto found = std::find_if(shape.rbegin(), shape.rend(), is_long);
-    if (found == shape.rend()) found = std::max_element(shape.rbegin(), shape.rend());
-    if (*found < 2 * shape.back()) return;
+    if (found == shape.rend()) {
+      if (std::ranges::all_of(strides, [](const Ints& s) { return s.back() == 1; })) return;
+      found = std::max_element(shape.rbegin(), shape.rend());
+      if (*found < 2 * shape.back()) return;
+    }
     const std::ptrdiff_t axis = shape.rend() - found - 1;
     std::rotate(shape.begin() + axis, shape.begin() + axis + 1, shape.end());
     for (Ints& s : strides) std::rotate(s.begin() + axis, s.begin() + axis + 1, s.end());

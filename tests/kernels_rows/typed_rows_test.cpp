@@ -322,28 +322,5 @@ TEST(Typed, SelectsAndCopies) {
   }
 }
 
-TEST(Typed, CopiesPairs) {
-  const auto check = [](const typed::Kernel& kernel, auto element) {
-    using T = decltype(element);
-    const std::vector<T> in = elements<T>(6 * 21 + 1, 1);
-    for (const std::ptrdiff_t step : {1, 3})
-      for (const std::ptrdiff_t out_step : {1, 2}) {
-        std::vector<T> out(4 * 21 + 1, T{9});
-        kernel.copy_pairs(sizeof(T))({{in.data() + 1}, {step}, out.data() + 1, 21, out_step});
-        for (std::size_t i = 0; i < 4 * 21; ++i) {
-          const std::size_t pair = i / 2, skip = static_cast<std::size_t>(out_step);
-          const bool written = pair % skip == 0 && pair / skip < 21;
-          const std::size_t from = 1 + 2 * (pair / skip) * static_cast<std::size_t>(step) + i % 2;
-          ASSERT_EQ(out[i + 1], written ? in[from] : T{9}) << kernel.name << ", " << i;
-        }
-      }
-  };
-  for (const auto& kernel : runnable(typed::table())) {
-    EXPECT_EQ(kernel.copy_pairs(2), nullptr);
-    check(kernel, std::uint32_t{});
-    check(kernel, std::uint64_t{});
-  }
-}
-
 }  // namespace
 }  // namespace colonnade::kernels::test
