@@ -145,6 +145,31 @@ TEST(Workers, ServeManyCallers) {
   EXPECT_EQ(wrong.load(), 0) << "all are idle again";
 }
 
+/// Of two fast cores and two slow ones, on paper, which share a real processor each: who helps is known by where it may
+/// run.
+TEST(Workers, OfFastCoresComeFirst) {
+  if (processors_of_process().size() < 2) GTEST_SKIP() << "needs two processors";
+  const int fast = processors_of_process()[0], slow = processors_of_process()[1];
+  Topology topology = fixed_topology("server-16");
+  topology.cores = {{.os_processor = fast}, {.os_processor = fast}, {.os_processor = slow}, {.os_processor = slow}};
+  topology.cores[2].speed = topology.cores[3].speed = 0.5;
+  topology.core_of.assign(static_cast<std::size_t>(std::max(fast, slow)) + 1, -1);
+  topology.core_of[static_cast<std::size_t>(fast)] = 0;
+  topology.core_of[static_cast<std::size_t>(slow)] = 2;
+  Workers workers(topology);
+  std::jthread([&] {
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    CPU_SET(static_cast<std::size_t>(slow), &mine);
+    ASSERT_EQ(sched_setaffinity(0, sizeof mine, &mine), 0);
+    std::atomic<int> helper{-1};
+    workers.run(2, [&](int thread, int) {
+      if (thread > 0) helper = sched_getcpu();
+    });
+    EXPECT_EQ(helper.load(), fast) << "the caller's own neighbours are slow";
+  }).join();
+}
+
 TEST(Workers, PreferTheCallersDomain) {
   Topology topology = fixed_topology("server-16");
   topology.cores.resize(4);
@@ -288,60 +313,6 @@ TEST(Workers, DoWithoutThreadsThatTheSystemDoesNotGive) {
     for (int i = 0; i < 3; ++i) workers.run(4, [&](int, int threads) { calls += threads; });
     return calls == 3;
   }));
-}
-
-/// Up to eight threads count on one line, sixteen in two groups, and so do eleven, of whom the last group has three.
-class Barriers : public testing::TestWithParam<int> {};
-
-TEST_P(Barriers, LetNobodyAheadOfTheOthers) {
-  const int most = GetParam(), rounds = 8000 / most;
-  Workers workers(machine(most));
-  Barrier barrier;
-  std::vector<std::int64_t> written(static_cast<std::size_t>(most));
-  std::atomic<int> wrong{0};
-  workers.run(most, [&](int thread, int threads) {
-    for (std::int64_t round = 1; round <= rounds; ++round) {
-      if (round % 500 == thread) std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the others fall asleep
-      written[static_cast<std::size_t>(thread)] = round;
-      barrier.wait(thread, threads);
-      for (const std::int64_t other : written)
-        if (other != round) wrong.fetch_add(1);
-      barrier.wait(thread, threads);
-    }
-  });
-  EXPECT_EQ(wrong.load(), 0);
-}
-
-TEST_P(Barriers, SayToAllThatOneStops) {
-  const int most = GetParam();
-  Workers workers(machine(most));
-  Barrier barrier;
-  std::atomic<int> wrong{0};
-  workers.run(most, [&](int thread, int threads) {
-    for (int round = 0; round < 300; ++round) {
-      const bool stops = round % 3 == 2 && thread == round % most;
-      if (barrier.wait(thread, threads, stops) != (round % 3 != 2)) wrong.fetch_add(1);
-    }
-  });
-  EXPECT_EQ(wrong.load(), 0);
-}
-
-INSTANTIATE_TEST_SUITE_P(Threads, Barriers, testing::Values(3, 4, 11, 16));
-
-TEST(Meeting, HasEveryThreadInAGroup) {
-  EXPECT_EQ(Meeting(8).groups(), 1);
-  EXPECT_EQ(Meeting(8).near_hops(), 8);
-  EXPECT_EQ(Meeting(8).far_hops(), 0);
-  EXPECT_EQ(Meeting(128).near_hops(), 8);
-  EXPECT_EQ(Meeting(128).far_hops(), 16);
-  for (int threads = 1; threads <= 2048; ++threads) {
-    const Meeting meeting(threads);
-    ASSERT_LE(meeting.groups(), kMostGroups);
-    int all = 0;
-    for (int group = 0; group < meeting.groups(); ++group) all += meeting.threads_of(group);
-    ASSERT_EQ(all, threads);
-    ASSERT_GT(meeting.threads_of(meeting.groups() - 1), 0);
-  }
 }
 
 TEST(Workers, GiveTheSameBitsHoweverManyThereAre) {
