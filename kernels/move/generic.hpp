@@ -43,12 +43,27 @@ inline bool in_floats(const void* in, const void* out, std::ptrdiff_t in_stride,
   return bits % sizeof(float) == 0;
 }
 
+template <std::size_t kBytes>
+inline void copy_pixels(const CopyArgs& a) {
+  const auto* in = static_cast<const std::byte*>(a.in);
+  auto* out = static_cast<std::byte*>(a.out);
+  for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride)
+    std::memcpy(out, in, kBytes);
+}
+
 inline void run_copy(const CopyArgs& a) noexcept {
   if (a.pixels == 0 || a.bytes == 0) return;
   const auto width = static_cast<std::ptrdiff_t>(a.bytes);
   if (a.in_pixel_stride == width && a.out_pixel_stride == width) {
     std::memcpy(a.out, a.in, a.pixels * a.bytes);
     return;
+  }
+  switch (a.bytes) {
+    case 1: return copy_pixels<1>(a);
+    case 2: return copy_pixels<2>(a);
+    case 4: return copy_pixels<4>(a);
+    case 8: return copy_pixels<8>(a);
+    default: break;
   }
   const auto* in = static_cast<const std::byte*>(a.in);
   auto* out = static_cast<std::byte*>(a.out);

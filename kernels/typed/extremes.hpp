@@ -86,11 +86,16 @@ inline Placed<V> winner(Placed<V> a, Placed<V> b) {
 template <bool max, bool last, class T>
 inline std::int32_t place_in_line(const T* __restrict in, std::size_t size) {
   constexpr std::size_t kLanes = 16;
-  const std::size_t lanes = size < kLanes ? size : kLanes;
+  if (size < kLanes) {
+    Placed<Plain<T>> best{plain(in[0]), 0};
+    for (std::size_t k = 1; k < size; ++k)
+      best = later<max, last, Plain<T>>(plain(in[k]), static_cast<std::int32_t>(k), best);
+    return best.place;
+  }
   Plain<T> values[kLanes] = {};
   std::int32_t places[kLanes];
   for (std::size_t i = 0; i < kLanes; ++i) places[i] = static_cast<std::int32_t>(i);
-  for (std::size_t i = 0; i < lanes; ++i) values[i] = plain(in[i]);
+  for (std::size_t i = 0; i < kLanes; ++i) values[i] = plain(in[i]);
   const auto visit = [&](std::size_t k, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       const Placed<Plain<T>> held{values[i], places[i]};
@@ -110,16 +115,11 @@ inline std::int32_t place_in_line(const T* __restrict in, std::size_t size) {
       places[i] = best.place;
     }
   };
-  if (lanes == kLanes) {
-    fold(8);
-    fold(4);
-    fold(2);
-    fold(1);
-    return places[0];
-  }
-  Placed<Plain<T>> best{values[0], 0};
-  for (std::size_t i = 1; i < lanes; ++i) best = later<max, last, Plain<T>>(values[i], places[i], best);
-  return best.place;
+  fold(8);
+  fold(4);
+  fold(2);
+  fold(1);
+  return places[0];
 }
 
 template <bool max, bool last, class T>

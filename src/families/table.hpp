@@ -12,7 +12,7 @@ extern const Family view, depthwise, byte_depthwise, planes, winograd, conv, con
     softmax_across, plane_norm, reduce_width, reduce, typed_reduce, resize, resize_nearest, resize_lines,
     to_channels_last, to_channels_first, swap_axes, concat, concat_outer, slice, gather, pad, depth_to_space,
     space_to_depth, recurrent, trees, grid_sample, indexing, pad_whole, trilu, lines, top_k, regions, col2im, rotary,
-    append, typed_product, typed, island;
+    append, dequantize_blocks, typed_product, typed, island;
 
 /// In the order in which they are asked: special ones before general ones, the island last.
 inline constexpr const Family* kTable[] = {&view,
@@ -75,6 +75,7 @@ inline constexpr const Family* kTable[] = {&view,
                                            &col2im,
                                            &rotary,
                                            &append,
+                                           &dequantize_blocks,
                                            &typed_product,
                                            &typed,
                                            &island};

@@ -180,7 +180,15 @@ class ArgReduceOp final : public RowOp {
     const auto& [view, blocks] = lines_;
     kernels::typed::ArgArgs args = args_;
     const std::int64_t all = view.outer * blocks, end = all * step.row_end / units_;
-    for (std::int64_t block = all * step.row_begin / units_; block < end; ++block) {
+    std::int64_t block = all * step.row_begin / units_;
+    if (view.inner == 1 && block < end) {
+      args.outer = static_cast<std::size_t>(end - block);
+      args.lines = 1;
+      args.in = whole(step, in_) + block * view.size * bytes_;
+      args.out = reinterpret_cast<std::int64_t*>(whole(step, out_)) + block;
+      return arg_(args);
+    }
+    for (; block < end; ++block) {
       const std::int64_t outer = block / blocks, first = block % blocks * kLinesOfBlock;
       args.lines = static_cast<std::size_t>(std::min(kLinesOfBlock, view.inner - first));
       args.in = whole(step, in_) + (outer * view.size * view.inner + first) * bytes_;

@@ -65,6 +65,20 @@ TEST(Bytes, AreDequantised) {
     });
 }
 
+/// Of rows and of columns; the last block is short. Zero points for each, one for all, or none.
+TEST(Bytes, AreDequantisedInBlocks) {
+  for (const DType type : {DType::u8, DType::i8})
+    for (const std::int64_t axis : {0, 1, -1}) {
+      const Shape shape{37, 70}, blocks = axis == 0 ? Shape{5, 70} : Shape{37, 9};
+      for (const Input& zero :
+           {whole::absent(), computed(type, blocks), constant(any(type, blocks, 5)), constant(any(type, {1, 1}, 6))})
+        for (const Input& scale : {computed(DType::f32, blocks), constant(scales(blocks))})
+          check_bytes(Dequantize{axis, 8}, {computed(type, shape), scale, zero}, families::dequantize_blocks);
+    }
+  check_bytes(Dequantize{0, 8}, {computed(DType::u8, {8, 5}), computed(DType::f32, {1, 1}), whole::absent()},
+              families::island);
+}
+
 TEST(Bytes, OfFoldedAxesAreLeftToTheReference) {
   const std::vector<Input> inputs{computed(DType::f32, {2, 3, 4, 2, 5}), constant(scales({4})), whole::absent()};
   check_bytes(Quantize{DType::u8, 2}, inputs, families::island);

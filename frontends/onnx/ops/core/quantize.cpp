@@ -7,6 +7,7 @@
 
 #include "base/checked.hpp"
 #include "frontends/onnx/ops/core/byte_sums.hpp"
+#include "frontends/onnx/ops/core/quantize_blocks.hpp"
 #include "frontends/onnx/ops/core/window.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/elements.hpp"
@@ -16,25 +17,6 @@ namespace colonnade::onnx_import {
 namespace {
 
 // ---- parameters -----------------------------------------------------------------------------------------------------
-
-/// The parameter of each index of the blocked axis.
-ValueId repeated(Lowering& low, ValueId parameter, ValueId x, std::int64_t axis, std::int64_t block) {
-  const std::int64_t size = low.dim(x, axis), given = low.dim(parameter, axis);
-  if (block < 1 || block > kMaxDim) low.invalid("attribute 'block_size': {} is out of range", block);
-  if (size >= 0 && given >= 0 && given != ceil_div(size, block)) {
-    low.invalid("expected {} blocks of {} for axis {} of {}, found {}", ceil_div(size, block), block, axis, size,
-                given);
-  }
-  const ValueId count =
-      size >= 0 ? int_scalar(low, size) : squeeze(low, low.emit(ShapeOf{.start = axis, .end = axis + 1}, {x}), {0});
-  const ValueId positions = low.emit(Range{}, {int_scalar(low, 0), count, int_scalar(low, 1)});
-  return low.emit(Gather{axis}, {parameter, binary(low, BinaryKind::div, positions, int_scalar(low, block))});
-}
-
-bool has_one_element(const Lowering& low, ValueId id) {
-  const auto& shape = low.shape(id);
-  return shape && std::all_of(shape->begin(), shape->end(), [](std::int64_t dim) { return dim == 1; });
-}
 
 /// A scale or zero point as it broadcasts to x.
 ValueId spread(Lowering& low, ValueId parameter, ValueId x, const Quantization& q) {
@@ -60,11 +42,6 @@ std::optional<double> constant_scalar(const Lowering& low, ValueId id) {
   double value = 0;
   reference::load(*constant->tensor(), 0, 1, &value);
   return value;
-}
-
-bool is_quantised(DType dtype) {
-  return is_minifloat(dtype) ||
-         (dtype != DType::boolean && bits_of(dtype) <= 16 && bits_of(dtype) > 0 && !is_float(dtype));
 }
 
 /// x / scale in the given type.
@@ -95,44 +72,6 @@ void check_scale(const Lowering& low, ValueId scale) {
   if (!constant || !is_float(constant->dtype())) return;
   for (const double number : reference::load_all<double>(*constant->tensor()))
     if (!(number > 0) || std::isinf(number)) low.invalid("expected positive scales, found {}", number);
-}
-
-/// A constant matrix of integers of eight bits or fewer, whose parameters are known.
-bool is_weight_matrix(const Lowering& low, ValueId x, const Quantization& q) {
-  const auto constant = low.constant_of(x);
-  const bool zero_known = q.zero_point == kAbsent || low.constant_of(q.zero_point);
-  return constant && constant->shape().size() == 2 && constant->size() > 0 && bits_of(low.dtype(x)) <= 8 &&
-         is_quantised(low.dtype(x)) && !is_minifloat(low.dtype(x)) && low.constant_of(q.scale) && zero_known &&
-         is_float(low.dtype(q.scale));
-}
-
-/// In blocks, as which one number an index of an axis counts too: the other axis is one block.
-ValueId dequantize_matrix(Lowering& low, ValueId x, const Quantization& q) {
-  std::int64_t axis = checked_axis(low, q.axis, 2), block = q.block;
-  const auto parameter = [&](ValueId id) {
-    if (id == kAbsent || has_one_element(low, id) || q.block != 0) return id;
-    const std::int64_t size = low.dim(x, axis), given = low.dim(id, 0);
-    if (low.rank(id) != 1 || given != size) low.invalid("expected {} scales for axis {}, found {}", size, axis, given);
-    return unsqueeze(low, id, {1 - axis});
-  };
-  const auto check = [&](ValueId id, std::string_view what) {
-    if (id == kAbsent || has_one_element(low, id) || q.block == 0) return;
-    if (block < 1 || block > kMaxDim) low.invalid("attribute 'block_size': {} is out of range", block);
-    if (low.rank(id) != 2)
-      low.invalid("expected {} of rank 2 in blocks along axis {}, found rank {}", what, axis, low.rank(id));
-    const std::int64_t size = low.dim(x, axis), given = low.dim(id, axis), other = low.dim(x, 1 - axis);
-    if (given != ceil_div(size, block))
-      low.invalid("expected {} blocks of {} for axis {} of {}, found {}", ceil_div(size, block), block, axis, size,
-                  given);
-    if (low.dim(id, 1 - axis) != other)
-      low.invalid("expected {} {} along axis {}, found {}", other, what, 1 - axis, low.dim(id, 1 - axis));
-  };
-  check(q.scale, "scales");
-  check(q.zero_point, "zero points");
-  Values inputs{x, parameter(q.scale)};
-  if (!is_zero(low, q.zero_point)) inputs.push_back(parameter(q.zero_point));
-  if (q.block == 0) axis = 1 - axis, block = low.dim(x, axis);
-  return low.emit(Dequantize{axis, block}, std::move(inputs));
 }
 
 }  // namespace
@@ -197,6 +136,8 @@ ValueId dequantize(Lowering& low, ValueId x, const Quantization& q, DType to) {
   if (to == DType::f32 && (from == DType::u8 || from == DType::i8 || from == DType::i32) && is_plain_scale(low, q))
     return low.emit(Dequantize{q.axis}, with_zero_point(low, x, q));
   if (to != DType::f64 && is_weight_matrix(low, x, q)) return cast(low, dequantize_matrix(low, x, q), to);
+  if (to != DType::f64)
+    if (const ValueId y = dequantize_blocks(low, x, q); y != kAbsent) return cast(low, y, to);
   const DType type = to == DType::f64 ? to : DType::f32;
   const ValueId scale = cast(low, spread(low, q.scale, x, q), type);
   ValueId y = cast(low, x, type);

@@ -164,8 +164,7 @@ Values lower_matmul_n_bits(Lowering& low) {
 void unpack_quantized(Lowering& low, Quantized& x, std::int64_t bits) {
   x.value = unpack(low, x.value, bits);
   if (x.by.zero_point == kAbsent) {
-    const double middle = static_cast<double>(1 << (bits - 1));
-    x.value = cast(low, binary_scalar(low, BinaryKind::sub, cast(low, x.value, DType::i16), middle), DType::i8);
+    x.by.zero_point = scalar(low, DType::u8, static_cast<double>(1 << (bits - 1)));
   } else if (bits < 8) {
     const std::int64_t last = low.rank(x.by.zero_point) - 1;
     const ValueId end = extent(low, x.by.scale, last);
