@@ -120,16 +120,20 @@ inline void few_columns(const TransposeArgs& a) {
     for (std::size_t c = 0; c < kColumns; ++c) out[static_cast<std::ptrdiff_t>(c) * a.out_stride] = in[c];
 }
 
+inline std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }
+
+/// Rows [begin, end), or columns.
+struct Range {
+  std::size_t begin = 0, end = 0;
+};
+
 template <class T>
-inline void transpose_elements(const TransposeArgs& a) {
-  if (a.rows == 3) return few_rows<T, 3>(a, sizeof(T) == 1 ? three_planes(a) : 0);
-  if (a.columns == 3) return few_columns<T, 3>(a);
+inline void transpose_lines(const TransposeArgs& a, Range rows, Range columns) {
   const auto* in = static_cast<const T*>(a.in);
   auto* out = static_cast<T*>(a.out);
-  for (std::size_t c = 0; c < a.columns; c += kSide<T>)
-    for (std::size_t r = 0; r < a.rows; r += kSide<T>) {
-      const std::size_t height = a.rows - r < kSide<T> ? a.rows - r : kSide<T>;
-      const std::size_t width = a.columns - c < kSide<T> ? a.columns - c : kSide<T>;
+  for (std::size_t c = columns.begin; c < columns.end; c += kSide<T>)
+    for (std::size_t r = rows.begin; r < rows.end; r += kSide<T>) {
+      const std::size_t height = least(rows.end - r, kSide<T>), width = least(columns.end - c, kSide<T>);
       const T* from = in + static_cast<std::ptrdiff_t>(r) * a.in_stride + c;
       T* to = out + static_cast<std::ptrdiff_t>(c) * a.out_stride + r;
       if (height == kSide<T> && width == kSide<T>)
@@ -137,6 +141,17 @@ inline void transpose_elements(const TransposeArgs& a) {
       else
         part_of_square(from, a.in_stride, to, a.out_stride, height, width);
     }
+}
+
+template <class T>
+inline void transpose_elements(const TransposeArgs& a) {
+  if (a.rows == 3) return few_rows<T, 3>(a, sizeof(T) == 1 ? three_planes(a) : 0);
+  if (a.columns == 3) return few_columns<T, 3>(a);
+  // squares of a cache line a side: each line is read and written while it is near
+  constexpr std::size_t kLine = 64 / sizeof(T);
+  for (std::size_t r = 0; r < a.rows; r += kLine)
+    for (std::size_t c = 0; c < a.columns; c += kLine)
+      transpose_lines<T>(a, {r, least(a.rows, r + kLine)}, {c, least(a.columns, c + kLine)});
 }
 
 inline void run_transpose(const TransposeArgs& a) noexcept {

@@ -41,6 +41,9 @@ std::shared_ptr<const Constant> dequantised_weights(const Editor& editor, const 
 /// A constant of f16 or bf16 as float32; a matrix may stay narrow.
 std::shared_ptr<const Constant> widened_halves(const std::shared_ptr<const Constant>& constant);
 
+/// Its outputs hold elements of its first input, and nothing else.
+bool takes_elements(const Node& node);
+
 ValueId add_floats(Editor& editor, const char* name, const std::vector<float>& values);
 
 // Signed bytes become unsigned ones, whose zero point is 128 higher. `index`: a Quantize or Dequantize.

@@ -6,6 +6,16 @@
 #include "passes/match.hpp"
 
 namespace colonnade::rewrite {
+
+bool takes_elements(const Node& node) {
+  return std::holds_alternative<Transpose>(node.op) || std::holds_alternative<Reshape>(node.op) ||
+         std::holds_alternative<Flatten>(node.op) || std::holds_alternative<Squeeze>(node.op) ||
+         std::holds_alternative<Unsqueeze>(node.op) || std::holds_alternative<Slice>(node.op) ||
+         std::holds_alternative<Split>(node.op) || std::holds_alternative<Expand>(node.op) ||
+         std::holds_alternative<Tile>(node.op) || std::holds_alternative<Gather>(node.op) ||
+         std::holds_alternative<DepthToSpace>(node.op) || std::holds_alternative<SpaceToDepth>(node.op);
+}
+
 namespace {
 
 /// Takes elements of its first input, and of nothing else, or the largest of some of them.
@@ -13,12 +23,7 @@ bool only_moves(const Node& node) {
   if (const auto* pool = std::get_if<Pool>(&node.op)) return pool->kind == PoolKind::max && node.outputs.size() == 1;
   if (const auto* resize = std::get_if<Resize>(&node.op))
     return resize->mode == ResizeMode::nearest && resize->coordinates != CoordinateMode::tf_crop_and_resize;
-  return std::holds_alternative<Transpose>(node.op) || std::holds_alternative<Reshape>(node.op) ||
-         std::holds_alternative<Flatten>(node.op) || std::holds_alternative<Squeeze>(node.op) ||
-         std::holds_alternative<Unsqueeze>(node.op) || std::holds_alternative<Slice>(node.op) ||
-         std::holds_alternative<Split>(node.op) || std::holds_alternative<Expand>(node.op) ||
-         std::holds_alternative<Tile>(node.op) || std::holds_alternative<Gather>(node.op) ||
-         std::holds_alternative<DepthToSpace>(node.op) || std::holds_alternative<SpaceToDepth>(node.op);
+  return takes_elements(node);
 }
 
 /// A step that treats every byte alike: Dequantize or Quantize with one scale, Lookup.

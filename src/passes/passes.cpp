@@ -14,7 +14,8 @@ namespace {
 constexpr Pass kPasses[] = {
     {"drop_dead", rewrite::drop_dead, "Drops nodes and values that no graph output needs."},
     {"widen_f16", rewrite::widen_f16,
-     "Computes float16 and bfloat16 graphs in float32, with casts at inputs and outputs."},
+     "Computes float16 and bfloat16 graphs in float32, with casts at inputs and outputs; what only moves between those "
+     "stays."},
     {"fold_constants", rewrite::fold_constants, "Evaluates nodes with constant inputs and shapes that are known."},
     {"inline_branches", rewrite::inline_branches, "Replaces an If whose condition is constant by its branch."},
     {"settle_captures", rewrite::settle_captures,

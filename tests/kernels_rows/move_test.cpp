@@ -129,7 +129,7 @@ void check_transpose(const move::Kernel& kernel, std::size_t rows, std::size_t c
 TEST(Move, TransposesNarrowElements) {
   for (const auto& kernel : runnable(move::table()))
     for (const std::size_t rows : kChannelCounts)
-      for (const std::size_t columns : {1u, 3u, 4u, 8u, 15u, 16u, 17u, 18u, 19u, 32u, 34u, 50u})
+      for (const std::size_t columns : {1u, 3u, 4u, 8u, 15u, 16u, 17u, 18u, 19u, 32u, 34u, 50u, 70u})
         for (const std::size_t gap : {0u, 5u}) {
           SCOPED_TRACE(::testing::Message() << kernel.name << " " << rows << " x " << columns << " gap " << gap);
           check_transpose<std::uint8_t>(kernel, rows, columns, gap);

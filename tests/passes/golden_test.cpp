@@ -322,6 +322,29 @@ output %wide
 )");
 }
 
+/// Of two values that are turned one goes out as it came in, the other is computed with.
+TEST(WidenF16, LeavesWhatOnlyMoves) {
+  Builder b;
+  const ValueId x = b.input("x", {2, 3}, DType::f16), z = b.input("z", {2, 3}, DType::f16);
+  const ValueId turned = b.node("turn", Transpose{{1, 0}}, {x});
+  b.output(b.node("flat", Flatten{0}, {turned}));
+  b.output(b.unary("relu", UnaryKind::relu, b.node("other", Transpose{{1, 0}}, {z})));
+  EXPECT_TRUE(run("widen_f16", b.graph, false));
+  EXPECT_FALSE(run("widen_f16", b.graph, false));
+  EXPECT_EQ(to_text(b.graph), R"(graph test
+input %x f16[2,3]
+input %z f16[2,3]
+%turn f16[3,2] = Transpose(%x) perm=1,0 # turn
+%flat f16[1,6] = Flatten(%turn) axis=0 # flat
+%z_6 f32[2,3] = Cast(%z) to=float32 # z
+%other f32[3,2] = Transpose(%z_6) perm=1,0 # other
+%relu_7 f32[3,2] = Relu(%other) # relu
+%relu f16[3,2] = Cast(%relu_7) to=float16 # relu
+output %flat
+output %relu
+)");
+}
+
 TEST(Driver, ReportsEveryPassAndLeavesOutDisabledOnes) {
   Builder b;
   b.output(b.unary("y", UnaryKind::relu, b.unary("i", UnaryKind::identity, b.input("x", {2}))));
