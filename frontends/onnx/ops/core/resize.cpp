@@ -60,6 +60,18 @@ std::optional<std::vector<float>> known_scales(const Lowering& low, ValueId scal
   return values;
 }
 
+/// Bytes are resized as floats and cut off, as the operator's definition does with exact numbers. What lies that close
+/// below an integer is one that was rounded: a picture of one value keeps it.
+ValueId resized(Lowering& low, const Resize& resize, Values inputs) {
+  constexpr double kRounded = 1.0 / 2048;
+  if (resize.mode == ResizeMode::nearest || low.dtype(inputs[0]) != DType::u8)
+    return low.emit(resize, std::move(inputs));
+  inputs[0] = cast(low, inputs[0], DType::f32);
+  ValueId y = binary_scalar(low, BinaryKind::add, low.emit(resize, std::move(inputs)), kRounded);
+  y = unary(low, UnaryKind::clip, y, 0, 255);
+  return cast(low, y, DType::u8);
+}
+
 /// Upsample and the first Resize: asymmetric coordinates; nearest rounds down when enlarging, up when reducing.
 Values resize_by_scales(Lowering& low, ValueId scales) {
   Resize resize{
@@ -71,7 +83,7 @@ Values resize_by_scales(Lowering& low, ValueId scales) {
     if (enlarges) low.unsupported("scales on both sides of 1 are not supported");
     resize.nearest = NearestMode::ceil;
   }
-  return {low.emit(resize, {low.input(0), kAbsent, scales})};
+  return {resized(low, resize, {low.input(0), kAbsent, scales})};
 }
 
 Values lower_upsample_attribute(Lowering& low) {
@@ -111,9 +123,9 @@ Values lower_resize(Lowering& low) {
   const ValueId sizes = low.is_empty(low.optional_input(3)) ? kAbsent : low.input(3);
   if (crops && low.is_empty(roi)) low.invalid("tf_crop_and_resize needs a region of interest");
   if ((scales == kAbsent) == (sizes == kAbsent)) low.invalid("expected either scales or sizes");
-  if (scales == kAbsent) return {low.emit(resize, {x, roi, kAbsent, sizes})};
+  if (scales == kAbsent) return {resized(low, resize, {x, roi, kAbsent, sizes})};
   known_scales(low, scales);
-  return {low.emit(resize, {x, roi, scales})};
+  return {resized(low, resize, {x, roi, scales})};
 }
 
 constexpr Row kResizeRows[] = {
