@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,8 @@ Tensor copy_of(const TensorView& view);
 
 /// Data as the library's users see them: arrays, lists, dicts and None.
 nb::object to_python(Datum datum);
-/// The reverse, for a value that `info` describes. Throws Error{invalid_input}.
-Datum to_datum(nb::handle object, const TensorInfo& info);
+/// The reverse, for a value that `info` describes, over elements that `loans` lend as long as they live: what is made
+/// of the datum is taken before. Throws Error{invalid_input}.
+Datum to_datum(nb::handle object, const TensorInfo& info, std::deque<Loan>& loans);
 
 }  // namespace colonnade::python

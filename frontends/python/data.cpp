@@ -2,7 +2,7 @@
 // Sequences, optionals and maps as lists, None and dicts.
 #include <nanobind/stl/string.h>
 
-#include <cstring>
+#include <deque>
 
 #include "frontends/python/arrays.hpp"
 #include "frontends/python/python.hpp"
@@ -13,10 +13,11 @@ namespace {
 /// A value of an input, and the containers that it still lies in.
 struct Place {
   const TensorInfo& info;
+  std::deque<Loan>& loans;
   std::size_t depth = 0;
 
   std::string role() const { return "input '" + info.name + "'"; }
-  Place inner() const { return {info, depth + 1}; }
+  Place inner() const { return {info, loans, depth + 1}; }
   [[noreturn]] void expected(const char* what, nb::handle found) const {
     throw Error(ErrorCode::invalid_input, role() + ": expected " + what + ", found " + type_of(found));
   }
@@ -27,15 +28,24 @@ bool is_plain(nb::handle object) {
   return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o) || PyUnicode_CheckExact(o);
 }
 
-/// A tensor of its own: data share their elements, which the caller may change.
-Tensor to_tensor(nb::handle object, DType dtype, const std::string& role) {
-  Loan loan;
+/// Elements of the type that is asked for, lent as long as `loan` lives.
+TensorView view_of(nb::handle object, DType dtype, const std::string& role, Loan& loan) {
   TensorView view;
   loan.read(is_plain(object) ? as_array(object, dtype, role) : nb::borrow(object), dtype, role, view);
   if (view.dtype != dtype)
     throw Error(ErrorCode::invalid_input,
                 role + ": expected " + std::string(name_of(dtype)) + ", found " + std::string(name_of(view.dtype)));
-  return copy_of(view);
+  return view;
+}
+
+Tensor to_tensor(nb::handle object, DType dtype, const std::string& role) {
+  Loan loan;
+  return copy_of(view_of(object, dtype, role, loan));
+}
+
+Datum to_lent(nb::handle object, const Place& place) {
+  const TensorView view = view_of(object, place.info.dtype, place.role(), place.loans.emplace_back());
+  return view.strides.empty() ? Datum::lent(view) : Datum(copy_of(view));
 }
 
 Datum to_datum(nb::handle object, const Place& place);
@@ -58,7 +68,7 @@ Datum to_map(nb::handle object, const Place& place, DType keys) {
 }
 
 Datum to_datum(nb::handle object, const Place& place) {
-  if (place.depth == place.info.containers.size()) return to_tensor(object, place.info.dtype, place.role());
+  if (place.depth == place.info.containers.size()) return to_lent(object, place);
   switch (place.info.containers[place.depth]) {
     case Container::sequence: return to_sequence(object, place);
     case Container::optional:
@@ -138,24 +148,27 @@ nb::object to_python(Datum datum) {
   switch (datum.kind()) {
     case Datum::Kind::tensor: return to_array(std::move(datum).take_tensor());
     case Datum::Kind::sequence: {
-      const std::vector<Datum>& elements = datum.elements();
+      std::vector<Datum> elements = std::move(datum).take_elements();
       const nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(elements.size())));
       if (!list.is_valid()) throw nb::python_error();
       Py_ssize_t place = 0;
       Keys keys;
-      for (const Datum& element : elements) {
-        nb::object made = element.kind() == Datum::Kind::map ? to_dict(element, keys) : to_python(element);
+      for (Datum& element : elements) {
+        nb::object made = element.kind() == Datum::Kind::map ? to_dict(element, keys) : to_python(std::move(element));
         NB_LIST_SET_ITEM(list.ptr(), place++, made.release().ptr());
       }
       return list;
     }
-    case Datum::Kind::optional: return datum.elements().empty() ? nb::none() : to_python(datum.elements().front());
+    case Datum::Kind::optional:
+      return datum.elements().empty() ? nb::none() : to_python(std::move(std::move(datum).take_elements().front()));
     case Datum::Kind::map: break;
   }
   Keys keys;
   return to_dict(datum, keys);
 }
 
-Datum to_datum(nb::handle object, const TensorInfo& info) { return to_datum(object, Place{info}); }
+Datum to_datum(nb::handle object, const TensorInfo& info, std::deque<Loan>& loans) {
+  return to_datum(object, Place{info, loans});
+}
 
 }  // namespace colonnade::python

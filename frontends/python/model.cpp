@@ -184,11 +184,12 @@ Plan plan_of(const Model& model, const ShapeMap& shapes) {
 }
 
 nb::dict evaluate_reference(const Model& model, const nb::dict& feeds) {
+  std::deque<Loan> loans;
   std::vector<Datum> inputs;
   for (const TensorInfo& info : model.inputs()) {
     if (!feeds.contains(info.name.c_str()))
       throw Error(ErrorCode::invalid_argument, "input '" + info.name + "' is missing");
-    inputs.push_back(to_datum(feeds[info.name.c_str()], info));
+    inputs.push_back(to_datum(feeds[info.name.c_str()], info, loans));
   }
   std::vector<Datum> outputs;
   {

@@ -236,13 +236,14 @@ void SharedSession::run_arrays(Call& call, nb::handle out, const Limits& limits)
 
 void SharedSession::run_data(const Feeds& feeds, Call& call, const Limits& limits) {
   std::size_t named = 0;
+  std::deque<Loan> loans;
   std::vector<Datum> inputs;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const TensorInfo& info = inputs_[i].info;
     const nb::handle value = feed(feeds, i, named);
     const bool may_be_absent = !info.containers.empty() && info.containers.front() == Container::optional;
     if (value.is_valid()) {
-      inputs.push_back(to_datum(value, info));
+      inputs.push_back(to_datum(value, info, loans));
     } else if (may_be_absent) {
       inputs.push_back(Datum::absent(info.dtype));
     } else {

@@ -195,6 +195,9 @@ class COLONNADE_API Datum {
   Datum() = default;
   Datum(Tensor tensor);                         // NOLINT
   Datum(std::shared_ptr<const Tensor> tensor);  // NOLINT
+  /// A tensor over elements that the caller keeps, unchanged, until this and all that runs made of it is gone; what
+  /// take_tensor() gives is its own. Strings are copied. Throws Error{invalid_argument} where the view is not dense.
+  static Datum lent(const TensorView& view);
   /// `dtype` is the elements' type, which an empty sequence needs to know.
   static Datum sequence(std::vector<Datum> elements, DType dtype);
   /// An optional datum that is present.
@@ -215,6 +218,7 @@ class COLONNADE_API Datum {
   Tensor take_tensor() &&;
   /// Elements of a sequence; none or the one of an optional.
   const std::vector<Datum>& elements() const noexcept { return elements_; }
+  std::vector<Datum> take_elements() && { return std::move(elements_); }
   /// The keys of a map. Throws Error{invalid_argument} for other kinds.
   const Tensor& keys() const;
 

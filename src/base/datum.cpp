@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/small_blocks.hpp"
+#include "base/tensor_memory.hpp"
 #include "colonnade/colonnade.hpp"
 
 namespace colonnade {
@@ -48,6 +49,11 @@ Datum Datum::map(std::shared_ptr<const Tensor> keys, Tensor values) {
   datum.keys_ = std::move(keys);
   datum.tensor_ = std::allocate_shared<const Tensor>(SmallAllocator<Tensor>(), std::move(values));
   return datum;
+}
+
+Datum Datum::lent(const TensorView& view) {
+  if (!view.strides.empty()) fail(ErrorCode::invalid_argument, "expected a dense view");
+  return {TensorMemory::borrow(view)};
 }
 
 const Tensor& Datum::tensor() const {

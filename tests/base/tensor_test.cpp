@@ -54,7 +54,7 @@ TEST(ElementCount, MultipliesAndChecks) {
 TEST(Tensors, BorrowMemoryAndLeaveItToItsOwner) {
   std::vector<float> memory = {1, 2, 3, 4, 5, 6};
   Tensor copy;
-  Datum datum(TensorMemory::borrow(TensorView(DType::f32, {2, 3}, memory.data())));
+  Datum datum = Datum::lent(TensorView(DType::f32, {2, 3}, memory.data()));
   EXPECT_EQ(datum.tensor().data(), memory.data());
   EXPECT_EQ(datum.tensor().shape(), (Shape{2, 3}));
   copy = std::move(datum).take_tensor();

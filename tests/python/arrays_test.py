@@ -301,6 +301,28 @@ class OtherData(unittest.TestCase):
             with self.assertRaisesRegex(colonnade.InvalidInput, "input 's'"):
                 session.run({"s": wrong, "x": two, "i": np.array(-1)})
 
+    def test_elements_of_sequences_are_lent_and_results_are_their_own(self):
+        sequence = helper.make_tensor_sequence_value_info("s", T.FLOAT, None)
+        model = support.model_of(
+            [helper.make_node("SequenceAt", ["s", "i"], ["y"]), helper.make_node("Identity", ["s"], ["t"])],
+            [sequence, ("i", T.INT64, [])],
+            [("y", T.FLOAT, None), helper.make_tensor_sequence_value_info("t", T.FLOAT, None)],
+        )
+        session = colonnade.Session(model)
+        whole = np.arange(12, dtype=np.float32).reshape(3, 4)
+        given = [whole.copy(), whole.T, whole[:, ::2], np.float32(5)]  # dense, turned, with gaps, a number
+        for place, array in enumerate(given):
+            expected = np.array(array)
+            result = session.run({"s": given, "i": np.array(place)})
+            np.testing.assert_array_equal(result["y"], expected)
+            for found, wanted in zip(result["t"], given, strict=True):
+                np.testing.assert_array_equal(found, wanted)
+                self.assertFalse(np.shares_memory(found, wanted))
+            if place < 3:
+                array[...] = -1
+                np.testing.assert_array_equal(result["y"], expected)
+                np.testing.assert_array_equal(result["t"][place], expected)
+
     def test_optionals(self):
         tensor = helper.make_tensor_type_proto(T.FLOAT, [2])
         optional = helper.make_value_info("o", helper.make_optional_type_proto(tensor))
