@@ -41,6 +41,14 @@ Tensor range_of(const Call& call) {
   for (std::size_t i = 0; i < 3; ++i) load(call.input(i), 0, 1, bounds + i);
   const std::int64_t count = range_count(bounds[0], bounds[1], bounds[2], call);
   Tensor y = TensorMemory::unset(call.dtype(), {count});
+  if constexpr (std::is_same_v<C, std::int64_t>) {
+    if (call.dtype() == DType::i64) {
+      auto* to = reinterpret_cast<std::uint64_t*>(y.values<std::int64_t>().data());
+      const auto start = static_cast<std::uint64_t>(bounds[0]), step = static_cast<std::uint64_t>(bounds[2]);
+      for (std::int64_t i = 0; i < count; ++i) to[i] = start + static_cast<std::uint64_t>(i) * step;
+      return y;
+    }
+  }
   std::array<C, kBlock> values{};
   for (std::int64_t begin = 0; begin < count; begin += kBlock) {
     const std::int64_t some = std::min(kBlock, count - begin);

@@ -298,7 +298,10 @@ Data evaluate_mel(const Opaque&, const Call& call) {
   std::vector<double> y(static_cast<std::size_t>(element_count(shape)), 0);
   for (std::int64_t bin = 0; bin < shape[1]; ++bin) {
     const double first = row_of(bin), peak = row_of(bin + 1), last = row_of(bin + 2);
-    for (std::int64_t row = 0; row < shape[0]; ++row) {
+    // between the edges of its band, whose ends are whole numbers or lie outside
+    const auto begin = static_cast<std::int64_t>(std::max(0.0, std::min(first, last)));
+    const auto end = std::min(shape[0], static_cast<std::int64_t>(std::max({first, peak, last})) + 1);
+    for (std::int64_t row = begin; row < end; ++row) {
       const auto at = static_cast<double>(row);
       const bool rises = at >= first && at <= peak, falls = at > peak && at < last;
       double weight = 0;
