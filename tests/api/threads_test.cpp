@@ -143,7 +143,7 @@ TEST(Session, ShrinkGivesArenasAndPlansBack) {
   EXPECT_EQ(one.plans, 1u);
   EXPECT_EQ(two.plans, 2u);
   EXPECT_GT(one.arena_bytes, 0u);
-  EXPECT_GT(two.arena_bytes, one.arena_bytes);
+  EXPECT_GE(two.arena_bytes, one.arena_bytes) << "columns of two images may take turns";
   EXPECT_GT(two.plan_bytes, one.plan_bytes);
   EXPECT_GT(one.weights_bytes, std::size_t{1} << 20);
   EXPECT_EQ(two.weights_bytes, one.weights_bytes) << "plans share the packed weights";

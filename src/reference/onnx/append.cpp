@@ -48,8 +48,7 @@ Data evaluate_append(const Opaque&, const Call& call) {
   const Ints starts = call.ints(kAppendStarts);
   if (lie.size() != 2 || lie[0] > past.shape()[axis] || lie[1] > shape[axis])
     call.invalid("more rows than there is room for");
-  const std::vector<double> before = load_all<double>(past), behind = load_all<double>(added);
-  std::vector<double> all(static_cast<std::size_t>(element_count(shape)), 0.0);
+  Tensor all(past.dtype(), shape);
   const std::int64_t width = shape.back(), count = added.shape()[axis];
   const std::int64_t planes = count * width == 0 ? 0 : element_count(added.shape()) / (count * width);
   const std::int64_t a_text = std::max<std::int64_t>(1, planes / std::max<std::int64_t>(1, std::ssize(starts)));
@@ -57,11 +56,13 @@ Data evaluate_append(const Opaque&, const Call& call) {
     const std::int64_t start = starts.at(static_cast<std::size_t>(plane / a_text));
     if (start < 0 || start > lie[0] || start + count > lie[1])
       call.invalid("{} new rows behind {} of {} do not fit {}", count, start, lie[0], lie[1]);
-    const auto to = all.begin() + plane * lie[1] * width;
-    std::copy_n(before.begin() + plane * lie[0] * width, start * width, to);
-    std::copy_n(behind.begin() + plane * count * width, count * width, to + start * width);
+    visit_storage(past.dtype(), [&]<class T>(Tag<T>) {
+      T* const to = elements<T>(all) + plane * lie[1] * width;
+      std::copy_n(elements<T>(past) + plane * lie[0] * width, start * width, to);
+      std::copy_n(elements<T>(added) + plane * count * width, count * width, to + start * width);
+    });
   }
-  return {tensor_of(past.dtype(), shape, all)};
+  return {std::move(all)};
 }
 
 }  // namespace

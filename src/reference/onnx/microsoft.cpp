@@ -36,19 +36,22 @@ bool eliminate(std::vector<double>& a, std::vector<double>& b, std::int64_t n) {
     }
     const double value = at(a, pivot, step);
     if (value == 0 || !std::isfinite(value)) return false;
-    for (std::int64_t column = 0; column < n; ++column) {
+    // columns of a before this one are zero below and left of the diagonal, and not read again
+    for (std::int64_t column = step; column < n; ++column) {
       std::swap(at(a, pivot, column), at(a, step, column));
-      std::swap(at(b, pivot, column), at(b, step, column));
       at(a, step, column) /= value;
+    }
+    for (std::int64_t column = 0; column < n; ++column) {
+      std::swap(at(b, pivot, column), at(b, step, column));
       at(b, step, column) /= value;
     }
+    const double *of_a = &at(a, step, 0), *of_b = &at(b, step, 0);
     for (std::int64_t row = 0; row < n; ++row) {
       const double factor = at(a, row, step);
       if (row == step || factor == 0) continue;
-      for (std::int64_t column = 0; column < n; ++column) {
-        at(a, row, column) -= factor * at(a, step, column);
-        at(b, row, column) -= factor * at(b, step, column);
-      }
+      double *a_row = &at(a, row, 0), *b_row = &at(b, row, 0);
+      for (std::int64_t column = step; column < n; ++column) a_row[column] -= factor * of_a[column];
+      for (std::int64_t column = 0; column < n; ++column) b_row[column] -= factor * of_b[column];
     }
   }
   return true;
@@ -176,17 +179,18 @@ Data evaluate_repeat_block(const Opaque& op, const Call& call) {
     call.invalid("{} sequences, but scores of {}", tokens.shape()[0], scores.shape()[0]);
   }
   const auto ids = load_all<std::int64_t>(tokens);
-  auto values = load_all<double>(scores);
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  Tensor y = scores;
   for (std::int64_t row = 0; row < tokens.shape()[0]; ++row) {
     const auto begin = ids.begin() + row * length, tail = begin + std::max<std::int64_t>(0, length - (size - 1));
     for (std::int64_t start = 0; start + size <= length; ++start) {
       if (!std::equal(begin + start, begin + start + size - 1, tail)) continue;
       const std::int64_t word = begin[start + size - 1];
       if (word < 0 || word >= words) call.invalid("token {} has no score among {}", word, words);
-      values[static_cast<std::size_t>(row * words + word)] = -std::numeric_limits<double>::infinity();
+      store(&kNever, 1, y, row * words + word);
     }
   }
-  return {tensor_of(scores.dtype(), scores.shape(), values)};
+  return {std::move(y)};
 }
 
 Types infer_hash(const Opaque& op, const RuleContext& ctx) {
