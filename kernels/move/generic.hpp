@@ -61,8 +61,6 @@ inline void run_copy(const CopyArgs& a) noexcept {
   switch (a.bytes) {
     case 1: return copy_pixels<1>(a);
     case 2: return copy_pixels<2>(a);
-    case 4: return copy_pixels<4>(a);
-    case 8: return copy_pixels<8>(a);
     default: break;
   }
   const auto* in = static_cast<const std::byte*>(a.in);
