@@ -16,6 +16,12 @@ DType contraction_dtype(const RuleContext& ctx) {
   return ctx.same_dtype(0, 1);
 }
 
+/// One number an output channel, of the sums' type.
+void check_bias(const RuleContext& ctx, std::int64_t outputs, DType dtype) {
+  ctx.vector(2, outputs, "the bias");
+  if (ctx.has(2) && dtype != DType::undefined) ctx.dtype_is(2, dtype);
+}
+
 /// Inputs of the epilogue start at `first`.
 void check_epilogue(const RuleContext& ctx, const FusedEpilogue& epilogue, std::size_t first,
                     const std::optional<Shape>& output) {
@@ -148,7 +154,7 @@ Types infer(const Conv& op, const RuleContext& ctx) {
   if (channels >= 0 && group_channels >= 0 && checked_mul(group_channels, op.groups) != channels) {
     ctx.fail("weight expects {} input channels, {} has {}", group_channels * op.groups, ctx.text(0), channels);
   }
-  ctx.vector(2, outputs, "the bias");
+  check_bias(ctx, outputs, dtype);
   const Conv full = with_kernel(ctx, op, spatial);
   Shape shape = unknown_shape(*rank);
   shape.front() = dim_or_unknown(ctx, 0, 0);
@@ -173,7 +179,7 @@ Types infer(const ConvTranspose& op, const RuleContext& ctx) {
   }
   const std::int64_t group_outputs = dim_or_unknown(ctx, 1, 1);
   const std::int64_t outputs = group_outputs < 0 ? kUnknownDim : checked_mul(group_outputs, op.groups);
-  ctx.vector(2, outputs, "the bias");
+  check_bias(ctx, outputs, dtype);
   const ConvTranspose full = with_kernel(ctx, op, spatial);
   Shape shape = unknown_shape(*rank);
   shape.front() = dim_or_unknown(ctx, 0, 0);
@@ -208,7 +214,7 @@ Types infer(const MatMul& op, const RuleContext& ctx) {
     shape = heads_swapped(*std::move(shape), true);
   }
   const bool columns_known = shape && !shape->empty() && ctx.shape(1)->size() > 1;
-  ctx.vector(2, columns_known ? shape->back() : kUnknownDim, "the bias");
+  check_bias(ctx, columns_known ? shape->back() : kUnknownDim, dtype);
   check_epilogue(ctx, op.epilogue, 3, shape);
   return {{dtype, std::move(shape)}};
 }

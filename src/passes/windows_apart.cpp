@@ -18,6 +18,7 @@ bool is_apart(const Editor& editor, const Node& node, const ConvTranspose& op) {
   const ValueType &x = editor.value(node.inputs[0]).type, &weight = editor.value(node.inputs[1]).type;
   if (!x.is_static() || x.dtype != DType::f32 || !editor.is_constant(node.inputs[1])) return false;
   const Ints window(weight.shape->begin() + 2, weight.shape->end());
+  if (std::ranges::find(*weight.shape, 0) != weight.shape->end()) return false;
   return op.strides == window && all_are(op.dilations, 1) && all_are(op.pads, 0) && all_are(op.output_padding, 0) &&
          op.output_shape.empty() && op.auto_pad == AutoPad::explicit_pads && !op.epilogue.residual &&
          !op.epilogue.prelu_slope;

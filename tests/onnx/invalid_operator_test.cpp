@@ -36,6 +36,7 @@ ModelBuilder model_of(const Case& invalid) {
   model.input("int", {2, 3}, onnx::TensorProto::INT64).input("text", {2, 3}, onnx::TensorProto::STRING);
   model.constant(float_tensor("w", {4, 4, 3, 3}, Floats(144, 0.5f)));
   model.constant(float_tensor("c4", {4}, Floats(4, 1))).constant(float_tensor("c3", {3}, Floats(3, 1)));
+  model.constant(float_tensor("three_by_two", {3, 2}, Floats(6, 1)));
   model.constant(float_tensor("half", {}, {0.5f})).constant(float_tensor("pair", {2}, {0, 1}));
   model.constant(float_tensor("scales", {4}, {1, 1, -2, 2}))
       .constant(float_tensor("vast_scales", {4}, {1, 1, 1e30f, 1}));
@@ -82,6 +83,9 @@ std::vector<Case> window_cases() {
       {"conv_of_matrix", "Conv", {"x", "w"}},
       {"conv_of_integers", "Conv", {"int", "w"}},
       {"conv_bias_length", "Conv", {"image", "w", "c3"}},
+      {"conv_bias_of_integers", "Conv", {"image", "w", "four"}},
+      {"transposed_bias_of_integers", "ConvTranspose", {"image", "w", "four"}},
+      {"gemm_bias_of_integers", "Gemm", {"x", "three_by_two", "zero_one"}},
       transposed("transposed_stride_zero", attribute("strides", Ints{0, 1})),
       transposed("transposed_stride_huge", attribute("strides", Ints{kHuge, 1})),
       transposed("transposed_dilation_negative", attribute("dilations", Ints{-1, 1})),

@@ -345,6 +345,18 @@ output %relu
 )");
 }
 
+TEST(WindowsApart, LeavesWeightsOfNoChannels) {
+  Builder b;
+  ConvTranspose conv;
+  conv.kernel = conv.strides = {2};
+  conv.dilations = {1};
+  conv.pads = {0, 0};
+  conv.output_padding = {0};
+  const ValueId weight = b.graph.add_constant("w", Tensor(DType::f32, {0, 2, 2}));
+  b.output(b.node("y", conv, {b.input("x", {1, 3, 0}), weight}));
+  EXPECT_FALSE(run("windows_apart", b.graph, false));
+}
+
 TEST(Driver, ReportsEveryPassAndLeavesOutDisabledOnes) {
   Builder b;
   b.output(b.unary("y", UnaryKind::relu, b.unary("i", UnaryKind::identity, b.input("x", {2}))));
