@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes as the numbers they stand for: by scales of blocks, and resized.
-#include "evaluate.hpp"
-#include "reference/elements.hpp"
+#include <span>
+
+#include "colonnade/colonnade.hpp"
+#include "numbers.hpp"
 
 namespace colonnade::onnx_import::testing {
 namespace {
-
-using Numbers = std::vector<double>;
-
-Tensor tensor(DType dtype, const Shape& shape, const Numbers& values) {
-  return reference::tensor_of(dtype, shape, values);
-}
-Numbers numbers(const Tensor& tensor) { return reference::load_all<double>(tensor); }
 
 /// Along the first and the last axis and between them; the last block may be short.
 TEST(DequantizeLinear, BlocksOfComputedNumbers) {
@@ -44,25 +39,47 @@ TEST(DequantizeLinear, BlocksOfComputedNumbers) {
   }
 }
 
-/// A picture of one value keeps it, whatever its weights are; what lies between two values is cut off.
-TEST(Resize, OfBytesIsThatOfNumbers) {
-  for (const char* mode : {"linear", "cubic"}) {
-    ModelBuilder model(13);
-    model.input("x", {1, 1, 3, 3}, onnx::TensorProto::UINT8).output("y", onnx::TensorProto::UINT8);
-    model.constant(int_tensor("sizes", {4}, {1, 1, 7, 11}));
-    model.node("Resize", {"x", "", "", "sizes"}, {"y"}, {attribute("mode", mode)});
-    for (int value = 0; value < 256; ++value) {
-      const Numbers same(9, value);
-      const Tensor y = std::move(evaluate(model, {tensor(DType::u8, {1, 1, 3, 3}, same)}).front());
-      for (const double found : numbers(y)) ASSERT_EQ(found, value) << mode;
-    }
-  }
+/// By the reference, and by float32 kernels.
+std::vector<Numbers> both(const ModelBuilder& model, const Tensor& x) {
+  const std::string bytes = model.proto.SerializeAsString();
+  Session session(Model::from_bytes(std::as_bytes(std::span(bytes))));
+  return {numbers(evaluate(model, {x}).front()), numbers(session.run(std::vector<TensorView>{x}).front())};
+}
+
+ModelBuilder resize(const char* mode, const Shape& from, const Shape& to) {
   ModelBuilder model(13);
-  model.input("x", {1, 1, 1, 2}, onnx::TensorProto::UINT8).output("y", onnx::TensorProto::UINT8);
-  model.constant(int_tensor("sizes", {4}, {1, 1, 1, 4}));
-  model.node("Resize", {"x", "", "", "sizes"}, {"y"}, {attribute("mode", "linear")});
-  const Tensor y = std::move(evaluate(model, {tensor(DType::u8, {1, 1, 1, 2}, {10, 13})}).front());
-  EXPECT_EQ(numbers(y), (Numbers{10, 10, 12, 13}));
+  model.input("x", from, onnx::TensorProto::UINT8).output("y", onnx::TensorProto::UINT8);
+  model.constant(int_tensor("sizes", {4}, to));
+  model.node("Resize", {"x", "", "", "sizes"}, {"y"}, {attribute("mode", mode)});
+  return model;
+}
+
+/// A picture of one value keeps it, whatever its weights are.
+TEST(Resize, OfBytesKeepsOneValue) {
+  for (const char* mode : {"linear", "cubic"}) {
+    const ModelBuilder model = resize(mode, {1, 1, 3, 3}, {1, 1, 7, 11});
+    for (int value = 0; value < 256; ++value)
+      for (const Numbers& found : both(model, tensor(DType::u8, {1, 1, 3, 3}, Numbers(9, value))))
+        ASSERT_EQ(found, Numbers(77, value)) << mode;
+  }
+}
+
+TEST(Resize, OfBytesCutsOff) {
+  for (const Numbers& found :
+       both(resize("linear", {1, 1, 1, 2}, {1, 1, 1, 4}), tensor(DType::u8, {1, 1, 1, 2}, {10, 13})))
+    EXPECT_EQ(found, (Numbers{10, 10, 12, 13}));
+}
+
+/// Scales that do not fit are refused, whatever their number.
+TEST(DequantizeLinear, BlocksOfAnotherShape) {
+  for (const Shape& blocks : {Shape{2, 5, 3}, Shape{3, 3, 5}, Shape{4, 5}}) {
+    ModelBuilder model(25);
+    model.input("x", {4, 3, 5}, onnx::TensorProto::INT8).input("s", blocks);
+    model.output("y").node("DequantizeLinear", {"x", "s"}, {"y"}, {attribute("axis", 0), attribute("block_size", 2)});
+    const Tensor x = tensor(DType::i8, {4, 3, 5}, Numbers(60, 1));
+    const std::vector<float> scale(static_cast<std::size_t>(element_count(blocks)), 1);
+    EXPECT_THROW(evaluate(model, {x, floats(blocks, scale)}), Error) << blocks.front();
+  }
 }
 
 }  // namespace

@@ -4,18 +4,10 @@
 #include <random>
 
 #include "base/half.hpp"
-#include "evaluate.hpp"
-#include "reference/elements.hpp"
+#include "numbers.hpp"
 
 namespace colonnade::onnx_import::testing {
 namespace {
-
-using Numbers = std::vector<double>;
-
-Tensor tensor(DType dtype, const Shape& shape, const Numbers& values) {
-  return reference::tensor_of(dtype, shape, values);
-}
-Numbers numbers(const Tensor& tensor) { return reference::load_all<double>(tensor); }
 
 struct Argument {
   Tensor tensor;

@@ -7,6 +7,7 @@
 #include "graph/shape_rules.hpp"
 
 namespace colonnade::onnx_import {
+
 bool has_one_element(const Lowering& low, ValueId id) {
   const auto& shape = low.shape(id);
   return shape && std::all_of(shape->begin(), shape->end(), [](std::int64_t dim) { return dim == 1; });
@@ -70,16 +71,16 @@ ValueId dequantize_blocks(Lowering& low, ValueId x, const Quantization& q) {
   const std::int64_t rank = low.rank(x);
   const DType from = low.dtype(x);
   if (q.block == 0 || (from != DType::u8 && from != DType::i8) || low.dtype(q.scale) != DType::f32) return kAbsent;
-  const bool has_zero = !is_zero(low, q.zero_point);
-  const auto fits = [&](ValueId id) {
-    return low.shape(id) && low.rank(id) == rank &&
-           std::ranges::none_of(*low.shape(id), [](auto dim) { return dim < 1; });
-  };
-  const bool one_zero = has_zero && has_one_element(low, q.zero_point) && low.constant_of(q.zero_point);
-  if (has_one_element(low, q.scale) || !fits(x) || !fits(q.scale) || (has_zero && !one_zero && !fits(q.zero_point)))
-    return kAbsent;
   const std::int64_t axis = checked_axis(low, q.axis, rank);
-  if (axis > 0 && axis + 1 < rank) return kAbsent;
+  if (!low.shape(x) || std::ranges::any_of(*low.shape(x), [](auto dim) { return dim < 1; }) ||
+      (axis > 0 && axis + 1 < rank))
+    return kAbsent;
+  Shape blocks = *low.shape(x);
+  blocks[static_cast<std::size_t>(axis)] = ceil_div(blocks[static_cast<std::size_t>(axis)], q.block);
+  const auto has_each = [&](ValueId id) { return low.shape(id) && *low.shape(id) == blocks; };
+  const bool has_zero = !is_zero(low, q.zero_point);
+  const bool one_zero = has_zero && has_one_element(low, q.zero_point) && low.constant_of(q.zero_point);
+  if (!has_each(q.scale) || (has_zero && !one_zero && !has_each(q.zero_point))) return kAbsent;
   const auto matrix = [&](ValueId id) {
     if (id == kAbsent || rank == 2 || (id == q.zero_point && one_zero)) return id;
     const std::int64_t size = low.dim(id, axis), others = product_of(*low.shape(id)) / size;
