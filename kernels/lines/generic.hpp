@@ -39,31 +39,8 @@ inline void sum_lines(const LineArgs& args) noexcept {
     }
 }
 
-/// As many lines as there may be, side by side: their sums stay in registers.
-template <class T, bool kExclusive>
-inline void sum_most_lines(const LineArgs& args) noexcept {
-  const std::ptrdiff_t row = args.reverse ? -args.row_step : args.row_step;
-  const std::ptrdiff_t first = args.reverse ? static_cast<std::ptrdiff_t>(args.size - 1) * args.row_step : 0;
-  const T* in = static_cast<const T*>(args.in) + first;
-  T* out = static_cast<T*>(args.out) + first;
-  T sums[kMostColumns] = {};
-  for (std::size_t k = 0; k < args.size; ++k, in += row, out += row) {
-    T next[kMostColumns];
-#pragma GCC unroll 1
-    for (std::size_t c = 0; c < kMostColumns; ++c) next[c] = in[c];
-#pragma GCC unroll 1
-    for (std::size_t c = 0; c < kMostColumns; ++c) next[c] = static_cast<T>(wrapping(sums[c]) + wrapping(next[c]));
-#pragma GCC unroll 1
-    for (std::size_t c = 0; c < kMostColumns; ++c) out[c] = kExclusive ? sums[c] : next[c];
-#pragma GCC unroll 1
-    for (std::size_t c = 0; c < kMostColumns; ++c) sums[c] = next[c];
-  }
-}
-
 template <class T>
 inline void sums(const LineArgs& args) noexcept {
-  if (args.column_step == 1 && args.columns == kMostColumns)
-    return args.exclusive ? sum_most_lines<T, true>(args) : sum_most_lines<T, false>(args);
   if (args.column_step == 1) return sum_lines<T, 0, true>(args);
   if (args.columns == 8) return sum_lines<T, 8, false>(args);
   sum_lines<T, 0, false>(args);
