@@ -26,11 +26,12 @@ class RunStop {
     const bool may_be_left =
         std::all_of(jobs.begin(), jobs.end(), [](const JobPtr& job) { return job->request.stop.stop_possible(); });
     if (!may_be_left) return;
-    token_ = source_.emplace().get_token();
-    callbacks_.emplace_back(server, [this] { source_->request_stop(); });
+    source_ = std::stop_source();
+    token_ = source_.get_token();
+    callbacks_.emplace_back(server, [this] { source_.request_stop(); });
     for (const JobPtr& job : jobs)
       callbacks_.emplace_back(job->request.stop, [this] {
-        if (left_.fetch_sub(1) == 1) source_->request_stop();
+        if (left_.fetch_sub(1) == 1) source_.request_stop();
       });
   }
 
@@ -38,7 +39,7 @@ class RunStop {
 
  private:
   std::stop_token token_;
-  std::optional<std::stop_source> source_;
+  std::stop_source source_{std::nostopstate};
   std::atomic<std::size_t> left_;
   std::list<std::stop_callback<std::function<void()>>> callbacks_;
 };
