@@ -61,7 +61,8 @@ std::string table_of(const quantize::Result& result, bool weights_only) {
   table.rows.push_back({"layer", "type", weights_only ? "" : "input range", "SQNR dB", "becomes"});
   table.right = {3};
   for (const quantize::Layer& layer : result.layers) {
-    const std::string becomes = layer.quantised ? "integers" : fmt::format("float32: {}", layer.reason);
+    const std::string integers = layer.smoothed ? "integers, smoothed" : "integers";
+    const std::string becomes = layer.quantised ? integers : fmt::format("float32: {}", layer.reason);
     const std::string range = weights_only ? "" : fmt::format("{:.4g} .. {:.4g}", layer.low, layer.high);
     table.rows.push_back({shortened(layer.node, 48), layer.op, range, decibels(layer.sqnr), becomes});
   }

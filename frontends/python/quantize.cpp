@@ -89,6 +89,7 @@ nb::object to_dict(const quantize::Layer& layer) {
   dict["sqnr"] = layer.sqnr;
   dict["quantised"] = layer.quantised;
   dict["reason"] = to_str(layer.reason);
+  dict["smoothed"] = layer.smoothed;
   return dict;
 }
 

@@ -62,13 +62,15 @@ void fold_channels(Statistics& statistics, const Tensor& tensor, std::size_t axi
   const auto channels = static_cast<std::size_t>(shape[axis]);
   for (std::size_t d = 0; d < shape.size(); ++d)
     if (d != axis) (d < axis ? outer : inner) *= static_cast<std::size_t>(shape[d]);
-  statistics.sums.resize(channels), statistics.largest.resize(channels);
+  statistics.sums.resize(channels), statistics.squares.resize(channels), statistics.largest.resize(channels);
   const float* at = tensor.values<float>().data();
   for (std::size_t o = 0; o < outer; ++o) {
     for (std::size_t c = 0; c < channels; ++c, at += inner) {
-      float sum = 0, largest = statistics.largest[c];
-      for (std::size_t i = 0; i < inner; ++i) sum += at[i], largest = std::max(largest, std::abs(at[i]));
+      float sum = 0, squares = 0, largest = statistics.largest[c];
+      for (std::size_t i = 0; i < inner; ++i)
+        sum += at[i], squares += at[i] * at[i], largest = std::max(largest, std::abs(at[i]));
       statistics.sums[c] += static_cast<double>(sum);
+      statistics.squares[c] += static_cast<double>(squares);
       statistics.largest[c] = largest;
     }
   }

@@ -29,8 +29,9 @@ class Probe {
 /// What a tensor held over all samples. Means are by channel, where one is asked for.
 struct Statistics {
   Histogram histogram;
-  std::vector<double> sums;    ///< by channel
-  std::vector<float> largest;  ///< magnitudes, by channel
+  std::vector<double> sums;     ///< by channel
+  std::vector<double> squares;  ///< their sums, by channel
+  std::vector<float> largest;   ///< magnitudes, by channel
   std::uint64_t elements_a_channel = 0;
   bool is_float = false;  ///< no tensor of float32 otherwise
 

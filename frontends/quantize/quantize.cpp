@@ -12,6 +12,7 @@
 #include "opset.hpp"
 #include "prepare.hpp"
 #include "probe.hpp"
+#include "smooth.hpp"
 #include "weights.hpp"
 #include "write.hpp"
 
@@ -65,6 +66,8 @@ class Quantizer {
 
   Result activations_too() {
     if (samples_.count == 0) throw Error(ErrorCode::invalid_input, "there are no samples to calibrate with");
+    const Nodes smoothed = smooth(network_, samples_, settings_);
+    products_ = find_products(network_);
     scheme_ = choose(network_, products_, {});
     measure_ranges();
     correct_biases();
@@ -78,6 +81,7 @@ class Quantizer {
       layer.low = range.low, layer.high = range.high;
       layer.sqnr = alone[i];
       layer.quantised = !kept.contains(products_[i].node);
+      layer.smoothed = smoothed.contains(products_[i].node);
       if (!layer.quantised) layer.reason = reason_of(products_[i]);
       result.layers.push_back(layer);
     }

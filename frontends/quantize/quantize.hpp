@@ -45,6 +45,7 @@ struct Layer {
   double sqnr = 0;
   bool quantised = true;
   std::string reason = {};  ///< why it stays float32
+  bool smoothed = false;    ///< a norm in front gave its weights what made its input hard to round
 };
 
 struct Result {

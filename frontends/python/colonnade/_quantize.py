@@ -15,7 +15,8 @@ from ._errors import InvalidArgument
 @dataclasses.dataclass(frozen=True)
 class QuantizedLayer:
     """A layer with weights: what its input's bytes stand for, and the SQNR in dB of its output with this layer alone
-    quantised. ``reason`` says why a layer stays float32."""
+    quantised. ``reason`` says why a layer stays float32, ``smoothed`` that a norm in front gave its weights what made its
+    input hard to round."""
 
     node: str
     op: str
@@ -24,6 +25,7 @@ class QuantizedLayer:
     sqnr: float
     quantised: bool
     reason: str
+    smoothed: bool
 
 
 @dataclasses.dataclass(frozen=True)
