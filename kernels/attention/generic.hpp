@@ -70,7 +70,7 @@ inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
     a.sums[row + i] = sum_lanes(fold_keys(
         a.keys, zero(),
         [&](std::size_t key, std::size_t n) {
-          const Vec e = exp(get(scores + key, n) - top);
+          const Vec e = exp_of_negative(get(scores + key, n) - top);
           put(scores + key, e, n);
           return e;
         },

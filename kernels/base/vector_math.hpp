@@ -62,6 +62,18 @@ inline Vec exp(Vec x) {
   return scale2(e.value, e.n);
 }
 
+/// exp(x) for x <= 0; what is less than 2^-125 may be 0. The magic number rounds, and leaves the exponent's bits of 2^n
+/// in the lowest place.
+inline Vec exp_of_negative(Vec x) {
+  if constexpr (Vec::kLanes == 16) return exp(x);  // scales by any power at once
+  const Vec magic = broadcast(12582912.0f + 127.0f);
+  const Vec shifted = fma(x, broadcast(1.442695041f), magic);
+  const Vec n = shifted - magic;
+  const Vec fraction = fnma(n, broadcast(-2.12194440e-4f), fnma(n, broadcast(0.693359375f), x));
+  const Vec power = (expm1_fraction(fraction) + broadcast(1.0f)) * low_bits_to_exponent(shifted);
+  return select(less(x, broadcast(-87.0f)), zero(), power);
+}
+
 /// exp(x) - 1 for x < 88.
 inline Vec expm1(Vec x) {
   const Reduced r = reduce_exp(max(broadcast(-40.0f), x));
@@ -126,8 +138,7 @@ inline Vec erf(Vec x) {
   const Vec exponent_of_rest =
       polynomial(min(broadcast(4.0f), z), 1.855748997e-04f, -2.939615631e-03f, 2.180535160e-02f, -1.030374318e-01f,
                  -6.382256150e-01f, -1.127040029e+00f, -3.537089215e-04f);
-  const Scaled rest = scaled(reduce_exp(exponent_of_rest));
-  return copy_sign(select(less(z, one), near, one - scale2(rest.value, rest.n)), x);
+  return copy_sign(select(less(z, one), near, one - exp_of_negative(exponent_of_rest)), x);
 }
 
 /// sigmoid(x) for |x| <= 87: 1 / (1 + 2^n exp(-r)) with x = r - n ln 2. The magic number rounds, and leaves the

@@ -24,7 +24,7 @@ inline __attribute__((always_inline)) void softmax_lines(const SoftmaxAcrossArgs
   for (int v = 0; v < V; ++v) top[v] = broadcast(-__builtin_inff()), sum[v] = zero();
   each([&](std::ptrdiff_t at, int v) { top[v] = max(top[v], get(in + at, n)); });
   each([&](std::ptrdiff_t at, int v) {
-    const Vec e = exp(get(in + at, n) - top[v]);
+    const Vec e = exp_of_negative(get(in + at, n) - top[v]);
     if (!a.log) put(out + at, e, n);
     sum[v] = sum[v] + e;
   });

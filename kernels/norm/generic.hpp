@@ -73,7 +73,7 @@ inline void softmax_pixels(const SoftmaxArgs& a, const float* in, float* out) {
   for (std::size_t p = 0; p < N; ++p) {
     const Vec top = broadcast(largest[p]);
     sums[p] = sum_channels(a.channels, [&](std::size_t c, std::size_t n) {
-      const Vec e = exp(get(from(p) + c, n) - top);
+      const Vec e = exp_of_negative(get(from(p) + c, n) - top);
       if (!a.log) put(to(p) + c, e, n);
       return e;
     });

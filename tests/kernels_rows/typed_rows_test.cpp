@@ -290,6 +290,29 @@ TEST(Typed, Casts) {
       }
 }
 
+/// Blocks of numbers that 32 bits hold, and one with a number that they do not.
+template <class From, class To>
+void check_long_casts(const typed::Kernel& kernel, Type from, Type to) {
+  std::vector<From> in(200);
+  for (std::size_t i = 0; i < in.size(); ++i)
+    in[i] = static_cast<From>(i) * From{37.25} - (std::is_signed_v<To> ? From{900} : 0);
+  in[100] = From{0x1p40}, in[101] = std::numeric_limits<From>::quiet_NaN();
+  for (const std::size_t count : {std::size_t{1}, std::size_t{64}, std::size_t{90}, in.size()}) {
+    std::vector<To> out(count, To{7});
+    kernel.cast(from, to)({.in = {in.data()}, .step = {1}, .out = out.data(), .count = count});
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(out[i], converted<To>(in[i])) << kernel.name << " " << i;
+  }
+}
+
+TEST(Typed, CastsToLongIntegers) {
+  for (const auto& kernel : runnable(typed::table())) {
+    check_long_casts<float, std::int64_t>(kernel, Type::f32, Type::i64);
+    check_long_casts<float, std::uint64_t>(kernel, Type::f32, Type::u64);
+    check_long_casts<double, std::int64_t>(kernel, Type::f64, Type::i64);
+    check_long_casts<double, std::uint64_t>(kernel, Type::f64, Type::u64);
+  }
+}
+
 /// Calls body(Tag) with a type of each size that elements have.
 template <class F>
 void for_sizes(F body) {
