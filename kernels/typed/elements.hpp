@@ -111,8 +111,12 @@ struct Quotient {
   static T of(T a, T b) {
     if constexpr (sizeof(T) < 4) {
       return static_cast<T>(static_cast<std::int32_t>(static_cast<float>(a) / static_cast<float>(b)));
-    } else if constexpr (sizeof(T) == 4) {
-      return static_cast<T>(static_cast<std::int64_t>(static_cast<double>(a) / static_cast<double>(b)));
+    } else if constexpr (std::is_same_v<T, std::int32_t>) {
+      const double quotient = static_cast<double>(a) / static_cast<double>(b);
+      return b == -1 ? static_cast<T>(0 - wrapping(a)) : static_cast<T>(quotient);
+    } else if constexpr (sizeof(T) == 4) {  // signed integers are what vectors of doubles become
+      const double quotient = __builtin_floor(static_cast<double>(a) / static_cast<double>(b));
+      return static_cast<T>(static_cast<std::int32_t>(quotient - 0x1p31)) ^ (T{1} << 31);
     } else if constexpr (std::is_signed_v<T>) {
       return b == -1 ? static_cast<T>(0 - wrapping(a)) : a / b;
     } else {
