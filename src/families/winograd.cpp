@@ -27,7 +27,8 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 struct WinogradForm {
   Window window{};
   kernels::winograd::Filter filter{};
-  std::size_t groups = 1;
+  std::size_t groups = 1;               ///< as the kernel takes them
+  std::size_t merged = 1;               ///< groups of the convolution in each, whose weights for others' channels are 0
   std::size_t inputs = 0, outputs = 0;  ///< channels of a group as tiles see them
   const kernels::winograd::Kernel* kernel = nullptr;
   bool far_weights = false;
@@ -37,13 +38,34 @@ struct WinogradForm {
   std::int64_t tile() const { return static_cast<std::int64_t>(kernel->tile.outputs); }
 };
 
-/// Weights [out, in / groups, kernel, kernel] transformed and packed group by group.
+/// Groups of so many channels that are taken together: tiles have room for a line of them, whether they are there or
+/// not. More are no faster.
+std::size_t merged_groups(const Conv& conv, std::int64_t inputs, std::int64_t outputs) {
+  std::int64_t merged = 1;
+  while (inputs > 1 && conv.groups % (2 * merged) == 0 && 2 * merged * std::max(inputs, outputs) <= kPanel) merged *= 2;
+  return static_cast<std::size_t>(merged);
+}
+
+/// Rows of weights of `merged` groups, `row` floats each, as those of one: with zeros for the channels of the others.
+/// `first` is the first one's output channel, of `outputs` in a group before.
+std::vector<float> spread(std::span<const float> rows, std::size_t row, std::size_t merged, std::size_t first,
+                          std::size_t outputs) {
+  std::vector<float> wide(rows.size() * merged);
+  for (std::size_t i = 0; i * row < rows.size(); ++i) {
+    const std::size_t group = (first + i) / outputs % merged;
+    std::ranges::copy(rows.subspan(i * row, row),
+                      wide.begin() + static_cast<std::ptrdiff_t>((i * merged + group) * row));
+  }
+  return wide;
+}
+
+/// Weights [out, in / groups, kernel, kernel] transformed and packed group by group, `merged` of them as one.
 WeightMemory pack_groups(const kernels::winograd::Kernel& kernel, kernels::winograd::Filter filter,
-                         const Constant& weight, std::size_t groups, WeightRoom& room) {
+                         const Constant& weight, std::size_t groups, std::size_t merged, WeightRoom& room) {
   const bool pieces = kernel.encoding == Encoding::bf16x3;
   const kernels::winograd::Tile tile = kernel.tile;
   const std::size_t n = static_cast<std::size_t>(weight.shape()[0]) / groups;
-  const auto k = static_cast<std::size_t>(weight.shape()[1]);
+  const auto narrow = static_cast<std::size_t>(weight.shape()[1]), k = narrow * merged;
   const std::size_t channels = filter.channels(k), row = filter.kernel * filter.kernel * k;
   const std::size_t floats = kernels::winograd::packed_floats(kernel.encoding, tile, channels, n);
   WeightMemory packed = room.take(groups * floats * sizeof(float));
@@ -51,6 +73,8 @@ WeightMemory pack_groups(const kernels::winograd::Kernel& kernel, kernels::winog
   weight.for_each_rows(multiple, [&](std::span<const float> elements, std::int64_t first) {
     std::vector<float> panel(pieces ? kernels::winograd::packed_floats(Encoding::f32, tile, channels, 1) : 0);
     const auto begin = static_cast<std::size_t>(first);
+    std::vector<float> wide;
+    if (merged > 1) elements = wide = spread(elements, row / merged, merged, begin, n / merged);
     const std::size_t end = begin + elements.size() / row;
     for (std::size_t o = begin, count = 0; o < end; o += count) {
       count = std::min(end - o, n - o % n);
@@ -76,17 +100,19 @@ class WinogradOp final : public RowOp {
         far_weights_(context.form<WinogradForm>().far_weights),
         window_(context.form<WinogradForm>().window),
         groups_(context.form<WinogradForm>().groups),
+        merged_(context.form<WinogradForm>().merged),
         chunks_(context.chunks),
         in_(context.in<float>(0)),
         out_(context.out<float>()),
         in_shape_(row_shape(context.input_shape(0))),
         out_shape_(row_shape(context.output_shape())) {
-    weights_ = context.packed(1,
-                              fmt::format("winograd/{}{}/{}/{}", kernel_.encoding == Encoding::bf16x3 ? "pieces/" : "",
-                                          tile_, filter_.stride, groups_),
-                              [this](const Constant& weight, WeightRoom& room) {
-                                return pack_groups(kernel_, filter_, weight, groups_, room);
-                              });
+    weights_ =
+        context.packed(1,
+                       fmt::format("winograd/{}{}/{}/{}{}", kernel_.encoding == Encoding::bf16x3 ? "pieces/" : "",
+                                   tile_, filter_.stride, groups_, merged_ > 1 ? fmt::format("x{}", merged_) : ""),
+                       [this](const Constant& weight, WeightRoom& room) {
+                         return pack_groups(kernel_, filter_, weight, groups_, merged_, room);
+                       });
     bias_ = context.floats(2);
     const LoweredEpilogue lowered = lower_epilogue(context, conv.epilogue, 3);
     epilogue_ = lowered.epilogue;
@@ -174,7 +200,7 @@ class WinogradOp final : public RowOp {
   const kernels::winograd::Kernel& kernel_;
   bool far_weights_;
   Window window_;
-  std::size_t groups_;
+  std::size_t groups_, merged_;
   ChunkInfo chunks_;
   ValueOf<float> in_, out_, residual_;
   RowShape in_shape_, out_shape_;
@@ -221,9 +247,12 @@ Match match(const Candidate& node) {
   if (conv->kernel[0] != conv->kernel[1] || conv->kernel[0] == 1 || conv->strides[0] != conv->strides[1] ||
       conv->dilations != Ints{1, 1})
     return refuse();
-  WinogradForm form{window_of(node, *conv), winograd_filter(*conv), static_cast<std::size_t>(conv->groups)};
-  form.inputs = winograd_channels(*conv, node.input_shape(1)[1]);
-  form.outputs = static_cast<std::size_t>(node.input_shape(1)[0] / conv->groups);
+  WinogradForm form{window_of(node, *conv), winograd_filter(*conv)};
+  const std::int64_t inputs = node.input_shape(1)[1], outputs = node.input_shape(1)[0] / conv->groups;
+  form.merged = merged_groups(*conv, inputs, outputs);
+  form.groups = static_cast<std::size_t>(conv->groups) / form.merged;
+  form.inputs = winograd_channels(*conv, inputs * static_cast<std::int64_t>(form.merged));
+  form.outputs = static_cast<std::size_t>(outputs) * form.merged;
   const bool matrix_units =
       may_use_matrix_units(node, *conv) &&
       static_cast<std::int64_t>(std::min(form.inputs, form.outputs)) >= node.blocking.pieces.least_winograd_channels;

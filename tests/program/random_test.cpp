@@ -141,6 +141,24 @@ TEST(KnownNetworks, OfLargeFiltersAgreeWithTheReference) {
     for (const Math math : maths_of(isa)) check_schedules(graph, inputs, expected, math, isa);
 }
 
+/// Groups whose channels fill no line: several are taken together, as many as divide their number.
+TEST(KnownNetworks, OfGroupsOfFewChannelsAgreeWithTheReference) {
+  Network net("groups of few channels");
+  const ValueId x = net.conv(net.input({1, 31, 45, 24}), 48, {.groups = 12, .activation = UnaryKind::relu});
+  const ValueId y = net.conv(net.conv(x, 48, {.groups = 12, .residual = x}), 48, {.groups = 6});
+  net.output(net.conv(y, 64, {.kernel = 7, .stride = 2, .groups = 8}));
+  const Graph graph = net.finish(net.conv(y, 36, {.groups = 3}));
+  const Plan plan = make_plan(graph, topology_of(kernels::Isa::avx2), {Schedule::automatic, Math::fast, 1, 0});
+  EXPECT_EQ(std::count_if(plan.choices.begin(), plan.choices.end(),
+                          [](const Choice& c) { return c.family == &families::winograd; }),
+            5)
+      << to_text(plan, graph);
+  const std::vector<Tensor> inputs = random_inputs(graph, 9);
+  const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
+  for (const kernels::Isa isa : host_isas())
+    for (const Math math : maths_of(isa)) check_schedules(graph, inputs, expected, math, isa);
+}
+
 /// Strips of Winograd's largest tiles, which start at multiples of six columns, and of planes.
 TEST(KnownNetworks, GiveTheSameBitsUnderAMemoryLimit) {
   for (const Graph& graph :
