@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions on matrix units: pixels are gathered and cut into pieces, a block at a time, weights come in pieces.
+// Convolutions on matrix units: pixels are gathered and cut into pieces, a block at a time, weights come in pieces. Or
+// rounded to bf16, as on vector units.
+#define COLONNADE_UNITS 1
 #include "kernels/base/tier.hpp"
 #include "kernels/base/unary.hpp"
 #include "kernels/base/vector_math.hpp"
 #include "kernels/gemm/blocks.hpp"
+#include "kernels/gemm/pairs.hpp"
 #include "kernels/gemm/pieces.hpp"
 #include "kernels/gemm/pixel_source.hpp"
 
@@ -91,10 +94,10 @@ inline const float* panel_of(const Group& g, std::size_t panel, const StepRange&
 
 /// Brings panels of weights that are multiplied next into the second-level cache: each from several places on, which
 /// memory answers sooner than one, and evenly, since what waits for memory keeps tiles from loading.
-class Fetch {
+class WeightFetch {
  public:
   /// `floats` of each of `panels` panels, by `calls` calls of work().
-  Fetch(const float* from, std::size_t panel_stride, std::size_t panels, std::size_t floats, std::size_t calls)
+  WeightFetch(const float* from, std::size_t panel_stride, std::size_t panels, std::size_t floats, std::size_t calls)
       : next_(from),
         panel_stride_(panel_stride),
         panels_(panels),
@@ -136,7 +139,7 @@ class Fetch {
 struct Meanwhile {
   Splitter<PixelSource>& pixels;
   std::size_t pixel_share;
-  Fetch& weights;
+  WeightFetch& weights;
 };
 
 /// Sums of a few tiles, from `from` (rows `stride` bytes apart) to `to`.
@@ -258,8 +261,8 @@ inline bool run_pass(Group& g, const Pass& pass, bool fresh, const PassWalk& nex
     const bool last = panel + panels == pass.last;
     const std::size_t next_panel = last ? after.first : panel + panels, end = last ? after.last : pass.last;
     const StepRange& next_range = last ? after.range : pass.range;
-    Fetch fetch(panel_of(g, next_panel, next_range), g.a.panel_stride, smaller(kMostPanelGroup, end - next_panel),
-                last && next.done() ? 0 : next_range.count * kStepFloats, terms * share_of(tiles, most));
+    WeightFetch fetch(panel_of(g, next_panel, next_range), g.a.panel_stride, smaller(kMostPanelGroup, end - next_panel),
+                      last && next.done() ? 0 : next_range.count * kStepFloats, terms * share_of(tiles, most));
     for (std::size_t tile = 0; tile < tiles; tile += most) {
       const Part part{tile, smaller(most, tiles - tile), panel, panels};
       if (fresh && panel == pass.first) {
@@ -292,7 +295,7 @@ inline void conv_group(Group& g, std::size_t pixels, std::size_t tile_rows) {
 
 }  // namespace
 
-static void conv(const ConvArgs& a) noexcept {
+static void conv_pieces(const ConvArgs& a) noexcept {
   const std::size_t pixels = a.rows * a.width_out;
   if (pixels == 0) return;
   const std::size_t k = a.kernel_h * a.kernel_w * a.channels_in;
@@ -311,16 +314,22 @@ static void conv(const ConvArgs& a) noexcept {
   }
 }
 
+static void conv_rounded(const ConvArgs& a) noexcept {
+  const UnitRegisters registers;
+  conv_pairs(a);
+}
+
 }  // namespace colonnade::kernels::gemm
 
 namespace colonnade::kernels {
 
-static constexpr gemm::Kernel kKernel = {"conv_f32_bf16x6_" COLONNADE_TIER_NAME, kThisIsa, Encoding::bf16x3,
-                                         gemm::conv};
+static constexpr gemm::Kernel kKernels[] = {
+    {"conv_f32_bf16x6_" COLONNADE_TIER_NAME, kThisIsa, Encoding::bf16x3, gemm::conv_pieces},
+    {"conv_bf16_" COLONNADE_TILE "_" COLONNADE_TIER_NAME, kThisIsa, Encoding::bf16, gemm::conv_rounded}};
 
 template <>
 KernelList<gemm::Kernel> kernels_of<gemm::Kernel, ThisTier>() noexcept {
-  return {&kKernel, 1};
+  return {kKernels, 2};
 }
 
 }  // namespace colonnade::kernels

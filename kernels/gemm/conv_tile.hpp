@@ -44,7 +44,11 @@ struct Tile {
 };
 
 /// Floats of scratch that the largest tile needs.
+#if defined(COLONNADE_UNITS)
+inline constexpr std::size_t kScratchFloats = 1024;
+#else
 inline constexpr std::size_t kScratchFloats = 512;
+#endif
 
 inline Vec load_some(const float* p, std::size_t first, std::size_t lanes) {
   if (first >= lanes) return zero();
@@ -298,9 +302,11 @@ struct PartsTile {
   }
 };
 
+#if !defined(COLONNADE_UNITS)  // else pair_units.hpp has them
 inline constexpr auto kPartsTiles = tile_tables<PartsTile>(std::make_index_sequence<kTilePanels>());
 inline constexpr auto kTiles = tile_tables<ConvTile>(std::make_index_sequence<kTilePanels>());
 inline constexpr auto kWideTiles = tile_table<ConvTile, kWidePanels>(std::make_index_sequence<kWideRows>());
+#endif
 
 }  // namespace
 }  // namespace colonnade::kernels::gemm

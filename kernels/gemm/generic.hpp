@@ -5,6 +5,7 @@
 
 #include "kernels/gemm/conv_tile.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm/pair_units.hpp"
 
 namespace colonnade::kernels::gemm {
 namespace {

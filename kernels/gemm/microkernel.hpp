@@ -23,7 +23,13 @@ inline constexpr std::size_t kPanelVectors = kPanelFloats / Vec::kLanes;
 // which is bound by reading weights. kNarrowUnroll: steps that a loop over a single vector takes at once, since it
 // is bound by loads. Sanitized builds have small tiles: each check is repeated for every value of an unrolled tile,
 // and compiling the large ones takes minutes.
-#if defined(__AVX512F__) && defined(COLONNADE_SMALL_TILES)
+#if defined(COLONNADE_UNITS)  // matrix units, whose registers these are not
+#define COLONNADE_TILE "32x32"
+inline constexpr std::size_t kTileRows[] = {32, 32};
+inline constexpr std::size_t kWidePanels = 2;
+inline constexpr std::size_t kWideRows = 1;
+inline constexpr std::size_t kNarrowUnroll = 1;
+#elif defined(__AVX512F__) && defined(COLONNADE_SMALL_TILES)
 #define COLONNADE_TILE "6x64"
 inline constexpr std::size_t kTileRows[] = {4, 3, 2, 2};
 inline constexpr std::size_t kWidePanels = 5;
@@ -320,7 +326,7 @@ constexpr TileTables<Kind> tile_tables(std::index_sequence<Panel...>) {
 /// Most pixels of a tile whose pixels lie `stride` floats apart: multiples of a page share the sets of a first-level
 /// cache.
 inline std::size_t most_rows(std::size_t limit, std::ptrdiff_t stride) {
-  constexpr std::size_t kAliasing = 8;
+  constexpr std::size_t kAliasing = kMostTileRows == 32 ? 32 : 8;
   return stride % 1024 == 0 && stride != 0 && limit > kAliasing ? kAliasing : limit;
 }
 

@@ -272,9 +272,8 @@ Rates measure_rates(const Topology& topology) {
   const int neighbours = std::min(Meeting(threads).group, neighbours_of_first(topology));
   double few_steps = kNever, many_steps = kNever, team = kNever, few_barriers = kNever, many_barriers = kNever;
   const std::vector<WorkProbe> probes = work_probes(blocking_of(topology));
-  Topology vectors = topology, pairs = topology;  // matrix units are a kind of work of their own
+  Topology vectors = topology;  // matrix units are a kind of work of their own
   vectors.features = topology.features & kernels::Isa::avx512;
-  pairs.features = topology.features & kernels::Isa::bf16;
   std::vector<double> seconds(probes.size(), kNever);
   const auto faster = [](double& rate, double found) { rate = std::max(rate, found); };
   const auto sooner = [](double& time, double found) { time = std::min(time, found); };
@@ -287,7 +286,7 @@ Rates measure_rates(const Topology& topology) {
     sooner(many_steps, seconds_of(chain(kLong), topology, 1));
     for (std::size_t i = 0; i < probes.size(); ++i) {
       const Work work = probes[i].work;
-      const Topology& units = work == Work::pieces ? topology : work == Work::pairs ? pairs : vectors;
+      const Topology& units = work == Work::pieces || work == Work::pairs ? topology : vectors;
       sooner(seconds[i], seconds_of(probes[i].graph, units, 1, work == Work::pairs ? Math::bf16 : Math::fast));
     }
     if (threads == 1) continue;

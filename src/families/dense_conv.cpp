@@ -47,7 +47,8 @@ bool may_use_matrix_units(const Candidate& node, const Conv& conv) {
 Encodings encodings_for(const Candidate& node, bool exact) {
   if (node.math == Math::exact || exact) return {};
   const bool rounds = node.math == Math::bf16, units = node.features.contains(kernels::Isa::bf16);
-  return {node.features.contains(kernels::Isa::amx), rounds && units, rounds && !units};
+  const bool matrix_units = node.features.contains(kernels::Isa::amx);
+  return {matrix_units, rounds && units, rounds && matrix_units, rounds && !units};
 }
 
 kernels::winograd::Filter winograd_filter(const Conv& conv) {
@@ -73,13 +74,13 @@ double far_weights_flop(double packed, double read, const Blocking& blocking) {
 }
 
 /// What a group's sums take in pairs of bf16.
-static double pairs_flop(const LongSums& sums, const Blocking& blocking) {
+static double pairs_flop(const LongSums& sums, const Blocking& blocking, const Blocking::Pairs& pairs) {
   const auto pixels = static_cast<double>(sums.pixels);
   const auto inputs = static_cast<double>(sums.inputs), rows = static_cast<double>(sums.paired_terms);
   const auto n = static_cast<double>(round_up(sums.outputs, kGrain));
-  const double pixel = 2 * rows * n / (blocking.multiply_share * blocking.pairs.speed) +
-                       blocking.pairs.round_flop * inputs * sums.inputs_read + blocking.pairs.sum_flop * n;
-  return blocking.pairs.gain * (pixels * pixel + far_weights_flop(rows * n / 2, rows * n / 2, blocking));
+  const double pixel = 2 * rows * n / (blocking.multiply_share * pairs.speed) +
+                       pairs.round_flop * inputs * sums.inputs_read + pairs.sum_flop * n;
+  return pairs.gain * (pixels * pixel + far_weights_flop(rows * n / 2, rows * n / 2, blocking));
 }
 
 /// What a pixel's sums take where weights in pairs become floats again.
@@ -94,7 +95,9 @@ std::vector<Offer> direct_offers(const LongSums& sums, const Encodings& encoding
   const auto weights = static_cast<double>(sums.taps * sums.inputs * round_up(sums.outputs, kGrain));
   const double direct = 2 * pixels * weights / blocking.multiply_share + far_weights_flop(weights, weights, blocking);
   std::vector<Offer> offers{{.flop = groups * direct}};
-  if (encodings.pairs) offers.push_back({.encoding = Encoding::bf16, .flop = groups * pairs_flop(sums, blocking)});
+  const Blocking::Pairs& pairs = encodings.pair_units ? blocking.pair_units : blocking.pairs;
+  if (encodings.pairs)
+    offers.push_back({.encoding = Encoding::bf16, .flop = groups * pairs_flop(sums, blocking, pairs)});
   if (encodings.pair_weights && sums.pixels == 1)
     offers.push_back({.encoding = Encoding::bf16, .flop = groups * pair_weights_flop(sums, blocking)});
   if (!encodings.pieces) return offers;

@@ -16,6 +16,7 @@ bool may_use_matrix_units(const Candidate& node, const Conv& conv);
 struct Encodings {
   bool pieces = false;
   bool pairs = false;         ///< by units that multiply them
+  bool pair_units = false;    ///< which are matrix units
   bool pair_weights = false;  ///< the weights alone, which are floats again when they are multiplied
 };
 /// `exact`: the operator asks for its sums one by one.

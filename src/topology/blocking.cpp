@@ -45,6 +45,7 @@ constexpr Blocking far(std::string_view name, std::int64_t l2_bytes) {
                  .least_winograd_channels = 64,
                  .chunk_channels = 192},
       .pairs = {.speed = 1, .round_flop = 6, .sum_flop = 2, .gain = 1.05, .chunk_channels = 128},
+      .pair_units = {.speed = 8, .round_flop = 6, .sum_flop = 24, .gain = 1.05, .chunk_channels = 128},
   };
 }
 

@@ -55,6 +55,7 @@ struct Blocking {
     bool operator==(const Pairs&) const = default;
   };
   Pairs pairs;
+  Pairs pair_units;  ///< likewise matrix units
 
   std::int64_t far_sixes_bytes = 0;  ///< as near_sixes_bytes, where the weights come from beyond that cache anyway
   bool operator==(const Blocking&) const = default;
