@@ -62,7 +62,7 @@ inline Vec exp(Vec x) {
   return scale2(e.value, e.n);
 }
 
-/// exp(x) for x <= 0; what is less than 2^-125 may be 0. The magic number rounds, and leaves the exponent's bits of 2^n
+/// exp(x) for x <= 0; what would be subnormal is 0. The magic number rounds, and leaves the exponent's bits of 2^n
 /// in the lowest place.
 inline Vec exp_of_negative(Vec x) {
   if constexpr (Vec::kLanes == 16) return exp(x);  // scales by any power at once
@@ -71,7 +71,7 @@ inline Vec exp_of_negative(Vec x) {
   const Vec n = shifted - magic;
   const Vec fraction = fnma(n, broadcast(-2.12194440e-4f), fnma(n, broadcast(0.693359375f), x));
   const Vec power = (expm1_fraction(fraction) + broadcast(1.0f)) * low_bits_to_exponent(shifted);
-  return select(less(x, broadcast(-87.0f)), zero(), power);
+  return select(less(x, broadcast(-87.33654f)), zero(), power);
 }
 
 /// exp(x) - 1 for x < 88.

@@ -326,7 +326,11 @@ constexpr TileTables<Kind> tile_tables(std::index_sequence<Panel...>) {
 /// Most pixels of a tile whose pixels lie `stride` floats apart: multiples of a page share the sets of a first-level
 /// cache.
 inline std::size_t most_rows(std::size_t limit, std::ptrdiff_t stride) {
-  constexpr std::size_t kAliasing = kMostTileRows == 32 ? 32 : 8;
+#if defined(COLONNADE_UNITS)
+  constexpr std::size_t kAliasing = kMostTileRows;  // a tile reads its rows whole
+#else
+  constexpr std::size_t kAliasing = 8;
+#endif
   return stride % 1024 == 0 && stride != 0 && limit > kAliasing ? kAliasing : limit;
 }
 

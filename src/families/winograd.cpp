@@ -65,7 +65,7 @@ WeightMemory pack_groups(const kernels::winograd::Kernel& kernel, kernels::winog
   const bool pieces = kernel.encoding == Encoding::bf16x3;
   const kernels::winograd::Tile tile = kernel.tile;
   const std::size_t n = static_cast<std::size_t>(weight.shape()[0]) / groups;
-  const auto narrow = static_cast<std::size_t>(weight.shape()[1]), k = narrow * merged;
+  const std::size_t k = static_cast<std::size_t>(weight.shape()[1]) * merged;
   const std::size_t channels = filter.channels(k), row = filter.kernel * filter.kernel * k;
   const std::size_t floats = kernels::winograd::packed_floats(kernel.encoding, tile, channels, n);
   WeightMemory packed = room.take(groups * floats * sizeof(float));

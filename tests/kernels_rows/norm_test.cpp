@@ -74,6 +74,18 @@ TEST(Norm, SoftmaxOfLargeAndInfiniteValues) {
   }
 }
 
+/// Down to the least normal number; below it there may be zeros.
+TEST(Norm, SoftmaxOfSmallShares) {
+  for (const auto& kernel : runnable(norm::table()))
+    for (const float below : {1.0f, 20.0f, 60.0f, 86.0f, 87.2f}) {
+      std::vector<float> x = {0, -below, -below / 2, -1000};
+      kernel.softmax({1, 4, x.data(), x.data(), 4, 4, false});
+      const double sum = 1 + std::exp(-static_cast<double>(below)) + std::exp(-static_cast<double>(below / 2));
+      EXPECT_NEAR(x[1] * sum / std::exp(-static_cast<double>(below)), 1, 1e-6) << kernel.name << " " << below;
+      EXPECT_EQ(x[3], 0) << kernel.name;
+    }
+}
+
 TEST(Norm, LayerNorm) {
   for (const auto& kernel : runnable(norm::table())) {
     for (const std::size_t channels : kChannels) {

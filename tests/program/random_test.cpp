@@ -128,17 +128,21 @@ TEST(KnownNetworks, OfWideLayersAgreeWithTheReference) {
     for (const Math math : maths_of(isa)) check_schedules(graph, inputs, expected, math, isa);
 }
 
-TEST(KnownNetworks, OfLargeFiltersAgreeWithTheReference) {
-  const Graph graph = large_filters(50, 77);
-  const Plan plan = make_plan(graph, topology_of(kernels::Isa::avx512), {Schedule::automatic, Math::fast, 1, 0});
+/// So many nodes take Winograd's tiles on that tier; whatever is taken agrees with the reference on every tier.
+void expect_tiles(const Graph& graph, kernels::Isa tier, int tiles, std::uint32_t seed) {
+  const Plan plan = make_plan(graph, topology_of(tier), {Schedule::automatic, Math::fast, 1, 0});
   EXPECT_EQ(std::count_if(plan.choices.begin(), plan.choices.end(),
                           [](const Choice& c) { return c.family == &families::winograd; }),
-            6)
+            tiles)
       << to_text(plan, graph);
-  const std::vector<Tensor> inputs = random_inputs(graph, 8);
+  const std::vector<Tensor> inputs = random_inputs(graph, seed);
   const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
   for (const kernels::Isa isa : host_isas())
     for (const Math math : maths_of(isa)) check_schedules(graph, inputs, expected, math, isa);
+}
+
+TEST(KnownNetworks, OfLargeFiltersAgreeWithTheReference) {
+  expect_tiles(large_filters(50, 77), kernels::Isa::avx512, 6, 8);
 }
 
 /// Groups whose channels fill no line: several are taken together, as many as divide their number.
@@ -147,16 +151,19 @@ TEST(KnownNetworks, OfGroupsOfFewChannelsAgreeWithTheReference) {
   const ValueId x = net.conv(net.input({1, 31, 45, 24}), 48, {.groups = 12, .activation = UnaryKind::relu});
   const ValueId y = net.conv(net.conv(x, 48, {.groups = 12, .residual = x}), 48, {.groups = 6});
   net.output(net.conv(y, 64, {.kernel = 7, .stride = 2, .groups = 8}));
-  const Graph graph = net.finish(net.conv(y, 36, {.groups = 3}));
-  const Plan plan = make_plan(graph, topology_of(kernels::Isa::avx2), {Schedule::automatic, Math::fast, 1, 0});
-  EXPECT_EQ(std::count_if(plan.choices.begin(), plan.choices.end(),
-                          [](const Choice& c) { return c.family == &families::winograd; }),
-            5)
-      << to_text(plan, graph);
-  const std::vector<Tensor> inputs = random_inputs(graph, 9);
-  const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
-  for (const kernels::Isa isa : host_isas())
-    for (const Math math : maths_of(isa)) check_schedules(graph, inputs, expected, math, isa);
+  expect_tiles(net.finish(net.conv(y, 36, {.groups = 3})), kernels::Isa::avx2, 5, 9);
+}
+
+/// Where a processor has matrix units they multiply numbers rounded to bf16 once, not pieces of them six times.
+TEST(KnownNetworks, RoundedToBf16TakeOneProductOnMatrixUnits) {
+  const Graph graph = wide_layers(30, 36);
+  const Plan plan = make_plan(graph, topology_of(kernels::Isa::amx), {Schedule::automatic, Math::bf16, 1, 0});
+  const auto count = [&](kernels::Encoding encoding) {
+    return std::count_if(plan.choices.begin(), plan.choices.end(),
+                         [&](const Choice& c) { return c.encoding == encoding; });
+  };
+  EXPECT_EQ(count(kernels::Encoding::bf16x3), 0) << to_text(plan, graph);
+  EXPECT_EQ(count(kernels::Encoding::bf16), 9) << to_text(plan, graph);
 }
 
 /// Strips of Winograd's largest tiles, which start at multiples of six columns, and of planes.
