@@ -230,6 +230,57 @@ TEST(Composed, GridsFollowTheirSize) {
   const ModelBuilder open = model_of(20, "AffineGrid", {turn, integers({4}, {1, 1, 1, 2})}, {}, Dims::open);
   EXPECT_NE(error_of([&] { open.import_graph(); }).find("dimensions is not known"), std::string::npos);
   expect_refused(20, "AffineGrid", {turn, integers({3}, {1, 1, 2})}, {}, "2 or 3 dimensions");
+  const Tensor size = integers({4}, {1, 1, 1, 2});
+  expect_refused(20, "AffineGrid", {counting({1, 3, 4}), size}, {}, "theta of 2 numbers along axis 1, found 3");
+  expect_refused(20, "AffineGrid", {counting({1, 2, 4}), size}, {}, "theta of 3 numbers along axis 2, found 4");
+  const ModelBuilder wide = model_of(20, "AffineGrid", {counting({1, 2, 4}), size}, {}, Dims::open);
+  EXPECT_NE(error_of([&] { evaluate(wide, {counting({1, 2, 4}), size}); }), "");
+  expect_floats(run(20, "AffineGrid", {Tensor(DType::f32, {0, 2, 3}), integers({4}, {0, 1, 3, 2})})[0], {0, 3, 2, 2},
+                {});
+  expect_floats(run(20, "AffineGrid", {turn, integers({4}, {1, 1, 2, 0})})[0], {1, 2, 0, 2}, {});
+}
+
+/// By the definition: theta times (x, y, z, 1), for each batch entry, z, y and x.
+TEST(Composed, GridsOfVolumesAreTheirDefinition) {
+  const Tensor theta = waves({2, 3, 4}, 1);
+  const std::int64_t depth = 3, height = 4, width = 5;
+  const Tensor found =
+      run(20, "AffineGrid", {theta, integers({5}, {2, 1, depth, height, width})}, {attribute("align_corners", 1)})[0];
+  ASSERT_EQ(found.shape(), (Shape{2, depth, height, width, 3}));
+  const auto at = [](std::int64_t i, std::int64_t n) {
+    return static_cast<double>(2 * i - n + 1) / static_cast<double>(n - 1);
+  };
+  for (std::int64_t i = 0; i < found.size(); ++i) {
+    const std::int64_t row = i % 3, x = i / 3 % width, y = i / 3 / width % height, z = i / 3 / width / height % depth;
+    const float* factors = theta.values<float>().data() + (i / (found.size() / 2) * 3 + row) * 4;
+    const double want = factors[0] * at(x, width) + factors[1] * at(y, height) + factors[2] * at(z, depth) + factors[3];
+    ASSERT_NEAR(found.values<float>()[static_cast<std::size_t>(i)], want, 1e-6) << i;
+  }
+}
+
+TEST(Composed, NothingStaysOfWhatIsShiftedBeyondAllBits) {
+  for (const bool known : {true, false})
+    for (const bool right : {true, false}) {
+      ModelBuilder model(11);
+      model.output("y", onnx::TensorProto::UINT64).input("x", {4}, onnx::TensorProto::UINT64);
+      Tensor x(DType::u64, {4}), places(DType::u64, {4});
+      const std::uint64_t all = ~std::uint64_t{0}, counts[] = {0, 63, 64, 200};
+      for (std::size_t i = 0; i < 4; ++i) {
+        x.values<std::uint64_t>()[i] = all;
+        places.values<std::uint64_t>()[i] = counts[i];
+      }
+      Tensors given = {x};
+      if (known) {
+        model.constant(raw_tensor<std::uint64_t>("n", onnx::TensorProto::UINT64, {4}, {0, 63, 64, 200}));
+      } else {
+        model.input("n", {4}, onnx::TensorProto::UINT64);
+        given.push_back(places);
+      }
+      model.node("BitShift", {"x", "n"}, {"y"}, {attribute("direction", right ? "RIGHT" : "LEFT")});
+      const Tensor y = evaluate(model, given)[0];
+      const std::uint64_t want[] = {all, right ? 1 : std::uint64_t{1} << 63, 0, 0};
+      for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(y.values<std::uint64_t>()[i], want[i]) << known << right << i;
+    }
 }
 
 TEST(Composed, FactorsAndBoundsOfIntegersNeedNotBeWhole) {

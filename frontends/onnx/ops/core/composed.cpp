@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are a few others put together: as ONNX defines them, or as gathers by computed positions.
 #include <algorithm>
+#include <limits>
 #include <numbers>
 
 #include "frontends/onnx/lowering.hpp"
@@ -60,7 +61,26 @@ ValueId grid_positions(Lowering& low, ValueId size, DType dtype, bool to_corners
   return cast(low, binary_scalar(low, BinaryKind::sub, at, 1.0), dtype);
 }
 
-/// theta [N, d, d + 1] times each point of a grid over the spatial sizes: [N, spatial..., d], innermost axis first.
+/// What theta [N, d, d + 1] makes of each place along the innermost axis, apart from the others: [N, d, width * d], of
+/// the other axes the numbers that they are multiplied with, innermost first, then the sum that they are added to.
+ValueId grid_lines(Lowering& low, ValueId theta, ValueId positions, ValueId width, std::int64_t spatial) {
+  const auto column = [&](std::int64_t i) {
+    const ValueId end = ints(low, {i < spatial ? i + 1 : std::numeric_limits<std::int64_t>::max()});
+    return reshape(low, low.emit(Slice{}, {theta, ints(low, {i}), end, ints(low, {2})}), {0, 1, 1, spatial});
+  };
+  const ValueId line = low.emit(Concat{0}, {width, ints(low, {1})});
+  Values rows;
+  for (std::int64_t i = 1; i < spatial; ++i) rows.push_back(low.emit(Expand{}, {column(i), line}));
+  const ValueId scaled = binary(low, BinaryKind::mul, unsqueeze(low, positions, {1}), column(0));
+  rows.push_back(binary(low, BinaryKind::add, scaled, column(spatial)));
+  const ValueId batch = low.emit(ShapeOf{.start = 0, .end = 1}, {theta});
+  const ValueId floats = binary(low, BinaryKind::mul, width, ints(low, {spatial}));
+  const ValueId shape = low.emit(Concat{0}, {batch, ints(low, {spatial}), floats});
+  return low.emit(Reshape{.allow_zero = true}, {low.emit(Concat{1}, std::move(rows)), shape});
+}
+
+/// theta [N, d, d + 1] times each point of a grid over the spatial sizes: [N, spatial..., d], innermost axis first. A
+/// line along the innermost axis is a sum of d lines that all share, so that few values are made for each point.
 Values lower_affine_grid(Lowering& low) {
   const ValueId theta = low.input(0), size = low.input(1);
   const std::int64_t length = low.dim(size, 0);
@@ -68,21 +88,31 @@ Values lower_affine_grid(Lowering& low) {
   if (spatial < 0 && length < 0) low.unsupported("the number of dimensions is not known");
   if (spatial != 2 && spatial != 3) low.invalid("expected a grid of 2 or 3 dimensions, found {}", spatial);
   if (low.rank(theta) != 3) low.invalid("expected theta of rank 3, found rank {}", low.rank(theta));
-  const DType dtype = low.dtype(theta);
-  const ValueId sizes = low.emit(Slice{}, {size, ints(low, {2}), ints(low, {spatial + 2})});
-  Values homogeneous;
-  const ValueId extended = low.emit(Concat{0}, {sizes, ints(low, {1})});
-  for (std::int64_t axis = spatial - 1; axis >= 0; --axis) {
-    const ValueId extent = low.emit(Gather{0}, {sizes, int_scalar(low, axis)});
-    const ValueId line = grid_positions(low, extent, dtype, low.flag("align_corners"));
-    const ValueId column = unsqueeze(low, line, axes_between(1, spatial - axis + 1));
-    homogeneous.push_back(low.emit(Expand{}, {column, extended}));
+  for (std::int64_t axis = 1; axis < 3; ++axis) {
+    const std::int64_t expected = spatial + axis - 1, found = low.dim(theta, axis);
+    if (found >= 0 && found != expected)
+      low.invalid("expected theta of {} numbers along axis {}, found {}", expected, axis, found);
   }
-  homogeneous.push_back(low.emit(Expand{}, {scalar(low, dtype, 1), extended}));
-  const ValueId points = reshape(low, low.emit(Concat{spatial}, std::move(homogeneous)), {-1, spatial + 1});
-  const ValueId moved = low.emit(MatMul{.transpose_b = true, .epilogue = {}}, {points, theta});
+  const DType dtype = low.dtype(theta);
+  const auto sizes = [&](std::int64_t from, std::int64_t to) {
+    return low.emit(Slice{}, {size, ints(low, {from + 2}), ints(low, {to + 2})});
+  };
+  const auto positions = [&](std::int64_t axis) {
+    return grid_positions(low, squeeze(low, sizes(axis, axis + 1), {0}), dtype, low.flag("align_corners"));
+  };
+  const std::int64_t inner = spatial - 1;
+  Values factors;
+  const ValueId extended = low.emit(Concat{0}, {sizes(0, inner), ints(low, {1})});
+  for (std::int64_t axis = inner - 1; axis >= 0; --axis) {
+    const ValueId column = unsqueeze(low, positions(axis), axes_between(1, inner - axis + 1));
+    factors.push_back(low.emit(Expand{}, {column, extended}));
+  }
+  factors.push_back(low.emit(Expand{}, {scalar(low, dtype, 1), extended}));
+  const ValueId points = reshape(low, low.emit(Concat{inner}, std::move(factors)), {-1, spatial});
+  const ValueId lines = grid_lines(low, theta, positions(inner), sizes(inner, spatial), spatial);
+  const ValueId moved = low.emit(MatMul{}, {points, lines});
   const ValueId batch = low.emit(ShapeOf{.start = 0, .end = 1}, {theta});
-  const ValueId shape = low.emit(Concat{0}, {batch, sizes, ints(low, {spatial})});
+  const ValueId shape = low.emit(Concat{0}, {batch, sizes(0, spatial), ints(low, {spatial})});
   return {low.emit(Reshape{.allow_zero = true}, {moved, shape})};
 }
 
