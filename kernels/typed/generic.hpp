@@ -157,7 +157,8 @@ inline RowFn find_cast(Type from, Type to) noexcept {
   return with_type(from, [to]<class From>(Tag<From>) {
     return with_type(to, []<class To>(Tag<To>) -> RowFn {
       using Stored = std::conditional_t<std::is_same_v<To, Boolean>, std::uint8_t, To>;
-      if constexpr (!kLongCasts && kIsReal<From> && kIsInteger<To> && sizeof(To) == 8) return long_cast_row<From, To>;
+      if constexpr (!kLongCasts && kIsReal<From> && kIsInteger<To> && sizeof(To) >= 4)
+        return fitting_cast_row<From, To>;
       return unary_row<CastTo<To>, From, Stored>;
     });
   });

@@ -28,10 +28,10 @@ inline void unary_row(const RowArgs& args) noexcept {
   for (std::size_t i = 0; i < count; ++i, in += step) out[i] = static_cast<Out>(Op::of(plain(*in)));
 }
 
-/// Real numbers to 64-bit integers by way of 32-bit ones, a block at a time, where all of it fits: without an
-/// instruction for the long way it takes them one after another.
+/// Real numbers to integers of 32 and 64 bits by way of signed ones of 32, a block at a time, where all of it fits:
+/// saturating costs more than the block's test, and without an instruction for long integers they are made one by one.
 template <class From, class To>
-inline void long_cast_row(const RowArgs& args) noexcept {
+inline void fitting_cast_row(const RowArgs& args) noexcept {
   if (args.step[0] != 1) return unary_row<CastTo<To>, From, To>(args);
   constexpr std::size_t kBlock = 64;
   constexpr From kBelow = std::is_signed_v<To> ? From{-2147483648.0} : From{0}, kAbove = From{2147483648.0};
@@ -88,6 +88,13 @@ struct OrByOne {
   }
 };
 
+/// Divides by 2^places.
+inline void shift_row(const RowArgs& args, int places) {
+  const auto* __restrict in = static_cast<const std::uint64_t*>(args.in[0]);
+  auto* __restrict out = static_cast<std::uint64_t*>(args.out);
+  for (std::size_t i = 0; i < args.count; ++i) out[i] = in[i] >> places;
+}
+
 /// Of integers: says where a divisor is zero.
 template <class Op, class T>
 inline void division_row(const RowArgs& args) noexcept {
@@ -100,20 +107,45 @@ inline void division_row(const RowArgs& args) noexcept {
     for (std::size_t i = 0; i < (step == 0 && args.count > 0 ? 1 : args.count); ++i, b += step)
       zeros = static_cast<T>(zeros | (*b == 0 ? T{1} : T{0}));
   }
+  if constexpr (std::is_same_v<Op, Quotient> && std::is_same_v<T, std::uint64_t>) {
+    const bool shared = args.step[0] == 1 && step == 0 && args.count > 0;
+    const T divisor = shared ? *static_cast<const T*>(args.in[1]) : 0;
+    if (divisor != 0 && (divisor & (divisor - 1)) == 0) return shift_row(args, __builtin_ctzll(divisor));
+  }
   if (zeros == 0) return binary_row<Op, T, T>(args);
   if (args.undefined != nullptr) *args.undefined = true;
   binary_row<OrByOne<Op>, T, T>(args);
 }
 
+/// 2 to powers: 0 beyond all bits.
+template <class T>
+inline void powers_of_two(const RowArgs& args) noexcept {
+  constexpr T kBits = 8 * sizeof(T);
+  const T* __restrict in = static_cast<const T*>(args.in[1]);
+  T* __restrict out = static_cast<T*>(args.out);
+  for (std::size_t i = 0; i < args.count; ++i)
+    out[i] = static_cast<T>(in[i] < kBits ? std::uint64_t{1} << in[i] : std::uint64_t{0});
+}
+
 /// Integers to a power; a power that all share is built up for many elements at a time.
 template <class T>
 inline void pow_row(const RowArgs& args) noexcept {
+  const bool same_base = args.step[0] == 0 && args.step[1] == 1 && args.count > 0;
+  if constexpr (std::is_unsigned_v<T>) {
+    if (same_base && *static_cast<const T*>(args.in[0]) == 2) return powers_of_two<T>(args);
+  }
   const bool shared = args.step[0] == 1 && args.step[1] == 0 && args.count > 0;
   if (!shared || *static_cast<const T*>(args.in[1]) < 0) return binary_row<Pow, T, T>(args);
+  const T power = *static_cast<const T*>(args.in[1]);
+  if (power == 2) {
+    RowArgs square = args;
+    square.in[1] = args.in[0];
+    square.step[1] = args.step[0];
+    return binary_row<Mul, T, T>(square);
+  }
   constexpr std::size_t kBlock = 64;
   const T* __restrict in = static_cast<const T*>(args.in[0]);
   T* __restrict out = static_cast<T*>(args.out);
-  const T power = *static_cast<const T*>(args.in[1]);
   T results[kBlock], factors[kBlock];
   for (std::size_t begin = 0; begin < args.count; begin += kBlock) {
     const std::size_t count = args.count - begin < kBlock ? args.count - begin : kBlock;

@@ -204,6 +204,52 @@ TEST(Typed, DivisionsSayWhereTheDivisorIsZero) {
       }
 }
 
+/// Of 64 bits, where the divisor is one for all: quotients are shifts, remainders are not.
+TEST(Typed, DivisionsByPowersOfTwo) {
+  for (const auto& kernel : runnable(typed::table()))
+    for (const int places : {0, 1, 31, 63})
+      for (const Binary op : {Binary::div, Binary::mod}) {
+        const std::uint64_t divisor = std::uint64_t{1} << places;
+        std::vector<std::uint64_t> a(67), out(67);
+        for (std::size_t i = 0; i < a.size(); ++i) a[i] = ~std::uint64_t{0} - 0x123456789abcdef * i;
+        bool undefined = false;
+        kernel.binary(op, Type::u64)({{a.data(), &divisor}, {1, 0}, out.data(), a.size(), 1, &undefined});
+        for (std::size_t i = 0; i < a.size(); ++i)
+          ASSERT_EQ(out[i], op == Binary::div ? a[i] / divisor : a[i] % divisor) << kernel.name << " " << places;
+        ASSERT_FALSE(undefined);
+      }
+}
+
+TEST(Typed, SquaresOfIntegers) {
+  for (const auto& kernel : runnable(typed::table())) {
+    std::vector<std::int64_t> a(67), out(67);
+    const std::int64_t two = 2;
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::int64_t>(i * 0x123456789abcdef);
+    for (const std::ptrdiff_t step : {1, 0}) {
+      kernel.binary(Binary::pow, Type::i64)({{a.data() + 5, &two}, {step, 0}, out.data(), 60, 1, nullptr});
+      for (std::size_t i = 0; i < 60; ++i) {
+        const auto x = static_cast<std::uint64_t>(a[5 + (step == 1 ? i : 0)]);
+        ASSERT_EQ(out[i], static_cast<std::int64_t>(x * x)) << kernel.name << " " << i;
+      }
+    }
+  }
+}
+
+TEST(Typed, PowersOfTwo) {
+  for (const auto& kernel : runnable(typed::table()))
+    for (const Type type : {Type::u8, Type::u32, Type::u64, Type::i64})
+      with_type(type, [&]<class T>(Tag<T>) {
+        if constexpr (!kIsBoolean<T> && !kIsFloat<T>) {
+          std::vector<T> powers(67), out(67);
+          const T two = 2;
+          for (std::size_t i = 0; i < powers.size(); ++i) powers[i] = static_cast<T>(i);
+          kernel.binary(Binary::pow, type)({{&two, powers.data()}, {0, 1}, out.data(), powers.size(), 1, nullptr});
+          for (std::size_t i = 0; i < powers.size(); ++i)
+            ASSERT_EQ(out[i], i < 64 ? static_cast<T>(std::uint64_t{1} << i) : T{0}) << kernel.name << " " << i;
+        }
+      });
+}
+
 /// Whether the contract has the function for the type.
 bool has(Unary op, Type type) {
   const bool is_float = type == Type::f32 || type == Type::f64, is_boolean = type == Type::boolean;
@@ -292,7 +338,7 @@ TEST(Typed, Casts) {
 
 /// Blocks of numbers that 32 bits hold, and one with a number that they do not.
 template <class From, class To>
-void check_long_casts(const typed::Kernel& kernel, Type from, Type to) {
+void check_fitting_casts(const typed::Kernel& kernel, Type from, Type to) {
   std::vector<From> in(200);
   for (std::size_t i = 0; i < in.size(); ++i)
     in[i] = static_cast<From>(i) * From{37.25} - (std::is_signed_v<To> ? From{900} : 0);
@@ -304,12 +350,16 @@ void check_long_casts(const typed::Kernel& kernel, Type from, Type to) {
   }
 }
 
-TEST(Typed, CastsToLongIntegers) {
+TEST(Typed, CastsToWideIntegers) {
   for (const auto& kernel : runnable(typed::table())) {
-    check_long_casts<float, std::int64_t>(kernel, Type::f32, Type::i64);
-    check_long_casts<float, std::uint64_t>(kernel, Type::f32, Type::u64);
-    check_long_casts<double, std::int64_t>(kernel, Type::f64, Type::i64);
-    check_long_casts<double, std::uint64_t>(kernel, Type::f64, Type::u64);
+    check_fitting_casts<float, std::int64_t>(kernel, Type::f32, Type::i64);
+    check_fitting_casts<float, std::uint64_t>(kernel, Type::f32, Type::u64);
+    check_fitting_casts<double, std::int64_t>(kernel, Type::f64, Type::i64);
+    check_fitting_casts<double, std::uint64_t>(kernel, Type::f64, Type::u64);
+    check_fitting_casts<float, std::int32_t>(kernel, Type::f32, Type::i32);
+    check_fitting_casts<float, std::uint32_t>(kernel, Type::f32, Type::u32);
+    check_fitting_casts<double, std::int32_t>(kernel, Type::f64, Type::i32);
+    check_fitting_casts<double, std::uint32_t>(kernel, Type::f64, Type::u32);
   }
 }
 
