@@ -8,7 +8,7 @@
 
 #include "kernels/convert/convert.hpp"
 
-#if defined(__F16C__)
+#if defined(__F16C__) || defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -111,6 +111,39 @@ __attribute__((noinline)) void store_floats(const float* in, F16* out, std::size
   for (; i + 8 <= count; i += 8)
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), kNearest));
   for (; i < count; ++i) from_float(in[i], out[i]);
+}
+#endif
+
+#if defined(__AVX2__)
+/// Eight floats as integers that a byte holds: NaN gives 0, what lies beyond an end that end.
+template <class Byte>
+inline __m256i in_range(const float* in) {
+  const __m256 x = _mm256_loadu_ps(in);
+  if constexpr (Byte(-1) < 0) {
+    const __m256 number = _mm256_and_ps(x, _mm256_cmp_ps(x, x, _CMP_ORD_Q));
+    return _mm256_cvttps_epi32(_mm256_min_ps(_mm256_max_ps(number, _mm256_set1_ps(-128)), _mm256_set1_ps(127)));
+  } else {
+    return _mm256_cvttps_epi32(_mm256_min_ps(_mm256_max_ps(x, _mm256_setzero_ps()), _mm256_set1_ps(255)));
+  }
+}
+/// 32 at a time: packed within halves of vectors, then put into order.
+template <class Byte>
+inline void store_bytes(const float* in, Byte* out, std::size_t count) {
+  std::size_t i = 0;
+  for (; i + 32 <= count; i += 32) {
+    const __m256i low = _mm256_packs_epi32(in_range<Byte>(in + i), in_range<Byte>(in + i + 8));
+    const __m256i high = _mm256_packs_epi32(in_range<Byte>(in + i + 16), in_range<Byte>(in + i + 24));
+    const __m256i bytes = Byte(-1) < 0 ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm256_permutevar8x32_epi32(bytes, order));
+  }
+  for (; i < count; ++i) from_float(in[i], out[i]);
+}
+__attribute__((noinline)) void store_floats(const float* in, std::uint8_t* out, std::size_t count) {
+  store_bytes(in, out, count);
+}
+__attribute__((noinline)) void store_floats(const float* in, std::int8_t* out, std::size_t count) {
+  store_bytes(in, out, count);
 }
 #endif
 
