@@ -10,10 +10,12 @@
 namespace colonnade::kernels::move {
 namespace {
 
+/// The last vector ends with the last channel, over channels already copied where there are enough.
 inline void copy_channels(const float* in, float* out, std::size_t channels) {
+  if (channels < Vec::kLanes) return store_first(out, load_first(in, channels), channels);
   std::size_t c = 0;
   for (; c + Vec::kLanes <= channels; c += Vec::kLanes) store(out + c, load(in + c));
-  if (c < channels) store_first(out + c, load_first(in + c, channels - c), channels - c);
+  if (c < channels) store(out + channels - Vec::kLanes, load(in + channels - Vec::kLanes));
 }
 
 inline constexpr std::size_t kBlock = Vec::kLanes * sizeof(float);
@@ -117,12 +119,15 @@ inline void transpose_block(const float* in, std::ptrdiff_t in_stride, float* ou
 
 inline int lanes_of(std::size_t left) { return left < Vec::kLanes ? static_cast<int>(left) : kLanes; }
 
-/// rows x columns floats at in (rows in_stride apart) to columns x rows at out. Rows are taken a vector of them at a
-/// time, or with kColumnsFirst columns: the planes, which lie far apart, so that a few pages are touched at a time.
-/// What the next columns are written to is fetched meanwhile: a stretch of a plane is too short to be foreseen.
+/// rows x columns floats at in (rows in_stride apart) to columns x rows at out, in squares of a cache line: lines that
+/// lie far apart may share few places in the cache, so each is used up before the next ones come. Squares follow each
+/// other down the rows, or with kColumnsFirst the columns: the planes, which lie far apart, so that a few pages are
+/// touched at a time. What the next columns are written to is fetched meanwhile: a stretch of a plane is too short to
+/// be foreseen.
 template <bool kColumnsFirst>
 inline void transpose_matrix(const float* in, std::ptrdiff_t in_stride, float* out, std::ptrdiff_t out_stride,
                              std::size_t rows, std::size_t columns) {
+  constexpr std::size_t kLine = Vec::kLanes > 16 ? Vec::kLanes : 16;
   const auto block = [&](std::size_t r, std::size_t c) {
     const int height = lanes_of(rows - r);
     const int width = lanes_of(columns - c);
@@ -133,18 +138,28 @@ inline void transpose_matrix(const float* in, std::ptrdiff_t in_stride, float* o
     else
       transpose_block<false>(from, in_stride, to, out_stride, height, width);
   };
+  const auto square = [&](std::size_t r, std::size_t c) {
+    const std::size_t bottom = rows - r < kLine ? rows : r + kLine, right = columns - c < kLine ? columns : c + kLine;
+    if (in_stride > out_stride) {
+      for (std::size_t y = r; y < bottom; y += Vec::kLanes)
+        for (std::size_t x = c; x < right; x += Vec::kLanes) block(y, x);
+    } else {
+      for (std::size_t x = c; x < right; x += Vec::kLanes)
+        for (std::size_t y = r; y < bottom; y += Vec::kLanes) block(y, x);
+    }
+  };
   if constexpr (kColumnsFirst) {
-    for (std::size_t c = 0; c < columns; c += Vec::kLanes) {
-      for (std::size_t r = 0; r < rows; r += Vec::kLanes) {
-        for (std::size_t n = c + Vec::kLanes; n < columns && n < c + 2 * Vec::kLanes; ++n) {
+    for (std::size_t c = 0; c < columns; c += kLine) {
+      for (std::size_t r = 0; r < rows; r += kLine) {
+        for (std::size_t n = c + kLine; n < columns && n < c + 2 * kLine; ++n) {
           __builtin_prefetch(out + static_cast<std::ptrdiff_t>(n) * out_stride + r, 1);
         }
-        block(r, c);
+        square(r, c);
       }
     }
   } else {
-    for (std::size_t r = 0; r < rows; r += Vec::kLanes) {
-      for (std::size_t c = 0; c < columns; c += Vec::kLanes) block(r, c);
+    for (std::size_t r = 0; r < rows; r += kLine) {
+      for (std::size_t c = 0; c < columns; c += kLine) square(r, c);
     }
   }
 }

@@ -50,9 +50,10 @@ class Walk {
       strides[n] = operand.strides;
     }
     reference::coalesce(shape, strides);
-    if (copies)
+    if (copies) {
       lengthen_rows(shape, std::span(strides).first(inputs_ + 1));
-    else if (shape.back() > 1 && strides[inputs_].back() != 1) {  // rows are dense in the output
+      add_rows(shape, std::span(strides).first(inputs_ + 1));
+    } else if (shape.back() > 1 && strides[inputs_].back() != 1) {  // rows are dense in the output
       shape.push_back(1);
       for (Ints& s : strides) s.push_back(0);
     }
@@ -100,6 +101,17 @@ class Walk {
     const std::ptrdiff_t axis = shape.rend() - found - 1;
     std::rotate(shape.begin() + axis, shape.begin() + axis + 1, shape.end());
     for (Ints& s : strides) std::rotate(s.begin() + axis, s.begin() + axis + 1, s.end());
+  }
+
+  /// Rows are copied an axis of them at a time: not by one of a few rows where a longer one is near.
+  static void add_rows(Shape& shape, std::span<Ints> strides) {
+    constexpr std::int64_t kFew = 8;
+    if (shape.size() < 3 || shape[shape.size() - 2] >= kFew) return;
+    const auto found = std::find_if(shape.rbegin() + 2, shape.rend(), [](std::int64_t size) { return size >= kFew; });
+    if (found == shape.rend()) return;
+    const std::ptrdiff_t axis = shape.rend() - found - 1;
+    std::rotate(shape.begin() + axis, shape.begin() + axis + 1, shape.end() - 1);
+    for (Ints& s : strides) std::rotate(s.begin() + axis, s.begin() + axis + 1, s.end() - 1);
   }
 
   struct Axis {

@@ -26,6 +26,7 @@ TEST(TypedShared, Elementwise) {
 TEST(TypedShared, Boxes) {
   check(Expand{}, {computed(DType::i32, {41, 1}), constant(index_tensor({3}, {3, 41, 533}))});
   check(Tile{}, {computed(DType::f32, {3, 1, 97}), constant(index_tensor({3}, {1, 41, 7}))});
+  check(Tile{}, {computed(DType::f32, {2, 19, 41, 27}), constant(index_tensor({4}, {1, 1, 2, 2}))});
   check(Transpose{{2, 1, 0}}, {computed(DType::u16, kShared)});
   for (const DType dtype : {DType::f32, DType::f64, DType::u16}) {  // few elements a row, no axis long
     check(Transpose{{3, 0, 4, 1, 5, 2, 6}}, {computed(dtype, {8, 16, 5, 3, 2, 2, 2})});
