@@ -67,7 +67,7 @@ void check_line(const resize::Kernel& kernel, std::size_t width_in, std::size_t 
 TEST(Resize, Lines) {
   for (const auto& kernel : runnable(resize::table()))
     for (const std::size_t width_in : {1u, 3u, 7u, 16u, 17u, 40u, 65u, 200u})
-      for (const std::size_t width_out : {1u, 5u, 16u, 31u, 64u, 100u, 333u})
+      for (const std::size_t width_out : {1u, 5u, 16u, 31u, 64u, 100u, 333u, 1031u})
         for (const bool scattered : {false, true}) {
           check_line(kernel, width_in, width_out, 1, false, scattered);
           for (const std::size_t taps : {1u, 2u, 4u}) check_line(kernel, width_in, width_out, taps, true, scattered);
