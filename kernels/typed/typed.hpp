@@ -102,6 +102,16 @@ struct ReduceArgs {
 };
 using ReduceFn = void (*)(const ReduceArgs&) noexcept;
 
+/// Softmax of each of `lines` lines of `size` doubles (the largest is subtracted first); `log`: its logarithm. In place
+/// is allowed. The order of sums is the same on every tier.
+struct SoftmaxArgs {
+  const double* in = nullptr;
+  double* out = nullptr;
+  std::size_t lines = 0;
+  std::size_t size = 1;
+  bool log = false;
+};
+
 /// Functions by type; null where there is none. The same ones are null on every tier.
 struct Kernel {
   const char* name;
@@ -113,6 +123,7 @@ struct Kernel {
   RowFn (*copy)(std::size_t bytes) noexcept;    ///< elements of `bytes`
   ArgFn (*arg)(Type) noexcept;
   ReduceFn (*reduce)(Reduction, Type) noexcept;  ///< of i32, i64 and f64, extremes of bytes and booleans
+  void (*softmax)(const SoftmaxArgs&) noexcept;
 };
 
 std::span<const Kernel> table() noexcept;

@@ -234,6 +234,31 @@ class SoftmaxOp final : public RowOp {
   kernels::norm::SoftmaxArgs args_;
 };
 
+/// The same of doubles.
+class DoublesSoftmaxOp final : public RowOp {
+ public:
+  DoublesSoftmaxOp(const Lowering& l, const Softmax& op)
+      : kernel_(l.kernel), in_(l.node().inputs[0]), out_(l.node().outputs[0]) {
+    const Shape& shape = l.output();
+    args_.size = static_cast<std::size_t>(shape[l.axis_of(op.axis, shape)]);
+    args_.lines = static_cast<std::size_t>(element_count(shape)) / args_.size;
+    args_.log = op.log;
+  }
+
+  void run(const StepContext& step) const override {
+    kernels::typed::SoftmaxArgs args = args_;
+    args.in = reinterpret_cast<const double*>(whole(step, in_));
+    args.out = reinterpret_cast<double*>(whole(step, out_));
+    kernel_.softmax(args);
+  }
+  std::string_view kernel() const override { return kernel_.name; }
+
+ private:
+  const kernels::typed::Kernel& kernel_;
+  ValueId in_, out_;
+  kernels::typed::SoftmaxArgs args_;
+};
+
 std::unique_ptr<RowOp> lower(const Unary& op, const Lowering& l) {
   const RowFn row = op.kind == UnaryKind::identity ? l.copy() : l.kernel.unary(*typed_unary(op.kind), l.type(0));
   return l.elementwise(row, 1);
@@ -320,7 +345,10 @@ std::unique_ptr<RowOp> lower(const Split& op, const Lowering& l) {
 std::unique_ptr<RowOp> lower(const Gather& op, const Lowering& l) { return std::make_unique<GatherOp>(l, op); }
 std::unique_ptr<RowOp> lower(const OneHot& op, const Lowering& l) { return std::make_unique<OneHotOp>(l, op); }
 std::unique_ptr<RowOp> lower(const ArgReduce& op, const Lowering& l) { return std::make_unique<ArgReduceOp>(l, op); }
-std::unique_ptr<RowOp> lower(const Softmax& op, const Lowering& l) { return std::make_unique<SoftmaxOp>(l, op); }
+std::unique_ptr<RowOp> lower(const Softmax& op, const Lowering& l) {
+  if (l.type(0) == kernels::typed::Type::f64) return std::make_unique<DoublesSoftmaxOp>(l, op);
+  return std::make_unique<SoftmaxOp>(l, op);
+}
 
 template <class Op>
 std::unique_ptr<RowOp> lower(const Op&, const Lowering& l) {

@@ -70,7 +70,8 @@ bool has(const SpaceToDepth& op, const Typed& s) { return op.axis == 1 && s.inpu
 bool has(const Softmax& op, const Typed& s) {
   const Shape& shape = s.input_shape(0);
   const auto axis = normalize_axis(op.axis, static_cast<std::int64_t>(shape.size()), s.node);
-  return s.type(0) == Type::f32 && element_count(std::span(shape).subspan(static_cast<std::size_t>(axis) + 1)) == 1;
+  const bool has_kernel = s.type(0) == Type::f32 || s.type(0) == Type::f64;
+  return has_kernel && element_count(std::span(shape).subspan(static_cast<std::size_t>(axis) + 1)) == 1;
 }
 template <class Op>
 bool has(const Op&, const Typed&) {

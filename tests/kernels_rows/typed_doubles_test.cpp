@@ -57,5 +57,41 @@ TEST(Typed, DoublesAreExactToFourUnits) {
     }
 }
 
+void check_softmax(const typed::Kernel& kernel, std::size_t lines, std::size_t size, bool log, bool in_place) {
+  std::vector<double> in(lines * size), out(lines * size);
+  std::mt19937 random(2);
+  std::uniform_real_distribution<double> uniform(-800, 40);
+  for (double& x : in) x = uniform(random);
+  if (in_place) out = in;
+  kernel.softmax({in_place ? out.data() : in.data(), out.data(), lines, size, log});
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const double* line = in.data() + i / size * size;
+    long double sum = 0;
+    for (std::size_t k = 0; k < size; ++k) sum += std::exp(static_cast<long double>(line[k]) - line[i % size]);
+    const long double want = log ? -std::log(sum) : 1 / sum;
+    ASSERT_NEAR(out[i], static_cast<double>(want), 0x1p-48 * std::max(1.0, std::fabs(static_cast<double>(want))))
+        << kernel.name << " " << lines << " of " << size << " at " << i;
+  }
+}
+
+TEST(Typed, SoftmaxOfDoubles) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const auto& kernel : runnable(typed::table())) {
+    for (const std::size_t size : {1u, 2u, 7u, 8u, 9u, 67u})
+      for (const bool log : {false, true})
+        for (const bool in_place : {false, true}) check_softmax(kernel, 3, size, log, in_place);
+    for (const double odd : {kInfinity, std::nan("")})
+      for (const std::size_t at : {0u, 9u, 18u}) {
+        std::vector<double> x(19, 1.0);
+        x[at] = odd;
+        kernel.softmax({x.data(), x.data(), 1, x.size(), false});
+        EXPECT_TRUE(std::isnan(x[at])) << kernel.name << " " << odd << " at " << at;
+      }
+    std::vector<double> barred = {-kInfinity, 3, -kInfinity};
+    kernel.softmax({barred.data(), barred.data(), 1, barred.size(), false});
+    EXPECT_EQ(barred, (std::vector<double>{0, 1, 0})) << kernel.name;
+  }
+}
+
 }  // namespace
 }  // namespace colonnade::kernels::test

@@ -163,6 +163,10 @@ TEST(Typed, MovesBoxes) {
 
 TEST(Typed, SoftmaxBeforeAxesOfOne) {
   check(Softmax{1, false}, {computed(DType::f32, {2, 37, 1})}, families::typed, 1e-6);
+  for (const bool log : {false, true}) {
+    check(Softmax{1, log}, {computed(DType::f64, {2, 37, 1})}, families::typed, 1e-14);
+    check(Softmax{-1, log}, {computed(DType::f64, {5, 131})}, families::typed, 1e-14);
+  }
 }
 
 TEST(TypedProduct, AgreesWithTheReference) {
