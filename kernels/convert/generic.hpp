@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/base/copy.hpp"
 #include "kernels/convert/convert.hpp"
 
 #if defined(__F16C__) || defined(__AVX2__)
@@ -169,7 +170,7 @@ struct Pixel<float, To> {
 };
 template <class T>
 struct Moved {
-  static void run(const T* in, T* out, std::size_t count) { std::memcpy(out, in, count * sizeof(T)); }
+  static void run(const T* in, T* out, std::size_t count) { copy_memory(out, in, count * sizeof(T)); }
 };
 template <>
 struct Pixel<float, float> : Moved<float> {};
@@ -183,11 +184,11 @@ template <>
 struct Pixel<std::int8_t, std::int8_t> : Moved<std::int8_t> {};
 template <>
 struct Pixel<std::uint8_t, std::int8_t> {
-  static void run(const std::uint8_t* in, std::int8_t* out, std::size_t count) { std::memcpy(out, in, count); }
+  static void run(const std::uint8_t* in, std::int8_t* out, std::size_t count) { copy_memory(out, in, count); }
 };
 template <>
 struct Pixel<std::int8_t, std::uint8_t> {
-  static void run(const std::int8_t* in, std::uint8_t* out, std::size_t count) { std::memcpy(out, in, count); }
+  static void run(const std::int8_t* in, std::uint8_t* out, std::size_t count) { copy_memory(out, in, count); }
 };
 
 template <class From, class To>

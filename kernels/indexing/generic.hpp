@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/base/copy.hpp"
 #include "kernels/indexing/indexing.hpp"
 
 namespace colonnade::kernels::indexing {
@@ -58,6 +59,15 @@ inline bool tuple_offsets_of(const TupleArgs& args) noexcept {
   }
 }
 
+/// kBytes 0: `bytes`.
+template <std::size_t kBytes>
+inline void move_block(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if constexpr (kBytes == 0)
+    copy_memory(to, from, bytes);
+  else
+    std::memcpy(to, from, kBytes);
+}
+
 /// kBytes 0: as many as the arguments say.
 template <std::size_t kBytes>
 inline void take_blocks(const BlockArgs& args) noexcept {
@@ -65,7 +75,7 @@ inline void take_blocks(const BlockArgs& args) noexcept {
   const std::byte* from = args.from;
   const std::int64_t* offsets = args.offsets;
   std::byte* to = args.to;
-  for (std::size_t i = 0; i < count; ++i, to += bytes) std::memcpy(to, from + offsets[i], bytes);
+  for (std::size_t i = 0; i < count; ++i, to += bytes) move_block<kBytes>(to, from + offsets[i], bytes);
 }
 
 /// body(offset, block) for each in order.
@@ -85,7 +95,7 @@ inline void for_each_block(const BlockArgs& args, std::size_t bytes, Body body) 
 template <std::size_t kBytes>
 inline void put_blocks(const BlockArgs& args) noexcept {
   const std::size_t bytes = kBytes == 0 ? args.bytes : kBytes;
-  for_each_block(args, bytes, [&](std::byte* to, const std::byte* from) { std::memcpy(to, from, bytes); });
+  for_each_block(args, bytes, [&](std::byte* to, const std::byte* from) { move_block<kBytes>(to, from, bytes); });
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "kernels/base/copy.hpp"
 #include "kernels/move/move.hpp"
 #include "kernels/move/transpose.hpp"
 
@@ -57,7 +58,7 @@ inline void run_copy(const CopyArgs& a) noexcept {
   if (a.pixels == 0 || a.bytes == 0) return;
   const auto width = static_cast<std::ptrdiff_t>(a.bytes);
   if (a.in_pixel_stride == width && a.out_pixel_stride == width) {
-    std::memcpy(a.out, a.in, a.pixels * a.bytes);
+    copy_memory(a.out, a.in, a.pixels * a.bytes);
     return;
   }
   switch (a.bytes) {

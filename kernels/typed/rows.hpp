@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "kernels/base/copy.hpp"
 #include "kernels/typed/doubles.hpp"
 #include "kernels/typed/elements.hpp"
 
@@ -177,7 +178,7 @@ inline void copy_row(const RowArgs& args) noexcept {
     if (step == 2) return copy_steps<2, 1>(in, out, count);
     if (step == 4) return copy_steps<4, 1>(in, out, count);
     if (step == 1) {
-      std::memcpy(out, in, count * sizeof(T));
+      copy_memory(out, in, count * sizeof(T));
       return;
     }
   }

@@ -8,6 +8,7 @@
 #include "api/session_impl.hpp"
 #include "base/log.hpp"
 #include "base/tensor_memory.hpp"
+#include "kernels/base/copy.hpp"
 #include "passes/permutation.hpp"
 #include "reference/reference.hpp"
 
@@ -18,7 +19,7 @@ void copy_to(const Tensor& tensor, const MutableTensorView& view) {
   if (tensor.dtype() == DType::string) {
     std::copy(tensor.strings().begin(), tensor.strings().end(), static_cast<std::string*>(view.data));
   } else if (tensor.byte_size() > 0) {
-    std::memcpy(view.data, tensor.data(), tensor.byte_size());
+    kernels::copy_memory(view.data, tensor.data(), tensor.byte_size());
   }
 }
 

@@ -10,6 +10,7 @@
 #include "families/rows.hpp"
 #include "families/shared.hpp"
 #include "families/table.hpp"
+#include "kernels/base/copy.hpp"
 #include "reference/onnx/definitions.hpp"
 
 namespace colonnade {
@@ -58,7 +59,7 @@ class AppendOp final : public RowOp {
       std::byte* to = whole(step, out_) + plane * all * row_bytes_;
       const bool in_place = from == to;
       if (!in_place) std::memmove(to, from, bytes(start));
-      std::memcpy(to + start * row_bytes_, whole(step, new_) + plane * count_ * row_bytes_, bytes(count_));
+      kernels::copy_memory(to + start * row_bytes_, whole(step, new_) + plane * count_ * row_bytes_, bytes(count_));
       if (!in_place) std::memset(to + (start + count_) * row_bytes_, 0, bytes(all - start - count_));
     }
   }

@@ -8,6 +8,7 @@
 #include "families/common.hpp"
 #include "families/kernel_type.hpp"
 #include "families/table.hpp"
+#include "kernels/base/copy.hpp"
 
 namespace colonnade {
 namespace {
@@ -100,7 +101,7 @@ class ScatterNdOp final : public TupleOp {
   void run(const StepContext& step) const override {
     const Interval blocks = form_.shared.of(step);
     const std::int64_t bytes = form_.block_bytes, begin = blocks.begin * bytes, end = blocks.end * bytes;
-    std::memcpy(whole(step, out_) + begin, whole(step, data_) + begin, size(end - begin));
+    kernels::copy_memory(whole(step, out_) + begin, whole(step, data_) + begin, size(end - begin));
     Offsets offsets, places;
     for (std::int64_t t = 0; t < form_.tuples; t += kChunk) {
       const std::int64_t count = std::min(kChunk, form_.tuples - t);
@@ -186,7 +187,8 @@ class ScatterElementsOp final : public ElementOp {
     const Interval part = form_.shared.of(step);
     for (std::int64_t slab = 0; slab < slabs_; ++slab) {
       const std::int64_t begin = (slab * shared.extent + part.begin) * shared.stride;
-      std::memcpy(whole(step, out_) + begin, whole(step, data_) + begin, size((part.end - part.begin) * shared.stride));
+      kernels::copy_memory(whole(step, out_) + begin, whole(step, data_) + begin,
+                           size((part.end - part.begin) * shared.stride));
     }
     for_offsets(step, [&](std::int64_t position, std::size_t count, const std::int64_t* offsets) {
       update_({whole(step, updates_) + position * bytes_, whole(step, out_), offsets, nullptr, count, size(bytes_)});

@@ -8,6 +8,7 @@
 #include "families/onednn.hpp"
 #include "families/rows.hpp"
 #include "families/table.hpp"
+#include "kernels/base/copy.hpp"
 #include "reference/reference.hpp"
 
 namespace colonnade {
@@ -66,7 +67,8 @@ class ReferenceOp final : public RowOp {
       if (results[i].dtype() != outputs_[i].dtype || results[i].shape() != outputs_[i].static_shape())
         fail(ErrorCode::internal, "node '{}' ({}): the reference made another shape than planned", node_.name,
              node_.origin);
-      if (results[i].size() > 0) std::memcpy(whole(step, node_.outputs[i]), results[i].data(), results[i].byte_size());
+      if (results[i].size() > 0)
+        kernels::copy_memory(whole(step, node_.outputs[i]), results[i].data(), results[i].byte_size());
     }
   }
 

@@ -9,6 +9,7 @@
 #include "families/shared.hpp"
 #include "families/table.hpp"
 #include "graph/parameters.hpp"
+#include "kernels/base/copy.hpp"
 #include "reference/indexing.hpp"
 
 namespace colonnade {
@@ -120,7 +121,7 @@ class PadWholeOp final : public RowOp {
       if (bytes == 4)
         std::memcpy(target, source, 4);
       else
-        std::memcpy(target, source, static_cast<std::size_t>(bytes));
+        kernels::copy_memory(target, source, static_cast<std::size_t>(bytes));
     }
   }
 

@@ -11,6 +11,7 @@
 #include "families/table.hpp"
 #include "families/typed_match.hpp"
 #include "families/typed_walk.hpp"
+#include "kernels/base/copy.hpp"
 #include "kernels/norm/norm.hpp"
 #include "reference/indexing.hpp"
 
@@ -91,7 +92,7 @@ class GatherOp final : public RowOp {
       case 8: return copy_blocks(step, [](std::byte* to, const std::byte* from) { std::memcpy(to, from, 8); });
       default:
         return copy_blocks(step, [this](std::byte* to, const std::byte* from) {
-          std::memcpy(to, from, static_cast<std::size_t>(block_));
+          kernels::copy_memory(to, from, static_cast<std::size_t>(block_));
         });
     }
   }

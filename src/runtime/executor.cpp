@@ -8,6 +8,7 @@
 
 #include "base/interruption.hpp"
 #include "base/subnormals.hpp"
+#include "kernels/base/copy.hpp"
 
 namespace colonnade {
 namespace {
@@ -103,8 +104,9 @@ void Executor::run(std::span<const void* const> inputs, std::span<void* const> o
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   for (const OutputCopy& copy : program_->copies) {
     if (copy.bytes == 0) continue;
-    std::memcpy(outputs[static_cast<std::size_t>(copy.output)],
-                copy_.bases[static_cast<std::size_t>(copy.base)] + copy.offset, static_cast<std::size_t>(copy.bytes));
+    kernels::copy_memory(outputs[static_cast<std::size_t>(copy.output)],
+                         copy_.bases[static_cast<std::size_t>(copy.base)] + copy.offset,
+                         static_cast<std::size_t>(copy.bytes));
   }
 }
 

@@ -97,6 +97,26 @@ void check_layouts(const move::Kernel& kernel, std::size_t pixels, std::size_t c
   ASSERT_TRUE(woven.intact() && apart.intact());
 }
 
+/// Targets that lie somewhat behind their source, or before it, in their pages.
+TEST(Move, CopiesBetweenPagesOfAnyOffset) {
+  constexpr std::size_t kPage = 4096, kMost = 3 * kPage;
+  std::vector<std::uint8_t> from(2 * kMost), to(2 * kMost);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::uint8_t>(i * 31 >> 3);
+  const auto page = [](std::vector<std::uint8_t>& bytes) {
+    return bytes.data() + (kPage - reinterpret_cast<std::uintptr_t>(bytes.data()) % kPage) % kPage;
+  };
+  for (const auto& kernel : runnable(move::table()))
+    for (const std::size_t offset : {0u, 1u, 16u, 31u, 63u, 64u, 65u, 4095u})
+      for (const std::size_t bytes : {1u, 63u, 64u, 65u, 4096u, 5000u, 8000u}) {
+        std::fill(to.begin(), to.end(), std::uint8_t{0xaa});
+        std::uint8_t* target = page(to) + offset;
+        kernel.copy({1, bytes, page(from), target, step(bytes), step(bytes)});
+        ASSERT_TRUE(std::equal(target, target + bytes, page(from))) << kernel.name << " " << offset << " " << bytes;
+        ASSERT_TRUE(std::all_of(to.data(), target, [](std::uint8_t x) { return x == 0xaa; }));
+        ASSERT_TRUE(std::all_of(target + bytes, to.data() + to.size(), [](std::uint8_t x) { return x == 0xaa; }));
+      }
+}
+
 TEST(Move, LayoutsBothWays) {
   for (const auto& kernel : runnable(move::table())) {
     for (const std::size_t channels : kChannelCounts) {
