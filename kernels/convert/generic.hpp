@@ -115,7 +115,7 @@ __attribute__((noinline)) void store_floats(const float* in, F16* out, std::size
 }
 #endif
 
-#if defined(__AVX2__)
+#if defined(__AVX2__) && !defined(__AVX512F__)  // which narrows vectors in one instruction
 /// Eight floats as integers that a byte holds: NaN gives 0, what lies beyond an end that end.
 template <class Byte>
 inline __m256i in_range(const float* in) {

@@ -148,7 +148,8 @@ inline RowFn find_binary(Binary op, Type type) noexcept {
 }
 
 #if defined(__AVX512DQ__) || defined(__aarch64__)
-inline constexpr bool kLongCasts = true;  ///< vectors of real numbers become 64-bit integers in one instruction
+inline constexpr bool kLongCasts =
+    true;  ///< vectors of real numbers become integers of 64 bits, and saturate, in few instructions
 #else
 inline constexpr bool kLongCasts = false;
 #endif

@@ -51,8 +51,12 @@ class Walk {
     }
     reference::coalesce(shape, strides);
     if (copies) {
-      lengthen_rows(shape, std::span(strides).first(inputs_ + 1));
-      add_rows(shape, std::span(strides).first(inputs_ + 1));
+      const auto both = std::span(strides).first(inputs_ + 1);
+      lengthen_rows(shape, both);
+      if (has_short_rows(shape, both)) {
+        copy_ = kernels::move::select(context.features).copy;
+        add_rows(shape, both);
+      }
     } else if (shape.back() > 1 && strides[inputs_].back() != 1) {  // rows are dense in the output
       shape.push_back(1);
       for (Ints& s : strides) s.push_back(0);
@@ -66,9 +70,6 @@ class Walk {
       axes_.push_back(entry);
     }
     size_ = element_count(shape);
-    constexpr std::int64_t kShortBytes = 512;
-    if (copies && steps_[0] == 1 && out_step_ == 1 && count_ * bytes_[0] <= kShortBytes)
-      copy_ = kernels::move::select(context.features).copy;
   }
 
   /// Output elements, in the order of the box.
@@ -103,7 +104,14 @@ class Walk {
     for (Ints& s : strides) std::rotate(s.begin() + axis, s.begin() + axis + 1, s.end());
   }
 
-  /// Rows are copied an axis of them at a time: not by one of a few rows where a longer one is near.
+  /// Elements side by side, so few that a call a row costs more than its copy.
+  bool has_short_rows(const Shape& shape, std::span<const Ints> strides) const {
+    constexpr std::int64_t kShortBytes = 512;
+    const bool dense = strides[0].back() == 1 && (shape.back() == 1 || strides[1].back() == 1);
+    return dense && shape.back() * bytes_[0] <= kShortBytes;
+  }
+
+  /// Short rows are copied an axis of them at a time: not by one of a few rows where a longer one is near.
   static void add_rows(Shape& shape, std::span<Ints> strides) {
     constexpr std::int64_t kFew = 8;
     if (shape.size() < 3 || shape[shape.size() - 2] >= kFew) return;
