@@ -158,7 +158,9 @@ std::optional<Binary> kernel_kind(BinaryKind kind) {
     case BinaryKind::logical_xor:
     case BinaryKind::bitwise_and:
     case BinaryKind::bitwise_or:
-    case BinaryKind::bitwise_xor: break;
+    case BinaryKind::bitwise_xor:
+    case BinaryKind::shift_left:
+    case BinaryKind::shift_right: break;
   }
   return std::nullopt;
 }

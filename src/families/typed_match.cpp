@@ -136,6 +136,8 @@ std::optional<kernels::typed::Binary> typed_binary(BinaryKind kind) {
     case BinaryKind::bitwise_and: return Binary::bitwise_and;
     case BinaryKind::bitwise_or: return Binary::bitwise_or;
     case BinaryKind::bitwise_xor: return Binary::bitwise_xor;
+    case BinaryKind::shift_left: return Binary::shift_left;
+    case BinaryKind::shift_right: return Binary::shift_right;
     case BinaryKind::pow: return Binary::pow;
     case BinaryKind::prelu: break;
   }

@@ -36,6 +36,8 @@ enum class BinaryKind : std::uint8_t {
   bitwise_and,
   bitwise_or,
   bitwise_xor,
+  shift_left,
+  shift_right,
   squared_difference,
 };
 std::string_view name_of(BinaryKind kind);
@@ -51,7 +53,7 @@ struct Unary {
   bool operator==(const Unary&) const = default;
 };
 
-/// inputs a, b with ONNX broadcasting. prelu: a < 0 ? a * b : a. exact: rounded as written, never merged with other
+/// inputs a, b with ONNX broadcasting. prelu: a < 0 ? a * b : a. Shifts: of unsigned integers, by b places; 0 beyond all bits. exact: rounded as written, never merged with other
 /// arithmetic; what it computes is rounded to integers next.
 struct Binary {
   BinaryKind kind = BinaryKind::add;

@@ -7,7 +7,7 @@
 namespace colonnade {
 namespace {
 
-constexpr std::array<std::string_view, 22> kBinaryNames = {"add",
+constexpr std::array<std::string_view, 24> kBinaryNames = {"add",
                                                            "sub",
                                                            "mul",
                                                            "div",
@@ -28,6 +28,8 @@ constexpr std::array<std::string_view, 22> kBinaryNames = {"add",
                                                            "bitwise_and",
                                                            "bitwise_or",
                                                            "bitwise_xor",
+                                                           "shift_left",
+                                                           "shift_right",
                                                            "squared_difference"};
 static_assert(kBinaryNames[static_cast<std::size_t>(BinaryKind::prelu)] == "prelu");
 static_assert(kBinaryNames[static_cast<std::size_t>(BinaryKind::squared_difference)] == "squared_difference");

@@ -29,13 +29,16 @@ Gives gives(BinaryKind kind) {
     case BinaryKind::prelu:
     case BinaryKind::bitwise_and:
     case BinaryKind::bitwise_or:
-    case BinaryKind::bitwise_xor: break;
+    case BinaryKind::bitwise_xor:
+    case BinaryKind::shift_left:
+    case BinaryKind::shift_right: break;
   }
   return Gives::one_of_them;
 }
 
 bool compares(BinaryKind kind) { return gives(kind) == Gives::comparison; }
 bool logical(BinaryKind kind) { return gives(kind) == Gives::logic; }
+bool shifts(BinaryKind kind) { return kind == BinaryKind::shift_left || kind == BinaryKind::shift_right; }
 bool calculates(BinaryKind kind) { return gives(kind) == Gives::number; }
 
 void numbers(const RuleContext& ctx, std::size_t input, bool or_booleans) {
@@ -54,6 +57,8 @@ DType result_dtype(BinaryKind kind, const RuleContext& ctx) {
   }
   if (kind == BinaryKind::pow) return ctx.dtype(0);
   const DType common = ctx.same_dtype(0, 1);
+  if (shifts(kind) && (common < DType::u8 || common > DType::u64))
+    ctx.fail("{} must be unsigned integers, is {}", ctx.text(0), name_of(common));
   return compares(kind) ? DType::boolean : common;
 }
 

@@ -41,7 +41,9 @@ double real_value(BinaryKind kind, double a, double b, const Call& call) {
     case BinaryKind::squared_difference: return (a - b) * (a - b);
     case BinaryKind::bitwise_and:
     case BinaryKind::bitwise_or:
-    case BinaryKind::bitwise_xor: break;
+    case BinaryKind::bitwise_xor:
+    case BinaryKind::shift_left:
+    case BinaryKind::shift_right: break;
   }
   call.unsupported("{} of real numbers", name_of(kind));
 }
@@ -109,6 +111,8 @@ Integer integer_value(BinaryKind kind, Integer a, Integer b, const Call& call) {
     case BinaryKind::bitwise_and: return static_cast<Integer>(ua & ub);
     case BinaryKind::bitwise_or: return static_cast<Integer>(ua | ub);
     case BinaryKind::bitwise_xor: return static_cast<Integer>(ua ^ ub);
+    case BinaryKind::shift_left: return static_cast<Integer>(ub < 64 ? ua << ub : 0);
+    case BinaryKind::shift_right: return static_cast<Integer>(ub < 64 ? ua >> ub : 0);
     case BinaryKind::squared_difference: return static_cast<Integer>((ua - ub) * (ua - ub));
   }
   call.unsupported("{} of integers", name_of(kind));

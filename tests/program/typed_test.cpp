@@ -56,6 +56,10 @@ TEST(TypedIntegers, Arithmetic) {
     for (const BinaryKind kind : {BinaryKind::div, BinaryKind::mod, BinaryKind::fmod})
       for (const Shape& shape : {Shape{3, 37}, Shape{}})
         check(Binary{kind}, {small(dtype, {3, 37}, 1, -90, 120), small(dtype, shape, 2, 1, 9)});
+    for (const BinaryKind kind : {BinaryKind::shift_left, BinaryKind::shift_right})
+      if (dtype >= DType::u8 && dtype <= DType::u64)
+        for (const Shape& shape : {Shape{3, 37}, Shape{}})
+          check(Binary{kind}, {computed(dtype, {3, 37}), small(dtype, shape, 2, 0, 70)});
     for (const UnaryKind kind : {UnaryKind::sign, UnaryKind::bitwise_not, UnaryKind::square})
       check(Unary{kind}, {computed(dtype, {67})});
     for (const DType to : {DType::f64, DType::i16, DType::u64}) check(Cast{to}, {computed(dtype, {67})});

@@ -119,6 +119,8 @@ TEST(Binary, IntegersAreExact) {
   EXPECT_EQ(both(BinaryKind::mul, DType::i8, {100}, {3}), (Numbers{44}));
   EXPECT_EQ(both(BinaryKind::pow, DType::i32, {3, -2, 2}, {4, 3, -1}), (Numbers{81, -8, 0}));
   EXPECT_EQ(both(BinaryKind::bitwise_xor, DType::u8, {12}, {10}), (Numbers{6}));
+  EXPECT_EQ(both(BinaryKind::shift_left, DType::u8, {129, 1, 3, 1}, {1, 7, 8, 64}), (Numbers{2, 128, 0, 0}));
+  EXPECT_EQ(both(BinaryKind::shift_right, DType::u64, {9, 9, 9}, {1, 63, 64}), (Numbers{4, 0, 0}));
   EXPECT_EQ(both(BinaryKind::max, DType::u64, {1}, {9e18}), (Numbers{9e18}));
   const std::int64_t least = std::numeric_limits<std::int64_t>::min();
   EXPECT_EQ(run(Binary{BinaryKind::div}, i64({1}, {least}), i64({1}, {-1})).values<std::int64_t>()[0], least);

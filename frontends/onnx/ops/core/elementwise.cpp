@@ -106,25 +106,11 @@ Values lower_pow(Lowering& low) {
   return {cast(low, binary(low, BinaryKind::pow, cast(low, base, exponent_type), exponent), type)};
 }
 
-/// Whether no bit is shifted beyond the others, as constants show.
-bool shifts_within(const Lowering& low, ValueId places, DType dtype) {
-  const auto known = low.constant_of(places);
-  if (!known) return false;
-  const Tensor numbers = known->tensor()->converted(DType::u64);
-  return std::ranges::all_of(numbers.values<std::uint64_t>(), [&](std::uint64_t n) { return n < 8 * size_of(dtype); });
-}
-
-/// By products and quotients with powers of two. Beyond all bits a power is 0, and so is what is shifted right.
 Values lower_bit_shift(Lowering& low) {
   const std::string direction = low.required_string("direction");
-  const ValueId x = low.input(0), places = low.input(1);
-  const DType dtype = low.dtype(x);
-  const ValueId factor = binary(low, BinaryKind::pow, scalar(low, dtype, 2), places);
-  if (direction == "LEFT") return {binary(low, BinaryKind::mul, x, factor)};
-  if (direction != "RIGHT") low.invalid("attribute 'direction': '{}' does not exist", printable(direction));
-  if (shifts_within(low, places, dtype)) return {binary(low, BinaryKind::div, x, factor)};
-  const ValueId shifted = binary(low, BinaryKind::div, x, binary_scalar(low, BinaryKind::max, factor, 1));
-  return {select(low, binary_scalar(low, BinaryKind::equal, factor, 0), scalar(low, dtype, 0), shifted)};
+  const bool left = direction == "LEFT";
+  if (!left && direction != "RIGHT") low.invalid("attribute 'direction': '{}' does not exist", printable(direction));
+  return {binary(low, left ? BinaryKind::shift_left : BinaryKind::shift_right, low.input(0), low.input(1))};
 }
 
 /// A slope of one value a channel is often stored as [C]; ONNX's broadcasting would put it along the last axis.
