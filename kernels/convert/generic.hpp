@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/base/copy.hpp"
 #include "kernels/convert/convert.hpp"
+#include "kernels/convert/minifloats.hpp"
 
 #if defined(__F16C__) || defined(__AVX2__)
 #include <immintrin.h>
@@ -22,19 +22,6 @@ struct Bf16 {
 struct F16 {
   std::uint16_t bits;
 };
-
-inline std::uint32_t bits_of(float x) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-inline float float_of(std::uint32_t bits) {
-  float x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
-constexpr std::uint32_t kMagnitude = 0x7fffffffu, kInfinity = 0x7f800000u, kQuiet = 0x00400000u;
 
 inline float to_float(std::uint8_t x) { return x; }
 inline float to_float(std::int8_t x) { return x; }
@@ -172,16 +159,10 @@ template <class T>
 struct Moved {
   static void run(const T* in, T* out, std::size_t count) { copy_memory(out, in, count * sizeof(T)); }
 };
+template <class T>
+struct Pixel<T, T> : Moved<T> {};
 template <>
 struct Pixel<float, float> : Moved<float> {};
-template <>
-struct Pixel<Bf16, Bf16> : Moved<Bf16> {};
-template <>
-struct Pixel<F16, F16> : Moved<F16> {};
-template <>
-struct Pixel<std::uint8_t, std::uint8_t> : Moved<std::uint8_t> {};
-template <>
-struct Pixel<std::int8_t, std::int8_t> : Moved<std::int8_t> {};
 template <>
 struct Pixel<std::uint8_t, std::int8_t> {
   static void run(const std::uint8_t* in, std::int8_t* out, std::size_t count) { copy_memory(out, in, count); }
@@ -203,27 +184,26 @@ void run(const Args& a) noexcept {
     Pixel<From, To>::run(reinterpret_cast<const From*>(in), reinterpret_cast<To*>(out), channels);
 }
 
-template <class From>
-Fn function_from(Type to) {
-  switch (to) {
-    case Type::f32: return run<From, float>;
-    case Type::bf16: return run<From, Bf16>;
-    case Type::f16: return run<From, F16>;
-    case Type::u8: return run<From, std::uint8_t>;
-    case Type::i8: return run<From, std::int8_t>;
+/// Calls f(T{}) with the type's elements.
+template <class F>
+inline Fn with_type(Type type, F&& f) {
+  switch (type) {
+    case Type::f32: return f(float{});
+    case Type::bf16: return f(Bf16{});
+    case Type::f16: return f(F16{});
+    case Type::u8: return f(std::uint8_t{});
+    case Type::i8: return f(std::int8_t{});
+    case Type::f8e4m3fn: return f(F8e4m3fn{});
+    case Type::f8e4m3fnuz: return f(F8e4m3fnuz{});
+    case Type::f8e5m2: return f(F8e5m2{});
+    case Type::f8e5m2fnuz: return f(F8e5m2fnuz{});
   }
   return nullptr;
 }
 
 inline Fn function_of(Type from, Type to) noexcept {
-  switch (from) {
-    case Type::f32: return function_from<float>(to);
-    case Type::bf16: return function_from<Bf16>(to);
-    case Type::f16: return function_from<F16>(to);
-    case Type::u8: return function_from<std::uint8_t>(to);
-    case Type::i8: return function_from<std::int8_t>(to);
-  }
-  return nullptr;
+  return with_type(from,
+                   [to]<class From>(From) { return with_type(to, []<class To>(To) -> Fn { return run<From, To>; }); });
 }
 
 }  // namespace

@@ -12,6 +12,9 @@ namespace {
 
 using kernels::convert::Type;
 
+constexpr TypeSet kConvertedTypes{DType::f32,      DType::bf16,       DType::f16,    DType::u8,        DType::i8,
+                                  DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz};
+
 struct ConvertForm {
   Type from, to;
 };
@@ -55,9 +58,10 @@ class ConvertOp final : public RowOp {
 };
 
 Match match(const Candidate& node) {
-  if (!std::holds_alternative<Cast>(node.node.op)) return refuse();
-  const auto from = convert_type(node.input(0).type.dtype);
-  const auto to = convert_type(node.graph.value(node.node.outputs[0]).type.dtype);
+  const auto* op = std::get_if<Cast>(&node.node.op);
+  if (op == nullptr) return refuse();
+  const auto from = convert_type(node.input(0).type.dtype), to = convert_type(op->to);
+  if (!op->saturate && is_minifloat(op->to)) return refuse("what is too large becomes infinity or NaN");
   return from && to ? take(Form::of(ConvertForm{*from, *to})) : refuse("type has no kernel");
 }
 
@@ -71,13 +75,17 @@ std::optional<Type> convert_type(DType type) {
   if (type == DType::f16) return Type::f16;
   if (type == DType::u8) return Type::u8;
   if (type == DType::i8) return Type::i8;
+  if (type == DType::f8e4m3fn) return Type::f8e4m3fn;
+  if (type == DType::f8e4m3fnuz) return Type::f8e4m3fnuz;
+  if (type == DType::f8e5m2) return Type::f8e5m2;
+  if (type == DType::f8e5m2fnuz) return Type::f8e5m2fnuz;
   return std::nullopt;
 }
 
 constinit const Family families::convert = {.name = "convert",
                                             .scope = Scope::rows,
                                             .border = Border::none,
-                                            .types = kMovedTypes,
+                                            .types = kConvertedTypes,
                                             .match = match,
                                             .units = one_unit,
                                             .effort = byte_effort<Work::copy>,

@@ -11,7 +11,9 @@ namespace {
 
 using convert::Type;
 
-constexpr DType kTypes[convert::kTypeCount] = {DType::f32, DType::bf16, DType::f16, DType::u8, DType::i8};
+constexpr DType kTypes[convert::kTypeCount] = {DType::f32,        DType::bf16,   DType::f16,
+                                               DType::u8,         DType::i8,     DType::f8e4m3fn,
+                                               DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz};
 
 DType dtype(Type type) { return kTypes[static_cast<std::size_t>(type)]; }
 std::size_t bytes_of(Type type) { return size_of(dtype(type)); }
@@ -92,7 +94,7 @@ void check_rows(const convert::Kernel& kernel, Type from, Type to, std::size_t c
   Bytes out((kPixels - 1) * out_stride + channels * bytes_of(to));
   Tensor numbers(DType::f32, {static_cast<std::int64_t>(kPixels * channels)});
   for (std::size_t i = 0; i < kPixels * channels; ++i) numbers.values<float>()[i] = static_cast<float>(i % 100);
-  const Tensor source = numbers.converted(dtype(from)), expected = numbers.converted(dtype(to));
+  const Tensor source = numbers.converted(dtype(from)), expected = source.converted(dtype(to));
   for (std::size_t p = 0; p < kPixels; ++p)
     std::memcpy(in.data() + p * in_stride, static_cast<const std::byte*>(source.data()) + p * channels * bytes_of(from),
                 channels * bytes_of(from));
