@@ -160,6 +160,8 @@ inline RowFn find_cast(Type from, Type to) noexcept {
       using Stored = std::conditional_t<std::is_same_v<To, Boolean>, std::uint8_t, To>;
       if constexpr (!kLongCasts && kIsReal<From> && kIsInteger<To> && sizeof(To) >= 4)
         return fitting_cast_row<From, To>;
+      if constexpr (!kLongCasts && kIsInteger<From> && sizeof(From) == 8 && kIsReal<To>)
+        return fitting_real_row<From, To>;
       return unary_row<CastTo<To>, From, Stored>;
     });
   });

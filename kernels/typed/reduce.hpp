@@ -11,24 +11,44 @@
 namespace colonnade::kernels::typed {
 namespace {
 
-/// a + b and a * b of integers wrap around.
+#if defined(__AVX512F__)
+inline constexpr std::size_t kVectorBytes = 64;
+#elif defined(__AVX2__)
+inline constexpr std::size_t kVectorBytes = 32;
+#else
+inline constexpr std::size_t kVectorBytes = 16;
+#endif
+
 template <class T>
-inline T wrapped_sum(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    using U = std::make_unsigned_t<T>;
-    return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
-  } else {
-    return a + b;
-  }
+struct VectorOf {
+  typedef T Type __attribute__((vector_size(kVectorBytes)));
+};
+template <class T>
+using Vector = typename VectorOf<T>::Type;
+
+/// What integers are added and multiplied as, so that they wrap around: X is T or a vector of it.
+template <class T>
+struct Wrapping {
+  using Type = T;
+};
+template <class T>
+requires std::is_integral_v<T>
+struct Wrapping<T> {
+  using Type = std::make_unsigned_t<T>;
+};
+template <class T, class X>
+using Wrapped =
+    std::conditional_t<std::is_same_v<X, T>, typename Wrapping<T>::Type, Vector<typename Wrapping<T>::Type>>;
+
+template <class T, class X>
+inline X wrapped_sum(X a, X b) {
+  using U = Wrapped<T, X>;
+  return (X)((U)a + (U)b);
 }
-template <class T>
-inline T wrapped_product(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    using U = std::make_unsigned_t<T>;
-    return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
-  } else {
-    return a * b;
-  }
+template <class T, class X>
+inline X wrapped_product(X a, X b) {
+  using U = Wrapped<T, X>;
+  return (X)((U)a * (U)b);
 }
 
 /// What sums are kept in, where they begin, how an element is added, how sums are, and what becomes of the last one.
@@ -36,30 +56,36 @@ template <class T>
 struct Summing {
   using Sum = T;
   static constexpr T kFirst{};
-  static T add(T sum, T x) { return wrapped_sum(sum, x); }
-  static T join(T a, T b) { return wrapped_sum(a, b); }
+  template <class X>
+  static X add(X sum, X x) {
+    return wrapped_sum<T>(sum, x);
+  }
+  static T join(T a, T b) { return wrapped_sum<T>(a, b); }
   static T finish(T sum, std::size_t) { return sum; }
 };
 template <class T>
 struct Averaging {
   using Sum = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
   static constexpr Sum kFirst{};
-  static Sum add(Sum sum, T x) { return wrapped_sum(sum, static_cast<Sum>(x)); }
-  static Sum join(Sum a, Sum b) { return wrapped_sum(a, b); }
+  static Sum add(Sum sum, T x) { return wrapped_sum<Sum>(sum, static_cast<Sum>(x)); }
+  static Vector<Sum> add(Vector<Sum> sum, Vector<Sum> x) { return wrapped_sum<Sum>(sum, x); }
+  static Sum join(Sum a, Sum b) { return wrapped_sum<Sum>(a, b); }
   static T finish(Sum sum, std::size_t count) { return static_cast<T>(sum / static_cast<Sum>(count)); }
 };
 template <class T>
 struct Magnitudes : Summing<T> {
-  static T add(T sum, T x) {
-    if constexpr (std::is_integral_v<T>)
-      return wrapped_sum(sum, x < 0 ? wrapped_product(x, T{-1}) : x);
-    else
-      return sum + (x < 0 ? -x : x);
+  template <class X>
+  static X add(X sum, X x) {
+    using U = Wrapped<T, X>;
+    return wrapped_sum<T>(sum, x < 0 ? (X)(-(U)x) : x);
   }
 };
 template <class T>
 struct Squares : Summing<T> {
-  static T add(T sum, T x) { return wrapped_sum(sum, wrapped_product(x, x)); }
+  template <class X>
+  static X add(X sum, X x) {
+    return wrapped_sum<T>(sum, wrapped_product<T>(x, x));
+  }
 };
 struct Lengths : Squares<double> {
   static double finish(double sum, std::size_t) { return __builtin_sqrt(sum); }
@@ -71,8 +97,11 @@ template <class T>
 struct Multiplying {
   using Sum = T;
   static constexpr T kFirst{1};
-  static T add(T sum, T x) { return wrapped_product(sum, x); }
-  static T join(T a, T b) { return wrapped_product(a, b); }
+  template <class X>
+  static X add(X sum, X x) {
+    return wrapped_product<T>(sum, x);
+  }
+  static T join(T a, T b) { return wrapped_product<T>(a, b); }
   static T finish(T sum, std::size_t) { return sum; }
 };
 template <class T, bool kMax>
@@ -81,10 +110,38 @@ struct Extreme {
   using Limits = std::numeric_limits<T>;
   static constexpr T kFirst = std::is_integral_v<T> ? (kMax ? Limits::min() : Limits::max())
                                                     : (kMax ? -Limits::infinity() : Limits::infinity());
-  static T add(T held, T x) { return ((kMax ? x > held : x < held) | (x != x)) ? x : held; }
+  template <class X>
+  static X add(X held, X x) {
+    if constexpr (kMax)
+      return ((x > held) | (x != x)) ? x : held;
+    else
+      return ((x < held) | (x != x)) ? x : held;
+  }
   static T join(T a, T b) { return add(a, b); }
   static T finish(T held, std::size_t) { return held; }
 };
+
+/// Adds the first elements of a line to as many sums as fill 256 bytes, in registers where these are enough, and says
+/// how many that were.
+template <class T, class Op>
+inline std::size_t add_vectors(const T* in, std::size_t size, T* sums) {
+  constexpr std::size_t kLanes = 256 / sizeof(T), kVectors = 256 / kVectorBytes, kEach = kVectorBytes / sizeof(T);
+  Vector<T> held[kVectors];
+#pragma GCC unroll 16
+  for (std::size_t v = 0; v < kVectors; ++v) __builtin_memcpy(&held[v], sums + v * kEach, kVectorBytes);
+  std::size_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+#pragma GCC unroll 16
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      Vector<T> x;
+      __builtin_memcpy(&x, in + i + v * kEach, kVectorBytes);
+      held[v] = Op::add(held[v], x);
+    }
+  }
+#pragma GCC unroll 16
+  for (std::size_t v = 0; v < kVectors; ++v) __builtin_memcpy(sums + v * kEach, &held[v], kVectorBytes);
+  return i;
+}
 
 /// Of a line side by side.
 template <class T, class Op>
@@ -94,6 +151,7 @@ inline T reduce_line(const T* in, std::size_t size) {
   Sum sums[kLanes];
   for (Sum& sum : sums) sum = Op::kFirst;
   std::size_t i = 0;
+  if constexpr (std::is_same_v<Sum, T>) i = add_vectors<T, Op>(in, size, sums);
   for (; i + kLanes <= size; i += kLanes)
     for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] = Op::add(sums[lane], in[i + lane]);
   for (std::size_t lane = 0; i + lane < size; ++lane) sums[lane] = Op::add(sums[lane], in[i + lane]);

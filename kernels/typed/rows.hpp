@@ -49,6 +49,26 @@ inline void fitting_cast_row(const RowArgs& args) noexcept {
   }
 }
 
+/// Integers of 64 bits to real numbers in the same way.
+template <class From, class To>
+inline void fitting_real_row(const RowArgs& args) noexcept {
+  if (args.step[0] != 1) return unary_row<CastTo<To>, From, To>(args);
+  constexpr std::size_t kBlock = 64;
+  constexpr std::uint64_t kLowest = std::is_signed_v<From> ? std::uint64_t{1} << 31 : 0;
+  constexpr int kBits = std::is_signed_v<From> ? 32 : 31;
+  const From* __restrict in = static_cast<const From*>(args.in[0]);
+  To* __restrict out = static_cast<To*>(args.out);
+  for (std::size_t begin = 0; begin < args.count; begin += kBlock, in += kBlock, out += kBlock) {
+    const std::size_t count = args.count - begin < kBlock ? args.count - begin : kBlock;
+    std::uint64_t beyond = 0;
+    for (std::size_t i = 0; i < count; ++i) beyond |= (static_cast<std::uint64_t>(in[i]) + kLowest) >> kBits;
+    if (beyond == 0)
+      for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<To>(static_cast<std::int32_t>(in[i]));
+    else
+      for (std::size_t i = 0; i < count; ++i) out[i] = CastTo<To>::of(in[i]);
+  }
+}
+
 /// A function that has another way for numbers beyond kReducible, taken where there are any.
 template <class Op>
 inline void periodic_row(const RowArgs& args) noexcept {
