@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/base/simd.hpp"
+#include "kernels/gemm/four_steps.hpp"
 
 namespace colonnade::kernels {
 namespace {
@@ -203,23 +204,59 @@ inline constexpr std::size_t kWeightsAhead = 24;
 template <std::size_t R, std::size_t V>
 inline constexpr bool kFetchesNext = V > 1 || R == 1;
 
-template <std::size_t kStreams, std::size_t R, std::size_t V>
-[[gnu::always_inline]] inline void prefetch(Ahead& ahead, std::size_t step) {
-  const float* pixels = ahead.pixels + step * R;
-  __builtin_prefetch(pixels);
-  if constexpr (R > 16) __builtin_prefetch(pixels + R / 2);
-  if constexpr (kFetchesNext<R, V>) {
-    __builtin_prefetch(ahead.next, 0, 2);
-    if constexpr (kStreams > 1) __builtin_prefetch(ahead.next + ahead.apart, 0, 2);
-    ahead.next += ahead.next_step;
-    hide(ahead.next);
-  }
+/// Every line of the pixels that `Steps` steps from `step` on are to bring.
+template <std::size_t Steps, std::size_t R>
+[[gnu::always_inline]] inline void prefetch_pixels(const Ahead& ahead, std::size_t step) {
+  constexpr std::size_t kLine = 16, kFloats = Steps * R, kLines = (kFloats + kLine - 1) / kLine;
+#pragma GCC unroll 16
+  for (std::size_t line = 0; line < kLines; ++line)
+    __builtin_prefetch(ahead.pixels + step * R + line * (kFloats / kLines));
+}
+
+/// What is read after the tile.
+template <std::size_t kStreams>
+[[gnu::always_inline]] inline void prefetch_next(const Ahead& ahead, std::ptrdiff_t step = 0) {
+  const float* next = ahead.next + step * ahead.next_step;
+  __builtin_prefetch(next, 0, 2);
+  if constexpr (kStreams > 1) __builtin_prefetch(next + ahead.apart, 0, 2);
 }
 
 template <std::size_t V>
 [[gnu::always_inline]] inline void prefetch_weights(const float* weights, std::size_t panel_stride) {
 #pragma GCC unroll 8
   for (std::size_t v = 0; v < V; v += kPanelVectors) __builtin_prefetch(weights_at(weights, panel_stride, v));
+}
+
+/// The first of `count` products in fours, and how many that were.
+template <std::size_t kStreams, bool kFetchesWeights, std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline std::size_t multiply_fours(Sums<R, V>& sums, const float* input, std::ptrdiff_t stride,
+                                                         const float* weights, std::size_t panel_stride,
+                                                         std::size_t count, Ahead& ahead) {
+  constexpr std::ptrdiff_t kSteps = kFourSteps, kLine = 16;
+  const std::ptrdiff_t bytes = stride * static_cast<std::ptrdiff_t>(sizeof(float));
+  const bool share_a_line = kSteps * ahead.next_step <= kLine;
+  const float *x = input, *w = weights;
+  for (const float* end = input + count / kFourSteps * kFourSteps; x != end; x += kFourSteps) {
+    if constexpr (kFetchesWeights) {
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < kFourSteps; ++i)
+        prefetch_weights<V>(w + (i + kWeightsAhead) * kPanelFloats, panel_stride);
+    }
+    if constexpr (kStreams > 0) {
+      prefetch_pixels<kFourSteps, R>(ahead, 0);
+      ahead.pixels += kFourSteps * R;
+      prefetch_next<kStreams>(ahead);
+      if (!share_a_line) {
+#pragma GCC unroll 4
+        for (std::ptrdiff_t i = 1; i < kSteps; ++i) prefetch_next<kStreams>(ahead, i);
+      }
+      ahead.next += kSteps * ahead.next_step;
+      hide(ahead.next);
+    }
+    four_steps(sums.at, x, bytes, w, static_cast<std::ptrdiff_t>(panel_stride * sizeof(float)));
+    w += kFourSteps * kPanelFloats;
+  }
+  return static_cast<std::size_t>(x - input);
 }
 
 /// Adds `count` products to the pixels in [First, Last), and fetches what is ahead in kStreams streams, or the tile's
@@ -230,12 +267,24 @@ template <std::size_t First, std::size_t Last, std::size_t kStreams = 0, bool kF
                                             const float* weights, std::size_t panel_stride, std::size_t count,
                                             Ahead ahead = {}) {
   constexpr std::size_t kUnroll = V == 1 ? kNarrowUnroll : 1;
+  if constexpr (kHasFourSteps<R, V> && First == 0 && Last == R) {
+    const std::size_t done =
+        multiply_fours<kStreams, kFetchesWeights>(sums, input, stride, weights, panel_stride, count, ahead);
+    input += done;
+    weights += done * kPanelFloats;
+    count -= done;
+  }
   Pixels<R> pixels(input, stride);
   for (; count >= kUnroll; count -= kUnroll) {
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < kUnroll; ++i) {
       if constexpr (kFetchesWeights) prefetch_weights<V>(weights + (i + kWeightsAhead) * kPanelFloats, panel_stride);
-      if constexpr (kStreams > 0) prefetch<kStreams, R, V>(ahead, i);
+      if constexpr (kStreams > 0) prefetch_pixels<1, R>(ahead, i);
+      if constexpr (kStreams > 0 && kFetchesNext<R, V>) {
+        prefetch_next<kStreams>(ahead);
+        ahead.next += ahead.next_step;
+        hide(ahead.next);
+      }
       multiply_step<First, Last>(sums, pixels, i, weights + i * kPanelFloats, panel_stride);
     }
     if constexpr (kStreams > 0) ahead.pixels += kUnroll * R;
