@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "kernels/byte_product/four_steps.hpp"
 #include "kernels/byte_product/outputs.hpp"
 
 namespace colonnade::kernels::byte_product {
@@ -119,12 +120,39 @@ struct Pixels {
   return weights + v / kPanelVectors * panel_stride + v % kPanelVectors * (kStepBytes / kPanelVectors);
 }
 
+/// The first of the products of one row of taps in fours of steps, and how many that were.
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline std::size_t multiply_fours(Sums<R, V>& sums, const Tile& tile, const char* pixels,
+                                                         const std::int8_t*& weights, const std::int8_t*& next) {
+  constexpr std::ptrdiff_t kSteps = kFourSteps, kLine = 64;
+  const bool share_a_line = kSteps * tile.next_step <= kLine;
+  const std::size_t fours = tile.steps / kFourSteps;
+  for (std::size_t i = 0; i < fours; ++i) {
+    __builtin_prefetch(next, 0, 2);
+    if (!share_a_line) {
+#pragma GCC unroll 4
+      for (std::ptrdiff_t step = 1; step < kSteps; ++step) __builtin_prefetch(next + step * tile.next_step, 0, 2);
+    }
+    next += kSteps * tile.next_step;
+    four_steps(sums.at, pixels, tile.stride, weights);
+    pixels += kFourSteps * kStep * sizeof(Channel);
+    weights += kFourSteps * kStepBytes;
+  }
+  return fours * kFourSteps;
+}
+
 /// Adds the products of one row of taps.
 template <std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void multiply(Sums<R, V>& sums, const Tile& tile, const char* row,
                                             const std::int8_t*& weights, const std::int8_t*& next) {
-  Pixels<R> pixels(row + tile.offset, tile.stride);
-  for (std::size_t step = tile.steps; step > 0; --step) {
+  const char* first = row + tile.offset;
+  std::size_t done = 0;
+  if constexpr (kHasFourSteps<R, V>) {
+    done = multiply_fours(sums, tile, first, weights, next);
+    first += done * kStep * sizeof(Channel);
+  }
+  Pixels<R> pixels(first, tile.stride);
+  for (std::size_t step = tile.steps - done; step > 0; --step) {
     __builtin_prefetch(next, 0, 2);
     next += tile.next_step;
     if constexpr (V > R) {
