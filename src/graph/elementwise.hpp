@@ -53,8 +53,8 @@ struct Unary {
   bool operator==(const Unary&) const = default;
 };
 
-/// inputs a, b with ONNX broadcasting. prelu: a < 0 ? a * b : a. Shifts: of unsigned integers, by b places; 0 beyond all bits. exact: rounded as written, never merged with other
-/// arithmetic; what it computes is rounded to integers next.
+/// inputs a, b with ONNX broadcasting. prelu: a < 0 ? a * b : a. Shifts: of unsigned numbers, 0 beyond all bits.
+/// exact: rounded as written, never merged with other arithmetic; what it computes is rounded to integers next.
 struct Binary {
   BinaryKind kind = BinaryKind::add;
   bool exact = false;
