@@ -40,6 +40,7 @@ template <class T, class X>
 using Wrapped =
     std::conditional_t<std::is_same_v<X, T>, typename Wrapping<T>::Type, Vector<typename Wrapping<T>::Type>>;
 
+// Vectors have no other cast that numbers have too.
 template <class T, class X>
 inline X wrapped_sum(X a, X b) {
   using U = Wrapped<T, X>;
