@@ -19,7 +19,7 @@ inline float float_of(std::uint32_t bits) {
   return x;
 }
 
-constexpr std::uint32_t kMagnitude = 0x7fffffffu, kInfinity = 0x7f800000u, kQuiet = 0x00400000u;
+inline constexpr std::uint32_t kMagnitude = 0x7fffffffu, kInfinity = 0x7f800000u, kQuiet = 0x00400000u;
 
 }  // namespace
 }  // namespace colonnade::kernels::convert
