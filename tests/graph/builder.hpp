@@ -15,9 +15,9 @@ namespace colonnade::test {
 
 inline DType dtype_from(const std::string& text) {
   static const std::map<std::string, DType> kTypes = {
-      {"?", DType::undefined},  {"f32", DType::f32},      {"f64", DType::f64}, {"f16", DType::f16},
-      {"i8", DType::i8},        {"u8", DType::u8},        {"i32", DType::i32}, {"i64", DType::i64},
-      {"bool", DType::boolean}, {"string", DType::string}};
+      {"?", DType::undefined}, {"f32", DType::f32}, {"f64", DType::f64},      {"f16", DType::f16},
+      {"i8", DType::i8},       {"u8", DType::u8},   {"i16", DType::i16},      {"u16", DType::u16},
+      {"i32", DType::i32},     {"i64", DType::i64}, {"bool", DType::boolean}, {"string", DType::string}};
   return kTypes.at(text);
 }
 

@@ -2,6 +2,9 @@
 // What the tests of the typed kernels share: their types, and elements to try them on.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "kernels/typed/typed.hpp"
@@ -80,6 +83,18 @@ std::vector<T> elements(std::size_t count, unsigned seed) {
 inline std::string label_of(const typed::Kernel& kernel, const char* what, int number, Type type) {
   return std::string(kernel.name) + ' ' + what + ' ' + std::to_string(number) + " type " +
          std::to_string(static_cast<int>(type));
+}
+
+/// Truncated, the nearest in range, nothing for what is no number.
+template <class To, class From>
+To converted(From x) {
+  if constexpr (kIsFloat<From> && !kIsFloat<To>) {
+    const long double cut = std::trunc(static_cast<long double>(x));
+    const long double low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
+    return cut != cut ? To{0} : static_cast<To>(std::clamp(cut, low, high));
+  } else {
+    return static_cast<To>(x);
+  }
 }
 
 }  // namespace colonnade::kernels::test

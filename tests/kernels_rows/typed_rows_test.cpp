@@ -303,18 +303,6 @@ TEST(Typed, Unary) {
       }
 }
 
-/// Truncated, the nearest in range, nothing for what is no number.
-template <class To, class From>
-To converted(From x) {
-  if constexpr (kIsFloat<From> && !kIsFloat<To>) {
-    const long double cut = std::trunc(static_cast<long double>(x));
-    const long double low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
-    return cut != cut ? To{0} : static_cast<To>(std::clamp(cut, low, high));
-  } else {
-    return static_cast<To>(x);
-  }
-}
-
 TEST(Typed, Casts) {
   for (const auto& kernel : runnable(typed::table()))
     for (const Type from : kTypes)
@@ -334,33 +322,6 @@ TEST(Typed, Casts) {
           });
         if (testing::Test::HasFatalFailure()) return;
       }
-}
-
-/// Blocks of numbers that 32 bits hold, and one with a number that they do not.
-template <class From, class To>
-void check_fitting_casts(const typed::Kernel& kernel, Type from, Type to) {
-  std::vector<From> in(200);
-  for (std::size_t i = 0; i < in.size(); ++i)
-    in[i] = static_cast<From>(i) * From{37.25} - (std::is_signed_v<To> ? From{900} : 0);
-  in[100] = From{0x1p40}, in[101] = std::numeric_limits<From>::quiet_NaN();
-  for (const std::size_t count : {std::size_t{1}, std::size_t{64}, std::size_t{90}, in.size()}) {
-    std::vector<To> out(count, To{7});
-    kernel.cast(from, to)({.in = {in.data()}, .step = {1}, .out = out.data(), .count = count});
-    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(out[i], converted<To>(in[i])) << kernel.name << " " << i;
-  }
-}
-
-TEST(Typed, CastsToWideIntegers) {
-  for (const auto& kernel : runnable(typed::table())) {
-    check_fitting_casts<float, std::int64_t>(kernel, Type::f32, Type::i64);
-    check_fitting_casts<float, std::uint64_t>(kernel, Type::f32, Type::u64);
-    check_fitting_casts<double, std::int64_t>(kernel, Type::f64, Type::i64);
-    check_fitting_casts<double, std::uint64_t>(kernel, Type::f64, Type::u64);
-    check_fitting_casts<float, std::int32_t>(kernel, Type::f32, Type::i32);
-    check_fitting_casts<float, std::uint32_t>(kernel, Type::f32, Type::u32);
-    check_fitting_casts<double, std::int32_t>(kernel, Type::f64, Type::i32);
-    check_fitting_casts<double, std::uint32_t>(kernel, Type::f64, Type::u32);
-  }
 }
 
 /// Calls body(Tag) with a type of each size that elements have.
