@@ -6,6 +6,7 @@
 #include "api/c_api.hpp"
 #include "colonnade/custom.hpp"
 #include "colonnade/operators.h"
+#include "kernels/base/copy.hpp"
 
 struct colonnade_custom_node {
   colonnade::CustomNode node;
@@ -39,7 +40,7 @@ Tensor taken_tensor(colonnade_tensor& tensor) {
   if (tensor.owned.size() > 0 && tensor.owned.dtype() == tensor.view.dtype) return std::move(tensor.owned);
   if (!tensor.view.strides.empty()) fail(ErrorCode::invalid_argument, "an output of an operator must be dense");
   Tensor copy(tensor.view.dtype, tensor.view.shape);
-  if (copy.byte_size() > 0) std::memcpy(copy.data(), tensor.view.data, copy.byte_size());
+  if (copy.byte_size() > 0) kernels::copy_memory(copy.data(), tensor.view.data, copy.byte_size());
   return copy;
 }
 

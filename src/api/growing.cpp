@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/log.hpp"
+#include "kernels/base/copy.hpp"
 
 namespace colonnade {
 namespace {
@@ -202,7 +203,7 @@ std::span<const TensorView> GrownInputs::set(const GrownCall& call, std::span<co
     padded_[i].resize(blocks * all);
     const auto* from = static_cast<const std::byte*>(view.data);
     for (std::size_t block = 0; block < blocks; ++block) {
-      std::memcpy(padded_[i].data() + block * all, from + block * given, given);
+      kernels::copy_memory(padded_[i].data() + block * all, from + block * given, given);
       std::memset(padded_[i].data() + block * all + given, 0, all - given);
     }
     views_.back().data = padded_[i].data();

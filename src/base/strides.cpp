@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
 #include <numeric>
 #include <string>
 
 #include "base/checked.hpp"
+#include "kernels/base/copy.hpp"
 
 namespace colonnade {
 namespace {
@@ -41,7 +41,7 @@ template <class T>
 void copy_row(const T* from, T* to, const Axis& axis) {
   if constexpr (std::is_trivially_copyable_v<T>) {
     if (axis.from == 1 && axis.to == 1) {
-      std::memcpy(static_cast<void*>(to), from, static_cast<std::size_t>(axis.size) * sizeof(T));
+      kernels::copy_memory(static_cast<void*>(to), from, static_cast<std::size_t>(axis.size) * sizeof(T));
       return;
     }
   }

@@ -11,6 +11,7 @@
 #include "base/run_memory.hpp"
 #include "base/tensor_memory.hpp"
 #include "colonnade/colonnade.hpp"
+#include "kernels/base/copy.hpp"
 
 namespace colonnade {
 namespace {
@@ -56,7 +57,7 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
 Tensor::Tensor(const Tensor& other)
     : dtype_(other.dtype_), shape_(other.shape_), size_(other.size_), strings_(other.strings_) {
   data_ = allocate(dtype_, size_);
-  if (data_ != nullptr) std::memcpy(data_, other.data_, byte_size());
+  if (data_ != nullptr) kernels::copy_memory(data_, other.data_, byte_size());
 }
 
 Tensor::Tensor(Tensor&& other) noexcept

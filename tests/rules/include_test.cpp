@@ -23,7 +23,7 @@ struct Rule {
 const std::vector<Rule>& include_table() {
   static const std::vector<Rule> table = {
       {"include", {}},
-      {"src/base", {"include"}},
+      {"src/base", {"include", "kernels/base/copy.hpp"}},
       {"src/image", {"include", "src/base"}},
       {"src/topology", {"include", "src/base", "kernels/base"}},
       {"src/graph", {"include", "src/base"}},
