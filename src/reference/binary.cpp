@@ -174,7 +174,7 @@ Tensors apply(const Binary& binary, const Call& call) {
     equal_strings(a, b, y);
     return {std::move(y)};
   }
-  visit_compute(is_real(b.dtype()) ? b.dtype() : a.dtype(), call.where(),
+  visit_compute(is_real(b.dtype()) ? b.dtype() : a.dtype(), call,
                 [&]<class C>(Tag<C>) { evaluate_rows<C>(binary.kind, a, b, y, call); });
   return {std::move(y)};
 }

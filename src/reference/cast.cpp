@@ -17,7 +17,7 @@ void store_as(const Cast& cast, const C* values, std::int64_t count, Tensor& y, 
 }
 
 void cast_numbers(const Cast& cast, const Tensor& x, Tensor& y, const Call& call) {
-  visit_compute(x.dtype(), call.where(), [&]<class C>(Tag<C>) {
+  visit_compute(x.dtype(), call, [&]<class C>(Tag<C>) {
     C block[kBlock];
     for (std::int64_t begin = 0; begin < x.size(); begin += kBlock) {
       const std::int64_t count = std::min(kBlock, x.size() - begin);
@@ -28,7 +28,7 @@ void cast_numbers(const Cast& cast, const Tensor& x, Tensor& y, const Call& call
 }
 
 void cast_to_strings(const Tensor& x, Tensor& y, const Call& call) {
-  visit_compute(x.dtype(), call.where(), [&]<class C>(Tag<C>) {
+  visit_compute(x.dtype(), call, [&]<class C>(Tag<C>) {
     for (std::int64_t i = 0; i < x.size(); ++i) {
       C value{};
       load(x, i, 1, &value);

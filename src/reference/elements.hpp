@@ -56,13 +56,13 @@ Tensor tensor_of(DType dtype, Shape shape, const std::vector<C>& values) {
 }
 
 /// Calls f(Tag<C>) with the type that arithmetic on `dtype` is done in: double, std::int64_t or std::uint64_t.
-/// Throws Error{unsupported} for strings and complex numbers; `where` begins the message.
-template <class F>
-decltype(auto) visit_compute(DType dtype, const std::string& where, F&& f) {
+/// Has a Call throw Error{unsupported} for strings and complex numbers.
+template <class Call, class F>
+decltype(auto) visit_compute(DType dtype, const Call& call, F&& f) {
   if (is_real(dtype)) return f(Tag<double>{});
   if (is_signed(dtype)) return f(Tag<std::int64_t>{});
   if (is_unsigned(dtype)) return f(Tag<std::uint64_t>{});
-  fail(ErrorCode::unsupported, "{}: no arithmetic on {}", where, name_of(dtype));
+  call.unsupported("no arithmetic on {}", name_of(dtype));
 }
 
 /// Calls f(Tag<T>) with a type as wide as the elements (std::string for strings): for operators that only move them.

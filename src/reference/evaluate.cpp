@@ -17,19 +17,26 @@ namespace {
 // The shape rule works on graphs: one of this node alone, whose tensors are constants that nobody owns here.
 std::vector<ValueType> output_types(const Node& node, std::span<const Datum* const> inputs) {
   Graph graph;
+  graph.values.reserve(inputs.size() + node.outputs.size());
+  const auto add = [&](ValueType type, std::shared_ptr<const Constant> constant) {  // a name that no other one has
+    const auto id = static_cast<ValueId>(graph.values.size());
+    graph.values.push_back({"v" + std::to_string(id), std::move(type), {}, std::move(constant)});
+    return id;
+  };
   Node alone{node.op, {}, {}, node.name, node.origin};
   for (const Datum* input : inputs) {
     if (input == nullptr) {
       alone.inputs.push_back(kAbsent);
     } else if (input->is_tensor()) {
-      const std::shared_ptr<const Tensor> borrowed(std::shared_ptr<const Tensor>{}, &input->tensor());
-      alone.inputs.push_back(graph.add_constant("", std::make_shared<const Constant>(borrowed)));
+      const Tensor& tensor = input->tensor();
+      const std::shared_ptr<const Tensor> borrowed(std::shared_ptr<const Tensor>{}, &tensor);
+      alone.inputs.push_back(add({tensor.dtype(), tensor.shape()}, std::make_shared<const Constant>(borrowed)));
     } else {
-      alone.inputs.push_back(graph.add_value("", type_of(*input)));
+      alone.inputs.push_back(add(type_of(*input), nullptr));
     }
   }
   for (const ValueId output : node.outputs) {
-    alone.outputs.push_back(output == kAbsent ? kAbsent : graph.add_value(""));
+    alone.outputs.push_back(output == kAbsent ? kAbsent : add({}, nullptr));
   }
   return infer_types(graph, alone);
 }
@@ -152,7 +159,9 @@ double Call::number_or(std::size_t index, double fallback) const {
   const Tensor* tensor = optional(index);
   if (tensor == nullptr || tensor->size() == 0) return fallback;
   if (tensor->size() != 1) invalid("input {} has {} elements, expected one", index, tensor->size());
-  return load_all<double>(*tensor)[0];
+  double number = 0;
+  load(*tensor, 0, 1, &number);
+  return number;
 }
 
 namespace {

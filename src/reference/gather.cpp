@@ -55,7 +55,7 @@ Tensor scatter(ScatterMode mode, const Call& call, std::span<const std::int64_t>
     }
     return y;
   }
-  visit_compute(x.dtype(), call.where(), [&]<class C>(Tag<C>) {
+  visit_compute(x.dtype(), call, [&]<class C>(Tag<C>) {
     std::vector<C> held = load_all<C>(x);
     const std::vector<C> added = load_all<C>(updates);
     std::size_t next = 0;

@@ -161,8 +161,7 @@ Tensors apply(const Pool& pool, const Call& call) {
   if (call.wants(1)) outputs.emplace_back(DType::i64, call.shape());
   if (outputs[0].size() == 0) return outputs;  // there may be very many windows of no channels
   Tensor* indices = call.wants(1) ? &outputs[1] : nullptr;
-  visit_compute(call.dtype(), call.where(),
-                [&]<class C>(Tag<C>) { evaluate_pool<C>(pool, call, outputs[0], indices); });
+  visit_compute(call.dtype(), call, [&]<class C>(Tag<C>) { evaluate_pool<C>(pool, call, outputs[0], indices); });
   return outputs;
 }
 

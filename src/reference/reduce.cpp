@@ -188,8 +188,7 @@ Tensors apply(const Reduce& reduce, const Call& call) {
   }
   if (!is_exact_on_integers(reduce.kind)) return {reduce_as<double>(reduce.kind, call, strides)};
   Tensors outputs;
-  visit_compute(x.dtype(), call.where(),
-                [&]<class C>(Tag<C>) { outputs.push_back(reduce_as<C>(reduce.kind, call, strides)); });
+  visit_compute(x.dtype(), call, [&]<class C>(Tag<C>) { outputs.push_back(reduce_as<C>(reduce.kind, call, strides)); });
   return outputs;
 }
 
@@ -198,7 +197,7 @@ Tensors apply(const ArgReduce& op, const Call& call) {
   const AxisView view = axis_view(x.shape(), call.axis(op.axis, x));
   if (view.size == 0 && view.outer * view.inner > 0) call.invalid("the axis is empty");
   std::vector<std::int64_t> positions;
-  visit_compute(x.dtype(), call.where(), [&]<class C>(Tag<C>) { positions = extremes<C>(op, x, view); });
+  visit_compute(x.dtype(), call, [&]<class C>(Tag<C>) { positions = extremes<C>(op, x, view); });
   return {tensor_of(DType::i64, call.shape(), positions)};
 }
 
@@ -208,7 +207,7 @@ Tensors apply(const CumSum& op, const Call& call) {
   if (axis.size() != 1) call.invalid("the axis has {} elements, expected 1", axis.size());
   const AxisView view = axis_view(x.shape(), call.axis(axis[0], x));
   Tensors outputs;
-  visit_compute(x.dtype(), call.where(), [&]<class C>(Tag<C>) {
+  visit_compute(x.dtype(), call, [&]<class C>(Tag<C>) {
     std::vector<C> values = load_all<C>(x);
     for (std::int64_t outer = 0; outer < view.outer; ++outer) {
       for (std::int64_t inner = 0; inner < view.inner; ++inner) {

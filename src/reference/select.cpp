@@ -81,7 +81,7 @@ std::vector<std::uint8_t> nonzero_marks(const Tensor& x, const Call& call) {
   } else if (is_integer && bytes == 8) {
     mark<std::uint64_t>(x, marks.data());
   } else {
-    visit_compute(dtype, call.where(), [&]<class C>(Tag<C>) {
+    visit_compute(dtype, call, [&]<class C>(Tag<C>) {
       const std::vector<C> values = load_all<C>(x);
       std::transform(values.begin(), values.end(), marks.begin(), [](C value) { return value != C{0}; });
     });
@@ -152,7 +152,7 @@ Tensors apply(const TopK& op, const Call& call) {
   outputs.emplace_back(x.dtype(), shape);
   outputs.emplace_back(DType::i64, shape);
   const AxisView view = axis_view(x.shape(), static_cast<std::int64_t>(axis));
-  visit_compute(x.dtype(), call.where(), [&]<class C>(Tag<C>) { top_k<C>(op, x, view, k, outputs[0], outputs[1]); });
+  visit_compute(x.dtype(), call, [&]<class C>(Tag<C>) { top_k<C>(op, x, view, k, outputs[0], outputs[1]); });
   return outputs;
 }
 

@@ -35,6 +35,19 @@ std::int64_t range_count(C start, C limit, C delta, const Call& call) {
   }
 }
 
+/// `count` numbers of a range from the one at `begin` on, few enough for 32 bits. Integers wrap around.
+template <class C>
+void write_range(C start, C delta, std::int64_t begin, std::int64_t count, C* to) {
+  if constexpr (std::is_same_v<C, double>) {
+    const auto first = static_cast<double>(begin);
+    for (std::int32_t i = 0; i < count; ++i) to[i] = start + (first + static_cast<double>(i)) * delta;
+  } else {
+    const auto step = static_cast<std::uint64_t>(delta);
+    auto next = static_cast<std::uint64_t>(start) + static_cast<std::uint64_t>(begin) * step;
+    for (std::int64_t i = 0; i < count; ++i, next += step) to[i] = static_cast<C>(next);
+  }
+}
+
 template <class C>
 Tensor range_of(const Call& call) {
   C bounds[3] = {};
@@ -46,15 +59,7 @@ Tensor range_of(const Call& call) {
   for (std::int64_t begin = 0; begin < count; begin += kBlock) {
     const std::int64_t some = std::min(kBlock, count - begin);
     C* const to = as_computed ? elements<C>(y) + begin : values.data();
-    for (std::int64_t i = begin; i < begin + some; ++i) {
-      C& value = to[i - begin];
-      if constexpr (std::is_same_v<C, double>) {
-        value = bounds[0] + static_cast<double>(i) * bounds[2];
-      } else {
-        value = static_cast<C>(static_cast<std::uint64_t>(bounds[0]) +
-                               static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(bounds[2]));
-      }
-    }
+    write_range(bounds[0], bounds[2], begin, some, to);
     if (!as_computed) store(to, some, y, begin);
   }
   return y;
@@ -92,7 +97,7 @@ Tensors apply(const Range&, const Call& call) {
     if (call.input(i).size() != 1) call.invalid("input {} has {} elements, expected 1", i, call.input(i).size());
   }
   Tensors outputs;
-  visit_compute(call.dtype(), call.where(), [&]<class C>(Tag<C>) { outputs.push_back(range_of<C>(call)); });
+  visit_compute(call.dtype(), call, [&]<class C>(Tag<C>) { outputs.push_back(range_of<C>(call)); });
   return outputs;
 }
 

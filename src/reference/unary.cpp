@@ -72,7 +72,7 @@ Tensors apply(const Unary& unary, const Call& call) {
   if (unary.kind == UnaryKind::bitwise_not && is_real(x.dtype()))
     call.unsupported("bitwise_not of {}", name_of(x.dtype()));
   Tensor y(call.dtype(), x.shape());
-  visit_compute(x.dtype(), call.where(), [&]<class C>(Tag<C>) {
+  visit_compute(x.dtype(), call, [&]<class C>(Tag<C>) {
     C block[kBlock];
     for (std::int64_t begin = 0; begin < x.size(); begin += kBlock) {
       const std::int64_t count = std::min(kBlock, x.size() - begin);

@@ -112,6 +112,21 @@ TEST(Shapes, ShapeOfSizeOfFillRange) {
   EXPECT_EQ(run(Range{}, i64({}, {5}), i64({}, {5}), i64({}, {1})).size(), 0);
 }
 
+/// Longer than what is made at a time, and no multiple of it.
+TEST(Shapes, LongRanges) {
+  for (const DType dtype : {DType::i64, DType::i16, DType::f32, DType::f64}) {
+    const double start = 3000.5, step = -1.75, limit = start + 2077 * step;
+    const Tensor y =
+        run(Range{}, reference::tensor_of(dtype, {}, Numbers{start}), reference::tensor_of(dtype, {}, Numbers{limit}),
+            reference::tensor_of(dtype, {}, Numbers{step}));
+    const bool is_real = dtype == DType::f32 || dtype == DType::f64;
+    const double first = is_real ? start : 3000, ahead = is_real ? step : -1;
+    ASSERT_EQ(y.size(), is_real ? 2077 : 3634);
+    const Numbers found = numbers(y);
+    for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], first + static_cast<double>(i) * ahead) << i;
+  }
+}
+
 Resize resize(ResizeMode mode, CoordinateMode coordinates = CoordinateMode::half_pixel) {
   Resize op;
   op.mode = mode;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/tensor_memory.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
@@ -48,7 +49,7 @@ Data evaluate_append(const Opaque&, const Call& call) {
   const Ints starts = call.ints(kAppendStarts);
   if (lie.size() != 2 || lie[0] > past.shape()[axis] || lie[1] > shape[axis])
     call.invalid("more rows than there is room for");
-  Tensor all(past.dtype(), shape);
+  Tensor all = TensorMemory::unset(past.dtype(), shape);
   const std::int64_t width = shape.back(), count = added.shape()[axis];
   const std::int64_t planes = count * width == 0 ? 0 : element_count(added.shape()) / (count * width);
   const std::int64_t a_text = std::max<std::int64_t>(1, planes / std::max<std::int64_t>(1, std::ssize(starts)));
@@ -60,8 +61,12 @@ Data evaluate_append(const Opaque&, const Call& call) {
       T* const to = elements<T>(all) + plane * lie[1] * width;
       std::copy_n(elements<T>(past) + plane * lie[0] * width, start * width, to);
       std::copy_n(elements<T>(added) + plane * count * width, count * width, to + start * width);
+      std::fill(to + (start + count) * width, to + lie[1] * width, T{});
     });
   }
+  visit_storage(past.dtype(), [&]<class T>(Tag<T>) {
+    std::fill(elements<T>(all) + planes * lie[1] * width, elements<T>(all) + all.size(), T{});
+  });
   return {std::move(all)};
 }
 

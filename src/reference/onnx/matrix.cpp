@@ -91,7 +91,7 @@ Data evaluate_cum_prod(const Opaque& op, const Call& call) {
   if (axis.size() != 1) call.invalid("expected one axis, found {}", axis.size());
   const AxisView view = axis_view(x.shape(), call.axis(axis.front(), x));
   Tensor y(x.dtype(), x.shape());
-  visit_compute(x.dtype(), call.where(), [&]<class C>(Tag<C>) {
+  visit_compute(x.dtype(), call, [&]<class C>(Tag<C>) {
     std::vector<C> values = load_all<C>(x), line(static_cast<std::size_t>(view.size));
     for (std::int64_t i = 0; i < view.outer * view.inner && view.size > 0; ++i) {
       C* first = values.data() + (i / view.inner) * view.size * view.inner + i % view.inner;

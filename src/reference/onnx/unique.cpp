@@ -157,7 +157,7 @@ class NumberGroups {
 
 Groups groups_of(const Tensor& x, const AxisView& view, bool sorted, const Call& call) {
   if (x.dtype() == DType::string) return grouped<std::string>(x.strings(), view, sorted);
-  return visit_compute(x.dtype(), call.where(), [&](auto tag) {
+  return visit_compute(x.dtype(), call, [&](auto tag) {
     using C = typename decltype(tag)::type;
     const std::vector<C> values = load_all<C>(x);
     if (view.outer == 1 && view.inner == 1) return NumberGroups<C>(values).take(sorted);
