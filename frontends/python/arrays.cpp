@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "frontends/python/numpy.hpp"
@@ -24,6 +23,18 @@ std::byte* copy_strided(const TensorView& view, std::size_t axis, const std::byt
     to = copy_strided(view, axis + 1, from + i * view.strides[axis] * static_cast<std::int64_t>(bytes), to);
   return to;
 }
+
+/// What an array that a run returned lies on.
+struct Memory {
+  Tensor tensor;
+};
+
+int lend_memory(PyObject* self, Py_buffer* view, int flags) {
+  Tensor& tensor = nb::inst_ptr<Memory>(self)->tensor;
+  return PyBuffer_FillInfo(view, self, tensor.data(), static_cast<Py_ssize_t>(tensor.byte_size()), 0, flags);
+}
+
+PyType_Slot kMemorySlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(lend_memory)}, {0, nullptr}};
 
 }  // namespace
 
@@ -84,13 +95,15 @@ nb::object to_array(Tensor tensor) {
     return array;
   }
   if (tensor.size() == 0) return Numpy::get().empty(shape, type.dtype);
-  auto owned = std::make_unique<Tensor>(std::move(tensor));
-  Tensor& elements = *owned;
-  const nb::capsule owner(owned.release(), [](void* memory) noexcept { delete static_cast<Tensor*>(memory); });
-  const std::size_t bytes = elements.byte_size();
-  const nb::object flat = nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(elements.data(), {bytes}, owner),
-                                   nb::rv_policy::reference);
-  return flat.attr("view")(type.dtype).attr("reshape")(shape);
+  const nb::object memory = nb::cast(Memory{std::move(tensor)});
+  PyObject* const arguments[] = {shape.ptr(), type.dtype.ptr(), memory.ptr()};
+  nb::object array = nb::steal(PyObject_Vectorcall(Numpy::get().ndarray.ptr(), arguments, 3, nullptr));
+  if (!array.is_valid()) throw nb::python_error();
+  return array;
+}
+
+void bind_arrays(nb::module_& module) {
+  nb::class_<Memory>(module, "Memory", nb::type_slots(kMemorySlots), "The elements of an array that a run returned.");
 }
 
 }  // namespace colonnade::python

@@ -67,6 +67,7 @@ NB_MODULE(_engine, module) {
   module.doc() = "The engine of the package colonnade.";
   translate_errors();
   find_main_thread();
+  bind_arrays(module);
   bind_model(module);
   bind_session(module);
   bind_operators(module);

@@ -40,6 +40,7 @@ nb::object list_of(std::span<const TensorInfo> infos);
 /// A model in a line: "'net.onnx': 1 input, 2 outputs".
 std::string text_of(const Model& model);
 
+void bind_arrays(nb::module_& module);
 void bind_model(nb::module_& module);
 void bind_session(nb::module_& module);
 void bind_log(nb::module_& module);
