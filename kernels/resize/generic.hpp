@@ -109,18 +109,40 @@ inline void put(float* p, Vec x, std::size_t n) {
     store(p, x);
 }
 
-/// A block of every line, where each element is one of one vector.
-inline void move_block(const LinesArgs& a, std::size_t b) {
+/// Every vector of a line is one of the input's, permuted.
+inline bool permutes(const Line& line) {
+  bool permutes = line.weights == nullptr && line.width_out >= kLanes && line.width_in >= kLanes;
+  for (std::size_t b = 0; permutes && b * kLanes < line.width_out; ++b)
+    permutes = line.starts[b] >= 0 && (line.starts[b] & 3) == 0;
+  return permutes;
+}
+
+/// Line after line, so that memory is written in order; the next one too where it is the same.
+template <bool kTwice>
+inline void permute_line(const Line& line, const float* in, float* out) {
+  const std::size_t width = line.width_out, whole = width / kLanes;
+  const std::int32_t *columns = line.columns, *starts = line.starts;
+  const auto permute = [&](std::size_t b, float* to) {
+    const Vec x = lookup(load(in + (starts[b] >> 2)), columns + b * kLanes);
+    store(to, x);
+    if constexpr (kTwice) store(to + width, x);
+  };
+#pragma GCC unroll 4
+  for (std::size_t b = 0; b < whole; ++b) permute(b, out + b * kLanes);
+  if (whole * kLanes < width) permute(whole, out + width - kLanes);
+}
+
+inline void permute_lines(const LinesArgs& a) {
   const Line& line = *a.line;
-  const std::int32_t* columns = line.columns + b * kLanes;
-  const std::ptrdiff_t first = line.starts[b] >> 2, left = static_cast<std::ptrdiff_t>(line.width_in) - first;
-  float* out = a.out + first_of(line, b);
-  if (left < static_cast<std::ptrdiff_t>(kLanes) || line.width_out < kLanes) {
-    for (std::size_t i = 0; i < a.count; ++i, out += line.width_out)
-      put(out, lookup(get(a.in[i] + first, left), columns), line.width_out);
-    return;
+  float* out = a.out;
+  for (std::size_t i = 0; i < a.count; ++i, out += line.width_out) {
+    if (i + 1 == a.count || a.in[i] != a.in[i + 1]) {
+      permute_line<false>(line, a.in[i], out);
+    } else {
+      permute_line<true>(line, a.in[i++], out);
+      out += line.width_out;
+    }
   }
-  for (std::size_t i = 0; i < a.count; ++i, out += line.width_out) store(out, lookup(load(a.in[i] + first), columns));
 }
 
 template <bool kWeighs>
@@ -144,6 +166,7 @@ inline void resize_block(const LinesArgs& a, std::size_t b) {
 
 /// So many lines at a time that what is made of them stays in the nearest cache while each block passes.
 inline void run_lines(const LinesArgs& all) noexcept {
+  if (permutes(*all.line)) return permute_lines(all);
   constexpr std::size_t kNearFloats = 2048;
   const std::size_t width = all.line->width_out, most = width < kNearFloats ? kNearFloats / (width > 0 ? width : 1) : 1;
   for (std::size_t begin = 0; begin < all.count; begin += most) {
@@ -152,11 +175,8 @@ inline void run_lines(const LinesArgs& all) noexcept {
     a.out += begin * width;
     a.count = all.count - begin < most ? all.count - begin : most;
     for (std::size_t b = 0; b * kLanes < width; ++b) {
-      const std::int32_t start = a.line->starts[b];
       if (a.line->weights)
         resize_block<true>(a, b);
-      else if (start >= 0 && (start & 3) == 0)
-        move_block(a, b);
       else
         resize_block<false>(a, b);
     }

@@ -37,6 +37,7 @@ class OuterAxes {
     std::int64_t stride = 1;
     for (std::size_t i = form.axes.size() - 1; i-- > 0; stride *= form.axes[i].in_size)
       axes_.push_back(axis_of(op, form.axes[i], stride));
+    near_size_ = axes_.empty() ? 1 : std::ssize(axes_.front());
     for (const Axis& axis : axes_)
       for (const Lines& position : axis) {
         crops_ |= position.lines.empty();
@@ -46,7 +47,7 @@ class OuterAxes {
   }
 
   /// Positions of the innermost axis.
-  std::int64_t near_size() const { return axes_.empty() ? 1 : std::ssize(axes_.front()); }
+  std::int64_t near_size() const { return near_size_; }
   /// What a position of the innermost axis reads, none when it lies outside.
   const Lines& near(std::int64_t position) const { return axes_.empty() ? one_ : axes_.front()[at(position)]; }
 
@@ -108,6 +109,7 @@ class OuterAxes {
 
   std::vector<Axis> axes_;  ///< the innermost one first
   Lines one_{{0}, {1.0f}, false};
+  std::int64_t near_size_ = 1;
   bool crops_ = false, picks_ = true;
   std::vector<std::int64_t> picked_;
 };
