@@ -76,51 +76,79 @@ inline Taps taps_of(const Args& args, double grid, std::size_t axis_size) {
   return taps;
 }
 
-template <Mode kMode>
-inline void run_mode(const Args& args) {
-  constexpr int taps = kTaps<kMode>;
-  float* out = args.out;
-  for (std::size_t p = 0; p < args.positions; ++p, out += args.channels) {
-    const Taps x = taps_of<kMode>(args, static_cast<double>(args.grid[2 * p]), args.width);
-    const Taps y = taps_of<kMode>(args, static_cast<double>(args.grid[2 * p + 1]), args.height);
-    const float* pixels[taps * taps];
-    float weights[taps * taps];
-    int used = 0;
-    for (int j = 0; j < taps; ++j)
-      for (int i = 0; i < taps; ++i) {
-        if (y.weight[j] == 0 || x.weight[i] == 0) continue;  // what is outside may not be a number
-        pixels[used] =
-            args.image + (y.index[j] * static_cast<std::ptrdiff_t>(args.width) + x.index[i]) * args.pixel_stride;
-        weights[used++] = y.weight[j] * x.weight[i];
-      }
-    if (args.channel_stride != 1 || args.channels == 1) {
-      for (std::size_t c = 0; c < args.channels; ++c) {
-        float sum = 0;
-        for (int k = 0; k < used; ++k)
-          sum += weights[k] * pixels[k][static_cast<std::ptrdiff_t>(c) * args.channel_stride];
-        out[c] = sum;
-      }
-      continue;
+/// Adds the taps of the plane whose first row is `first`, weighted by `plane`, behind the `used` ones; returns how many
+/// there are then.
+template <int kCount>
+inline int add_plane(const Args& args, const Taps& x, const Taps& y, std::ptrdiff_t first, float plane,
+                     const float** pixels, float* weights, int used) {
+  for (int j = 0; j < kCount; ++j)
+    for (int i = 0; i < kCount; ++i) {
+      if (y.weight[j] == 0 || x.weight[i] == 0) continue;  // what is outside may not be a number
+      const std::ptrdiff_t row = first + y.index[j];
+      pixels[used] = args.image + (row * static_cast<std::ptrdiff_t>(args.width) + x.index[i]) * args.pixel_stride;
+      weights[used++] = plane * y.weight[j] * x.weight[i];
     }
-    for (std::size_t c = 0; c < args.channels; c += Vec::kLanes) {
-      const std::size_t n = args.channels - c < Vec::kLanes ? args.channels - c : Vec::kLanes;
-      Vec sum = zero();
-      if (n == Vec::kLanes) {
-        for (int k = 0; k < used; ++k) sum = fma(broadcast(weights[k]), load(pixels[k] + c), sum);
-        store(out + c, sum);
-      } else {
-        for (int k = 0; k < used; ++k) sum = fma(broadcast(weights[k]), load_first(pixels[k] + c, n), sum);
-        store_first(out + c, sum, n);
-      }
+  return used;
+}
+
+/// The weighted sum of pixels.
+inline void mix(const Args& args, const float* const* pixels, const float* weights, int used, float* out) {
+  if (args.channel_stride != 1 || args.channels == 1) {
+    for (std::size_t c = 0; c < args.channels; ++c) {
+      float sum = 0;
+      for (int k = 0; k < used; ++k)
+        sum += weights[k] * pixels[k][static_cast<std::ptrdiff_t>(c) * args.channel_stride];
+      out[c] = sum;
+    }
+    return;
+  }
+  for (std::size_t c = 0; c < args.channels; c += Vec::kLanes) {
+    const std::size_t n = args.channels - c < Vec::kLanes ? args.channels - c : Vec::kLanes;
+    Vec sum = zero();
+    if (n == Vec::kLanes) {
+      for (int k = 0; k < used; ++k) sum = fma(broadcast(weights[k]), load(pixels[k] + c), sum);
+      store(out + c, sum);
+    } else {
+      for (int k = 0; k < used; ++k) sum = fma(broadcast(weights[k]), load_first(pixels[k] + c, n), sum);
+      store_first(out + c, sum, n);
     }
   }
 }
 
+template <Mode kMode, bool kVolume>
+inline void run_mode(const Args& args) {
+  constexpr int taps = kTaps<kMode>, axes = kVolume ? 3 : 2;
+  float* out = args.out;
+  for (std::size_t p = 0; p < args.positions; ++p, out += args.channels) {
+    const float* const grid = args.grid + axes * p;
+    const Taps x = taps_of<kMode>(args, static_cast<double>(grid[0]), args.width);
+    const Taps y = taps_of<kMode>(args, static_cast<double>(grid[1]), args.height);
+    const float* pixels[taps * taps * (kVolume ? taps : 1)];
+    float weights[taps * taps * (kVolume ? taps : 1)];
+    int used = 0;
+    if constexpr (kVolume) {
+      const Taps z = taps_of<kMode>(args, static_cast<double>(grid[2]), args.depth);
+      for (int k = 0; k < taps; ++k) {
+        const std::ptrdiff_t first = z.index[k] * static_cast<std::ptrdiff_t>(args.height);
+        if (z.weight[k] != 0) used = add_plane<taps>(args, x, y, first, z.weight[k], pixels, weights, used);
+      }
+    } else {
+      used = add_plane<taps>(args, x, y, 0, 1, pixels, weights, used);
+    }
+    mix(args, pixels, weights, used, out);
+  }
+}
+
+template <Mode kMode>
+inline void run_axes(const Args& args) {
+  args.depth == 0 ? run_mode<kMode, false>(args) : run_mode<kMode, true>(args);
+}
+
 inline void run(const Args& args) noexcept {
   switch (args.mode) {
-    case Mode::nearest: return run_mode<Mode::nearest>(args);
-    case Mode::linear: return run_mode<Mode::linear>(args);
-    case Mode::cubic: return run_mode<Mode::cubic>(args);
+    case Mode::nearest: return run_axes<Mode::nearest>(args);
+    case Mode::linear: return run_axes<Mode::linear>(args);
+    case Mode::cubic: return run_axes<Mode::cubic>(args);
   }
 }
 

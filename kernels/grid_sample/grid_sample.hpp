@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples a channels-last image at given positions: nearest, bilinear, bicubic.
+// Samples a channels-last image or volume at given positions: nearest, linear, cubic.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,15 @@ namespace colonnade::kernels::grid_sample {
 enum class Mode : unsigned char { nearest, linear, cubic };
 enum class Padding : unsigned char { zeros, border, reflection };
 
-/// out[p][c] = image sampled at grid[p] = (x, y) in [-1, 1], as ONNX's GridSample. Element c of pixel i of the image
-/// lies at image[i * pixel_stride + c * channel_stride]; out is dense. Sums run over the rows of taps, then the taps of
-/// a row. Fast where channel_stride is 1.
+/// out[p][c] = image sampled at grid[p] = (x, y) in [-1, 1], or (x, y, z) of a volume, as ONNX's GridSample. Element c
+/// of pixel i of the image lies at image[i * pixel_stride + c * channel_stride]; out is dense. Sums run over the rows
+/// of taps, then the taps of a row. Fast where channel_stride is 1.
 struct Args {
   Mode mode = Mode::linear;
   Padding padding = Padding::zeros;
   bool align_corners = false;
   std::size_t positions = 0;
+  std::size_t depth = 0;  ///< planes of a volume; 0: an image
   std::size_t height = 0;
   std::size_t width = 0;
   std::size_t channels = 0;

@@ -19,13 +19,15 @@ namespace sample = kernels::grid_sample;
 
 constexpr std::int64_t kSampleBlock = 64;  // positions at a time
 
+/// Of an image or a volume [images, channels, ...].
+std::int64_t pixels_of(const Shape& shape) { return element_count(std::span(shape).subspan(2)); }
+
 /// The positions of an image in parts, each of whole blocks: what threads share. A thread turns an image once for the
 /// parts that it samples, so there are no more of them than pay.
 struct Parts {
   std::int64_t images, positions, of_image;
 
-  explicit Parts(const Subject& node)
-      : images(node.input_shape(0).front()), positions(node.output_shape()[2] * node.output_shape()[3]) {
+  explicit Parts(const Subject& node) : images(node.input_shape(0).front()), positions(pixels_of(node.output_shape())) {
     constexpr std::int64_t kWish = 8;
     const std::int64_t blocks = (positions + kSampleBlock - 1) / kSampleBlock;
     of_image = images >= kWish ? 1 : std::clamp<std::int64_t>(blocks / 4, 1, kWish);
@@ -56,11 +58,14 @@ class GridSampleOp final : public RowOp {
                                                                 : sample::Padding::reflection;
     args_.align_corners = op.align_corners;
     args_.channels = static_cast<std::size_t>(in[1]);
-    args_.height = static_cast<std::size_t>(in[2]);
-    args_.width = static_cast<std::size_t>(in[3]);
+    axes_ = std::ssize(in) - 2;
+    args_.depth = static_cast<std::size_t>(axes_ == 3 ? in[2] : 0);
+    args_.height = static_cast<std::size_t>(in.end()[-2]);
+    args_.width = static_cast<std::size_t>(in.back());
     channels_ = in[1];
-    pixels_ = in[2] * in[3];
-    const std::int64_t taps = op.mode == ResizeMode::nearest ? 1 : op.mode == ResizeMode::linear ? 4 : 16;
+    pixels_ = pixels_of(in);
+    const std::int64_t of_axis = op.mode == ResizeMode::nearest ? 1 : op.mode == ResizeMode::linear ? 2 : 4;
+    const std::int64_t taps = of_axis * of_axis * (axes_ == 3 ? of_axis : 1);
     turned_ = channels_ > 1 && parts_.positions * taps >= pixels_ / 2;
     args_.pixel_stride = turned_ ? channels_ : 1;
     args_.channel_stride = turned_ ? 1 : pixels_;
@@ -90,7 +95,7 @@ class GridSampleOp final : public RowOp {
     args.out = block;
     for (std::int64_t first = part.begin; first < part.end; first += kSampleBlock) {
       args.positions = static_cast<std::size_t>(std::min(kSampleBlock, part.end - first));
-      args.grid = whole(step, grid_) + (n * parts_.positions + first) * 2;
+      args.grid = whole(step, grid_) + (n * parts_.positions + first) * axes_;
       kernel_.run(args);
       move_.pixels_to_planes({args.positions, args.channels, block, channels_, out + first, parts_.positions});
     }
@@ -102,14 +107,14 @@ class GridSampleOp final : public RowOp {
   Parts parts_;
   sample::Args args_;
   bool turned_ = false;  ///< the image is read channels-last
-  std::int64_t channels_ = 1, pixels_ = 1;
+  std::int64_t axes_ = 2, channels_ = 1, pixels_ = 1;
 };
 
 Match match(const Candidate& node) {
   if (!std::holds_alternative<GridSample>(node.node.op)) return refuse();
   const Shape& in = node.input_shape(0);
-  const bool image = in.size() == 4 && element_count(in) > 0 && node.input(1).type.dtype == DType::f32;
-  return image ? take() : refuse("only two spatial axes have a kernel");
+  const bool image = (in.size() == 4 || in.size() == 5) && element_count(in) > 0;
+  return image && node.input(1).type.dtype == DType::f32 ? take() : refuse("only two and three axes have a kernel");
 }
 
 std::int64_t units(const Chosen& node) {
@@ -119,7 +124,7 @@ std::int64_t units(const Chosen& node) {
 
 std::int64_t workspace_bytes(const Chosen& node) {
   const Shape& in = node.input_shape(0);
-  return in[1] * (in[2] * in[3] + kSampleBlock) * static_cast<std::int64_t>(sizeof(float));
+  return in[1] * (pixels_of(in) + kSampleBlock) * static_cast<std::int64_t>(sizeof(float));
 }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) {

@@ -108,6 +108,16 @@ TEST(Typed, Casts) {
   }
 }
 
+TEST(Convert, EighthsOfFloats) {
+  for (const DType narrow : {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz}) {
+    check(Cast{narrow}, {computed(DType::f32, {2, 20, 5, 7})}, families::convert);
+    check(Cast{DType::f32}, {computed(narrow, {2, 20, 5, 7})}, families::convert);
+    const Graph graph = single(Cast{narrow, false}, {computed(DType::f32, {8})}, 1);
+    check(graph, families::island,
+          {reference::tensor_of(DType::f32, {8}, std::vector<double>{1e9, -1e9, 3, 0, 5, 1, 2, 4})});
+  }
+}
+
 TEST(Typed, Selects) {
   for (const DType dtype : {DType::f32, DType::i64, DType::boolean, DType::f16})
     check(Select{}, {computed(DType::boolean, {3, 1}), computed(dtype, {5}), computed(dtype, {3, 5})});
@@ -335,6 +345,17 @@ TEST(GridSamples, AgreeWithTheReference) {
           check(GridSample{mode, padding, align},
                 {computed(DType::f32, {2, channels, 7, 9}), computed(DType::f32, {2, 5, 17, 2})}, families::grid_sample,
                 1e-4);
+}
+
+TEST(GridSamples, OfVolumes) {
+  using Padding = GridSample::Padding;
+  for (const ResizeMode mode : {ResizeMode::nearest, ResizeMode::linear})
+    for (const Padding padding : {Padding::zeros, Padding::border, Padding::reflection})
+      for (const bool align : {true, false})
+        for (const std::int64_t channels : {1, 3, 17})
+          check(GridSample{mode, padding, align},
+                {computed(DType::f32, {2, channels, 4, 5, 6}), computed(DType::f32, {2, 3, 7, 5, 3})},
+                families::grid_sample, 1e-4);
 }
 
 TEST(Layouts, RowsOfAChannelsFirstTensorAreNotThoseOfTheImage) {

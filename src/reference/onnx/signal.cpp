@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DFT, STFT, MelWeightMatrix.
+#include "reference/onnx/signal.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -115,21 +117,6 @@ std::int64_t checked_length(const RuleContext& ctx, std::int64_t length) {
 
 // DFT: inputs x [..., 1 or 2], length or absent, since opset 20 axis or absent.
 
-struct DftForm {
-  std::int64_t axis = 1;
-  bool inverse = false, onesided = false;
-};
-
-DftForm dft_form(const Opaque& op, std::optional<std::int64_t> axis, std::int64_t rank) {
-  DftForm form{axis.value_or(op.version < 20 ? op.int_or("axis", 1) : -2), op.int_or("inverse", 0) != 0,
-               op.int_or("onesided", 0) != 0};
-  if (form.axis < -rank || form.axis >= rank || form.axis == -1 || form.axis == rank - 1) {
-    fail(ErrorCode::invalid_model, "axis {} is no signal axis of rank {}", form.axis, rank);
-  }
-  if (form.axis < 0) form.axis += rank;
-  return form;
-}
-
 Types infer_dft(const Opaque& op, const RuleContext& ctx) {
   ctx.inputs(1, 3);
   ctx.rank_at_least(0, 2);
@@ -144,7 +131,7 @@ Types infer_dft(const Opaque& op, const RuleContext& ctx) {
     shape = unknown_shape(rank_of(shape));
   } else {
     std::int64_t& dim = at(shape, form.axis);
-    const bool expands = form.onesided && form.inverse;
+    const bool expands = form.expands();
     if (given) {
       dim = *given;
     } else if (ctx.has(1)) {
@@ -172,7 +159,7 @@ Data evaluate_dft(const Opaque& op, const Call& call) {
   const Ints given_axis = call.ints(2);
   const DftForm form = dft_form(op, given_axis.empty() ? std::nullopt : std::optional(given_axis[0]),
                                 static_cast<std::int64_t>(input.shape().size()));
-  const bool expands = form.onesided && form.inverse;
+  const bool expands = form.expands();
   const Shape& shape = call.shape();
   const Ints given_length = call.ints(1);
   const std::int64_t parts = input.shape().back(), out_parts = shape.back();
@@ -314,6 +301,16 @@ Data evaluate_mel(const Opaque&, const Call& call) {
 }
 
 }  // namespace
+
+DftForm dft_form(const Opaque& op, std::optional<std::int64_t> axis, std::int64_t rank) {
+  DftForm form{axis.value_or(op.version < 20 ? op.int_or("axis", 1) : -2), op.int_or("inverse", 0) != 0,
+               op.int_or("onesided", 0) != 0};
+  if (form.axis < -rank || form.axis >= rank || form.axis == -1 || form.axis == rank - 1) {
+    fail(ErrorCode::invalid_model, "axis {} is no signal axis of rank {}", form.axis, rank);
+  }
+  if (form.axis < 0) form.axis += rank;
+  return form;
+}
 
 constexpr Definition kDFT{"DFT", infer_dft, evaluate_dft};
 constexpr Definition kSTFT{"STFT", infer_stft, evaluate_stft};

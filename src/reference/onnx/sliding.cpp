@@ -209,21 +209,6 @@ Data evaluate_deform(const Opaque& op, const Call& call) {
 
 // MaxUnpool: inputs x, indices into the pooled tensor, its shape or absent.
 
-/// The shape that the pooled tensor has by the window alone.
-Shape unpooled_shape(const Opaque& op, const Shape& x) {
-  const std::size_t axes = x.size() - 2;
-  const Ints kernel = window_ints(op, "kernel_shape", axes, 0, 1);
-  const Ints strides = window_ints(op, "strides", axes, 1, 1), pads = window_ints(op, "pads", 2 * axes, 0, 0);
-  Shape shape = x;
-  for (std::size_t axis = 0; axis < axes; ++axis) {
-    std::int64_t& dim = shape[axis + 2];
-    if (dim < 0) continue;
-    dim = checked_add(checked_mul(dim - 1, strides[axis]), kernel[axis] - pads[axis] - pads[axis + axes]);
-    if (dim < 0 || dim > kMaxDim) fail(ErrorCode::invalid_model, "its window gives a size of {}", dim);
-  }
-  return shape;
-}
-
 Types infer_unpool(const Opaque& op, const RuleContext& ctx) {
   ctx.inputs(2, 3);
   ctx.rank_at_least(0, 3);
@@ -293,6 +278,20 @@ Deformed deformed(const Opaque& op, const Shape& weight) {
     fail(ErrorCode::invalid_model, "expected positive groups, found {} and {}", read.groups, read.offset_groups);
   }
   return read;
+}
+
+Shape unpooled_shape(const Opaque& op, const Shape& pooled) {
+  const std::size_t axes = pooled.size() - 2;
+  const Ints kernel = window_ints(op, "kernel_shape", axes, 0, 1);
+  const Ints strides = window_ints(op, "strides", axes, 1, 1), pads = window_ints(op, "pads", 2 * axes, 0, 0);
+  Shape shape = pooled;
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    std::int64_t& dim = shape[axis + 2];
+    if (dim < 0) continue;
+    dim = checked_add(checked_mul(dim - 1, strides[axis]), kernel[axis] - pads[axis] - pads[axis + axes]);
+    if (dim < 0 || dim > kMaxDim) fail(ErrorCode::invalid_model, "its window gives a size of {}", dim);
+  }
+  return shape;
 }
 
 constexpr Definition kCol2Im{"Col2Im", infer_col2im, evaluate_col2im};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The windows of Col2Im and DeformConv: shared by their definitions, kernels and passes.
+// The windows of Col2Im, DeformConv and MaxUnpool: shared by their definitions, kernels and passes.
 #pragma once
 
 #include <cstdint>
@@ -29,5 +29,8 @@ struct Deformed {
 };
 /// Of a DeformConv with weights of this shape. Throws likewise.
 Deformed deformed(const Opaque& op, const std::vector<std::int64_t>& weight);
+
+/// The shape that the tensor before a pooling had by the window of its MaxUnpool alone. Throws likewise.
+Shape unpooled_shape(const Opaque& op, const Shape& pooled);
 
 }  // namespace colonnade::reference
