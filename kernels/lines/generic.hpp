@@ -20,30 +20,46 @@ inline auto wrapping(T x) {
   }
 }
 
+struct Plus {
+  static constexpr int kStart = 0;
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(wrapping(a) + wrapping(b));
+  }
+};
+struct Times {
+  static constexpr int kStart = 1;
+  template <class T>
+  static T of(T a, T b) {
+    return static_cast<T>(wrapping(a) * wrapping(b));
+  }
+};
+
 /// kColumns 0: as many as the arguments say.
-template <class T, std::size_t kColumns, bool kSideBySide>
-inline void sum_lines(const LineArgs& args) noexcept {
+template <class Op, class T, std::size_t kColumns, bool kSideBySide>
+inline void run_along(const LineArgs& args) noexcept {
   const std::size_t columns = kColumns == 0 ? args.columns : kColumns, size = args.size;
   const std::ptrdiff_t row = args.reverse ? -args.row_step : args.row_step, column = kSideBySide ? 1 : args.column_step;
   const std::ptrdiff_t first = args.reverse ? static_cast<std::ptrdiff_t>(size - 1) * args.row_step : 0;
   const bool exclusive = args.exclusive;
   const T* in = static_cast<const T*>(args.in) + first;
   T* out = static_cast<T*>(args.out) + first;
-  T sums[kMostColumns] = {};
+  T made[kMostColumns];
+  for (std::size_t c = 0; c < columns; ++c) made[c] = T{Op::kStart};
   for (std::size_t k = 0; k < size; ++k, in += row, out += row)
     for (std::size_t c = 0; c < columns; ++c) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(c) * column;
-      const T next = static_cast<T>(wrapping(sums[c]) + wrapping(in[at]));
-      out[at] = exclusive ? sums[c] : next;
-      sums[c] = next;
+      const T next = Op::of(made[c], in[at]);
+      out[at] = exclusive ? made[c] : next;
+      made[c] = next;
     }
 }
 
-template <class T>
-inline void sums(const LineArgs& args) noexcept {
-  if (args.column_step == 1) return sum_lines<T, 0, true>(args);
-  if (args.columns == 8) return sum_lines<T, 8, false>(args);
-  sum_lines<T, 0, false>(args);
+template <class Op, class T>
+inline void running(const LineArgs& args) noexcept {
+  if (args.column_step == 1) return run_along<Op, T, 0, true>(args);
+  if (args.columns == 8) return run_along<Op, T, 8, false>(args);
+  run_along<Op, T, 0, false>(args);
 }
 
 /// A signed integer as wide as T.
@@ -170,18 +186,19 @@ inline std::size_t keys_above(const AboveArgs& args) noexcept {
   return found;
 }
 
-inline LineFn find_sums(Type type) noexcept {
+template <class Op>
+inline LineFn find_running(Type type) noexcept {
   switch (type) {
-    case Type::f32: return sums<float>;
-    case Type::f64: return sums<double>;
-    case Type::i8: return sums<std::int8_t>;
-    case Type::u8: return sums<std::uint8_t>;
-    case Type::i16: return sums<std::int16_t>;
-    case Type::u16: return sums<std::uint16_t>;
-    case Type::i32: return sums<std::int32_t>;
-    case Type::u32: return sums<std::uint32_t>;
-    case Type::i64: return sums<std::int64_t>;
-    case Type::u64: return sums<std::uint64_t>;
+    case Type::f32: return running<Op, float>;
+    case Type::f64: return running<Op, double>;
+    case Type::i8: return running<Op, std::int8_t>;
+    case Type::u8: return running<Op, std::uint8_t>;
+    case Type::i16: return running<Op, std::int16_t>;
+    case Type::u16: return running<Op, std::uint16_t>;
+    case Type::i32: return running<Op, std::int32_t>;
+    case Type::u32: return running<Op, std::uint32_t>;
+    case Type::i64: return running<Op, std::int64_t>;
+    case Type::u64: return running<Op, std::uint64_t>;
     case Type::f16:
     case Type::bf16: break;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Along the lines of one axis: running sums, positions of the largest elements, keys that order elements as numbers.
+// Along the lines of one axis: running sums and products, positions of the largest elements, keys that order elements
+// as numbers.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +22,8 @@ struct LineArgs {
   std::size_t columns = 1;
   std::ptrdiff_t row_step = 1;
   std::ptrdiff_t column_step = 1;
-  bool exclusive = false;  ///< of sums: an element is not in its own
-  bool reverse = false;    ///< of sums: from the end
+  bool exclusive = false;  ///< of sums and products: an element is not in its own
+  bool reverse = false;    ///< of sums and products: from the end
 };
 /// At most kMostColumns of them.
 using LineFn = void (*)(const LineArgs&) noexcept;
@@ -60,8 +61,9 @@ using AboveFn = std::size_t (*)(const AboveArgs&) noexcept;
 struct Kernel {
   const char* name;
   Isa isa;
-  LineFn (*sums)(Type) noexcept;   ///< one after the other; integers wrap around
-  LineFn (*peaks)(Type) noexcept;  ///< 1 at the first largest element, else 0; NaN is largest where it is first
+  LineFn (*sums)(Type) noexcept;      ///< one after the other; integers wrap around
+  LineFn (*products)(Type) noexcept;  ///< likewise
+  LineFn (*peaks)(Type) noexcept;     ///< 1 at the first largest element, else 0; NaN is largest where it is first
   KeyFn (*keys)(Type) noexcept;
   AboveFn (*above)(bool wide) noexcept;
 };

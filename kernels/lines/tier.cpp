@@ -5,8 +5,13 @@
 
 namespace colonnade::kernels {
 
-static constexpr lines::Kernel kKernel = {COLONNADE_TIER_NAME, kThisIsa,         lines::find_sums,
-                                          lines::find_peaks,   lines::find_keys, lines::find_above};
+static constexpr lines::Kernel kKernel = {COLONNADE_TIER_NAME,
+                                          kThisIsa,
+                                          lines::find_running<lines::Plus>,
+                                          lines::find_running<lines::Times>,
+                                          lines::find_peaks,
+                                          lines::find_keys,
+                                          lines::find_above};
 
 template <>
 KernelList<lines::Kernel> kernels_of<lines::Kernel, ThisTier>() noexcept {

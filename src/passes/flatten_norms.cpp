@@ -58,13 +58,45 @@ bool flatten(Editor& editor, int index) {
   return true;
 }
 
+/// Doubles have kernels for each step of a norm.
+bool by_steps_of_doubles(Editor& editor, int index) {
+  if (!editor.is_one_of<LayerNorm>(index)) return false;
+  const Node node = editor.node(index);
+  const auto* op = std::get_if<LayerNorm>(&node.op);
+  const ValueType type = editor.value(node.inputs[0]).type;
+  if (node.outputs.size() != 1 || type.dtype != DType::f64 || !type.is_static()) return false;
+  const auto rank = static_cast<std::int64_t>(type.shape->size());
+  const auto differs = [&](std::size_t input) {
+    return node.input(input) != kAbsent && editor.value(node.input(input)).type.dtype != DType::f64;
+  };
+  if (rank == 0 || element_count(*type.shape) == 0 || differs(1) || differs(2)) return false;
+  Ints lines;
+  for (std::int64_t axis = normalize_axis(op->axis, rank, node); axis < rank; ++axis) lines.push_back(axis);
+  const ValueId axes = editor.add_ints(node.name + "_axes", lines);
+  const auto mean_of = [&](ValueId x) { return editor.add(Reduce{ReduceKind::mean, true}, {x, axes}, node); };
+  const auto binary = [&](BinaryKind kind, ValueId a, ValueId b) { return editor.add(Binary{kind}, {a, b}, node); };
+  const auto unary = [&](UnaryKind kind, ValueId a) { return editor.add(Unary{kind}, {a}, node); };
+  Tensor epsilon(DType::f64, {});
+  epsilon.values<double>()[0] = static_cast<double>(op->epsilon);
+  const ValueId x = node.inputs[0], centred = op->rms ? x : binary(BinaryKind::sub, x, mean_of(x));
+  const ValueId variance = mean_of(binary(BinaryKind::mul, centred, centred));
+  const ValueId raised =
+      binary(BinaryKind::add, variance, editor.add_constant(node.name + "_epsilon", std::move(epsilon)));
+  ValueId y = binary(BinaryKind::div, centred, unary(UnaryKind::sqrt, raised));
+  y = binary(BinaryKind::mul, y, node.inputs[1]);
+  if (node.input(2) != kAbsent) y = binary(BinaryKind::add, y, node.inputs[2]);
+  editor.replace(node.outputs[0], y);
+  return true;
+}
+
 }  // namespace
 
 bool flatten_norms(Graph& graph) {
   Editor editor(graph);
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index)
-    if (editor.alive(index)) scale_afterwards(editor, index) || flatten(editor, index);
+    if (editor.alive(index))
+      scale_afterwards(editor, index) || flatten(editor, index) || by_steps_of_doubles(editor, index);
   return editor.finish();
 }
 

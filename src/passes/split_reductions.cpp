@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
 
 #include "passes/match.hpp"
 #include "passes/pass_list.hpp"
@@ -109,6 +110,34 @@ bool split_long(Editor& editor, int index) {
   return true;
 }
 
+/// The logarithm of a sum of exponentials of doubles, the largest taken out unless it is infinite: doubles have kernels
+/// for each step.
+bool split_log_sum_exp(Editor& editor, int index) {
+  if (!editor.is_one_of<Reduce>(index)) return false;
+  const Node node = editor.node(index);
+  const ValueType& type = editor.value(node.inputs[0]).type;
+  if (std::get<Reduce>(node.op).kind != ReduceKind::log_sum_exp || type.dtype != DType::f64 || !type.is_static())
+    return false;
+  const auto axes = reduce_axes(editor, node);
+  if (!axes || axes->empty() || element_count(*type.shape) == 0) return false;
+  const auto number = [&](const char* what, double value) {
+    Tensor tensor(DType::f64, {});
+    tensor.values<double>()[0] = value;
+    return editor.add_constant(node.name + what, std::move(tensor));
+  };
+  const auto binary = [&](BinaryKind kind, ValueId a, ValueId b) { return editor.add(Binary{kind}, {a, b}, node); };
+  const auto unary = [&](UnaryKind kind, ValueId a) { return editor.add(Unary{kind}, {a}, node); };
+  const ValueId x = node.inputs[0], largest = reduce(editor, ReduceKind::max, true, x, *axes, node);
+  const ValueId is_infinite = binary(BinaryKind::equal, unary(UnaryKind::abs, largest),
+                                     number("_infinity", std::numeric_limits<double>::infinity()));
+  const ValueId peak = editor.add(Select{}, {is_infinite, number("_zero", 0), largest}, node);
+  const ValueId powers = unary(UnaryKind::exp, binary(BinaryKind::sub, x, peak));
+  const ValueId sums = reduce(editor, ReduceKind::sum, true, powers, *axes, node);
+  const ValueId result = binary(BinaryKind::add, unary(UnaryKind::log, sums), peak);
+  editor.replace(node.outputs[0], *add_reshape(editor, result, *editor.value(node.outputs[0]).type.shape, node));
+  return true;
+}
+
 /// Image `image` of a value that has one for each sample.
 ValueId image_of(Editor& editor, ValueId value, std::int64_t image, const Node& like) {
   const auto ints = [&](const char* what, std::int64_t number) { return editor.add_ints(like.name + what, {number}); };
@@ -177,7 +206,7 @@ bool split_reductions(Graph& graph) {
   for (int index = 0; index < count; ++index) {
     if (editor.alive(index))
       split_image(editor, index) || split_apart(editor, index) || split_long(editor, index) ||
-          split_instance_norm(editor, index);
+          split_instance_norm(editor, index) || split_log_sum_exp(editor, index);
   }
   return editor.finish();
 }

@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "passes/graphs.hpp"
 #include "passes/passes.hpp"
+#include "reference/elements.hpp"
+#include "reference/reference.hpp"
+#include "support/execute.hpp"
 
 namespace colonnade::test {
 namespace {
@@ -180,6 +184,68 @@ TEST(SplitReductions, LongOnesInParts) {
     EXPECT_EQ(count_of<Reduce>(optimized(reduction(kind, {2, 1 << 16}, {1}, false))), 2);
     EXPECT_EQ(count_of<Reduce>(optimized(reduction(kind, {64, 1 << 10}, {1}, false))), 1);
   }
+}
+
+ValueId doubles(Builder& b, const char* name, const Shape& shape) {
+  b.graph.inputs.push_back(b.graph.add_value(name, {DType::f64, shape}));
+  return b.graph.inputs.back();
+}
+
+TEST(FlattenNorms, OfDoublesInSteps) {
+  for (const bool rms : {false, true})
+    for (const std::int64_t axis : {-1, 1})
+      for (const bool biased : {false, true}) {
+        Builder b;
+        const Shape lines = axis == 1 ? Shape{4, 5} : Shape{5};
+        std::vector<ValueId> operands{doubles(b, "x", {3, 4, 5})};
+        operands.push_back(doubles(b, "scale", lines));
+        if (biased) operands.push_back(doubles(b, "bias", {5}));
+        b.output(b.node("norm", LayerNorm{.axis = axis, .rms = rms}, operands));
+        Graph steps = b.graph;
+        optimize(steps, {});
+        EXPECT_EQ(count_of<LayerNorm>(steps), 0);
+        std::vector<Tensor> tensors;
+        for (const ValueId id : b.graph.inputs) {
+          const Shape& shape = *b.graph.value(id).type.shape;
+          std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
+          for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * i % 17) - 5;
+          tensors.push_back(reference::tensor_of(DType::f64, shape, values));
+        }
+        const auto expected = reference::evaluate(b.graph, views_of(tensors)),
+                   found = reference::evaluate(steps, views_of(tensors));
+        ASSERT_EQ(found[0].shape(), expected[0].shape());
+        for (std::size_t i = 0; i < found[0].values<double>().size(); ++i)
+          EXPECT_NEAR(found[0].values<double>()[i], expected[0].values<double>()[i], 1e-12);
+      }
+}
+
+/// Of doubles, infinite and missing numbers among them.
+TEST(SplitReductions, LogSumExpOfDoublesInSteps) {
+  for (const bool keepdims : {false, true})
+    for (const Ints& axes : {Ints{1}, {0, 2}, {0, 1, 2}}) {
+      Builder b;
+      const ValueId x = doubles(b, "x", {3, 4, 5});
+      b.output(b.node("reduce", Reduce{ReduceKind::log_sum_exp, keepdims}, {x, b.ints("axes", axes)}));
+      Graph split = b.graph;
+      optimize(split, {});
+      for (const Node& node : split.nodes) {
+        const auto* reduced = std::get_if<Reduce>(&node.op);
+        EXPECT_TRUE(reduced == nullptr || reduced->kind != ReduceKind::log_sum_exp);
+      }
+      for (const double special : {1e300, -HUGE_VAL, HUGE_VAL, std::nan("")}) {
+        std::vector<double> values(60);
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i % 13) - 400;
+        for (std::size_t i = 20; i < 40; ++i) values[i] = special;
+        const Tensor input = reference::tensor_of(DType::f64, {3, 4, 5}, values);
+        const auto expected = reference::evaluate(b.graph, views_of({input})),
+                   found = reference::evaluate(split, views_of({input}));
+        ASSERT_EQ(found[0].shape(), expected[0].shape());
+        for (std::size_t i = 0; i < found[0].values<double>().size(); ++i) {
+          const double a = found[0].values<double>()[i], e = expected[0].values<double>()[i];
+          EXPECT_TRUE(a == e || (std::isnan(a) && std::isnan(e)) || std::abs(a - e) < 1e-12) << a << " " << e;
+        }
+      }
+    }
 }
 
 TEST(FlattenNorms, SeveralAxesAndComputedScales) {

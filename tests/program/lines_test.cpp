@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "program/whole.hpp"
+#include "reference/onnx/definitions.hpp"
 
 namespace colonnade::test {
 namespace {
@@ -26,6 +27,24 @@ TEST(Lines, SumsThemUp) {
   for (const std::int64_t size : kSizes) {
     check(CumSum{}, {computed(DType::f32, {size}), ints({0})}, families::lines, 1e-4);
     check(CumSum{}, {computed(DType::f32, {9, size}), ints({1})}, families::lines, 1e-4);
+  }
+}
+
+TEST(Lines, MultipliesThem) {
+  const auto product = [](bool exclusive, bool reverse) {
+    Attributes attributes{{"exclusive", static_cast<std::int64_t>(exclusive)},
+                          {"reverse", static_cast<std::int64_t>(reverse)}};
+    return make_opaque(reference::kCumProd, 26, attributes);
+  };
+  for (const bool exclusive : {false, true})
+    for (const bool reverse : {false, true})
+      for (const DType dtype : kNumbers)
+        for (std::int64_t axis = -3; axis < 0; ++axis)
+          check(product(exclusive, reverse), {computed(dtype, {3, 9, 9}), ints({axis})}, families::lines,
+                dtype == DType::f32 ? 1e-2 : 1e-10);
+  for (const std::int64_t size : kSizes) {
+    const Graph graph = single(product(false, false), {computed(DType::f64, {9, size}), ints({1})}, 1);
+    check(graph, families::lines, {random_tensor(DType::f64, {9, size}, 3, 0.9, 1.1)}, 1e-10);
   }
 }
 
