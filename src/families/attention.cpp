@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention, a block of rows of one head at a time: its scores, their softmax and what it mixes of the values stay in
-// the caches, and no tensor of rows times keys is made. Keys and values are packed once a head.
+// the caches, and no tensor of rows times keys is made. Keys and values are packed once a head, or read where they lie
+// by a row that is alone.
 #include "kernels/attention/attention.hpp"
 
 #include <algorithm>
@@ -8,78 +9,18 @@
 #include <cmath>
 #include <limits>
 
-#include "base/checked.hpp"
+#include "families/attention_form.hpp"
 #include "families/common.hpp"
 #include "families/lower.hpp"
-#include "families/matrices.hpp"
 #include "families/rows.hpp"
 #include "families/table.hpp"
-#include "graph/contraction.hpp"
-#include "kernels/gemm/gemm.hpp"
 #include "kernels/move/move.hpp"
+#include "kernels/vector_product/vector_product.hpp"
 
 namespace colonnade {
 namespace {
 
 namespace gemm = kernels::gemm;
-
-constexpr std::int64_t kUnitRows = 128;         // of one head, one unit of work
-constexpr std::int64_t kScoreFloats = 1 << 15;  // of a block of rows
-constexpr std::int64_t kFewestRows = 16;        // of a block, however many keys there are
-constexpr std::int64_t kPanelWidth = static_cast<std::int64_t>(gemm::kPanel);
-
-/// Floats from one row of scores to the next.
-std::int64_t score_stride(std::int64_t keys) { return ceil_div(keys, kPanelWidth) * kPanelWidth; }
-
-/// Rows whose scores are held together.
-std::int64_t block_rows(std::int64_t keys) {
-  return std::clamp(kScoreFloats / score_stride(keys), kFewestRows, kUnitRows);
-}
-
-struct AttentionForm {
-  Shape batch;
-  std::int64_t rows = 0, keys = 0, size = 0, columns = 0;
-  std::int64_t blocks = 0;  ///< units of a head
-  Matrices q, k, v, out;
-  std::array<Matrices, kMostAddends> addends;
-  bool bounded = false;      ///< its rows are those of several texts
-  bool by_distance = false;  ///< and what is added depends on how far apart they are
-  std::int64_t far = 0;      ///< as far as its addends know
-  std::int64_t texts = 0;    ///< that there is room for
-  bool grows = false;        ///< how many keys there are is known at run time
-
-  std::int64_t heads() const { return element_count(batch); }
-  std::int64_t key_floats() const { return ceil_div(keys, kPanelWidth) * kPanelWidth * size; }
-  std::int64_t value_floats() const { return ceil_div(columns, kPanelWidth) * kPanelWidth * keys; }
-  /// Of any number of keys up to all.
-  std::int64_t score_floats() const {
-    const std::int64_t stride = score_stride(keys);
-    return std::min(std::max(kScoreFloats, kFewestRows * stride), std::min(rows, kUnitRows) * stride);
-  }
-  std::int64_t addend_floats() const {
-    return by_distance ? static_cast<std::int64_t>(kMostAddends) * score_floats() : 0;
-  }
-  std::int64_t workspace_floats() const {
-    return key_floats() + value_floats() + score_floats() + kUnitRows + addend_floats();
-  }
-};
-
-Shape with_matrix(const Shape& shape) {
-  Shape result = shape;
-  while (result.size() < 2) result.insert(result.begin(), 1);
-  return result;
-}
-
-/// Where an addend's rows lie: the same one for all rows, or one each; nothing where keys share a number.
-std::optional<Matrices> addend_of(const Shape& given, const AttentionForm& form) {
-  const Shape shape = with_matrix(given);
-  const std::int64_t rows = shape[shape.size() - 2];
-  const bool fits = form.grows ? shape.back() > 1 : shape.back() == (form.bounded ? 2 * form.far + 1 : form.keys);
-  if (!fits || shape.size() > form.batch.size() + 2) return std::nullopt;
-  Matrices matrices = matrices_of(shape, false, form.batch);
-  if (rows == 1) matrices.row = 0;
-  return matrices;
-}
 
 class AttentionOp final : public RowOp {
  public:
@@ -87,6 +28,7 @@ class AttentionOp final : public RowOp {
       : product_(gemm::select(context.features, kernels::Encoding::f32)),
         kernel_(kernels::attention::select(context.features)),
         move_(kernels::move::select(context.features)),
+        one_(kernels::vector_product::select(context.features)),
         form_(context.form<AttentionForm>()),
         scale_(std::get<Attention>(context.node.op).scale),
         cap_(std::get<Attention>(context.node.op).cap),
@@ -156,12 +98,13 @@ class AttentionOp final : public RowOp {
       return (form_.grows ? first / form_.keys * apart : first) + keys.begin * cache.row;
     };
     const std::int64_t k = first_of(form_.k), v = first_of(form_.v);
+    if (form_.is_one_row()) return attend(step, room, head, rows, keys, {whole(step, k_) + k, whole(step, v_) + v});
     if (k != packed.keys) pack_keys(whole(step, k_) + k, keys.size(), room.keys);
     if (v != packed.values) pack_values(whole(step, v_) + v, keys.size(), room.values);
     packed = {k, v};
     const std::int64_t block = block_rows(keys.size());
     for (std::int64_t row = rows.begin; row < rows.end; row += block)
-      attend(step, room, head, {row, std::min(rows.end, row + block)}, keys);
+      attend(step, room, head, {row, std::min(rows.end, row + block)}, keys, {});
   }
 
   void run_texts(const StepContext& step, const Room& room, std::int64_t head, Interval rows, Packed& packed) const {
@@ -212,6 +155,11 @@ class AttentionOp final : public RowOp {
     float* out;
     std::int64_t out_stride, columns;
   };
+  /// A row's keys and values where they lie; null where they are packed.
+  struct Lying {
+    const float *keys = nullptr, *values = nullptr;
+  };
+
   void multiply(const Product& p) const {
     gemm::ConvArgs args;
     args.in_rows = &p.in;
@@ -251,13 +199,41 @@ class AttentionOp final : public RowOp {
       if (std::isnan(room.sums[row])) std::fill_n(out + row * form_.out.row, form_.columns, 0.0f);
   }
 
-  /// Rows of a head that meet the packed keys.
-  void attend(const StepContext& step, const Room& room, std::int64_t head, Interval rows, Interval meets) const {
+  void score(const Room& room, const float* q, std::int64_t rows, std::int64_t keys, const float* lying) const {
+    const std::int64_t stride = score_stride(keys);
+    if (lying == nullptr)
+      multiply({q, form_.q.row, rows, form_.size, room.keys, room.scores, stride, keys});
+    else
+      one_.by_rows({.vectors_count = 1,
+                    .k = static_cast<std::size_t>(form_.size),
+                    .n = static_cast<std::size_t>(keys),
+                    .vectors = q,
+                    .matrix = lying,
+                    .matrix_stride = form_.k.row,
+                    .out = room.scores});
+  }
+  void mix(const Room& room, std::int64_t rows, std::int64_t keys, const float* lying, float* out) const {
+    const std::int64_t stride = score_stride(keys);
+    if (lying == nullptr)
+      multiply({room.scores, stride, rows, keys, room.values, out, form_.out.row, form_.columns});
+    else
+      one_.by_columns({.vectors_count = 1,
+                       .k = static_cast<std::size_t>(keys),
+                       .n = static_cast<std::size_t>(form_.columns),
+                       .vectors = room.scores,
+                       .matrix = lying,
+                       .matrix_stride = form_.v.row,
+                       .out = out});
+  }
+
+  /// Rows of a head that meet the packed keys, or those that lie there.
+  void attend(const StepContext& step, const Room& room, std::int64_t head, Interval rows, Interval meets,
+              const Lying& lying) const {
     const std::int64_t keys = meets.size();
     const std::int64_t row = rows.begin, count = rows.size(), stride = score_stride(keys);
     const float* q = whole(step, q_) + form_.q.offset(head, form_.batch) + row * form_.q.row;
     float* out = whole(step, out_) + form_.out.offset(head, form_.batch) + row * form_.out.row;
-    multiply({q, form_.q.row, count, form_.size, room.keys, room.scores, stride, keys});
+    score(room, q, count, keys, lying.keys);
     kernels::attention::SharesArgs shares{.rows = static_cast<std::size_t>(count),
                                           .keys = static_cast<std::size_t>(keys),
                                           .scores = room.scores,
@@ -277,7 +253,7 @@ class AttentionOp final : public RowOp {
       shares.addend_strides[given++] = at.row;
     }
     kernel_.shares(shares);
-    multiply({room.scores, stride, count, keys, room.values, out, form_.out.row, form_.columns});
+    mix(room, count, keys, lying.values, out);
     kernel_.divide({shares.rows, static_cast<std::size_t>(form_.columns), out, form_.out.row, room.sums});
     if (barred_is_zero_) clear_barred(room, count, out);
   }
@@ -285,6 +261,7 @@ class AttentionOp final : public RowOp {
   const gemm::Kernel& product_;
   const kernels::attention::Kernel& kernel_;
   const kernels::move::Kernel& move_;
+  const kernels::vector_product::Kernel& one_;
   AttentionForm form_;
   float scale_, cap_;
   ValueOf<float> q_, k_, v_, out_;
@@ -294,35 +271,6 @@ class AttentionOp final : public RowOp {
   bool barred_is_zero_ = false;
   std::string name_;
 };
-
-/// Nothing where the tensors broadcast as no kernel reads them.
-std::optional<AttentionForm> attention_form(const Subject& node, const Attention& op) {
-  const Shape q = heads_swapped(node.input_shape(0), op.heads_inside_q),
-              k = heads_swapped(node.input_shape(1), op.heads_inside_k),
-              v = heads_swapped(node.input_shape(2), op.heads_inside_v),
-              out = heads_swapped(node.output_shape(), op.heads_inside_out);
-  AttentionForm form;
-  form.batch.assign(out.begin(), out.end() - 2);
-  form.rows = out[out.size() - 2], form.keys = k[k.size() - 2], form.size = q.back(), form.columns = out.back();
-  if (q[q.size() - 2] != form.rows) return std::nullopt;
-  form.q = matrices_of(node.input_shape(0), op.heads_inside_q, form.batch);
-  form.k = matrices_of(node.input_shape(1), op.heads_inside_k, form.batch);
-  form.v = matrices_of(node.input_shape(2), op.heads_inside_v, form.batch);
-  form.out = matrices_of(node.output_shape(), op.heads_inside_out, form.batch);
-  form.bounded = node.has_input(kBoundsInput);
-  form.grows = node.has_input(kLiveInput);
-  for (std::size_t i = 0; i < kMostAddends; ++i) {
-    if (!node.has_input(kAddendInput + i)) continue;
-    if (form.bounded && !form.by_distance) form.far = node.input_shape(kAddendInput + i).back() / 2;
-    form.by_distance = form.bounded;
-    const auto addend = addend_of(node.input_shape(kAddendInput + i), form);
-    if (!addend) return std::nullopt;
-    form.addends[i] = *addend;
-  }
-  form.blocks = ceil_div(form.rows, kUnitRows);
-  if (form.bounded) form.texts = element_count(node.input_shape(kBoundsInput)) - 1;
-  return form;
-}
 
 Match match(const Candidate& node) {
   const auto* op = std::get_if<Attention>(&node.node.op);

@@ -42,11 +42,11 @@ TEST(AttentionKernels, FindHeadsWhereTheyLie) {
   for (int flags = 0; flags < 16; ++flags) {
     const Attention op{0.5f, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0};
     check_attention(op, operands({}, op));
+    check_attention(op, operands({.rows = 1}, op));
   }
 }
 
-TEST(AttentionKernels, AddMasksOfEveryShape) {
-  const Sizes s{2, 3, 20, 9, 8, 16};
+void check_masks(const Sizes& s) {
   for (const Shape& shape : {Shape{s.keys},
                              {s.rows, s.keys},
                              {1, s.keys},
@@ -63,6 +63,11 @@ TEST(AttentionKernels, AddMasksOfEveryShape) {
     inputs[kAddendInput] = absent();
     check_attention({.scale = 0.3f}, inputs);
   }
+}
+
+TEST(AttentionKernels, AddMasksOfEveryShape) {
+  check_masks({2, 3, 20, 9, 8, 16});
+  check_masks({2, 3, 1, 40, 8, 16});
 }
 
 /// Keys from `live` on are barred.
@@ -99,10 +104,9 @@ TEST(AttentionKernels, TakeManyKeysInBlocksOfRows) {
   check_attention({.scale = 0.2f}, operands({1, 1, 150, 3000, 16, 16}, {}));
 }
 
-/// What stands behind the live keys changes no bit, nor does how many there are.
-TEST(AttentionKernels, GiveTheSameBitsBesideBarredKeys) {
-  constexpr std::int64_t kLive = 37, kRows = 9, kSize = 24;
-  const Tensor q = random_tensor(DType::f32, {1, kRows, kSize}, 1);
+void check_barred_keys(std::int64_t rows) {
+  constexpr std::int64_t kLive = 37, kSize = 24;
+  const Tensor q = random_tensor(DType::f32, {1, rows, kSize}, 1);
   std::vector<Tensor> alone;
   for (const std::int64_t keys : {kLive, kLive + 1, kLive + 64, 3 * kLive}) {
     std::vector<Input> inputs{computed(DType::f32, q.shape()), computed(DType::f32, {1, keys, kSize}),
@@ -114,6 +118,12 @@ TEST(AttentionKernels, GiveTheSameBitsBesideBarredKeys) {
     if (alone.empty()) alone = found;
     EXPECT_TRUE(same_bits(found, alone)) << keys;
   }
+}
+
+/// What stands behind the live keys changes no bit, nor does how many there are.
+TEST(AttentionKernels, GiveTheSameBitsBesideBarredKeys) {
+  check_barred_keys(9);
+  check_barred_keys(1);
 }
 
 /// One batch of `rows` in which texts meet themselves.
