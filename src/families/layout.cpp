@@ -12,8 +12,8 @@
 namespace colonnade {
 namespace {
 
-constexpr TypeSet kTurnedTypes{DType::f32,        DType::bf16,   DType::f16,       DType::u8,
-                               DType::i8,         DType::i16,    DType::u16,       DType::f8e4m3fn,
+constexpr TypeSet kTurnedTypes{DType::f32,        DType::bf16,   DType::f16,       DType::u8,  DType::i8,
+                               DType::i16,        DType::u16,    DType::i32,       DType::u32, DType::f8e4m3fn,
                                DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz};
 
 /// Lines of elements for columns, by the kernel for their size. Strides in elements.

@@ -112,7 +112,7 @@ TEST(Bytes, AreCombined) {
 }
 
 TEST(Bytes, ChangeTheirLayout) {
-  for (const DType type : {DType::u8, DType::i8, DType::f16, DType::u16}) {
+  for (const DType type : {DType::u8, DType::i8, DType::f16, DType::u16, DType::i32}) {
     for (const Shape& shape : {Shape{2, 3, 9, 11}, {1, 20, 8, 17}, {1, 64, 5, 32}}) {
       check_bytes(Transpose{{0, 2, 3, 1}}, {computed(type, shape)}, families::to_channels_last);
       check_bytes(Transpose{{0, 3, 1, 2}}, {computed(type, shape)}, families::to_channels_first);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <complex>
 #include <numbers>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "graph/shape_rules.hpp"
@@ -282,9 +283,10 @@ Data evaluate_mel(const Opaque&, const Call& call) {
     return std::clamp(std::floor((length + 1) * hertz / rate), -1.0, length + 1);
   };
   const Shape& shape = call.shape();
-  std::vector<double> y(static_cast<std::size_t>(element_count(shape)), 0);
+  Tensor y(call.dtype(), shape);
+  double first = 0, peak = row_of(0), last = row_of(1);
   for (std::int64_t bin = 0; bin < shape[1]; ++bin) {
-    const double first = row_of(bin), peak = row_of(bin + 1), last = row_of(bin + 2);
+    first = std::exchange(peak, std::exchange(last, row_of(bin + 2)));
     // between the edges of its band, whose ends are whole numbers or lie outside
     const auto begin = static_cast<std::int64_t>(std::max(0.0, std::min(first, last)));
     const auto end = std::min(shape[0], static_cast<std::int64_t>(std::max({first, peak, last})) + 1);
@@ -294,10 +296,10 @@ Data evaluate_mel(const Opaque&, const Call& call) {
       double weight = 0;
       if (rises) weight = peak == first ? 1 : (at - first) / (peak - first);
       if (falls) weight = (last - at) / (last - peak);
-      y[static_cast<std::size_t>(row * shape[1] + bin)] = weight;
+      store(&weight, 1, y, row * shape[1] + bin);
     }
   }
-  return {tensor_of(call.dtype(), shape, y)};
+  return {std::move(y)};
 }
 
 }  // namespace
