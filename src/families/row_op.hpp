@@ -63,8 +63,8 @@ class RowOp {
  public:
   virtual ~RowOp() = default;
   virtual void run(const StepContext& context) const = 0;
-  /// Row pointers that a step of `rows` rows needs.
-  virtual std::size_t pointer_count(std::int64_t rows) const { return static_cast<std::size_t>(rows); }
+  /// Pointers that a step of `rows` rows has room for in StepContext::pointers. Most operators use none.
+  virtual std::size_t pointer_count(std::int64_t) const { return 0; }
   /// Name of the kernel or island, for printing.
   virtual std::string_view kernel() const = 0;
 };

@@ -336,6 +336,15 @@ TEST(Trees, MalformedOnesStayWithTheReference) {
             &families::island);
 }
 
+/// A product of one row and very many columns has very many units.
+TEST(Units, TakeNoMemoryEach) {
+  const Graph graph = single(MatMul{}, {computed(DType::f32, {1, 8}), computed(DType::f32, {8, 1 << 24})}, 1);
+  const Choice choice = choose_family(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512, known_blocking());
+  ASSERT_EQ(choice.family, &families::vector_product);
+  const auto program = program_of(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::usable_features());
+  EXPECT_EQ(program->pointer_count, 0u);
+}
+
 TEST(GridSamples, AgreeWithTheReference) {
   using Padding = GridSample::Padding;
   for (const ResizeMode mode : {ResizeMode::nearest, ResizeMode::linear, ResizeMode::cubic})
