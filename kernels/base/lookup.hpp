@@ -21,6 +21,17 @@ inline Vec lookup(Vec x, const std::int32_t* at) {
 #endif
 }
 
+#if defined(__AVX2__)
+/// Lane i is the element of eight that the lowest three bits of lane i of `bits` say, of which the fourth is zero.
+inline Vec lookup_eight(const float* eight, Vec bits) {
+#if defined(__AVX512F__)
+  return {_mm512_permutexvar_ps(_mm512_castps_si512(bits.v), _mm512_castps256_ps512(_mm256_loadu_ps(eight)))};
+#else
+  return {_mm256_permutevar8x32_ps(_mm256_loadu_ps(eight), _mm256_castps_si256(bits.v))};
+#endif
+}
+#endif
+
 /// Lane i is lane at[i] of low, or lane at[i] - kLanes of high, where at[i] counts modulo 2 * kLanes.
 inline Vec lookup(Vec low, Vec high, const std::int32_t* at) {
 #if defined(__AVX512F__)

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 
+#include "kernels/base/erf.hpp"
 #include "kernels/base/simd.hpp"
 #include "kernels/base/unary.hpp"
 
@@ -127,12 +128,12 @@ inline Vec tanh(Vec x) {
   return z * p * reciprocal(q);
 }
 
+#if !defined(__AVX2__)
 inline Vec erf(Vec x) {
   const Vec one = broadcast(1.0f);
   const Vec z = abs(x);
-  const Vec s = z * z;
   const Vec near = fma(z,
-                       polynomial(s, 7.853854186e-05f, -8.010191377e-04f, 5.188327283e-03f, -2.685381100e-02f,
+                       polynomial(z * z, 7.853854186e-05f, -8.010191377e-04f, 5.188327283e-03f, -2.685381100e-02f,
                                   1.128358543e-01f, -3.761262596e-01f, 1.283791661e-01f),
                        z);
   const Vec exponent_of_rest =
@@ -140,6 +141,7 @@ inline Vec erf(Vec x) {
                  -6.382256150e-01f, -1.127040029e+00f, -3.537089215e-04f);
   return copy_sign(select(less(z, one), near, one - exp_of_negative(exponent_of_rest)), x);
 }
+#endif
 
 /// sigmoid(x) for |x| <= 87: 1 / (1 + 2^n exp(-r)) with x = r - n ln 2. The magic number rounds, and leaves the
 /// exponent's bits of 2^n in the lowest place.
