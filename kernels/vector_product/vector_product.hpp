@@ -11,7 +11,7 @@
 namespace colonnade::kernels::vector_product {
 
 /// out[v][n] = bias[n] + sum over k of vectors[v][k] * matrix[n][k], or matrix[k][n]. Strides count floats; nothing may
-/// overlap, nothing is read or written outside.
+/// overlap, but that one vector's bias may be its out, nothing is read or written outside.
 struct Args {
   std::size_t vectors_count = 0;
   std::size_t k = 0;

@@ -49,6 +49,7 @@ class AttentionOp final : public RowOp {
   void run(const StepContext& step) const override {
     const Room room = room_of(step.scratch);
     const Cache cache = form_.grows ? cache_of(step) : Cache{form_.keys, form_.keys};
+    if (form_.is_one_row()) return run_single_rows(step, room, {step.row_begin, step.row_end}, cache);
     Packed packed;
     for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
       const std::int64_t head = unit / form_.blocks, first = unit % form_.blocks * kUnitRows;
@@ -90,15 +91,28 @@ class AttentionOp final : public RowOp {
     std::int64_t keys = -1, values = -1;
   };
 
+  /// Where the keys or values of a head begin: heads of the class's keys lie elsewhere, where they grow.
+  std::int64_t first_of(const Matrices& rows, std::int64_t head, std::int64_t apart) const {
+    const std::int64_t first = rows.offset(head, form_.batch);
+    return form_.grows ? first / form_.keys * apart : first;
+  }
+
+  /// Heads of one row each, in groups that share what they read.
+  void run_single_rows(const StepContext& step, const Room& room, Interval heads, const Cache& cache) const {
+    const std::int64_t sharing = form_.sharing_heads();
+    for (std::int64_t head = heads.begin, count = 0; head < heads.end; head += count) {
+      count = std::min({heads.end - head, sharing - head % sharing, form_.rows_together()});
+      const Lying lying{whole(step, k_) + first_of(form_.k, head, cache.room),
+                        whole(step, v_) + first_of(form_.v, head, cache.room), count};
+      attend(step, room, head, {0, 1}, {0, cache.keys}, lying);
+    }
+  }
+
   /// Rows of a head that meet these keys.
   void run_rows(const StepContext& step, const Room& room, std::int64_t head, Interval rows, Interval keys,
                 Packed& packed, std::int64_t apart) const {
-    const auto first_of = [&](const Matrices& cache) {
-      const std::int64_t first = cache.offset(head, form_.batch);  // heads of the class's keys, where they grow
-      return (form_.grows ? first / form_.keys * apart : first) + keys.begin * cache.row;
-    };
-    const std::int64_t k = first_of(form_.k), v = first_of(form_.v);
-    if (form_.is_one_row()) return attend(step, room, head, rows, keys, {whole(step, k_) + k, whole(step, v_) + v});
+    const std::int64_t k = first_of(form_.k, head, apart) + keys.begin * form_.k.row;
+    const std::int64_t v = first_of(form_.v, head, apart) + keys.begin * form_.v.row;
     if (k != packed.keys) pack_keys(whole(step, k_) + k, keys.size(), room.keys);
     if (v != packed.values) pack_values(whole(step, v_) + v, keys.size(), room.values);
     packed = {k, v};
@@ -155,9 +169,10 @@ class AttentionOp final : public RowOp {
     float* out;
     std::int64_t out_stride, columns;
   };
-  /// A row's keys and values where they lie; null where they are packed.
+  /// Keys and values where they lie, and the heads whose single rows meet them; null where they are packed.
   struct Lying {
     const float *keys = nullptr, *values = nullptr;
+    std::int64_t heads = 0;
   };
 
   void multiply(const Product& p) const {
@@ -194,50 +209,68 @@ class AttentionOp final : public RowOp {
         to[key - keys.begin] = middle[std::clamp(places[key] - places[row], -form_.far, form_.far)];
   }
 
-  void clear_barred(const Room& room, std::int64_t rows, float* out) const {
-    for (std::int64_t row = 0; row < rows; ++row)
-      if (std::isnan(room.sums[row])) std::fill_n(out + row * form_.out.row, form_.columns, 0.0f);
+  /// Rows that meet keys together: of a head, or the single ones of several.
+  struct Rows {
+    std::int64_t count;
+    const float* q;
+    std::ptrdiff_t q_stride;
+    float* out;
+    std::ptrdiff_t out_stride;
+  };
+
+  void clear_barred(const Room& room, const Rows& rows) const {
+    for (std::int64_t row = 0; row < rows.count; ++row)
+      if (std::isnan(room.sums[row])) std::fill_n(rows.out + row * rows.out_stride, form_.columns, 0.0f);
   }
 
-  void score(const Room& room, const float* q, std::int64_t rows, std::int64_t keys, const float* lying) const {
+  void score(const Room& room, const Rows& rows, std::int64_t keys, const Lying& lying) const {
     const std::int64_t stride = score_stride(keys);
-    if (lying == nullptr)
-      multiply({q, form_.q.row, rows, form_.size, room.keys, room.scores, stride, keys});
+    if (lying.keys == nullptr)
+      multiply({rows.q, rows.q_stride, rows.count, form_.size, room.keys, room.scores, stride, keys});
     else
-      one_.by_rows({.vectors_count = 1,
+      one_.by_rows({.vectors_count = static_cast<std::size_t>(rows.count),
                     .k = static_cast<std::size_t>(form_.size),
                     .n = static_cast<std::size_t>(keys),
-                    .vectors = q,
-                    .matrix = lying,
+                    .vectors = rows.q,
+                    .vector_stride = rows.q_stride,
+                    .matrix = lying.keys,
                     .matrix_stride = form_.k.row,
-                    .out = room.scores});
-  }
-  void mix(const Room& room, std::int64_t rows, std::int64_t keys, const float* lying, float* out) const {
-    const std::int64_t stride = score_stride(keys);
-    if (lying == nullptr)
-      multiply({room.scores, stride, rows, keys, room.values, out, form_.out.row, form_.columns});
-    else
-      one_.by_columns({.vectors_count = 1,
-                       .k = static_cast<std::size_t>(keys),
-                       .n = static_cast<std::size_t>(form_.columns),
-                       .vectors = room.scores,
-                       .matrix = lying,
-                       .matrix_stride = form_.v.row,
-                       .out = out});
+                    .out = room.scores,
+                    .out_vector_stride = stride});
   }
 
-  /// Rows of a head that meet the packed keys, or those that lie there.
-  void attend(const StepContext& step, const Room& room, std::int64_t head, Interval rows, Interval meets,
+  void mix(const Room& room, const Rows& rows, std::int64_t keys, const Lying& lying) const {
+    const std::int64_t stride = score_stride(keys);
+    if (lying.values == nullptr)
+      return multiply({room.scores, stride, rows.count, keys, room.values, rows.out, rows.out_stride, form_.columns});
+    constexpr std::int64_t kNearKeys = 256;  // that several rows meet before the next ones
+    for (std::int64_t first = 0; first < keys; first += kNearKeys)
+      for (std::int64_t row = 0; row < rows.count; ++row) {
+        float* const out = rows.out + row * rows.out_stride;
+        one_.by_columns({.vectors_count = 1,
+                         .k = static_cast<std::size_t>(std::min(kNearKeys, keys - first)),
+                         .n = static_cast<std::size_t>(form_.columns),
+                         .vectors = room.scores + row * stride + first,
+                         .matrix = lying.values + first * form_.v.row,
+                         .matrix_stride = form_.v.row,
+                         .bias = first > 0 ? out : nullptr,
+                         .out = out});
+      }
+  }
+
+  /// Rows of a head that meet the packed keys, or single rows of heads that meet those that lie there.
+  void attend(const StepContext& step, const Room& room, std::int64_t head, Interval own, Interval meets,
               const Lying& lying) const {
-    const std::int64_t keys = meets.size();
-    const std::int64_t row = rows.begin, count = rows.size(), stride = score_stride(keys);
-    const float* q = whole(step, q_) + form_.q.offset(head, form_.batch) + row * form_.q.row;
-    float* out = whole(step, out_) + form_.out.offset(head, form_.batch) + row * form_.out.row;
-    score(room, q, count, keys, lying.keys);
-    kernels::attention::SharesArgs shares{.rows = static_cast<std::size_t>(count),
+    const std::int64_t keys = meets.size(), row = own.begin;
+    const auto stride_of = [&](const Matrices& at) { return lying.heads > 1 ? at.strides.back() : at.row; };
+    const auto place_of = [&](const Matrices& at) { return at.offset(head, form_.batch) + row * at.row; };
+    const Rows rows{std::max(own.size(), lying.heads), whole(step, q_) + place_of(form_.q), stride_of(form_.q),
+                    whole(step, out_) + place_of(form_.out), stride_of(form_.out)};
+    score(room, rows, keys, lying);
+    kernels::attention::SharesArgs shares{.rows = static_cast<std::size_t>(rows.count),
                                           .keys = static_cast<std::size_t>(keys),
                                           .scores = room.scores,
-                                          .stride = stride,
+                                          .stride = score_stride(keys),
                                           .scale = scale_,
                                           .cap = cap_,
                                           .sums = room.sums};
@@ -245,17 +278,16 @@ class AttentionOp final : public RowOp {
     for (std::size_t i = 0; i < kMostAddends; ++i) {
       if (!addends_[i]) continue;
       if (form_.by_distance) {
-        add_by_distance(step, room, i, head, rows, meets, shares, given++);
+        add_by_distance(step, room, i, head, own, meets, shares, given++);
         continue;
       }
-      const Matrices& at = form_.addends[i];
-      shares.addends[given] = whole(step, addends_[i]) + at.offset(head, form_.batch) + row * at.row;
-      shares.addend_strides[given++] = at.row;
+      shares.addends[given] = whole(step, addends_[i]) + place_of(form_.addends[i]);
+      shares.addend_strides[given++] = stride_of(form_.addends[i]);
     }
     kernel_.shares(shares);
-    mix(room, count, keys, lying.values, out);
-    kernel_.divide({shares.rows, static_cast<std::size_t>(form_.columns), out, form_.out.row, room.sums});
-    if (barred_is_zero_) clear_barred(room, count, out);
+    mix(room, rows, keys, lying);
+    kernel_.divide({shares.rows, static_cast<std::size_t>(form_.columns), rows.out, rows.out_stride, room.sums});
+    if (barred_is_zero_) clear_barred(room, rows);
   }
 
   const gemm::Kernel& product_;

@@ -43,9 +43,18 @@ struct AttentionForm {
   bool is_one_row() const { return rows == 1 && !bounded; }
   std::int64_t key_floats() const { return is_one_row() ? 0 : ceil_div(keys, kPanelWidth) * kPanelWidth * size; }
   std::int64_t value_floats() const { return is_one_row() ? 0 : ceil_div(columns, kPanelWidth) * kPanelWidth * keys; }
+  /// Heads side by side that meet the same keys and values.
+  std::int64_t sharing_heads() const {
+    return !batch.empty() && k.strides.back() == 0 && v.strides.back() == 0 ? batch.back() : 1;
+  }
+  /// Of those, how many single rows meet the keys together.
+  std::int64_t rows_together() const {
+    return std::min(sharing_heads(), std::clamp<std::int64_t>(kScoreFloats / score_stride(keys), 1, kFewestRows));
+  }
   /// Of any number of keys up to all.
   std::int64_t score_floats() const {
     const std::int64_t stride = score_stride(keys);
+    if (is_one_row()) return rows_together() * stride;
     return std::min(std::max(kScoreFloats, kFewestRows * stride), std::min(rows, kUnitRows) * stride);
   }
   std::int64_t addend_floats() const {

@@ -96,6 +96,20 @@ TEST(AttentionKernels, ShareKeysAmongBatches) {
   check_attention({}, {computed(DType::f32, {9, 8}), computed(DType::f32, {5, 8}), computed(DType::f32, {5, 3})});
 }
 
+/// Heads in groups that share keys, a row each; more keys than rows meet at a time.
+TEST(AttentionKernels, LetSingleRowsShareKeys) {
+  for (const std::int64_t keys : {5, 300, 700})
+    for (const std::int64_t group : {2, 7, 20}) {
+      const Input q = computed(DType::f32, {2, 3, group, 1, 8}), k = computed(DType::f32, {2, 3, 1, keys, 8}),
+                  v = computed(DType::f32, {2, 3, 1, keys, 20});
+      check_attention({.scale = 0.3f}, {q, k, v});
+      check_attention({.scale = 0.3f}, {q, k, v, computed(DType::f32, {keys})});
+      check_attention({.scale = 0.3f, .cap = 2}, {q, k, v, computed(DType::f32, {2, 3, group, 1, keys})});
+      check_attention({.scale = 0.3f}, {q, k, v, computed(DType::f32, {2, 1, 1, 1, keys}),
+                                        computed(DType::f32, {1, 3, group, 1, keys})});
+    }
+}
+
 TEST(AttentionKernels, CapScores) {
   for (const float cap : {0.2f, 1.5f, 50.0f}) check_attention({.scale = 0.4f, .cap = cap}, operands({}, {}));
 }
