@@ -88,7 +88,7 @@ struct Butterfly<4> {
   }
 };
 
-/// One radix: `blocks` transforms' parts of `size` = R * m numbers become R of m, `stride` side by side.
+/// One radix: each of `stride` interleaved transforms of R * m numbers becomes R of m.
 template <std::size_t R>
 inline void pass(const Plan& plan, const float* x, float* y, std::size_t m, std::size_t stride) {
   const Butterfly<R> transform(plan);
