@@ -46,16 +46,17 @@ class Packer {
     if (parts.zeros) zeros_ = parts.zeros->tensor();
   }
 
-  /// Elements [first, first + count) of row `row`, as the constant has them.
-  void put_row(std::int64_t row, std::int64_t first, const std::uint8_t* elements, std::int64_t count) const {
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t k = form_.transposed ? first + i : row, n = form_.transposed ? row : first + i;
-      if (kernels::narrow::bits_of(form_.format.type) == 16)
+  /// Rows [first, first + count) of the matrix, as the constant has them: kOutputs outputs or kStep of the depth.
+  void put_rows(std::int64_t first, std::int64_t count, std::int64_t columns, const std::uint8_t* elements) const {
+    if (form_.format.type == Type::u4) return put_words(first, count, columns, elements);
+    const std::int64_t bytes = kernels::narrow::bits_of(form_.format.type) / 8;
+    for (std::int64_t i = 0; i < count * columns; ++i) {
+      const std::int64_t row = first + i / columns, column = i % columns;
+      const std::int64_t k = form_.transposed ? column : row, n = form_.transposed ? row : column;
+      if (bytes == 2)
         std::memcpy(place(k, n, 2), elements + 2 * i, 2);
-      else if (form_.format.type == Type::i8)
-        *place(k, n, 1) = static_cast<std::byte>(elements[i] + form_.shift);
       else
-        put_four_bits(k, n, static_cast<unsigned>(elements[i] + form_.shift) & 0xf);
+        *place(k, n, 1) = static_cast<std::byte>(elements[i] + form_.shift);
     }
   }
 
@@ -79,10 +80,34 @@ class Packer {
     const auto within = k % static_cast<std::int64_t>(form_.format.block);
     return record(k, n) + (within * kOutputs + n % kOutputs) * bytes;
   }
-  void put_four_bits(std::int64_t k, std::int64_t n, unsigned number) const {
-    const auto within = k % static_cast<std::int64_t>(form_.format.block);
-    std::byte& byte = record(k, n)[(within / kStep * kOutputs + n % kOutputs) * 4 + within % kStep / 2];
-    byte |= static_cast<std::byte>(number << 4 * (within % 2));
+  void put_words(std::int64_t first, std::int64_t count, std::int64_t columns, const std::uint8_t* elements) const {
+    const std::int64_t outputs = form_.transposed ? count : columns, depth = form_.transposed ? columns : count;
+    const std::int64_t apart_n = form_.transposed ? columns : 1, apart_k = form_.transposed ? 1 : columns;
+    const std::int64_t first_k = form_.transposed ? 0 : first, first_n = form_.transposed ? first : 0;
+    for (std::int64_t k = 0; k < depth; k += kStep)
+      for (std::int64_t n = 0; n < outputs; ++n) {
+        const std::int64_t within = (first_k + k) % static_cast<std::int64_t>(form_.format.block);
+        const std::uint8_t* const eight = elements + n * apart_n + k * apart_k;
+        const std::int64_t some = std::min(kStep, depth - k);
+        const std::uint32_t word =
+            apart_k == 1 && some == kStep ? word_of(eight, 1, kStep) : word_of(eight, apart_k, some);
+        std::byte* const to =
+            record(first_k + k, first_n + n) + (within / kStep * kOutputs + (first_n + n) % kOutputs) * 4;
+        std::memcpy(to, &word, sizeof word);
+      }
+  }
+  /// At most kStep numbers of four bits, `apart` from each other, the first one lowest; the others are zero.
+  std::uint32_t word_of(const std::uint8_t* numbers, std::int64_t apart, std::int64_t count) const {
+    constexpr std::uint64_t kOnes = 0x0101010101010101, kFields = 0x0f * kOnes;
+    std::uint8_t bytes[kStep] = {};
+    for (std::int64_t i = 0; i < count; ++i) bytes[i] = numbers[i * apart];
+    std::uint64_t x = 0;
+    for (std::int64_t i = 0; i < kStep; ++i) x |= static_cast<std::uint64_t>(bytes[i]) << 8 * i;
+    x = ((x & kFields) + kOnes * static_cast<std::uint64_t>(form_.shift)) & kFields;
+    if (count < kStep) x &= (std::uint64_t{1} << 8 * count) - 1;
+    x = (x | x >> 4) & 0x00ff00ff00ff00ff;
+    x = (x | x >> 8) & 0x0000ffff0000ffff;
+    return static_cast<std::uint32_t>(x | x >> 16);
   }
   float parameter(const Tensor& of, std::int64_t row, std::int64_t column) const {
     const std::int64_t at = row / weights_.block_rows * of.shape()[1] + column / weights_.block_columns;
@@ -137,9 +162,7 @@ WeightMemory pack_narrow(const Constant& matrix, const NarrowForm& form, WeightR
     const std::int64_t first = part * together, count = std::min(together, rows - first);
     const AlignedBuffer elements(static_cast<std::size_t>(count * columns * element));
     parts.numbers->read(first * columns, {elements.data(), elements.bytes()});
-    for (std::int64_t row = 0; row < count; ++row)
-      packer.put_row(first + row, 0, reinterpret_cast<const std::uint8_t*>(elements.data()) + row * columns * element,
-                     columns);
+    packer.put_rows(first, count, columns, reinterpret_cast<const std::uint8_t*>(elements.data()));
   });
   for (std::int64_t n = 0; n < form.outputs; ++n) packer.put_parameters(n);
   return packed;

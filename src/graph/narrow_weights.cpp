@@ -74,17 +74,43 @@ std::shared_ptr<const Constant> widened(NarrowWeights weights, Shape shape) {
   return std::make_shared<const Constant>(DType::f32, std::move(shape), make, is_normal, std::move(kept));
 }
 
+namespace {
+
+/// Fields [first, first + to.size()) of bytes, lowest first.
+template <int kBits>
+void spread(const std::uint8_t* bytes, std::int64_t first, std::span<std::byte> to) {
+  constexpr std::int64_t kInByte = 8 / kBits;
+  constexpr unsigned kMask = (1u << kBits) - 1;
+  const auto field = [&](std::int64_t i) {
+    return static_cast<std::byte>(bytes[i / kInByte] >> i % kInByte * kBits & kMask);
+  };
+  const auto count = static_cast<std::int64_t>(to.size());
+  std::int64_t done = 0;
+  for (; done < count && (first + done) % kInByte != 0; ++done)
+    to[static_cast<std::size_t>(done)] = field(first + done);
+  const std::uint8_t* from = bytes + (first + done) / kInByte;
+  std::byte* out = to.data() + done;
+  const std::int64_t whole = (count - done) / kInByte;
+  for (std::int64_t i = 0; i < whole; ++i)
+    for (std::int64_t j = 0; j < kInByte; ++j)
+      out[i * kInByte + j] = static_cast<std::byte>(from[i] >> j * kBits & kMask);
+  for (done += whole * kInByte; done < count; ++done) to[static_cast<std::size_t>(done)] = field(first + done);
+}
+
+}  // namespace
+
 std::shared_ptr<const Constant> fields_of(std::shared_ptr<const Constant> bytes, DType type, std::int64_t columns) {
   const std::int64_t rows = bytes->shape()[0], row_bytes = bytes->shape()[1];
   const auto make = [=](std::int64_t first, std::span<std::byte> target) {
-    const int bits = bits_of(type);
-    const std::int64_t a_byte = 8 / bits;
-    const unsigned mask = (1u << bits) - 1;
+    const auto spread_some = bits_of(type) == 2 ? spread<2> : bits_of(type) == 4 ? spread<4> : spread<8>;
     std::vector<std::uint8_t> row(static_cast<std::size_t>(row_bytes));
-    for (auto to = target.begin(); to != target.end(); first += columns - first % columns) {
+    while (!target.empty()) {
+      const std::int64_t column = first % columns, left = columns - column;
+      const std::size_t some = std::min(target.size(), static_cast<std::size_t>(left));
       bytes->read(first / columns * row_bytes, std::as_writable_bytes(std::span(row)));
-      for (std::int64_t column = first % columns; column < columns && to != target.end(); ++column, ++to)
-        *to = static_cast<std::byte>(row[static_cast<std::size_t>(column / a_byte)] >> column % a_byte * bits & mask);
+      spread_some(row.data(), column, target.first(some));
+      target = target.subspan(some);
+      first += static_cast<std::int64_t>(some);
     }
   };
   return std::make_shared<const Constant>(type, Shape{rows, columns}, make);
