@@ -178,20 +178,22 @@ bool read_area(const onnx_import::Bytes& file, const CompiledArea& area, std::sp
 
 std::optional<CompiledNarrow> record_of(const std::shared_ptr<const NarrowWeights>& weights) {
   if (!weights) return std::nullopt;
-  return CompiledNarrow{weights->type, weights->block_rows, weights->block_columns, weights->has_zeros, weights->zero};
+  const NarrowWeights& w = *weights;
+  return CompiledNarrow{w.type, w.block_rows, w.block_columns, w.has_zeros, w.zero, w.byte_rows};
 }
 
 std::shared_ptr<const NarrowWeights> weights_of(const CompiledConstant& stored,
                                                 std::function<std::shared_ptr<const Constant>()> original) {
   if (!stored.narrow) return nullptr;
-  const auto& [type, block_rows, block_columns, has_zeros, zero] = *stored.narrow;
+  const auto& [type, block_rows, block_columns, has_zeros, zero, byte_rows] = *stored.narrow;
   if (stored.shape.size() != 2 || block_rows < 1 || block_columns < 1) fail(ErrorCode::io, "its content is malformed");
   const auto parts = [original = std::move(original)] {
     const auto constant = original();
     if (!constant->narrow()) fail(ErrorCode::io, "the model is not the one that was compiled");
     return constant->narrow()->parts();
   };
-  return std::make_shared<const NarrowWeights>(NarrowWeights{type, block_rows, block_columns, has_zeros, zero, parts});
+  return std::make_shared<const NarrowWeights>(
+      NarrowWeights{type, block_rows, block_columns, has_zeros, zero, byte_rows, parts});
 }
 
 CompiledWriter::CompiledWriter(std::string path) : path_(std::move(path)) {

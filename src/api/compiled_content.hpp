@@ -43,6 +43,7 @@ struct CompiledNarrow {
   std::int64_t block_rows = 0, block_columns = 0;
   bool has_zeros = false;
   float zero = 0;
+  bool byte_rows = false;
 };
 
 struct CompiledConstant {

@@ -139,6 +139,7 @@ std::optional<NarrowForm> narrow_form(const Constant& matrix, bool transposed, c
   form.format.block = static_cast<std::size_t>(block);
   form.format.zero = weights->is_scaled() && !weights->has_zeros ? weights->zero + static_cast<float>(form.shift) : 0;
   const std::int64_t step = blocking.near_weights_bytes / 4 / (kOutputs * static_cast<std::int64_t>(sizeof(float)));
+  form.byte_rows = weights->byte_rows;
   form.depth_step = std::max(kStep, step / kStep * kStep);
   return form;
 }

@@ -23,6 +23,7 @@ struct NarrowForm {
   std::int64_t rows = 0;        ///< that it multiplies
   bool single = false;          ///< a sample is one row
   bool exact = false;           ///< sums in the order of floats
+  bool byte_rows = false;       ///< rows may be rounded to bytes
 
   std::int64_t depth() const { return static_cast<std::int64_t>(format.k); }
   std::int64_t panels() const;

@@ -6,9 +6,7 @@
 #include "base/checked.hpp"
 #include "families/common.hpp"
 #include "families/contraction.hpp"
-#include "families/lower.hpp"
-#include "families/matrices.hpp"
-#include "families/narrow_form.hpp"
+#include "families/narrow_sums.hpp"
 #include "families/rows.hpp"
 #include "families/table.hpp"
 
@@ -22,20 +20,14 @@ constexpr std::int64_t kRows = 256;  // one unit of work, and a panel
 /// Units are blocks of rows of a panel.
 class NarrowProductOp final : public RowOp {
  public:
-  NarrowProductOp(const LowerContext& context, const FusedEpilogue& epilogue)
+  explicit NarrowProductOp(const LowerContext& context)
       : form_(context.form<NarrowForm>()),
         kernel_(kernels::narrow::select(context.features, form_.format.type)),
-        gemm_(kernels::gemm::select(context.features, kernels::Encoding::f32)),
         panels_(reinterpret_cast<const std::byte*>(context.packed(
             1, format_of(form_),
             [&](const Constant& weights, WeightRoom& room) { return pack_narrow(weights, form_, room); }))),
-        bias_(context.floats(2)),
         a_(context.in<float>(0)),
-        out_(context.out<float>()) {
-    const LoweredEpilogue lowered = lower_epilogue(context, epilogue, 3);
-    epilogue_ = lowered.epilogue;
-    residual_ = lowered.residual;
-  }
+        sums_(context, form_) {}
 
   void run(const StepContext& step) const override {
     if (form_.as_vectors()) {
@@ -55,19 +47,6 @@ class NarrowProductOp final : public RowOp {
     return panels_ + static_cast<std::size_t>(output / kOutputs) * form_.format.panel_bytes();
   }
 
-  /// The product of rows from `row` on and outputs from `output` on, all but its terms.
-  kernels::gemm::ConvArgs args_of(std::int64_t output, std::int64_t rows) const {
-    kernels::gemm::ConvArgs args;
-    args.width_in = args.width_out = static_cast<std::size_t>(rows);
-    args.channels_out = static_cast<std::size_t>(std::min(kOutputs, form_.outputs - output));
-    args.in_pixel_stride = form_.depth();
-    args.out_pixel_stride = args.residual_pixel_stride = form_.outputs;
-    args.bias = bias_ == nullptr ? nullptr : bias_ + output;
-    args.epilogue = epilogue_;
-    if (epilogue_.activation.slope != nullptr) args.epilogue.activation.slope += output;
-    return args;
-  }
-
   /// Rows from `row` on, as many as are prepared at once.
   void multiply_vectors(const StepContext& step, std::int64_t row) const {
     const std::int64_t rows = std::min(NarrowForm::kMostVectors, form_.rows - row);
@@ -78,52 +57,27 @@ class NarrowProductOp final : public RowOp {
       for (std::int64_t first = 0; first < rows; first += kMostRows) {
         alignas(64) float sums[kMostRows * kOutputs] = {};
         const std::int64_t some = std::min(kMostRows, rows - first);
-        start(unit * kOutputs, some, sums);
+        sums_.start(unit * kOutputs, some, sums);
         kernel_.multiply({form_.format, panel(unit * kOutputs), static_cast<std::size_t>(some),
                           step.scratch + first * prepared_floats, sums});
-        finish(step, unit * kOutputs, row + first, some, sums);
+        sums_.finish(step, unit * kOutputs, row + first, some, sums);
       }
   }
 
   void multiply_few(const StepContext& step, std::int64_t output, std::int64_t row) const {
     alignas(64) float sums[kMostRows * kOutputs] = {};
     const std::int64_t rows = std::min(kMostRows, form_.rows - row);
-    start(output, rows, sums);
+    sums_.start(output, rows, sums);
     kernel_.multiply_rows({form_.format, panel(output), static_cast<std::size_t>(rows),
                            whole(step, a_) + row * form_.depth(), form_.depth(), sums});
-    finish(step, output, row, rows, sums);
-  }
-
-  /// Sums start from the bias.
-  void start(std::int64_t output, std::int64_t rows, float* sums) const {
-    const kernels::gemm::ConvArgs args = args_of(output, rows);
-    for (std::int64_t r = 0; args.bias != nullptr && r < rows; ++r)
-      std::copy_n(args.bias, args.channels_out, sums + r * kOutputs);
-  }
-
-  /// Sums become outputs, which a product without terms starts from.
-  void finish(const StepContext& step, std::int64_t output, std::int64_t row, std::int64_t rows,
-              const float* sums) const {
-    kernels::gemm::ConvArgs args = args_of(output, rows);
-    const float* a = whole(step, a_) + row * form_.depth();
-    float* out = whole(step, out_) + row * form_.outputs + output;
-    for (std::int64_t r = 0; r < rows; ++r)
-      std::copy_n(sums + r * kOutputs, args.channels_out, out + r * form_.outputs);
-    const float* residual = residual_ ? whole(step, residual_) + row * form_.outputs + output : nullptr;
-    if (residual == nullptr && epilogue_.activation.kind == kernels::Unary::identity) return;
-    args.in_rows = &a;
-    args.out_rows = &out;
-    args.residual_rows = residual ? &residual : nullptr;
-    args.weights = sums;
-    args.accumulate = true;
-    gemm_.run(args);
+    sums_.finish(step, output, row, rows, sums);
   }
 
   void multiply_rows(const StepContext& step, std::int64_t output, std::int64_t row) const {
     const std::int64_t rows = std::min(kRows, form_.rows - row);
-    const kernels::gemm::ConvArgs whole_sum = args_of(output, rows);
-    float* out = whole(step, out_) + row * form_.outputs + output;
-    const float* residual = residual_ ? whole(step, residual_) + row * form_.outputs + output : nullptr;
+    const kernels::gemm::ConvArgs whole_sum = sums_.args_of(output, rows);
+    float* out = sums_.out(step, output, row);
+    const float* residual = sums_.residual(step, output, row);
     for (std::int64_t first = 0; first < form_.depth(); first += form_.depth_step) {
       const std::int64_t count = std::min(form_.depth_step, form_.depth() - first);
       const bool is_last = first + count == form_.depth();
@@ -139,17 +93,15 @@ class NarrowProductOp final : public RowOp {
       args.panel_stride = args.channels_in * kernels::gemm::kPanel;
       args.accumulate = first > 0;
       if (!is_last) args.epilogue = {};
-      gemm_.run(args);
+      sums_.gemm().run(args);
     }
   }
 
   NarrowForm form_;
   const kernels::narrow::Kernel& kernel_;
-  const kernels::gemm::Kernel& gemm_;
   const std::byte* panels_;
-  const float* bias_;
-  ValueOf<float> a_, out_, residual_;
-  kernels::Epilogue epilogue_;
+  ValueOf<float> a_;
+  NarrowSums sums_;
 };
 
 /// Other arithmetic is asked for, or faster: units that multiply pairs or pieces take weights of their own.
@@ -161,14 +113,9 @@ bool is_multiplied_otherwise(const Candidate& node, std::int64_t rows) {
 }
 
 Match match(const Candidate& node) {
-  const MatMul* op = std::get_if<MatMul>(&node.node.op);
-  if (op == nullptr || !is_by_rows(node) || !node.constant_or_absent(2)) return refuse();
-  const Shape& in = node.input_shape(0);
-  if (in.size() < 2) return refuse();
-  const auto form = narrow_form(*node.input(1).constant, op->transpose_b, node.blocking);
+  const auto form = narrow_product_form(node);
   if (!form) return refuse();
   NarrowForm sized = *form;
-  sized.rows = element_count(in) / in.back();
   sized.single = of_sample(node.graph, sized.rows) == 1;
   sized.exact = node.math == Math::exact;
   if (is_multiplied_otherwise(node, of_sample(node.graph, sized.rows))) return refuse();
@@ -202,9 +149,7 @@ std::int64_t workspace_bytes(const Chosen& node) {
   return static_cast<std::int64_t>(sizeof(float)) * floats;
 }
 
-std::unique_ptr<RowOp> lower(const LowerContext& context) {
-  return std::make_unique<NarrowProductOp>(context, std::get<MatMul>(context.node.op).epilogue);
-}
+std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<NarrowProductOp>(context); }
 
 }  // namespace
 

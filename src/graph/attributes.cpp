@@ -327,7 +327,7 @@ void rescale_words(Words& words, const Rescale& out) {
 }
 void describe(Words& words, const Quantize& op) { words.add("to", name_of(op.to)).add("axis", op.axis); }
 void describe(Words& words, const Dequantize& op) {
-  words.add("axis", op.axis).option("block", op.block, std::int64_t{0});
+  words.add("axis", op.axis).option("block", op.block, std::int64_t{0}).flag("byte_rows", op.byte_rows);
 }
 void describe(Words&, const Lookup&) {}
 void describe(Words& words, const ByteConv& op) {

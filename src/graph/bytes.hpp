@@ -21,10 +21,12 @@ struct Quantize {
 };
 /// inputs x (u8, i8, i32), scale (f32), zero point (of x's type) or absent: (float(x) - float(zero point)) * scale.
 /// With a block: of a matrix x (u8, i8, u4, i4, u2, i2) whose scales (f32, f16, bf16) and zero points (of x's type or a
-/// scale's) are matrices themselves, one for so many elements along the axis.
+/// scale's) are matrices themselves, one for so many elements along the axis. `byte_rows`: rows that they multiply may
+/// be rounded to bytes, a scale a block.
 struct Dequantize {
   std::int64_t axis = 1;
   std::int64_t block = 0;
+  bool byte_rows = false;
   bool operator==(const Dequantize&) const = default;
 };
 /// inputs x (u8, i8), a table of 256 elements: y = table[x as an unsigned byte], of the table's type.

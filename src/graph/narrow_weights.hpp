@@ -18,6 +18,7 @@ struct NarrowWeights {
   std::int64_t block_rows = 0, block_columns = 0;
   bool has_zeros = false;  ///< one a block; else `zero` is that of all
   float zero = 0;
+  bool byte_rows = false;  ///< rows that they multiply may be rounded to bytes, a scale for each block of them
 
   struct Parts {
     std::shared_ptr<const Constant> numbers;

@@ -52,6 +52,7 @@ std::shared_ptr<const Constant> dequantised_weights(const Editor& editor, const 
   if (scales->size() != blocks[0] * blocks[1] || (!zero && zeros->size() != scales->size())) return nullptr;
   weights.has_zeros = !zero;
   weights.zero = zero.value_or(0);
+  weights.byte_rows = op.byte_rows;
   NarrowWeights::Parts parts{numbers, as_floats(scales, blocks), zero ? nullptr : as_floats(zeros, blocks)};
   weights.parts = [parts = std::move(parts)] { return parts; };
   return widened(std::move(weights), shape);

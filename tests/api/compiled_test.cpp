@@ -155,6 +155,29 @@ TEST_F(CompiledTest, OtherShapesArePlannedAndKept) {
   EXPECT_EQ(lines_.size(), 2u);
 }
 
+/// Weights of four bits whose rows may be rounded to bytes are such weights in the file too: a shape that is planned by
+/// it has the same bits.
+TEST_F(CompiledTest, NarrowWeightsKeepWhatTheyAllow) {
+  ModelBuilder net;
+  net.import("com.microsoft", 1).input("x", {-1, 96}).input("at", {-1}, onnx::TensorProto::INT64);
+  std::vector<std::uint8_t> numbers(128 * 3 * 16);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::uint8_t>(i * 37 % 256);
+  net.constant(onnx_import::testing::raw_tensor("w", onnx::TensorProto::UINT8, {128, 3, 16}, numbers));
+  net.constant(tensor_proto("scale", {128, 3}, 0.01f)).constant(tensor_proto("table", {200, 64}, 0.01f));
+  const auto attribute = [](const char* name, std::int64_t value) {
+    return onnx_import::testing::attribute(name, value);
+  };
+  net.node("MatMulNBits", {"x", "w", "scale"}, {"y"},
+           {attribute("K", 96), attribute("N", 128), attribute("block_size", 32), attribute("accuracy_level", 4)},
+           "com.microsoft");
+  net.node("Gather", {"table", "at"}, {"z"});
+  put(model(), net.output("y").output("z").bytes());
+  answer(3);
+  const Answer planned = answer(5);
+  EXPECT_TRUE(planned.was_loaded);
+  EXPECT_EQ(planned, expected(5));
+}
+
 TEST_F(CompiledTest, KeepsOnlySoManyPlans) {
   for (std::int64_t rows = 1; rows <= 12; ++rows) answer(rows);
   EXPECT_EQ(lines_.size(), 8u);

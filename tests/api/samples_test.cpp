@@ -29,7 +29,7 @@ class Samples {
   explicit Samples(Shape sample, std::uint32_t seed = 1) : sample_(std::move(sample)), random_(seed) {
     Shape shape{-1};
     shape.insert(shape.end(), sample_.begin(), sample_.end());
-    model_.input("x", shape);
+    model_.import("com.microsoft", 1).input("x", shape);
   }
 
   const Shape& sample() const { return sample_; }
@@ -45,9 +45,10 @@ class Samples {
   }
   std::string ints(const Ints& values) { return keep(int_tensor(fresh(), {std::ssize(values)}, values)); }
 
-  std::string node(const std::string& op, Names inputs, const std::vector<onnx::AttributeProto>& attributes = {}) {
+  std::string node(const std::string& op, Names inputs, const std::vector<onnx::AttributeProto>& attributes = {},
+                   const std::string& domain = "") {
     const std::string name = fresh();
-    model_.node(op, inputs, {name}, attributes);
+    model_.node(op, inputs, {name}, attributes, domain);
     return name;
   }
   std::string conv(const std::string& x, std::int64_t in, std::int64_t out, std::int64_t kernel,
@@ -72,6 +73,20 @@ class Samples {
     const std::string stored = keep(raw_tensor(fresh(), onnx::TensorProto::INT8, {in, out}, numbers)),
                       scale = keep(float_tensor(fresh(), {out}, scales));
     return node("MatMul", {x, node("DequantizeLinear", {stored, scale}, {attribute("axis", 1)})});
+  }
+  /// Times weights of four bits, the inputs rounded to bytes.
+  std::string by_bytes(const std::string& x, std::int64_t in, std::int64_t out) {
+    const std::int64_t blocks = in / 32;
+    std::vector<std::uint8_t> numbers(static_cast<std::size_t>(out * blocks * 16));
+    for (std::uint8_t& two : numbers) two = static_cast<std::uint8_t>(pick(256));
+    std::vector<float> scales(static_cast<std::size_t>(out * blocks));
+    for (float& scale : scales) scale = 0.002f * static_cast<float>(1 + pick(20));
+    const std::string stored = keep(raw_tensor(fresh(), onnx::TensorProto::UINT8, {out, blocks, 16}, numbers)),
+                      scale = keep(float_tensor(fresh(), {out * blocks}, scales));
+    return node("MatMulNBits", {x, stored, scale},
+                {attribute("K", in), attribute("N", out), attribute("bits", 4), attribute("block_size", 32),
+                 attribute("accuracy_level", 4)},
+                "com.microsoft");
   }
   std::string reshape(const std::string& x, const Ints& shape) { return node("Reshape", {x, ints(shape)}); }
   std::string transpose(const std::string& x, const Ints& perm) {
@@ -327,6 +342,16 @@ TEST(Samples, TimesNarrowWeights) {
     const std::string wide = net.narrow("x", 96, 512);
     net.output(net.narrow(net.node("Relu", {wide}), 512, 130));
     check(net, "narrow rows " + std::to_string(rows));
+  }
+}
+
+/// Rows as bytes: each has a scale of its own.
+TEST(Samples, AsBytesTimesNarrowWeights) {
+  for (const std::int64_t rows : {1, 3}) {
+    Samples net({rows, 96});
+    const std::string wide = net.by_bytes("x", 96, 512);
+    net.output(net.by_bytes(net.node("Relu", {wide}), 512, 130));
+    check(net, "bytes, rows " + std::to_string(rows));
   }
 }
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of a vector and narrow weights against their definition, bit for bit, and panels that are widened.
-#include "kernels/narrow/narrow.hpp"
-
 #include <cmath>
-#include <cstring>
 
-#include "base/half.hpp"
+#include "kernels_rows/narrow_panel.hpp"
 #include "kernels_rows/support.hpp"
 
 namespace colonnade::kernels::test {
@@ -14,89 +11,6 @@ namespace {
 using narrow::Format;
 using narrow::kOutputs;
 using narrow::Type;
-
-/// A panel of random numbers, with those at the ends of their range among them.
-struct Panel {
-  Format format;
-  std::vector<float> numbers, scales, zeros;  ///< [k][kOutputs], [block][kOutputs]
-  std::vector<std::byte> bytes;
-
-  Panel(Type type, std::size_t k, std::size_t block, bool has_zeros, float zero, unsigned seed)
-      : format{type, k, block, has_zeros, zero},
-        numbers(k * kOutputs),
-        scales(random_floats(format.blocks() * kOutputs, seed)),
-        zeros(random_floats(format.blocks() * kOutputs, seed + 1)) {
-    const std::vector<float> random = random_floats(k * kOutputs, seed + 2);
-    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = number_of(random[i]);
-    for (float& x : zeros) x = number_of(x);
-    if (!has_zeros) std::fill(zeros.begin(), zeros.end(), zero);
-    pack();
-  }
-
-  float number_of(float random) const {
-    const float unit = std::clamp(random, -1.0f, 1.0f);
-    switch (format.type) {
-      case Type::u4: return std::nearbyint((unit + 1) * 7.5f);
-      case Type::i8: return std::clamp(std::nearbyint(unit * 128), -128.0f, 127.0f);
-      case Type::f16: return f16_to_float(float_to_f16(random));
-      case Type::bf16: return bf16_to_float(float_to_bf16(random));
-    }
-    return 0;
-  }
-
-  void pack() {
-    bytes.assign(format.panel_bytes(), std::byte{0});
-    for (std::size_t k = 0; k < format.k; ++k)
-      for (std::size_t n = 0; n < kOutputs; ++n) put(k % format.block, n, numbers[k * kOutputs + n], record(k));
-    if (!narrow::is_scaled(format.type)) return;
-    for (std::size_t b = 0; b < format.blocks(); ++b) {
-      std::byte* const at = bytes.data() + b * format.record_bytes() + format.numbers_bytes();
-      std::memcpy(at, &scales[b * kOutputs], kOutputs * sizeof(float));
-      if (format.has_zeros) std::memcpy(at + kOutputs * sizeof(float), &zeros[b * kOutputs], kOutputs * sizeof(float));
-    }
-  }
-  std::byte* record(std::size_t k) { return bytes.data() + k / format.block * format.record_bytes(); }
-  void put(std::size_t k, std::size_t n, float number, std::byte* to) const {
-    if (format.type == Type::u4) {
-      to[(k / 8 * kOutputs + n) * 4 + k % 8 / 2] |=
-          static_cast<std::byte>(static_cast<unsigned>(number) << 4 * (k % 2));
-    } else if (format.type == Type::i8) {
-      to[k * kOutputs + n] = static_cast<std::byte>(static_cast<std::int8_t>(number));
-    } else {
-      const std::uint16_t half = format.type == Type::f16 ? float_to_f16(number) : float_to_bf16(number);
-      std::memcpy(to + 2 * (k * kOutputs + n), &half, 2);
-    }
-  }
-
-  /// The definition, one operation after another.
-  float sum(const std::vector<float>& x, std::size_t n, float bias) const {
-    float total = bias;
-    for (std::size_t b = 0; b < format.blocks(); ++b) {
-      const std::size_t first = b * format.block, end = std::min(format.k, first + format.block);
-      float even = 0, odd = 0, of_x[8] = {};
-      for (std::size_t k = first; k < end; ++k) {
-        float& chain = (k - first) % 2 == 0 ? even : odd;
-        chain = std::fma(x[k], numbers[k * kOutputs + n], chain);
-        of_x[(k - first) % 8] += x[k];
-      }
-      float block = even + odd;
-      if (!narrow::is_scaled(format.type)) {
-        total += block;
-        continue;
-      }
-      const float x_sum = ((of_x[0] + of_x[1]) + (of_x[2] + of_x[3])) + ((of_x[4] + of_x[5]) + (of_x[6] + of_x[7]));
-      const float zero = zeros[b * kOutputs + n];
-      if (format.has_zeros || format.zero != 0) block = std::fma(-zero, x_sum, block);
-      total = std::fma(scales[b * kOutputs + n], block, total);
-    }
-    return total;
-  }
-  float weight(std::size_t k, std::size_t n) const {
-    const std::size_t at = k / format.block * kOutputs + n;
-    const float number = numbers[k * kOutputs + n];
-    return narrow::is_scaled(format.type) ? (number - zeros[at]) * scales[at] : number;
-  }
-};
 
 void check_sums(const narrow::Kernel& kernel, const Panel& panel) {
   const Format& f = panel.format;

@@ -131,6 +131,26 @@ TEST(ContribQuantized, WeightsOfFewBitsAreUnpackedLowestFirst) {
                Error);
 }
 
+/// An accuracy_level of four lets products round their rows to bytes; others do not.
+TEST(ContribQuantized, WeightsWhoseRowsMayBeBytes) {
+  for (const int level : {0, 1, 4}) {
+    ModelBuilder model(17);
+    model.import(kMicrosoft, 1).output("y").input("x", {3, 16}).constant(bytes("w", {2, 1, 8}, Bytes(16, 0x88)));
+    model.constant(float_tensor("s", {2, 1}, {1, 0.5f}));
+    model.node("MatMulNBits", {"x", "w", "s"}, {"y"},
+               {attribute("K", 16), attribute("N", 2), attribute("block_size", 16), attribute("accuracy_level", level)},
+               kMicrosoft);
+    const Graph graph = model.import_graph();
+    int found = 0;
+    for (const Node& node : graph.nodes)
+      if (const auto* op = std::get_if<Dequantize>(&node.op)) {
+        ++found;
+        EXPECT_EQ(op->byte_rows, level == 4) << level;
+      }
+    EXPECT_EQ(found, 1);
+  }
+}
+
 /// What is wrong with a MatMulNBits is said in one line that names it.
 TEST(ContribQuantized, WeightsOfFewBitsThatAreWrong) {
   const auto x = float_tensor("x", {1, 20}, std::vector<float>(20, 1));

@@ -72,6 +72,9 @@ ValueId weight_zero_points(Lowering& low, ValueId given, std::int64_t bits, std:
   return cast(low, slice_of(low, all, 1, ints(low, {0}), ints(low, {blocks})), dtype);
 }
 
+/// accuracy_level of a MatMulNBits whose inputs may be rounded to bytes.
+constexpr std::int64_t kBytes = 4;
+
 /// Sizes of the weights [N, K] of a MatMulNBits.
 struct FewBits {
   std::int64_t rows, depth, bits, block, blocks;
@@ -127,7 +130,9 @@ ValueId narrow_weights(Lowering& low, const FewBits& sizes) {
   } else {
     inputs.push_back(low.constant(matrix(zeros, sizes.blocks)));
   }
-  return cast(low, low.emit(Dequantize{.axis = 1, .block = sizes.block}, std::move(inputs)), scales->dtype());
+  const bool byte_rows = low.int_or("accuracy_level", 0) == kBytes;
+  const Dequantize op{.axis = 1, .block = sizes.block, .byte_rows = byte_rows};
+  return cast(low, low.emit(op, std::move(inputs)), scales->dtype());
 }
 
 /// The weights [N, K]: numbers of few bits in bytes, each block of a row with a scale and a zero point of its own.

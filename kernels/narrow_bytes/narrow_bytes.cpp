@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/narrow_bytes/narrow_bytes.hpp"
+
+#include "kernels/base/table.hpp"
+
+namespace colonnade::kernels::narrow_bytes {
+
+std::span<const Kernel> table() noexcept { return table_of<Kernel, tier::avxvnni, tier::vnni>(); }
+
+const Kernel& select(Features features) noexcept { return first_for(table(), features); }
+
+}  // namespace colonnade::kernels::narrow_bytes
