@@ -202,6 +202,13 @@ void add_arguments(CLI::App& app, QuantizeOptions& options) {
       ->check(CLI::IsMember({"int8", "int4"}).description(""))
       ->type_name("int8|int4")
       ->group("Layers");
+  app.add_option("--accuracy-level", options.accuracy_level,
+                 "Of --weights-only int4: 4 lets products round their rows to int8, with a scale for each 32 numbers, "
+                 "which is faster; 0 does not")
+      ->check(CLI::IsMember({0, 4}).description(""))
+      ->type_name("0|4")
+      ->capture_default_str()
+      ->group("Layers");
   app.add_option("--keep", options.keep, "Nodes that stay float32, by name")->type_name("NODE")->group("Layers");
   app.add_option("--sqnr", options.least_sqnr,
                  "Least ratio of signal to error of the last layers, in dB: the worst layers, a third at most, stay "

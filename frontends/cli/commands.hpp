@@ -105,9 +105,10 @@ struct QuantizeOptions {
   std::vector<std::string> data;  ///< files and folders
   int samples = 100;              ///< at most
   std::string method = "percentile";
-  std::string weights_only;       ///< "int8" or "int4"; "": activations too
-  std::vector<std::string> keep;  ///< nodes
-  double least_sqnr = 20;         ///< dB, of the last layers' outputs
+  std::string weights_only;         ///< "int8" or "int4"; "": activations too
+  std::int64_t accuracy_level = 0;  ///< of MatMulNBits
+  std::vector<std::string> keep;    ///< nodes
+  double least_sqnr = 20;           ///< dB, of the last layers' outputs
   bool random = false;
   bool cast = false;
   ShapeOptions shape;

@@ -29,6 +29,8 @@ void check(const QuantizeOptions& options) {
   refuse(options.model.starts_with("embedded:"), "quantize reads a file; models embedded in the library are none");
   refuse(alone && (!options.data.empty() || options.random),
          "--weights-only needs no calibration: leave out --data and --random");
+  refuse(options.accuracy_level != 0 && options.weights_only != "int4",
+         "--accuracy-level is an attribute of weights of four bits: add --weights-only int4");
   refuse(options.random && !options.data.empty(), "--random and --data exclude each other");
   refuse(!alone && !options.random && options.data.empty(),
          "--data is needed: files or a folder of inputs as the network will meet them (--random takes noise instead)");
@@ -48,6 +50,7 @@ quantize::Settings settings_of(const QuantizeOptions& options) {
   settings.integers = options.weights_only.empty()     ? Integers::all
                       : options.weights_only == "int8" ? Integers::weights8
                                                        : Integers::weights4;
+  settings.accuracy_level = options.accuracy_level;
   settings.keep = options.keep;
   settings.least_sqnr = options.least_sqnr;
   settings.threads = options.threads;

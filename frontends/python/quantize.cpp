@@ -94,11 +94,12 @@ nb::object to_dict(const quantize::Layer& layer) {
 }
 
 nb::object quantize_model(const std::string& path, const nb::list& samples, const std::string& method,
-                          nb::handle weights_only, std::vector<std::string> keep, double sqnr, int threads,
-                          const nb::object& progress) {
+                          nb::handle weights_only, std::int64_t accuracy_level, std::vector<std::string> keep,
+                          double sqnr, int threads, const nb::object& progress) {
   quantize::Settings settings;
   settings.method = method_named(method);
   settings.integers = integers_of(weights_only);
+  settings.accuracy_level = accuracy_level;
   settings.keep = std::move(keep);
   settings.least_sqnr = sqnr;
   settings.threads = threads;
@@ -125,8 +126,9 @@ nb::object quantize_model(const std::string& path, const nb::list& samples, cons
 
 void bind_quantize(nb::module_& module) {
   module.def("quantize", &quantize_model, nb::arg("path"), nb::arg("samples"), nb::arg("method"),
-             nb::arg("weights_only").none(), nb::arg("keep"), nb::arg("sqnr"), nb::arg("threads"),
-             nb::arg("progress").none(), "The file's bytes, a dict a layer, and the SQNR: see colonnade.quantize.");
+             nb::arg("weights_only").none(), nb::arg("accuracy_level"), nb::arg("keep"), nb::arg("sqnr"),
+             nb::arg("threads"), nb::arg("progress").none(),
+             "The file's bytes, a dict a layer, and the SQNR: see colonnade.quantize.");
 }
 
 }  // namespace colonnade::python

@@ -60,7 +60,7 @@ class Quantizer {
       if (layer.quantised) wanted.push_back(product);
       result.layers.push_back(layer);
     }
-    result.model = bytes_of(write_weights_only(network_, wanted, four_bits).model);
+    result.model = bytes_of(write_weights_only(network_, wanted, four_bits, settings_.accuracy_level).model);
     return result;
   }
 

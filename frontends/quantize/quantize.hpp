@@ -31,9 +31,10 @@ struct Samples {
 struct Settings {
   Integers integers = Integers::all;
   Method method = Method::percentile;
-  std::vector<std::string> keep;  ///< nodes that stay float32: their names, or first outputs where they have none
-  double least_sqnr = 0;          ///< dB of the last layers' outputs; layers are kept float32 until it is reached
-  int threads = 0;                ///< as Options::threads
+  std::int64_t accuracy_level = 0;  ///< of MatMulNBits: 4 lets products round their rows to int8, 0 does not
+  std::vector<std::string> keep;    ///< nodes that stay float32: their names, or first outputs where they have none
+  double least_sqnr = 0;            ///< dB of the last layers' outputs; layers are kept float32 until it is reached
+  int threads = 0;                  ///< as Options::threads
   std::function<void(std::string_view what, double fraction)> progress;  ///< what is done, and how far; may be empty
 };
 

@@ -28,7 +28,7 @@ Tensor transposed(const Tensor& matrix) {
 }
 
 /// MatMulNBits, and an Add where a Gemm has a bias.
-std::vector<Node> write_nibbles(Network& network, const Product& product) {
+std::vector<Node> write_nibbles(Network& network, const Product& product, std::int64_t accuracy_level) {
   const Node& before = network.node(product.node);
   const NibbleWeights nibbles = nibbles_of(matrix_of(network, product));
   const std::string bias = product.bias_node == product.node ? product.bias : "";
@@ -43,6 +43,7 @@ std::vector<Node> write_nibbles(Network& network, const Product& product) {
   set_integer(node, "N", product.outputs);
   set_integer(node, "bits", 4);
   set_integer(node, "block_size", NibbleWeights::kBlock);
+  set_integer(node, "accuracy_level", accuracy_level);
   std::vector<Node> nodes{node};
   if (!bias.empty())
     nodes.push_back(make_node("Add", network.fresh_name(output + "_bias"), std::array{sum, bias}, output));
@@ -56,7 +57,8 @@ Tensor matrix_of(const Network& network, const Product& product) {
   return product.output_axis == 1 ? weights : transposed(weights);
 }
 
-Network write_weights_only(const Network& network, const std::vector<Product>& products, bool four_bits) {
+Network write_weights_only(const Network& network, const std::vector<Product>& products, bool four_bits,
+                           std::int64_t accuracy_level) {
   Network written = network;
   std::unordered_map<int, const Product*> by_node;
   for (const Product& product : products) by_node[product.node] = &product;
@@ -65,7 +67,7 @@ Network write_weights_only(const Network& network, const std::vector<Product>& p
     const auto product = by_node.find(i);
     Node node = network.node(i);
     if (product != by_node.end() && four_bits && takes_nibbles(*product->second)) {
-      for (Node& each : write_nibbles(written, *product->second)) nodes.add_node()->Swap(&each);
+      for (Node& each : write_nibbles(written, *product->second, accuracy_level)) nodes.add_node()->Swap(&each);
       import_microsoft(written.model);
       continue;
     }

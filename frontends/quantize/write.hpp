@@ -43,6 +43,7 @@ inline bool takes_nibbles(const Product& product) { return product.x_axis == -1;
 
 /// The weights alone: DequantizeLinear of bytes in front of products, or MatMulNBits in the place of those that are
 /// MatMul or Gemm with four bits.
-Network write_weights_only(const Network& network, const std::vector<Product>& products, bool four_bits);
+Network write_weights_only(const Network& network, const std::vector<Product>& products, bool four_bits,
+                           std::int64_t accuracy_level);
 
 }  // namespace colonnade::quantize

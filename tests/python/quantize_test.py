@@ -106,6 +106,8 @@ class Quantize(unittest.TestCase):
             (colonnade.InvalidArgument, "leave out data", lambda: colonnade.quantize(DIGITS, data=[a], weights_only="int8")),
             (colonnade.InvalidArgument, "'percentile'", lambda: colonnade.quantize(DIGITS, data=[a], method="mean")),
             (colonnade.InvalidArgument, "'int4'", lambda: colonnade.quantize(DIGITS, weights_only="int3")),
+            (colonnade.InvalidArgument, "expected 0 or 4", lambda: colonnade.quantize(DIGITS, weights_only="int4", accuracy_level=1)),
+            (colonnade.InvalidArgument, "four bits", lambda: colonnade.quantize(DIGITS, weights_only="int8", accuracy_level=4)),
             (colonnade.InvalidArgument, "no node 'x'", lambda: colonnade.quantize(path, data=[(a, b)], keep=["x"])),
             (colonnade.InvalidArgument, "found one str", lambda: colonnade.quantize(path, data=[(a, b)], keep="product")),
             (colonnade.InvalidArgument, "path of a file", lambda: colonnade.quantize(b"model", data=[(a, b)])),

@@ -152,6 +152,12 @@ class Peers(unittest.TestCase):
                 self.assertLess(quantised.stat().st_size, (0.35 if bits == "int8" else 0.25) * file.stat().st_size)
                 self.agree(file, quantised, least)
 
+    def test_rows_as_bytes(self):
+        file, quantised = self.quantise(transformer(), "--weights-only", "int4", "--accuracy-level", 4, data=False)
+        products = [n for n in onnx.load(quantised).graph.node if n.op_type == "MatMulNBits"]
+        self.assertEqual({a.i for n in products for a in n.attribute if a.name == "accuracy_level"}, {4})
+        self.agree(file, quantised, 12)
+
     def test_weights_only_of_a_classifier(self):
         model = NETWORKS["mobilenet_v2"].model((64, 96))
         file, quantised = self.quantise(model, "--weights-only", "int4", data=False)

@@ -169,6 +169,7 @@ def quantize(
     samples: list[Any],
     method: str,
     weights_only: str | None,
+    accuracy_level: int,
     keep: list[str],
     sqnr: float,
     threads: int,
