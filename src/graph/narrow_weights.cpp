@@ -103,12 +103,15 @@ std::shared_ptr<const Constant> fields_of(std::shared_ptr<const Constant> bytes,
   const std::int64_t rows = bytes->shape()[0], row_bytes = bytes->shape()[1];
   const auto make = [=](std::int64_t first, std::span<std::byte> target) {
     const auto spread_some = bits_of(type) == 2 ? spread<2> : bits_of(type) == 4 ? spread<4> : spread<8>;
-    std::vector<std::uint8_t> row(static_cast<std::size_t>(row_bytes));
-    while (!target.empty()) {
-      const std::int64_t column = first % columns, left = columns - column;
-      const std::size_t some = std::min(target.size(), static_cast<std::size_t>(left));
-      bytes->read(first / columns * row_bytes, std::as_writable_bytes(std::span(row)));
-      spread_some(row.data(), column, target.first(some));
+    if (target.empty()) return;
+    const std::int64_t from = first / columns;
+    const std::int64_t end = (first + static_cast<std::int64_t>(target.size()) - 1) / columns + 1;
+    std::vector<std::uint8_t> read(static_cast<std::size_t>((end - from) * row_bytes));
+    bytes->read(from * row_bytes, std::as_writable_bytes(std::span(read)));
+    for (const std::uint8_t* row = read.data(); !target.empty(); row += row_bytes) {
+      const std::int64_t column = first % columns;
+      const std::size_t some = std::min(target.size(), static_cast<std::size_t>(columns - column));
+      spread_some(row, column, target.first(some));
       target = target.subspan(some);
       first += static_cast<std::int64_t>(some);
     }
