@@ -48,6 +48,7 @@ constexpr std::span<const Row> (*kFamilies[])() = {
     microsoft_opaque_rows,
     microsoft_product_rows,
     microsoft_quantized_rows,
+    microsoft_recurrence_rows,
     // clang-format on
 };
 

@@ -67,6 +67,7 @@ std::span<const Row> microsoft_fused_rows();
 std::span<const Row> microsoft_heads_rows();
 std::span<const Row> microsoft_integer_product_rows();
 std::span<const Row> microsoft_norm_rows();
+std::span<const Row> microsoft_recurrence_rows();
 std::span<const Row> microsoft_opaque_rows();
 std::span<const Row> microsoft_product_rows();
 std::span<const Row> microsoft_quantized_rows();

@@ -220,6 +220,102 @@ TEST(Contrib, CausalConvolutionCarriesItsState) {
   expect_floats(last[1], {1, 1, 2}, {2, 5});
 }
 
+/// Rows of two columns: (3, 4) is divided by the root of 12.5, (6, 8) by that of 50.
+TEST(Contrib, GatedAndBranchwiseRmsNorms) {
+  const float half = 1 / std::sqrt(12.5f);
+  const Tensor x = floats({1, 4}, {3, 4, 6, 8}), scale = floats({2}, {1, 2});
+  const Tensor gate = floats({1, 4}, {0, 1, 0, -1});
+  const auto sigmoid = [](float z) { return 1 / (1 + std::exp(-z)); };
+  const std::vector<float> normal = {3 * half, 8 * half, 3 * half, 8 * half};
+  const auto gated = [&](const char* activation) {
+    return apply("GatedRMSNorm", {x, scale, gate},
+                 {attribute("activation", activation), attribute("epsilon", 0.0f)})[0];
+  };
+  expect_floats(gated("sigmoid"), {1, 4},
+                {normal[0] / 2, normal[1] * sigmoid(1), normal[2] / 2, normal[3] * sigmoid(-1)}, 1e-6f);
+  for (const char* activation : {"silu", "swish"})
+    expect_floats(gated(activation), {1, 4}, {0, normal[1] * sigmoid(1), 0, -normal[3] * sigmoid(-1)}, 1e-6f);
+  EXPECT_THROW(gated("relu"), Error);
+  EXPECT_THROW(apply("GatedRMSNorm", {x, floats({3}, {1, 1, 1}), gate}), Error);
+
+  const auto none = attribute("epsilon", 0.0f), two = attribute("num_branches", 2);
+  expect_floats(apply("BranchwiseRMSNorm", {x, scale}, {none, two})[0], {1, 4}, normal, 1e-6f);
+  const Tensor grouped = floats({1, 2, 2}, {3, 4, 6, 8});
+  expect_floats(apply("BranchwiseRMSNorm", {grouped}, {none})[0], {1, 2, 2}, {3 * half, 4 * half, 3 * half, 4 * half},
+                1e-6f);
+  const std::vector<float> each = {3 * half, 8 * half, 9 * half, 16 * half};
+  expect_floats(apply("BranchwiseRMSNorm", {grouped, floats({2, 2}, {1, 2, 3, 4})}, {none})[0], {1, 2, 2}, each, 1e-6f);
+  expect_floats(apply("BranchwiseRMSNorm", {x, floats({4}, {1, 2, 3, 4})}, {none, two})[0], {1, 4}, each, 1e-6f);
+  EXPECT_THROW(apply("BranchwiseRMSNorm", {x, scale}, {attribute("num_branches", 3)}), Error);
+}
+
+/// Decay and update rate in front of LinearAttention, and queries that several heads of keys share.
+TEST(Contrib, LinearAttentionAndItsGate) {
+  const auto gate =
+      apply("LinearAttentionGate",
+            {floats({1, 1, 2}, {0, 1}), floats({2}, {0, -1}), floats({2}, {-1, -2}), floats({1, 1, 2}, {0, 2})}, {},
+            {"decay", "beta"});
+  const float soft = std::log(2.0f);
+  expect_floats(gate[0], {1, 1, 2}, {-soft, -2 * soft}, 1e-6f);
+  expect_floats(gate[1], {1, 1, 2}, {0.5f, 1 / (1 + std::exp(-2.0f))}, 1e-6f);
+
+  const auto attend = [](const std::vector<Tensor>& inputs, std::int64_t query_heads,
+                         std::vector<onnx::AttributeProto> attributes = {}) {
+    attributes.push_back(attribute("q_num_heads", query_heads));
+    attributes.push_back(attribute("kv_num_heads", 2));
+    attributes.push_back(attribute("update_rule", "linear"));
+    attributes.push_back(attribute("scale", 1.0f));
+    return apply("LinearAttention", inputs, attributes, {"y", "s"});
+  };
+  const Tensor key = floats({1, 2, 2}, {1, 2, 3, 4}), value = floats({1, 2, 2}, {5, 6, 7, 8});
+  const auto shared = attend({floats({1, 2, 1}, {1, 10}), key, value}, 1);
+  expect_floats(shared[0], {1, 2, 2}, {5, 12, 260, 440});
+  expect_floats(shared[1], {1, 2, 1, 1}, {26, 44});
+  expect_equal(attend({floats({1, 2, 2}, {1, 1, 10, 10}), key, value}, 2)[0], shared[0]);
+  EXPECT_THROW(attend({floats({1, 2, 1}, {1, 10}), key, value}, 1, {attribute("state_window", 2)}), Error);
+}
+
+/// Three streams of positions: pairs turn by time, row or column.
+TEST(Contrib, MultimodalRotaryEmbedding) {
+  const Tensor x = floats({1, 1, 6}, {1, 2, 3, 0, 0, 0});
+  Tensor positions(DType::i64, {3, 1, 1});
+  for (int i = 0; i < 3; ++i) positions.values<std::int64_t>()[static_cast<std::size_t>(i)] = i;
+  const Tensor cosines = floats({3, 3}, {1, 2, 3, 10, 20, 30, 100, 200, 300}), sines = cosines;
+  const auto turned = [&](std::vector<onnx::AttributeProto> attributes) {
+    ModelBuilder model = contrib_model();
+    model.input("x", x.shape()).input("p", positions.shape(), onnx::TensorProto::INT64);
+    model.input("c", cosines.shape()).input("s", sines.shape()).output("y");
+    model.node("MRotaryEmbedding", {"x", "p", "c", "s"}, {"y"}, attributes, kMicrosoft);
+    return evaluate(model, {x, positions, cosines, sines})[0];
+  };
+  expect_floats(turned({attribute("mrope_section", Ints{1, 1, 1})}), {1, 1, 6}, {1, 40, 900, 1, 40, 900});
+  expect_floats(turned({attribute("mrope_section", Ints{2, 1, 0})}), {1, 1, 6}, {1, 4, 90, 1, 4, 90});
+  expect_floats(turned({attribute("mrope_section", Ints{2, 0, 1}), attribute("mrope_layout", 1)}), {1, 1, 6},
+                {1, 4, 900, 1, 4, 900});
+  EXPECT_THROW(turned({attribute("mrope_section", Ints{1, 1})}), Error);
+  EXPECT_THROW(turned({attribute("mrope_section", Ints{2, 2, 1})}), Error);
+  EXPECT_THROW(turned({attribute("mrope_section", Ints{1, 1, 1}), attribute("mrope_layout", 2)}), Error);
+}
+
+/// Keys (3, 4), whose mean square is 12.5, are cached with the norm that their own epsilon makes.
+TEST(Contrib, NormsOfKeysHaveEpsilonsOfTheirOwn) {
+  ModelBuilder model = contrib_model();
+  for (const char* name : {"q", "k", "v"}) model.input(name, {1, 1, 2});
+  model.input("ends", {1}, onnx::TensorProto::INT32).input("total", {1}, onnx::TensorProto::INT32).input("w", {2});
+  Names inputs{"q", "k", "v", "", "", "ends", "total"};
+  inputs.resize(14);
+  inputs.insert(inputs.end(), {"w", "w"});
+  model.node("GroupQueryAttention", inputs, {"y", "keys", "values"},
+             {attribute("num_heads", 1), attribute("kv_num_heads", 1), attribute("qk_norm_epsilon", 1.0f),
+              attribute("k_norm_epsilon", 12.5f)},
+             kMicrosoft);
+  Tensor ends(DType::i32, {1}), total(DType::i32, {1});
+  total.values<std::int32_t>()[0] = 1;
+  const Tensor x = floats({1, 1, 2}, {3, 4}), weight = floats({2}, {1, 2});
+  expect_floats(evaluate(model.output("y").output("keys"), {x, x, x, ends, total, weight})[1], {1, 1, 1, 2},
+                {0.6f, 1.6f});
+}
+
 TEST(Contrib, InversesAndRefusalOfSingularMatrices) {
   expect_floats(apply("Inverse", {floats({2, 2, 2}, {0, 2, 4, 0, 1, 1, 0, 1})})[0], {2, 2, 2},
                 {0, 0.25f, 0.5f, 0, 1, -1, 0, 1});

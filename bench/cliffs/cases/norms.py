@@ -35,6 +35,8 @@ CASES = [
     case("LRN", "1x96x55x55", x(1, 96, 55, 55), size=5),
     case("LRN", "1x64x56x56", x(1, 64, 56, 56), size=5),
     case("GroupNorm", "1x32x32x320", x(1, 32, 32, 320), w(320), w(320), domain=MICROSOFT, groups=32, activation=1),
+    case("GatedRMSNorm", "1x128x2048 of 128", x(1, 128, 2048), w(128), x(1, 128, 2048), domain=MICROSOFT),
+    case("BranchwiseRMSNorm", "1x128x4x512", x(1, 128, 4, 512), w(4, 512), domain=MICROSOFT),
     case("SkipGroupNorm", "1x32x32x320", x(1, 32, 32, 320), w(320), w(320), x(1, 32, 32, 320), domain=MICROSOFT, groups=32,
          activation=1),
     case("SkipLayerNormalization", "1x128x768", x(1, 128, 768), x(1, 128, 768), *_ROW, domain=MICROSOFT),

@@ -11,6 +11,12 @@ def _angles(rows, columns):
     return (w(rows, columns, low=-1, high=1),) * 2
 
 
+def _linear(tokens):
+    """Query, key, value, state, decay and update rate of 16 heads of 64 whose queries are eight."""
+    return (x(1, tokens, 512), x(1, tokens, 1024, low=-0.1, high=0.1), x(1, tokens, 1024), x(1, 16, 64, 64),
+            x(1, tokens, 16, low=-2, high=0), x(1, tokens, 16, low=0, high=1))
+
+
 def _bytes(*shape):
     return integers(*shape, high=255, dtype="uint8", constant=True)
 
@@ -48,4 +54,9 @@ CASES = [
          integers(1, 128, high=2, dtype="int32"), _bytes(1000, 768), _bytes(512, 768), _bytes(2, 768), _bytes(768),
          _bytes(768), None, *(_scale(),) * 5, *(known(128, "uint8"),) * 5, domain=MICROSOFT, outputs=2, error=1e-3),
     case("RotaryEmbedding", "1x128x768", x(1, 128, 768), integers(1, 128, high=512), *_angles(512, 32), domain=MICROSOFT),
+    case("MRotaryEmbedding", "1x128x768", x(1, 128, 768), integers(3, 1, 128, high=512), *_angles(512, 32), domain=MICROSOFT,
+         num_heads=12, mrope_section=[12, 10, 10], mrope_layout=1),
+    case("LinearAttention", "prompt of 64", *_linear(64), domain=MICROSOFT, outputs=2, q_num_heads=8, kv_num_heads=16),
+    case("LinearAttention", "one token", *_linear(1), domain=MICROSOFT, outputs=2, q_num_heads=8, kv_num_heads=16),
+    case("LinearAttentionGate", "1x128x16", x(1, 128, 16), w(16), w(16), x(1, 128, 16), domain=MICROSOFT, outputs=2),
 ]

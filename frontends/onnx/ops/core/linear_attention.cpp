@@ -87,11 +87,27 @@ Body body_of(Lowering& low, ValueId state, const Values& scans, const Rule& rule
   return std::make_shared<const Graph>(std::move(graph));
 }
 
-Values lower_linear_attention(Lowering& low) {
+/// The query [N, tokens, heads, group, size]: heads that share a key side by side, or one head a key.
+ValueId grouped_query(Lowering& low, std::int64_t query_heads, std::int64_t heads, bool repeats_queries) {
+  if (query_heads % heads == 0) return tokens(low, 0, {0, 0, heads, query_heads / heads, -1});
+  if (!repeats_queries || heads % query_heads != 0)
+    low.invalid("{} key heads do not divide {} query heads", heads, query_heads);
+  const Values copies(static_cast<std::size_t>(heads / query_heads), tokens(low, 0, {0, 0, query_heads, 1, -1}));
+  return reshape(low, low.emit(Concat{3}, copies), {0, 0, heads, 1, -1});
+}
+
+Values lower_linear_attention(Lowering& low) { return linear_attention(low, false); }
+
+constexpr Row kLinearAttentionRows[] = {
+    {kOnnxDomain, "LinearAttention", 27, kNoLimit, 3, 6, 2, lower_linear_attention},
+};
+
+}  // namespace
+
+Values linear_attention(Lowering& low, bool repeats_queries) {
   const std::int64_t query_heads = read_heads(low, "q_num_heads"), heads = read_heads(low, "kv_num_heads");
-  if (query_heads % heads != 0) low.invalid("{} key heads do not divide {} query heads", heads, query_heads);
   const Rule rule = read_rule(low);
-  const ValueId query = tokens(low, 0, {0, 0, heads, query_heads / heads, -1});
+  const ValueId query = grouped_query(low, query_heads, heads, repeats_queries);
   const ValueId key = tokens(low, 1, {0, 0, heads, -1, 1}), value = tokens(low, 2, {0, 0, heads, 1, -1});
   Values scans = {query_scaled_by_attribute(low, query), key, value};
   if (rule.decays) scans.push_back(unary(low, UnaryKind::exp, tokens(low, 4, {0, 0, heads, -1, 1})));
@@ -112,12 +128,6 @@ Values lower_linear_attention(Lowering& low) {
   return {cast(low, reshape(low, results[1], {0, 0, -1}), dtype),
           cast(low, results[0], past == kAbsent ? dtype : low.dtype(past))};
 }
-
-constexpr Row kLinearAttentionRows[] = {
-    {kOnnxDomain, "LinearAttention", 27, kNoLimit, 3, 6, 2, lower_linear_attention},
-};
-
-}  // namespace
 
 std::span<const Row> linear_attention_rows() { return kLinearAttentionRows; }
 

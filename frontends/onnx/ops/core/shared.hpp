@@ -20,6 +20,10 @@ PadMode pad_mode(const Lowering& low);
 /// The attribute: how many heads. Throws Error{invalid_model} for none and for absurdly many.
 std::int64_t read_heads(const Lowering& low, std::string_view name);
 
+/// LinearAttention of all inputs. Where there are more heads of keys than of queries, each query meets several of them
+/// if `repeats_queries`, and is refused otherwise.
+Values linear_attention(Lowering& low, bool repeats_queries);
+
 /// Rotary embeddings of x [B, N, S, H], or [B, S, N, H] with heads in axis 2: its first 2 `pairs` elements turn, pairs
 /// of neighbours where interleaved, else of two halves. Angles as definition kRotate has them.
 struct Turn {

@@ -3,6 +3,7 @@
 #include "frontends/onnx/ops/microsoft/heads.hpp"
 
 #include <cmath>
+#include <vector>
 
 #include "frontends/onnx/ops/core/shared.hpp"
 #include "reference/onnx/definitions.hpp"
@@ -126,6 +127,75 @@ Values lower_rotary_embedding(Lowering& low) {
   return {rank == 3 ? merge_heads(low, y) : y};
 }
 
+/// Which of three streams of positions a pair of elements turns by.
+std::vector<int> streams_of_pairs(const Lowering& low, std::int64_t pairs) {
+  const Ints sections = low.required_ints("mrope_section");
+  const std::int64_t layout = low.int_or("mrope_layout", 0);
+  if (layout != 0 && layout != 1) low.invalid("attribute 'mrope_layout': expected 0 or 1, found {}", layout);
+  std::int64_t sum = 0;
+  for (const std::int64_t section : sections) {
+    if (section < 0 || section > pairs) low.invalid("attribute 'mrope_section': {} is out of range", section);
+    sum += section;
+  }
+  if (sections.size() != 3 || sum != pairs)
+    low.invalid("attribute 'mrope_section': expected three sizes that make {}", pairs);
+  std::vector<int> streams(static_cast<std::size_t>(pairs), 0);
+  for (std::int64_t pair = 0; pair < pairs; ++pair) {
+    int& stream = streams[static_cast<std::size_t>(pair)];
+    if (layout == 0) {
+      stream = pair < sections[0] ? 0 : pair < sections[0] + sections[1] ? 1 : 2;
+    } else if (const std::int64_t of = pair % 3; of != 0 && pair < 3 * sections[static_cast<std::size_t>(of)]) {
+      stream = static_cast<int>(of);
+    }
+  }
+  return streams;
+}
+
+/// Rows of a table at positions [3, B, S] as [B, S, C]: each column of the stream that it belongs to.
+ValueId rows_of_streams(Lowering& low, ValueId table, const std::vector<int>& streams) {
+  const auto count = static_cast<std::int64_t>(streams.size());
+  Values parts = low.emit_all(Split{.axis = 0}, {low.emit(Gather{0}, {table, low.input(1)})}, 3);
+  for (ValueId& part : parts) part = squeeze(low, part, {0});
+  ValueId rows = parts[0];
+  for (int stream = 1; stream < 3; ++stream) {
+    Tensor is_here(DType::boolean, {count});
+    for (std::size_t pair = 0; pair < streams.size(); ++pair)
+      static_cast<bool*>(is_here.data())[pair] = streams[pair] == stream;
+    rows = select(low, low.constant(std::move(is_here)), parts[static_cast<std::size_t>(stream)], rows);
+  }
+  return rows;
+}
+
+/// RotaryEmbedding by three positions a token: time, row and column of a picture.
+Values lower_multimodal_rotary_embedding(Lowering& low) {
+  const ValueId x = low.input(0);
+  const std::int64_t rank = low.rank(x), pairs = angle_count(low, low.input(2));
+  if (rank != 3 && rank != 4) low.invalid("expected an input of rank 3 or 4, found rank {}", rank);
+  if (low.rank(low.input(1)) != 3)
+    low.invalid("expected position_ids [3, batch, sequence], found rank {}", low.rank(low.input(1)));
+  if (low.float_or("scale", 1) != 1) low.unsupported("attribute 'scale' is not supported");
+  if (low.flag("is_packed_batching")) low.unsupported("is_packed_batching is not supported");
+  std::int64_t heads = low.int_or("num_heads", 0);
+  if (rank == 3 && heads == 0) {
+    const std::int64_t hidden = low.dim(x, 2);
+    if (hidden < 0 || pairs == 0 || hidden % (2 * pairs) != 0)
+      low.invalid("{} columns are no heads of {}", hidden, 2 * pairs);
+    heads = hidden / (2 * pairs);
+  }
+  const std::vector<int> streams = streams_of_pairs(low, pairs);
+  const ValueId cosines = rows_of_streams(low, low.input(2), streams),
+                sines = rows_of_streams(low, low.input(3), streams);
+  const bool interleaved = low.flag("interleaved");
+  if (low.dtype(x) == DType::f32) {
+    const Turn turn{pairs, rank == 3 ? 2 : 1, interleaved};
+    const ValueId y = turn_heads(low, {rank == 3 ? with_heads(low, x, heads) : x, cosines, sines, kAbsent}, turn);
+    return {rank == 3 ? reshape(low, y, {0, 0, -1}) : y};
+  }
+  const Rotation rotation{unsqueeze(low, cosines, {1}), unsqueeze(low, sines, {1}), pairs, interleaved};
+  const ValueId y = rotate(low, rank == 3 ? split_heads(low, x, heads) : x, rotation);
+  return {rank == 3 ? merge_heads(low, y) : y};
+}
+
 /// The numbers that GroupQueryAttention counts with, int64. Per sentence b: `past` [B, 1] positions before this call,
 /// `ends` [B, 1] with this call's.
 struct Counts {
@@ -203,9 +273,10 @@ Grouped read_grouped(Lowering& low, std::int64_t heads, std::int64_t key_heads) 
 }
 
 /// RMS norm of each head, where its weight is given.
-ValueId normalize_heads(Lowering& low, ValueId x, std::size_t weight) {
+ValueId normalize_heads(Lowering& low, ValueId x, std::size_t weight, std::string_view epsilon) {
   if (low.optional_input(weight) == kAbsent) return x;
-  const LayerNorm norm{.epsilon = low.float_or("qk_norm_epsilon", 1e-6f), .axis = 3, .rms = true};
+  const float of_both = low.float_or("qk_norm_epsilon", 1e-6f);
+  const LayerNorm norm{.epsilon = low.float_or(epsilon, of_both), .axis = 3, .rms = true};
   return low.emit(norm, {x, low.input(weight)});
 }
 
@@ -257,8 +328,8 @@ Values lower_group_query_attention(Lowering& low) {
   if (heads % key_heads != 0) low.invalid("{} heads of keys do not divide {} of queries", key_heads, heads);
   Grouped grouped = read_grouped(low, heads, key_heads);
   const Counts counts = count(low, grouped.query);
-  grouped.query = normalize_heads(low, grouped.query, 14);
-  grouped.key = normalize_heads(low, grouped.key, 15);
+  grouped.query = normalize_heads(low, grouped.query, 14, "q_norm_epsilon");
+  grouped.key = normalize_heads(low, grouped.key, 15, "k_norm_epsilon");
   if (low.flag("do_rotary")) rotate_grouped(low, grouped, counts);
   const ValueId present_key = fill_cache(low, low.optional_input(3), grouped.key, counts);
   const ValueId present_value = fill_cache(low, low.optional_input(4), grouped.value, counts);
@@ -293,6 +364,7 @@ Values lower_group_query_attention(Lowering& low) {
 
 constexpr Row kHeadsRows[] = {
     microsoft_row("GroupQueryAttention", 7, 16, 4, lower_group_query_attention),
+    microsoft_row("MRotaryEmbedding", 4, 4, 1, lower_multimodal_rotary_embedding),
     microsoft_row("RotaryEmbedding", 4, 4, 1, lower_rotary_embedding),
 };
 

@@ -155,8 +155,52 @@ Values lower_skip_group_norm(Lowering& low) {
   return {group_norm(low, sum), sum};
 }
 
+/// x [.., n C] as rows of C, in float32.
+ValueId rows_of(Lowering& low, ValueId x, std::int64_t size) {
+  const std::int64_t rank = low.rank(x), last = rank < 1 ? -1 : low.dim(x, rank - 1);
+  if (size < 1 || rank < 1 || (last >= 0 && last % size != 0)) low.invalid("{} columns are no rows of {}", last, size);
+  Ints shape(static_cast<std::size_t>(rank) - 1, 0);
+  shape.insert(shape.end(), {-1, size});
+  return reshape(low, cast(low, x, DType::f32), shape);
+}
+
+/// RMS norm of each C columns, C being the scale's size, times a function of the gate; all in float32.
+Values lower_gated_rms_norm(Lowering& low) {
+  const ValueId x = low.input(0), scale = low.input(1), gate = cast(low, low.input(2), DType::f32);
+  const std::string activation = low.string_or("activation", "silu");
+  if (activation != "silu" && activation != "swish" && activation != "sigmoid")
+    low.invalid("attribute 'activation': '{}' does not exist", printable(activation));
+  if (low.rank(scale) != 1) low.invalid("expected a scale of rank 1, found rank {}", low.rank(scale));
+  if (low.dim(scale, 0) < 0) low.unsupported("the size of the scale is not known");
+  const LayerNorm norm{.epsilon = low.float_or("epsilon", 1e-5f), .axis = low.rank(x), .rms = true};
+  const ValueId rows = low.emit(norm, {rows_of(low, x, low.dim(scale, 0)), cast(low, scale, DType::f32)});
+  const ValueId open = unary(low, activation == "sigmoid" ? UnaryKind::sigmoid : UnaryKind::silu, gate);
+  return {cast(low, binary(low, BinaryKind::mul, reshape_like(low, rows, x), open), low.dtype(x))};
+}
+
+/// RMS norm of each branch of [.., C, H], or of [.., C H] where there are num_branches; the scale is [H], [C, H] or
+/// [C H], or absent.
+Values lower_branchwise_rms_norm(Lowering& low) {
+  const ValueId x = low.input(0), scale = low.optional_input(1);
+  const std::int64_t rank = low.rank(x), branches = low.int_or("num_branches", 0), last = low.dim(x, rank - 1);
+  if (last < 0) low.unsupported("the number of columns is not known");
+  if (branches < 0 || (branches > 0 && last % branches != 0))
+    low.invalid("attribute 'num_branches': {} does not divide {} columns", branches, last);
+  const std::int64_t size = branches == 0 ? last : last / branches;
+  const ValueId grouped = branches == 0 ? cast(low, x, DType::f32) : rows_of(low, x, size);
+  const LayerNorm norm{.epsilon = low.float_or("epsilon", 1e-5f), .axis = low.rank(grouped) - 1, .rms = true};
+  const ValueId wide = scale == kAbsent ? kAbsent : cast(low, scale, DType::f32);
+  const bool is_shared = wide != kAbsent && low.rank(wide) == 1 && low.dim(wide, 0) == size;
+  const std::vector<float> ones(static_cast<std::size_t>(size), 1.0f);
+  ValueId y = low.emit(norm, {grouped, is_shared ? wide : floats(low, ones, {size})});
+  if (wide != kAbsent && !is_shared) y = binary(low, BinaryKind::mul, y, reshape(low, wide, {-1, size}));
+  return {cast(low, branches == 0 ? y : reshape_like(low, y, x), low.dtype(x))};
+}
+
 constexpr Row kNormRows[] = {
+    microsoft_row("BranchwiseRMSNorm", 1, 2, 1, lower_branchwise_rms_norm),
     microsoft_row("EmbedLayerNormalization", 7, 9, 3, lower_embed_layer_norm),
+    microsoft_row("GatedRMSNorm", 3, 3, 1, lower_gated_rms_norm),
     microsoft_row("GroupNorm", 3, 3, 1, lower_group_norm),
     microsoft_row("QEmbedLayerNormalization", 18, 18, 2, lower_quantized_embed_layer_norm),
     microsoft_row("SimplifiedLayerNormalization", 2, 2, 2, lower_simplified_layer_norm),
