@@ -75,6 +75,13 @@ extern const Definition kRotate;
 /// result are one buffer.
 extern const Definition kAppend;
 
+// linear_attention.cpp
+/// Inputs query [B, S, query heads * K], key [B, S, heads * K], value [B, S, heads * V], state [B, heads, K, V] or
+/// absent, what is left of the state at each token [B, S, heads or heads * K] or absent, and how much of what it gets
+/// wrong is corrected [B, S, 1 or heads] or absent: all is then written. Outputs: results [B, S, the larger number of
+/// heads * V], the state behind the last token. Float32.
+extern const Definition kLinearAttention;
+
 // coupling.cpp
 /// Chances of classes from those of pairs; its attribute is the number of classes.
 extern const Definition kPairwiseCoupling;
