@@ -247,6 +247,14 @@ TEST(Contrib, GatedAndBranchwiseRmsNorms) {
   expect_floats(apply("BranchwiseRMSNorm", {grouped, floats({2, 2}, {1, 2, 3, 4})}, {none})[0], {1, 2, 2}, each, 1e-6f);
   expect_floats(apply("BranchwiseRMSNorm", {x, floats({4}, {1, 2, 3, 4})}, {none, two})[0], {1, 4}, each, 1e-6f);
   EXPECT_THROW(apply("BranchwiseRMSNorm", {x, scale}, {attribute("num_branches", 3)}), Error);
+  ModelBuilder wide = contrib_model();
+  wide.input("x", {1, std::int64_t{1} << 40}).output("y").node("BranchwiseRMSNorm", {"x"}, {"y"}, {}, kMicrosoft);
+  try {
+    wide.import_graph();
+    FAIL() << "as many columns were taken";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("columns are too many"), std::string::npos) << error.what();
+  }
 }
 
 /// Decay and update rate in front of LinearAttention, and queries that several heads of keys share.

@@ -129,6 +129,8 @@ Values lower_rotary_embedding(Lowering& low) {
 
 /// Which of three streams of positions a pair of elements turns by.
 std::vector<int> streams_of_pairs(const Lowering& low, std::int64_t pairs) {
+  constexpr std::int64_t kMostPairs = std::int64_t{1} << 20;
+  if (pairs > kMostPairs) low.unsupported("{} pairs of elements are too many", pairs);
   const Ints sections = low.required_ints("mrope_section");
   const std::int64_t layout = low.int_or("mrope_layout", 0);
   if (layout != 0 && layout != 1) low.invalid("attribute 'mrope_layout': expected 0 or 1, found {}", layout);

@@ -178,6 +178,8 @@ Values lower_gated_rms_norm(Lowering& low) {
   return {cast(low, binary(low, BinaryKind::mul, reshape_like(low, rows, x), open), low.dtype(x))};
 }
 
+constexpr std::int64_t kMostColumns = std::int64_t{1} << 24;
+
 /// RMS norm of each branch of [.., C, H], or of [.., C H] where there are num_branches; the scale is [H], [C, H] or
 /// [C H], or absent.
 Values lower_branchwise_rms_norm(Lowering& low) {
@@ -187,6 +189,7 @@ Values lower_branchwise_rms_norm(Lowering& low) {
   if (branches < 0 || (branches > 0 && last % branches != 0))
     low.invalid("attribute 'num_branches': {} does not divide {} columns", branches, last);
   const std::int64_t size = branches == 0 ? last : last / branches;
+  if (size > kMostColumns) low.unsupported("{} columns are too many", size);
   const ValueId grouped = branches == 0 ? cast(low, x, DType::f32) : rows_of(low, x, size);
   const LayerNorm norm{.epsilon = low.float_or("epsilon", 1e-5f), .axis = low.rank(grouped) - 1, .rms = true};
   const ValueId wide = scale == kAbsent ? kAbsent : cast(low, scale, DType::f32);
