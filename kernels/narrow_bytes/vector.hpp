@@ -41,7 +41,7 @@ template <class Register>
 /// Adds four products of bytes to each lane.
 inline constexpr double kSpeed = 3;
 struct Sums {
-  IntBatch v{0};
+  IntBatch v = IntBatch(0);  // in braces it would be read from a list of lanes
   [[gnu::always_inline]] void add(IntBatch numbers, IntBatch q) {
     auto sums = static_cast<IntBatch::register_type>(v);
     const auto a = static_cast<IntBatch::register_type>(numbers), b = static_cast<IntBatch::register_type>(q);
