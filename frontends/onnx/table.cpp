@@ -41,6 +41,7 @@ constexpr std::span<const Row> (*kFamilies[])() = {
     ml_svm_rows,
     ml_tree_rows,
     microsoft_attention_rows,
+    microsoft_experts_rows,
     microsoft_fused_rows,
     microsoft_heads_rows,
     microsoft_integer_product_rows,

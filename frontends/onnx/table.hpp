@@ -63,6 +63,7 @@ std::span<const Row> ml_svm_rows();
 std::span<const Row> ml_tree_rows();
 
 std::span<const Row> microsoft_attention_rows();
+std::span<const Row> microsoft_experts_rows();
 std::span<const Row> microsoft_fused_rows();
 std::span<const Row> microsoft_heads_rows();
 std::span<const Row> microsoft_integer_product_rows();

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows as bytes times narrow weights of four bits, where the model allows rows to be rounded (kernels/narrow_bytes).
-#include "kernels/narrow_bytes/narrow_bytes.hpp"
-
 #include "base/checked.hpp"
 #include "families/common.hpp"
 #include "families/contraction.hpp"
-#include "families/narrow_sums.hpp"
+#include "families/narrow_rows.hpp"
+#include "families/rows.hpp"
 #include "families/table.hpp"
 
 namespace colonnade {
 namespace {
 
-constexpr auto kOutputs = static_cast<std::int64_t>(kernels::narrow::kOutputs);
-constexpr auto kMostRows = static_cast<std::int64_t>(kernels::narrow_bytes::kMostRows);
+constexpr std::int64_t kMostRows = NarrowByteProduct::kMostRows;
 
 /// Blocks of rows, all about as large.
 std::int64_t row_blocks(const NarrowForm& form) { return ceil_div(form.rows, kMostRows); }
@@ -26,48 +24,35 @@ struct NarrowBytes {
 /// Units are the panels of a block of rows, then those of the next one.
 class NarrowBytesOp final : public RowOp {
  public:
-  explicit NarrowBytesOp(const LowerContext& context)
+  NarrowBytesOp(const LowerContext& context, const LoweredEpilogue& lowered)
       : form_(context.form<NarrowBytes>().weights),
-        kernel_(*context.form<NarrowBytes>().kernel),
-        panels_(reinterpret_cast<const std::byte*>(context.packed(
-            1, format_of(form_),
-            [&](const Constant& weights, WeightRoom& room) { return pack_narrow(weights, form_, room); }))),
+        product_(form_, context.features, lowered.epilogue),
+        panels_(packed_panels(context, 1, form_)),
+        bias_(context.floats(2)),
         a_(context.in<float>(0)),
-        sums_(context, form_) {}
+        out_(context.out<float>()),
+        residual_(lowered.residual) {}
 
   void run(const StepContext& step) const override {
+    const NarrowRows rows{form_.rows, whole(step, a_), whole(step, out_), residual_ ? whole(step, residual_) : nullptr,
+                          bias_,      panels_};
     const std::int64_t panels = form_.panels();
     for (std::int64_t unit = step.row_begin; unit < step.row_end;) {
       const std::int64_t block = unit / panels, end = std::min(step.row_end, (block + 1) * panels);
-      multiply(step, block * rows_a_block(form_), unit - block * panels, end - block * panels);
+      product_.multiply(rows.some(form_, block * rows_a_block(form_), rows_a_block(form_)),
+                        {unit - block * panels, end - block * panels}, step.scratch);
       unit = end;
     }
   }
 
-  std::string_view kernel() const override { return kernel_.name; }
+  std::string_view kernel() const override { return product_.kernel(); }
 
  private:
-  /// The panels [first, end) of the block of rows from `row` on.
-  void multiply(const StepContext& step, std::int64_t row, std::int64_t first, std::int64_t end) const {
-    const std::int64_t rows = std::min(rows_a_block(form_), form_.rows - row);
-    const auto count = static_cast<std::size_t>(rows);
-    auto* const prepared = reinterpret_cast<std::byte*>(step.scratch);
-    kernel_.prepare({form_.format, count, whole(step, a_) + row * form_.depth(), form_.depth(), prepared});
-    for (std::int64_t panel = first; panel < end; ++panel) {
-      alignas(64) float sums[kMostRows * kOutputs];
-      std::fill_n(sums, rows * kOutputs, 0.0f);
-      sums_.start(panel * kOutputs, rows, sums);
-      kernel_.multiply({form_.format, count, panels_ + static_cast<std::size_t>(panel) * form_.format.panel_bytes(),
-                        prepared, sums});
-      sums_.finish(step, panel * kOutputs, row, rows, sums);
-    }
-  }
-
   NarrowForm form_;
-  const kernels::narrow_bytes::Kernel& kernel_;
+  NarrowByteProduct product_;
   const std::byte* panels_;
-  ValueOf<float> a_;
-  NarrowSums sums_;
+  const float* bias_;
+  ValueOf<float> a_, out_, residual_;
 };
 
 Match match(const Candidate& node) {
@@ -93,11 +78,13 @@ std::int64_t weights_bytes(const Chosen& node) { return node.form<NarrowBytes>()
 
 std::int64_t workspace_bytes(const Chosen& node) {
   const NarrowForm& form = node.form<NarrowBytes>().weights;
-  const auto rows = static_cast<std::size_t>(rows_a_block(form));
-  return static_cast<std::int64_t>(kernels::narrow_bytes::prepared_bytes(form.format, rows));
+  return NarrowByteProduct::workspace_bytes(form, rows_a_block(form));
 }
 
-std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<NarrowBytesOp>(context); }
+std::unique_ptr<RowOp> lower(const LowerContext& context) {
+  return std::make_unique<NarrowBytesOp>(context,
+                                         lower_epilogue(context, std::get<MatMul>(context.node.op).epilogue, 3));
+}
 
 }  // namespace
 

@@ -65,20 +65,25 @@ class Packer {
     const auto block = static_cast<std::int64_t>(form_.format.block);
     for (std::int64_t k = 0; k < form_.depth(); k += block) {
       const std::int64_t row = form_.transposed ? n : k, column = form_.transposed ? k : n;
-      auto* const scale = reinterpret_cast<float*>(record(k, n) + form_.format.numbers_bytes()) + n % kOutputs;
+      auto* const scale =
+          reinterpret_cast<float*>(record(k, slot(n)) + form_.format.numbers_bytes()) + slot(n) % kOutputs;
       *scale = parameter(*scales_, row, column);
       if (form_.format.has_zeros) scale[kOutputs] = parameter(*zeros_, row, column) + static_cast<float>(form_.shift);
     }
   }
 
  private:
-  std::byte* record(std::int64_t k, std::int64_t n) const {
-    return to_ + static_cast<std::size_t>(n / kOutputs) * form_.format.panel_bytes() +
+  /// Where an output lies among those of all panels: the last one of a group may have room.
+  std::int64_t slot(std::int64_t n) const {
+    return form_.groups == 1 ? n : n / form_.outputs * form_.panels() * kOutputs + n % form_.outputs;
+  }
+  std::byte* record(std::int64_t k, std::int64_t slot) const {
+    return to_ + static_cast<std::size_t>(slot / kOutputs) * form_.format.panel_bytes() +
            static_cast<std::size_t>(k) / form_.format.block * form_.format.record_bytes();
   }
   std::byte* place(std::int64_t k, std::int64_t n, std::int64_t bytes) const {
     const auto within = k % static_cast<std::int64_t>(form_.format.block);
-    return record(k, n) + (within * kOutputs + n % kOutputs) * bytes;
+    return record(k, slot(n)) + (within * kOutputs + slot(n) % kOutputs) * bytes;
   }
   void put_words(std::int64_t first, std::int64_t count, std::int64_t columns, const std::uint8_t* elements) const {
     const std::int64_t outputs = form_.transposed ? count : columns, depth = form_.transposed ? columns : count;
@@ -91,8 +96,8 @@ class Packer {
         const std::int64_t some = std::min(kStep, depth - k);
         const std::uint32_t word =
             apart_k == 1 && some == kStep ? word_of(eight, 1, kStep) : word_of(eight, apart_k, some);
-        std::byte* const to =
-            record(first_k + k, first_n + n) + (within / kStep * kOutputs + (first_n + n) % kOutputs) * 4;
+        const std::int64_t at = slot(first_n + n);
+        std::byte* const to = record(first_k + k, at) + (within / kStep * kOutputs + at % kOutputs) * 4;
         std::memcpy(to, &word, sizeof word);
       }
   }
@@ -124,10 +129,11 @@ class Packer {
 
 std::int64_t NarrowForm::panels() const { return ceil_div(outputs, kOutputs); }
 
-std::optional<NarrowForm> narrow_form(const Constant& matrix, bool transposed, const Blocking& blocking) {
+std::optional<NarrowForm> narrow_form(const Constant& matrix, bool transposed, const Blocking& blocking,
+                                      std::int64_t groups) {
   const auto& weights = matrix.narrow();
   if (!weights || matrix.byte_size() <= Constant::kSmallBytes) return std::nullopt;
-  NarrowForm form{.outputs = matrix.shape()[transposed ? 0 : 1], .transposed = transposed};
+  NarrowForm form{.groups = groups, .outputs = matrix.shape()[transposed ? 0 : 1] / groups, .transposed = transposed};
   const std::int64_t depth = matrix.shape()[transposed ? 1 : 0];
   std::int64_t block = transposed ? weights->block_columns : weights->block_rows;
   if (block < depth && block % kStep != 0) return std::nullopt;
@@ -147,7 +153,9 @@ std::optional<NarrowForm> narrow_form(const Constant& matrix, bool transposed, c
 std::string format_of(const NarrowForm& form) {
   const Format& f = form.format;
   return fmt::format("narrow/{}/{}{}{}", kernels::narrow::bits_of(f.type), f.block, f.has_zeros ? "/zeros" : "",
-                     form.transposed ? "/t" : "");
+                     form.groups > 1   ? fmt::format("/{}", form.groups)
+                     : form.transposed ? "/t"
+                                       : "");
 }
 
 WeightMemory pack_narrow(const Constant& matrix, const NarrowForm& form, WeightRoom& room) {
@@ -165,7 +173,7 @@ WeightMemory pack_narrow(const Constant& matrix, const NarrowForm& form, WeightR
     parts.numbers->read(first * columns, {elements.data(), elements.bytes()});
     packer.put_rows(first, count, columns, reinterpret_cast<const std::uint8_t*>(elements.data()));
   });
-  for (std::int64_t n = 0; n < form.outputs; ++n) packer.put_parameters(n);
+  for (std::int64_t n = 0; n < form.groups * form.outputs; ++n) packer.put_parameters(n);
   return packed;
 }
 

@@ -16,7 +16,8 @@ struct NarrowForm {
   static constexpr std::int64_t kFewRows = 32, kMostVectors = 32;
 
   kernels::narrow::Format format = {};
-  std::int64_t outputs = 0;
+  std::int64_t groups = 1;      ///< matrices one behind the other, each with panels of its own
+  std::int64_t outputs = 0;     ///< of a group
   bool transposed = false;      ///< the matrix is [outputs, depth]
   std::int64_t shift = 0;       ///< added to numbers and zeros, such that the numbers are those of the format
   std::int64_t depth_step = 0;  ///< of a panel that is widened
@@ -26,8 +27,9 @@ struct NarrowForm {
   bool byte_rows = false;       ///< rows may be rounded to bytes
 
   std::int64_t depth() const { return static_cast<std::int64_t>(format.k); }
-  std::int64_t panels() const;
-  std::int64_t packed_bytes() const { return panels() * static_cast<std::int64_t>(format.panel_bytes()); }
+  std::int64_t panels() const;  ///< of a group
+  std::int64_t group_bytes() const { return panels() * static_cast<std::int64_t>(format.panel_bytes()); }
+  std::int64_t packed_bytes() const { return groups * group_bytes(); }
   /// Samples of a single row meet the numbers themselves.
   bool as_vectors() const { return single && !exact; }
   /// Making weights anew for every eight rows costs less than widening a panel.
@@ -36,7 +38,9 @@ struct NarrowForm {
 };
 
 /// How a constant matrix is packed; nothing where it holds floats alone, is small, or has blocks that no kernel takes.
-std::optional<NarrowForm> narrow_form(const Constant& matrix, bool transposed, const Blocking& blocking);
+/// `groups` of them may lie one behind the other, transposed.
+std::optional<NarrowForm> narrow_form(const Constant& matrix, bool transposed, const Blocking& blocking,
+                                      std::int64_t groups = 1);
 
 /// What packed weights of this form are called.
 std::string format_of(const NarrowForm& form);

@@ -5,6 +5,7 @@ import numpy as np
 from case import MICROSOFT, case, given, integers, known, w, x
 
 _HEADS = {"domain": MICROSOFT, "num_heads": 12}
+_MIXED = {"domain": MICROSOFT, "normalize_routing_weights": 1, "activation_type": "swiglu", "swiglu_fusion": 1}
 
 
 def _angles(rows, columns):
@@ -19,6 +20,15 @@ def _linear(tokens):
 
 def _bytes(*shape):
     return integers(*shape, high=255, dtype="uint8", constant=True)
+
+
+def _experts(tokens, experts, bits=0):
+    """Tokens and a router's numbers, and both products of experts of 512 elements, of floats or of numbers of so many bits."""
+    def matrix(rows):
+        if not bits:
+            return w(experts, rows, 512), None
+        return (_bytes(experts, rows, 512 * bits // 8), w(experts, rows, 16, low=0.001, high=0.01), None)
+    return x(tokens, 512), x(tokens, experts), *matrix(1024), *matrix(512)
 
 
 def _scale(value=0.01):
@@ -59,4 +69,10 @@ CASES = [
     case("LinearAttention", "prompt of 64", *_linear(64), domain=MICROSOFT, outputs=2, q_num_heads=8, kv_num_heads=16),
     case("LinearAttention", "one token", *_linear(1), domain=MICROSOFT, outputs=2, q_num_heads=8, kv_num_heads=16),
     case("LinearAttentionGate", "1x128x16", x(1, 128, 16), w(16), w(16), x(1, 128, 16), domain=MICROSOFT, outputs=2),
+    case("MoE", "128x512, 2 of 8 of 512", *_experts(128, 8), k=2, **_MIXED),
+    case("MoE", "1x512, 2 of 8 of 512", *_experts(1, 8), k=2, **_MIXED),
+    case("QMoE", "128x512, 4 of 32 of 512", *_experts(128, 32, 4), k=4, block_size=32, **_MIXED),
+    case("QMoE", "1x512, 4 of 32 of 512", *_experts(1, 32, 4), k=4, block_size=32, **_MIXED),
+    case("QMoE", "128x512, int8 rows", *_experts(128, 32, 4), k=4, block_size=32, accuracy_level=4, error=0.03, **_MIXED),
+    case("QMoE", "1x512, int8 rows", *_experts(1, 32, 4), k=4, block_size=32, accuracy_level=4, error=0.03, **_MIXED),
 ]

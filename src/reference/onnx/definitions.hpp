@@ -82,6 +82,15 @@ extern const Definition kAppend;
 /// heads * V], the state behind the last token. Float32.
 extern const Definition kLinearAttention;
 
+// grouped.cpp
+/// Input: the groups that each row is sent to [rows, repeats], i64. Outputs: which row each row of the groups is, those
+/// of a group one behind the other, in their order [rows * repeats]; where a row's copies lie [rows, repeats]; where
+/// groups end [groups].
+extern const Definition kGroupRows;
+/// Inputs: rows [R, K], matrices [groups * N, K], where groups of rows end [groups], i64, and bias [groups, N] or
+/// absent. Output [R, N]: each row times the matrix of its group; rows beyond the last group are zeros. Float32.
+extern const Definition kGroupedProduct;
+
 // coupling.cpp
 /// Chances of classes from those of pairs; its attribute is the number of classes.
 extern const Definition kPairwiseCoupling;

@@ -55,14 +55,6 @@ ValueId block_numbers(Lowering& low, std::int64_t count, std::int64_t block) {
   return ints(low, numbers);
 }
 
-std::int64_t read_block_size(const Lowering& low, std::int64_t fallback) {
-  const std::int64_t block = low.int_or("block_size", fallback);
-  if (block < 16 || block > (1 << 24) || (block & (block - 1)) != 0) {
-    low.invalid("attribute 'block_size': expected a power of two from 16 on, found {}", block);
-  }
-  return block;
-}
-
 /// [N, blocks] zero points: packed bytes, numbers of the scales' type, or the middle of the range.
 ValueId weight_zero_points(Lowering& low, ValueId given, std::int64_t bits, std::int64_t rows, std::int64_t blocks,
                            DType dtype) {
@@ -71,18 +63,6 @@ ValueId weight_zero_points(Lowering& low, ValueId given, std::int64_t bits, std:
   const ValueId all = unpack(low, reshape(low, given, {rows, -1}), bits);
   return cast(low, slice_of(low, all, 1, ints(low, {0}), ints(low, {blocks})), dtype);
 }
-
-/// accuracy_level of a MatMulNBits whose inputs may be rounded to bytes.
-constexpr std::int64_t kBytes = 4;
-
-/// Sizes of the weights [N, K] of a MatMulNBits.
-struct FewBits {
-  std::int64_t rows, depth, bits, block, blocks;
-
-  std::int64_t row_bytes() const { return blocks * block * bits / 8; }
-  std::int64_t zero_bytes() const { return (blocks * bits + 7) / 8; }
-  DType type() const { return bits == 2 ? DType::u2 : bits == 4 ? DType::u4 : DType::u8; }
-};
 
 /// An input of the type has as many elements as it should.
 void check_count(const Lowering& low, ValueId id, std::int64_t expected, std::string_view what) {
@@ -96,48 +76,40 @@ FewBits read_few_bits(const Lowering& low, std::int64_t rows, std::int64_t depth
   const std::int64_t bits = low.int_or("bits", 4), block = read_block_size(low, 0);
   if (bits != 2 && bits != 4 && bits != 8) low.unsupported("{} bits a weight are not supported", bits);
   if (low.int_or("weight_prepacked", 0) != 0) low.unsupported("prepacked weights are not supported");
-  const FewBits sizes{rows, depth, bits, block, (depth + block - 1) / block};
+  const bool byte_rows = low.int_or("accuracy_level", 0) == FewBits::kBytes;
+  const FewBits sizes{rows, depth, bits, block, byte_rows};
   const ValueId bytes = low.input(1), zeros = low.optional_input(3);
-  if (low.shape(bytes) && low.rank(bytes) == 3 && low.dim(bytes, 1) >= 0 && low.dim(bytes, 1) != sizes.blocks) {
-    low.invalid("expected {} blocks of weights for {} inputs, found {}", sizes.blocks, depth, low.dim(bytes, 1));
+  if (low.shape(bytes) && low.rank(bytes) == 3 && low.dim(bytes, 1) >= 0 && low.dim(bytes, 1) != sizes.blocks()) {
+    low.invalid("expected {} blocks of weights for {} inputs, found {}", sizes.blocks(), depth, low.dim(bytes, 1));
   }
   check_count(low, bytes, rows * sizes.row_bytes(), "bytes of weights");
-  check_count(low, low.input(2), rows * sizes.blocks, "scales");
+  check_count(low, low.input(2), rows * sizes.blocks(), "scales");
   if (zeros != kAbsent) {
     const bool packed = low.dtype(zeros) == DType::u8;
-    check_count(low, zeros, rows * (packed ? sizes.zero_bytes() : sizes.blocks),
+    check_count(low, zeros, rows * (packed ? sizes.zero_bytes() : sizes.blocks()),
                 packed ? "bytes of zero points" : "zero points");
   }
   return sizes;
 }
 
-/// Constant weights as they are packed: nothing is unpacked until someone needs them. kAbsent where something is
-/// computed, or rows have groups in an order of their own.
-ValueId narrow_weights(Lowering& low, const FewBits& sizes) {
+/// Constant weights as they are packed. kAbsent where something is computed, or rows have groups in an order of their
+/// own.
+ValueId constant_weights(Lowering& low, const FewBits& sizes) {
   const auto bytes = low.constant_of(low.input(1)), scales = low.constant_of(low.input(2));
   const ValueId given = low.optional_input(3);
   const auto zeros = low.constant_of(given);
   if (!bytes || !scales || (given != kAbsent && !zeros) || !low.is_empty(low.optional_input(4))) return kAbsent;
-  const auto matrix = [&](const std::shared_ptr<const Constant>& constant, std::int64_t columns) {
-    return reshaped(constant, {sizes.rows, columns});
-  };
-  Values inputs{low.constant(fields_of(matrix(bytes, sizes.row_bytes()), sizes.type(), sizes.depth)),
-                low.constant(matrix(scales, sizes.blocks))};
-  if (given == kAbsent) {
-    inputs.push_back(scalar(low, DType::f32, static_cast<double>(1 << (sizes.bits - 1))));
-  } else if (zeros->dtype() == DType::u8) {
-    inputs.push_back(low.constant(fields_of(matrix(zeros, sizes.zero_bytes()), sizes.type(), sizes.blocks)));
-  } else {
-    inputs.push_back(low.constant(matrix(zeros, sizes.blocks)));
-  }
-  const bool byte_rows = low.int_or("accuracy_level", 0) == kBytes;
-  const Dequantize op{.axis = 1, .block = sizes.block, .byte_rows = byte_rows};
-  return cast(low, low.emit(op, std::move(inputs)), scales->dtype());
+  if (given == kAbsent) return few_bits_as_floats(low, sizes, bytes, scales, kAbsent);
+  const bool packed = zeros->dtype() == DType::u8;
+  const auto matrix = reshaped(zeros, {sizes.rows, packed ? sizes.zero_bytes() : sizes.blocks()});
+  return few_bits_as_floats(low, sizes, bytes, scales,
+                            low.constant(packed ? fields_of(matrix, sizes.type(), sizes.blocks()) : matrix));
 }
 
 /// The weights [N, K]: numbers of few bits in bytes, each block of a row with a scale and a zero point of its own.
 ValueId unpacked_weights(Lowering& low, const FewBits& sizes) {
-  const auto [rows, depth, bits, block, blocks] = sizes;
+  const auto [rows, depth, bits, block, byte_rows] = sizes;
+  const std::int64_t blocks = sizes.blocks();
   const ValueId bytes = low.input(1), given_groups = low.optional_input(4);
   const ValueId numbers = unpack(low, reshape(low, bytes, {rows, blocks * block * bits / 8}), bits);
   const ValueId groups = low.is_empty(given_groups) ? block_numbers(low, depth, block) : given_groups;
@@ -158,7 +130,7 @@ std::int64_t read_size(const Lowering& low, std::string_view name) {
 
 Values lower_matmul_n_bits(Lowering& low) {
   const FewBits sizes = read_few_bits(low, read_size(low, "N"), read_size(low, "K"));
-  ValueId weights = narrow_weights(low, sizes);
+  ValueId weights = constant_weights(low, sizes);
   if (weights == kAbsent) weights = unpacked_weights(low, sizes);
   Values inputs = {low.input(0), weights};
   if (low.optional_input(5) != kAbsent) inputs.push_back(low.input(5));
@@ -266,6 +238,23 @@ constexpr Row kIntegerProductRows[] = {
 };
 
 }  // namespace
+
+std::int64_t read_block_size(const Lowering& low, std::int64_t fallback) {
+  const std::int64_t block = low.int_or("block_size", fallback);
+  if (block < 16 || block > (1 << 24) || (block & (block - 1)) != 0) {
+    low.invalid("attribute 'block_size': expected a power of two from 16 on, found {}", block);
+  }
+  return block;
+}
+
+ValueId few_bits_as_floats(Lowering& low, const FewBits& sizes, const std::shared_ptr<const Constant>& bytes,
+                           const std::shared_ptr<const Constant>& scales, ValueId zeros) {
+  Values inputs{low.constant(fields_of(reshaped(bytes, {sizes.rows, sizes.row_bytes()}), sizes.type(), sizes.depth)),
+                low.constant(reshaped(scales, {sizes.rows, sizes.blocks()})),
+                zeros == kAbsent ? scalar(low, DType::f32, static_cast<double>(1 << (sizes.bits - 1))) : zeros};
+  const Dequantize op{.axis = 1, .block = sizes.block, .byte_rows = sizes.byte_rows};
+  return cast(low, low.emit(op, std::move(inputs)), scales->dtype());
+}
 
 std::span<const Row> microsoft_integer_product_rows() { return kIntegerProductRows; }
 
