@@ -60,7 +60,7 @@ void run_rows(benchmark::State& state, const kernels::narrow::Kernel& kernel) {
 }
 
 void run_bytes(benchmark::State& state, const kernels::narrow_bytes::Kernel& kernel, std::size_t rows) {
-  const Panels panels(kernels::narrow::Type::u4);
+  const Panels panels(kernel.type);
   const Floats x(rows * kDepth);
   std::vector<std::byte> prepared(kernels::narrow_bytes::prepared_bytes(panels.format, rows));
   kernel.prepare({panels.format, rows, x.data(), kDepth, prepared.data()});

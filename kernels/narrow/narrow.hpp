@@ -15,21 +15,22 @@
 
 namespace colonnade::kernels::narrow {
 
-/// u4: numbers from 0 to 15. f16, bf16: floats, which have neither scales nor zeros.
-enum class Type : unsigned char { u4, i8, f16, bf16 };
+/// u4: numbers from 0 to 15. u8: from 0 to 255, of which kernels/narrow_bytes alone makes products. f16, bf16: floats,
+/// which have neither scales nor zeros.
+enum class Type : unsigned char { u4, u8, i8, f16, bf16 };
 
 /// Outputs of a panel, and the k that its numbers are padded to a multiple of, with zeros.
 inline constexpr std::size_t kOutputs = 64, kStep = 8;
 
 constexpr std::size_t padded(std::size_t k) { return (k + kStep - 1) / kStep * kStep; }
-constexpr std::size_t bits_of(Type type) { return type == Type::u4 ? 4 : type == Type::i8 ? 8 : 16; }
-constexpr bool is_scaled(Type type) { return type == Type::u4 || type == Type::i8; }
+constexpr bool is_scaled(Type type) { return type == Type::u4 || type == Type::u8 || type == Type::i8; }
+constexpr std::size_t bits_of(Type type) { return type == Type::u4 ? 4 : is_scaled(type) ? 8 : 16; }
 
 /// How a matrix [k, n] is packed: panels of kOutputs outputs, each a record a block of k, one after another.
 ///
 /// A record: the numbers, then kOutputs scales, then, if each block has its own, kOutputs zeros, all float32. Numbers
-/// of i8, f16 and bf16 lie as [k][kOutputs]. Those of u4 are words of eight, [k / 8][kOutputs], k rising from the
-/// lowest four bits. A number (k, n) stands for (number - zero) * scale.
+/// of i8, f16 and bf16 lie as [k][kOutputs], those of u8 as [k / 4][kOutputs][4]. Those of u4 are words of eight, [k /
+/// 8][kOutputs], k rising from the lowest four bits. A number (k, n) stands for (number - zero) * scale.
 struct Format {
   Type type = Type::u4;
   std::size_t k = 0;

@@ -7,6 +7,10 @@ namespace colonnade::kernels::narrow_bytes {
 
 std::span<const Kernel> table() noexcept { return table_of<Kernel, tier::avxvnni, tier::vnni>(); }
 
-const Kernel& select(Features features) noexcept { return first_for(table(), features); }
+const Kernel& select(Features features, Type type) noexcept {
+  const Kernel* kernel = table().data();
+  while (!features.contains(kernel->isa) || kernel->type != type) ++kernel;
+  return *kernel;
+}
 
 }  // namespace colonnade::kernels::narrow_bytes

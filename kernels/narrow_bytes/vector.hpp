@@ -12,11 +12,13 @@ namespace {
 
 inline constexpr std::size_t kLanes = Vec::kLanes;
 
-/// Of words of eight numbers, one an output, those at even or odd k as bytes.
-template <bool kOdd>
+/// The numbers of four k for each output: of words of eight those at even or at odd k, else the first or second four.
+template <Type kType, bool kSecond>
 [[gnu::always_inline]] inline IntBatch numbers_of(const std::byte* words) {
+  if constexpr (kType == Type::u8) words += kSecond ? kOutputs * sizeof(std::int32_t) : 0;
   const IntBatch word = IntBatch::load_unaligned(reinterpret_cast<const std::int32_t*>(words));
-  return (kOdd ? word >> 4 : word) & IntBatch(0x0f0f0f0f);
+  if constexpr (kType == Type::u8) return word;
+  return (kSecond ? word >> 4 : word) & IntBatch(0x0f0f0f0f);
 }
 /// Four q of a row, in every lane.
 [[gnu::always_inline]] inline IntBatch four_of(const std::byte* q) {
@@ -39,8 +41,9 @@ template <class Register>
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 /// Adds four products of bytes to each lane.
-inline constexpr double kSpeed = 3;
+template <Type kType>
 struct Sums {
+  static constexpr double kSpeed = 3;
   IntBatch v = IntBatch(0);  // in braces it would be read from a list of lanes
   [[gnu::always_inline]] void add(IntBatch numbers, IntBatch q) {
     auto sums = static_cast<IntBatch::register_type>(v);
@@ -54,30 +57,60 @@ struct Sums {
   }
   [[gnu::always_inline]] IntBatch total() const { return v; }
 };
-#elif defined(__AVX512F__)
-/// Sums of 16 bits: of kChunk terms they are 8 * 2 * 15 * 127 = 30480 at most.
-inline constexpr double kSpeed = 1.7;
-struct Sums {
-  __m512i v = _mm512_setzero_si512();
-  [[gnu::always_inline]] void add(IntBatch numbers, IntBatch q) {
-    v = _mm512_add_epi16(v, _mm512_maddubs_epi16(numbers, q));
-    keep_order(v);
-  }
-  [[gnu::always_inline]] IntBatch total() const { return IntBatch(_mm512_madd_epi16(v, _mm512_set1_epi16(1))); }
-};
 #elif defined(__AVX2__)
-inline constexpr double kSpeed = 1.7;
-struct Sums {
-  __m256i v = _mm256_setzero_si256();
+#if defined(__AVX512F__)
+using Bytes = __m512i;
+[[gnu::always_inline]] inline Bytes add_pairs(Bytes a, Bytes b) { return _mm512_add_epi16(a, b); }
+[[gnu::always_inline]] inline Bytes add_quads(Bytes a, Bytes b) { return _mm512_add_epi32(a, b); }
+[[gnu::always_inline]] inline Bytes multiply_bytes(Bytes a, Bytes b) { return _mm512_maddubs_epi16(a, b); }
+[[gnu::always_inline]] inline Bytes multiply_pairs(Bytes a, Bytes b) { return _mm512_madd_epi16(a, b); }
+[[gnu::always_inline]] inline Bytes ones() { return _mm512_set1_epi16(1); }
+[[gnu::always_inline]] inline Bytes low_unsigned(Bytes a) { return _mm512_and_si512(a, _mm512_set1_epi16(0xff)); }
+[[gnu::always_inline]] inline Bytes high_unsigned(Bytes a) { return _mm512_srli_epi16(a, 8); }
+[[gnu::always_inline]] inline Bytes low_signed(Bytes a) { return _mm512_srai_epi16(_mm512_slli_epi16(a, 8), 8); }
+[[gnu::always_inline]] inline Bytes high_signed(Bytes a) { return _mm512_srai_epi16(a, 8); }
+#else
+using Bytes = __m256i;
+[[gnu::always_inline]] inline Bytes add_pairs(Bytes a, Bytes b) { return _mm256_add_epi16(a, b); }
+[[gnu::always_inline]] inline Bytes add_quads(Bytes a, Bytes b) { return _mm256_add_epi32(a, b); }
+[[gnu::always_inline]] inline Bytes multiply_bytes(Bytes a, Bytes b) { return _mm256_maddubs_epi16(a, b); }
+[[gnu::always_inline]] inline Bytes multiply_pairs(Bytes a, Bytes b) { return _mm256_madd_epi16(a, b); }
+[[gnu::always_inline]] inline Bytes ones() { return _mm256_set1_epi16(1); }
+[[gnu::always_inline]] inline Bytes low_unsigned(Bytes a) { return _mm256_and_si256(a, _mm256_set1_epi16(0xff)); }
+[[gnu::always_inline]] inline Bytes high_unsigned(Bytes a) { return _mm256_srli_epi16(a, 8); }
+[[gnu::always_inline]] inline Bytes low_signed(Bytes a) { return _mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8); }
+[[gnu::always_inline]] inline Bytes high_signed(Bytes a) { return _mm256_srai_epi16(a, 8); }
+#endif
+template <Type kType>
+struct Sums;
+/// Sums of 16 bits: of kChunk terms they are 8 * 2 * 15 * 127 = 30480 at most.
+template <>
+struct Sums<Type::u4> {
+  static constexpr double kSpeed = 1.7;
+  Bytes v{};
   [[gnu::always_inline]] void add(IntBatch numbers, IntBatch q) {
-    v = _mm256_add_epi16(v, _mm256_maddubs_epi16(numbers, q));
+    v = add_pairs(v, multiply_bytes(numbers, q));
     keep_order(v);
   }
-  [[gnu::always_inline]] IntBatch total() const { return IntBatch(_mm256_madd_epi16(v, _mm256_set1_epi16(1))); }
+  [[gnu::always_inline]] IntBatch total() const { return IntBatch(multiply_pairs(v, ones())); }
+};
+/// Two products of eight bits more do not fit 16: both sides are widened first.
+template <>
+struct Sums<Type::u8> {
+  static constexpr double kSpeed = 1;
+  Bytes v{};
+  [[gnu::always_inline]] void add(IntBatch numbers, IntBatch q) {
+    v = add_quads(v, multiply_pairs(low_unsigned(numbers), low_signed(q)));
+    keep_order(v);
+    v = add_quads(v, multiply_pairs(high_unsigned(numbers), high_signed(q)));
+    keep_order(v);
+  }
+  [[gnu::always_inline]] IntBatch total() const { return IntBatch(v); }
 };
 #else
-inline constexpr double kSpeed = 0.15;
+template <Type kType>
 struct Sums {
+  static constexpr double kSpeed = 0.15;
   std::int32_t v[kLanes] = {};
   void add(IntBatch numbers, IntBatch q) {
     std::uint8_t a[4 * kLanes];

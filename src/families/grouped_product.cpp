@@ -192,8 +192,9 @@ Match match(const Candidate& node) {
     form.narrow->rows = form.rows;
     form.narrow->single = form.single;
     form.narrow->exact = node.math == Math::exact;
-    form.by_bytes =
-        form.narrow->byte_rows && !form.narrow->exact && form.narrow->format.type == kernels::narrow::Type::u4;
+    const auto by_bytes = form.narrow->for_bytes();
+    form.by_bytes = by_bytes.has_value();
+    if (by_bytes) form.narrow = by_bytes;
   }
   return take(Form::of(form));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as bytes times narrow weights of four bits, where the model allows rows to be rounded (kernels/narrow_bytes).
+// Rows as bytes times narrow weights of four or eight bits, where the model allows rows to be rounded
+// (kernels/narrow_bytes).
 #include "base/checked.hpp"
 #include "families/common.hpp"
 #include "families/contraction.hpp"
@@ -56,10 +57,12 @@ class NarrowBytesOp final : public RowOp {
 };
 
 Match match(const Candidate& node) {
-  const auto form = narrow_product_form(node);
-  if (!form || !form->byte_rows || node.math == Math::exact) return refuse();
-  if (form->format.type != kernels::narrow::Type::u4 || form->rows == 0) return refuse();
-  return take(Form::of(NarrowBytes{*form, &kernels::narrow_bytes::select(node.features)}));
+  auto floats = narrow_product_form(node);
+  if (!floats || floats->rows == 0) return refuse();
+  floats->exact = node.math == Math::exact;
+  const auto form = floats->for_bytes();
+  if (!form) return refuse();
+  return take(Form::of(NarrowBytes{*form, &kernels::narrow_bytes::select(node.features, form->format.type)}));
 }
 
 std::int64_t units(const Chosen& node) {

@@ -11,6 +11,7 @@
 #include "base/checked.hpp"
 #include "base/narrow.hpp"
 #include "base/parts.hpp"
+#include "kernels/narrow_bytes/narrow_bytes.hpp"
 
 namespace colonnade {
 namespace {
@@ -48,16 +49,10 @@ class Packer {
 
   /// Rows [first, first + count) of the matrix, as the constant has them: kOutputs outputs or kStep of the depth.
   void put_rows(std::int64_t first, std::int64_t count, std::int64_t columns, const std::uint8_t* elements) const {
-    if (form_.format.type == Type::u4) return put_words(first, count, columns, elements);
-    const std::int64_t bytes = kernels::narrow::bits_of(form_.format.type) / 8;
-    for (std::int64_t i = 0; i < count * columns; ++i) {
-      const std::int64_t row = first + i / columns, column = i % columns;
-      const std::int64_t k = form_.transposed ? column : row, n = form_.transposed ? row : column;
-      if (bytes == 2)
-        std::memcpy(place(k, n, 2), elements + 2 * i, 2);
-      else
-        *place(k, n, 1) = static_cast<std::byte>(elements[i] + form_.shift);
-    }
+    if (form_.format.type == Type::u4) return put_words<kStep>(first, count, columns, elements);
+    if (form_.format.type == Type::u8) return put_words<kStep / 2>(first, count, columns, elements);
+    if (form_.format.type == Type::i8) return put_elements(first, count, columns, elements);
+    put_elements(first, count, columns, reinterpret_cast<const std::uint16_t*>(elements));
   }
 
   void put_parameters(std::int64_t n) const {
@@ -81,33 +76,55 @@ class Packer {
     return to_ + static_cast<std::size_t>(slot / kOutputs) * form_.format.panel_bytes() +
            static_cast<std::size_t>(k) / form_.format.block * form_.format.record_bytes();
   }
-  std::byte* place(std::int64_t k, std::int64_t n, std::int64_t bytes) const {
-    const auto within = k % static_cast<std::int64_t>(form_.format.block);
-    return record(k, slot(n)) + (within * kOutputs + slot(n) % kOutputs) * bytes;
+  /// Elements as they are, but for the shift.
+  template <class T>
+  void put_elements(std::int64_t first, std::int64_t count, std::int64_t columns, const T* elements) const {
+    const std::int64_t first_n = form_.transposed ? first : 0, end_n = form_.transposed ? first + count : columns;
+    for (std::int64_t n = first_n, run = 0; n < end_n; n += run) {
+      run = std::min({end_n - n, kOutputs - slot(n) % kOutputs, form_.outputs - n % form_.outputs});
+      for (std::int64_t k = 0; k < (form_.transposed ? columns : count); ++k) {
+        if (form_.transposed)
+          put_run(k, n, run, elements + (n - first) * columns + k, columns);
+        else
+          put_run(first + k, n, run, elements + k * columns + n, 1);
+      }
+    }
   }
+  /// Outputs of one panel.
+  template <class T>
+  void put_run(std::int64_t k, std::int64_t n, std::int64_t run, const T* elements, std::int64_t apart) const {
+    const auto within = k % static_cast<std::int64_t>(form_.format.block);
+    T* const to = reinterpret_cast<T*>(record(k, slot(n))) + within * kOutputs + slot(n) % kOutputs;
+    for (std::int64_t i = 0; i < run; ++i) to[i] = static_cast<T>(elements[i * apart] + form_.shift);
+  }
+  /// Words of kNumbers: eight of four bits or four of eight.
+  template <std::int64_t kNumbers>
   void put_words(std::int64_t first, std::int64_t count, std::int64_t columns, const std::uint8_t* elements) const {
     const std::int64_t outputs = form_.transposed ? count : columns, depth = form_.transposed ? columns : count;
     const std::int64_t apart_n = form_.transposed ? columns : 1, apart_k = form_.transposed ? 1 : columns;
     const std::int64_t first_k = form_.transposed ? 0 : first, first_n = form_.transposed ? first : 0;
-    for (std::int64_t k = 0; k < depth; k += kStep)
+    for (std::int64_t k = 0; k < depth; k += kNumbers)
       for (std::int64_t n = 0; n < outputs; ++n) {
         const std::int64_t within = (first_k + k) % static_cast<std::int64_t>(form_.format.block);
-        const std::uint8_t* const eight = elements + n * apart_n + k * apart_k;
-        const std::int64_t some = std::min(kStep, depth - k);
-        const std::uint32_t word =
-            apart_k == 1 && some == kStep ? word_of(eight, 1, kStep) : word_of(eight, apart_k, some);
+        const std::uint8_t* const numbers = elements + n * apart_n + k * apart_k;
+        const std::int64_t some = std::min(kNumbers, depth - k);
+        const std::uint32_t word = apart_k == 1 && some == kNumbers ? word_of<kNumbers>(numbers, 1, kNumbers)
+                                                                    : word_of<kNumbers>(numbers, apart_k, some);
         const std::int64_t at = slot(first_n + n);
-        std::byte* const to = record(first_k + k, at) + (within / kStep * kOutputs + at % kOutputs) * 4;
+        std::byte* const to = record(first_k + k, at) + (within / kNumbers * kOutputs + at % kOutputs) * 4;
         std::memcpy(to, &word, sizeof word);
       }
   }
-  /// At most kStep numbers of four bits, `apart` from each other, the first one lowest; the others are zero.
+  /// At most kNumbers numbers, `apart` from each other, the first one lowest; the others are zero.
+  template <std::int64_t kNumbers>
   std::uint32_t word_of(const std::uint8_t* numbers, std::int64_t apart, std::int64_t count) const {
     constexpr std::uint64_t kOnes = 0x0101010101010101, kFields = 0x0f * kOnes;
-    std::uint8_t bytes[kStep] = {};
-    for (std::int64_t i = 0; i < count; ++i) bytes[i] = numbers[i * apart];
+    std::uint8_t bytes[kNumbers] = {};
+    for (std::int64_t i = 0; i < count; ++i)
+      bytes[i] = static_cast<std::uint8_t>(numbers[i * apart] + (kNumbers == kStep ? 0 : form_.shift));
     std::uint64_t x = 0;
-    for (std::int64_t i = 0; i < kStep; ++i) x |= static_cast<std::uint64_t>(bytes[i]) << 8 * i;
+    for (std::int64_t i = 0; i < kNumbers; ++i) x |= static_cast<std::uint64_t>(bytes[i]) << 8 * i;
+    if (kNumbers != kStep) return static_cast<std::uint32_t>(x);
     x = ((x & kFields) + kOnes * static_cast<std::uint64_t>(form_.shift)) & kFields;
     if (count < kStep) x &= (std::uint64_t{1} << 8 * count) - 1;
     x = (x | x >> 4) & 0x00ff00ff00ff00ff;
@@ -126,6 +143,19 @@ class Packer {
 };
 
 }  // namespace
+
+std::optional<NarrowForm> NarrowForm::for_bytes() const {
+  const bool is_byte = format.type == Type::i8;
+  if (!byte_rows || exact || (format.type != Type::u4 && !is_byte)) return std::nullopt;
+  if (format.block > kernels::narrow_bytes::kMostTerms) return std::nullopt;
+  NarrowForm form = *this;
+  if (!is_byte) return form;
+  constexpr std::int64_t kMiddle = 128;
+  form.format.type = Type::u8;
+  form.shift += kMiddle;
+  if (!format.has_zeros) form.format.zero += static_cast<float>(kMiddle);
+  return form;
+}
 
 std::int64_t NarrowForm::panels() const { return ceil_div(outputs, kOutputs); }
 
@@ -152,7 +182,8 @@ std::optional<NarrowForm> narrow_form(const Constant& matrix, bool transposed, c
 
 std::string format_of(const NarrowForm& form) {
   const Format& f = form.format;
-  return fmt::format("narrow/{}/{}{}{}", kernels::narrow::bits_of(f.type), f.block, f.has_zeros ? "/zeros" : "",
+  return fmt::format("narrow/{}{}/{}{}{}", f.type == Type::u8 ? "fours/" : "", kernels::narrow::bits_of(f.type),
+                     f.block, f.has_zeros ? "/zeros" : "",
                      form.groups > 1   ? fmt::format("/{}", form.groups)
                      : form.transposed ? "/t"
                                        : "");

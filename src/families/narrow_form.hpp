@@ -30,6 +30,8 @@ struct NarrowForm {
   std::int64_t panels() const;  ///< of a group
   std::int64_t group_bytes() const { return panels() * static_cast<std::int64_t>(format.panel_bytes()); }
   std::int64_t packed_bytes() const { return groups * group_bytes(); }
+  /// For rows that are rounded to bytes; nothing where that is not allowed, or no kernel does it.
+  std::optional<NarrowForm> for_bytes() const;
   /// Samples of a single row meet the numbers themselves.
   bool as_vectors() const { return single && !exact; }
   /// Making weights anew for every eight rows costs less than widening a panel.

@@ -78,7 +78,7 @@ class NarrowProduct : NarrowSums {
 class NarrowByteProduct : NarrowSums {
  public:
   NarrowByteProduct(const NarrowForm& form, kernels::Features features, const kernels::Epilogue& epilogue)
-      : NarrowSums(form, features, epilogue), kernel_(kernels::narrow_bytes::select(features)) {}
+      : NarrowSums(form, features, epilogue), kernel_(kernels::narrow_bytes::select(features, form.format.type)) {}
 
   /// The most rows of a call.
   static constexpr auto kMostRows = static_cast<std::int64_t>(kernels::narrow_bytes::kMostRows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows as bytes and numbers of four bits against their definition, bit for bit.
+// Products of rows as bytes and numbers of four or eight bits against their definition, bit for bit.
 #include "kernels/narrow_bytes/narrow_bytes.hpp"
 
 #include <limits>
@@ -65,7 +65,7 @@ TEST(NarrowBytes, EverySizeAndZero) {
             if ((has_zeros && zero != 0) || (block == 1000 && k > 256)) continue;
             SCOPED_TRACE(std::string(kernel.name) + " k " + std::to_string(k) + " block " + std::to_string(block) +
                          " zero " + std::to_string(zero) + (has_zeros ? " zeros" : ""));
-            const Panel panel(narrow::Type::u4, k, block, has_zeros, zero, static_cast<unsigned>(k + block));
+            const Panel panel(kernel.type, k, block, has_zeros, zero, static_cast<unsigned>(k + block));
             const std::size_t rows = 1 + (k + block) % narrow_bytes::kMostRows;
             check(kernel, panel, rows, random_floats(rows * (k + 3), 22));
           }
@@ -75,8 +75,8 @@ TEST(NarrowBytes, EverySizeAndZero) {
 TEST(NarrowBytes, LargestSums) {
   for (const narrow_bytes::Kernel& kernel : runnable(narrow_bytes::table()))
     for (const float sign : {1.0f, -1.0f}) {
-      Panel panel(narrow::Type::u4, 256, 256, false, 0, 1);
-      std::fill(panel.numbers.begin(), panel.numbers.end(), 15.0f);
+      Panel panel(kernel.type, 256, 256, false, 0, 1);
+      std::fill(panel.numbers.begin(), panel.numbers.end(), kernel.type == narrow::Type::u4 ? 15.0f : 255.0f);
       panel.pack();
       check(kernel, panel, 2, std::vector<float>(2 * 259, sign));
     }
@@ -86,7 +86,7 @@ TEST(NarrowBytes, LargestSums) {
 TEST(NarrowBytes, AlmostHalfway) {
   for (const narrow_bytes::Kernel& kernel : runnable(narrow_bytes::table()))
     for (const std::size_t k : {7, 15}) {
-      const Panel panel(narrow::Type::u4, k, 16, false, 8, 5);
+      const Panel panel(kernel.type, k, 16, false, 8, 5);
       std::vector<float> x(21 * (k + 3), 1.0f);
       for (std::size_t i = 0; i < x.size(); ++i)
         if (i % (k + 3) != 0) x[i] = (static_cast<float>(i % 127) + 0.5f) / 127;
@@ -98,7 +98,7 @@ TEST(NarrowBytes, AlmostHalfway) {
 TEST(NarrowBytes, OddRows) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInf = std::numeric_limits<float>::infinity();
   for (const narrow_bytes::Kernel& kernel : runnable(narrow_bytes::table())) {
-    const Panel panel(narrow::Type::u4, 64, 32, true, 0, 3);
+    const Panel panel(kernel.type, 64, 32, true, 0, 3);
     std::vector<float> x(2 * 67, 0.0f);
     for (std::size_t i = 0; i < 32; ++i) x[i] = static_cast<float>(i) + 0.5f;
     x[31] = 127;

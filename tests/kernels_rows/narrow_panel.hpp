@@ -35,6 +35,7 @@ struct Panel {
     const float unit = std::clamp(random, -1.0f, 1.0f);
     switch (format.type) {
       case narrow::Type::u4: return std::nearbyint((unit + 1) * 7.5f);
+      case narrow::Type::u8: return std::nearbyint((unit + 1) * 127.5f);
       case narrow::Type::i8: return std::clamp(std::nearbyint(unit * 128), -128.0f, 127.0f);
       case narrow::Type::f16: return f16_to_float(float_to_f16(random));
       case narrow::Type::bf16: return bf16_to_float(float_to_bf16(random));
@@ -61,6 +62,8 @@ struct Panel {
     if (format.type == narrow::Type::u4) {
       to[(k / 8 * narrow::kOutputs + n) * 4 + k % 8 / 2] |=
           static_cast<std::byte>(static_cast<unsigned>(number) << 4 * (k % 2));
+    } else if (format.type == narrow::Type::u8) {
+      to[(k / 4 * narrow::kOutputs + n) * 4 + k % 4] = static_cast<std::byte>(static_cast<unsigned>(number));
     } else if (format.type == narrow::Type::i8) {
       to[k * narrow::kOutputs + n] = static_cast<std::byte>(static_cast<std::int8_t>(number));
     } else {

@@ -74,17 +74,18 @@ TEST(GroupedProduct, EveryKindOfWeights) {
 
 TEST(GroupedProduct, RowsAsBytes) {
   for (const std::int64_t outputs : {48, 130})
-    for (const Ints& ends : {Ints{0, 1, 1, 2}, {1, 9, 9, 80}}) {
-      const Graph graph = grouped_graph(ends[3], 2, matrices_of(DType::u4, outputs, true));
-      whole::check(graph, families::grouped_product, grouped_inputs(graph, ends, 9), 2e-3);
-    }
+    for (const DType type : {DType::u4, DType::i8})
+      for (const Ints& ends : {Ints{0, 1, 1, 2}, {1, 9, 9, 80}}) {
+        const Graph graph = grouped_graph(ends[3], 2, matrices_of(type, outputs, true));
+        whole::check(graph, families::grouped_product, grouped_inputs(graph, ends, 9), 2e-3);
+      }
 }
 
 /// A row's bits are those that it has with few others in its group, or with many.
 TEST(GroupedProduct, RowsAmongFewAndMany) {
   for (const bool byte_rows : {false, true})
     for (const DType type : {DType::f32, DType::u4, DType::i8}) {
-      if (byte_rows && type != DType::u4) continue;
+      if (byte_rows && type == DType::f32) continue;
       const auto matrices = matrices_of(type, 70, byte_rows);
       const Graph many = grouped_graph(90, 2, matrices), few = grouped_graph(6, 2, matrices);
       std::vector<Tensor> all = grouped_inputs(many, {60, 61, 62, 90}, 2), some = grouped_inputs(few, {3, 4, 5, 6}, 2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows as bytes with weights of four bits, beside the reference: every tier, schedules and threads.
+// Products of rows as bytes with weights of four or eight bits, beside the reference: every tier, schedules and
+// threads.
 #include "program/narrow_graphs.hpp"
 
 namespace colonnade::test {
@@ -19,7 +20,7 @@ constexpr double kTolerance = 2e-3;
 TEST(NarrowBytesProduct, EveryTypeBlockAndSize) {
   unsigned seed = 1;
   for (const std::int64_t rows : {1, 9, 70})
-    for (const DType type : {DType::u4, DType::i4, DType::u2, DType::i2})
+    for (const DType type : {DType::u4, DType::i4, DType::u2, DType::i2, DType::u8, DType::i8})
       for (const bool zeros : {false, true}) {
         const auto check = [&](const Weights& weights, bool transposed) {
           const Graph graph = product_graph(rows, transposed, narrow_constant(weights, ++seed));
@@ -55,12 +56,14 @@ TEST(NarrowBytesProduct, OnlyWhereRowsMayBeRounded) {
   EXPECT_EQ(family({DType::u4, {96, 512}, 1, 32, false, true}, Math::fast), families::narrow_bytes.name);
   EXPECT_EQ(family({DType::u4, {96, 512}, 1, 32, false, true}, Math::exact), families::narrow_product.name);
   EXPECT_EQ(family({DType::u4, {96, 512}, 1, 32, false, false}, Math::fast), families::narrow_product.name);
-  EXPECT_EQ(family({DType::i8, {96, 512}, 1, 32, false, true}, Math::fast), families::narrow_product.name);
+  EXPECT_EQ(family({DType::i8, {96, 512}, 1, 32, false, true}, Math::fast), families::narrow_bytes.name);
+  EXPECT_EQ(family({DType::i8, {96, 512}, 1, 32, false, true}, Math::exact), families::narrow_product.name);
+  EXPECT_EQ(family({DType::i8, {96, 512}, 1, 32, false, false}, Math::fast), families::narrow_product.name);
 }
 
 /// A row has the bits that it has alone, with any number of threads.
-TEST(NarrowBytesProduct, RowsAloneAndTogether) {
-  const auto weights = narrow_constant({DType::u4, {256, 700}, 1, 32, true, true}, 4);
+void check_rows(DType type) {
+  const auto weights = narrow_constant({type, {256, 700}, 1, 32, true, true}, 4);
   const Graph many = product_graph(67, true, weights), one = product_graph(1, true, weights);
   const std::vector<Tensor> inputs = whole::inputs_of(many, 2);
   for (const kernels::Isa isa : host_isas()) {
@@ -80,6 +83,9 @@ TEST(NarrowBytesProduct, RowsAloneAndTogether) {
       EXPECT_TRUE(same_bits(run(many, {Schedule::automatic, Math::fast, threads, 0}, isa, inputs), together))
           << threads;
   }
+}
+TEST(NarrowBytesProduct, RowsAloneAndTogether) {
+  for (const DType type : {DType::u4, DType::u8}) check_rows(type);
 }
 
 }  // namespace

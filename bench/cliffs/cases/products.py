@@ -85,4 +85,8 @@ CASES += [
          w(768 * 24), domain=MICROSOFT, bits=4, block_size=32, K=768, N=768, accuracy_level=4, error=0.02),
     case("MatMulNBits", "1x2048 by 2048, int8 rows", x(1, 2048), integers(2048, 64, 16, high=255, dtype="uint8", constant=True),
          w(2048 * 64), domain=MICROSOFT, bits=4, block_size=32, K=2048, N=2048, accuracy_level=4, error=0.02),
+    case("MatMulNBits", "128x768 by 768, 8 bits, int8 rows", x(128, 768), integers(768, 24, 32, high=255, dtype="uint8", constant=True),
+         w(768 * 24), domain=MICROSOFT, bits=8, block_size=32, K=768, N=768, accuracy_level=4, error=0.02),
+    case("MatMulNBits", "1x2048 by 2048, 8 bits, int8 rows", x(1, 2048), integers(2048, 64, 32, high=255, dtype="uint8", constant=True),
+         w(2048 * 64), domain=MICROSOFT, bits=8, block_size=32, K=2048, N=2048, accuracy_level=4, error=0.02),
 ]
