@@ -5,6 +5,7 @@ import numpy as np
 from case import MICROSOFT, case, given, integers, known, w, x
 
 _HEADS = {"domain": MICROSOFT, "num_heads": 12}
+_GATED = {"domain": MICROSOFT, "qk_l2_norm": 1, "gate_activation": "softplus", "beta_activation": "sigmoid"}
 _MIXED = {"domain": MICROSOFT, "normalize_routing_weights": 1, "activation_type": "swiglu", "swiglu_fusion": 1}
 
 
@@ -16,6 +17,12 @@ def _linear(tokens):
     """Query, key, value, state, decay and update rate of 16 heads of 64 whose queries are eight."""
     return (x(1, tokens, 512), x(1, tokens, 1024, low=-0.1, high=0.1), x(1, tokens, 1024), x(1, 16, 64, 64),
             x(1, tokens, 16, low=-2, high=0), x(1, tokens, 16, low=0, high=1))
+
+
+def _delta(tokens):
+    """The same, whose state lies the other way round and whose gates are inside."""
+    return (x(1, tokens, 8, 64), x(1, tokens, 8, 64), x(1, tokens, 16, 64), None, x(1, tokens, 16), x(1, tokens, 16),
+            x(1, 16, 64, 64), w(16), w(16))
 
 
 def _bytes(*shape):
@@ -69,6 +76,8 @@ CASES = [
     case("LinearAttention", "prompt of 64", *_linear(64), domain=MICROSOFT, outputs=2, q_num_heads=8, kv_num_heads=16),
     case("LinearAttention", "one token", *_linear(1), domain=MICROSOFT, outputs=2, q_num_heads=8, kv_num_heads=16),
     case("LinearAttentionGate", "1x128x16", x(1, 128, 16), w(16), w(16), x(1, 128, 16), domain=MICROSOFT, outputs=2),
+    case("GatedDeltaNet", "prompt of 64", *_delta(64), outputs=2, **_GATED),
+    case("GatedDeltaNet", "one token", *_delta(1), outputs=2, **_GATED),
     case("MoE", "128x512, 2 of 8 of 512", *_experts(128, 8), k=2, **_MIXED),
     case("MoE", "1x512, 2 of 8 of 512", *_experts(1, 8), k=2, **_MIXED),
     case("QMoE", "128x512, 4 of 32 of 512", *_experts(128, 32, 4), k=4, block_size=32, **_MIXED),
