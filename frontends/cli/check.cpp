@@ -134,6 +134,18 @@ std::string islands_and_count(const Json& description) {
   return fmt::format("islands: {}\n{}", islands.size(), table.text());
 }
 
+/// Why a model may differ from its own floats: products whose rows it lets be rounded.
+std::string rounded_rows_note(const Json& description) {
+  std::size_t count = 0;
+  for (const Json& segment : array_in(description, "segments"))
+    for (const Json& node : array_in(segment, "operators"))
+      count += text_in(node, "kernel") == "narrow_bytes" || text_in(node, "kernel") == "grouped_bytes" ? 1 : 0;
+  if (count == 0) return {};
+  return fmt::format(
+      "note: {} product{} round{} rows to int8, as the model's accuracy_level allows; --math exact does not\n", count,
+      count == 1 ? "" : "s", count == 1 ? "s" : "");
+}
+
 Tolerance chosen_tolerance(const CheckOptions& options, DType dtype) {
   Tolerance tolerance = tolerance_of(dtype, math_of(options.engine));
   if (options.absolute_tolerance >= 0) tolerance.absolute = options.absolute_tolerance;
@@ -239,7 +251,8 @@ int execute(const CheckOptions& options, std::string& out) {
   std::vector<Case> cases = collect_cases(options, model);
   const ShapeMap shapes =
       options.data.empty() ? shape_overrides(model.inputs(), tensors_of(cases[0].inputs), options.shape) : ShapeMap();
-  if (!options.quiet) out += islands_and_count(parse_json(model.describe(shapes)));
+  const Json description = options.quiet ? Json() : parse_json(model.describe(shapes));
+  if (!options.quiet) out += islands_and_count(description);
   Session session(model);
   Table table;
   table.right = {2, 3, 4};
@@ -260,6 +273,7 @@ int execute(const CheckOptions& options, std::string& out) {
   }
   if (!options.quiet) out += table.text("");
   if (options.layers) out += layers_text(options, cases[0].inputs);
+  if (!good && !options.quiet) out += rounded_rows_note(description);
   out += good ? "PASS\n" : "FAIL\n";
   return good ? kGood : kFailed;
 }

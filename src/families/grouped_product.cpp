@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows by groups times constant matrices, one a group, as mixtures of experts are: of a matrix that no row is sent to
 // nothing is read. Weights are floats, or stay narrow as those of narrow_product and narrow_bytes do.
+#include <fmt/core.h>
+
 #include "base/checked.hpp"
 #include "base/parts.hpp"
 #include "families/common.hpp"
@@ -24,10 +26,9 @@ const Opaque* grouped_product_of(const Node& node) {
 }
 
 struct Grouped {
-  std::int64_t groups = 1, repeats = 1, rows = 0, depth = 0, outputs = 0;
+  std::int64_t groups = 1, rows = 0, depth = 0, outputs = 0;
   std::optional<NarrowForm> narrow{};
   bool by_bytes = false;  ///< rows are rounded to bytes
-  bool single = false;    ///< a sample is one row of the model
 
   std::int64_t panels() const { return ceil_div(outputs, kOutputs); }
   std::int64_t group_floats() const { return ceil_div(outputs, kPanel) * kPanel * depth; }
@@ -178,25 +179,33 @@ class GroupedProductOp final : public RowOp {
   ValueOf<float> out_;
 };
 
+Grouped form_of(const Candidate& node, const Opaque& op) {
+  const GroupedSizes read = grouped_sizes_of(op);
+  const Shape& matrices = node.input_shape(kGroupedMatrices);
+  Grouped form{read.groups, node.output_shape()[0], matrices[1], matrices[0] / read.groups};
+  form.narrow = narrow_form(*node.input(kGroupedMatrices).constant, true, node.blocking, form.groups);
+  if (!form.narrow) return form;
+  form.narrow->rows = form.rows;
+  form.narrow->single = of_sample(node.graph, form.rows / read.repeats) == 1;
+  form.narrow->exact = node.math == Math::exact;
+  const auto by_bytes = form.narrow->for_bytes();
+  form.by_bytes = by_bytes.has_value();
+  if (by_bytes) form.narrow = by_bytes;
+  return form;
+}
+
 Match match(const Candidate& node) {
   const Opaque* op = grouped_product_of(node.node);
   if (op == nullptr) return refuse();
   if (!node.constant(kGroupedMatrices)) return refuse("matrices are not constant");
   if (!node.constant_or_absent(kGroupedBias)) return refuse("bias is not constant");
-  const GroupedSizes read = grouped_sizes_of(*op);
-  const Shape& matrices = node.input_shape(kGroupedMatrices);
-  Grouped form{read.groups, read.repeats, node.output_shape()[0], matrices[1], matrices[0] / read.groups};
-  form.single = of_sample(node.graph, form.rows / form.repeats) == 1;
-  form.narrow = narrow_form(*node.input(kGroupedMatrices).constant, true, node.blocking, form.groups);
-  if (form.narrow) {
-    form.narrow->rows = form.rows;
-    form.narrow->single = form.single;
-    form.narrow->exact = node.math == Math::exact;
-    const auto by_bytes = form.narrow->for_bytes();
-    form.by_bytes = by_bytes.has_value();
-    if (by_bytes) form.narrow = by_bytes;
-  }
-  return take(Form::of(form));
+  return take(Form::of(form_of(node, *op)));
+}
+
+/// Where rows are rounded: asked first.
+Match match_bytes(const Candidate& node) {
+  Match all = match(node);
+  return !all.offers.empty() && all.offers[0].form.as<Grouped>().by_bytes ? all : refuse();
 }
 
 std::int64_t units(const Chosen& node) { return std::max<std::int64_t>(1, node.form<Grouped>().panels()); }
@@ -234,15 +243,24 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
   return std::make_unique<GroupedProductOp>(context, std::move(matrices));
 }
 
+constexpr WholeFamily kGrouped = {.name = "grouped_product",
+                                  .types = kFloats,
+                                  .match = match,
+                                  .units = units,
+                                  .effort = effort,
+                                  .weights_bytes = packed_bytes,
+                                  .workspace_bytes = workspace_bytes,
+                                  .lower = lower};
+constexpr WholeFamily rounded() {
+  WholeFamily row = kGrouped;
+  row.name = "grouped_bytes";
+  row.match = match_bytes;
+  return row;
+}
+
 }  // namespace
 
-constinit const Family families::grouped_product = whole_family({.name = "grouped_product",
-                                                                 .types = kFloats,
-                                                                 .match = match,
-                                                                 .units = units,
-                                                                 .effort = effort,
-                                                                 .weights_bytes = packed_bytes,
-                                                                 .workspace_bytes = workspace_bytes,
-                                                                 .lower = lower});
+constinit const Family families::grouped_product = whole_family(kGrouped);
+constinit const Family families::grouped_bytes = whole_family(rounded());
 
 }  // namespace colonnade

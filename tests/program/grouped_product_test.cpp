@@ -77,7 +77,7 @@ TEST(GroupedProduct, RowsAsBytes) {
     for (const DType type : {DType::u4, DType::i8})
       for (const Ints& ends : {Ints{0, 1, 1, 2}, {1, 9, 9, 80}}) {
         const Graph graph = grouped_graph(ends[3], 2, matrices_of(type, outputs, true));
-        whole::check(graph, families::grouped_product, grouped_inputs(graph, ends, 9), 2e-3);
+        whole::check(graph, families::grouped_bytes, grouped_inputs(graph, ends, 9), 2e-3);
       }
 }
 

@@ -122,7 +122,7 @@ ValueId swish(Lowering& low, ValueId x, float alpha) {
   return binary(low, BinaryKind::mul, x, unary(low, UnaryKind::sigmoid, binary_scalar(low, BinaryKind::mul, x, alpha)));
 }
 
-/// Every second column from `first` on, or a half of them.
+/// Every second column from column `part` on, or one half of them.
 ValueId part_of_columns(Lowering& low, ValueId x, std::int64_t columns, std::int64_t part, bool interleaved) {
   const std::int64_t half = columns / 2;
   const Ints bounds = interleaved ? Ints{part, columns, 2} : Ints{part * half, (part + 1) * half, 1};
