@@ -88,6 +88,20 @@ TEST(Text, PlansAndProgramsCountNoFloats) {
   EXPECT_GT(files, 20u);
 }
 
+/// xsimd takes numbers in braces for a list of lanes, and reads a whole register from there.
+TEST(Text, RegistersAreNotMadeInBraces) {
+  const std::regex regex(R"(\b(Batch|IntBatch)( \w+)?\{[^}])");
+  std::size_t files = 0;
+  for (const SourceFile& file : source_files({"kernels"}, is_cpp)) {
+    ++files;
+    for (std::size_t i = 0; i < file.lines.size(); ++i)
+      EXPECT_FALSE(std::regex_search(file.lines[i], regex)) << file.path << ":" << i + 1;
+  }
+  EXPECT_GT(files, 100u);
+  EXPECT_TRUE(std::regex_search("  IntBatch v{0};", regex));
+  EXPECT_FALSE(std::regex_search("  IntBatch v = IntBatch(0);", regex));
+}
+
 TEST(Text, NoOpenEnds) { expect_no_line(R"(\b(TODO|FIXME|XXX|HACK)\b)", "open end"); }
 
 TEST(Text, NoUsingNamespaceInHeaders) {
