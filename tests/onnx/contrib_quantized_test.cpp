@@ -185,6 +185,31 @@ TEST(ContribQuantized, WeightsOfFewBitsThatAreWrong) {
             std::string::npos);
 }
 
+/// Three rows of six weights: fields 0 to 15 and then 15 and 15, in blocks of sixteen, those of the second twice as
+/// large.
+TEST(ContribQuantized, FloatsOfFourBits) {
+  const auto scales = float_tensor("s", {2}, {1, 2});
+  Bytes packed(9, 0xff);
+  for (int i = 0; i < 8; ++i) packed[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(2 * i << 4 | (2 * i + 1));
+  const auto times = [&](std::vector<float> x, const std::vector<onnx::AttributeProto>& more, std::int64_t type) {
+    std::vector<onnx::AttributeProto> attributes{attribute("N", 3), attribute("K", 6), attribute("block_size", 16),
+                                                 attribute("quant_type", type)};
+    attributes.insert(attributes.end(), more.begin(), more.end());
+    const auto size = static_cast<std::int64_t>(x.size());
+    return applied("MatMulBnb4", {float_tensor("x", {1, size}, std::move(x)), bytes("w", {9}, packed), scales},
+                   attributes);
+  };
+  expect_floats(times({0, 0, 0, 1, 0, 0}, {}, 0), {1, 3}, {1, -5.2083333e-03f, -0.25f}, 1e-6f);
+  expect_floats(times({0, 0, 0, 0, 0, 1}, {}, 0), {1, 3}, {0.5f, -1, -0.5f}, 1e-6f);
+  expect_floats(times({1, 0, 0, 0, 0, 1}, {}, 1), {1, 3}, {-1.18477343f, 0.24686520f, 2.44070983f}, 1e-6f);
+  expect_floats(times({0, 1, 0}, {attribute("transB", 0)}, 1), {1, 6},
+                {-0.09105004f, 0, 0.0795803f, 0.1609302f, 0.2461123f, 0.33791524f}, 1e-6f);
+  EXPECT_THROW(times({0, 0, 0, 0, 0, 1}, {}, 2), Error);
+  EXPECT_THROW(times({0, 0, 0, 0, 0, 1}, {attribute("block_size", 12)}, 1), Error);
+  packed.pop_back();
+  EXPECT_THROW(times({0, 0, 0, 0, 0, 1}, {}, 1), Error);
+}
+
 TEST(ContribQuantized, ZeroPointsOfFewBitsArePackedOrFloats) {
   std::vector<float> terms(20, 0);
   terms[0] = 1, terms[17] = 2;

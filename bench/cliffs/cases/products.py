@@ -77,6 +77,8 @@ CASES += [
          known(0.01, "float32"), domain=MICROSOFT, error=0.02),
     case("DynamicQuantizeMatMul", "1x768", x(1, 768), integers(768, 3072, low=-99, high=99, dtype="int8", constant=True),
          known(0.01, "float32"), domain=MICROSOFT, error=0.02),
+    case("MatMulBnb4", "128x768 by 768", x(128, 768), integers(768 * 384, high=255, dtype="uint8", constant=True), w(768 * 12),
+         domain=MICROSOFT, quant_type=1, block_size=64, K=768, N=768, error=0.01),
     case("MatMulNBits", "128x768 by 768", x(128, 768), integers(768, 24, 16, high=255, dtype="uint8", constant=True),
          w(768 * 24), domain=MICROSOFT, bits=4, block_size=32, K=768, N=768, error=0.02),
     case("MatMulNBits", "1x2048 by 2048", x(1, 2048), integers(2048, 64, 16, high=255, dtype="uint8", constant=True),

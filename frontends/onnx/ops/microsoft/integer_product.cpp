@@ -137,6 +137,47 @@ Values lower_matmul_n_bits(Lowering& low) {
   return {low.emit(MatMul{.transpose_b = true, .epilogue = {}}, std::move(inputs))};
 }
 
+/// What fields of four bits stand for, times the largest |weight| of their block: FP4 (a sign, two bits of exponent,
+/// one of mantissa) and NF4 (quantiles of a normal distribution; Dettmers et al., "QLoRA", 2023).
+constexpr float kFloatsOfFourBits[2][16] = {
+    {0, 5.208333333e-03f, 2 / 3.0f, 1, 1 / 3.0f, 0.5f, 1 / 6.0f, 0.25f, 0, -5.208333333e-03f, -2 / 3.0f, -1, -1 / 3.0f,
+     -0.5f, -1 / 6.0f, -0.25f},
+    {-1, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f, -0.28444138169288635f,
+     -0.18477343022823334f, -0.09105003625154495f, 0, 0.07958029955625534f, 0.16093020141124725f, 0.24611230194568634f,
+     0.33791524171829224f, 0.44070982933044434f, 0.5626170039176941f, 0.7229568362236023f, 1}};
+
+/// Weights that bitsandbytes quantised, blocks of all elements one behind the other, the first of two in the high bits.
+Values lower_matmul_bnb4(Lowering& low) {
+  const std::int64_t rows = read_size(low, "N"), depth = read_size(low, "K"), block = read_block_size(low, 0);
+  const std::int64_t type = low.required_int("quant_type"), count = rows * depth;
+  if (type != 0 && type != 1) low.invalid("attribute 'quant_type': {} is out of range", type);
+  const auto bytes = low.constant_of(low.input(1)), largest = low.constant_of(low.input(2));
+  if (!bytes || !largest) low.unsupported("weights that are computed are not supported");
+  check_count(low, low.input(1), (count + 1) / 2, "bytes of weights");
+  check_count(low, low.input(2), (count + block - 1) / block, "scales");
+  const auto make = [=](std::int64_t first, std::span<std::byte> target) {
+    const std::span to(reinterpret_cast<float*>(target.data()), target.size() / sizeof(float));
+    if (to.empty()) return;
+    const std::int64_t end = first + static_cast<std::int64_t>(to.size());
+    std::vector<std::uint8_t> pairs(static_cast<std::size_t>((end + 1) / 2 - first / 2));
+    bytes->read(first / 2, std::as_writable_bytes(std::span(pairs)));
+    std::vector<float> scales(static_cast<std::size_t>((end - 1) / block + 1 - first / block));
+    if (largest->dtype() == DType::f32)
+      largest->read(first / block, std::as_writable_bytes(std::span(scales)));
+    else
+      numbers_as_floats(*largest, first / block, scales);
+    for (std::int64_t i = first; i < end; ++i) {
+      const unsigned pair = pairs[static_cast<std::size_t>(i / 2 - first / 2)];
+      to[static_cast<std::size_t>(i - first)] = kFloatsOfFourBits[type][i % 2 == 0 ? pair >> 4 : pair & 15] *
+                                                scales[static_cast<std::size_t>(i / block - first / block)];
+    }
+  };
+  const ValueId weights = low.constant(std::make_shared<const Constant>(DType::f32, Shape{rows, depth}, make));
+  const ValueId x = low.input(0);
+  return {
+      low.emit(MatMul{.transpose_b = low.flag("transB", true), .epilogue = {}}, {x, cast(low, weights, low.dtype(x))})};
+}
+
 /// Packed numbers and zero points as one byte each; numbers without zero points count from the middle of their range.
 void unpack_quantized(Lowering& low, Quantized& x, std::int64_t bits) {
   x.value = unpack(low, x.value, bits);
@@ -231,6 +272,7 @@ constexpr Row kIntegerProductRows[] = {
     microsoft_row("DynamicQuantizeLSTM", 12, 12, 3, lower_dynamic_quantize_lstm),
     microsoft_row("DynamicQuantizeMatMul", 3, 5, 1, lower_dynamic_quantize_matmul),
     microsoft_row("GatherBlockQuantized", 3, 4, 1, lower_gather_block_quantized),
+    microsoft_row("MatMulBnb4", 3, 3, 1, lower_matmul_bnb4),
     microsoft_row("MatMulInteger16", 2, 2, 1, lower_matmul_integer_16),
     microsoft_row("MatMulIntegerToFloat", 4, 7, 1, lower_matmul_integer_to_float),
     microsoft_row("MatMulNBits", 3, 6, 1, lower_matmul_n_bits),
