@@ -92,48 +92,40 @@ class FloatGroups final : public GroupMatrices {
   const float* weights_;
 };
 
+/// Some of a group's panels.
+void multiply_panels(const NarrowProduct& product, const NarrowForm& form, const NarrowRows& rows, Interval panels,
+                     float* scratch) {
+  if (form.as_vectors()) return product.multiply_vectors(rows, panels, scratch);
+  if (rows.count <= NarrowForm::kFewRows) return product.multiply_few(rows, panels);
+  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel)
+    for (std::int64_t row = 0; row < rows.count; row += NarrowProduct::kRows)
+      product.multiply_rows(rows.some(form, row, NarrowProduct::kRows), panel, scratch);
+}
+void multiply_panels(const NarrowByteProduct& product, const NarrowForm& form, const NarrowRows& rows, Interval panels,
+                     float* scratch) {
+  for (std::int64_t row = 0; row < rows.count; row += NarrowByteProduct::kMostRows)
+    product.multiply(rows.some(form, row, NarrowByteProduct::kMostRows), panels, scratch);
+}
+
+/// Product: NarrowProduct, or NarrowByteProduct.
+template <class Product>
 class NarrowGroups final : public GroupMatrices {
  public:
   explicit NarrowGroups(const LowerContext& context)
-      : form_(context.form<Grouped>()),
-        product_(*form_.narrow, context.features, {}),
-        weights_(packed_panels(context, kGroupedMatrices, *form_.narrow)) {}
+      : form_(*context.form<Grouped>().narrow),
+        product_(form_, context.features, {}),
+        weights_(packed_panels(context, kGroupedMatrices, form_)) {}
 
   void multiply(const NarrowRows& rows, std::int64_t group, Interval panels, float* scratch) const override {
     NarrowRows of_group = rows;
-    of_group.panels = weights_ + group * form_.narrow->group_bytes();
-    if (form_.narrow->as_vectors()) return product_.multiply_vectors(of_group, panels, scratch);
-    if (rows.count <= NarrowForm::kFewRows) return product_.multiply_few(of_group, panels);
-    for (std::int64_t panel = panels.begin; panel < panels.end; ++panel)
-      for (std::int64_t row = 0; row < rows.count; row += NarrowProduct::kRows)
-        product_.multiply_rows(of_group.some(*form_.narrow, row, NarrowProduct::kRows), panel, scratch);
+    of_group.panels = weights_ + group * form_.group_bytes();
+    multiply_panels(product_, form_, of_group, panels, scratch);
   }
   std::string_view kernel() const override { return product_.kernel(); }
 
  private:
-  Grouped form_;
-  NarrowProduct product_;
-  const std::byte* weights_;
-};
-
-class ByteGroups final : public GroupMatrices {
- public:
-  explicit ByteGroups(const LowerContext& context)
-      : form_(context.form<Grouped>()),
-        product_(*form_.narrow, context.features, {}),
-        weights_(packed_panels(context, kGroupedMatrices, *form_.narrow)) {}
-
-  void multiply(const NarrowRows& rows, std::int64_t group, Interval panels, float* scratch) const override {
-    NarrowRows of_group = rows;
-    of_group.panels = weights_ + group * form_.narrow->group_bytes();
-    for (std::int64_t row = 0; row < rows.count; row += NarrowByteProduct::kMostRows)
-      product_.multiply(of_group.some(*form_.narrow, row, NarrowByteProduct::kMostRows), panels, scratch);
-  }
-  std::string_view kernel() const override { return product_.kernel(); }
-
- private:
-  Grouped form_;
-  NarrowByteProduct product_;
+  NarrowForm form_;
+  Product product_;
   const std::byte* weights_;
 };
 
@@ -235,9 +227,9 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
   const auto& form = context.form<Grouped>();
   std::unique_ptr<GroupMatrices> matrices;
   if (form.by_bytes)
-    matrices = std::make_unique<ByteGroups>(context);
+    matrices = std::make_unique<NarrowGroups<NarrowByteProduct>>(context);
   else if (form.narrow)
-    matrices = std::make_unique<NarrowGroups>(context);
+    matrices = std::make_unique<NarrowGroups<NarrowProduct>>(context);
   else
     matrices = std::make_unique<FloatGroups>(context);
   return std::make_unique<GroupedProductOp>(context, std::move(matrices));
