@@ -52,15 +52,23 @@ inline void store_row(float* p, const Row& row, std::size_t columns) {
   for (std::size_t v = 0; v < kVectors; ++v) total.v[v] = fma(factor, load(row + v * kLanes), total.v[v]);
 }
 
+/// Where a block of a state lies: a row a key.
+template <class T>
+struct Place {
+  T* at;
+  std::ptrdiff_t stride;
+  T* row(std::size_t i) const { return at + static_cast<std::ptrdiff_t>(i) * stride; }
+};
+
 /// What the state answers to `x`: the sum over its rows.
-inline Row answer_to(const float* state, const float* x, std::size_t keys) {
+inline Row answer_to(const Place<const float>& state, const float* x, std::size_t keys) {
   Row even = zeros(), odd = zeros();
   std::size_t i = 0;
-  for (; i + 2 <= keys; i += 2, state += 2 * kColumns) {
-    add_row(state, x[i], even);
-    add_row(state + kColumns, x[i + 1], odd);
+  for (; i + 2 <= keys; i += 2) {
+    add_row(state.row(i), x[i], even);
+    add_row(state.row(i + 1), x[i + 1], odd);
   }
-  if (i < keys) add_row(state, x[i], even);
+  if (i < keys) add_row(state.row(i), x[i], even);
   return sum(even, odd);
 }
 
@@ -73,27 +81,28 @@ struct Change {
 };
 
 /// One row fades and is written to; total += query * the row.
-[[gnu::always_inline]] inline void change_row(float* row, const Change& change, std::size_t i, float query,
-                                              Row& total) {
+[[gnu::always_inline]] inline void change_row(const float* row, float* to, const Change& change, std::size_t i,
+                                              float query, Row& total) {
   const Vec key = broadcast(change.key[i]), asked = broadcast(query);
   const Vec fade = broadcast(change.fade[static_cast<std::ptrdiff_t>(i) * change.fade_step]);
 #pragma GCC unroll 4
   for (std::size_t v = 0; v < kVectors; ++v) {
     const Vec changed = fma(key, change.written.v[v], load(row + v * kLanes) * fade);
-    store(row + v * kLanes, changed);
+    store(to + v * kLanes, changed);
     total.v[v] = fma(asked, changed, total.v[v]);
   }
 }
 
-/// Changes the whole state; returns what it then answers to the query.
-inline Row change_state(float* state, const Change& change, const float* query, std::size_t keys) {
+/// Changes the whole state, which may stay where it is; returns what it then answers to the query.
+inline Row change_state(const Place<const float>& state, const Place<float>& to, const Change& change,
+                        const float* query, std::size_t keys) {
   Row even = zeros(), odd = zeros();
   std::size_t i = 0;
-  for (; i + 2 <= keys; i += 2, state += 2 * kColumns) {
-    change_row(state, change, i, query[i], even);
-    change_row(state + kColumns, change, i + 1, query[i + 1], odd);
+  for (; i + 2 <= keys; i += 2) {
+    change_row(state.row(i), to.row(i), change, i, query[i], even);
+    change_row(state.row(i + 1), to.row(i + 1), change, i + 1, query[i + 1], odd);
   }
-  if (i < keys) change_row(state, change, i, query[i], even);
+  if (i < keys) change_row(state.row(i), to.row(i), change, i, query[i], even);
   return sum(even, odd);
 }
 
@@ -104,7 +113,7 @@ inline void store_scaled(float* out, Row row, float scale, std::size_t columns) 
 }
 
 /// rate * (value - what the state, faded, answers to the key).
-inline Row correct(const Args& args, const Change& change, float rate, const float* state) {
+inline Row correct(const Args& args, const Change& change, float rate, const Place<const float>& state) {
   float* const faded = args.work + args.keys * kColumns;
   for (std::size_t i = 0; i < args.keys; ++i)
     faded[i] = change.key[i] * change.fade[static_cast<std::ptrdiff_t>(i) * change.fade_step];
@@ -117,11 +126,17 @@ inline Row correct(const Args& args, const Change& change, float rate, const flo
 
 inline void run(const Args& args) noexcept {
   static constexpr float kStays = 1;
-  float* const state = args.work;
-  for (std::size_t i = 0; i < args.keys; ++i) {
-    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(i) * args.state_stride;
-    store_row(state + i * kColumns, args.before != nullptr ? load_row(args.before + row, args.columns) : zeros(),
-              kColumns);
+  const Place<float> work{args.work, static_cast<std::ptrdiff_t>(kColumns)}, last{args.state, args.state_stride};
+  Place<const float> state{work.at, work.stride};
+  // The first token reads a whole block, and the last one writes it, where it lies.
+  const bool is_whole = args.columns == kColumns;
+  if (is_whole && args.before != nullptr) {
+    state = {args.before, args.state_stride};
+  } else {
+    for (std::size_t i = 0; i < args.keys; ++i) {
+      const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(i) * args.state_stride;
+      store_row(work.row(i), args.before != nullptr ? load_row(args.before + row, args.columns) : zeros(), kColumns);
+    }
   }
   for (std::size_t t = 0; t < args.tokens; ++t) {
     const auto at = static_cast<std::ptrdiff_t>(t);
@@ -131,14 +146,15 @@ inline void run(const Args& args) noexcept {
     if (args.rate != nullptr) change.written = correct(args, change, args.rate[at * args.rate_stride], state);
     const float* const query = args.query + at * args.query_stride;
     float* const out = args.out + at * args.out_stride;
-    store_scaled(out, change_state(state, change, query, args.keys), args.scale, args.columns);
+    const Place<float>& to = is_whole && t + 1 == args.tokens ? last : work;
+    store_scaled(out, change_state(state, to, change, query, args.keys), args.scale, args.columns);
+    state = {to.at, to.stride};
     for (std::size_t q = 1; q < args.queries; ++q)
       store_scaled(out + static_cast<std::ptrdiff_t>(q) * args.out_query_stride,
                    answer_to(state, query + q * args.keys, args.keys), args.scale, args.columns);
   }
-  for (std::size_t i = 0; i < args.keys; ++i)
-    store_row(args.state + static_cast<std::ptrdiff_t>(i) * args.state_stride, load_row(state + i * kColumns, kColumns),
-              args.columns);
+  if (state.at == last.at) return;
+  for (std::size_t i = 0; i < args.keys; ++i) store_row(last.row(i), load_row(state.row(i), kColumns), args.columns);
 }
 
 }  // namespace
