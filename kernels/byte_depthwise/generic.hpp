@@ -26,6 +26,7 @@ struct Task {
   const std::byte* upper;  ///< weights
   const std::byte* lower;
   const std::uint8_t* outside;
+  bool is_whole;  ///< output bytes are from 0 to 255, and stand for themselves
 };
 
 inline std::ptrdiff_t first_column(const Args& a, std::size_t x) {
@@ -182,22 +183,12 @@ inline __attribute__((always_inline)) typename V::Int words_of(const typename V:
   return V::pack32(rounded[0], rounded[1]);
 }
 
-/// T outputs of R rows from x on as bytes, the first column at `first`. Whole: bytes from 0 to 255 that stand for
-/// themselves.
-template <class V, class W, int R, int T, bool Checked, bool Whole>
-COLONNADE_TILE void bytes_tile(const Task& t, const Parameters& p, std::size_t x, std::ptrdiff_t first) {
+/// Words of T outputs of R rows from x on as bytes. Whole: from 0 to 255, and they stand for themselves.
+template <class V, int R, int T, bool Whole>
+inline __attribute__((always_inline)) void write_bytes(const Task& t, const typename V::Int (&words)[2][R][T],
+                                                       std::size_t x) {
   using Int = typename V::Int;
   const Args& a = t.a;
-  Int words[2][R][T];
-#pragma GCC unroll 2
-  for (int half = 0; half < 2; ++half) {
-    Int sums[R][T][2];
-    asm("" ::: "memory");  // else GCC keeps what it loaded for the first half
-    start<V>(p, 2 * half, sums);
-    add_up<V, W, R, T, Checked>(t, first, 2 * half, sums);
-#pragma GCC unroll 16
-    for (int i = 0; i < R * T; ++i) words[half][i / T][i % T] = words_of<V>(sums[i / T][i % T], p, 2 * half);
-  }
   const ByteRange range = byte_range(a.out);
   const Int zero = V::every16(range.zero), sign = V::every8(range.sign);
   const Int least = V::every8(range.least), most = V::every8(range.most);
@@ -214,6 +205,27 @@ COLONNADE_TILE void bytes_tile(const Task& t, const Parameters& p, std::size_t x
       put<V>(out, bytes, t.block.count);
     }
   }
+}
+
+/// T outputs of R rows from x on as bytes, the first column at `first`. Inlined, its registers are spilled by GCC.
+template <class V, class W, int R, int T, bool Checked>
+COLONNADE_TILE __attribute__((noinline)) void bytes_tile(const Task& t, const Parameters& p, std::size_t x,
+                                                         std::ptrdiff_t first) {
+  using Int = typename V::Int;
+  Int words[2][R][T];
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {
+    Int sums[R][T][2];
+    asm("" ::: "memory");  // else GCC keeps what it loaded for the first half
+    start<V>(p, 2 * half, sums);
+    add_up<V, W, R, T, Checked>(t, first, 2 * half, sums);
+#pragma GCC unroll 16
+    for (int i = 0; i < R * T; ++i) words[half][i / T][i % T] = words_of<V>(sums[i / T][i % T], p, 2 * half);
+  }
+  if (t.is_whole) [[likely]]
+    write_bytes<V, R, T, true>(t, words, x);
+  else
+    write_bytes<V, R, T, false>(t, words, x);
 }
 
 /// One output of R rows, whatever it becomes.
@@ -233,7 +245,7 @@ COLONNADE_TILE void any_tile(const Task& t, const Parameters& p, std::size_t x, 
   }
 }
 
-template <class V, class W, int R, bool Whole>
+template <class V, class W, int R>
 void bytes_rows(const Task& t, const Parameters& p) {
   const Args& a = t.a;
   const auto width = static_cast<std::ptrdiff_t>(a.width_in), step = static_cast<std::ptrdiff_t>(a.stride_w);
@@ -242,9 +254,9 @@ void bytes_rows(const Task& t, const Parameters& p) {
     const std::size_t x = a.width_out - begin < kTile ? a.width_out - kTile : begin;
     const std::ptrdiff_t first = first_column(a, x);
     if (first >= 0 && first + reach < width)
-      bytes_tile<V, W, R, kTile, false, Whole>(t, p, x, first);
+      bytes_tile<V, W, R, kTile, false>(t, p, x, first);
     else
-      bytes_tile<V, W, R, kTile, true, Whole>(t, p, x, first);
+      bytes_tile<V, W, R, kTile, true>(t, p, x, first);
   }
 }
 
@@ -253,7 +265,7 @@ template <class V, int R, bool Bytes>
 void single_pixels(const Task& t, const Parameters& p) {
   for (std::size_t x = 0; x < t.a.width_out; ++x) {
     if constexpr (Bytes)
-      bytes_tile<V, Window<0, 0>, R, 1, true, false>(t, p, x, first_column(t.a, x));
+      bytes_tile<V, Window<0, 0>, R, 1, true>(t, p, x, first_column(t.a, x));
     else
       any_tile<V, R>(t, p, x, first_column(t.a, x));
   }
@@ -262,9 +274,7 @@ void single_pixels(const Task& t, const Parameters& p) {
 template <class V, int R>
 void run_rows(const Task& t, const Parameters& p) {
   const Args& a = t.a;
-  const ByteRange range = byte_range(a.out);
-  const bool whole = range.zero == 0 && range.least == 0 && range.most == 255 && range.sign == 0;
-  const auto run = [&]<class W>(W) { whole ? bytes_rows<V, W, R, true>(t, p) : bytes_rows<V, W, R, false>(t, p); };
+  const auto run = [&]<class W>(W) { bytes_rows<V, W, R>(t, p); };
   if (size_of(a.out.type) != 1 || !p.fit) return single_pixels<V, R, false>(t, p);
   if (a.width_out < kTile) return single_pixels<V, R, true>(t, p);
   if constexpr (V::kLanes > 1) {
@@ -306,10 +316,12 @@ void run_block(const Args& a, const Block& block, const std::byte* weights, cons
   const std::byte* lower = upper + row_weights_bytes(block, a.kernel_h, a.kernel_w);
   alignas(64) std::uint8_t outside[64];
   std::memset(outside, a.x_zero, sizeof outside);
+  const ByteRange range = byte_range(a.out);
+  const bool is_whole = range.zero == 0 && range.least == 0 && range.most == 255 && range.sign == 0;
   for (std::size_t row = 0; row < a.rows;) {
     const std::size_t rows = shares_rows(a, row) ? 2 : 1;
     const std::size_t groups = gather_rows(a, row, rows, block.channel, a.row_room);
-    const Task task{a, block, row, a.row_room, groups, upper, lower, outside};
+    const Task task{a, block, row, a.row_room, groups, upper, lower, outside, is_whole};
     rows == 2 ? run_rows<V, 2>(task, p) : run_rows<V, 1>(task, p);
     row += rows;
   }
