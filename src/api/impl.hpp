@@ -33,6 +33,9 @@ struct PlanKey {
   bool operator==(const PlanKey&) const = default;
 };
 
+/// What a node's operator, form, names and lists take beside the node; measured.
+inline constexpr std::size_t kBytesAroundANode = 2048;
+
 /// Everything made for a key: a program for the part of the graph whose shapes follow from it, and what is done with
 /// the rest.
 struct Prepared : PlanKey {

@@ -11,6 +11,7 @@
 
 #include "base/aligned_buffer.hpp"
 #include "base/meeting.hpp"
+#include "base/numbers.hpp"
 #include "families/winograd.hpp"
 #include "plan/cost.hpp"
 #include "plan/plan.hpp"
@@ -27,7 +28,6 @@ namespace {
 constexpr int kRounds = 2;
 constexpr int kPasses = 3;  // over everything, so that a busy moment spoils nothing
 constexpr double kRoundSeconds = 0.002;
-constexpr double kMicro = 1e6;
 constexpr double kLeastUs = 0.005;     // of a clock that says nothing
 constexpr double kMostUs = 100;        // of a machine that is busy with something else
 constexpr int kLong = 40, kShort = 8;  // steps of a chain, barriers of a team

@@ -12,9 +12,6 @@
 namespace colonnade {
 namespace {
 
-/// What a node's operator, form, names and lists take beside the node; measured.
-constexpr std::size_t kBytesAroundANode = 2048;
-
 /// Packed forms, one a constant, family and size; and constants of nodes that read them as they are.
 std::size_t weights_of(const Graph& graph, const Plan& plan) {
   std::set<std::tuple<const Constant*, const Family*, std::int64_t>> packed;

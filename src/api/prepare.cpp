@@ -17,9 +17,6 @@
 namespace colonnade {
 namespace {
 
-/// What a node's operator, form, names and lists take beside the node; measured.
-constexpr std::size_t kBytesAroundANode = 2048;
-
 /// About what a plan takes besides weights and arena.
 std::size_t plan_bytes(const Prepared& prepared) {
   std::size_t bytes = prepared.graph.values.size() * (sizeof(Value) + sizeof(Storage)) +

@@ -8,6 +8,10 @@
 
 namespace colonnade {
 
+inline constexpr std::int64_t kKiB = 1024, kMiB = kKiB * 1024, kGiB = kMiB * 1024;
+/// Microseconds of a second.
+inline constexpr double kMicro = 1e6;
+
 /// A count or a size as a double; exact up to 2^53.
 constexpr double real(std::int64_t count) { return static_cast<double>(count); }
 

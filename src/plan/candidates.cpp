@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
+#include "base/numbers.hpp"
 #include "plan/local.hpp"
 
 namespace colonnade {
 namespace {
 
-constexpr double kMicro = 1e6;
 constexpr std::int64_t kSteps[] = {1, 2, 4, 8, 16, 32, 0};  // rows; 0: all
 constexpr std::int64_t kStrips[] = {1, 2, 4, 8};
 // What strips must gain: the columns computed twice are counted, the shorter rows of every kernel are not.

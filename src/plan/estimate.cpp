@@ -5,12 +5,12 @@
 #include <iterator>
 
 #include "base/checked.hpp"
+#include "base/numbers.hpp"
 #include "plan/strips.hpp"
 
 namespace colonnade {
 namespace {
 
-constexpr double kMicro = 1e6;
 constexpr double kExposedNear = 0.9;  // of a step of a ring: the rows were just written
 // Memory is worth something in itself: a byte of a whole tensor, or of rings beyond L2, counts as this much of a byte
 // more.

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
+#include "base/numbers.hpp"
 #include "plan/estimate.hpp"
 
 namespace colonnade::simulation {
 namespace {
 
 constexpr double kGiga = 1e9;
-constexpr double kMicro = 1e6;
 constexpr MemoryLevel kLevels[] = {MemoryLevel::l3, MemoryLevel::dram};
 
 double& at(Bytes& bytes, MemoryLevel level) { return level == MemoryLevel::l3 ? bytes.l3 : bytes.dram; }

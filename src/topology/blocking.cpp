@@ -7,12 +7,10 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/numbers.hpp"
 
 namespace colonnade {
 namespace {
-
-constexpr std::int64_t kKiB = 1024;
-constexpr std::int64_t kMiB = kKiB * 1024;
 
 /// Between classes, about the geometric mean of what their machines have: bytes of L2, operations while a weight comes
 /// from L3 (5 on a Zen 4, 10 on a Zen 5, 19 or 25 on Xeons).

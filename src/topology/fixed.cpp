@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.hpp"
+#include "base/numbers.hpp"
 #include "topology/probe.hpp"
 #include "topology/topology.hpp"
 
 namespace colonnade {
 namespace {
-
-constexpr std::int64_t kKiB = 1024;
-constexpr std::int64_t kMiB = kKiB * 1024;
-constexpr std::int64_t kGiB = kMiB * 1024;
 
 std::vector<Core> cores_in_nodes(int count, int nodes, int smt_siblings) {
   std::vector<Core> cores;

@@ -55,10 +55,6 @@ std::vector<CacheLevel> caches_of(const json& machine) {
   return caches;
 }
 
-bool is_rate(const json& value) {
-  return value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() > 0;
-}
-
 /// So many cores, evenly on nodes, as many below an L3 cache as share one.
 std::vector<Core> counted_cores(const json& machine, const std::vector<CacheLevel>& caches) {
   const std::int64_t count = integer(machine, "cores", 1, kMostCores);

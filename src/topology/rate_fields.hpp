@@ -2,9 +2,17 @@
 // The numbers of Rates by their names in files.
 #pragma once
 
+#include <cmath>
+#include <nlohmann/json.hpp>
+
 #include "topology/topology.hpp"
 
 namespace colonnade {
+
+/// A number above 0.
+inline bool is_rate(const nlohmann::json& value) {
+  return value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() > 0;
+}
 
 struct RateField {
   const char* name;

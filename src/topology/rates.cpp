@@ -28,10 +28,6 @@ std::string environment(const char* name) {
   return value == nullptr ? std::string() : value;
 }
 
-bool is_rate(const json& value) {
-  return value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() > 0;
-}
-
 /// False when a member is missing or no rate.
 bool parse(const json& file, Rates& rates) {
   for (const RateField& field : kRateFields) {

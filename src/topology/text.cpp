@@ -3,15 +3,13 @@
 
 #include <algorithm>
 
+#include "base/numbers.hpp"
 #include "topology/blocking.hpp"
 
 namespace colonnade {
 namespace {
 
 std::string bytes_text(std::int64_t bytes) {
-  constexpr std::int64_t kKiB = 1024;
-  constexpr std::int64_t kMiB = kKiB * 1024;
-  constexpr std::int64_t kGiB = kMiB * 1024;
   const auto in = [&](std::int64_t unit) { return static_cast<double>(bytes) / static_cast<double>(unit); };
   if (bytes >= kGiB) return fmt::format("{:.4g} GiB", in(kGiB));
   if (bytes >= kMiB) return fmt::format("{:.4g} MiB", in(kMiB));

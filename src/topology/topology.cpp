@@ -146,7 +146,6 @@ bool machine_has_several_nodes() {
 }
 
 std::int64_t free_memory_of_node(int number) {
-  constexpr std::int64_t kKiB = 1024;
   std::istringstream text(read_text(("/sys/devices/system/node/node" + std::to_string(number) + "/meminfo").c_str()));
   std::int64_t sum = 0;
   for (std::string line; std::getline(text, line);) {
