@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every header compiles alone, and C headers compile as C.
+// Every header compiles alone, and C headers compile as C. Most sources begin with a header of their own, which then
+// is compiled alone wherever nothing is precompiled, under the sanitizers: here are the others.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "rules/source_tree.hpp"
@@ -10,6 +13,7 @@
 namespace colonnade {
 namespace {
 
+namespace fs = std::filesystem;
 using test::run_process;
 using test::shell_word;
 using test::source_files;
@@ -33,13 +37,25 @@ void expect_compiles(const std::vector<SourceFile>& headers, const std::string& 
   EXPECT_EQ(result.status, 0) << result.output;
 }
 
+/// Whether the source of the header's name includes it before anything else.
+bool begins_its_source(const SourceFile& header) {
+  std::ifstream source(fs::path(COLONNADE_SOURCE_DIR) / fs::path(header.path).replace_extension(".cpp"));
+  for (std::string line; std::getline(source, line);) {
+    if (!line.starts_with("#include")) continue;
+    const std::string included = line.substr(line.find_first_of("\"<") + 1);
+    return ("/" + header.path).ends_with("/" + included.substr(0, included.find_last_of("\">")));
+  }
+  return false;
+}
+
 /// Those of the Python module need nanobind, which only who builds it has.
 class HeadersOf : public testing::TestWithParam<const char*> {};
 
 TEST_P(HeadersOf, CompileAlone) {
-  const auto headers = source_files({GetParam()}, [](const std::string& path) {
+  auto headers = source_files({GetParam()}, [](const std::string& path) {
     return (path.ends_with(".hpp") || path.ends_with(".h")) && !path.starts_with("frontends/python/");
   });
+  std::erase_if(headers, begins_its_source);
   ASSERT_GT(headers.size(), 5u);
   expect_compiles(headers,
                   shell_word(COLONNADE_CXX_COMPILER) + " -std=c++20 -fopenmp -DONNX_ML=1 -DONNX_NAMESPACE=onnx -x c++");
