@@ -15,6 +15,7 @@
 #include <random>
 #include <thread>
 
+#include "api/runs.hpp"
 #include "colonnade/colonnade.hpp"
 #include "kernels/base/isa.hpp"
 
@@ -24,23 +25,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kTierTolerance = 1e-4;
-
-Tensor random_tensor(Shape shape, std::uint32_t seed) {
-  Tensor tensor(DType::f32, std::move(shape));
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> element(0, 1);
-  for (float& x : tensor.values<float>()) x = element(random);
-  return tensor;
-}
-
-Tensor run_one(Session& session, const Tensor& input) {
-  const TensorView view = input;
-  return session.run({&view, 1}).front();
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
-}
 
 double largest_difference(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(a.shape(), b.shape());
@@ -54,7 +38,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
 }
 
 /// Expects an Error with this code whose message holds all of `words`; answers the message.
-std::string expect_error(ErrorCode code, const std::vector<std::string>& words, const std::function<void()>& action) {
+std::string expect_words(ErrorCode code, const std::vector<std::string>& words, const std::function<void()>& action) {
   try {
     action();
   } catch (const Error& error) {
@@ -83,13 +67,13 @@ Options with_threads(int threads) {
 
 TEST(ModelErrors, GarbageIsAnInvalidModel) {
   const std::string text = "this is no ONNX model at all";
-  expect_error(ErrorCode::invalid_model, {}, [&] { Model::from_bytes(std::as_bytes(std::span(text))); });
-  expect_error(ErrorCode::invalid_model, {}, [&] { Model::from_bytes({}); });
+  expect_words(ErrorCode::invalid_model, {}, [&] { Model::from_bytes(std::as_bytes(std::span(text))); });
+  expect_words(ErrorCode::invalid_model, {}, [&] { Model::from_bytes({}); });
 }
 
 TEST(ModelErrors, MissingFileIsNamed) {
   const std::string path = (std::filesystem::temp_directory_path() / "colonnade-no-such-model.onnx").string();
-  expect_error(ErrorCode::io, {"colonnade-no-such-model.onnx"}, [&] { Model::load(path); });
+  expect_words(ErrorCode::io, {"colonnade-no-such-model.onnx"}, [&] { Model::load(path); });
 }
 
 TEST(ModelErrors, WithoutDescriptorsNoFileIsRead) {
@@ -102,13 +86,13 @@ TEST(ModelErrors, WithoutDescriptorsNoFileIsRead) {
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{0, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  expect_error(ErrorCode::io, {file.filename().string(), std::strerror(EMFILE)}, [&] { Model::load(file.string()); });
+  expect_words(ErrorCode::io, {file.filename().string(), std::strerror(EMFILE)}, [&] { Model::load(file.string()); });
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   std::filesystem::remove(file);
 }
 
 TEST(ModelErrors, UnknownEmbeddedNameListsTheOthers) {
-  expect_error(ErrorCode::invalid_argument, {"'resnet'", "mobilenet", "digits", "unet"},
+  expect_words(ErrorCode::invalid_argument, {"'resnet'", "mobilenet", "digits", "unet"},
                [] { Model::embedded("resnet"); });
   EXPECT_EQ(Model::embedded_names().size(), 3u);
 }
@@ -116,12 +100,12 @@ TEST(ModelErrors, UnknownEmbeddedNameListsTheOthers) {
 TEST(ModelErrors, UnknownIsaOrBlockingAndNegativeThreadsAreRefused) {
   Options options;
   options.isa = "sse9";
-  expect_error(ErrorCode::invalid_argument, {"sse9"}, [&] { Model::embedded("digits", options); });
+  expect_words(ErrorCode::invalid_argument, {"sse9"}, [&] { Model::embedded("digits", options); });
   options = {};
   options.blocking = "vast";
-  expect_error(ErrorCode::invalid_argument, {"blocking", "'vast'", "2m-far"},
+  expect_words(ErrorCode::invalid_argument, {"blocking", "'vast'", "2m-far"},
                [&] { Model::embedded("digits", options); });
-  expect_error(ErrorCode::invalid_argument, {"-1"}, [] { Model::embedded("digits", with_threads(-1)); });
+  expect_words(ErrorCode::invalid_argument, {"-1"}, [] { Model::embedded("digits", with_threads(-1)); });
 }
 
 TEST(ResolveShapes, FillsChecksAndNames) {
@@ -132,20 +116,20 @@ TEST(ResolveShapes, FillsChecksAndNames) {
   const Shape one = image_shape(model, 1), five = image_shape(model, 5);
   EXPECT_EQ(model.resolve_shapes().front(), one);
   EXPECT_EQ(model.resolve_shapes({{input.name, five}}).front(), five);
-  expect_error(ErrorCode::invalid_argument, {"'nobody'", input.name}, [&] {
+  expect_words(ErrorCode::invalid_argument, {"'nobody'", input.name}, [&] {
     model.resolve_shapes({{"nobody", five}});
   });
-  expect_error(ErrorCode::invalid_argument, {input.name, "4 dimensions", "found 2"}, [&] {
+  expect_words(ErrorCode::invalid_argument, {input.name, "4 dimensions", "found 2"}, [&] {
     model.resolve_shapes({{input.name, {1, 2}}});
   });
   Shape wrong = one;
   wrong.back() = 31;
-  expect_error(ErrorCode::invalid_argument, {input.name, "must be 28", "found 31"}, [&] {
+  expect_words(ErrorCode::invalid_argument, {input.name, "must be 28", "found 31"}, [&] {
     model.resolve_shapes({{input.name, wrong}});
   });
   wrong = one;
   wrong.front() = -2;
-  expect_error(ErrorCode::invalid_argument, {input.name, "found -2"}, [&] {
+  expect_words(ErrorCode::invalid_argument, {input.name, "found -2"}, [&] {
     model.resolve_shapes({{input.name, wrong}});
   });
 }
@@ -157,14 +141,14 @@ TEST(SessionErrors, NameInputExpectedAndFound) {
   const Shape shape = image_shape(model, 1);
   const Tensor doubles(DType::f64, shape), narrow(DType::f32, {1, 1, 28, 20}), flat(DType::f32, {28, 28});
   const Tensor good = random_tensor(shape, 1);
-  expect_error(ErrorCode::invalid_input, {name, "float32", "float64"}, [&] { run_one(session, doubles); });
-  expect_error(ErrorCode::invalid_input, {name, "28,28]", "[1,1,28,20]"}, [&] { run_one(session, narrow); });
-  expect_error(ErrorCode::invalid_input, {name, "[28,28]"}, [&] { run_one(session, flat); });
-  expect_error(ErrorCode::invalid_input, {name, "null"}, [&] {
+  expect_words(ErrorCode::invalid_input, {name, "float32", "float64"}, [&] { run_one(session, doubles); });
+  expect_words(ErrorCode::invalid_input, {name, "28,28]", "[1,1,28,20]"}, [&] { run_one(session, narrow); });
+  expect_words(ErrorCode::invalid_input, {name, "[28,28]"}, [&] { run_one(session, flat); });
+  expect_words(ErrorCode::invalid_input, {name, "null"}, [&] {
     const TensorView view(DType::f32, shape, nullptr);
     session.run({&view, 1});
   });
-  expect_error(ErrorCode::invalid_argument, {"expected 1", "found 0"}, [&] { session.run({}); });
+  expect_words(ErrorCode::invalid_argument, {"expected 1", "found 0"}, [&] { session.run({}); });
   Session fresh(model);
   EXPECT_TRUE(same_bits(run_one(session, good), run_one(fresh, good)));
 }
@@ -194,13 +178,13 @@ TEST(SessionRuns, RefuseOutputsThatDoNotFit) {
   wrong.front() += 1;
   Tensor larger(DType::f32, wrong), ints(DType::i32, expected.shape());
   const MutableTensorView large_view = larger, ints_view = ints;
-  expect_error(ErrorCode::invalid_argument, {name, "[2,10]", "[3,10]"}, [&] {
+  expect_words(ErrorCode::invalid_argument, {name, "[2,10]", "[3,10]"}, [&] {
     session.run({&in, 1}, {&large_view, 1});
   });
-  expect_error(ErrorCode::invalid_argument, {name, "float32", "int32"}, [&] {
+  expect_words(ErrorCode::invalid_argument, {name, "float32", "int32"}, [&] {
     session.run({&in, 1}, {&ints_view, 1});
   });
-  expect_error(ErrorCode::invalid_argument, {"expected 1", "found 0"}, [&] {
+  expect_words(ErrorCode::invalid_argument, {"expected 1", "found 0"}, [&] {
     session.run({&in, 1}, std::span<const MutableTensorView>());
   });
 }
@@ -279,7 +263,7 @@ TEST(SessionOptions, MemoryLimitNamesTheSmallestThatDoes) {
   const Tensor input = random_tensor(image_shape(model, 2), 5);
   Session refused(model);
   const std::string message =
-      expect_error(ErrorCode::resource_limit, {"64 bytes", "at least "}, [&] { run_one(refused, input); });
+      expect_words(ErrorCode::resource_limit, {"64 bytes", "at least "}, [&] { run_one(refused, input); });
   const std::size_t place = message.find("at least ");
   ASSERT_NE(place, std::string::npos);
   options.memory_limit_bytes = std::stoull(message.substr(place + std::strlen("at least ")));
@@ -290,7 +274,7 @@ TEST(SessionOptions, MemoryLimitNamesTheSmallestThatDoes) {
   --options.memory_limit_bytes;
   const Model below = Model::embedded("digits", options);
   Session too_small(below);
-  expect_error(ErrorCode::resource_limit, {}, [&] { run_one(too_small, input); });
+  expect_words(ErrorCode::resource_limit, {}, [&] { run_one(too_small, input); });
 }
 
 TEST(SessionOptions, TiersAgree) {
@@ -344,7 +328,7 @@ TEST(Json, DescribeHasThePlan) {
 TEST(Json, ProfileAndTraceCountTheRuns) {
   const Model model = Model::embedded("digits");
   Session session(model);
-  expect_error(ErrorCode::invalid_argument, {}, [&] { session.profile(); });
+  expect_words(ErrorCode::invalid_argument, {}, [&] { session.profile(); });
   const Tensor input = random_tensor(image_shape(model, 1), 8);
   session.set_profiling(true);
   for (int i = 0; i < 3; ++i) run_one(session, input);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "api/runs.hpp"
 #include "colonnade/colonnade.hpp"
 
 namespace colonnade::test {
@@ -16,22 +17,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Options one_thread() {
-  Options options;
-  options.threads = 1;
-  return options;
-}
-
 Tensor picture(int seed) {
   Tensor tensor(DType::f32, {1, 1, 28, 28});
   auto values = tensor.values<float>();
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = static_cast<float>((i * 7 + static_cast<std::size_t>(seed) * 13) % 17) / 17;
   return tensor;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
 }
 
 Tensor answer_of(const Model& model, const Tensor& input) {

@@ -25,9 +25,9 @@ TEST(CInterface, OptionsOfOldClientsAreTaken) {
   OldOptions options;
   options.threads = 1;
   const ModelHandle model = embedded("digits", &options);
-  char* json = nullptr;
-  expect_ok(colonnade_model_describe(model.get(), nullptr, 0, &json));
-  EXPECT_NE(std::string(Text(json).get()).find("\"threads\":1"), std::string::npos);
+  char* text = nullptr;
+  expect_ok(colonnade_model_describe(model.get(), nullptr, 0, &text));
+  EXPECT_NE(std::string(Text(text).get()).find("\"threads\":1"), std::string::npos);
   options.threads = -1;
   colonnade_model* none = nullptr;
   expect_status(COLONNADE_INVALID_ARGUMENT, "-1",

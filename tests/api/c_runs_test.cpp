@@ -92,19 +92,19 @@ TEST(CInterface, HooksAreCalledWithTheirUser) {
 TEST(CInterface, ProfilesAreJson) {
   const ModelHandle model = embedded("digits");
   const SessionHandle session = session_of(model);
-  char* json = nullptr;
-  expect_status(COLONNADE_INVALID_ARGUMENT, "nothing was run", colonnade_session_profile(session.get(), &json));
+  char* text = nullptr;
+  expect_status(COLONNADE_INVALID_ARGUMENT, "nothing was run", colonnade_session_profile(session.get(), &text));
   expect_ok(colonnade_session_set_profiling(session.get(), 1));
   std::vector<float> picture(784), scores(10);
   const TensorHandle input = borrowed({1, 1, 28, 28}, picture), output = borrowed({1, 10}, scores);
   colonnade_tensor *from = input.get(), *to = output.get();
   expect_ok(colonnade_session_run(session.get(), &from, 1, &to, 1, nullptr));
-  expect_ok(colonnade_session_profile(session.get(), &json));
-  EXPECT_NE(std::string(Text(json).get()).find("\"operators\""), std::string::npos);
-  expect_ok(colonnade_session_trace(session.get(), &json));
-  EXPECT_NE(std::string(Text(json).get()).find("\"traceEvents\""), std::string::npos);
-  expect_ok(colonnade_describe_machine(&json));
-  EXPECT_NE(std::string(Text(json).get()).find("\"isa\""), std::string::npos);
+  expect_ok(colonnade_session_profile(session.get(), &text));
+  EXPECT_NE(std::string(Text(text).get()).find("\"operators\""), std::string::npos);
+  expect_ok(colonnade_session_trace(session.get(), &text));
+  EXPECT_NE(std::string(Text(text).get()).find("\"traceEvents\""), std::string::npos);
+  expect_ok(colonnade_describe_machine(&text));
+  EXPECT_NE(std::string(Text(text).get()).find("\"isa\""), std::string::npos);
 }
 
 }  // namespace

@@ -159,10 +159,10 @@ TEST(Duel, TheFasterPlanGoesOnAndTheOtherOneIsFreed) {
   EXPECT_EQ(entry.prepared, ring.runner_up);
   EXPECT_EQ(entry.arena_bytes(), static_cast<std::size_t>(ring.runner_up->program->arena_bytes));
   EXPECT_TRUE(loser.expired());
-  const auto json = nlohmann::json::parse(ring.model.describe());
-  EXPECT_EQ(json["duel"]["state"], "won");
-  EXPECT_EQ(json["duel"]["against"], outline_of_loser);
-  EXPECT_NEAR(json["duel"]["gain"], 0.2, 1e-6);
+  const auto described = nlohmann::json::parse(ring.model.describe());
+  EXPECT_EQ(described["duel"]["state"], "won");
+  EXPECT_EQ(described["duel"]["against"], outline_of_loser);
+  EXPECT_NEAR(described["duel"]["gain"], 0.2, 1e-6);
 }
 
 TEST(Duel, ThePredictionGoesOnWhereItWins) {

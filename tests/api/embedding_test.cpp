@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "api/runs.hpp"
 #include "colonnade/colonnade.hpp"
 #include "onnx/builder.hpp"
 
@@ -34,22 +35,10 @@ Tensor ones(Shape shape) {
   return tensor;
 }
 
-Tensor run_one(const Model& model, const Tensor& input) {
+Tensor run_fresh(const Model& model, const Tensor& input) {
   Session session(model);
   const TensorView view = input;
   return std::move(session.run({&view, 1}).front());
-}
-
-/// Expects an Error with this code whose message holds the text.
-template <class Action>
-void expect_error(ErrorCode code, const std::string& text, Action&& action) {
-  try {
-    action();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(code)) << error.what();
-    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-  }
 }
 
 TEST(FromReader, ReadsWhatIsNeededWhenItIsNeeded) {
@@ -69,8 +58,8 @@ TEST(FromReader, ReadsWhatIsNeededWhenItIsNeeded) {
     const std::size_t at_load = read;
     EXPECT_LT(at_load, bytes.size()) << "the weights stay where they are";
     const Tensor input = ones({3, 64});
-    const Tensor expected = run_one(Model::from_bytes(as_bytes(bytes)), input);
-    const Tensor found = run_one(model, input);
+    const Tensor expected = run_fresh(Model::from_bytes(as_bytes(bytes)), input);
+    const Tensor found = run_fresh(model, input);
     EXPECT_EQ(std::memcmp(found.data(), expected.data(), expected.byte_size()), 0);
     EXPECT_GE(read - at_load, 64u * 128 * 4);
     EXPECT_FALSE(watch.expired());
@@ -95,9 +84,9 @@ TEST(FromReader, ItsFailuresAreErrors) {
       },
       bytes.size());
   broken = true;
-  expect_error(ErrorCode::io, "gone", [&] { run_one(model, ones({3, 64})); });
+  expect_error(ErrorCode::io, "gone", [&] { run_fresh(model, ones({3, 64})); });
   broken = false;
-  EXPECT_EQ(run_one(model, ones({3, 64})).shape(), (Shape{3, 128}));
+  EXPECT_EQ(run_fresh(model, ones({3, 64})).shape(), (Shape{3, 128}));
 }
 
 /// Two inputs that share a symbol.
@@ -175,7 +164,7 @@ TEST(Log, LoadingAndPlanningAreTold) {
   const std::string bytes = product_model();
   LogOfTest log;
   const Model model = Model::from_bytes(as_bytes(bytes));
-  run_one(model, ones({2, 64}));
+  run_fresh(model, ones({2, 64}));
   ASSERT_GE(log.lines.size(), 2u);
   EXPECT_EQ(log.lines[0].first, LogLevel::info);
   EXPECT_NE(log.lines[0].second.find("loaded"), std::string::npos);
@@ -185,7 +174,7 @@ TEST(Log, LoadingAndPlanningAreTold) {
 
 TEST(Log, WithoutAHandlerNothingButTroubleIsWritten) {
   testing::internal::CaptureStderr();
-  run_one(Model::embedded("digits"), ones({1, 1, 28, 28}));
+  run_fresh(Model::embedded("digits"), ones({1, 1, 28, 28}));
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
@@ -195,7 +184,7 @@ TEST(Log, AHandlerMayLoadModelsAndThrow) {
     if (level == LogLevel::info && ++lines == 1) Model::embedded("digits");
     throw std::runtime_error("a handler's trouble");
   });
-  EXPECT_EQ(run_one(Model::embedded("digits"), ones({1, 1, 28, 28})).size(), 10);
+  EXPECT_EQ(run_fresh(Model::embedded("digits"), ones({1, 1, 28, 28})).size(), 10);
   set_log_handler({});
   EXPECT_EQ(lines, 2);
 }
@@ -241,7 +230,7 @@ TEST(AllocationHooks, HoldArenasTensorsAndWeights) {
   set_allocation_hooks({});
   EXPECT_EQ(pool.held, late.byte_size()) << "the answer alone is left";
   const std::size_t calls = pool.calls;
-  const Tensor other = run_one(Model::embedded("digits"), before);
+  const Tensor other = run_fresh(Model::embedded("digits"), before);
   EXPECT_EQ(pool.calls, calls);
   EXPECT_EQ(std::memcmp(other.data(), late.data(), late.byte_size()), 0);
   late = Tensor();
@@ -253,7 +242,7 @@ TEST(AllocationHooks, WithoutMemoryThereIsAnError) {
   Pool pool;
   pool.limit = 1 << 12;
   set_allocation_hooks(pool.hooks());
-  expect_error(ErrorCode::resource_limit, "cannot allocate", [&] { run_one(Model::embedded("digits"), input); });
+  expect_error(ErrorCode::resource_limit, "cannot allocate", [&] { run_fresh(Model::embedded("digits"), input); });
   set_allocation_hooks({});
   EXPECT_EQ(pool.held, 0u);
 }

@@ -6,11 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "api/runs.hpp"
 #include "colonnade/colonnade.hpp"
 #include "onnx/builder.hpp"
 
@@ -27,20 +27,11 @@ constexpr bool kForks = false;
 constexpr bool kForks = true;
 #endif
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
-}
-
 Tensor ramp(Shape shape) {
   Tensor tensor(DType::f32, std::move(shape));
   float next = 0;
   for (float& x : tensor.values<float>()) x = static_cast<float>(static_cast<int>(next += 7) % 31) * 0.03f;
   return tensor;
-}
-
-Tensor run_one(Session& session, const Tensor& input) {
-  const TensorView view = input;
-  return session.run({&view, 1}).front();
 }
 
 /// A convolution over volumes, which runs as an island, after an operator that all threads share.

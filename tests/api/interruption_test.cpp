@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "api/runs.hpp"
 #include "colonnade/colonnade.hpp"
 #include "onnx/builder.hpp"
 
@@ -25,12 +26,6 @@ double processor_ms() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
-
-Options one_thread() {
-  Options options;
-  options.threads = 1;
-  return options;
 }
 
 /// Convolutions one after another: their plan takes long, and packs much.
@@ -53,29 +48,29 @@ std::string deep_model() {
 
 /// Few products with large weights: next to nothing to plan, much to pack.
 std::string wide_model() {
-  constexpr std::int64_t kSize = 2048;
+  constexpr std::int64_t kWide = 2048;
   ModelBuilder model;
-  model.input("x", {1, kSize}).output("y");
-  std::vector<float> weights(kSize * kSize);
+  model.input("x", {1, kWide}).output("y");
+  std::vector<float> weights(kWide * kWide);
   for (int layer = 0; layer < 8; ++layer) {
     const std::string n = std::to_string(layer);
     for (std::size_t i = 0; i < weights.size(); ++i)
       weights[i] = static_cast<float>((i + static_cast<std::size_t>(layer)) % 13) * 0.001f;
-    model.constant(raw_tensor("w" + n, onnx::TensorProto::FLOAT, {kSize, kSize}, weights));
+    model.constant(raw_tensor("w" + n, onnx::TensorProto::FLOAT, {kWide, kWide}, weights));
     model.node("MatMul", {layer == 0 ? "x" : "t" + std::to_string(layer - 1), "w" + n}, {layer == 7 ? "y" : "t" + n});
   }
   return model.bytes();
 }
 
-struct Case {
+struct Slow {
   Model model;
   Tensor input;
   Tensor expected;
   double first_run_ms = 0;  ///< of processor time, plan included
 };
 
-Case case_of(const std::string& bytes) {
-  Case made{Model::from_bytes(as_bytes(bytes), one_thread()), {}, {}};
+Slow slow_of(const std::string& bytes) {
+  Slow made{Model::from_bytes(as_bytes(bytes), one_thread()), {}, {}};
   made.input = Tensor(DType::f32, made.model.inputs()[0].shape);
   float next = 0;
   for (float& x : made.input.values<float>()) x = static_cast<float>(static_cast<int>(next += 7) % 31) * 0.03f;
@@ -87,7 +82,7 @@ Case case_of(const std::string& bytes) {
 }
 
 /// What a run with these options throws, within this share of the time that a first run takes.
-void expect_soon(const Case& made, const RunOptions& options, ErrorCode code) {
+void expect_soon(const Slow& made, const RunOptions& options, ErrorCode code) {
   Session session(made.model);
   const double begin = processor_ms();
   try {
@@ -112,20 +107,20 @@ RunOptions within(std::chrono::milliseconds time) {
 }
 
 TEST(Interruption, DeadlinesReachIntoPlanning) {
-  const Case made = case_of(deep_model());
+  const Slow made = slow_of(deep_model());
   ASSERT_GT(made.first_run_ms, 120) << "this tests nothing: the plan is made too soon";
   expect_soon(made, within(5ms), ErrorCode::deadline);
   expect_soon(made, within(40ms), ErrorCode::deadline);
 }
 
 TEST(Interruption, DeadlinesReachIntoPacking) {
-  const Case made = case_of(wide_model());
+  const Slow made = slow_of(wide_model());
   ASSERT_GT(made.first_run_ms, 20);
   expect_soon(made, within(5ms), ErrorCode::deadline);
 }
 
 TEST(Interruption, StopTokensReachIntoPlanning) {
-  const Case made = case_of(deep_model());
+  const Slow made = slow_of(deep_model());
   std::stop_source source;
   RunOptions options;
   options.stop = source.get_token();
@@ -137,7 +132,7 @@ TEST(Interruption, StopTokensReachIntoPlanning) {
 }
 
 TEST(Interruption, PrepareAndOutputShapesEndToo) {
-  const Case made = case_of(deep_model());
+  const Slow made = slow_of(deep_model());
   Session session(made.model);
   const double begin = processor_ms();
   EXPECT_THROW(session.prepare({}, within(5ms)), Error);
@@ -149,7 +144,7 @@ TEST(Interruption, PrepareAndOutputShapesEndToo) {
 struct Impatience : std::exception {};
 
 TEST(Interruption, WhatPollThrowsEndsPlansAndRuns) {
-  const Case made = case_of(deep_model());
+  const Slow made = slow_of(deep_model());
   Session session(made.model);
   RunOptions options;
   options.poll = [] { throw Impatience(); };
@@ -164,7 +159,7 @@ TEST(Interruption, WhatPollThrowsEndsPlansAndRuns) {
 }
 
 TEST(Interruption, DeadlinesHoldWhileAnotherSessionPlans) {
-  const Case made = case_of(deep_model());
+  const Slow made = slow_of(deep_model());
   std::atomic<bool> is_planning{false}, is_done{false};
   std::jthread other([&] {
     Session session(made.model);
@@ -187,7 +182,7 @@ TEST(Interruption, DeadlinesHoldWhileAnotherSessionPlans) {
 }
 
 TEST(Interruption, DeadlinesHoldWhileRunsThatWereStartedGoOn) {
-  const Case made = case_of(deep_model());
+  const Slow made = slow_of(deep_model());
   Session session(made.model);
   auto started = session.run_async({TensorView(made.input)});  // plans first
   EXPECT_THROW(session.run({TensorView(made.input)}, within(5ms)), Error);

@@ -17,7 +17,7 @@ using onnx_import::testing::float_tensor;
 using onnx_import::testing::int_tensor;
 using onnx_import::testing::ModelBuilder;
 
-constexpr std::int64_t kWidth = 64, kLongest = 300;
+constexpr std::int64_t kRowWidth = 64, kLongestRow = 300;
 
 std::vector<float> waves(std::int64_t count, float step) {
   std::vector<float> values(static_cast<std::size_t>(count));
@@ -30,11 +30,11 @@ std::string encoder() {
   ModelBuilder model;
   model.input("ids", {1, -1}, onnx::TensorProto::INT64);
   for (const auto& [name, rows, step] : {std::tuple("words", std::int64_t{50}, 0.7f),
-                                         {"positions", kLongest, 0.3f},
-                                         {"q", kWidth, 0.11f},
-                                         {"k", kWidth, 0.13f},
-                                         {"v", kWidth, 0.17f}})
-    model.constant(float_tensor(name, {rows, kWidth}, waves(rows * kWidth, step)));
+                                         {"positions", kLongestRow, 0.3f},
+                                         {"q", kRowWidth, 0.11f},
+                                         {"k", kRowWidth, 0.13f},
+                                         {"v", kRowWidth, 0.17f}})
+    model.constant(float_tensor(name, {rows, kRowWidth}, waves(rows * kRowWidth, step)));
   model.constant(float_tensor("scale", {}, {0.125f}));
   model.constant(int_tensor("zero", {1}, {0})).constant(int_tensor("one", {1}, {1}));
   model.node("Gather", {"words", "ids"}, {"word"});
@@ -66,13 +66,13 @@ TEST(Lengths, PlansShareWeightsAndOneArenaAndGiveTheBitsOfTheirOwn) {
   Session session(model);
   run(session, 1);
   const std::size_t weights = session.memory_stats().weights_bytes;
-  EXPECT_GE(weights, std::size_t{3} * kWidth * kWidth * sizeof(float));
+  EXPECT_GE(weights, std::size_t{3} * kRowWidth * kRowWidth * sizeof(float));
   std::size_t arena = session.memory_stats().arena_bytes;
   for (const std::int64_t count : {40, 299, 7, 300, 41, 40, 1, 299, 128}) {
     const Tensor found = run(session, count);
     Session fresh(model);
     const Tensor expected = run(fresh, count);
-    ASSERT_EQ(found.shape(), (Shape{1, count, kWidth}));
+    ASSERT_EQ(found.shape(), (Shape{1, count, kRowWidth}));
     EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.byte_size()), 0) << count;
     arena = std::max(arena, fresh.memory_stats().arena_bytes);
     EXPECT_EQ(session.memory_stats().arena_bytes, arena) << count << ": as much as the longest took";
@@ -87,11 +87,11 @@ TEST(Lengths, TheArenaShrinksWithThePlansThatNeedIt) {
   const std::string bytes = encoder();
   const Model model = Model::from_bytes(onnx_import::testing::as_bytes(bytes), options);
   Session session(model);
-  run(session, kLongest);
+  run(session, kLongestRow);
   const std::size_t longest = session.memory_stats().arena_bytes;
   run(session, 5);
   EXPECT_LT(session.memory_stats().arena_bytes, longest / 10);
-  run(session, kLongest);
+  run(session, kLongestRow);
   EXPECT_EQ(session.memory_stats().arena_bytes, longest);
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <thread>
 
+#include "api/runs.hpp"
 #include "colonnade/colonnade.h"
 #include "colonnade/colonnade.hpp"
 #include "onnx/builder.hpp"
@@ -17,33 +18,11 @@ namespace {
 using onnx_import::testing::as_bytes;
 using onnx_import::testing::ModelBuilder;
 
-/// Expects an Error with this code whose message holds the text.
-template <class Action>
-void expect_error(ErrorCode code, const std::string& text, Action&& action) {
-  try {
-    action();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(code)) << error.what();
-    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-  }
-}
-
-Options one_thread() {
-  Options options;
-  options.threads = 1;
-  return options;
-}
-
 Tensor picture() {
   Tensor tensor(DType::f32, {1, 1, 28, 28});
   float next = 0;
   for (float& x : tensor.values<float>()) x = static_cast<float>(static_cast<int>(next += 7) % 17) / 17;
   return tensor;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
 }
 
 TEST(Misuse, ASessionThatThreadsShareSaysSo) {

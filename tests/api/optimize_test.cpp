@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "api/runs.hpp"
 #include "colonnade/custom.hpp"
 #include "onnx/builder.hpp"
 
@@ -17,6 +18,7 @@ using onnx_import::testing::attribute;
 using onnx_import::testing::float_tensor;
 using onnx_import::testing::int_tensor;
 using onnx_import::testing::ModelBuilder;
+using test::expect_error;
 
 struct Folder {
   std::filesystem::path path;
@@ -253,16 +255,6 @@ TEST(WriteOptimized, PutsWhatNoMessageHoldsBesideTheModelUnasked) {
   std::vector<float> expected(table.end() - kColumns, table.end());
   for (float& value : expected) value *= kTables;
   expect_near({y[0].values<float>().begin(), y[0].values<float>().end()}, expected);
-}
-
-void expect_error(ErrorCode code, const std::string& text, const std::function<void()>& action) {
-  try {
-    action();
-    FAIL() << "expected: " << text;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-  }
 }
 
 TEST(WriteOptimized, SaysWhatCannotBeWritten) {

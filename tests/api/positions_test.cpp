@@ -9,7 +9,7 @@
 namespace colonnade::test {
 namespace {
 
-constexpr std::int64_t kWidth = 32, kHeads = 2, kSize = kWidth / kHeads;
+constexpr std::int64_t kPositionWidth = 32, kPositionHeads = 2, kPositionSize = kPositionWidth / kPositionHeads;
 
 /// How positions are known, and how the mask finds the scores.
 enum class Positions { counted, apart, rotated, windows };
@@ -97,35 +97,37 @@ std::string bias(Written& net) {
   const std::string most = net.node1("Expand", {net.one(15), net.node1("Shape", {large})});
   const std::string bucket =
       net.node1("Where", {net.node1("Less", {far, net.one(8)}), far, net.node1("Min", {large, most})});
-  const std::string values = net.node1("Gather", {net.weights({32, kHeads}, 1.7f), net.node1("Add", {sign, bucket})});
+  const std::string values =
+      net.node1("Gather", {net.weights({32, kPositionHeads}, 1.7f), net.node1("Add", {sign, bucket})});
   return net.unsqueezed(net.node1("Transpose", {values}, {attribute("perm", Ints{2, 0, 1})}), {0});
 }
 
 std::string rotated(Written& net, const std::string& heads) {
   const std::string places = net.unsqueezed(net.range(net.sizes("input_ids", 1)), {0, 2});
   std::vector<float> steps;
-  for (std::int64_t i = 0; i < kSize / 2; ++i) steps.push_back(std::pow(10.0f, -0.4f * static_cast<float>(i)));
+  for (std::int64_t i = 0; i < kPositionSize / 2; ++i) steps.push_back(std::pow(10.0f, -0.4f * static_cast<float>(i)));
   const std::string name = "r" + std::to_string(net.made++);
-  net.constant(float_tensor(name, {1, 1, kSize / 2}, steps));
+  net.constant(float_tensor(name, {1, 1, kPositionSize / 2}, steps));
   const std::string half = net.node1("Mul", {net.cast(places, onnx::TensorProto::FLOAT), name});
   const std::string angles = net.node1("Concat", {half, half}, {attribute("axis", -1)});
   const auto part = [&](std::int64_t from, std::int64_t to) {
     return net.node1("Slice", {heads, net.ints({from}), net.ints({to}), net.ints({3})});
   };
   const std::string turned =
-      net.node1("Concat", {net.node1("Neg", {part(kSize / 2, kSize)}), part(0, kSize / 2)}, {attribute("axis", -1)});
+      net.node1("Concat", {net.node1("Neg", {part(kPositionSize / 2, kPositionSize)}), part(0, kPositionSize / 2)},
+                {attribute("axis", -1)});
   return net.node1("Add", {net.node1("Mul", {heads, net.unsqueezed(net.node1("Cos", {angles}), {1})}),
                            net.node1("Mul", {turned, net.unsqueezed(net.node1("Sin", {angles}), {1})})});
 }
 
 std::string embedded(Written& net, Positions positions) {
-  const std::string words = net.node1("Gather", {net.weights({kWords, kWidth}, 0.7f), "input_ids"});
+  const std::string words = net.node1("Gather", {net.weights({kWords, kPositionWidth}, 0.7f), "input_ids"});
   if (positions != Positions::counted) return words;
   const std::string real =
       net.cast(net.node1("Not", {net.node1("Equal", {"input_ids", net.one(3)})}), onnx::TensorProto::INT32);
   const std::string counted = net.node1("Mul", {net.node1("CumSum", {real, net.one(1)}), real});
   const std::string places = net.node1("Add", {net.cast(counted, onnx::TensorProto::INT64), net.one(3)});
-  return net.node1("Add", {words, net.node1("Gather", {net.weights({200, kWidth}, 0.3f), places})});
+  return net.node1("Add", {words, net.node1("Gather", {net.weights({200, kPositionWidth}, 0.3f), places})});
 }
 
 /// One layer, whose softmax gives zeros where it would give none.
@@ -136,8 +138,8 @@ std::string encoder(Positions positions, Masking masking) {
   const std::string x = embedded(net, positions);
   std::vector<std::string> heads;
   for (const float step : {0.11f, 0.13f, 0.17f}) {
-    const std::string all = net.node1("MatMul", {x, net.weights({kWidth, kWidth}, step)});
-    const std::string split = net.node1("Reshape", {all, net.ints({0, 0, kHeads, kSize})});
+    const std::string all = net.node1("MatMul", {x, net.weights({kPositionWidth, kPositionWidth}, step)});
+    const std::string split = net.node1("Reshape", {all, net.ints({0, 0, kPositionHeads, kPositionSize})});
     heads.push_back(net.node1("Transpose", {split}, {attribute("perm", Ints{0, 2, 1, 3})}));
     if (positions == Positions::rotated && heads.size() < 3) heads.back() = rotated(net, heads.back());
   }
@@ -151,8 +153,8 @@ std::string encoder(Positions positions, Masking masking) {
   const std::string safe = net.node1("Where", {net.node1("IsNaN", {shares}), net.number(0), shares});
   const std::string mixed =
       net.node1("Transpose", {net.node1("MatMul", {safe, heads[2]})}, {attribute("perm", Ints{0, 2, 1, 3})});
-  const std::string joined = net.node1("Reshape", {mixed, net.ints({0, 0, kWidth})});
-  net.node("Add", {x, net.node1("MatMul", {joined, net.weights({kWidth, kWidth}, 0.19f)})}, {"y"});
+  const std::string joined = net.node1("Reshape", {mixed, net.ints({0, 0, kPositionWidth})});
+  net.node("Add", {x, net.node1("MatMul", {joined, net.weights({kPositionWidth, kPositionWidth}, 0.19f)})}, {"y"});
   return net.output("y").bytes();
 }
 
@@ -186,8 +188,9 @@ TEST_P(TextPositions, GiveTheSameBitsInAnyBatch) {
           const Tensor one = std::move(session.run(batch_of({lengths[text]}).views())[0]);
           alone.emplace_back(one.values<float>().begin(), one.values<float>().end());
         }
-        const float* begin = all.values<float>().data() + (text * 130 + (left ? 130 - length : 0)) * kWidth;
-        EXPECT_EQ(std::vector<float>(begin, begin + length * kWidth), alone[text]) << text << " " << threads << left;
+        const float* begin = all.values<float>().data() + (text * 130 + (left ? 130 - length : 0)) * kPositionWidth;
+        EXPECT_EQ(std::vector<float>(begin, begin + length * kPositionWidth), alone[text])
+            << text << " " << threads << left;
       }
     }
   }

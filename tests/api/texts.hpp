@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "api/runs.hpp"
 #include "colonnade/colonnade.hpp"
 #include "onnx/builder.hpp"
 
@@ -75,10 +76,6 @@ inline Tensor tokens_expected(const Model& model, const Batch& batch) {
   for (std::size_t i = 0; i < expected.values<float>().size(); ++i)
     if (mask[i / width] == 0) expected.values<float>()[i] = 0;
   return expected;
-}
-
-inline bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
 }
 
 }  // namespace colonnade::test

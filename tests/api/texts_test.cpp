@@ -11,26 +11,26 @@
 namespace colonnade::test {
 namespace {
 
-constexpr std::int64_t kWidth = 48, kHeads = 3, kLongest = 200;
+constexpr std::int64_t kTextWidth = 48, kTextHeads = 3, kLongestText = 200;
 
 enum class Pooling { mean, first, none };
 
 void add_constants(ModelBuilder& model, float far) {
   model.input("input_ids", {-1, -1}, onnx::TensorProto::INT64);
   model.input("attention_mask", {-1, -1}, onnx::TensorProto::INT64);
-  model.constant(float_tensor("words", {kWords, kWidth}, waves(kWords * kWidth, 0.7f)));
-  model.constant(float_tensor("positions", {kLongest, kWidth}, waves(kLongest * kWidth, 0.3f)));
+  model.constant(float_tensor("words", {kWords, kTextWidth}, waves(kWords * kTextWidth, 0.7f)));
+  model.constant(float_tensor("positions", {kLongestText, kTextWidth}, waves(kLongestText * kTextWidth, 0.3f)));
   for (const auto& [name, step] : {std::tuple("q", 0.11f), {"k", 0.13f}, {"v", 0.17f}, {"o", 0.19f}})
-    model.constant(float_tensor(name, {kWidth, kWidth}, waves(kWidth * kWidth, step)));
-  for (const char* name : {"scale", "bias"}) model.constant(float_tensor(name, {kWidth}, waves(kWidth, 0.9f)));
+    model.constant(float_tensor(name, {kTextWidth, kTextWidth}, waves(kTextWidth * kTextWidth, step)));
+  for (const char* name : {"scale", "bias"}) model.constant(float_tensor(name, {kTextWidth}, waves(kTextWidth, 0.9f)));
   model.constant(float_tensor("root", {}, {4.0f})).constant(float_tensor("one", {}, {1.0f}));
   model.constant(float_tensor("far", {}, {far})).constant(float_tensor("least", {}, {1e-9f}));
   for (const auto& [name, values] : {std::pair("i0", Ints{0}),
                                      {"i1", {1}},
                                      {"i2", {2}},
                                      {"i12", {1, 2}},
-                                     {"heads", {0, 0, kHeads, kWidth / kHeads}},
-                                     {"joined", {0, 0, kWidth}}})
+                                     {"heads", {0, 0, kTextHeads, kTextWidth / kTextHeads}},
+                                     {"joined", {0, 0, kTextWidth}}})
     model.constant(int_tensor(name, {std::ssize(values)}, values));
 }
 
@@ -227,15 +227,15 @@ TEST(Texts, RunAsTheyAreWhereTheMaskHasOtherNumbers) {
 
 TEST(Texts, BeyondTheTableArePlainErrors) {
   Session session(model_of(encoder(Pooling::mean)));
-  EXPECT_THROW(session.run(batch_of({kLongest + 1}).views()), Error);
-  EXPECT_EQ(session.run(batch_of({3}).views())[0].shape(), (Shape{1, kWidth}));
+  EXPECT_THROW(session.run(batch_of({kLongestText + 1}).views()), Error);
+  EXPECT_EQ(session.run(batch_of({3}).views())[0].shape(), (Shape{1, kTextWidth}));
 }
 
 TEST(Texts, TakeFewPlansForAllLengths) {
   Session session(model_of(encoder(Pooling::mean)));
   for (std::int64_t length = 1; length <= 160; ++length) session.run(batch_of({length}).views());
   EXPECT_LE(session.memory_stats().plans, 20u);
-  EXPECT_EQ(session.output_shapes(std::vector<Shape>{{7, 9}, {7, 9}}), (std::vector<Shape>{{7, kWidth}}));
+  EXPECT_EQ(session.output_shapes(std::vector<Shape>{{7, 9}, {7, 9}}), (std::vector<Shape>{{7, kTextWidth}}));
 }
 
 }  // namespace

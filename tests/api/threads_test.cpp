@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "api/impl.hpp"
+#include "api/runs.hpp"
 #include "colonnade/colonnade.hpp"
 #include "onnx/builder.hpp"
 
@@ -17,23 +18,6 @@ namespace {
 using onnx_import::testing::attribute;
 using onnx_import::testing::ModelBuilder;
 using std::chrono::steady_clock;
-
-Tensor random_tensor(Shape shape, std::uint32_t seed) {
-  Tensor tensor(DType::f32, std::move(shape));
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> element(0, 1);
-  for (float& x : tensor.values<float>()) x = element(random);
-  return tensor;
-}
-
-Tensor run_one(Session& session, const Tensor& input, const RunOptions& options = {}) {
-  const TensorView view = input;
-  return session.run({&view, 1}, options).front();
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
-}
 
 Options on(int threads) {
   Options options;

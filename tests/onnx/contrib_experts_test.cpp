@@ -4,7 +4,7 @@
 
 #include "evaluate.hpp"
 
-namespace colonnade::onnx_import::testing {
+namespace colonnade::onnx_import::testing::experts {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -179,4 +179,4 @@ TEST(Experts, WhatIsWrongIsSaid) {
 }
 
 }  // namespace
-}  // namespace colonnade::onnx_import::testing
+}  // namespace colonnade::onnx_import::testing::experts

@@ -2,7 +2,7 @@
 // Quantised operators of com.microsoft against values worked out by hand.
 #include "evaluate.hpp"
 
-namespace colonnade::onnx_import::testing {
+namespace colonnade::onnx_import::testing::quantized {
 namespace {
 
 const std::string kMicrosoft = "com.microsoft";
@@ -283,4 +283,4 @@ TEST(ContribQuantized, RecurrentWeightsAreTransposedAndScaled) {
 }
 
 }  // namespace
-}  // namespace colonnade::onnx_import::testing
+}  // namespace colonnade::onnx_import::testing::quantized

@@ -4,7 +4,7 @@
 
 #include "evaluate.hpp"
 
-namespace colonnade::onnx_import::testing {
+namespace colonnade::onnx_import::testing::contrib {
 namespace {
 
 const std::string kMicrosoft = "com.microsoft";
@@ -383,4 +383,4 @@ TEST(Contrib, MurmurHashOfText) {
 }
 
 }  // namespace
-}  // namespace colonnade::onnx_import::testing
+}  // namespace colonnade::onnx_import::testing::contrib

@@ -5,7 +5,7 @@
 
 #include "evaluate.hpp"
 
-namespace colonnade::onnx_import::testing {
+namespace colonnade::onnx_import::testing::first_opsets {
 namespace {
 
 using Attributes = std::vector<onnx::AttributeProto>;
@@ -213,4 +213,4 @@ TEST(FirstOpsets, RecurrentUnitsStopWithTheirSequence) {
 }
 
 }  // namespace
-}  // namespace colonnade::onnx_import::testing
+}  // namespace colonnade::onnx_import::testing::first_opsets

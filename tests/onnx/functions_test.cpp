@@ -6,7 +6,7 @@
 
 #include "evaluate.hpp"
 
-namespace colonnade::onnx_import::testing {
+namespace colonnade::onnx_import::testing::functions {
 namespace {
 
 using Attributes = std::vector<onnx::AttributeProto>;
@@ -320,4 +320,4 @@ TEST(Matrix, RunningProducts) {
 }
 
 }  // namespace
-}  // namespace colonnade::onnx_import::testing
+}  // namespace colonnade::onnx_import::testing::functions

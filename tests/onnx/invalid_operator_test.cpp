@@ -7,7 +7,7 @@
 #include "colonnade/colonnade.hpp"
 #include "evaluate.hpp"
 
-namespace colonnade::onnx_import::testing {
+namespace colonnade::onnx_import::testing::invalid_operators {
 namespace {
 
 constexpr std::int64_t kHuge = std::int64_t{1} << 62;
@@ -293,4 +293,4 @@ INSTANTIATE_TEST_SUITE_P(Movement, InvalidOperator, ::testing::ValuesIn(movement
 INSTANTIATE_TEST_SUITE_P(Computation, InvalidOperator, ::testing::ValuesIn(compute_cases()), name_of_case);
 
 }  // namespace
-}  // namespace colonnade::onnx_import::testing
+}  // namespace colonnade::onnx_import::testing::invalid_operators

@@ -2,7 +2,7 @@
 // Sequences, optional values and maps: operators on them, and their files.
 #include "evaluate.hpp"
 
-namespace colonnade::onnx_import::testing {
+namespace colonnade::onnx_import::testing::sequences {
 namespace {
 
 constexpr int kInt64 = onnx::TensorProto::INT64, kBool = onnx::TensorProto::BOOL, kFloat = onnx::TensorProto::FLOAT;
@@ -266,4 +266,4 @@ TEST(Data, FilesOfAnotherKindAreRefused) {
 }
 
 }  // namespace
-}  // namespace colonnade::onnx_import::testing
+}  // namespace colonnade::onnx_import::testing::sequences

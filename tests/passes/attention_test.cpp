@@ -12,15 +12,6 @@ namespace {
 
 constexpr std::int64_t kRows = 6, kHeads = 2, kSize = 4, kChannels = kHeads * kSize;
 
-Graph optimized(const Graph& graph) {
-  Graph result = graph;
-  PassOptions options;
-  options.verify = true;
-  optimize(result, options);
-  expect_same_results(graph, result, 3, 1e-4);
-  return result;
-}
-
 ValueId heads(Builder& b, const std::string& name, ValueId x, const Ints& perm) {
   const ValueId projected =
       b.node(name, MatMul{}, {x, b.weights(name + "_w", {kChannels, kChannels}), b.weights(name + "_b", {kChannels})});

@@ -14,16 +14,6 @@
 namespace colonnade::test {
 namespace {
 
-/// All passes; the results stay the same.
-Graph optimized(const Graph& graph) {
-  Graph result = graph;
-  PassOptions options;
-  options.verify = true;
-  optimize(result, options);
-  expect_same_results(graph, result, 5, 1e-4);
-  return result;
-}
-
 /// Parts of the Concat with the most.
 std::size_t widest_concat(const Graph& graph) {
   std::size_t parts = 0;

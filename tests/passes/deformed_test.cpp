@@ -9,7 +9,7 @@
 namespace colonnade::test {
 namespace {
 
-struct Case {
+struct Deformed {
   Shape x;
   std::int64_t outputs;
   Ints kernel, strides, dilations, pads;
@@ -17,7 +17,7 @@ struct Case {
   bool bias, mask;
 };
 
-Graph deformed(const Case& c) {
+Graph deformed(const Deformed& c) {
   Builder b;
   Attributes attributes{{"strides", c.strides},
                         {"dilations", c.dilations},
@@ -38,10 +38,10 @@ Graph deformed(const Case& c) {
 }
 
 TEST(Deformed, BecomesSamplesAndAProduct) {
-  for (const Case& c : {Case{{1, 4, 9, 7}, 6, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 1, 1, true, true},
-                        Case{{2, 6, 8, 9}, 4, {3, 2}, {2, 1}, {1, 2}, {0, 1, 2, 0}, 1, 2, false, true},
-                        Case{{2, 6, 8, 9}, 4, {2, 2}, {1, 2}, {1, 1}, {0, 0, 0, 0}, 2, 3, true, false},
-                        Case{{1, 2, 1, 5}, 2, {1, 3}, {1, 1}, {1, 1}, {0, 1, 0, 1}, 2, 1, false, false}}) {
+  for (const Deformed& c : {Deformed{{1, 4, 9, 7}, 6, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 1, 1, true, true},
+                            Deformed{{2, 6, 8, 9}, 4, {3, 2}, {2, 1}, {1, 2}, {0, 1, 2, 0}, 1, 2, false, true},
+                            Deformed{{2, 6, 8, 9}, 4, {2, 2}, {1, 2}, {1, 1}, {0, 0, 0, 0}, 2, 3, true, false},
+                            Deformed{{1, 2, 1, 5}, 2, {1, 3}, {1, 1}, {1, 1}, {0, 1, 0, 1}, 2, 1, false, false}}) {
     const Graph before = deformed(c);
     Graph after = before;
     EXPECT_TRUE(rewrite::expand_deformed(after));

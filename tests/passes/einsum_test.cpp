@@ -24,7 +24,7 @@ Graph graph_of(const std::string& equation, const std::vector<Shape>& shapes, DT
   return b.graph;
 }
 
-Graph optimized(const Graph& graph) {
+Graph shortened(const Graph& graph) {
   Graph result = graph;
   PassOptions options;
   options.verify = true;
@@ -35,7 +35,7 @@ Graph optimized(const Graph& graph) {
 Graph expanded(const std::string& equation, const std::vector<Shape>& shapes) {
   SCOPED_TRACE(equation);
   const Graph graph = graph_of(equation, shapes);
-  Graph result = optimized(graph);
+  Graph result = shortened(graph);
   EXPECT_EQ(count_of<Einsum>(result), 0);
   expect_same_results(graph, result, 3);
   return result;
@@ -126,10 +126,10 @@ TEST(Einsum, OfAttentionNeedsNoTransposes) {
 }
 
 TEST(Einsum, OfOpenSizesNeedsNoMoreThanTheSummedOnes) {
-  EXPECT_EQ(count_of<Einsum>(optimized(graph_of("bhid,bhjd->bhij", {{-1, 3, -1, 8}, {-1, 3, -1, 8}}))), 0);
-  EXPECT_EQ(count_of<Einsum>(optimized(graph_of("bsd,dhk->bshk", {{-1, -1, 8}, {kConstant, 8, 3, 4}}))), 0);
-  EXPECT_EQ(count_of<Einsum>(optimized(graph_of("bhij,bhjd->bhid", {{-1, 3, -1, -1}, {-1, 3, -1, 8}}))), 1);
-  EXPECT_EQ(count_of<Einsum>(optimized(graph_of("ii->i", {{-1, -1}}))), 1);
+  EXPECT_EQ(count_of<Einsum>(shortened(graph_of("bhid,bhjd->bhij", {{-1, 3, -1, 8}, {-1, 3, -1, 8}}))), 0);
+  EXPECT_EQ(count_of<Einsum>(shortened(graph_of("bsd,dhk->bshk", {{-1, -1, 8}, {kConstant, 8, 3, 4}}))), 0);
+  EXPECT_EQ(count_of<Einsum>(shortened(graph_of("bhij,bhjd->bhid", {{-1, 3, -1, -1}, {-1, 3, -1, 8}}))), 1);
+  EXPECT_EQ(count_of<Einsum>(shortened(graph_of("ii->i", {{-1, -1}}))), 1);
 }
 
 TEST(Einsum, OfOpenSizesIsTheSameOnceTheyAreKnown) {
@@ -147,19 +147,19 @@ TEST(Einsum, OfOpenSizesIsTheSameOnceTheyAreKnown) {
     for (Shape& shape : open) {
       for (std::size_t i = 0; shape[0] != kConstant && i < 2; ++i) shape[i] = -1;
     }
-    const Graph graph = optimized(graph_of(equation, open));
+    const Graph graph = shortened(graph_of(equation, open));
     const Graph known = graph_of(equation, shapes);
     std::vector<Shape> sizes;
     for (const ValueId id : known.inputs) sizes.push_back(known.value(id).type.static_shape());
-    const Graph bound = optimized(bind_shapes(graph, sizes));
+    const Graph bound = shortened(bind_shapes(graph, sizes));
     EXPECT_EQ(count_of<Einsum>(bound), 0);
     expect_same_results(known, bound, 5);
   }
 }
 
 TEST(Einsum, OfBytesAndOfNothingStays) {
-  EXPECT_EQ(count_of<Einsum>(optimized(graph_of("ij,jk->ik", {{2, 3}, {3, 4}}, DType::i8))), 1);
-  EXPECT_EQ(count_of<Einsum>(optimized(graph_of("ij,jk->ik", {{2, 0}, {0, 4}}))), 1);
+  EXPECT_EQ(count_of<Einsum>(shortened(graph_of("ij,jk->ik", {{2, 3}, {3, 4}}, DType::i8))), 1);
+  EXPECT_EQ(count_of<Einsum>(shortened(graph_of("ij,jk->ik", {{2, 0}, {0, 4}}))), 1);
 }
 
 /// Two or three operands of random labels, in random order; the result has some of them.

@@ -21,7 +21,7 @@ TEST(FoldBatchNorm, FoldsIntoWeights) {
   b.output(first);
   b.output(second);
   EXPECT_TRUE(run("fold_batch_norm", b.graph));
-  EXPECT_EQ(nodes_of(b.graph), R"(
+  EXPECT_EQ(golden::nodes_of(b.graph), R"(
 input %x f32[1,6,6,4]
 %bn f32[1,6,6,8] = Conv(%x, %w_11, %c_bias) kernel=3x3 pads=1,1,1,1 groups=2 # c
 %sub f32[1,6,6,8] = Conv(%x, %w_13, %d_bias) kernel=3x3 pads=1,1,1,1 groups=2 # d
@@ -95,7 +95,7 @@ TEST(FuseEpilogue, ActivationAndResidual) {
   const ValueId act = b.binary("prelu", BinaryKind::prelu, third, b.weights("slope", {8}));
   b.output(b.binary("y", BinaryKind::add, relu, act));
   EXPECT_TRUE(run("fuse_epilogue", b.graph));
-  EXPECT_EQ(nodes_of(b.graph), R"(
+  EXPECT_EQ(golden::nodes_of(b.graph), R"(
 input %x f32[5,8]
 %first f32[5,8] = MatMul(%x, %w1, %b1) act=tanh # first
 %second f32[5,8] = MatMul(%first, %w2, _, %x) act=relu residual=before # second
@@ -111,7 +111,7 @@ TEST(FuseEpilogue, TheLaterOperandTakesTheResidual) {
   const ValueId second = b.node("second", MatMul{}, {x, b.weights("w2", {8, 8})});
   b.output(b.binary("y", BinaryKind::add, second, first));
   EXPECT_TRUE(run("fuse_epilogue", b.graph));
-  EXPECT_EQ(nodes_of(b.graph), R"(
+  EXPECT_EQ(golden::nodes_of(b.graph), R"(
 input %x f32[5,8]
 %first f32[5,8] = MatMul(%x, %w1) # first
 %y f32[5,8] = MatMul(%x, %w2, _, %first) residual=before # second

@@ -99,7 +99,7 @@ TEST(StaticForms, DropsNodesWithoutEffect) {
   y = b.binary("times", BinaryKind::mul, y, b.scalar("one", 1));
   b.output(b.unary("y", UnaryKind::relu, y));
   EXPECT_TRUE(run("static_forms", b.graph));
-  EXPECT_EQ(nodes_of(b.graph), R"(
+  EXPECT_EQ(golden::nodes_of(b.graph), R"(
 input %x f32[2,3,4,5]
 %y f32[2,3,4,5] = Relu(%x) # y
 output %y
@@ -115,7 +115,7 @@ TEST(StaticForms, MergesReshapesAndTransposes) {
   y = b.node("un", Unsqueeze{}, {y, b.ints("axes", {0, 3})});
   b.output(b.node("y", Squeeze{}, {y, b.ints("first", {0})}));
   EXPECT_TRUE(run("static_forms", b.graph));
-  EXPECT_EQ(nodes_of(b.graph), R"(
+  EXPECT_EQ(golden::nodes_of(b.graph), R"(
 input %x f32[2,3,4,5]
 %t2 f32[2,5,4,3] = Transpose(%x) perm=0,3,2,1 # t2
 %y f32[10,12,1] = Reshape(%t2, %y_shape) # y
@@ -173,7 +173,7 @@ TEST(Recognise, BothGelus) {
   const ValueId gate2 = b.binary("g2", BinaryKind::add, b.unary("tanh", UnaryKind::tanh, inner), one);
   b.output(b.binary("z", BinaryKind::mul, b.binary("h", BinaryKind::mul, half, x), gate2));
   EXPECT_TRUE(run("recognise", b.graph));
-  EXPECT_EQ(nodes_of(b.graph), R"(
+  EXPECT_EQ(golden::nodes_of(b.graph), R"(
 input %x f32[2,8]
 %y f32[2,8] = GeluErf(%x) # y
 %z f32[2,8] = GeluTanh(%x) # z
@@ -199,7 +199,7 @@ TEST(Recognise, LayerNormAndSoftmax) {
   const ValueId e = b.unary("exp", UnaryKind::exp, b.binary("less", BinaryKind::sub, y, max));
   b.output(b.binary("soft", BinaryKind::div, e, b.node("total", Reduce{ReduceKind::sum, true}, {e, axes})));
   EXPECT_TRUE(run("recognise", b.graph));
-  EXPECT_EQ(nodes_of(b.graph), R"(
+  EXPECT_EQ(golden::nodes_of(b.graph), R"(
 input %x f32[2,3,8]
 %div_20 f32[2,3,8] = LayerNorm(%x, %g, %b) axis=2 epsilon=0.001 # div
 %soft f32[2,3,8] = Softmax(%div_20) axis=2 # soft
@@ -215,7 +215,7 @@ TEST(ChannelsLast, MovesTransposesToTheBorders) {
   const ValueId both = b.node("both", Concat{1}, {b.unary("relu", UnaryKind::relu, scaled), c});
   b.output(b.conv("d", both, 4, 1));
   EXPECT_TRUE(run("channels_last", b.graph));
-  EXPECT_EQ(nodes_of(b.graph), R"(
+  EXPECT_EQ(golden::nodes_of(b.graph), R"(
 input %x f32[1,4,6,6]
 %c.in f32[1,6,6,4] = Transpose(%x) perm=0,2,3,1 # c.in
 %c f32[1,6,6,8] = Conv(%c.in, %c.w, %c.b) kernel=3x3 pads=1,1,1,1 # c
@@ -269,7 +269,7 @@ TEST(SplitReductions, WidthFirst) {
   b.output(b.node("mean", Reduce{ReduceKind::mean, true}, {x, b.ints("axes", {1, 2})}));
   b.output(b.node("inner", Reduce{ReduceKind::mean, true}, {x, b.ints("inner_axes", {2, 3})}));
   EXPECT_TRUE(run("split_reductions", b.graph));
-  EXPECT_EQ(nodes_of(b.graph), R"(
+  EXPECT_EQ(golden::nodes_of(b.graph), R"(
 input %x f32[2,5,6,4]
 %mean_6 f32[2,5,1,4] = Reduce(%x, %mean_axes) kind=mean # mean
 %mean f32[2,1,1,4] = Reduce(%mean_6, %mean_axes_7) kind=mean # mean
@@ -288,7 +288,7 @@ TEST(EliminateCommon, SharesNodesAndConstants) {
   b.output(b.binary("y", BinaryKind::mul, left, right));
   b.output(b.binary("again", BinaryKind::add, x, b.scalar("eins", 1)));
   EXPECT_TRUE(run("eliminate_common", b.graph));
-  EXPECT_EQ(nodes_of(b.graph), R"(
+  EXPECT_EQ(golden::nodes_of(b.graph), R"(
 input %x f32[2,3]
 %left f32[2,3] = Add(%x, %one) # left
 %y f32[2,3] = Mul(%left, %left) # y

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "passes/passes.hpp"
 #include "reference/reference.hpp"
 
 namespace colonnade::test {
@@ -137,6 +138,15 @@ std::string operators_of(const Graph& graph) {
   std::string text;
   for (const Node& node : graph.nodes) text += (text.empty() ? "" : " ") + name_of(node.op);
   return text;
+}
+
+Graph optimized(const Graph& graph) {
+  Graph result = graph;
+  PassOptions options;
+  options.verify = true;
+  optimize(result, options);
+  expect_same_results(graph, result, 5);
+  return result;
 }
 
 }  // namespace colonnade::test

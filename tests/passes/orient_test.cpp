@@ -10,15 +10,6 @@
 namespace colonnade::test {
 namespace {
 
-Graph optimized(const Graph& graph) {
-  Graph result = graph;
-  PassOptions options;
-  options.verify = true;
-  optimize(result, options);
-  expect_same_results(graph, result, 5);
-  return result;
-}
-
 /// Shapes of what the Ops make, in order.
 template <class Op>
 std::vector<Shape> shapes_of(const Graph& graph) {

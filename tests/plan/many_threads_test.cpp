@@ -12,7 +12,7 @@
 namespace colonnade::test {
 namespace {
 
-Plan plan_of(const Graph& graph, Schedule schedule, int threads) {
+Plan plan_for(const Graph& graph, Schedule schedule, int threads) {
   Topology topology = fixed_topology("server-16");
   topology.rates.team_us = 0;
   topology.rates.barrier_us = 0.1;
@@ -39,7 +39,7 @@ TEST(ManyThreads, BandsDoNotWaitForEachOtherOneAfterAnother) {
   const Graph graph = net.finish(inverted_residual(net, inverted_residual(net, x, 144), 144));
   bool has_groups = false;
   for (const int threads : {3, 8, 14, 16})
-    for (const SegmentPlan& segment : plan_of(graph, Schedule::columns, threads).segments) {
+    for (const SegmentPlan& segment : plan_for(graph, Schedule::columns, threads).segments) {
       if (segment.steps.size() < 3 || segment.sharing != Sharing::bands) continue;
       has_groups |= !segment.chunk_groups.empty();
       for (const auto& steps : segment.steps) EXPECT_FALSE(waits_first(steps)) << threads;
@@ -51,7 +51,7 @@ TEST(ManyThreads, AsManyBandsAsThereAreRows) {
   Network net("rows");
   const Graph graph = net.finish(net.depthwise(net.input({1, 14, 14, 512})));
   for (const int threads : {14, 15, 16}) {
-    const Plan plan = plan_of(graph, Schedule::layers, threads);
+    const Plan plan = plan_for(graph, Schedule::layers, threads);
     EXPECT_EQ(plan.segments.front().steps.size(), 14u) << threads << to_text(plan, graph);
   }
 }
@@ -60,7 +60,7 @@ TEST(ManyThreads, AsManyBandsAsThereAreRows) {
 TEST(ManyThreads, DivideRowsAndChannelsTogether) {
   Network net("tiles");
   const Graph graph = net.finish(net.conv(net.input({1, 14, 14, 128}), 128));
-  const Plan plan = plan_of(graph, Schedule::layers, 16);
+  const Plan plan = plan_for(graph, Schedule::layers, 16);
   const SegmentPlan& segment = plan.segments.front();
   ASSERT_EQ(segment.sharing, Sharing::channels) << to_text(plan, graph);
   EXPECT_GE(plan.choices[NodeIndex{0}].granularity, 2);

@@ -9,7 +9,7 @@
 #include "support/execute.hpp"
 #include "support/network.hpp"
 
-namespace colonnade::test {
+namespace colonnade::test::byte_contraction {
 namespace {
 
 class ByteNetwork : public Network {
@@ -205,4 +205,4 @@ TEST(ByteContraction, OfComputedParameters) {
 }
 
 }  // namespace
-}  // namespace colonnade::test
+}  // namespace colonnade::test::byte_contraction

@@ -3,7 +3,7 @@
 #include "families/table.hpp"
 #include "program/whole.hpp"
 
-namespace colonnade::test {
+namespace colonnade::test::byte_windows {
 namespace {
 
 using whole::absent;
@@ -104,4 +104,4 @@ TEST(ByteWindows, OfManyTapsAreAveraged) {
 }
 
 }  // namespace
-}  // namespace colonnade::test
+}  // namespace colonnade::test::byte_windows

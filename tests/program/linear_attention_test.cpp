@@ -3,7 +3,7 @@
 #include "program/whole.hpp"
 #include "reference/onnx/definitions.hpp"
 
-namespace colonnade::test {
+namespace colonnade::test::linear_attention {
 namespace {
 
 using whole::absent;
@@ -40,4 +40,4 @@ TEST(LinearAttentionProgram, EveryRuleAndGroup) {
 }
 
 }  // namespace
-}  // namespace colonnade::test
+}  // namespace colonnade::test::linear_attention

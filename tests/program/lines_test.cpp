@@ -6,7 +6,7 @@
 #include "program/whole.hpp"
 #include "reference/onnx/definitions.hpp"
 
-namespace colonnade::test {
+namespace colonnade::test::lines {
 namespace {
 
 using namespace whole;
@@ -160,4 +160,4 @@ TEST(Pad, WithAValue) {
 }
 
 }  // namespace
-}  // namespace colonnade::test
+}  // namespace colonnade::test::lines

@@ -15,7 +15,7 @@ std::vector<Tensor> exact_inputs(const Graph& graph, unsigned seed) {
   return inputs;
 }
 
-constexpr double kTolerance = 2e-3;
+constexpr double kByteTolerance = 2e-3;
 
 TEST(NarrowBytesProduct, EveryTypeBlockAndSize) {
   unsigned seed = 1;
@@ -24,7 +24,7 @@ TEST(NarrowBytesProduct, EveryTypeBlockAndSize) {
       for (const bool zeros : {false, true}) {
         const auto check = [&](const Weights& weights, bool transposed) {
           const Graph graph = product_graph(rows, transposed, narrow_constant(weights, ++seed));
-          whole::check(graph, families::narrow_bytes, exact_inputs(graph, seed), kTolerance);
+          whole::check(graph, families::narrow_bytes, exact_inputs(graph, seed), kByteTolerance);
         };
         check({type, {65, 203}, 1, 32, zeros, true}, true);
         check({type, {130, 67}, 16, 1, zeros, true}, false);

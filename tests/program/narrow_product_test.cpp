@@ -5,7 +5,7 @@
 namespace colonnade::test {
 namespace {
 
-constexpr double kTolerance = 2e-3;
+constexpr double kNarrowTolerance = 2e-3;
 
 TEST(NarrowProduct, EveryTypeBlockAndSize) {
   unsigned seed = 1;
@@ -13,17 +13,17 @@ TEST(NarrowProduct, EveryTypeBlockAndSize) {
     for (const DType type : {DType::u4, DType::i4, DType::u8, DType::i8, DType::u2, DType::i2})
       for (const bool zeros : {false, true}) {
         const Graph blocks = product_graph(rows, true, narrow_constant({type, {65, 203}, 1, 32, zeros}, ++seed));
-        whole::check(blocks, families::narrow_product, whole::inputs_of(blocks, seed), kTolerance);
+        whole::check(blocks, families::narrow_product, whole::inputs_of(blocks, seed), kNarrowTolerance);
         const Graph turned = product_graph(rows, false, narrow_constant({type, {130, 67}, 16, 1, zeros}, ++seed));
-        whole::check(turned, families::narrow_product, whole::inputs_of(turned, seed), kTolerance);
+        whole::check(turned, families::narrow_product, whole::inputs_of(turned, seed), kNarrowTolerance);
         const Graph channels = product_graph(rows, false, narrow_constant({type, {1031, 5}, 1031, 1, zeros}, ++seed));
-        whole::check(channels, families::narrow_product, whole::inputs_of(channels, seed), kTolerance);
+        whole::check(channels, families::narrow_product, whole::inputs_of(channels, seed), kNarrowTolerance);
       }
   for (const std::int64_t rows : {1, 2, 300})
     for (const DType type : {DType::f16, DType::bf16})
       for (const bool transposed : {false, true}) {
         const Graph halves = product_graph(rows, transposed, narrow_constant({type, {97, 131}, 97, 131}, ++seed));
-        whole::check(halves, families::narrow_product, whole::inputs_of(halves, seed), kTolerance);
+        whole::check(halves, families::narrow_product, whole::inputs_of(halves, seed), kNarrowTolerance);
       }
 }
 
@@ -31,7 +31,7 @@ TEST(NarrowProduct, OneScaleForAllAndBlocksOfOutputs) {
   for (const auto& [rows, columns] : {std::pair{200, 90}, {1, 90}, {8, 90}, {200, 30}})
     for (const std::int64_t lines : {1, 3}) {
       const Graph graph = product_graph(lines, false, narrow_constant({DType::i8, {200, 90}, rows, columns}, 5));
-      if (rows != 1) whole::check(graph, families::narrow_product, whole::inputs_of(graph, 5), kTolerance);
+      if (rows != 1) whole::check(graph, families::narrow_product, whole::inputs_of(graph, 5), kNarrowTolerance);
       if (rows != 1) continue;  // a scale for each row: no sums have one scale
       EXPECT_EQ(choose_family(graph, graph.nodes[0], Math::fast, kernels::Isa::avx512, known_blocking()).family,
                 &families::matmul);

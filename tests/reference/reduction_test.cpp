@@ -7,7 +7,7 @@
 namespace colonnade::test {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 TEST(Reduce, EveryKind) {
   const Tensor x = f32({2, 2}, {1, -2, 3, 4}), axis = ints({1});
@@ -38,9 +38,9 @@ TEST(Reduce, IntegersAndExtremes) {
   expect_near(run(Reduce{ReduceKind::max}, tensor(DType::i8, {2}, {-100, -3})), {1}, {-3}, 0);
   expect_near(run(Reduce{ReduceKind::min}, tensor(DType::u8, {2}, {200, 30})), {1}, {30}, 0);
   expect_near(run(Reduce{ReduceKind::log_sum_exp}, f32({2}, {1000, 1000})), {1}, {1000 + std::log(2)}, 1e-4);
-  EXPECT_EQ(numbers(run(Reduce{ReduceKind::max}, f32({0}, {})))[0], -kInf);
+  EXPECT_EQ(numbers(run(Reduce{ReduceKind::max}, f32({0}, {})))[0], -kInfinite);
   EXPECT_EQ(numbers(run(Reduce{ReduceKind::prod}, f32({0}, {})))[0], 1);
-  EXPECT_EQ(numbers(run(Reduce{ReduceKind::log_sum_exp}, f32({1}, {-kInf})))[0], -kInf);
+  EXPECT_EQ(numbers(run(Reduce{ReduceKind::log_sum_exp}, f32({1}, {-kInfinite})))[0], -kInfinite);
 }
 
 TEST(Reduce, SumsInDouble) {

@@ -24,14 +24,14 @@ namespace {
 
 /// Sixteen cores in two nodes, of which `limit` may be used. This machine has fewer: that workers cannot be kept to
 /// their processors must not matter.
-Topology machine(int limit) {
+Topology machine_of(int limit) {
   Topology topology = fixed_topology("server-16");
   topology.cpu_quota = limit;
   return topology;
 }
 
 TEST(Workers, CallEachThreadOnce) {
-  Workers workers(machine(6));
+  Workers workers(machine_of(6));
   EXPECT_EQ(workers.limit(), 6);
   for (const int most : {1, 2, 6, 6, 9, 3}) {
     std::array<std::atomic<int>, 16> calls{};
@@ -46,7 +46,7 @@ TEST(Workers, CallEachThreadOnce) {
 }
 
 TEST(Workers, CallerIsThreadZeroAndKeepsItsOwn) {
-  Workers workers(machine(3));
+  Workers workers(machine_of(3));
   const auto me = std::this_thread::get_id();
   std::array<std::thread::id, 3> first, second;
   const auto ids = [&](std::array<std::thread::id, 3>& into) {
@@ -59,7 +59,7 @@ TEST(Workers, CallerIsThreadZeroAndKeepsItsOwn) {
 }
 
 TEST(Workers, BriefRunsLeaveSleepersUntilTheyFollowEachOther) {
-  Workers workers(machine(2));
+  Workers workers(machine_of(2));
   const auto threads_of_run = [&](Workers::Sleepers sleepers) {
     int found = 0;
     workers.run(
@@ -102,7 +102,7 @@ TEST(Workers, LeaveTheProcessorOfTheirCaller) {
 }
 
 TEST(Workers, AreSharedAndNeverMoreThanTheLimit) {
-  Workers workers(machine(4));
+  Workers workers(machine_of(4));
   int inner = 0, after = 0;
   const auto nested = [&](int outer_most, int inner_most) {
     workers.run(outer_most, [&](int thread, int) {
@@ -124,7 +124,7 @@ TEST(Workers, AreSharedAndNeverMoreThanTheLimit) {
 
 TEST(Workers, ServeManyCallers) {
   constexpr int kCallers = 6, kRuns = 400;
-  Workers workers(machine(4));
+  Workers workers(machine_of(4));
   std::atomic<int> wrong{0};
   std::vector<std::jthread> callers;
   for (int caller = 0; caller < kCallers; ++caller)
@@ -204,7 +204,7 @@ TEST(Workers, PreferTheCallersDomain) {
 }
 
 TEST(Workers, LeaveSignalsToTheThreadsOfTheProgram) {
-  Workers workers(machine(2));
+  Workers workers(machine_of(2));
   sigset_t mine, before, after;
   sigemptyset(&mine);
   pthread_sigmask(SIG_SETMASK, nullptr, &before);
@@ -227,7 +227,7 @@ double cpu_seconds() {
 }
 
 TEST(Workers, SleepWithoutWork) {
-  Workers workers(machine(4));
+  Workers workers(machine_of(4));
   for (int i = 0; i < 100; ++i) workers.run(4, [](int, int) {});
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const double before = cpu_seconds();
@@ -308,7 +308,7 @@ TEST(Workers, DoWithoutThreadsThatTheSystemDoesNotGive) {
     if (getuid() == 0 && setuid(65534) != 0) return false;  // root has as many threads as it likes
     const rlimit none{0, 0};
     if (setrlimit(RLIMIT_NPROC, &none) != 0) return false;
-    Workers workers(machine(4));
+    Workers workers(machine_of(4));
     int calls = 0;
     for (int i = 0; i < 3; ++i) workers.run(4, [&](int, int threads) { calls += threads; });
     return calls == 3;
@@ -329,7 +329,7 @@ TEST(Workers, GiveTheSameBitsHoweverManyThereAre) {
         const auto program =
             program_of(graph, {schedule, Math::fast, lists, 0}, kernels::usable_features(), "server-16");
         for (int threads = 1; threads <= lists; ++threads) {
-          Workers workers(machine(threads));
+          Workers workers(machine_of(threads));
           Executor executor(program, nullptr, &workers);
           for (int i = 0; i < 3; ++i)
             EXPECT_TRUE(same_bits(run(executor, inputs), expected))
@@ -341,7 +341,7 @@ TEST(Workers, GiveTheSameBitsHoweverManyThereAre) {
 }
 
 TEST(Workers, AllocateNothingOnceStarted) {
-  Workers workers(machine(4));
+  Workers workers(machine_of(4));
   workers.run(4, [](int, int) {});
   const std::int64_t before = allocations();
   for (int i = 0; i < 10; ++i) workers.run(4, [](int, int) {});

@@ -3,31 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include "frontends/server/status.hpp"
+#include "server/failures.hpp"
 
 namespace colonnade::serve {
 namespace {
 
 using inference::ModelConfig;
 
-/// "" when nothing is thrown.
-template <class Call>
-std::string failure_of(Call call) {
-  try {
-    call();
-  } catch (const Failure& failure) {
-    EXPECT_EQ(std::string(failure.what()).find('\n'), std::string::npos) << failure.what();
-    return failure.what();
-  }
-  return {};
-}
-
 std::string checked(const std::string& text) {
   return failure_of([&] { (void)check_config(parse_config(text), "m"); });
-}
-
-void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "'" << text << "' lacks '" << part << "'";
 }
 
 TensorInfo info(const std::string& name, DType dtype, Shape shape, std::vector<std::string> names = {}) {

@@ -10,14 +10,14 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-const Clock::time_point kStart = Clock::time_point() + std::chrono::hours(1);
+const Clock::time_point kFirst = Clock::time_point() + std::chrono::hours(1);
 
 struct JobOptions {
   std::int64_t samples = 1;
   std::int64_t width = 4;
   std::uint32_t priority = 0;
   microseconds timeout{0};
-  Clock::time_point now = kStart;
+  Clock::time_point now = kFirst;
   std::stop_token stop = {};
 };
 
@@ -41,7 +41,7 @@ class QueueTest : public ::testing::Test {
     EXPECT_FALSE(queue.push(job, gone)) << id;
   }
 
-  std::string take(Queue& queue, Clock::time_point now = kStart, std::size_t runs = 1) {
+  std::string take(Queue& queue, Clock::time_point now = kFirst, std::size_t runs = 1) {
     return ids(queue.take(now, runs, gone));
   }
 
@@ -66,7 +66,7 @@ TEST_F(QueueTest, WhoTakesMaySayWhichSizesFit) {
   for (const char* id : {"a", "b", "c", "d"}) push(queue, id);
   EXPECT_EQ(queue.first()->request.id, "a");
   const auto fits = [](const Job&, std::int64_t samples) { return samples <= 2; };
-  EXPECT_EQ(ids(queue.take(kStart, 1, gone, fits)), "ab");
+  EXPECT_EQ(ids(queue.take(kFirst, 1, gone, fits)), "ab");
 }
 
 TEST_F(QueueTest, RequestsOfAModelWithoutBatchesLeaveOneByOne) {
@@ -76,7 +76,7 @@ TEST_F(QueueTest, RequestsOfAModelWithoutBatchesLeaveOneByOne) {
   EXPECT_EQ(take(queue), "a");
   EXPECT_EQ(take(queue), "b");
   EXPECT_EQ(take(queue), "");
-  EXPECT_FALSE(queue.is_ready(kStart));
+  EXPECT_FALSE(queue.is_ready(kFirst));
 }
 
 TEST_F(QueueTest, BatchesHaveRoundSizesAndEqualShapes) {
@@ -105,9 +105,9 @@ TEST_F(QueueTest, ABatchHoldsNoMoreSamplesThanItMay) {
 TEST_F(QueueTest, WorkIsSpreadWhileStreamsAreIdle) {
   Queue queue(batches_of(8));
   for (const char* id : {"a", "b", "c", "d", "e", "f", "g", "h"}) push(queue, id);
-  EXPECT_EQ(take(queue, kStart, 4), "ab");
-  EXPECT_EQ(take(queue, kStart, 3), "cd");
-  EXPECT_EQ(take(queue, kStart, 1), "efgh");
+  EXPECT_EQ(take(queue, kFirst, 4), "ab");
+  EXPECT_EQ(take(queue, kFirst, 3), "cd");
+  EXPECT_EQ(take(queue, kFirst, 1), "efgh");
 }
 
 TEST_F(QueueTest, ABatchWaitsForOthersUntilItsDelayIsOver) {
@@ -115,12 +115,12 @@ TEST_F(QueueTest, ABatchWaitsForOthersUntilItsDelayIsOver) {
   policy.delay = milliseconds(5);
   Queue queue(policy);
   push(queue, "a");
-  EXPECT_FALSE(queue.is_ready(kStart + milliseconds(4)));
-  EXPECT_EQ(queue.alarm(kStart), kStart + milliseconds(5));
-  EXPECT_TRUE(queue.is_ready(kStart + milliseconds(5)));
+  EXPECT_FALSE(queue.is_ready(kFirst + milliseconds(4)));
+  EXPECT_EQ(queue.alarm(kFirst), kFirst + milliseconds(5));
+  EXPECT_TRUE(queue.is_ready(kFirst + milliseconds(5)));
   for (const char* id : {"b", "c", "d"}) push(queue, id);
-  EXPECT_TRUE(queue.is_ready(kStart));  // it is full
-  EXPECT_EQ(take(queue, kStart, 4), "abcd");
+  EXPECT_TRUE(queue.is_ready(kFirst));  // it is full
+  EXPECT_EQ(take(queue, kFirst, 4), "abcd");
 }
 
 TEST_F(QueueTest, APreferredSizeNeedNotWait) {
@@ -130,9 +130,9 @@ TEST_F(QueueTest, APreferredSizeNeedNotWait) {
   Queue queue(policy);
   push(queue, "a");
   push(queue, "b");
-  EXPECT_FALSE(queue.is_ready(kStart));
+  EXPECT_FALSE(queue.is_ready(kFirst));
   push(queue, "c");
-  EXPECT_TRUE(queue.is_ready(kStart));
+  EXPECT_TRUE(queue.is_ready(kFirst));
   EXPECT_EQ(take(queue), "abc");
 }
 
@@ -141,13 +141,13 @@ TEST_F(QueueTest, WhatABatchLeavesBehindHasAnAlarmOfItsOwn) {
   policy.delay = milliseconds(300);
   policy.preferred = {4, 8};
   Queue queue(policy);
-  for (int i = 0; i < 3; ++i) push(queue, std::to_string(i), {.now = kStart + i * milliseconds(100)});
-  const Clock::time_point ripe = queue.alarm(kStart + milliseconds(200));
-  EXPECT_EQ(ripe, kStart + milliseconds(300));
+  for (int i = 0; i < 3; ++i) push(queue, std::to_string(i), {.now = kFirst + i * milliseconds(100)});
+  const Clock::time_point ripe = queue.alarm(kFirst + milliseconds(200));
+  EXPECT_EQ(ripe, kFirst + milliseconds(300));
   EXPECT_EQ(take(queue, ripe), "01");
-  EXPECT_EQ(queue.alarm(ripe), kStart + milliseconds(500));
+  EXPECT_EQ(queue.alarm(ripe), kFirst + milliseconds(500));
   EXPECT_EQ(take(queue, ripe), "");  // alone it waits for others
-  EXPECT_EQ(take(queue, kStart + milliseconds(500)), "2");
+  EXPECT_EQ(take(queue, kFirst + milliseconds(500)), "2");
   EXPECT_EQ(queue.alarm(ripe), Clock::time_point::max());
 }
 
@@ -157,11 +157,11 @@ TEST_F(QueueTest, WhoIsLessUrgentWaitsForOthersNoLonger) {
   policy.levels.resize(2);
   Queue queue(policy);
   push(queue, "low", {.priority = 2});
-  const Clock::time_point later = kStart + milliseconds(4);
+  const Clock::time_point later = kFirst + milliseconds(4);
   push(queue, "high", {.priority = 1, .now = later});
-  EXPECT_EQ(queue.alarm(later), kStart + milliseconds(5));
-  EXPECT_EQ(take(queue, kStart + milliseconds(5)), "high");
-  EXPECT_EQ(take(queue, kStart + milliseconds(5)), "low");
+  EXPECT_EQ(queue.alarm(later), kFirst + milliseconds(5));
+  EXPECT_EQ(take(queue, kFirst + milliseconds(5)), "high");
+  EXPECT_EQ(take(queue, kFirst + milliseconds(5)), "low");
 }
 
 TEST_F(QueueTest, WhoHasLeftIsNoticedWithoutARun) {
@@ -170,8 +170,8 @@ TEST_F(QueueTest, WhoHasLeftIsNoticedWithoutARun) {
   push(queue, "a", {.stop = client.get_token()});
   push(queue, "b");
   client.request_stop();
-  const Clock::time_point look = queue.alarm(kStart);
-  EXPECT_EQ(look, kStart + kLeaversStep);
+  const Clock::time_point look = queue.alarm(kFirst);
+  EXPECT_EQ(look, kFirst + kLeaversStep);
   queue.expire(look, gone);
   EXPECT_EQ(ids(gone), "a");
   EXPECT_EQ(queue.size(), 1u);
@@ -235,13 +235,13 @@ TEST_F(QueueTest, WhoWaitsTooLongIsTakenOut) {
   Queue queue{QueuePolicy()};
   push(queue, "a", {.timeout = milliseconds(5)});
   push(queue, "b");
-  EXPECT_EQ(queue.alarm(kStart), kStart + milliseconds(5));
-  queue.expire(kStart + milliseconds(4), gone);
+  EXPECT_EQ(queue.alarm(kFirst), kFirst + milliseconds(5));
+  queue.expire(kFirst + milliseconds(4), gone);
   EXPECT_TRUE(gone.empty());
-  queue.expire(kStart + milliseconds(5), gone);
+  queue.expire(kFirst + milliseconds(5), gone);
   ASSERT_EQ(ids(gone), "a");
-  EXPECT_EQ(reason_of(*gone[0], kStart + milliseconds(5)).code, Code::deadline_exceeded);
-  EXPECT_EQ(queue.alarm(kStart), Clock::time_point::max());
+  EXPECT_EQ(reason_of(*gone[0], kFirst + milliseconds(5)).code, Code::deadline_exceeded);
+  EXPECT_EQ(queue.alarm(kFirst), Clock::time_point::max());
   EXPECT_EQ(take(queue), "b");
 }
 
@@ -252,14 +252,14 @@ TEST_F(QueueTest, TimeoutsOfALevelMayDelayAndForbidOthers) {
   policy.levels[0].delay = true;
   Queue queue(policy);
   push(queue, "a", {.timeout = milliseconds(1)});
-  const Clock::time_point later = kStart + milliseconds(3);
+  const Clock::time_point later = kFirst + milliseconds(3);
   push(queue, "b", {.now = later});
   queue.expire(later, gone);
-  EXPECT_EQ(queue.alarm(later), kStart + milliseconds(5));  // not the request's own
-  queue.expire(kStart + milliseconds(6), gone);
+  EXPECT_EQ(queue.alarm(later), kFirst + milliseconds(5));  // not the request's own
+  queue.expire(kFirst + milliseconds(6), gone);
   EXPECT_TRUE(gone.empty());
-  EXPECT_EQ(take(queue, kStart + milliseconds(6)), "b");
-  EXPECT_EQ(take(queue, kStart + milliseconds(6)), "a");  // late, but not lost
+  EXPECT_EQ(take(queue, kFirst + milliseconds(6)), "b");
+  EXPECT_EQ(take(queue, kFirst + milliseconds(6)), "a");  // late, but not lost
 }
 
 TEST_F(QueueTest, CancelledRequestsNeverRun) {
@@ -272,7 +272,7 @@ TEST_F(QueueTest, CancelledRequestsNeverRun) {
   client.request_stop();
   EXPECT_EQ(take(queue), "bd");
   EXPECT_EQ(ids(gone), "a");
-  EXPECT_EQ(reason_of(*gone[0], kStart).code, Code::cancelled);
+  EXPECT_EQ(reason_of(*gone[0], kFirst).code, Code::cancelled);
   EXPECT_EQ(take(queue), "");
   EXPECT_EQ(ids(gone), "ac");
 }

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "server/failures.hpp"
 #include "support/folder.hpp"
 
 namespace colonnade::serve {
@@ -31,20 +32,6 @@ class Folder {
 };
 
 std::string problem_of(const FoundModel& model) { return model.problem ? model.problem->message : ""; }
-
-template <class Call>
-std::string failure_of(Call call) {
-  try {
-    call();
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return {};
-}
-
-void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "'" << text << "' lacks '" << part << "'";
-}
 
 TEST(Repository, ABareFileIsAModel) {
   const Folder folder;

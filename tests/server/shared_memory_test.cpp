@@ -223,7 +223,7 @@ TEST_F(SharedTensors, Http) {
 }
 
 TEST_F(SharedTensors, Grpc) {
-  using Stub = GRPCInferenceService::Stub;
+  using Calls = GRPCInferenceService::Stub;
   const Object object(4096);
   object.put(0, {4, 5});
   const GrpcClient client = grpc_client();
@@ -232,9 +232,9 @@ TEST_F(SharedTensors, Grpc) {
   wanted.set_key(object.name());
   wanted.set_byte_size(4096);
   inference::SystemSharedMemoryRegisterResponse registered;
-  ASSERT_TRUE(client(&Stub::SystemSharedMemoryRegister, wanted, &registered).ok());
+  ASSERT_TRUE(client(&Calls::SystemSharedMemoryRegister, wanted, &registered).ok());
   inference::SystemSharedMemoryStatusResponse status;
-  ASSERT_TRUE(client(&Stub::SystemSharedMemoryStatus, {}, &status).ok());
+  ASSERT_TRUE(client(&Calls::SystemSharedMemoryStatus, {}, &status).ok());
   EXPECT_EQ(status.regions().at("r").byte_size(), 4096u);
   inference::ModelInferResponse response;
   const grpc::Status answered = client.infer(shared_request(2, "r", 512), &response);
@@ -247,7 +247,7 @@ TEST_F(SharedTensors, Grpc) {
   expect_status(client.infer(both, &response), grpc::StatusCode::INVALID_ARGUMENT, "raw_input_contents");
   inference::SystemSharedMemoryUnregisterRequest all;
   inference::SystemSharedMemoryUnregisterResponse gone;
-  ASSERT_TRUE(client(&Stub::SystemSharedMemoryUnregister, all, &gone).ok());
+  ASSERT_TRUE(client(&Calls::SystemSharedMemoryUnregister, all, &gone).ok());
   expect_status(client.infer(shared_request(2, "r", 512), &response), grpc::StatusCode::NOT_FOUND, "'r'");
 }
 
