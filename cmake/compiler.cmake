@@ -17,6 +17,11 @@ if(CCACHE_PROGRAM)
   set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
+# GCC looks for memory that it can use again from 128 MB on, which its precompiled headers alone take: a tenth of its time.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=524288>)
+endif()
+
 # GCC loads a header that it has compiled before in a tenth of the time that it takes to read it. Off under the
 # sanitizers, so that some build sees files that forget an include.
 if(COLONNADE_SANITIZE)

@@ -20,8 +20,8 @@ function(colonnade_add_fuzzer name)
   add_executable(${name} ${ARGN} ${fuzz_sources})
   target_link_libraries(${name} PRIVATE colonnade_static colonnade_private_dependencies colonnade_cli_parts GTest::gtest
     colonnade_warnings)
-  target_compile_options(${name} PRIVATE ${test_options})
-  target_precompile_headers(${name} REUSE_FROM colonnade_test_headers)
+  target_compile_options(${name} PRIVATE -O1)
+  target_precompile_headers(${name} REUSE_FROM colonnade_test_headers_1)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests
     ${PROJECT_SOURCE_DIR}/frontends/cli)
   if(TARGET colonnade_server)
