@@ -9,7 +9,7 @@ namespace colonnade::test {
 namespace {
 
 /// [1, 4, 9, 9] through a convolution, a function and a pooling, optimised; the results stay the same.
-Graph optimized(UnaryKind kind, float a, const Pool& pool, bool read_twice = false) {
+Graph pooled(UnaryKind kind, float a, const Pool& pool, bool read_twice = false) {
   Builder b;
   const ValueId f = b.unary("f", kind, b.conv("conv", b.input("x", {1, 4, 9, 9}), 6, 3), a);
   b.output(b.to_first("out", b.node("pool", pool, {b.to_last("in", f)})));
@@ -45,17 +45,17 @@ TEST(PoolFirst, FunctionsThatNeverFallWait) {
   for (const UnaryKind kind :
        {UnaryKind::tanh, UnaryKind::sigmoid, UnaryKind::softplus, UnaryKind::exp, UnaryKind::erf})
     for (const std::int64_t pad : {0, 1})
-      EXPECT_TRUE(pools_first(optimized(kind, 0, pool_of(PoolKind::max, 2, pad)))) << name_of(kind) << pad;
-  EXPECT_TRUE(pools_first(optimized(UnaryKind::elu, 0.5f, pool_of(PoolKind::max, 2, 1))));
+      EXPECT_TRUE(pools_first(pooled(kind, 0, pool_of(PoolKind::max, 2, pad)))) << name_of(kind) << pad;
+  EXPECT_TRUE(pools_first(pooled(UnaryKind::elu, 0.5f, pool_of(PoolKind::max, 2, 1))));
 }
 
 TEST(PoolFirst, OthersStay) {
   const Pool max = pool_of(PoolKind::max, 2, 1);
-  EXPECT_FALSE(pools_first(optimized(UnaryKind::elu, -0.5f, max)));     // falls
-  EXPECT_FALSE(pools_first(optimized(UnaryKind::silu, 0, max)));        // falls, then rises
-  EXPECT_FALSE(pools_first(optimized(UnaryKind::tanh, 0, max, true)));  // its own values are asked for
-  EXPECT_FALSE(pools_first(optimized(UnaryKind::tanh, 0, pool_of(PoolKind::average, 2, 1))));
-  EXPECT_FALSE(pools_first(optimized(UnaryKind::tanh, 0, pool_of(PoolKind::max, 1, 1))));  // as many are left
+  EXPECT_FALSE(pools_first(pooled(UnaryKind::elu, -0.5f, max)));     // falls
+  EXPECT_FALSE(pools_first(pooled(UnaryKind::silu, 0, max)));        // falls, then rises
+  EXPECT_FALSE(pools_first(pooled(UnaryKind::tanh, 0, max, true)));  // its own values are asked for
+  EXPECT_FALSE(pools_first(pooled(UnaryKind::tanh, 0, pool_of(PoolKind::average, 2, 1))));
+  EXPECT_FALSE(pools_first(pooled(UnaryKind::tanh, 0, pool_of(PoolKind::max, 1, 1))));  // as many are left
 }
 
 }  // namespace
