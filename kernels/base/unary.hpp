@@ -36,7 +36,8 @@ namespace colonnade::kernels {
   F(floor,        Floor)                                                                    \
   F(ceil,         Ceil)                                                                     \
   F(round,        Round)       /* ties to even */                                           \
-  F(affine,       Affine)      /* a * x + b */
+  F(affine,       Affine)      /* a * x + b */                                              \
+  F(steps,        Steps)       /* a * min(max(round(x / a), b), b + 65535) */
 // clang-format on
 
 #define COLONNADE_ENUMERATOR(name, Functor) name,

@@ -77,6 +77,8 @@
     std::ceil(x))                                                                                                    \
   F(round,            "Round",           11, none(),                                   1,  yes,           rows,      \
     std::nearbyint(x))                                                                                               \
+  F(steps,            "",                0,  none(),                                   4,  by_parameters, sums,      \
+    a == 0 ? 0 * x : a * std::min(std::max(std::nearbyint(x / a), b), b + 65535))                                    \
   F(sin,              "Sin",             7,  none(),                                   10, no,            none,      \
     std::sin(x))                                                                                                     \
   F(cos,              "Cos",             7,  none(),                                   10, no,            none,      \

@@ -12,6 +12,7 @@ namespace colonnade::rewrite {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kStepsOf16Bits = 65535;
 
 void become(Editor& editor, int index, Unary op, ValueId input) {
   editor.set_op(index, op);
@@ -245,9 +246,31 @@ bool divide_by_power_of_two(Editor& editor, int index) {
   return true;
 }
 
+/// What is left of numbers that were integers of 16 bits for a moment: steps of one size, and the first and last of
+/// them. A clip that takes no step away is not computed before.
+bool find_steps(Editor& editor, int index) {
+  const ValueId output = editor.node(index).outputs[0];
+  const auto scaled = match_scalar(editor, output, BinaryKind::mul);
+  if (!scaled || !(scaled->scalar > 0) || editor.value(output).type.dtype != DType::f32) return false;
+  const auto* clip = editor.produced_by<Unary>(scaled->value);
+  if (clip == nullptr || clip->kind != UnaryKind::clip || clip->b - clip->a != kStepsOf16Bits) return false;
+  const auto rounded = match_unary(editor, editor.node(editor.producer(scaled->value)).inputs[0], UnaryKind::round);
+  const auto* quotient = rounded ? editor.produced_by<Binary>(*rounded) : nullptr;
+  if (quotient == nullptr || quotient->kind != BinaryKind::div) return false;
+  const std::vector<ValueId> divided = editor.node(editor.producer(*rounded)).inputs;
+  if (scalar_of(editor, divided[1]) != scaled->scalar || !same_type(editor, divided[0], output)) return false;
+  const Unary steps{UnaryKind::steps, static_cast<float>(scaled->scalar), clip->a};
+  const auto step_of = [&](float x) { return std::nearbyint(x / steps.a); };
+  const int before = editor.producer(divided[0]);
+  const auto bounds = before < 0 ? std::nullopt : bounds_of(editor, editor.node(before));
+  const bool is_wide = bounds && step_of(bounds->low) <= clip->a && step_of(bounds->high) >= clip->b;
+  become(editor, index, steps, is_wide ? bounds->input : divided[0]);
+  return true;
+}
+
 constexpr bool (*kRecognised[])(Editor&, int) = {
     merge_clips,  find_hard_forms, find_gates,      find_softplus,          find_gelu,
-    find_softmax, find_layer_norm, simplify_binary, divide_by_power_of_two,
+    find_softmax, find_layer_norm, simplify_binary, divide_by_power_of_two, find_steps,
 };
 
 }  // namespace

@@ -43,6 +43,7 @@ double activate(const UnaryOp& op, double x, std::size_t channel) {
     case Unary::ceil: return std::ceil(x);
     case Unary::round: return std::nearbyint(x);
     case Unary::affine: return a * x + b;
+    case Unary::steps: return a * std::min(std::max(std::nearbyint(x / a), b), b + 65535);
   }
   return NAN;
 }
@@ -55,6 +56,10 @@ double activation_tolerance(const UnaryOp& op, double x) {
     case Unary::hard_sigmoid:
     case Unary::hard_swish:
     case Unary::affine: return relative + 0x1p-22 * (std::fabs(x) + 1);
+    case Unary::steps: {  // either, where two are equally near
+      const double a = static_cast<double>(op.a), part = x / a - std::floor(x / a);
+      return relative + (std::fabs(part - 0.5) < 0x1p-20 * std::fabs(x / a) ? 1.001 * a : 0);
+    }
     default: return relative + 1e-30;
   }
 }

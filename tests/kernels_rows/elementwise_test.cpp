@@ -13,8 +13,7 @@ constexpr double kTwoSqrtTwoOverPi = 1.5957691216057307117;
 
 /// The function in double, at its limit where the formula has none.
 double exact(const UnaryOp& op, double x, float slope) {
-  const double a = op.a;
-  const double b = op.b;
+  const double a = op.a, b = op.b;
   const bool vanishes = x == -std::numeric_limits<double>::infinity();
   switch (op.kind) {
     case Unary::identity: return x;
@@ -49,6 +48,7 @@ double exact(const UnaryOp& op, double x, float slope) {
     case Unary::ceil: return std::ceil(x);
     case Unary::round: return std::nearbyint(x);
     case Unary::affine: return a * x + b;
+    case Unary::steps: return a * std::min(std::max(std::nearbyint(x / a), b), b + 65535);
   }
   return 0;
 }
@@ -64,6 +64,10 @@ Tolerance tolerance(const UnaryOp& op, double x) {
   switch (op.kind) {
     case Unary::hard_sigmoid:
     case Unary::affine: return {1, 2 * rounding * (std::fabs(op.a * x) + std::fabs(op.b))};
+    case Unary::steps: {  // either of two that are equally near
+      const double a = static_cast<double>(op.a), steps = x / a;
+      return {2, std::fabs(steps - std::floor(steps) - 0.5) < rounding * std::fabs(steps) ? 1.001 * a : 0};
+    }
     case Unary::hard_swish: return {2, std::fabs(x) < 4 ? 2 * rounding * std::fabs(x) : 0};
     case Unary::sigmoid: return {4, 0x1p-125};
     case Unary::silu: return {4, 0x1p-118};
