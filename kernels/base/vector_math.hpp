@@ -227,6 +227,10 @@ struct Prelu : Plain {
   using Plain::Plain;
   Vec operator()(Vec x, Vec slope) const { return select(less(x, zero()), slope * x, x); }
 };
+struct Sigmoid : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return sigmoid(x); }
+};
 struct HardSigmoid : WithParameters {
   using WithParameters::WithParameters;
   Vec operator()(Vec x) const { return min(broadcast(1.0f), max(zero(), fma(a, x, b))); }
@@ -237,6 +241,22 @@ struct HardSwish : Plain {
     return x * min(broadcast(1.0f), max(zero(), fma(x, broadcast(1.0f / 6.0f), broadcast(0.5f))));
   }
 };
+struct Silu : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return silu(x); }
+};
+struct Tanh : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return tanh(x); }
+};
+struct GeluErf : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return gelu_erf(x); }
+};
+struct GeluTanh : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return gelu_tanh(x); }
+};
 struct Elu : WithParameters {
   using WithParameters::WithParameters;
   Vec operator()(Vec x) const { return select(less(x, zero()), a * expm1(min(zero(), x)), x); }
@@ -245,13 +265,37 @@ struct Selu : WithParameters {
   using WithParameters::WithParameters;
   Vec operator()(Vec x) const { return b * select(less(x, zero()), a * expm1(min(zero(), x)), x); }
 };
+struct Softplus : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return softplus(x); }
+};
 struct Softsign : Plain {
   using Plain::Plain;
   Vec operator()(Vec x) const { return x / (broadcast(1.0f) + abs(x)); }
 };
+struct Mish : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return mish(x); }
+};
+struct Exp : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return exp(x); }
+};
+struct Log : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return log(x); }
+};
+struct Erf : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return erf(x); }
+};
 struct Reciprocal : Plain {
   using Plain::Plain;
   Vec operator()(Vec x) const { return broadcast(1.0f) / x; }
+};
+struct Abs : Plain {
+  using Plain::Plain;
+  Vec operator()(Vec x) const { return abs(x); }
 };
 struct Neg : Plain {
   using Plain::Plain;
@@ -261,30 +305,19 @@ struct Square : Plain {
   using Plain::Plain;
   Vec operator()(Vec x) const { return x * x; }
 };
-struct Affine : WithParameters {
-  using WithParameters::WithParameters;
-  Vec operator()(Vec x) const { return fma(a, x, b); }
-};
 template <Vec (*kFunction)(Vec)>
 struct Mapped : Plain {
   using Plain::Plain;
   Vec operator()(Vec x) const { return kFunction(x); }
 };
-using Sigmoid = Mapped<sigmoid>;
-using Silu = Mapped<silu>;
-using Tanh = Mapped<tanh>;
-using GeluErf = Mapped<gelu_erf>;
-using GeluTanh = Mapped<gelu_tanh>;
-using Softplus = Mapped<softplus>;
-using Mish = Mapped<mish>;
-using Exp = Mapped<exp>;
-using Log = Mapped<log>;
-using Erf = Mapped<erf>;
 using Sqrt = Mapped<sqrt>;
-using Abs = Mapped<abs>;
 using Floor = Mapped<floor>;
 using Ceil = Mapped<ceil>;
 using Round = Mapped<round>;
+struct Affine : WithParameters {
+  using WithParameters::WithParameters;
+  Vec operator()(Vec x) const { return fma(a, x, b); }
+};
 
 /// Calls f with the functor of op.kind: a branch outside the loop, and a copy of f for every function.
 template <class F>
