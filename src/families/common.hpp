@@ -29,6 +29,7 @@ struct WholeFamily {
   Effort (*effort)(const Chosen&, const Rates&);
   std::int64_t (*weights_bytes)(const Chosen&);
   std::int64_t (*workspace_bytes)(const Chosen&);
+  Turns (*turns)(const Chosen&) = one_turn;
   std::unique_ptr<RowOp> (*lower)(const LowerContext&);
 };
 constexpr Family whole_family(const WholeFamily& row) {
@@ -41,6 +42,7 @@ constexpr Family whole_family(const WholeFamily& row) {
           .effort = row.effort,
           .weights_bytes = row.weights_bytes,
           .workspace_bytes = row.workspace_bytes,
+          .turns = row.turns,
           .window = no_window,
           .chunks = no_chunks,
           .placements = no_placements,

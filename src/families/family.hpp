@@ -157,6 +157,13 @@ struct Told {
   double products = 1;    ///< as a share of those of the direct sum
 };
 
+/// Units of whole tensors that need what others have made: they run in turns, all of one before any of the next.
+struct Turns {
+  std::int64_t count = 1;
+  std::int64_t shared_bytes = 0;  ///< of memory that lasts from turn to turn, the same for all threads
+};
+inline Turns one_turn(const Chosen&) { return {}; }
+
 struct Family {
   std::string_view name;
   Scope scope;
@@ -167,6 +174,7 @@ struct Family {
   Effort (*effort)(const Chosen&, const Rates&);
   std::int64_t (*weights_bytes)(const Chosen&);    ///< packed
   std::int64_t (*workspace_bytes)(const Chosen&);  ///< of one thread
+  Turns (*turns)(const Chosen&) = one_turn;
   ColumnWindow (*window)(const Chosen&);           ///< all but the width
   ChunkRule (*chunks)(const Chosen&);
   std::vector<Placement> (*placements)(const Chosen&);

@@ -2,7 +2,10 @@
 #include "families/recurrent_form.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
+#include "base/checked.hpp"
 #include "graph/parameters.hpp"
 #include "kernels/gemm/gemm.hpp"
 
@@ -84,6 +87,15 @@ std::int64_t blocks_of(const RecurrentForm& form) {
   return std::max<std::int64_t>(1, form.batch / (form.hidden * form.columns() <= kNearFloats ? kNear : kFar));
 }
 
+/// Of parts of whole vectors that are each worth a thread.
+std::int64_t part_size_of(const RecurrentForm& form) {
+  constexpr std::int64_t kLeastColumns = 128, kMostParts = 8, kGrain = 16;
+  if (form.packs || form.blocks > 1) return form.hidden;
+  const std::int64_t least = form.kind == RecurrentKind::rnn ? kLeastColumns : kLeastColumns / 2;
+  const std::int64_t parts = std::clamp<std::int64_t>(form.hidden / least, 1, kMostParts);
+  return std::min(form.hidden, round_up(ceil_div(form.hidden, parts), kGrain));
+}
+
 std::int64_t packed_floats(std::int64_t depth, std::int64_t columns) {
   return static_cast<std::int64_t>(kernels::gemm::packed_floats(kernels::Encoding::f32, static_cast<std::size_t>(depth),
                                                                 static_cast<std::size_t>(columns)));
@@ -91,10 +103,10 @@ std::int64_t packed_floats(std::int64_t depth, std::int64_t columns) {
 
 }  // namespace
 
-std::int64_t RecurrentForm::packed_w_floats() const { return packed_floats(depth, columns()); }
+std::int64_t RecurrentForm::packed_w_floats() const { return packed_floats(depth, gates * part_size); }
 
 std::int64_t RecurrentForm::packed_r_floats() const {
-  return packed_floats(hidden, first_columns()) + packed_floats(hidden, columns() - first_columns());
+  return packed_floats(hidden, first_gates() * part_size) + packed_floats(hidden, (gates - first_gates()) * part_size);
 }
 
 RecurrentRoom room_of(const RecurrentForm& form) {
@@ -106,17 +118,41 @@ RecurrentRoom room_of(const RecurrentForm& form) {
     at = end;
     end += (floats + kLine - 1) / kLine * kLine;
   };
-  take(room.sums, form.steps * most * form.columns());
-  take(room.other, most * form.hidden);
-  take(room.state, most * form.hidden);
-  take(room.cell, most * form.hidden);
-  take(room.bias, form.columns() + form.hidden);
+  take(room.sums, form.steps * most * form.gates * form.part_size);
+  take(room.other, most * form.part_size);
+  take(room.cell, most * form.part_size);
+  take(room.bias, (form.gates + 1) * form.part_size);
+  take(room.peepholes, 3 * form.part_size);
   take(room.lengths, most);
   take(room.order, most);
   take(room.w, form.packs ? form.packed_w_floats() : 0);
   take(room.r, form.packs ? form.packed_r_floats() : 0);
-  room.end = end;
+  room.own = std::exchange(end, 0);
+  take(room.state, 2 * most * form.hidden);
+  take(room.reset, form.halves() > 1 ? most * form.hidden : 0);
+  room.shared = end;
   return room;
+}
+
+WeightMemory pack_gates(const Tensor& weight, const RecurrentForm& form, std::int64_t first_gates,
+                        std::int64_t packed_floats, WeightRoom& room) {
+  const std::int64_t depth = weight.shape()[2], units = form.directions * form.parts;
+  WeightMemory packed = room.take(static_cast<std::size_t>(units * packed_floats) * sizeof(float));
+  std::vector<float> rows(static_cast<std::size_t>(form.gates * form.part_size * depth));
+  for (std::int64_t unit = 0; unit < units; ++unit) {
+    const Interval part = form.part(unit % form.parts);
+    const float* from = weight.values<float>().data() + (unit / form.parts * form.columns() + part.begin) * depth;
+    for (std::int64_t gate = 0; gate < form.gates; ++gate)
+      std::copy_n(from + gate * form.hidden * depth, part.size() * depth, rows.data() + gate * part.size() * depth);
+    const auto pack = [&](std::int64_t row, std::int64_t count, float* to) {
+      const auto columns = static_cast<std::size_t>(count);
+      kernels::gemm::pack(rows.data() + row * depth, 1, depth, static_cast<std::size_t>(depth), columns, to);
+      return to + kernels::gemm::packed_floats(kernels::Encoding::f32, static_cast<std::size_t>(depth), columns);
+    };
+    float* rest = pack(0, first_gates * part.size(), packed.floats() + unit * packed_floats);
+    if (first_gates < form.gates) pack(first_gates * part.size(), (form.gates - first_gates) * part.size(), rest);
+  }
+  return packed;
 }
 
 std::optional<RecurrentForm> recurrent_form(const Candidate& node) {
@@ -133,6 +169,8 @@ std::optional<RecurrentForm> recurrent_form(const Candidate& node) {
   form.backwards = op.direction == Direction::reverse;
   if (form.batch * form.steps * form.depth * form.hidden == 0 || !set_cells(op, form)) return std::nullopt;
   form.blocks = blocks_of(form);
+  form.part_size = part_size_of(form);
+  form.parts = ceil_div(form.hidden, form.part_size);
   form.single = of_sample(node.graph, form.batch) == 1;
   const std::int64_t directions = form.directions, columns = form.columns(), hidden = form.hidden;
   const Shape states{directions, form.batch, hidden};

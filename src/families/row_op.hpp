@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/interval.hpp"
 #include "colonnade/colonnade.hpp"
 
 namespace colonnade {
@@ -56,6 +57,8 @@ struct StepContext {
   std::int64_t chunk = -1;
   const float** pointers = nullptr;  ///< room for RowOp::pointer_count entries
   float* scratch = nullptr;          ///< the segment's scratch of this thread
+  Interval turns{0, 1};              ///< of its units (Family::turns), one after another
+  float* shared = nullptr;           ///< the segment's memory of all threads
 };
 
 /// One node, ready to run any rows of it.

@@ -86,7 +86,7 @@ SegmentCandidate whole_node(const PlanContext& context, const Team& team, NodeIn
       scope == Scope::island ? 1 : std::clamp<std::int64_t>(context.rows[node].rows, 1, team.threads);
   const double alone = kMicro * context.work[node].seconds;
   const double width = context.shares.width(static_cast<int>(parts));
-  const double saved = alone - alone / width - team.barrier_us;
+  const double saved = alone - alone / width - team.barrier_us * real(context.rows[node].turns);
   if (saved > 0) candidate.threads = static_cast<int>(parts);
   candidate.arithmetic_us = candidate.threads > 1 ? alone / width : alone;
   candidate.us = context.topology.rates.step_us + alone - std::max(0.0, saved);

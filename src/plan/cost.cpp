@@ -46,6 +46,7 @@ ByNode<NodeWork> node_work(const Graph& graph, const ByNode<Choice>& choices, co
     const Chosen node{{graph, node_of(graph, i)}, choices[i]};
     work[i].weights_bytes = family.weights_bytes(node);
     work[i].scratch_bytes = family.workspace_bytes(node);
+    work[i].shared_bytes = family.turns(node).shared_bytes;
     const ValueId out = node.node.outputs[0];
     if (out == kAbsent || !graph.value(out).type.is_static()) continue;
     const Effort effort = family.effort(node, rates);

@@ -16,6 +16,7 @@ struct NodeWork {
   double visit_seconds = 0;        ///< of each call besides
   std::int64_t weights_bytes = 0;  ///< packed
   std::int64_t scratch_bytes = 0;  ///< kernel workspace of one thread
+  std::int64_t shared_bytes = 0;   ///< and of all (Family::turns)
   std::int64_t read_bytes = 0;     ///< of inputs that are not constant and lie elsewhere
   std::int64_t placed_bytes = 0;   ///< of its output, which lie there already
 };

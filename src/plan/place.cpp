@@ -123,7 +123,7 @@ void add_segments(ArenaBlocks& arena, Plan& plan) {
       ring.thread_stride = round_up(ring.bytes_a_thread(), 64);
       arena.add(ring.thread_stride * instances - ring.head_bytes(), at, at, ring.offset);
     }
-    arena.add(segment.scratch_bytes * instances, at, at, segment.scratch_offset);
+    arena.add(segment.shared_bytes + segment.scratch_bytes * instances, at, at, segment.scratch_offset);
     ++at;
   }
 }

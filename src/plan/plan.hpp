@@ -88,13 +88,16 @@ struct SegmentPlan {
   ByLocal<NodeIndex> nodes;
   Sharing sharing = Sharing::single;
   std::int64_t images = 1;
+  std::int64_t turns = 1;          ///< in which the units of a whole tensor run (Family::turns)
   std::int64_t rows_per_step = 0;  ///< of the last node
   std::vector<ChunkGroup> chunk_groups;
   std::vector<std::vector<Step>> steps;   ///< one list a thread; one list in all when rounds are shared
   std::vector<Interval> bands;            ///< rows of the last node, one a thread
   std::vector<ByLocal<Interval>> strips;  ///< output columns, halo included; empty: full width
   std::vector<Ring> rings;
-  std::int64_t scratch_offset = 0;  ///< arena bytes for kernels' workspaces, `scratch_bytes` a thread
+  std::int64_t scratch_offset =
+      0;  ///< arena bytes for kernels' workspaces: those of all, then `scratch_bytes` a thread
+  std::int64_t shared_bytes = 0;
   std::int64_t scratch_bytes = 0;
   std::string ends_because;
   double predicted_us = 0;

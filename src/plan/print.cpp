@@ -71,6 +71,7 @@ std::string to_text(const Plan& plan, const Graph& graph) {
     const auto out = std::back_inserter(text);
     fmt::format_to(out, "  {}: {} nodes, {}", word(segment.kind), segment.nodes.size(), sharing_of(segment));
     if (segment.images > 1) fmt::format_to(out, ", {} images", segment.images);
+    if (segment.turns > 1) fmt::format_to(out, ", {} turns", segment.turns);
     if (segment.rows_per_step > 0) fmt::format_to(out, ", {} rows a step", segment.rows_per_step);
     if (!segment.strips.empty()) fmt::format_to(out, ", {} strips", segment.strips.size());
     for (const Interval& band : segment.bands)

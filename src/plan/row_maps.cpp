@@ -37,7 +37,10 @@ ByNode<RowNode> row_nodes(const Graph& graph, const ByNode<Choice>& choices) {
     const Choice& choice = choices[i];
     RowNode& row_node = result[i];
     row_node.inputs.resize(node.inputs.size());
-    if (choice.family->scope == Scope::whole) row_node.rows = choice.family->units({{graph, node}, choice});
+    if (choice.family->scope == Scope::whole) {
+      row_node.rows = choice.family->units({{graph, node}, choice});
+      row_node.turns = choice.family->turns({{graph, node}, choice}).count;
+    }
     if (!choice.by_rows()) continue;
     const RowShape shape = output_rows(graph, node, choice);
     row_node.by_rows = true;

@@ -20,7 +20,8 @@ struct RowMap {
 struct RowNode {
   bool by_rows = false;
   std::int64_t images = 1;
-  std::int64_t rows = 1;  ///< output rows; for whole-tensor kernels the units their threads share
+  std::int64_t rows = 1;   ///< output rows; for whole-tensor kernels the units their threads share
+  std::int64_t turns = 1;  ///< in which units run (Family::turns)
   std::int64_t granularity = 1;
   std::int64_t row_bytes = 0;  ///< of an output row
   std::vector<RowMap> inputs;  ///< one a node input

@@ -115,6 +115,7 @@ void count_traffic(const PlanContext& context, const Team& team, SegmentPlan& se
     const NodeWork& work = context.work[index];
     segment.flop += work.flop;
     segment.weights_bytes += work.weights_bytes;
+    segment.shared_bytes = round_up(work.shared_bytes, 64);
     segment.scratch_bytes = std::max(segment.scratch_bytes, round_up(work.scratch_bytes, 64));
     for (const ValueId id : node.inputs) {
       if (id == kAbsent || context.graph.value(id).constant) continue;
@@ -142,6 +143,7 @@ SegmentPlan plan_segment(const PlanContext& context, const Team& team, const Seg
   segment.predicted_us = choice.predicted_us;
   segment.arithmetic_us = choice.arithmetic_us;
   segment.images = context.rows[first].images;
+  segment.turns = context.rows[first].turns;
   if (segment.kind == SegmentPlan::Kind::island)
     segment.steps.push_back({Step::run_rows(first, {0, 1})});
   else if (segment.kind != SegmentPlan::Kind::view && context.by_rows(first))

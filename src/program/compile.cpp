@@ -259,7 +259,9 @@ class Compiler {
     add_strips(plan, segment);
     segment.share_rounds = plan.sharing == Sharing::rounds;
     segment.images = plan.images;
+    segment.turns = plan.turns;
     segment.scratch_offset = plan.scratch_offset;
+    segment.shared_bytes = plan.shared_bytes;
     segment.scratch_bytes = plan.scratch_bytes;
     segment.participants = segment.share_rounds ? plan_.threads : static_cast<int>(plan.steps.size());
     segment.lists = plan.steps;

@@ -33,8 +33,8 @@ std::string to_text(const Program& program) {
                                  program.segments.size(), program.threads, program.arena_bytes, program.weights_bytes);
   for (std::size_t i = 0; i < program.segments.size(); ++i) {
     const ProgramSegment& segment = program.segments[i];
-    fmt::format_to(std::back_inserter(text), "  segment {}: {} images{}\n", i, segment.images,
-                   segment.share_rounds ? ", an image or strip a thread" : "");
+    fmt::format_to(std::back_inserter(text), "  segment {}: {} {}{}\n", i, std::max(segment.images, segment.turns),
+                   segment.turns > 1 ? "turns" : "images", segment.share_rounds ? ", an image or strip a thread" : "");
     for (std::size_t list = 0; list < segment.lists.size(); ++list)
       print_list(text, program, list, segment.lists[list]);
   }

@@ -20,8 +20,10 @@ struct ProgramSegment {
   std::vector<std::vector<Step>> lists;  ///< one a thread; a single one when rounds are shared
   bool share_rounds = false;             ///< threads take images, or strips of them, each a whole one
   std::int64_t images = 1;
+  std::int64_t turns = 1;                ///< in which the units of a whole tensor run
   std::vector<std::vector<ByValue<View>>> strip_views;  ///< [strip][list]; empty: Program::views
   std::int64_t scratch_offset = 0;
+  std::int64_t shared_bytes = 0;
   std::int64_t scratch_bytes = 0;
   int participants = 1;  ///< threads that have work
 };

@@ -27,8 +27,9 @@ std::uint64_t strips_of(const ProgramSegment& segment) {
   return std::max<std::uint64_t>(1, segment.strip_views.size());
 }
 
-/// A round is one strip of one image.
+/// A round is one strip of one image, or a turn; a thread that is alone takes all turns in one.
 std::uint64_t rounds_of(const ProgramSegment& segment) {
+  if (segment.turns > 1) return segment.participants > 1 ? static_cast<std::uint64_t>(segment.turns) : 1;
   return static_cast<std::uint64_t>(segment.images) * strips_of(segment);
 }
 
@@ -150,19 +151,28 @@ bool Executor::run_segment(std::size_t index, const Thread& thread) {
   return true;
 }
 
-void Executor::run_list(std::size_t segment_index, int list, std::int64_t round, const Thread& thread) {
-  const auto& [program, bases] = thread.copy;
-  const ProgramSegment& segment = program->segments[segment_index];
+StepContext Executor::context_of(const ProgramSegment& segment, int list, std::int64_t round, const Copy& copy) {
   const auto number = static_cast<std::size_t>(list);
   const auto strips = static_cast<std::int64_t>(segment.strip_views.size());
-  const auto& views = strips > 0 ? segment.strip_views[static_cast<std::size_t>(round % strips)] : program->views;
+  const auto& views = strips > 0 ? segment.strip_views[static_cast<std::size_t>(round % strips)] : copy.program->views;
+  const bool in_turns = segment.turns > 1;
+  std::byte* scratch = copy.bases[Program::kArena] + segment.scratch_offset;
   StepContext context;
-  context.bases = bases.data();
+  context.bases = copy.bases.data();
   context.views = views[number].items.data();
-  context.image = strips > 0 ? round / strips : round;
+  context.image = in_turns ? 0 : strips > 0 ? round / strips : round;
   context.pointers = pointers_[number].data();
-  context.scratch =
-      reinterpret_cast<float*>(bases[Program::kArena] + segment.scratch_offset + list * segment.scratch_bytes);
+  context.scratch = reinterpret_cast<float*>(scratch + segment.shared_bytes + list * segment.scratch_bytes);
+  context.turns = in_turns && segment.participants > 1 ? Interval{round, round + 1} : Interval{0, segment.turns};
+  context.shared = reinterpret_cast<float*>(scratch);
+  return context;
+}
+
+void Executor::run_list(std::size_t segment_index, int list, std::int64_t round, const Thread& thread) {
+  const Program* program = thread.copy.program.get();
+  const ProgramSegment& segment = program->segments[segment_index];
+  const auto number = static_cast<std::size_t>(list);
+  StepContext context = context_of(segment, list, round, thread.copy);
   for (const Step& step : segment.lists[segment.share_rounds ? 0 : number]) {
     if (failed_.load(std::memory_order_relaxed)) return;
     if (step.kind == Step::Kind::wait) {

@@ -82,6 +82,7 @@ class Executor {
   void run_thread(int number, int threads);
   /// False when the run has failed and all threads are to leave.
   bool run_segment(std::size_t index, const Thread& thread);
+  StepContext context_of(const ProgramSegment& segment, int list, std::int64_t round, const Copy& copy);
   void run_list(std::size_t segment_index, int list, std::int64_t round, const Thread& thread);
   Workers& workers() const { return workers_ != nullptr ? *workers_ : Workers::process(); }
   bool meet(const Thread& thread);

@@ -78,6 +78,7 @@ class Run {
         walk.walk(lists(segment), clocks_, simulated.times);
         if (simulated.lists > 1 && round + 1 < rounds) meet(simulated);
       }
+      for (std::int64_t turn = 1; simulated.lists > 1 && turn < segment.turns; ++turn) meet(simulated);
     }
     if (!is_alone) meet(simulated);
     simulated.seconds = clocks_.front() - begin;

@@ -92,6 +92,40 @@ TEST(Recurrent, SharesABatch) {
     for (const Direction direction : kDirections) check_cell(cell_of(kind, direction, 16), {.bias = true, .batch = 17});
 }
 
+TEST(Recurrent, SharesTheHiddenState) {
+  for (const RecurrentKind kind : kKinds)
+    for (const Direction direction : kDirections)
+      for (const std::int64_t hidden : {136, 200, 264})
+        for (const bool all : {true, false}) {
+          colonnade::Recurrent op = cell_of(kind, direction, hidden);
+          op.linear_before_reset = hidden == 264;
+          // sums of so many products round more
+          check_cell(op, {.bias = all, .lengths = all, .states = all, .peepholes = all}, 5e-5);
+        }
+}
+
+TEST(Recurrent, TakesTurnsOnlyWhereItSharesTheState) {
+  const auto plan_of = [](std::int64_t hidden, std::int64_t batch, bool linear) {
+    colonnade::Recurrent op = cell_of(RecurrentKind::gru, Direction::bidirectional, hidden);
+    op.linear_before_reset = linear;
+    Graph graph = single(op, inputs_of_cell(op, {.batch = batch, .steps = 100}), 2);
+    return make_plan(graph, topology_of(host_isas()[0]), {Schedule::automatic, Math::fast, 2, 0});
+  };
+  const auto turns = [&](std::int64_t hidden, std::int64_t batch, bool linear) {
+    const Plan plan = plan_of(hidden, batch, linear);
+    EXPECT_EQ(plan.segments.size(), 1);
+    return plan.segments[0].turns;
+  };
+  EXPECT_EQ(turns(512, 1, true), 101);
+  EXPECT_EQ(turns(512, 1, false), 201);
+  EXPECT_EQ(turns(96, 1, true), 1);
+  EXPECT_EQ(turns(512, 40, true), 1);
+  const Plan plan = plan_of(512, 1, true);
+  EXPECT_GT(plan.segments[0].shared_bytes, 0);
+  EXPECT_EQ(plan.segments[0].scratch_bytes, 0);
+  EXPECT_EQ(plan.segments[0].steps.size(), 2);
+}
+
 TEST(Recurrent, HasEveryFunction) {
   for (const char* name : {"Sigmoid", "Tanh", "Relu", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh",
                            "HardSigmoid", "Elu", "Softsign", "softplus"})
