@@ -96,24 +96,32 @@ inline bool only_scales(const Args& a) {
   return true;
 }
 
-/// Whole vectors of channels, pixel after pixel: bound by memory, so in its order.
+/// Pixel after pixel: bound by memory, so in its order.
 template <bool Residual>
-COLONNADE_TILE void run_scale(const Args& a, std::size_t row, std::size_t whole) {
+COLONNADE_TILE void run_scale(const Args& a, std::size_t row) {
   const Bounds bounds = bounds_of(a.epilogue.activation);
   const Vec low = broadcast(bounds.low);
   const Vec high = broadcast(bounds.high);
   const bool after = a.epilogue.residual_after;
+  const std::size_t rest = a.channels % Vec::kLanes, whole = a.channels - rest;
   const float* in = a.in_rows[row];
   const float* residual = residual_row(a, row);
   float* out = a.out_rows[row];
+  const auto finished = [&](Vec y, auto&& added) {
+    if (Residual && !after) y = y + added();
+    y = min(high, max(low, y));
+    return Residual && after ? y + added() : y;
+  };
   for (std::size_t x = 0; x < a.width_out; ++x, in += a.in_pixel_stride, out += a.out_pixel_stride) {
 #pragma GCC unroll 4
     for (std::size_t c = 0; c < whole; c += Vec::kLanes) {
-      Vec y = fma(load(in + c), load(a.weights + c), a.bias ? load(a.bias + c) : zero());
-      if (Residual && !after) y = y + load(residual + c);
-      y = min(high, max(low, y));
-      if (Residual && after) y = y + load(residual + c);
-      store(out + c, y);
+      const Vec y = fma(load(in + c), load(a.weights + c), a.bias ? load(a.bias + c) : zero());
+      store(out + c, finished(y, [&] { return load(residual + c); }));
+    }
+    if (rest > 0) {
+      const Vec bias = a.bias ? load_first(a.bias + whole, rest) : zero();
+      const Vec y = fma(load_first(in + whole, rest), load_first(a.weights + whole, rest), bias);
+      store_first(out + whole, finished(y, [&] { return load_first(residual + whole, rest); }), rest);
     }
     if (Residual) residual += a.residual_pixel_stride;
   }
@@ -125,10 +133,9 @@ inline void run_generic(const Args& a) noexcept {
   if (only_scales(a)) {
     for (std::size_t row = 0; row < a.rows; ++row) {
       if (residual_row(a, row))
-        run_scale<true>(a, row, whole);
+        run_scale<true>(a, row);
       else
-        run_scale<false>(a, row, whole);
-      if (whole < a.channels) run_any<true>(a, {row, 0, whole, a.channels});
+        run_scale<false>(a, row);
     }
     return;
   }

@@ -90,7 +90,7 @@ inline void column_peaks(const LineArgs& args) noexcept {
 /// The first largest element of a line without a gap: how large it is by lanes, then where it is.
 template <class T>
 inline std::size_t peak_of(const T* line, std::size_t size) {
-  constexpr std::size_t kLanes = 64 / sizeof(T);
+  constexpr std::size_t kLanes = 256 / sizeof(T);
   if (line[0] != line[0]) return 0;
   T best[kLanes];
   for (std::size_t l = 0; l < kLanes; ++l) best[l] = line[0];
@@ -100,14 +100,18 @@ inline std::size_t peak_of(const T* line, std::size_t size) {
   for (std::size_t i = whole; i < size; ++i) best[0] = line[i] > best[0] ? line[i] : best[0];
   for (std::size_t half = kLanes / 2; half > 0; half /= 2)
     for (std::size_t l = 0; l < half; ++l) best[l] = best[l + half] > best[l] ? best[l + half] : best[l];
+  const T most = best[0];
   for (std::size_t k = 0; k < whole; k += kLanes) {
-    int any = 0;
-    for (std::size_t l = 0; l < kLanes; ++l) any |= line[k + l] == best[0] ? 1 : 0;
-    for (std::size_t l = 0; any != 0 && l < kLanes; ++l)
-      if (line[k + l] == best[0]) return k + l;
+    constexpr Position<T> kNowhere = kLanes;
+    Position<T> first = kNowhere;
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      const Position<T> place = line[k + l] == most ? static_cast<Position<T>>(l) : kNowhere;
+      first = place < first ? place : first;
+    }
+    if (first != kNowhere) return k + static_cast<std::size_t>(first);
   }
   std::size_t place = whole;
-  while (place + 1 < size && line[place] != best[0]) ++place;
+  while (place + 1 < size && line[place] != most) ++place;
   return place;
 }
 

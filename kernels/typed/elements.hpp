@@ -293,6 +293,12 @@ struct BitNot {
     return static_cast<T>(~a);
   }
 };
+struct Prelu {
+  template <class T>
+  static T of(T a, T b) {
+    return a < 0 ? Mul::of(a, b) : a;
+  }
+};
 struct Square {
   template <class T>
   static T of(T a) {

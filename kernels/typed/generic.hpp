@@ -126,6 +126,7 @@ inline RowFn find_binary(Binary op, Type type) noexcept {
     case Binary::min: return arithmetic<Min>(type);
     case Binary::max: return arithmetic<Max>(type);
     case Binary::squared_difference: return arithmetic<SquaredDifference>(type);
+    case Binary::prelu: return arithmetic<Prelu>(type);
     case Binary::div: return division<Quotient, Div>(type);
     case Binary::mod: return division<Mod, void>(type);
     case Binary::fmod: return division<Fmod, RealFmod>(type);
@@ -147,18 +148,21 @@ inline RowFn find_binary(Binary op, Type type) noexcept {
   return nullptr;
 }
 
-#if defined(__AVX512DQ__) || defined(__aarch64__)
-inline constexpr bool kLongCasts =
-    true;  ///< vectors of real numbers become integers of 64 bits, and saturate, in few instructions
+/// What instructions there are for vectors: of integers of 64 bits as real numbers, and of real numbers as integers
+/// that saturate.
+#if defined(__aarch64__)
+inline constexpr bool kLongCasts = true, kSaturates = true;
+#elif defined(__AVX512DQ__)
+inline constexpr bool kLongCasts = true, kSaturates = false;
 #else
-inline constexpr bool kLongCasts = false;
+inline constexpr bool kLongCasts = false, kSaturates = false;
 #endif
 
 inline RowFn find_cast(Type from, Type to) noexcept {
   return with_type(from, [to]<class From>(Tag<From>) {
     return with_type(to, []<class To>(Tag<To>) -> RowFn {
       using Stored = std::conditional_t<std::is_same_v<To, Boolean>, std::uint8_t, To>;
-      if constexpr (!kLongCasts && kIsReal<From> && kIsInteger<To> && sizeof(To) >= 4)
+      if constexpr (!kSaturates && kIsReal<From> && kIsInteger<To> && sizeof(To) >= 4)
         return fitting_cast_row<From, To>;
       if constexpr (!kLongCasts && kIsInteger<From> && sizeof(From) == 8 && kIsReal<To>)
         return fitting_real_row<From, To>;

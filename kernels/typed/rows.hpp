@@ -34,7 +34,7 @@ inline void unary_row(const RowArgs& args) noexcept {
 template <class From, class To>
 inline void fitting_cast_row(const RowArgs& args) noexcept {
   if (args.step[0] != 1) return unary_row<CastTo<To>, From, To>(args);
-  constexpr std::size_t kBlock = 64;
+  constexpr std::size_t kBlock = 256;
   constexpr From kBelow = std::is_signed_v<To> ? From{-2147483648.0} : From{0}, kAbove = From{2147483648.0};
   const From* __restrict in = static_cast<const From*>(args.in[0]);
   To* __restrict out = static_cast<To*>(args.out);
@@ -53,7 +53,7 @@ inline void fitting_cast_row(const RowArgs& args) noexcept {
 template <class From, class To>
 inline void fitting_real_row(const RowArgs& args) noexcept {
   if (args.step[0] != 1) return unary_row<CastTo<To>, From, To>(args);
-  constexpr std::size_t kBlock = 64;
+  constexpr std::size_t kBlock = 256;
   constexpr std::uint64_t kLowest = std::is_signed_v<From> ? std::uint64_t{1} << 31 : 0;
   constexpr int kBits = std::is_signed_v<From> ? 32 : 31;
   const From* __restrict in = static_cast<const From*>(args.in[0]);
@@ -164,7 +164,7 @@ inline void pow_row(const RowArgs& args) noexcept {
     square.step[1] = args.step[0];
     return binary_row<Mul, T, T>(square);
   }
-  constexpr std::size_t kBlock = 64;
+  constexpr std::size_t kBlock = 256;
   const T* __restrict in = static_cast<const T*>(args.in[0]);
   T* __restrict out = static_cast<T*>(args.out);
   T results[kBlock], factors[kBlock];

@@ -44,6 +44,7 @@ enum class Binary : unsigned char {
   min,
   max,
   squared_difference,
+  prelu,  ///< a < 0 ? a * b : a
   div,
   mod,   ///< has the sign of the divisor; integers only
   fmod,  ///< has the sign of the dividend

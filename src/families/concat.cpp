@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concatenation along the channels or the width, and of whole tensors along an outer axis.
-#include <cstring>
-
+#include "base/checked.hpp"
 #include "families/common.hpp"
 #include "families/lower.hpp"
 #include "families/rows.hpp"
+#include "families/shared.hpp"
 #include "families/table.hpp"
+#include "kernels/base/copy.hpp"
 #include "kernels/move/move.hpp"
 
 namespace colonnade {
@@ -62,40 +63,55 @@ class ConcatOp final : public RowOp {
   std::vector<Part> parts_;
 };
 
+/// Of whole tensors: threads share blocks of the output, wherever its parts end.
+struct OuterForm {
+  std::int64_t outer = 1;    ///< indices before the axis
+  std::int64_t stretch = 1;  ///< elements of an index of these
+  Shared blocks{};
+};
+
 /// Concatenation of whole tensors along an outer axis.
 class ConcatOuterOp final : public RowOp {
  public:
-  ConcatOuterOp(const LowerContext& context, const Concat& concat) : out_(context.out<float>()) {
-    const Shape& shape = context.output_shape();
-    const auto axis =
-        static_cast<std::size_t>(normalize_axis(concat.axis, static_cast<std::int64_t>(shape.size()), context.node));
-    outer_ = element_count(std::span(shape).first(axis));
+  explicit ConcatOuterOp(const LowerContext& context) : form_(context.form<OuterForm>()), out_(context.out<float>()) {
     for (std::size_t i = 0; i < context.node.inputs.size(); ++i)
-      parts_.push_back({context.in<float>(i), context.floats(i),
-                        element_count(context.input_shape(i)) / std::max<std::int64_t>(1, outer_)});
+      parts_.push_back({context.in<float>(i), context.floats(i), element_count(context.input_shape(i)) / form_.outer});
   }
 
   void run(const StepContext& step) const override {
-    float* out = whole(step, out_);
-    for (std::int64_t i = 0; i < outer_; ++i)
+    const Interval blocks = form_.blocks.of(step);
+    const std::int64_t end = std::min(blocks.end * kBlock, form_.outer * form_.stretch);
+    for (std::int64_t at = blocks.begin * kBlock; at < end;) {
+      const std::int64_t index = at / form_.stretch;
+      std::int64_t within = at % form_.stretch;
       for (const Part& part : parts_) {
-        if (part.elements == 0) continue;
+        if (within >= part.elements) {
+          within -= part.elements;
+          continue;
+        }
+        const std::int64_t count = std::min(part.elements - within, end - at);
         const float* in = part.constant ? part.constant : whole(step, part.value);
-        std::memcpy(out, in + i * part.elements, static_cast<std::size_t>(part.elements) * sizeof(float));
-        out += part.elements;
+        kernels::copy_memory(whole(step, out_) + at, in + index * part.elements + within,
+                             static_cast<std::size_t>(count) * sizeof(float));
+        at += count;
+        within = 0;
+        if (at == end) break;
       }
+    }
   }
 
   std::string_view kernel() const override { return "memcpy"; }
+
+  static constexpr std::int64_t kBlock = 1 << 12;  ///< elements
 
  private:
   struct Part {
     ValueOf<float> value;
     const float* constant;
-    std::int64_t elements;
+    std::int64_t elements;  ///< of an index of the outer axes
   };
+  OuterForm form_;
   ValueOf<float> out_;
-  std::int64_t outer_ = 1;
   std::vector<Part> parts_;
 };
 
@@ -108,7 +124,18 @@ Match match(const Candidate& node) {
   return by_rows ? take(Form::of(ConcatForm{axis == rank - 1})) : refuse();
 }
 
-Match match_outer(const Candidate& node) { return std::holds_alternative<Concat>(node.node.op) ? take() : refuse(); }
+Match match_outer(const Candidate& node) {
+  const auto* op = std::get_if<Concat>(&node.node.op);
+  if (op == nullptr) return refuse();
+  const Shape& shape = node.output_shape();
+  const auto axis =
+      static_cast<std::size_t>(normalize_axis(op->axis, static_cast<std::int64_t>(shape.size()), node.node));
+  const std::int64_t elements = element_count(shape), outer = element_count(std::span(shape).first(axis));
+  if (elements == 0) return take(Form::of(OuterForm{1, 0}));
+  return take(Form::of(OuterForm{outer, elements / outer, {ceil_div(elements, ConcatOuterOp::kBlock)}}));
+}
+
+std::int64_t outer_units(const Chosen& node) { return node.form<OuterForm>().blocks.units(); }
 
 ColumnWindow columns(const Chosen& node) { return {node.form<ConcatForm>().along_channels}; }
 
@@ -125,9 +152,7 @@ std::vector<Placement> placements(const Chosen& node) {
 }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<ConcatOp>(context); }
-std::unique_ptr<RowOp> lower_outer(const LowerContext& context) {
-  return std::make_unique<ConcatOuterOp>(context, std::get<Concat>(context.node.op));
-}
+std::unique_ptr<RowOp> lower_outer(const LowerContext& context) { return std::make_unique<ConcatOuterOp>(context); }
 
 }  // namespace
 
@@ -149,7 +174,7 @@ constinit const Family families::concat = {.name = "concat",
 constinit const Family families::concat_outer = whole_family({.name = "concat_outer",
                                                               .types = kFloats,
                                                               .match = match_outer,
-                                                              .units = one_unit,
+                                                              .units = outer_units,
                                                               .effort = byte_effort<Work::copy>,
                                                               .weights_bytes = no_bytes,
                                                               .workspace_bytes = no_bytes,

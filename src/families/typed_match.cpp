@@ -139,7 +139,7 @@ std::optional<kernels::typed::Binary> typed_binary(BinaryKind kind) {
     case BinaryKind::shift_left: return Binary::shift_left;
     case BinaryKind::shift_right: return Binary::shift_right;
     case BinaryKind::pow: return Binary::pow;
-    case BinaryKind::prelu: break;
+    case BinaryKind::prelu: return Binary::prelu;
   }
   return std::nullopt;
 }

@@ -75,6 +75,7 @@ T arithmetic(Binary op, T a, T b) {
       case Binary::div: return a / b;
       case Binary::fmod: return std::fmod(a, b);
       case Binary::pow: return std::pow(a, b);
+      case Binary::prelu: return a < 0 ? a * b : a;
       case Binary::min: return a != a || b != b ? a + b : std::min(a, b);
       case Binary::max: return a != a || b != b ? a + b : std::max(a, b);
       default: return (a - b) * (a - b);
@@ -88,6 +89,7 @@ T arithmetic(Binary op, T a, T b) {
       case Binary::mul: return __builtin_mul_overflow(a, b, &result), result;
       case Binary::min: return std::min(a, b);
       case Binary::max: return std::max(a, b);
+      case Binary::prelu: return a > 0 || a == 0 ? a : (__builtin_mul_overflow(a, b, &result), result);
       default: return __builtin_mul_overflow(difference, difference, &result), result;
     }
   }

@@ -42,7 +42,7 @@ TEST(Typed, CopiesWhatOnlyHasAnotherName) {
 
 TEST(Typed, Arithmetic) {
   for (const BinaryKind kind : {BinaryKind::add, BinaryKind::sub, BinaryKind::mul, BinaryKind::min, BinaryKind::max,
-                                BinaryKind::squared_difference})
+                                BinaryKind::squared_difference, BinaryKind::prelu})
     for (const DType dtype : kNumbers) {
       if (dtype == DType::f32) continue;
       check(Binary{kind}, {computed(dtype, {3, 37}), computed(dtype, {3, 37})});
@@ -67,6 +67,7 @@ TEST(BinaryRows, MeetOperandsThatRepeat) {
 }
 
 TEST(Typed, BroadcastsOverFoldedAxes) {
+  check(Binary{BinaryKind::prelu}, {computed(DType::f32, {2, 3, 4, 5, 6}), computed(DType::f32, {3, 1, 1, 1})});
   check(Binary{BinaryKind::add}, {computed(DType::f32, {2, 3, 1, 5, 4}), computed(DType::f32, {2, 1, 6, 5, 1})});
 }
 

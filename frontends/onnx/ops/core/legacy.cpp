@@ -16,17 +16,21 @@ Values lower_scale(Lowering& low) {
   return {binary_scalar(low, BinaryKind::mul, low.input(0), low.float_or("scale", 1))};
 }
 
-/// x * scale, plus one bias a channel.
+/// x * scale, plus one bias a channel: what a BatchNorm of mean 0 and variance 1 does.
 Values lower_image_scaler(Lowering& low) {
   const ValueId x = low.input(0);
   const auto bias = find_floats(low.node(), "bias").value_or(std::vector<float>());
-  const ValueId scaled = binary_scalar(low, BinaryKind::mul, x, low.float_or("scale", 1));
-  if (bias.empty()) return {scaled};
+  const float scale = low.float_or("scale", 1);
+  if (bias.empty()) return {binary_scalar(low, BinaryKind::mul, x, scale)};
   const auto channels = static_cast<std::int64_t>(bias.size());
   if (low.dim(x, 1) >= 0 && low.dim(x, 1) != channels) {
     low.invalid("attribute 'bias': expected {} values, found {}", low.dim(x, 1), channels);
   }
-  return {binary(low, BinaryKind::add, scaled, cast(low, floats(low, bias, {channels, 1, 1}), low.dtype(x)))};
+  const auto constant = [&](const std::vector<float>& values) {
+    return cast(low, floats(low, values, {channels}), low.dtype(x));
+  };
+  const auto all = [&](float value) { return constant(std::vector<float>(bias.size(), value)); };
+  return {low.emit(BatchNorm{.epsilon = 0}, {x, all(scale), constant(bias), all(0), all(1)})};
 }
 
 /// border is left, top, right, bottom; with scale (height, width) the size is given instead of right and bottom.
