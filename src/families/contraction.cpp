@@ -169,6 +169,31 @@ void encode_panel(Encoding encoding, const float* panel, std::size_t k, std::siz
   if (encoding == Encoding::bf16) kernels::gemm::pair_up(panel, k, run, place);
 }
 
+WeightMemory pack_filters(const Constant& weight, const Contraction& form, Encoding encoding, WeightRoom& room) {
+  const bool encoded = encoding != Encoding::f32;
+  const std::int64_t groups = form.groups;
+  const Shape& shape = weight.shape();
+  const std::int64_t taps = element_count(std::span(shape).subspan(2)), channels = shape[1], n = shape[0] / groups,
+                     row = channels * taps;
+  const auto k = static_cast<std::size_t>(row);
+  const std::int64_t floats = packed_floats(encoding, form), panel_floats = floats / ceil_div(n, kPanel);
+  WeightMemory packed = room.take(static_cast<std::size_t>(floats * groups) * sizeof(float));
+  weight.for_each_rows(groups == 1 ? kPanel : n, [&](std::span<const float> elements, std::int64_t first) {
+    std::vector<float> whole(encoded ? k * kernels::gemm::kPanel : 0);
+    const std::int64_t end = first + static_cast<std::int64_t>(elements.size()) / row;
+    for (std::int64_t o = first, width = 0; o < end; o += width) {
+      width = std::min(kPanel, n - o % n);
+      float* const place = packed.floats() + o / n * floats + o % n / kPanel * panel_floats;
+      float* const panel = encoded ? whole.data() : place;
+      for (std::int64_t t = 0; t < taps; ++t)
+        kernels::gemm::pack(elements.data() + (o - first) * row + t, taps, row, static_cast<std::size_t>(channels),
+                            static_cast<std::size_t>(width), panel + t * channels * kPanel);
+      if (encoded) encode_panel(encoding, panel, k, kernels::gemm::paired_terms(terms_of(form)), place);
+    }
+  });
+  return packed;
+}
+
 Match offers_of(const Contraction& form, std::vector<Offer> offers, const Candidate& node) {
   for (Offer& offer : offers) {
     Contraction encoded = form;

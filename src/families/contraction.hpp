@@ -34,6 +34,10 @@ std::string format_of(kernels::Encoding encoding, std::string_view name, const C
 /// A panel of `k` packed floats in another encoding; pairs are of `run` terms.
 void encode_panel(kernels::Encoding encoding, const float* panel, std::size_t k, std::size_t run, float* place);
 
+/// Weights [out, in / groups, kernel...] packed group by group.
+WeightMemory pack_filters(const Constant& weight, const Contraction& form, kernels::Encoding encoding,
+                          WeightRoom& room);
+
 /// Offers with their forms: this one, the kernel and the chunks those of the encoding.
 Match offers_of(const Contraction& form, std::vector<Offer> offers, const Candidate& node);
 

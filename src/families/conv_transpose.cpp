@@ -85,6 +85,7 @@ class ConvTransposeOp final : public RowOp {
   ConvTransposeOp(const LowerContext& context, const ConvTranspose& conv)
       : kernel_(kernels::gemm::select(context.features, kernels::Encoding::f32)),
         by_channel_(kernels::depthwise::select(context.features)),
+        chunks_(context.chunks),
         groups_(conv.groups),
         kernel_h_(conv.kernel[0]),
         kernel_w_(conv.kernel[1]),
@@ -168,7 +169,7 @@ class ConvTransposeOp final : public RowOp {
     const bool empty = rows.taps == 0 || columns.taps == 0;
     const std::int64_t taps_y = empty ? 1 : rows.taps, skipped = empty ? 0 : std::max<std::int64_t>(0, columns.shift);
     const Rows in(step, in_, 0), out(step, out_, 0), residual(step, residual_, 0);
-    const std::int64_t most = step.row_end - step.row_begin;
+    const std::int64_t most = step.row_end - step.row_begin, channel = step.chunk < 0 ? 0 : chunks_.begin(step.chunk);
     const float** in_rows = step.pointers;
     const float** out_rows = in_rows + most * taps_y;
     const float** residual_rows = out_rows + most;
@@ -183,8 +184,8 @@ class ConvTransposeOp final : public RowOp {
         const bool outside = empty || y < 0 || y >= in_shape_.rows;
         in_rows[count * taps_y + t] = outside ? nullptr : in(y) + skipped * in.pixel_stride();
       }
-      out_rows[count] = out(r) + columns.first * out.pixel_stride();
-      if (residual) residual_rows[count] = residual(r) + columns.first * residual.pixel_stride();
+      out_rows[count] = out(r) + columns.first * out.pixel_stride() + channel;
+      if (residual) residual_rows[count] = residual(r) + columns.first * residual.pixel_stride() + channel;
     }
     if (count == 0 || columns.first >= out_shape_.width || skipped > in_shape_.width) return;
     kernels::gemm::ConvArgs args;
@@ -207,11 +208,22 @@ class ConvTransposeOp final : public RowOp {
     args.panel_stride = args.kernel_h * args.kernel_w * args.channels_in * kernels::gemm::kPanel;
     args.bias = bias_;
     args.epilogue = epilogue_;
+    if (step.chunk >= 0) cut_chunk(step.chunk, args);
     run_kernel(args);
+  }
+
+  /// Threads divide the output channels.
+  void cut_chunk(std::int64_t chunk, kernels::gemm::ConvArgs& args) const {
+    const std::int64_t begin = chunks_.begin(chunk);
+    args.weights += static_cast<std::size_t>(begin / kPanel) * args.panel_stride;
+    args.channels_out = static_cast<std::size_t>(chunks_.size(chunk));
+    if (args.bias) args.bias += begin;
+    if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
   }
 
   const kernels::gemm::Kernel& kernel_;
   const kernels::depthwise::Kernel& by_channel_;
+  ChunkInfo chunks_;
   bool depthwise_ = false;
   std::int64_t groups_, kernel_h_, kernel_w_, stride_h_, stride_w_, pad_top_ = 0, pad_left_ = 0;
   ValueOf<float> in_, out_, residual_;
@@ -230,6 +242,10 @@ Match match(const Candidate& node) {
 
 Effort effort(const Chosen& node, const Rates& rates) { return {contraction_seconds(node, 1, rates)}; }
 
+ChunkRule chunks(const Chosen& node) {
+  return {.share = std::get<ConvTranspose>(node.node.op).groups == 1 ? kPanel : 0};
+}
+
 std::unique_ptr<RowOp> lower(const LowerContext& context) {
   return std::make_unique<ConvTransposeOp>(context, std::get<ConvTranspose>(context.node.op));
 }
@@ -246,7 +262,7 @@ constinit const Family families::conv_transpose = {.name = "conv_transpose",
                                                    .weights_bytes = weight_bytes,
                                                    .workspace_bytes = no_bytes,
                                                    .window = no_window,
-                                                   .chunks = no_chunks,
+                                                   .chunks = chunks,
                                                    .placements = no_placements,
                                                    .tell = nothing_told,
                                                    .lower = lower};

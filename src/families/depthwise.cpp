@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution of each channel by itself.
-#include "kernels/depthwise/depthwise.hpp"
+#include "families/depthwise.hpp"
 
 #include "families/common.hpp"
 #include "families/dense_conv.hpp"
@@ -9,22 +9,10 @@
 #include "families/table.hpp"
 #include "families/window.hpp"
 #include "graph/contraction.hpp"
+#include "kernels/depthwise/depthwise.hpp"
 
 namespace colonnade {
 namespace {
-
-/// Filters [channels, 1, kernel...] as [tap][channel].
-WeightMemory pack_depthwise(const Constant& weight, WeightRoom& room) {
-  const std::int64_t channels = weight.shape()[0], taps = weight.shape()[2] * weight.shape()[3];
-  WeightMemory packed = room.take(static_cast<std::size_t>(channels * taps) * sizeof(float));
-  weight.for_each_rows(1, [&](std::span<const float> elements, std::int64_t first) {
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-      const auto at = static_cast<std::int64_t>(i);
-      packed.floats()[at % taps * channels + first + at / taps] = elements[i];
-    }
-  });
-  return packed;
-}
 
 class DepthwiseOp final : public RowOp {
  public:
@@ -130,6 +118,18 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 }
 
 }  // namespace
+
+WeightMemory pack_depthwise(const Constant& weight, WeightRoom& room) {
+  const std::int64_t channels = weight.shape()[0], taps = element_count(std::span(weight.shape()).subspan(2));
+  WeightMemory packed = room.take(static_cast<std::size_t>(channels * taps) * sizeof(float));
+  weight.for_each_rows(1, [&](std::span<const float> elements, std::int64_t first) {
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      packed.floats()[at % taps * channels + first + at / taps] = elements[i];
+    }
+  });
+  return packed;
+}
 
 constinit const Family families::depthwise{.name = "depthwise",
                                            .scope = Scope::rows,

@@ -3,6 +3,7 @@
 #include <functional>
 #include <numeric>
 
+#include "base/checked.hpp"
 #include "families/common.hpp"
 #include "families/lower.hpp"
 #include "families/rows.hpp"
@@ -90,9 +91,19 @@ class LayoutOp final : public RowOp {
 /// [outer, first, second, inner] such that a Transpose swaps `first` and `second`.
 struct AxisSwap {
   std::int64_t outer = 1, first = 1, second = 1, inner = 1;
+
+  /// The longer one is cut into parts of whole lines of caches.
+  std::int64_t part_size() const {
+    constexpr std::int64_t kLeast = 256, kMostParts = 16, kGrain = 64;
+    const std::int64_t longer = std::max(first, second);
+    const std::int64_t parts = std::clamp<std::int64_t>(longer / kLeast, 1, kMostParts);
+    return std::max(kGrain, round_up(ceil_div(longer, parts), kGrain));
+  }
+  std::int64_t parts() const { return std::max<std::int64_t>(1, ceil_div(std::max(first, second), part_size())); }
 };
 
-/// Swaps two axes of a whole tensor [outer][first][second] -> [outer][second][first]; units are the outer indices.
+/// Swaps two axes of a whole tensor [outer][first][second] -> [outer][second][first]; units are parts of the longer
+/// axis of each outer index.
 class SwapAxesOp final : public RowOp {
  public:
   explicit SwapAxesOp(const LowerContext& context)
@@ -102,10 +113,15 @@ class SwapAxesOp final : public RowOp {
         out_(context.out<std::byte>()) {}
 
   void run(const StepContext& step) const override {
-    const std::int64_t bytes = swap_.first * swap_.second * turn_.bytes();
-    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit)
-      turn_({swap_.first, swap_.second, whole(step, in_) + unit * bytes, swap_.second, whole(step, out_) + unit * bytes,
-             swap_.first});
+    const std::int64_t first = swap_.first, second = swap_.second, bytes = turn_.bytes(), parts = swap_.parts();
+    const bool cuts_first = first >= second;
+    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
+      const std::int64_t begin = unit % parts * swap_.part_size(), image = unit / parts * first * second;
+      const std::int64_t count = std::min(std::max(first, second) - begin, swap_.part_size());
+      const std::int64_t from = cuts_first ? begin * second : begin, to = cuts_first ? begin : begin * first;
+      turn_({cuts_first ? count : first, cuts_first ? second : count, whole(step, in_) + (image + from) * bytes, second,
+             whole(step, out_) + (image + to) * bytes, first});
+    }
   }
 
   std::string_view kernel() const override { return turn_.kernel(); }
@@ -157,7 +173,10 @@ Match match_swap(const Candidate& node) {
   return swap && swap->inner == 1 ? take(Form::of(*swap)) : refuse("general transposition");
 }
 
-std::int64_t units(const Chosen& node) { return node.form<AxisSwap>().outer; }
+std::int64_t units(const Chosen& node) {
+  const auto& swap = node.form<AxisSwap>();
+  return swap.outer * swap.parts();
+}
 
 std::unique_ptr<RowOp> lower_last(const LowerContext& context) { return std::make_unique<LayoutOp>(context, true); }
 std::unique_ptr<RowOp> lower_first(const LowerContext& context) { return std::make_unique<LayoutOp>(context, false); }

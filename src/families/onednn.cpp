@@ -23,7 +23,7 @@ struct Maker {
   const Shape& output() const { return graph.value(node.outputs[0]).type.static_shape(); }
   Primitive::Operand operand(int argument, std::size_t index, const MemoryDesc& desc) const {
     const auto constant = input(index).constant ? input(index).constant->tensor() : nullptr;
-    return {argument, index, desc, constant, desc};
+    return {argument, index, desc, constant};
   }
 
   template <class Primitive_, class Desc>
@@ -103,28 +103,6 @@ std::unique_ptr<OneDnnPrimitive> make(const Reduce& op, const Maker& maker) {
   return maker.finish<dnnl::reduction>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
 }
 
-/// A channels-last tensor as oneDNN counts its axes: channels before the spatial ones.
-MemoryDesc channels_first(const Shape& shape) {
-  const Dims last = row_major(shape);
-  Shape dims{shape.front(), shape.back()};
-  Dims strides{last.front(), last.back()};
-  dims.insert(dims.end(), shape.begin() + 1, shape.end() - 1);
-  strides.insert(strides.end(), last.begin() + 1, last.end() - 1);
-  return {dims, Type::f32, strides};
-}
-
-/// Pads at either end of the spatial axes.
-struct Pads {
-  Dims begins, ends;
-};
-template <class Window>
-Pads pads_of(const Window& op, const Shape& in) {
-  const std::size_t spatial = in.size() - 2;
-  const Ints pads = resolve_pads(op, std::span(in).subspan(1, spatial));
-  const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(spatial);
-  return {{pads.begin(), middle}, {middle, pads.end()}};
-}
-
 /// Local response normalisation with channels as the second axis.
 std::unique_ptr<OneDnnPrimitive> make(const Lrn& op, const Maker& maker) {
   const Shape& in = maker.shape(0);
@@ -140,43 +118,6 @@ std::unique_ptr<OneDnnPrimitive> make(const Lrn& op, const Maker& maker) {
                                                with_scratch(), engine());
 #endif
   return maker.finish<dnnl::lrn_forward>(desc, {maker.operand(DNNL_ARG_SRC, 0, tensor)}, tensor);
-}
-
-std::unique_ptr<OneDnnPrimitive> make(const Conv& op, const Maker& maker) {
-  if (op.epilogue.residual || op.epilogue.prelu_slope || op.epilogue.activation.kind != UnaryKind::identity)
-    return nullptr;
-  const Shape& in = maker.shape(0);
-  const Shape& weight = maker.shape(1);
-  const std::size_t spatial = in.size() - 2;
-  if (spatial < 1 || spatial > 3) return nullptr;
-  Shape weight_shape = weight;
-  if (op.groups > 1) {
-    weight_shape[0] /= op.groups;
-    weight_shape.insert(weight_shape.begin(), op.groups);
-  }
-  const MemoryDesc source = channels_first(in), destination = channels_first(maker.output());
-  const MemoryDesc weights(weight_shape, Type::f32, dnnl::memory::format_tag::any);
-  const auto [begins, ends] = pads_of(op, in);
-  Dims dilations = op.dilations;
-  for (auto& dilation : dilations) --dilation;
-  const bool bias = maker.node.input(2) != kAbsent;
-  const MemoryDesc bias_desc = bias ? dense(maker.shape(2)) : MemoryDesc();
-  constexpr auto kInference = dnnl::prop_kind::forward_inference;
-  constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-#if DNNL_VERSION_MAJOR >= 3
-  const dnnl::convolution_forward::primitive_desc desc(engine(), kInference, kDirect, source, weights, bias_desc,
-                                                       destination, op.strides, dilations, begins, ends,
-                                                       with_scratch());
-#else
-  const dnnl::convolution_forward::primitive_desc desc(
-      {kInference, kDirect, source, weights, bias_desc, destination, op.strides, dilations, begins, ends},
-      with_scratch(), engine());
-#endif
-  std::vector<Primitive::Operand> operands{maker.operand(DNNL_ARG_SRC, 0, source),
-                                           maker.operand(DNNL_ARG_WEIGHTS, 1, dense(weight_shape))};
-  operands.back().wanted = desc.weights_desc();
-  if (bias) operands.push_back(maker.operand(DNNL_ARG_BIAS, 2, bias_desc));
-  return maker.finish<dnnl::convolution_forward>(desc, std::move(operands), destination);
 }
 
 template <class Op>

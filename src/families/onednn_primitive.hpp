@@ -56,14 +56,6 @@ inline dnnl::memory view(const MemoryDesc& desc, const void* data) {
   return dnnl::memory(desc, engine(), const_cast<void*>(data));
 }
 
-inline dnnl::memory reordered(dnnl::memory from, const MemoryDesc& desc) {
-  dnnl::memory to(desc, engine());
-  dnnl::stream stream(engine());
-  dnnl::reorder(from, to).execute(stream, from, to);
-  stream.wait();
-  return to;
-}
-
 /// A created primitive and the operands it takes: (argument, index of a node input or, for DNNL_ARG_DST, output 0).
 class Primitive final : public OneDnnPrimitive {
  public:
@@ -72,7 +64,6 @@ class Primitive final : public OneDnnPrimitive {
     std::size_t input;
     MemoryDesc desc;
     std::shared_ptr<const Tensor> constant;
-    MemoryDesc wanted;  ///< the order in which the primitive reads it: `desc`, or it is reordered
   };
 
   Primitive(dnnl::primitive primitive, std::string implementation, std::vector<Operand> operands,
@@ -82,11 +73,8 @@ class Primitive final : public OneDnnPrimitive {
         operands_(std::move(operands)),
         destination_(std::move(destination)),
         scratch_(std::move(scratch)) {
-    for (Operand& operand : operands_) {
-      if (!operand.constant) continue;
-      constants_.emplace(operand.argument, in_order(operand, operand.constant->data()));
-      if (operand.wanted != operand.desc) operand.constant.reset();
-    }
+    for (const Operand& operand : operands_)
+      if (operand.constant) constants_.emplace(operand.argument, view(operand.desc, operand.constant->data()));
   }
 
   void run(const void* const* inputs, void* const* outputs) const override {
@@ -95,7 +83,7 @@ class Primitive final : public OneDnnPrimitive {
     std::unordered_map<int, dnnl::memory> arguments = constants_;
     for (const Operand& operand : operands_)
       if (!constants_.contains(operand.argument))
-        arguments.emplace(operand.argument, in_order(operand, inputs[operand.input]));
+        arguments.emplace(operand.argument, view(operand.desc, inputs[operand.input]));
     arguments.emplace(DNNL_ARG_DST, dnnl::memory(destination_, engine(), outputs[0]));
     const dnnl::memory scratch = take_scratch();
     arguments.emplace(DNNL_ARG_SCRATCHPAD, scratch);
@@ -108,11 +96,6 @@ class Primitive final : public OneDnnPrimitive {
   std::string_view implementation() const override { return implementation_; }
 
  private:
-  static dnnl::memory in_order(const Operand& operand, const void* data) {
-    const dnnl::memory given = view(operand.desc, data);
-    return operand.wanted == operand.desc ? given : reordered(given, operand.wanted);
-  }
-
   dnnl::memory take_scratch() const {
     const std::scoped_lock lock(mutex_);
     if (idle_scratch_.empty()) return dnnl::memory(scratch_, engine());

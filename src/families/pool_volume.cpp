@@ -6,9 +6,8 @@
 #include "families/lower.hpp"
 #include "families/pool.hpp"
 #include "families/rows.hpp"
-#include "families/shared.hpp"
 #include "families/table.hpp"
-#include "graph/windows.hpp"
+#include "families/volume.hpp"
 #include "kernels/pool/pool.hpp"
 
 namespace colonnade {
@@ -16,17 +15,10 @@ namespace {
 
 constexpr std::int64_t kMostWindowRows = 1 << 12;  // of a window
 
-using VolumeWindow = std::vector<WindowAxis>;
-
 /// [images, planes, rows, columns, channels]: lines are volumes of one row.
 Shape volume_of(Shape shape) {
   if (shape.size() == 3) shape.insert(shape.begin() + 1, 2, 1);
   return shape;
-}
-
-Shared output_rows(const Subject& node) {
-  const Shape out = volume_of(node.output_shape());
-  return {out[0] * out[1] * out[2], 256};
 }
 
 class PoolVolumeOp final : public RowOp {
@@ -36,9 +28,9 @@ class PoolVolumeOp final : public RowOp {
         in_(context.in<float>(0)),
         out_(context.out<float>()),
         axes_(context.form<VolumeWindow>()),
-        rows_(output_rows(context)),
         in_shape_(volume_of(context.input_shape(0))),
-        out_shape_(volume_of(context.output_shape())) {
+        out_shape_(volume_of(context.output_shape())),
+        rows_(volume_rows(out_shape_)) {
     for (std::size_t i = 0; i < axes_.size(); ++i) {
       const WindowAxis& axis = axes_[i];
       counts_.push_back(tap_counts(out_shape_[i + 1], in_shape_[i + 1], axis.kernel, axis.stride, axis.dilation,
@@ -60,10 +52,8 @@ class PoolVolumeOp final : public RowOp {
   void run(const StepContext& step) const override {
     const Interval rows = rows_.of(step);
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-      const std::int64_t image = row / (out_shape_[1] * out_shape_[2]), z = row / out_shape_[2] % out_shape_[1];
-      const std::int64_t y = row % out_shape_[2];
-      find_rows(whole(step, in_) + image * in_shape_[1] * in_shape_[2] * in_shape_[3] * in_shape_[4], z, y,
-                step.pointers);
+      const std::int64_t z = row / out_shape_[2] % out_shape_[1], y = row % out_shape_[2];
+      volume_tap_rows(axes_, in_shape_, out_shape_, whole(step, in_), row, step.pointers);
       float* out = whole(step, out_) + row * out_shape_[3] * out_shape_[4];
       const float count = counts_[0][static_cast<std::size_t>(z)] * counts_[1][static_cast<std::size_t>(y)];
       kernels::pool::Args args = args_;
@@ -78,23 +68,11 @@ class PoolVolumeOp final : public RowOp {
   std::string_view kernel() const override { return kernel_.name; }
 
  private:
-  /// The rows that an output row sees, null outside.
-  void find_rows(const float* image, std::int64_t z, std::int64_t y, const float** rows) const {
-    const WindowAxis &planes = axes_[0], &lines = axes_[1];
-    for (std::int64_t kz = 0; kz < planes.kernel; ++kz)
-      for (std::int64_t ky = 0; ky < lines.kernel; ++ky) {
-        const std::int64_t from_z = z * planes.stride - planes.pad_begin + kz * planes.dilation;
-        const std::int64_t from_y = y * lines.stride - lines.pad_begin + ky * lines.dilation;
-        const bool inside = from_z >= 0 && from_z < in_shape_[1] && from_y >= 0 && from_y < in_shape_[2];
-        *rows++ = inside ? image + (from_z * in_shape_[2] + from_y) * in_shape_[3] * in_shape_[4] : nullptr;
-      }
-  }
-
   const kernels::pool::Kernel& kernel_;
   ValueOf<float> in_, out_;
   VolumeWindow axes_;
-  Shared rows_;
   Shape in_shape_, out_shape_;
+  Shared rows_;
   std::vector<std::vector<float>> counts_;  ///< by axis, of its positions
   kernels::pool::Args args_;                ///< all but the rows
 };
@@ -112,7 +90,7 @@ Match match(const Candidate& node) {
   return take(Form::of(std::move(axes)));
 }
 
-std::int64_t units(const Chosen& node) { return output_rows(node).units(); }
+std::int64_t units(const Chosen& node) { return volume_rows(volume_of(node.output_shape())).units(); }
 
 Effort effort(const Chosen& node, const Rates& rates) {
   double taps = 1;

@@ -6,7 +6,7 @@
 
 namespace colonnade::families {
 
-extern const Family view, depthwise, byte_depthwise, planes, winograd, conv, conv_transpose, narrow_bytes,
+extern const Family view, depthwise, byte_depthwise, planes, winograd, conv, conv_volume, conv_transpose, narrow_bytes,
     narrow_product, matmul, vector_product, product, attention, pool, pool_taps, pool_volume, pool_typed, byte_pool,
     unary, binary, byte_conv, byte_matmul, convert, quantize, dequantize, lookup, byte_binary, softmax, layer_norm, lrn,
     instance_norm, batch_norm, softmax_across, plane_norm, reduce_width, reduce, typed_reduce, resize, resize_nearest,
@@ -22,6 +22,7 @@ inline constexpr const Family* kTable[] = {&view,
                                            &planes,
                                            &winograd,
                                            &conv,
+                                           &conv_volume,
                                            &conv_transpose,
                                            &narrow_bytes,
                                            &narrow_product,

@@ -8,6 +8,7 @@ namespace colonnade::rewrite {
 
 bool widen_f16(Graph& graph);
 bool windows_apart(Graph& graph);
+bool windows_summed(Graph& graph);
 bool fold_constants(Graph& graph);
 bool inline_branches(Graph& graph);
 bool settle_captures(Graph& graph);

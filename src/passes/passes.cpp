@@ -54,6 +54,8 @@ constexpr Pass kPasses[] = {
      "Turns transposed convolutions with few outputs into dense ones whose channels become pixels."},
     {"windows_apart", rewrite::windows_apart,
      "Turns transposed convolutions whose windows do not overlap into products."},
+    {"windows_summed", rewrite::windows_summed,
+     "Turns transposed convolutions that rows have no kernel for into products whose windows are added up."},
     {"split_reductions", rewrite::split_reductions,
      "Reduces (and normalises images) over width, then over rows, so that the first works by rows; axes that lie apart "
      "in turn, and long sequences in parts, which threads share."},

@@ -16,7 +16,7 @@ bool all_are(const Ints& values, std::int64_t expected) {
 /// Windows side by side, as wide as they lie apart, and nothing else fused but an activation.
 bool is_apart(const Editor& editor, const Node& node, const ConvTranspose& op) {
   const ValueType &x = editor.value(node.inputs[0]).type, &weight = editor.value(node.inputs[1]).type;
-  if (!x.is_static() || x.dtype != DType::f32 || !editor.is_constant(node.inputs[1])) return false;
+  if (!x.is_static() || x.dtype != DType::f32 || !weight.is_static()) return false;
   const Ints window(weight.shape->begin() + 2, weight.shape->end());
   if (std::ranges::find(*weight.shape, 0) != weight.shape->end()) return false;
   return op.strides == window && all_are(op.dilations, 1) && all_are(op.pads, 0) && all_are(op.output_padding, 0) &&
@@ -66,7 +66,8 @@ bool multiply(Editor& editor, int index) {
   const ConvTranspose op = *found;
   const Shape x = *editor.value(node.inputs[0]).type.shape, weight = *editor.value(node.inputs[1]).type.shape;
   const bool depthwise = op.groups == x.back() && weight[1] == 1;
-  if (x.size() == 4 || (!depthwise && op.groups != 1)) return false;  // rows of images have kernels
+  if (x.size() == 4 && editor.is_constant(node.inputs[1])) return false;  // rows of images have kernels
+  if (!depthwise && op.groups != 1) return false;
   const ValueId apart = depthwise ? by_channel(editor, node, x, weight) : by_product(editor, node, x, weight);
   ValueId result = *add_reshape(editor, apart, *editor.value(node.outputs[0]).type.shape, node);
   if (node.input(2) != kAbsent) result = editor.add(Binary{BinaryKind::add}, {result, node.inputs[2]}, node);

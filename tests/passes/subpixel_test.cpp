@@ -64,7 +64,7 @@ TEST(Subpixel, LeavesWhatWouldNotGain) {
 }
 
 /// Channels last, of any number of axes; a window as wide as its stride.
-Graph apart(const Shape& x, const Shape& weight, std::int64_t groups, std::int64_t stride) {
+Graph apart(const Shape& x, const Shape& weight, std::int64_t groups, std::int64_t stride, bool computed = false) {
   Builder b;
   const auto axes = x.size() - 2;
   ConvTranspose op;
@@ -76,14 +76,17 @@ Graph apart(const Shape& x, const Shape& weight, std::int64_t groups, std::int64
   op.groups = groups;
   op.epilogue.activation.kind = UnaryKind::relu;
   const ValueId bias = b.weights("bias", {weight[1] * groups});
-  b.output(b.node("y", op, {b.input("x", x), b.weights("w", weight), bias}));
+  const ValueId w = computed ? b.input("w", weight) : b.weights("w", weight);
+  b.output(b.node("y", op, {b.input("x", x), w, bias}));
   return b.graph;
 }
 
 TEST(WindowsApart, AreProducts) {
   for (const auto& [before, op] : {std::pair{apart({2, 9, 4}, {4, 1, 3}, 4, 3), "Mul"},
                                    std::pair{apart({1, 3, 4, 5, 6}, {6, 1, 2, 2, 2}, 6, 2), "Mul"},
-                                   std::pair{apart({2, 3, 4, 5, 6}, {6, 5, 2, 2, 2}, 1, 2), "MatMul"}}) {
+                                   std::pair{apart({2, 3, 4, 5, 6}, {6, 5, 2, 2, 2}, 1, 2), "MatMul"},
+                                   std::pair{apart({2, 4, 5, 6}, {6, 5, 2, 2}, 1, 2, true), "MatMul"},
+                                   std::pair{apart({2, 4, 5, 6}, {6, 1, 2, 2}, 6, 2, true), "Mul"}}) {
     Graph after = before;
     EXPECT_TRUE(rewrite::windows_apart(after));
     remove_dead(after);

@@ -161,6 +161,25 @@ TEST(ConvTransposes, ChannelByChannel) {
       }
 }
 
+/// One row of output: threads divide its channels.
+TEST(ConvTransposes, ShareTheChannelsOfALine) {
+  constexpr std::int64_t kIn = 64, kOut = 104;
+  for (const bool slope : {false, true}) {
+    ConvTranspose op{{1, 16}, {1, 8}, {1, 1}, {0, 4, 0, 4}, {0, 0}, {}, 1, AutoPad::explicit_pads, {}};
+    op.epilogue.prelu_slope = slope;
+    op.epilogue.residual = true;
+    std::vector<Input> inputs{computed(DType::f32, {1, 1, 200, kIn}),
+                              constant(random_tensor(DType::f32, {kIn, kOut, 1, 16}, 3)),
+                              constant(random_tensor(DType::f32, {kOut}, 4))};
+    if (slope) inputs.push_back(constant(random_tensor(DType::f32, {kOut}, 5)));
+    inputs.push_back(computed(DType::f32, {1, 1, 1600, kOut}));
+    const Graph graph = single(op, inputs, 1);
+    const PlanOptions two{Schedule::automatic, Math::fast, 2, 0};
+    EXPECT_EQ(make_plan(graph, topology_of(host_isas()[0]), two).segments[0].sharing, Sharing::channels);
+    check(graph, families::conv_transpose, inputs_of(graph, 1), 1e-3);
+  }
+}
+
 TEST(BatchNorms, OfRows) {
   for (const Shape& shape : {Shape{2, 3, 5, 37}, Shape{1, 4, 90}, Shape{2, 2, 3, 4, 5}}) {
     std::vector<Input> inputs{computed(DType::f32, shape)};

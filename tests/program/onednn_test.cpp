@@ -47,28 +47,61 @@ TEST(Pools, CountTheTapsOfVastWindows) {
   expect_close(found, {reference::tensor_of(DType::f32, {1, 1, kWidth, 1}, means)}, 0.1);
 }
 
-/// With weights in the order of the primitive: the one that takes them as they are is a hundred times as slow.
-TEST(OneDnn, ConvolvesVolumesAndByComputedWeights) {
-  const auto conv = [](std::size_t axes, std::int64_t groups) {
-    Conv op;
-    op.kernel.assign(axes, 3), op.strides.assign(axes, 1), op.dilations.assign(axes, 1), op.pads.assign(2 * axes, 1),
-        op.groups = groups;
-    op.strides.back() = 2;
-    return op;
-  };
-  const auto check_conv = [&](const Conv& op, const std::vector<Input>& inputs) {
-    check_onednn(op, inputs, 1e-3);
-    const std::string text = to_text(*program_of(single(op, inputs, 1), {}, host_isas().back()));
-    EXPECT_NE(text.find("onednn:"), std::string::npos) << text;
-    EXPECT_EQ(text.find("onednn:ref"), std::string::npos) << text;
-  };
-  const Input volume = computed(DType::f32, {2, 5, 6, 7, 16}), image = computed(DType::f32, {1, 9, 8, 16});
+Conv conv_of(std::size_t axes, std::int64_t groups) {
+  Conv op;
+  op.kernel.assign(axes, 3), op.strides.assign(axes, 1), op.dilations.assign(axes, 1), op.pads.assign(2 * axes, 1),
+      op.groups = groups;
+  op.strides.back() = 2;
+  return op;
+}
+
+TEST(Volumes, AreConvolvedDenseGroupedAndDepthwise) {
   const auto weights = [](const Shape& shape) { return constant(random_tensor(DType::f32, shape, 3)); };
-  check_conv(conv(3, 1), {volume, weights({8, 16, 3, 3, 3}), weights({8})});
-  check_conv(conv(3, 1), {volume, computed(DType::f32, {8, 16, 3, 3, 3})});
-  check_conv(conv(3, 16), {volume, weights({16, 1, 3, 3, 3})});
-  check_conv(conv(2, 1), {image, computed(DType::f32, {24, 16, 3, 3}), computed(DType::f32, {24})});
-  check_conv(conv(2, 4), {image, computed(DType::f32, {8, 4, 3, 3})});
+  const auto check_conv = [&](const Conv& op, std::int64_t in, std::int64_t out) {
+    Shape filter{out, in / op.groups};
+    filter.insert(filter.end(), op.kernel.begin(), op.kernel.end());
+    check(op, {computed(DType::f32, {2, 5, 6, 37, in}), weights(filter), weights({out})}, families::conv_volume, 1e-3);
+  };
+  for (const std::int64_t groups : {1, 2, 16}) {
+    Conv op = conv_of(3, groups);
+    check_conv(op, 16, 16);
+    op.strides = {2, 2, 1}, op.dilations = {1, 2, 3}, op.pads = {0, 2, 3, 1, 0, 2};
+    op.epilogue.activation = {UnaryKind::relu};
+    check_conv(op, 16, 16);
+    op.kernel = {1, 3, 2}, op.dilations = {2, 1, 1};
+    check_conv(op, 16, 16);
+  }
+  check_conv(conv_of(3, 1), 3, 20);
+  check_conv(conv_of(3, 1), 16, 1);
+  check_conv(conv_of(3, 19), 19, 19);
+}
+
+TEST(Volumes, TakeAResidual) {
+  for (const std::int64_t groups : {1, 24})
+    for (const bool after : {false, true}) {
+      Conv op = conv_of(3, groups);
+      op.strides = {1, 1, 1};
+      op.epilogue = {.activation = {UnaryKind::relu}, .residual = true, .residual_after = after};
+      const Input volume = computed(DType::f32, {1, 3, 5, 6, 24});
+      check(op, {volume, constant(random_tensor(DType::f32, {24, 24 / groups, 3, 3, 3}, 3)), absent(), volume},
+            families::conv_volume, 1e-3);
+    }
+}
+
+TEST(Volumes, AndImagesPackComputedWeights) {
+  for (const std::size_t axes : {1, 2, 3})
+    for (const std::int64_t groups : {1, 2, 16})
+      for (const std::int64_t out : {16, 48})
+        for (const bool constant_weights : {false, true}) {
+          Shape volume{2}, filter{out, 16 / groups};
+          for (std::size_t axis = 0; axis < axes; ++axis) volume.push_back(5 + static_cast<std::int64_t>(axis));
+          volume.push_back(16);
+          filter.resize(2 + axes, 3);
+          const Input weights =
+              constant_weights ? constant(random_tensor(DType::f32, filter, 3)) : computed(DType::f32, filter);
+          check(conv_of(axes, groups), {computed(DType::f32, volume), weights, computed(DType::f32, {out})},
+                families::conv_volume, 1e-3);
+        }
 }
 
 /// Planning a reduction of 120 GiB allocates nothing of that size: the primitive would 48 GiB.

@@ -82,6 +82,7 @@ CASES += [
     case("Pow", "1x128x768 float64", x(1, 128, 768, low=0.1, high=2, dtype="float64"), known(1.7, "float64")),
     case("Pow", "1x128x768 int64", integers(1, 128, 768, low=-9, high=9), known(2)),
     case("PRelu", "1x64x56x56 by channel", x(1, 64, 56, 56), w(64, 1, 1)),
+    case("PRelu", "1x16x6x14x14 3-D by channel", x(1, 16, 6, 14, 14), w(16, 1, 1, 1)),
     case("PRelu", "1x128x768 scalar", x(1, 128, 768), w(1)),
     case("Clip", "1x64x56x56", x(1, 64, 56, 56, low=-9, high=9), known(0, "float32"), known(6, "float32")),
     case("Clip", "1x128x768 least", x(1, 128, 768), known(0, "float32")),
