@@ -14,7 +14,8 @@ ByValue<bool> find_movable(const Graph& graph, const ByNode<Choice>& choices, co
   for (const NodeIndex i : nodes_of(graph))
     for (std::size_t k = 0; k < node_of(graph, i).inputs.size(); ++k) {
       const ValueId id = node_of(graph, i).inputs[k];
-      if (id != kAbsent && (!choices[i].by_rows() || rows[i].inputs[k].whole())) movable[id] = false;
+      const bool takes_rows = choices[i].by_rows() && choices[i].family->border != Border::enters;
+      if (id != kAbsent && (!takes_rows || rows[i].inputs[k].whole())) movable[id] = false;
     }
   for (const ValueId id : graph.outputs) movable[id] = false;
   return movable;

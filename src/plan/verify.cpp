@@ -213,6 +213,13 @@ void check_hosts(const Plan& plan, const Graph& graph) {
       fail(ErrorCode::internal, "plan: '{}' does not fit into '{}'", graph.value(id).name,
            graph.value(storage.host).name);
   }
+  for (const NodeIndex node : nodes_of(graph)) {
+    if (plan.choices[node].family->border != Border::enters) continue;
+    const ValueId planes = node_of(graph, node).inputs[0];
+    if (plan.storage[planes].host != kAbsent)
+      fail(ErrorCode::internal, "plan: node '{}' reads planes of '{}', which lies in other rows",
+           node_of(graph, node).name, graph.value(planes).name);
+  }
 }
 
 }  // namespace

@@ -141,6 +141,30 @@ TEST(PoolTaps, LargestWithIndicesAndPowers) {
   check(graph, families::pool_taps, {reference::tensor_of(DType::f32, {1, 1, 5, 1}, values)});
 }
 
+/// What reads planes reads them dense: a slice of their columns does not lie in what it is taken from.
+TEST(Planes, OfASliceAreNotThoseOfItsSource) {
+  for (const bool computed_source : {false, true})
+    for (const bool by_conv : {false, true}) {
+      Graph graph = single(Unary{UnaryKind::relu, 0, 0}, {computed(DType::f32, {2, 3, 8, 15})}, 1);
+      const ValueId made = graph.outputs[0], source = computed_source ? made : graph.inputs[0];
+      const auto add = [&](Operator op, std::vector<ValueId> inputs) {
+        const ValueId out = graph.add_value("y");
+        graph.nodes.push_back({std::move(op), std::move(inputs), {out}, "node", "Test"});
+        return out;
+      };
+      const ValueId part =
+          add(Slice{}, {source, graph.add_ints("b", {4}), graph.add_ints("e", {12}), graph.add_ints("a", {3})});
+      ValueId result = add(Transpose{{0, 2, 3, 1}}, {part});
+      if (by_conv)
+        result = add(Conv{{3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 1, AutoPad::explicit_pads, false, {}},
+                     {result, graph.add_constant("w", random_tensor(DType::f32, {8, 3, 3, 3}, 1))});
+      graph.outputs = {result};
+      if (!computed_source) graph.outputs.push_back(made);
+      infer_types(graph);
+      check(graph, families::unary, inputs_of(graph, 1), 1e-3);
+    }
+}
+
 TEST(ConvTransposes, ChannelByChannel) {
   for (const std::int64_t stride : {1, 2, 3})
     for (const std::int64_t kernel : {1, 2, 4, 5})
