@@ -217,24 +217,35 @@ class RandomOperators {
     op.groups = groups;
     return op;
   }
+  /// A constant, or computed elsewhere.
+  ValueId filter(const Shape& shape) { return one_in(5) ? net_.input(shape) : weights(shape); }
+  /// Channels lie second, as importers write it, or last.
   ValueId conv(ValueId x) {
+    if (rank(x) != 4 || one_in(2)) return conv_of_last(x);
+    const ValueId y = conv_of_last(net_.node(Transpose{{0, 2, 3, 1}}, {x}));
+    return net_.node(Transpose{{0, 3, 1, 2}}, {y});
+  }
+  ValueId conv_of_last(ValueId x) {
     const std::int64_t channels = rank(x) == 0 ? 1 : net_.shape(x).back();
     const std::int64_t groups = one_in(3) ? channels : channels % 2 == 0 && one_in(3) ? 2 : 1;
     const Conv op = window(x, groups);
     const std::int64_t out = groups * (1 + pick(groups == channels ? 2 : 12));
     Shape shape{out, groups == 0 ? 0 : channels / groups};
     shape.insert(shape.end(), op.kernel.begin(), op.kernel.end());
-    return net_.node(op, {x, weights(shape), one_in(2) ? weights({out}) : kAbsent});
+    const ValueId filters = filter(shape);
+    const ValueId y = net_.node(op, {x, filters, one_in(2) ? weights({out}) : kAbsent});
+    return net_.graph().value(filters).constant ? y : bounded(y);
   }
   ValueId transposed_conv(ValueId x) {
     const std::int64_t channels = rank(x) == 0 ? 1 : net_.shape(x).back(), out = 1 + pick(8);
     const Conv like = window(x, 1);
     ConvTranspose op;
     op.kernel = like.kernel, op.strides = like.strides, op.dilations = like.dilations, op.pads = like.pads;
-    op.output_padding.assign(op.kernel.size(), 0);
+    for (const std::int64_t stride : op.strides) op.output_padding.push_back(one_in(2) ? 0 : pick(stride));
+    op.groups = channels % 2 == 0 && one_in(3) ? 2 : 1;
     Shape shape{channels, out};
     shape.insert(shape.end(), op.kernel.begin(), op.kernel.end());
-    return bounded(net_.node(op, {x, weights(shape)}));
+    return bounded(net_.node(op, {x, filter(shape), one_in(2) ? weights({out * op.groups}) : kAbsent}));
   }
   ValueId pool(ValueId x) {
     const Conv like = window(x, 1);
