@@ -105,7 +105,8 @@ json segment_json(const Prepared& prepared, std::size_t index) {
           {"level_bytes", levels_json(segment)},
           {"strips", std::max<std::size_t>(1, segment.strips.size())},
           {"turns", segment.turns},
-          {"scratch_bytes", segment.shared_bytes + segment.scratch_bytes},
+          {"shared_bytes", segment.shared_bytes},
+          {"scratch_bytes", segment.scratch_bytes},
           {"predicted_ms", segment.predicted_us / 1e3},
           {"arithmetic_ms", segment.arithmetic_us / 1e3}};
 }

@@ -169,6 +169,12 @@ void encode_panel(Encoding encoding, const float* panel, std::size_t k, std::siz
   if (encoding == Encoding::bf16) kernels::gemm::pair_up(panel, k, run, place);
 }
 
+void pack_taps(const float* filters, std::int64_t taps, std::int64_t channels, std::int64_t count, float* panel) {
+  for (std::int64_t tap = 0; tap < taps; ++tap, panel += channels * kPanel)
+    kernels::gemm::pack(filters + tap, taps, channels * taps, static_cast<std::size_t>(channels),
+                        static_cast<std::size_t>(count), panel);
+}
+
 WeightMemory pack_filters(const Constant& weight, const Contraction& form, Encoding encoding, WeightRoom& room) {
   const bool encoded = encoding != Encoding::f32;
   const std::int64_t groups = form.groups;
@@ -185,9 +191,7 @@ WeightMemory pack_filters(const Constant& weight, const Contraction& form, Encod
       width = std::min(kPanel, n - o % n);
       float* const place = packed.floats() + o / n * floats + o % n / kPanel * panel_floats;
       float* const panel = encoded ? whole.data() : place;
-      for (std::int64_t t = 0; t < taps; ++t)
-        kernels::gemm::pack(elements.data() + (o - first) * row + t, taps, row, static_cast<std::size_t>(channels),
-                            static_cast<std::size_t>(width), panel + t * channels * kPanel);
+      pack_taps(elements.data() + (o - first) * row, taps, channels, width, panel);
       if (encoded) encode_panel(encoding, panel, k, kernels::gemm::paired_terms(terms_of(form)), place);
     }
   });

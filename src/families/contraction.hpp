@@ -34,6 +34,8 @@ std::string format_of(kernels::Encoding encoding, std::string_view name, const C
 /// A panel of `k` packed floats in another encoding; pairs are of `run` terms.
 void encode_panel(kernels::Encoding encoding, const float* panel, std::size_t k, std::size_t run, float* place);
 
+/// A panel of `count` filters [channels, taps], no more than kPanel, as [tap][channel].
+void pack_taps(const float* filters, std::int64_t taps, std::int64_t channels, std::int64_t count, float* panel);
 /// Weights [out, in / groups, kernel...] packed group by group.
 WeightMemory pack_filters(const Constant& weight, const Contraction& form, kernels::Encoding encoding,
                           WeightRoom& room);

@@ -28,12 +28,6 @@ struct VolumeForm {
   std::int64_t window_rows() const { return sums.window.kernel_h; }
 };
 
-/// [images, planes, rows, columns, channels].
-Shape volume_of(Shape shape) {
-  shape.insert(shape.begin() + 1, 5 - shape.size(), 1);
-  return shape;
-}
-
 std::int64_t panels(const Contraction& sums) { return sums.groups * ceil_div(sums.outputs, kPanel); }
 
 /// Panels, or channels of filters of one channel each, that a step's units pack. Weights [out, in / groups, kernel...].
@@ -48,10 +42,7 @@ void pack_share(const StepContext& step, const VolumeForm& form, std::int64_t un
     }
     const std::int64_t of_group = panels(sums) / sums.groups, first = i % of_group * kPanel;
     const float* from = weights + (i / of_group * sums.outputs + first) * row;
-    for (std::int64_t tap = 0; tap < taps; ++tap)
-      kernels::gemm::pack(from + tap, taps, row, static_cast<std::size_t>(sums.inputs),
-                          static_cast<std::size_t>(std::min(kPanel, sums.outputs - first)),
-                          to + (i * row + tap * sums.inputs) * kPanel);
+    pack_taps(from, taps, sums.inputs, std::min(kPanel, sums.outputs - first), to + i * row * kPanel);
   }
 }
 
@@ -149,8 +140,7 @@ Match match(const Candidate& node) {
   const bool packs = !node.constant(1);
   if (rank < 3 || rank > 5 || (rank < 5 && !packs && node.constant_or_absent(2))) return refuse();
   const Shape in = volume_of(node.input_shape(0)), out = volume_of(node.output_shape());
-  VolumeForm form{window_axes(*conv, std::span(node.input_shape(0)).subspan(1, rank - 2)), {}};
-  form.axes.insert(form.axes.begin(), 5 - rank, WindowAxis{});
+  VolumeForm form{volume_window(window_axes(*conv, std::span(node.input_shape(0)).subspan(1, rank - 2))), {}};
   form.depthwise = conv->groups == in[4] && out[4] == in[4];
   form.packs = packs;
   const WindowAxis &planes = form.axes[0], &lines = form.axes[1], &columns = form.axes[2];

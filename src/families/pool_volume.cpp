@@ -15,12 +15,6 @@ namespace {
 
 constexpr std::int64_t kMostWindowRows = 1 << 12;  // of a window
 
-/// [images, planes, rows, columns, channels]: lines are volumes of one row.
-Shape volume_of(Shape shape) {
-  if (shape.size() == 3) shape.insert(shape.begin() + 1, 2, 1);
-  return shape;
-}
-
 class PoolVolumeOp final : public RowOp {
  public:
   PoolVolumeOp(const LowerContext& context, const Pool& pool)
@@ -82,8 +76,7 @@ Match match(const Candidate& node) {
   const Shape& in = node.input_shape(0);
   if (pool == nullptr || (in.size() != 5 && in.size() != 3) || pool->kind == PoolKind::lp) return refuse();
   if (node.node.outputs.size() > 1 && node.node.outputs[1] != kAbsent) return refuse();
-  VolumeWindow axes = window_axes(*pool, std::span(in).subspan(1, in.size() - 2));
-  if (axes.size() == 1) axes.insert(axes.begin(), 2, WindowAxis{});
+  VolumeWindow axes = volume_window(window_axes(*pool, std::span(in).subspan(1, in.size() - 2)));
   const std::int64_t most = std::max(axes[0].kernel, axes[1].kernel);
   if (most > kMostWindowRows || axes[0].kernel * axes[1].kernel > kMostWindowRows)
     return refuse("windows of too many rows");

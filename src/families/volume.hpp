@@ -12,7 +12,17 @@ namespace colonnade {
 /// Over planes, rows and columns.
 using VolumeWindow = std::vector<WindowAxis>;
 
-/// Rows of all planes of all images [images, planes, rows, columns, channels].
+/// [images, planes, rows, columns, channels]: images are volumes of one plane, lines are images of one row.
+inline Shape volume_of(Shape shape) {
+  shape.insert(shape.begin() + 1, 5 - shape.size(), 1);
+  return shape;
+}
+inline VolumeWindow volume_window(VolumeWindow axes) {
+  axes.insert(axes.begin(), 3 - axes.size(), WindowAxis{});
+  return axes;
+}
+
+/// Rows of all planes of all images.
 inline Shared volume_rows(const Shape& out) { return {out[0] * out[1] * out[2], 256}; }
 
 /// The rows of the input [images, planes, rows, columns, channels] that a row of the output sees, of so many among all

@@ -115,7 +115,7 @@ void count_traffic(const PlanContext& context, const Team& team, SegmentPlan& se
     const NodeWork& work = context.work[index];
     segment.flop += work.flop;
     segment.weights_bytes += work.weights_bytes;
-    segment.shared_bytes = round_up(work.shared_bytes, 64);
+    segment.shared_bytes = std::max(segment.shared_bytes, round_up(work.shared_bytes, 64));
     segment.scratch_bytes = std::max(segment.scratch_bytes, round_up(work.scratch_bytes, 64));
     for (const ValueId id : node.inputs) {
       if (id == kAbsent || context.graph.value(id).constant) continue;
