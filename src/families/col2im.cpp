@@ -90,6 +90,7 @@ class Col2ImOp final : public RowOp {
     const std::int64_t stride = window_.strides.back();
     if (stride != 1) {
       for (std::int64_t row = 0; row < rows; ++row, columns += from_stride, image += to_stride)
+#pragma GCC unroll 8
         for (std::int64_t i = 0; i < count; ++i) image[i * stride] += columns[i];
       return;
     }
