@@ -11,18 +11,26 @@
 namespace colonnade::test {
 namespace {
 
-/// Counts the steps of a run, and asks for its end at one of them.
+/// Counts the steps of a run, and asks for its end at one of them. Later steps wait until it was asked for: a thread
+/// may lose its processor between counting a step and asking, and the others would go on meanwhile.
 struct Trigger {
   std::stop_source source;
   std::int64_t at = -1;
   std::atomic<std::int64_t> steps{0};
+
+  void step() {
+    const std::int64_t index = steps.fetch_add(1);
+    if (at < 0) return;
+    if (index == at) source.request_stop();
+    while (index > at && !source.stop_requested()) std::this_thread::yield();
+  }
 };
 
 class TriggeringOp final : public RowOp {
  public:
   TriggeringOp(std::unique_ptr<RowOp> op, Trigger& trigger) : op_(std::move(op)), trigger_(trigger) {}
   void run(const StepContext& context) const override {
-    if (trigger_.steps.fetch_add(1) == trigger_.at) trigger_.source.request_stop();
+    trigger_.step();
     op_->run(context);
   }
   std::size_t pointer_count(std::int64_t rows) const override { return op_->pointer_count(rows); }
