@@ -45,6 +45,8 @@ class Search {
     find_views();
     join_values();
     collect_components();
+    present_.assign(root_.size(), -1);
+    answers_.resize(at(editor_.node_count()));
   }
 
   Layouts run() {
@@ -58,6 +60,11 @@ class Search {
 
  private:
   using Move = std::map<int, Ints>;  // component -> new permutation
+
+  struct Answer {
+    Ints from, to;
+    bool linked;
+  };
 
   /// Every value is a view of a root, the value at the end of its chain of Transposes.
   void find_views() {
@@ -159,11 +166,25 @@ class Search {
     return perm == nullptr ? identity_perm(rank_of(editor_, id)) : *perm;
   }
 
+  /// is_linked under the present layouts: asked so often that answers are kept.
+  bool linked(int index) const {
+    const Node& node = editor_.node(index);
+    if (!std::holds_alternative<Reshape>(node.op)) return false;
+    static const Ints none;
+    const Ints* given_from = layouts_.of(node.inputs[0]);
+    const Ints* given_to = layouts_.of(node.outputs[0]);
+    const Ints &from = given_from == nullptr ? none : *given_from, &to = given_to == nullptr ? none : *given_to;
+    for (const Answer& answer : answers_[at(index)])
+      if (answer.from == from && answer.to == to) return answer.linked;
+    answers_[at(index)].push_back({from, to, is_linked(editor_, node, layouts_)});
+    return answers_[at(index)].back().linked;
+  }
+
   /// The order in which the root comes into being.
   Ints produced_order(ValueId root) const {
     const int index = editor_.producer(root);
     if (index < 0) return identity_perm(rank_of(editor_, root));
-    const bool follows = uses_[at(index)].has_value() || is_linked(editor_, editor_.node(index), layouts_);
+    const bool follows = uses_[at(index)].has_value() || linked(index);
     return follows ? stored(root) : identity_perm(rank_of(editor_, root));
   }
 
@@ -197,7 +218,7 @@ class Search {
         if (shape_only || std::holds_alternative<Transpose>(node.op)) continue;
         if (is_member(reader, id)) {
           want(stored_of_root(id), 1.0);
-        } else if (is_linked(editor_, node, layouts_)) {
+        } else if (linked(reader)) {
           want(stored_of_root(id), kBeforeFixed);
         } else {
           want(view_[at(id)], kBeforeFixed);
@@ -248,15 +269,36 @@ class Search {
     return cost;
   }
 
-  double cost_around(const Move& move) const {
-    std::set<ValueId> roots;
+  std::vector<ValueId> roots_around(const Move& move) const {
+    std::vector<ValueId> roots;
+    for (const auto& [component, perm] : move)
+      roots.insert(roots.end(), components_[at(component)].roots.begin(), components_[at(component)].roots.end());
+    std::sort(roots.begin(), roots.end());
+    roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
+    return roots;
+  }
+
+  double cost_of_components(const Move& move) const {
     double cost = 0;
-    for (const auto& [component, perm] : move) {
-      roots.insert(components_[at(component)].roots.begin(), components_[at(component)].roots.end());
-      cost += lift_cost(component) + resize_cost(component);
-    }
-    for (const ValueId root : roots) cost += root_cost(root);
+    for (const auto& [component, perm] : move) cost += lift_cost(component) + resize_cost(component);
     return cost;
+  }
+
+  double present_cost(const Move& move, const std::vector<ValueId>& roots) {
+    double cost = cost_of_components(move);
+    for (const ValueId root : roots) {
+      double& known = present_[at(root)];
+      if (known < 0) known = root_cost(root);
+      cost += known;
+    }
+    return cost;
+  }
+
+  /// With these layouts the roots and components cost less.
+  bool costs_less(const Move& move, const std::vector<ValueId>& roots, double limit) const {
+    double cost = cost_of_components(move);
+    for (auto root = roots.begin(); root != roots.end() && cost < limit; ++root) cost += root_cost(*root);
+    return cost < limit;
   }
 
   bool allowed(int component, const Ints& perm) const {
@@ -311,11 +353,17 @@ class Search {
   }
 
   bool accept_if_better(Move move) {
-    const double before = cost_around(move);
+    if (!rejected_.insert(move).second) return false;
+    const std::vector<ValueId> roots = roots_around(move);
+    const double before = present_cost(move, roots);
     swap_in(move);
-    if (cost_around(move) < before * (1 - 1e-9)) return true;
-    swap_in(move);
-    return false;
+    if (!costs_less(move, roots, before * (1 - 1e-9))) {
+      swap_in(move);
+      return false;
+    }
+    for (const ValueId root : roots) present_[at(root)] = -1;
+    rejected_.clear();
+    return true;
   }
 
   bool improve(int component) {
@@ -337,29 +385,12 @@ class Search {
   std::vector<Component> components_;
   std::map<std::pair<int, int>, int> links_;  // components -> a Reshape between them
   Layouts layouts_;
+  mutable std::vector<std::vector<Answer>> answers_;  ///< by node
+  std::vector<double> present_;  ///< by root: its cost under these layouts; negative: not known
+  std::set<Move> rejected_;      ///< under these layouts
 };
 
 }  // namespace
-
-const Ints* Layouts::of(ValueId id) const {
-  if (id == kAbsent || at(id) >= component.size() || component[at(id)] < 0) return nullptr;
-  const Ints& result = perm[at(component[at(id)])];
-  return is_identity(result) ? nullptr : &result;
-}
-
-bool is_linked(const Editor& editor, const Node& reshape, const Layouts& layouts) {
-  if (!std::holds_alternative<Reshape>(reshape.op)) return false;
-  const Ints* from = layouts.of(reshape.inputs[0]);
-  const Ints* to = layouts.of(reshape.outputs[0]);
-  if (from == nullptr && to == nullptr) return true;
-  if (!has_rank(editor, reshape.inputs[0]) || !has_rank(editor, reshape.outputs[0])) return false;
-  const Shape& in = *editor.value(reshape.inputs[0]).type.shape;
-  const Shape& out = *editor.value(reshape.outputs[0]).type.shape;
-  const auto carried = through_reshape(in, out, from == nullptr ? identity_perm(in.size()) : *from);
-  if (!carried) return false;
-  const Ints wanted = to == nullptr ? identity_perm(out.size()) : *to;
-  return keeps_order(permuted(out, *carried), compose(inverse(*carried), wanted));
-}
 
 Layouts choose_layouts(const Editor& editor) { return Search(editor).run(); }
 

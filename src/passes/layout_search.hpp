@@ -2,27 +2,14 @@
 // Chooses the axis order in which each value is stored.
 #pragma once
 
-#include "passes/editor.hpp"
+#include "passes/layouts.hpp"
 
 namespace colonnade::rewrite {
-
-/// Values that operators force into one axis order form a component. A value v of a component with permutation p is
-/// stored as Transpose_p(v).
-struct Layouts {
-  std::vector<int> component;  ///< per value; -1: always as it is
-  std::vector<Ints> perm;      ///< per component
-
-  /// Null when the value is stored as it is.
-  const Ints* of(ValueId id) const;
-};
 
 /// The layouts under which Transposes (and resizes of the innermost axis) move the fewest bytes, found by descent from
 /// the present ones. Each component is tried in every order that an adjacent Transpose would turn it to, alone and
 /// together with the components behind Reshapes. Where costs tie, Transposes go to graph inputs and outputs, then in
 /// front of operators with a fixed layout. Deterministic; the cost never rises.
 Layouts choose_layouts(const Editor& editor);
-
-/// The Reshape does nothing but rename axes under these layouts of its input and output.
-bool is_linked(const Editor& editor, const Node& reshape, const Layouts& layouts);
 
 }  // namespace colonnade::rewrite
