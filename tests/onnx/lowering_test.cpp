@@ -4,6 +4,7 @@
 
 #include "evaluate.hpp"
 #include "frontends/onnx/table.hpp"
+#include "passes/passes.hpp"
 
 namespace colonnade::onnx_import::testing {
 namespace {
@@ -359,6 +360,22 @@ TEST(Table, RowsOfAnOperatorDoNotOverlap) {
       EXPECT_TRUE(a.until < b.since || b.until < a.since) << a.name << " " << a.since << " and " << b.since;
     }
   }
+}
+
+/// The order of axes between convolutions over lines is chosen while their length and number are still open.
+TEST(Lowering, OpenLinesAreTurnedAtTheBordersOnly) {
+  ModelBuilder model;
+  model.input("x", {-1, 4, -1});
+  model.constant(float_tensor("w", {4, 4, 3}, std::vector<float>(48, 0.25f)));
+  model.node("Conv", {"x", "w"}, {"a"}, {attribute("pads", Ints{1, 1})});
+  model.node("Tanh", {"a"}, {"b"});
+  model.node("Conv", {"b", "w"}, {"c"}, {attribute("pads", Ints{2, 2}), attribute("dilations", Ints{2})});
+  model.node("Add", {"c", "a"}, {"y"}).output("y");
+  Graph graph = model.import_graph();
+  optimize(graph);
+  int turned = 0;
+  for (const Node& node : graph.nodes) turned += std::holds_alternative<Transpose>(node.op) ? 1 : 0;
+  EXPECT_EQ(turned, 2) << to_text(graph);
 }
 
 }  // namespace

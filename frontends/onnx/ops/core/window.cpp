@@ -59,12 +59,12 @@ void lift(Window& window) {
 
 ValueId to_window_layout(Lowering& low, ValueId x, std::int64_t rank) {
   if (rank != 3) return to_channels_last(low, x, rank);
-  return to_channels_last(low, unsqueeze(low, x, {2}), 4);
+  return unsqueeze(low, to_channels_last(low, x, 3), {1});
 }
 
 ValueId from_window_layout(Lowering& low, ValueId x, std::int64_t rank) {
   if (rank != 3) return to_channels_first(low, x, rank);
-  return squeeze(low, to_channels_first(low, x, 4), {2});
+  return to_channels_first(low, squeeze(low, x, {1}), 3);
 }
 
 }  // namespace colonnade::onnx_import
