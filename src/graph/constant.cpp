@@ -138,4 +138,16 @@ std::shared_ptr<const Constant> part_of(std::shared_ptr<const Constant> whole, s
   return part;
 }
 
+std::shared_ptr<const Constant> filled(const Tensor& element, Shape shape) {
+  std::vector<std::byte> bytes(element.byte_size());
+  std::memcpy(bytes.data(), element.data(), bytes.size());
+  const auto make = [bytes](std::int64_t, std::span<std::byte> target) {
+    for (std::size_t done = 0; done < target.size(); done += bytes.size())
+      std::memcpy(target.data() + done, bytes.data(), bytes.size());
+  };
+  auto constant = std::make_shared<Constant>(element.dtype(), std::move(shape), make);
+  constant->is_uniform_ = true;
+  return constant;
+}
+
 }  // namespace colonnade

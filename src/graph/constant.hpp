@@ -38,6 +38,8 @@ class Constant {
   std::size_t byte_size() const { return static_cast<std::size_t>(size_) * size_of(dtype_); }
   bool is_kept() const { return kept_ != nullptr; }
   bool is_normal() const { return is_normal_; }
+  /// Known to repeat one element.
+  bool is_uniform() const { return is_uniform_; }
   /// The numbers that the floats were made of (graph/narrow_weights.hpp), or null.
   const std::shared_ptr<const NarrowWeights>& narrow() const { return narrow_; }
 
@@ -56,11 +58,12 @@ class Constant {
  private:
   friend std::shared_ptr<const Constant> part_of(std::shared_ptr<const Constant> whole, std::int64_t first,
                                                  Shape shape);
+  friend std::shared_ptr<const Constant> filled(const Tensor& element, Shape shape);
 
   DType dtype_;
   Shape shape_;
   std::int64_t size_;
-  bool is_normal_ = false;
+  bool is_normal_ = false, is_uniform_ = false;
   std::shared_ptr<const Tensor> kept_;
   Make make_;
   std::shared_ptr<const NarrowWeights> narrow_;
@@ -74,5 +77,7 @@ class Constant {
 std::shared_ptr<const Constant> reshaped(std::shared_ptr<const Constant> constant, Shape shape);
 /// The elements of `whole` (of numbers) from `first` on, as many as the shape has.
 std::shared_ptr<const Constant> part_of(std::shared_ptr<const Constant> whole, std::int64_t first, Shape shape);
+/// The one element (a number) of a tensor, again and again: a recipe where that is large.
+std::shared_ptr<const Constant> filled(const Tensor& element, Shape shape);
 
 }  // namespace colonnade

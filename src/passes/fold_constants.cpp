@@ -119,6 +119,62 @@ bool share_rows(Editor& editor, int index) {
   return true;
 }
 
+template <class... Ops>
+bool is_one_of(const Operator& op) {
+  return (std::holds_alternative<Ops>(op) || ...);
+}
+
+Tensor element_of(const Constant& uniform, Shape shape) {
+  Tensor element(uniform.dtype(), std::move(shape));
+  uniform.read(0, {static_cast<std::byte*>(element.data()), element.byte_size()});
+  return element;
+}
+
+/// The element that a value repeats in all places; nothing where that is not seen at once.
+std::optional<Tensor> repeated_element(const Editor& editor, ValueId id, int chain = 0) {
+  if (id == kAbsent || chain == kMaxConstantChain || editor.value(id).type.dtype == DType::string) return std::nullopt;
+  if (editor.is_constant(id)) {
+    const Constant& constant = *editor.value(id).constant;
+    return constant.is_uniform() || constant.size() == 1 ? std::optional(element_of(constant, {1})) : std::nullopt;
+  }
+  if (editor.producer(id) < 0) return std::nullopt;
+  const Node& node = editor.node(editor.producer(id));
+  if (std::holds_alternative<Fill>(node.op)) return repeated_element(editor, node.inputs[1], chain + 1);
+  if (is_one_of<Transpose, Reshape, Squeeze, Unsqueeze, Flatten, Slice, Expand, Tile>(node.op))
+    return repeated_element(editor, node.inputs[0], chain + 1);
+  if (!is_one_of<Unary, Cast>(node.op)) return std::nullopt;
+  const auto element = repeated_element(editor, node.inputs[0], chain + 1);
+  if (!element) return std::nullopt;
+  return std::move(reference::evaluate(node, std::vector<const Tensor*>{&*element}).at(0));
+}
+
+/// Uniform constants: nothing is computed for each element.
+bool fold_uniform(Editor& editor, int index) {
+  const Node& node = editor.node(index);
+  const ValueType& type = editor.value(node.outputs[0]).type;
+  if (!type.is_static() || element_count(*type.shape) <= 1) return false;
+  const auto element = repeated_element(editor, node.outputs[0]);
+  if (element) editor.set_constant(node.outputs[0], filled(*element, *type.shape));
+  return element.has_value();
+}
+
+/// A uniform operand that the other one covers is a scalar: what has no effect is then seen.
+void narrow_uniform(Editor& editor, int index) {
+  if (!editor.is_one_of<Binary>(index)) return;
+  for (const std::size_t side : {0, 1}) {
+    const Node& node = editor.node(index);
+    const ValueType& type = editor.value(node.inputs[side]).type;
+    const ValueType& output = editor.value(node.outputs[0]).type;
+    if (!output.is_static() || editor.value(node.inputs[1 - side]).type.shape != output.shape) continue;
+    if (!type.is_static() || element_count(*type.shape) <= 1) continue;
+    const auto element = repeated_element(editor, node.inputs[side]);
+    if (!element) continue;
+    std::vector<ValueId> inputs = node.inputs;
+    inputs[side] = editor.add_constant(editor.value(inputs[side]).name, Tensor(*element).reshaped({}));
+    editor.set_inputs(index, std::move(inputs));
+  }
+}
+
 void fold(Editor& editor, int index) {
   const Node& node = editor.node(index);
   std::vector<Tensor> results;
@@ -139,6 +195,10 @@ void fold(Editor& editor, int index) {
 
 /// Takes over what is newly known about the outputs' shapes.
 void refine_types(Editor& editor, int index) {
+  const auto& known = editor.node(index).outputs;
+  if (std::all_of(known.begin(), known.end(),
+                  [&](ValueId id) { return id == kAbsent || editor.value(id).type.is_static(); }))
+    return;
   const std::vector<ValueType> types = infer_types(editor.graph(), editor.node(index));
   const std::vector<ValueId> outputs = editor.node(index).outputs;
   for (std::size_t i = 0; i < outputs.size() && i < types.size(); ++i) {
@@ -180,8 +240,10 @@ bool fold_constants(Graph& graph) {
     refine_types(editor, index);
     if (all_inputs_constant(editor, editor.node(index))) {
       if (share_rows(editor, index)) continue;
-      if (is_pure(editor.node(index).op) && worth_storing(editor, editor.node(index))) fold(editor, index);
+      if (!is_pure(editor.node(index).op) || !worth_storing(editor, editor.node(index))) continue;
+      if (!fold_uniform(editor, index)) fold(editor, index);
     } else {
+      narrow_uniform(editor, index);
       fold_known_ints(editor, index);
     }
   }

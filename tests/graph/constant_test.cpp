@@ -82,5 +82,22 @@ TEST(Constant, PartsLieInTheMemoryOfTheirWhole) {
   EXPECT_THROW(part_of(whole, -1, {1}), Error);
 }
 
+TEST(Constant, FilledOnesRepeatAnElement) {
+  Tensor element(DType::i64, {});
+  element.values<std::int64_t>()[0] = -7;
+  for (const Shape& shape : {Shape{5}, Shape{300, 100}}) {
+    const auto constant = filled(element, shape);
+    EXPECT_TRUE(constant->is_uniform());
+    EXPECT_EQ(constant->is_kept(), shape.size() == 1);
+    EXPECT_EQ(constant->shape(), shape);
+    const auto tensor = constant->tensor();
+    for (const std::int64_t x : tensor->values<std::int64_t>()) ASSERT_EQ(x, -7);
+    std::vector<std::int64_t> part(3);
+    constant->read(2, std::as_writable_bytes(std::span(part)));
+    EXPECT_EQ(part, (std::vector<std::int64_t>{-7, -7, -7}));
+  }
+  EXPECT_FALSE(Constant(element).is_uniform());
+}
+
 }  // namespace
 }  // namespace colonnade

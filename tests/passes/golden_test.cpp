@@ -2,89 +2,10 @@
 // One pass at a time on small graphs: what it prints afterwards, and that it computes the same.
 #include "passes/golden.hpp"
 
-#include <numeric>
-
 namespace colonnade::test {
 namespace {
 
 using namespace golden;
-
-TEST(FoldConstants, EvaluatesShapeChains) {
-  Builder b;
-  const ValueId x = b.input("x", {2, 3, 4, 5});
-  const ValueId shape = b.node("shape", ShapeOf{}, {x});
-  const ValueId batch = b.node("batch", Gather{0}, {shape, b.ints("zero", {0})});
-  const ValueId target = b.node("target", Concat{0}, {batch, b.ints("rest", {-1})});
-  b.output(b.node("y", Reshape{}, {x, target}));
-  EXPECT_TRUE(run("fold_constants", b.graph));
-  EXPECT_EQ(to_text(b.graph), R"(graph test
-input %x f32[2,3,4,5]
-constant %target i64[2] = [2,-1]
-%y f32[2,60] = Reshape(%x, %target) # y
-output %y
-)");
-}
-
-TEST(FoldConstants, KnowsSomeDimensionsOfOpenShapes) {
-  Builder b;
-  const ValueId x = b.input("x", {-1, 3, 4, 5});
-  const ValueId shape = b.node("shape", ShapeOf{}, {x});
-  const ValueId channels = b.node("channels", Gather{0}, {shape, b.ints("one", {1})});
-  const ValueId batch = b.node("batch", Gather{0}, {shape, b.ints("zero", {0})});
-  const ValueId target = b.node("target", Concat{0}, {batch, channels, b.ints("rest", {-1})});
-  b.output(b.node("y", Reshape{}, {x, target}));
-  EXPECT_TRUE(run("fold_constants", b.graph, false));
-  EXPECT_EQ(operators_of(b.graph), "ShapeOf Gather Concat Reshape");
-  EXPECT_FALSE(run("fold_constants", b.graph, false));
-}
-
-TEST(FoldConstants, LeavesLargeExpansionsAlone) {
-  Builder b;
-  const ValueId x = b.input("x", {1024, 1024});
-  const ValueId grown = b.node("grown", Expand{}, {b.scalar("c", 2), b.ints("shape", {1024, 1024})});
-  b.output(b.binary("y", BinaryKind::add, x, grown));
-  EXPECT_FALSE(run("fold_constants", b.graph));
-}
-
-TEST(FoldConstants, FillsWeights) {
-  Builder b;
-  const ValueId x = b.input("x", {2, 1024});
-  const ValueId filled = b.node("filled", Fill{}, {b.ints("shape", {1024, 1024}), b.scalar("v", 0.01f)});
-  b.output(b.node("y", MatMul{}, {x, filled}));
-  EXPECT_TRUE(run("fold_constants", b.graph));
-  EXPECT_EQ(operators_of(b.graph), "MatMul");
-}
-
-TEST(FoldConstants, TakesRowsOfATableWhereTheyLie) {
-  Tensor table(DType::f32, {300, 64});
-  for (std::size_t i = 0; i < 300 * 64; ++i) table.values<float>()[i] = static_cast<float>(i);
-  Ints positions(100);
-  std::iota(positions.begin(), positions.end(), 7);
-  for (const bool gathers : {false, true}) {
-    Builder b;
-    const ValueId whole = b.graph.add_constant("table", std::make_shared<const Constant>(table));
-    const auto memory = b.graph.value(whole).constant->bytes();
-    const ValueId x = b.input("x", {100, 64});
-    const ValueId rows = gathers ? b.node("rows", Gather{0}, {whole, b.ints("positions", positions)})
-                                 : b.node("rows", Slice{}, {whole, b.ints("starts", {-293}), b.ints("ends", {107})});
-    b.output(b.binary("y", BinaryKind::add, x, rows));
-    EXPECT_TRUE(run("fold_constants", b.graph));
-    EXPECT_EQ(operators_of(b.graph), "Add");
-    const auto& found = b.graph.value(b.graph.nodes[0].inputs[1]).constant;
-    EXPECT_EQ(found->bytes().get(), memory.get() + std::size_t{7} * 64 * sizeof(float));
-    EXPECT_EQ(found->shape(), (Shape{100, 64}));
-  }
-}
-
-TEST(FoldConstants, KeepsAnOutputThatIsConstant) {
-  Builder b;
-  b.output(b.binary("y", BinaryKind::add, b.scalar("one", 1), b.scalar("two", 2)));
-  EXPECT_TRUE(run("fold_constants", b.graph));
-  EXPECT_FALSE(run("fold_constants", b.graph));
-  optimize(b.graph);
-  EXPECT_EQ(b.graph.value(b.graph.outputs[0]).name, "y");
-  EXPECT_EQ(operators_of(b.graph), "Identity");
-}
 
 TEST(StaticForms, DropsNodesWithoutEffect) {
   Builder b;
