@@ -40,8 +40,7 @@ class Kernels {
       for (std::int64_t round = 0; round < segment.images * std::max<std::int64_t>(1, strips); ++round) {
         StepContext context;
         context.bases = bases_.data();
-        const auto& views = strips > 0 ? segment.strip_views[static_cast<std::size_t>(round % strips)] : program_.views;
-        context.views = views.front().items.data();
+        context.views = views_of(program_, segment, 0, round, strip_views_);
         context.image = strips > 0 ? round / strips : round;
         context.pointers = pointers_.data();
         context.scratch = reinterpret_cast<float*>(arena_.data() + segment.scratch_offset);
@@ -60,6 +59,7 @@ class Kernels {
   AlignedBuffer arena_;
   std::vector<const float*> pointers_;
   std::vector<std::byte*> bases_;
+  std::vector<View> strip_views_;
 };
 
 /// The smallest mean of a round: what the call takes when nobody disturbs it.

@@ -222,17 +222,38 @@ class Compiler {
 
   bool makes_planes(NodeIndex node) const { return plan_.choices[node].family->border == Border::leaves; }
 
+  /// What the segment's nodes mention, as the program has it.
+  std::vector<StripView> mentioned_views(const SegmentPlan& plan, std::size_t list) const {
+    std::vector<StripView> views;
+    const auto mention = [&](ValueId id) {
+      const auto is_same = [id](const StripView& known) { return known.value == id; };
+      if (id != kAbsent && std::none_of(views.begin(), views.end(), is_same))
+        views.push_back({id, program_->views[list][id]});
+    };
+    for (const NodeIndex index : plan.nodes) {
+      const Node& node = node_of(graph_, index);
+      std::for_each(node.inputs.begin(), node.inputs.end(), mention);
+      std::for_each(node.outputs.begin(), node.outputs.end(), mention);
+    }
+    return views;
+  }
+
+  static View& view_of(std::vector<StripView>& views, ValueId id) {
+    return std::find_if(views.begin(), views.end(), [id](const StripView& strip) { return strip.value == id; })->view;
+  }
+
   /// Planes have as many columns as the rows that they are made from, where they are made: who reads them later sees a
   /// tensor of their own shape.
   void add_planes(const SegmentPlan& plan, ProgramSegment& segment) {
-    auto views = program_->views;
-    for (auto& thread_views : views)
+    auto& lists = segment.strip_views.emplace_back();
+    for (std::size_t list = 0; list < program_->views.size(); ++list) {
+      lists.push_back(mentioned_views(plan, list));
       for (const NodeIndex index : plan.nodes) {
         if (!makes_planes(index)) continue;
         const Node& node = node_of(graph_, index);
-        thread_views[node.outputs[0]].width = thread_views[node.inputs[0]].width;
+        view_of(lists.back(), node.outputs[0]).width = view_of(lists.back(), node.inputs[0]).width;
       }
-    segment.strip_views.push_back(std::move(views));
+    }
   }
 
   /// The views of each strip: the values that the segment makes start at the strip's first column.
@@ -240,16 +261,19 @@ class Compiler {
     const bool has_planes =
         std::any_of(plan.nodes.begin(), plan.nodes.end(), [this](NodeIndex node) { return makes_planes(node); });
     if (plan.strips.empty() && has_planes) return add_planes(plan, segment);
+    if (plan.strips.empty()) return;
+    std::vector<std::vector<StripView>> whole;
+    for (std::size_t list = 0; list < program_->views.size(); ++list) whole.push_back(mentioned_views(plan, list));
     for (const auto& columns : plan.strips) {
-      auto views = program_->views;
-      for (auto& thread_views : views)
+      auto lists = whole;
+      for (auto& views : lists)
         for (const LocalIndex i : plan.nodes.indices()) {
-          View& view = thread_views[output_of(graph_, plan.nodes[i])];
+          View& view = view_of(views, output_of(graph_, plan.nodes[i]));
           view.column_begin = to_int32(columns[i].begin);
           view.width = to_int32(columns[i].size());
           if (view.ring_rows == 0 && !makes_planes(plan.nodes[i])) view.offset += columns[i].begin * view.pixel_stride;
         }
-      segment.strip_views.push_back(std::move(views));
+      segment.strip_views.push_back(std::move(lists));
     }
   }
 

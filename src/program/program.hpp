@@ -16,12 +16,19 @@
 
 namespace colonnade {
 
+/// What a value looks like in one strip.
+struct StripView {
+  ValueId value;
+  View view;
+};
+
 struct ProgramSegment {
   std::vector<std::vector<Step>> lists;  ///< one a thread; a single one when rounds are shared
   bool share_rounds = false;             ///< threads take images, or strips of them, each a whole one
   std::int64_t images = 1;
   std::int64_t turns = 1;                ///< in which the units of a whole tensor run
-  std::vector<std::vector<ByValue<View>>> strip_views;  ///< [strip][list]; empty: Program::views
+  /// [strip][list]: of all values that the segment's nodes mention; empty: as Program::views has them.
+  std::vector<std::vector<std::vector<StripView>>> strip_views;
   std::int64_t scratch_offset = 0;
   std::int64_t shared_bytes = 0;
   std::int64_t scratch_bytes = 0;
@@ -60,6 +67,10 @@ struct Program {
 
   std::size_t base_count() const { return 1 + input_shapes.size() + output_shapes.size() + constants.size(); }
 };
+
+/// By value, for a list in a round of a segment. What a strip has of its own is put into `room`, which is the list's.
+const View* views_of(const Program& program, const ProgramSegment& segment, std::size_t list, std::int64_t round,
+                     std::vector<View>& room);
 
 std::string to_text(const Program& program);
 

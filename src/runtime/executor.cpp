@@ -52,7 +52,12 @@ Executor::Executor(std::shared_ptr<const Program> program, std::shared_ptr<Arena
   progress_ = std::make_unique<Progress[]>(threads * program_->ops.size());
   bells_ = std::make_unique<Bell[]>(threads);
   events_.resize(threads);
-  for (const ProgramSegment& segment : program_->segments) rounds_ = std::max(rounds_, rounds_of(segment));
+  strip_views_.resize(threads);
+  for (const ProgramSegment& segment : program_->segments) {
+    rounds_ = std::max(rounds_, rounds_of(segment));
+    if (segment.strip_views.empty()) continue;
+    for (std::size_t list = 0; list < threads; ++list) strip_views_[list].resize(program_->views[list].items.size());
+  }
 }
 
 Executor::Copy Executor::copy_of(std::shared_ptr<const Program> program) {
@@ -154,12 +159,11 @@ bool Executor::run_segment(std::size_t index, const Thread& thread) {
 StepContext Executor::context_of(const ProgramSegment& segment, int list, std::int64_t round, const Copy& copy) {
   const auto number = static_cast<std::size_t>(list);
   const auto strips = static_cast<std::int64_t>(segment.strip_views.size());
-  const auto& views = strips > 0 ? segment.strip_views[static_cast<std::size_t>(round % strips)] : copy.program->views;
   const bool in_turns = segment.turns > 1;
   std::byte* scratch = copy.bases[Program::kArena] + segment.scratch_offset;
   StepContext context;
   context.bases = copy.bases.data();
-  context.views = views[number].items.data();
+  context.views = views_of(*copy.program, segment, number, round, strip_views_[number]);
   context.image = in_turns ? 0 : strips > 0 ? round / strips : round;
   context.pointers = pointers_[number].data();
   context.scratch = reinterpret_cast<float*>(scratch + segment.shared_bytes + list * segment.scratch_bytes);

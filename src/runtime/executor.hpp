@@ -104,6 +104,7 @@ class Executor {
   Copy copy_;
   std::map<int, Copy> elsewhere_;
   std::vector<std::vector<const float*>> pointers_;  ///< by list
+  std::vector<std::vector<View>> strip_views_;       ///< by list: room for views of strips
   std::unique_ptr<Progress[]> progress_;
   std::unique_ptr<Bell[]> bells_;  ///< a list's rings when it has rows for the list above
   int team_;
