@@ -20,6 +20,12 @@ std::optional<std::int64_t> row_axis(const Shape& shape) {
   return shape.size() == 2 ? 0 : 1;
 }
 
+/// What was found out for one row and holds for all.
+struct Known {
+  std::optional<WindowAxis> window;   ///< over the rows
+  std::optional<std::int64_t> shift;  ///< row r of the output is row r + shift of the input
+};
+
 /// One question: which rows of input `input` (type `from`) do the rows `rows` of the output (type `to`) need?
 struct Question {
   const Graph& graph;
@@ -28,7 +34,7 @@ struct Question {
   Interval rows;
   const Shape& from;
   const Shape& to;
-  std::optional<WindowAxis>& window;  ///< over the rows, once it was asked for: the same for all rows
+  Known& known;
 
   std::int64_t axis() const { return *row_axis(from); }
   std::int64_t input_rows() const { return at(from, axis()); }
@@ -62,7 +68,7 @@ Shape spatial_of(const Shape& shape) { return Shape(shape.begin() + 1, shape.end
 /// The window over the rows. The operator's kernel sizes are taken from the weight where the attribute is left out.
 template <class Window>
 const WindowAxis& row_window(const Window& op, const Question& q) {
-  if (q.window) return *q.window;
+  if (q.known.window) return *q.known.window;
   Window full = op;
   if constexpr (!std::is_same_v<Window, Pool>) {
     if (full.kernel.empty()) {
@@ -70,7 +76,7 @@ const WindowAxis& row_window(const Window& op, const Question& q) {
       full.kernel.assign(weight.begin() + 2, weight.end());
     }
   }
-  return q.window.emplace(window_axes(full, spatial_of(q.from)).front());
+  return q.known.window.emplace(window_axes(full, spatial_of(q.from)).front());
 }
 
 Rows access(const Unary&, const Question& q) { return elementwise(q); }
@@ -100,14 +106,20 @@ Rows access(const MatMul& op, const Question& q) {
   return elementwise(q);
 }
 
+Rows shifted(std::int64_t shift, const Question& q) {
+  q.known.shift = shift;
+  return q.clipped({q.rows.begin + shift, q.rows.end + shift});
+}
+
 Rows access(const Reduce& op, const Question& q) {
+  if (q.known.shift) return shifted(*q.known.shift, q);
   const auto axes = constant_ints(q.graph, q.node, 1);
   if (q.input != 0 || !op.keepdims) return std::nullopt;
   if (!axes && q.node.input(1) != kAbsent) return std::nullopt;
-  if (!axes || axes->empty()) return op.noop_with_empty_axes ? Rows(q.same()) : std::nullopt;
+  if (!axes || axes->empty()) return op.noop_with_empty_axes ? shifted(0, q) : std::nullopt;
   const bool inside =
       std::all_of(axes->begin(), axes->end(), [&](std::int64_t axis) { return q.inside_row(q.normal(axis)); });
-  return inside ? Rows(q.same()) : std::nullopt;
+  return inside ? shifted(0, q) : std::nullopt;
 }
 
 Rows along_channels(std::int64_t axis, const Question& q) {
@@ -168,6 +180,7 @@ Rows access(const Concat& op, const Question& q) {
 }
 
 Rows access(const Slice&, const Question& q) {
+  if (q.known.shift) return shifted(*q.known.shift, q);
   const auto starts = constant_ints(q.graph, q.node, 1);
   const auto ends = constant_ints(q.graph, q.node, 2);
   const bool constant_axes = q.node.input(3) == kAbsent || constant_ints(q.graph, q.node, 3);
@@ -175,16 +188,16 @@ Rows access(const Slice&, const Question& q) {
   if (q.input != 0 || !starts || !ends || !constant_axes || !constant_steps) return std::nullopt;
   const auto axes = constant_ints(q.graph, q.node, 3);
   const auto steps = constant_ints(q.graph, q.node, 4);
-  Interval rows = q.rows;
+  std::int64_t shift = 0;
   for (std::size_t index = 0; index < starts->size(); ++index) {
     const std::int64_t axis = axes ? q.normal((*axes)[index]) : static_cast<std::int64_t>(index);
     const SliceRange range =
         slice_range(at(q.from, axis), (*starts)[index], (*ends)[index], steps ? (*steps)[index] : 1);
     const bool all = range == SliceRange{0, 1, at(q.from, axis)};
     if (range.step != 1 || (axis < q.axis() && !all)) return std::nullopt;
-    if (axis == q.axis()) rows = {rows.begin + range.first, rows.end + range.first};
+    if (axis == q.axis()) shift += range.first;
   }
-  return q.clipped(rows);
+  return shifted(shift, q);
 }
 
 Interval padded_rows(PadMode mode, Interval shifted, std::int64_t size) {
@@ -270,14 +283,14 @@ Rows access(const Loop&, const Question&) { return std::nullopt; }
 Rows access(const Scan&, const Question&) { return std::nullopt; }
 Rows access(const Opaque&, const Question&) { return std::nullopt; }
 
-Rows answer(const Graph& graph, const Node& node, std::size_t input, Interval rows, std::optional<WindowAxis>& window) {
+Rows answer(const Graph& graph, const Node& node, std::size_t input, Interval rows, Known& known) {
   if (node.input(input) == kAbsent || node.outputs.empty() || node.outputs.front() == kAbsent) return std::nullopt;
   const Value& value = graph.value(node.input(input));
   const ValueType& output = graph.value(node.outputs.front()).type;
   if (value.constant || !value.type.is_static() || !output.is_static() || !row_axis(*value.type.shape))
     return std::nullopt;
   const Interval inside = intersect(rows, {0, output_rows(node, *output.shape)});
-  const Question question{graph, node, input, inside, *value.type.shape, *output.shape, window};
+  const Question question{graph, node, input, inside, *value.type.shape, *output.shape, known};
   const Rows needed = std::visit([&](const auto& op) { return access(op, question); }, node.op);
   return needed && inside.empty() ? Interval{} : needed;
 }
@@ -305,16 +318,16 @@ RowShape row_shape(const Shape& shape) {
 }
 
 std::optional<Interval> access_rows(const Graph& graph, const Node& node, std::size_t input, Interval rows) {
-  std::optional<WindowAxis> window;
-  return answer(graph, node, input, rows, window);
+  Known known;
+  return answer(graph, node, input, rows, known);
 }
 
 std::vector<Interval> access_each_row(const Graph& graph, const Node& node, std::size_t input, std::int64_t rows) {
-  std::optional<WindowAxis> window;
+  Known known;
   std::vector<Interval> each;
   each.reserve(static_cast<std::size_t>(rows));
   for (std::int64_t row = 0; row < rows; ++row) {
-    const Rows needed = answer(graph, node, input, {row, row + 1}, window);
+    const Rows needed = answer(graph, node, input, {row, row + 1}, known);
     if (!needed) return {};
     each.push_back(*needed);
   }

@@ -151,14 +151,17 @@ std::vector<std::vector<std::int32_t>> consumers_of(const Graph& graph) {
 
 void remove_dead(Graph& graph) {
   const std::vector<bool> live = live_nodes(graph);
-  std::vector<Node> nodes;
-  for (std::size_t index = 0; index < graph.nodes.size(); ++index) {
-    if (live[index]) nodes.push_back(std::move(graph.nodes[index]));
+  if (std::find(live.begin(), live.end(), false) != live.end()) {
+    std::vector<Node> nodes;
+    for (std::size_t index = 0; index < graph.nodes.size(); ++index) {
+      if (live[index]) nodes.push_back(std::move(graph.nodes[index]));
+    }
+    graph.nodes = std::move(nodes);
   }
-  graph.nodes = std::move(nodes);
 
   std::vector<bool> mentioned(graph.values.size(), false);
   for_each_mention(graph, [&](ValueId& id) { mentioned[static_cast<std::size_t>(id)] = true; });
+  if (std::find(mentioned.begin(), mentioned.end(), false) == mentioned.end()) return;
   std::vector<ValueId> renumbered(graph.values.size(), kAbsent);
   std::vector<Value> values;
   for (std::size_t index = 0; index < graph.values.size(); ++index) {

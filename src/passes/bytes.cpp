@@ -123,7 +123,22 @@ bool settle_weights(Editor& editor, int index) {
   return true;
 }
 
+namespace {
+
+/// Most graphs have nothing for the ten rules.
+bool has_quantised(const Graph& graph) {
+  const auto is_small = [](const Value& value) {
+    return value.type.is_tensor() && size_of(value.type.dtype) < sizeof(float) && value.type.dtype != DType::boolean;
+  };
+  const auto stands_for_floats = [](const Node& node) { return std::holds_alternative<Dequantize>(node.op); };
+  return std::any_of(graph.values.begin(), graph.values.end(), is_small) ||
+         std::any_of(graph.nodes.begin(), graph.nodes.end(), stands_for_floats);
+}
+
+}  // namespace
+
 bool compute_in_bytes(Graph& graph) {
+  if (!has_quantised(graph)) return false;
   bool changed = false;
   for (const auto rule : {make_unsigned, move_bytes, make_dense, move_bytes, look_up, sum_bytes, end_sums, rescale_sums,
                           combine_bytes, settle_weights}) {

@@ -152,6 +152,8 @@ void detach_outgoing(Editor& editor, const Kept& kept) {
 }  // namespace
 
 bool widen_f16(Graph& graph) {
+  if (std::none_of(graph.values.begin(), graph.values.end(), [](const Value& value) { return is_narrow(value.type); }))
+    return false;
   Editor editor(graph);
   const Kept kept(editor);
   if (!has_narrow_inside(editor, kept)) return false;
