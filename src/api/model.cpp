@@ -157,8 +157,17 @@ const std::shared_ptr<const Model::Impl>& known(const Model& model) {
 std::vector<Island> islands_of(const Prepared& prepared) {
   std::vector<Island> islands = prepared.program->islands;
   if (!prepared.rest) return islands;
-  for (const ApartNode& apart : prepared.rest->apart)
-    islands.push_back({apart.node.name, name_of(apart.node.op), "reference", apart.reason});
+  Island along;
+  int count = 0;
+  for (const ApartNode& apart : prepared.rest->apart) {
+    const Island island{apart.node.name, name_of(apart.node.op), "reference", apart.reason};
+    if (!apart.is_along)
+      islands.push_back(island);
+    else if (++count == 1)
+      along = island;
+  }
+  if (count > 1) along.op += fmt::format(" and {} more", count - 1);
+  if (count > 0) islands.push_back(along);
   return islands;
 }
 

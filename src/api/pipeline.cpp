@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/pipeline.hpp"
 
+#include <algorithm>
+
 #include "graph/dimensions.hpp"
 #include "graph/parameters.hpp"
 #include "passes/passes.hpp"
@@ -15,6 +17,11 @@ PassOptions passes_of(Math math) {
 #endif
   if (math == Math::exact) options.disabled = {"flush_denormals"};
   return options;
+}
+
+bool are_shapes_of_inputs(const Graph& graph, const std::vector<Shape>& shapes) {
+  return std::equal(graph.inputs.begin(), graph.inputs.end(), shapes.begin(), shapes.end(),
+                    [&](ValueId id, const Shape& shape) { return graph.value(id).type.shape == shape; });
 }
 
 }  // namespace
@@ -37,10 +44,24 @@ Graph optimized_graph(Graph graph, Math math) {
 }
 
 BoundGraph bound_graph(const Graph& optimized, const std::vector<Shape>& shapes, const Layouts& layouts, Math math) {
-  BoundGraph bound{bind_shapes(optimized, shapes), nullptr};
-  set_layouts(bound.graph, layouts);
-  optimize(bound.graph, passes_of(math));
-  bound.rest = split(bound.graph);
+  const bool is_settled = optimized.is_settled && are_shapes_of_inputs(optimized, shapes);
+  BoundGraph bound;
+  Optimizer optimizer(passes_of(math));
+  Graph whole;
+  if (!is_settled) {
+    whole = bind_shapes(optimized, shapes);
+    set_layouts(whole, layouts);
+    optimizer.settle(whole);
+  }
+  bound.rest = split(is_settled ? optimized : whole, bound.graph);
+  if (bound.rest) {
+    optimize(bound.graph, passes_of(math));  // the tail has its turn when its shapes are known
+    return bound;
+  }
+  if (is_settled) whole = optimized;
+  optimizer.run(whole);
+  bound.rest = split(whole, bound.graph);
+  if (!bound.rest) bound.graph = std::move(whole);
   return bound;
 }
 

@@ -23,8 +23,8 @@ std::size_t plan_bytes(const Prepared& prepared) {
                       prepared.graph.nodes.size() * (2 * sizeof(Node) + kBytesAroundANode);
   for (const ProgramSegment& segment : prepared.program->segments) {
     for (const auto& list : segment.lists) bytes += list.size() * 2 * sizeof(Step);  // the plan has them too
-    for (const auto& threads : segment.strip_views)
-      for (const auto& views : threads) bytes += views.size() * sizeof(View);
+    for (const auto& lists : segment.strip_views)
+      for (const auto& views : lists) bytes += views.size() * sizeof(StripView);
   }
   for (const auto& views : prepared.program->views) bytes += views.size() * sizeof(View);
   return bytes;

@@ -20,6 +20,7 @@ struct ApartNode {
   Node node;
   std::vector<Slot> inputs, outputs;  ///< kNoSlot where absent
   std::string reason;
+  bool is_along = false;  ///< for another one's sake: it works on as many elements as that one found, and they are few
 };
 
 /// What happens around the program of a graph: its outputs and the graph's inputs feed the nodes apart, then the tail
@@ -38,7 +39,7 @@ struct Rest {
 };
 
 /// Splits a bound graph at the nodes that need data: those with bodies, with data that are no numeric tensors, with
-/// shapes that depend on data. Null when there are none; else `graph` becomes the part that can be planned.
-std::unique_ptr<const Rest> split(Graph& graph);
+/// shapes that depend on data. Null when there are none; else `planned` becomes the part that can be planned.
+std::unique_ptr<const Rest> split(const Graph& graph, Graph& planned);
 
 }  // namespace colonnade

@@ -65,6 +65,8 @@ struct Graph {
   /// Samples that lie beside each other: the size of the open first dimension that inputs share, 1 where they share
   /// none. What fixes bits is chosen by the shape of one sample (of_sample).
   std::int64_t samples = 1;
+  /// Its inputs' shapes are known, and all that follows from them is settled: it need not be bound to them.
+  bool is_settled = false;
 
   const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
   Value& value(ValueId id) { return values[static_cast<std::size_t>(id)]; }

@@ -2,7 +2,6 @@
 #include "passes/passes.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "base/interruption.hpp"
@@ -21,11 +20,11 @@ constexpr Pass kPasses[] = {
     {"settle_captures", rewrite::settle_captures,
      "Makes constant captures constants of the bodies, and drops those that no body reads."},
     {"eliminate_common", rewrite::eliminate_common, "Computes equal nodes once and keeps equal small constants once."},
+    {"static_forms", rewrite::static_forms,
+     "Drops nodes without effect and rewrites shape changes as Reshape and Slice."},
     {"expand_einsum", rewrite::expand_einsum,
      "Computes an Einsum by products of pairs, sums and Transposes, arranged such that few bytes move."},
     {"expand_deformed", rewrite::expand_deformed, "Samples what a DeformConv sees, and multiplies the samples."},
-    {"static_forms", rewrite::static_forms,
-     "Drops nodes without effect and rewrites shape changes as Reshape and Slice."},
     {"stay_in_float", rewrite::stay_in_float,
      "Leaves out casts to small integers and back of such integers, and keeps the sums that convolve them exact."},
     {"gather_channels", rewrite::gather_channels,
@@ -68,11 +67,10 @@ constexpr Pass kPasses[] = {
      "Sets weights too small to be normal numbers to zero: each costs a hundred cycles."},
 };
 
+/// The first passes of the table settle sizes.
+constexpr std::size_t kSettling = 7;
+static_assert(kPasses[kSettling - 1].name == "static_forms");
 constexpr int kMaxRounds = 32;
-
-bool is_disabled(const PassOptions& options, std::string_view name) {
-  return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
-}
 
 void verify_after(std::string_view pass, const Graph& graph) {
   try {
@@ -82,40 +80,51 @@ void verify_after(std::string_view pass, const Graph& graph) {
   }
 }
 
-bool run_pass(const Pass& pass, Graph& graph, const PassOptions& options) {
-  interruption_point();
-  const auto begin = std::chrono::steady_clock::now();
-  const bool changed = pass.run(graph);
-  const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
-  if (changed && options.verify) verify_after(pass.name, graph);
-  if (options.observer) options.observer({pass.name, elapsed.count(), changed}, graph);
-  return changed;
-}
-
 }  // namespace
 
 std::span<const Pass> passes() { return kPasses; }
 
-void optimize(Graph& graph, const PassOptions& options) {
-  for (const std::string& name : options.disabled) {
+Optimizer::Optimizer(PassOptions options) : options_(std::move(options)), seen_(std::size(kPasses), -1) {
+  for (const std::string& name : options_.disabled) {
     const auto known = [&](const Pass& pass) { return pass.name == name; };
     if (std::none_of(std::begin(kPasses), std::end(kPasses), known)) {
       fail(ErrorCode::invalid_argument, "no pass is named '{}'", name);
     }
   }
-  int changes = 0;
-  std::array<int, std::size(kPasses)> seen;  // by pass: the changes after which it looked at the graph
-  seen.fill(-1);
+}
+
+void Optimizer::settle(Graph& graph) { repeat(graph, kSettling); }
+
+void Optimizer::run(Graph& graph) {
+  settle(graph);
+  repeat(graph, std::size(kPasses));
+  if (changes_ > 0 && !options_.verify) verify_after("the last", graph);
+}
+
+void Optimizer::repeat(Graph& graph, std::size_t count) {
   for (int round = 0; round < kMaxRounds; ++round) {
-    const int before = changes;
-    for (std::size_t i = 0; i < std::size(kPasses); ++i) {
-      if (seen[i] == changes || is_disabled(options, kPasses[i].name)) continue;
-      seen[i] = changes;
-      if (run_pass(kPasses[i], graph, options)) ++changes;
+    const int before = changes_;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (seen_[i] == changes_ || is_disabled(kPasses[i].name)) continue;
+      seen_[i] = changes_;
+      if (run_pass(kPasses[i], graph)) ++changes_;
     }
-    if (changes == before) break;
+    if (changes_ == before) break;
   }
-  if (changes > 0 && !options.verify) verify_after("the last", graph);
+}
+
+bool Optimizer::run_pass(const Pass& pass, Graph& graph) const {
+  interruption_point();
+  const auto begin = std::chrono::steady_clock::now();
+  const bool changed = pass.run(graph);
+  const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
+  if (changed && options_.verify) verify_after(pass.name, graph);
+  if (options_.observer) options_.observer({pass.name, elapsed.count(), changed}, graph);
+  return changed;
+}
+
+bool Optimizer::is_disabled(std::string_view name) const {
+  return std::find(options_.disabled.begin(), options_.disabled.end(), name) != options_.disabled.end();
 }
 
 }  // namespace colonnade

@@ -33,7 +33,28 @@ struct PassOptions {
   bool verify = true;  ///< verify after each pass that changed something, not only at the end
 };
 
-/// Runs the passes to a fixed point. Throws Error{internal} where one has broken the graph.
-void optimize(Graph& graph, const PassOptions& options = {});
+/// Runs passes over one graph until nothing changes, each only where the graph changed since it looked. Throws
+/// Error{internal} where one has broken the graph.
+class Optimizer {
+ public:
+  explicit Optimizer(PassOptions options = {});
+
+  /// The passes that settle sizes, constants and branches: what is open afterwards depends on data.
+  void settle(Graph& graph);
+  /// All passes.
+  void run(Graph& graph);
+
+ private:
+  void repeat(Graph& graph, std::size_t count);
+  bool run_pass(const Pass& pass, Graph& graph) const;
+  bool is_disabled(std::string_view name) const;
+
+  PassOptions options_;
+  int changes_ = 0;
+  std::vector<int> seen_;  ///< by pass: the changes after which it looked at the graph
+};
+
+/// Runs all passes over a graph.
+inline void optimize(Graph& graph, const PassOptions& options = {}) { Optimizer(options).run(graph); }
 
 }  // namespace colonnade

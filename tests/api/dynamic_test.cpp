@@ -115,6 +115,54 @@ TEST(Dynamic, EveryScheduleAndNumberOfThreadsGivesTheSameBits) {
     }
 }
 
+/// Elements above zero, as many as there are, are squared apart and put back; convolutions before and behind.
+std::string masked_model() {
+  ModelBuilder model;
+  model.input("x", {1, 2, -1, -1});
+  model.constant(float_tensor("w", {3, 2, 3, 3}, ramp(54, 0.1f)));
+  model.constant(float_tensor("v", {4, 3, 3, 3}, ramp(108, 0.05f)));
+  model.constant(float_tensor("zero", {}, {0})).constant(int_tensor("first", {}, {0}));
+  model.node("Conv", {"x", "w"}, {"c"}, {attribute("pads", Ints{1, 1, 1, 1})});
+  model.node("Greater", {"c", "zero"}, {"positive"}).node("NonZero", {"positive"}, {"columns"});
+  model.node("Transpose", {"columns"}, {"at"}, {attribute("perm", Ints{1, 0})});
+  model.node("GatherND", {"c", "at"}, {"found"}).node("Mul", {"found", "found"}, {"squares"});
+  model.node("Shape", {"found"}, {"sizes"}).node("Gather", {"sizes", "first"}, {"count"});
+  model.node("Cast", {"count"}, {"how_many"}, {attribute("to", 1)});
+  model.node("Div", {"squares", "how_many"}, {"shares"});
+  model.node("ScatterND", {"c", "at", "shares"}, {"put_back"});
+  model.node("Conv", {"put_back", "v"}, {"d"}, {attribute("pads", Ints{1, 1, 1, 1})});
+  model.node("Relu", {"d"}, {"y"}).output("y");
+  return model.bytes();
+}
+
+TEST(Dynamic, FewElementsNeedNoPlanForEachCount) {
+  const Model model = load(masked_model());
+  Session session(model);
+  for (int seed = 0; seed < 20; ++seed) {
+    Tensor x = image(8, 9, seed);
+    if (seed == 0) x = Tensor(DType::f32, {1, 2, 8, 9});  // none is above zero
+    const TensorView view = x;
+    const std::vector<Tensor> found = session.run({&view, 1});
+    expect_close(found[0], model.evaluate_reference(std::span<const TensorView>(&view, 1))[0]);
+    EXPECT_EQ(session.stats().cached_plans, 2u) << "before and behind";
+  }
+  const auto plan = nlohmann::json::parse(model.describe({{"x", {1, 2, 8, 9}}}));
+  EXPECT_EQ(plan["islands"].size(), 2u) << plan["islands"];
+  EXPECT_EQ(plan["islands"][1]["node"], "at");
+  EXPECT_EQ(plan["islands"][1]["op"], "Transpose and 7 more");
+}
+
+TEST(Dynamic, ManyElementsArePlanned) {
+  const Model model = load(masked_model());
+  Session session(model);
+  for (int seed = 1; seed < 3; ++seed) {
+    const Tensor x = image(120, 99, seed);
+    const TensorView view = x;
+    expect_close(session.run({&view, 1})[0], model.evaluate_reference(std::span<const TensorView>(&view, 1))[0]);
+    EXPECT_EQ(session.stats().cached_plans, static_cast<std::size_t>(1 + seed));
+  }
+}
+
 TEST(Dynamic, ResultsThatAreInputsAreCopies) {
   ModelBuilder model;
   model.input("x", {2, 3});
