@@ -23,7 +23,8 @@ std::optional<std::int64_t> row_axis(const Shape& shape) {
 /// What was found out for one row and holds for all.
 struct Known {
   std::optional<WindowAxis> window;   ///< over the rows
-  std::optional<std::int64_t> shift;  ///< row r of the output is row r + shift of the input
+  std::optional<std::int64_t> shift;  ///< row r of the output is row r + shift of the input, where it has that
+  std::int64_t input_rows = 0;        ///< where there is a shift
 };
 
 /// One question: which rows of input `input` (type `from`) do the rows `rows` of the output (type `to`) need?
@@ -47,7 +48,12 @@ struct Question {
     const Interval inside = intersect(wanted, {0, input_rows()});
     return inside.empty() ? Interval{} : inside;
   }
-  Interval same() const { return clipped(rows); }
+  Interval same() const { return shifted(0); }
+  Interval shifted(std::int64_t shift) const {
+    known.shift = shift;
+    known.input_rows = input_rows();
+    return clipped({rows.begin + shift, rows.end + shift});
+  }
 };
 
 /// Same rows for an operand that runs along with the output: as many images and as many rows.
@@ -106,20 +112,14 @@ Rows access(const MatMul& op, const Question& q) {
   return elementwise(q);
 }
 
-Rows shifted(std::int64_t shift, const Question& q) {
-  q.known.shift = shift;
-  return q.clipped({q.rows.begin + shift, q.rows.end + shift});
-}
-
 Rows access(const Reduce& op, const Question& q) {
-  if (q.known.shift) return shifted(*q.known.shift, q);
   const auto axes = constant_ints(q.graph, q.node, 1);
   if (q.input != 0 || !op.keepdims) return std::nullopt;
   if (!axes && q.node.input(1) != kAbsent) return std::nullopt;
-  if (!axes || axes->empty()) return op.noop_with_empty_axes ? shifted(0, q) : std::nullopt;
+  if (!axes || axes->empty()) return op.noop_with_empty_axes ? Rows(q.same()) : std::nullopt;
   const bool inside =
       std::all_of(axes->begin(), axes->end(), [&](std::int64_t axis) { return q.inside_row(q.normal(axis)); });
-  return inside ? shifted(0, q) : std::nullopt;
+  return inside ? Rows(q.same()) : std::nullopt;
 }
 
 Rows along_channels(std::int64_t axis, const Question& q) {
@@ -180,7 +180,6 @@ Rows access(const Concat& op, const Question& q) {
 }
 
 Rows access(const Slice&, const Question& q) {
-  if (q.known.shift) return shifted(*q.known.shift, q);
   const auto starts = constant_ints(q.graph, q.node, 1);
   const auto ends = constant_ints(q.graph, q.node, 2);
   const bool constant_axes = q.node.input(3) == kAbsent || constant_ints(q.graph, q.node, 3);
@@ -197,7 +196,7 @@ Rows access(const Slice&, const Question& q) {
     if (range.step != 1 || (axis < q.axis() && !all)) return std::nullopt;
     if (axis == q.axis()) shift += range.first;
   }
-  return shifted(shift, q);
+  return q.shifted(shift);
 }
 
 Interval padded_rows(PadMode mode, Interval shifted, std::int64_t size) {
@@ -327,6 +326,11 @@ std::vector<Interval> access_each_row(const Graph& graph, const Node& node, std:
   std::vector<Interval> each;
   each.reserve(static_cast<std::size_t>(rows));
   for (std::int64_t row = 0; row < rows; ++row) {
+    if (known.shift) {
+      const Interval needed = intersect({row + *known.shift, row + *known.shift + 1}, {0, known.input_rows});
+      each.push_back(needed.empty() ? Interval{} : needed);
+      continue;
+    }
     const Rows needed = answer(graph, node, input, {row, row + 1}, known);
     if (!needed) return {};
     each.push_back(*needed);

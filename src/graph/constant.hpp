@@ -4,6 +4,7 @@
 // weights are in memory once, packed, however many passes rewrote them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -37,7 +38,9 @@ class Constant {
   std::int64_t size() const { return size_; }
   std::size_t byte_size() const { return static_cast<std::size_t>(size_) * size_of(dtype_); }
   bool is_kept() const { return kept_ != nullptr; }
-  bool is_normal() const { return is_normal_; }
+  bool is_normal() const { return is_normal_.load(std::memory_order_relaxed); }
+  /// Its elements were looked at, and none is denormal.
+  void set_normal() const { is_normal_.store(true, std::memory_order_relaxed); }
   /// Known to repeat one element.
   bool is_uniform() const { return is_uniform_; }
   /// The numbers that the floats were made of (graph/narrow_weights.hpp), or null.
@@ -63,7 +66,8 @@ class Constant {
   DType dtype_;
   Shape shape_;
   std::int64_t size_;
-  bool is_normal_ = false, is_uniform_ = false;
+  mutable std::atomic<bool> is_normal_{false};
+  bool is_uniform_ = false;
   std::shared_ptr<const Tensor> kept_;
   Make make_;
   std::shared_ptr<const NarrowWeights> narrow_;

@@ -8,17 +8,12 @@
 namespace colonnade::rewrite {
 namespace {
 
-/// Lists that an earlier editor has filled: a pass makes one or more of a list a value, and there are many passes.
+/// Empty lists of an earlier editor: a pass makes one or more of a list a value, and there are many passes.
 thread_local std::vector<std::vector<int>> spare_lists;
-
-constexpr std::size_t kNameSlots = std::size_t{1} << 16;
-
-std::size_t name_slot(std::string_view name) { return std::hash<std::string_view>{}(name) % kNameSlots; }
 
 }  // namespace
 
 Editor::Editor(Graph& graph) : graph_(graph), readers_(std::exchange(spare_lists, {})) {
-  for (std::vector<int>& list : readers_) list.clear();
   grow();
   for (const ValueId id : graph_.outputs) is_output_[at(id)] = 1;
   for (int index = 0; index < node_count(); ++index) link(index);
@@ -26,7 +21,10 @@ Editor::Editor(Graph& graph) : graph_(graph), readers_(std::exchange(spare_lists
   std::iota(place_.begin(), place_.end(), 0);
 }
 
-Editor::~Editor() { spare_lists = std::move(readers_); }
+Editor::~Editor() {
+  for (std::size_t id = 0; id < producer_.size(); ++id) readers_[id].clear();
+  spare_lists = std::move(readers_);
+}
 
 void Editor::grow() {
   producer_.resize(graph_.values.size(), -1);
@@ -56,19 +54,13 @@ bool Editor::alive(int index) const {
 int Editor::producer(ValueId id) const { return id == kAbsent ? -1 : producer_[at(id)]; }
 
 ValueId Editor::add_value(std::string name_hint, ValueType type) {
-  const auto taken = [this](const std::string& name) { return is_taken(name); };
+  if (names_.empty())
+    for (const Value& its : graph_.values) names_.insert(its.name);
+  const auto taken = [this](const std::string& name) { return names_.has(name); };
   const ValueId id = graph_.add_value(std::move(name_hint), std::move(type), taken);
-  names_[name_slot(value(id).name)] = true;
+  names_.insert(value(id).name);
   grow();
   return id;
-}
-
-bool Editor::is_taken(const std::string& name) {
-  if (names_.empty()) {
-    names_.resize(kNameSlots);
-    for (const Value& value : graph_.values) names_[name_slot(value.name)] = true;
-  }
-  return names_[name_slot(name)] && graph_.has_value(name);
 }
 
 ValueId Editor::add(Operator op, std::vector<ValueId> inputs, const Node& like) {
@@ -209,18 +201,48 @@ std::vector<char> Editor::needed_nodes() const {
 std::vector<int> Editor::places() const {
   std::vector<int> order(graph_.nodes.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return place_[at(a)] < place_[at(b)]; });
+  if (!std::is_sorted(place_.begin(), place_.end()))
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return place_[at(a)] < place_[at(b)]; });
   return order;
+}
+
+/// Every node that is needed comes behind what makes its inputs.
+bool Editor::is_in_order(const std::vector<int>& order, const std::vector<char>& needed) const {
+  std::vector<char> passed(order.size(), 0);
+  for (const int index : order) {
+    if (!needed[at(index)]) continue;
+    for (const ValueId id : node(index).inputs) {
+      const int source = producer(id);
+      if (source >= 0 && !passed[at(source)]) return false;
+    }
+    passed[at(index)] = 1;
+  }
+  return true;
+}
+
+void Editor::keep(const std::vector<int>& order, const std::vector<char>& needed) {
+  const bool all_stay = std::all_of(needed.begin(), needed.end(), [](char is_needed) { return is_needed != 0; });
+  if (all_stay && std::is_sorted(order.begin(), order.end())) return;
+  std::vector<Node> kept;
+  kept.reserve(order.size());
+  for (const int index : order)
+    if (needed[at(index)]) kept.push_back(std::move(graph_.nodes[at(index)]));
+  graph_.nodes = std::move(kept);
 }
 
 bool Editor::finish() {
   if (!changed_) return false;
   const std::vector<char> needed = needed_nodes();
+  const std::vector<int> order = places();
+  if (is_in_order(order, needed)) {
+    keep(order, needed);
+    return true;
+  }
   enum class Mark : char { fresh, open, done };
   std::vector<Mark> marks(graph_.nodes.size(), Mark::fresh);
   std::vector<Node> sorted;
   std::vector<int> stack;
-  for (const int first : places()) {
+  for (const int first : order) {
     if (needed[at(first)] && marks[at(first)] == Mark::fresh) stack.push_back(first);
     while (!stack.empty()) {
       const int index = stack.back();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/graph.hpp"
+#include "passes/hash_set.hpp"
 
 namespace colonnade::rewrite {
 
@@ -76,20 +77,21 @@ class Editor {
 
  private:
   void grow();
-  bool is_taken(const std::string& name);
   void unlink(ValueId id, int reader);
   void link(int index);
   void redirect_readers(ValueId from, ValueId to);
   void detach(ValueId id);
   std::vector<int> places() const;
+  bool is_in_order(const std::vector<int>& order, const std::vector<char>& needed) const;
+  void keep(const std::vector<int>& order, const std::vector<char>& needed);
   std::vector<char> needed_nodes() const;
 
   Graph& graph_;
   std::vector<int> producer_;
   std::vector<std::vector<int>> readers_;
   std::vector<char> is_output_;
-  std::vector<bool> names_;  // by a part of their hashes, from the first value on that is added: those that are taken
-  std::vector<int> place_;   // per node: the index of the original node whose place it takes in the order
+  HashSet names_;           // that are taken, from the first value on that is added
+  std::vector<int> place_;  // per node: the index of the original node whose place it takes in the order
   bool changed_ = false;
 };
 

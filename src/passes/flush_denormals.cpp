@@ -22,7 +22,9 @@ bool may_hold_denormals(const Constant& constant) {
   if (!constant.is_kept()) return true;
   const auto tensor = constant.tensor();
   const auto values = tensor->values<float>();
-  return std::any_of(values.begin(), values.end(), is_denormal);
+  const bool has_any = std::any_of(values.begin(), values.end(), is_denormal);
+  if (!has_any) constant.set_normal();
+  return has_any;
 }
 
 std::shared_ptr<const Constant> flushed(const std::shared_ptr<const Constant>& constant) {

@@ -67,9 +67,10 @@ constexpr Pass kPasses[] = {
      "Sets weights too small to be normal numbers to zero: each costs a hundred cycles."},
 };
 
-/// The first passes of the table settle sizes.
-constexpr std::size_t kSettling = 7;
-static_assert(kPasses[kSettling - 1].name == "static_forms");
+/// The first passes of the table settle sizes; after one of these three more may be known.
+constexpr std::size_t kSettling = 7, kFirstFolding = 2, kFolding = 5;
+static_assert(kPasses[kSettling - 1].name == "static_forms" && kPasses[kFirstFolding].name == "fold_constants" &&
+              kPasses[kFolding - 1].name == "settle_captures");
 constexpr int kMaxRounds = 32;
 
 void verify_after(std::string_view pass, const Graph& graph) {
@@ -93,24 +94,28 @@ Optimizer::Optimizer(PassOptions options) : options_(std::move(options)), seen_(
   }
 }
 
-void Optimizer::settle(Graph& graph) { repeat(graph, kSettling); }
+void Optimizer::settle(Graph& graph) {
+  for (int round = 0; round < kMaxRounds; ++round) {
+    run_passes(graph, 0, kSettling);
+    if (!run_passes(graph, kFirstFolding, kFolding)) break;
+  }
+}
 
 void Optimizer::run(Graph& graph) {
   settle(graph);
-  repeat(graph, std::size(kPasses));
+  for (int round = 0; round < kMaxRounds; ++round)
+    if (!run_passes(graph, 0, std::size(kPasses))) break;
   if (changes_ > 0 && !options_.verify) verify_after("the last", graph);
 }
 
-void Optimizer::repeat(Graph& graph, std::size_t count) {
-  for (int round = 0; round < kMaxRounds; ++round) {
-    const int before = changes_;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (seen_[i] == changes_ || is_disabled(kPasses[i].name)) continue;
-      seen_[i] = changes_;
-      if (run_pass(kPasses[i], graph)) ++changes_;
-    }
-    if (changes_ == before) break;
+bool Optimizer::run_passes(Graph& graph, std::size_t first, std::size_t end) {
+  const int before = changes_;
+  for (std::size_t i = first; i < end; ++i) {
+    if (seen_[i] == changes_ || is_disabled(kPasses[i].name)) continue;
+    seen_[i] = changes_;
+    if (run_pass(kPasses[i], graph)) ++changes_;
   }
+  return changes_ != before;
 }
 
 bool Optimizer::run_pass(const Pass& pass, Graph& graph) const {

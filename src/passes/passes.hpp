@@ -45,7 +45,8 @@ class Optimizer {
   void run(Graph& graph);
 
  private:
-  void repeat(Graph& graph, std::size_t count);
+  /// Those of the table from `first` on; true when one changed something.
+  bool run_passes(Graph& graph, std::size_t first, std::size_t end);
   bool run_pass(const Pass& pass, Graph& graph) const;
   bool is_disabled(std::string_view name) const;
 

@@ -12,7 +12,10 @@ RowMap map_of(const Graph& graph, const Node& node, std::size_t input, std::int6
   RowMap map;
   const ValueId id = node.inputs[input];
   if (id == kAbsent || graph.value(id).constant) return map;
-  for (const Interval& needed : access_each_row(graph, node, input, rows)) {
+  const std::vector<Interval> each = access_each_row(graph, node, input, rows);
+  map.begin.items.reserve(each.size());
+  map.end.items.reserve(each.size());
+  for (const Interval& needed : each) {
     map.begin.push_back(to_int32(needed.begin));
     map.end.push_back(to_int32(needed.end));
   }
