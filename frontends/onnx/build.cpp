@@ -75,6 +75,7 @@ class Builder {
   /// The captures of the node that `outer` is lowering follow the graph's own inputs.
   Graph run_body(const std::vector<ValueType>& inputs, const Builder& outer) {
     const auto has_rank = [](const ValueType& type) { return type.shape || !type.is_tensor(); };
+    is_body_ = true;
     uses_ranks_ = std::all_of(inputs.begin(), inputs.end(), has_rank);
     for (std::size_t i = 0; i < inputs.size(); ++i) add_body_input(i, inputs[i]);
     for (const auto& name : outer.lowered_->captures) capture(name, outer);
@@ -252,7 +253,9 @@ class Builder {
   void apply_rank(Value& value) const {
     if (value.type.shape || !value.type.is_tensor() || !uses_ranks_) return;
     const auto rank = source_.ranks.find(value.name);
-    if (rank != source_.ranks.end()) value.type.shape = Shape(static_cast<std::size_t>(rank->second), -1);
+    if (rank == source_.ranks.end()) return;
+    if (rank->second == 0 && is_body_) return;  // Paddle declares vectors of one element as scalars
+    value.type.shape = Shape(static_cast<std::size_t>(rank->second), -1);
   }
 
   void check_outputs() const {
@@ -320,6 +323,7 @@ class Builder {
   Target target_{graph_, names_, import_.external, import_.options.dynamic_scale, {}, import_.opened};
   std::unordered_map<std::string, ValueId> ids_;
   const OnnxNode* lowered_ = nullptr;
+  bool is_body_ = false;
   bool uses_ranks_ = true;  ///< declared ones; not where ranks were found to change from iteration to iteration
 };
 

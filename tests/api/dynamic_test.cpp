@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "colonnade/colonnade.hpp"
-#include "onnx/builder.hpp"
+#include "onnx/control.hpp"
 
 namespace colonnade::test {
 namespace {
@@ -232,6 +232,19 @@ TEST(Dynamic, PlansOfManyShapesKeepToTheLimit) {
   }
   EXPECT_GT(most, 2u);
   EXPECT_LT(most, 200u);
+}
+
+TEST(Dynamic, ScalarsOfALoopMayBecomeVectorsOfOneElement) {
+  Session session(load(onnx_import::testing::control::vectors_declared_as_scalars().bytes()));
+  for (const std::int64_t trips : {1, 3}) {
+    Tensor count(DType::i64, {}), state(DType::f32, {});
+    count.values<std::int64_t>()[0] = trips;
+    state.values<float>()[0] = 5;
+    const std::vector<TensorView> views = {count, state};
+    const std::vector<Tensor> found = session.run(views);
+    EXPECT_EQ(found[0].shape(), trips == 1 ? Shape{} : Shape{1});
+    EXPECT_EQ(found[0].values<float>()[0], static_cast<float>(4 + trips));
+  }
 }
 
 TEST(Dynamic, AnInputThatIsNoTensorMayBeUnused) {

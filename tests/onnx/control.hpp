@@ -73,4 +73,26 @@ inline ModelBuilder loop_model(const ModelBuilder& body, const Shape& state = {2
   return model;
 }
 
+/// Paddle's exports declare scalars where an iteration, here any but the first, makes vectors of one element.
+inline ModelBuilder vectors_declared_as_scalars() {
+  const auto say_scalars = [](ModelBuilder& model) {
+    for (auto& output : *model.proto.mutable_graph()->mutable_output())
+      output.mutable_type()->mutable_tensor_type()->mutable_shape();
+  };
+  ModelBuilder same(0), more(0), body = loop_body({"a"}, Shape{});
+  same.node("Identity", {"a"}, {"same"}).output("same");
+  more.constant(float_tensor("one", {1}, {1})).node("Add", {"a", "one"}, {"more"}).output("more");
+  say_scalars(same);
+  say_scalars(more);
+  body.constant(int_tensor("zero", {}, {0})).node("Equal", {"i", "zero"}, {"is_first"});
+  body.node("If", {"is_first"}, {"b"},
+            {attribute("then_branch", graph_of(same)), attribute("else_branch", graph_of(more))});
+  body.node("Identity", {"i"}, {"slice"}).output("b");
+  say_scalars(body);
+  body.output("slice", kInt64);
+  ModelBuilder model = loop_model(body, {});
+  model.proto.mutable_graph()->mutable_output(1)->mutable_type()->mutable_tensor_type()->set_elem_type(kInt64);
+  return model;
+}
+
 }  // namespace colonnade::onnx_import::testing::control

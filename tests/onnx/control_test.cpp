@@ -137,6 +137,12 @@ TEST(Loop, StatesMayGrow) {
   EXPECT_EQ(graph.value(graph.outputs[0]).type.shape, Shape{-1});
 }
 
+TEST(Loop, ScalarsMayBecomeVectorsOfOneElement) {
+  const ModelBuilder model = vectors_declared_as_scalars();
+  expect_floats(evaluate(model, {integers({}, {1}), floats({}, {5})})[0], {}, {5});
+  expect_floats(evaluate(model, {integers({}, {3}), floats({}, {5})})[0], {1}, {7});
+}
+
 TEST(Loop, RanksOfStatesMayChange) {
   ModelBuilder body = loop_body({"a"});
   body.constant(int_tensor("first", {1}, {0})).node("Unsqueeze", {"a", "first"}, {"b"});

@@ -61,11 +61,14 @@ ValueType with_open_dims(ValueType type) {
   return type;
 }
 
-/// What is true of a state before and after an iteration. An iteration that says nothing about the rank keeps it.
+/// What is true of a state before and after an iteration. An iteration that says nothing about the rank keeps it, but
+/// that of a scalar: exports of Paddle make vectors of one element of them.
 ValueType state_type(const Lowering& low, std::size_t state, const ValueType& before, const ValueType& after) {
   const auto common = common_type(before, after);
   if (!common) low.invalid("state {} is {}, then {}", state, to_text(before), to_text(after));
-  return !after.shape && common->containers == before.containers ? with_open_dims(before) : *common;
+  const bool is_scalar = before.shape && before.shape->empty();
+  const bool keeps_rank = !after.shape && !is_scalar && common->containers == before.containers;
+  return keeps_rank ? with_open_dims(before) : *common;
 }
 
 /// States after `opened` attempts failed: dimensions that stay are known at first, then none, at last no ranks.
