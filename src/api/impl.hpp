@@ -35,6 +35,8 @@ struct PlanKey {
 
 /// What a node's operator, form, names and lists take beside the node; measured.
 inline constexpr std::size_t kBytesAroundANode = 2048;
+/// The same of a node of a tail, which is a graph and no more: a voice's 1185 nodes take 809 KB.
+inline constexpr std::size_t kBytesAroundATailsNode = 224;
 
 /// Everything made for a key: a program for the part of the graph whose shapes follow from it, and what is done with
 /// the rest.

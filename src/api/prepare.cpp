@@ -21,6 +21,10 @@ namespace {
 std::size_t plan_bytes(const Prepared& prepared) {
   std::size_t bytes = prepared.graph.values.size() * (sizeof(Value) + sizeof(Storage)) +
                       prepared.graph.nodes.size() * (2 * sizeof(Node) + kBytesAroundANode);
+  if (prepared.rest && prepared.rest->tail) {
+    const Graph& tail = *prepared.rest->tail;
+    bytes += tail.values.size() * sizeof(Value) + tail.nodes.size() * (sizeof(Node) + kBytesAroundATailsNode);
+  }
   for (const ProgramSegment& segment : prepared.program->segments) {
     for (const auto& list : segment.lists) bytes += list.size() * 2 * sizeof(Step);  // the plan has them too
     for (const auto& lists : segment.strip_views)

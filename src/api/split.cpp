@@ -25,9 +25,9 @@ bool is_light(const Operator& op) {
                 std::is_same_v<Op, Concat> || std::is_same_v<Op, Slice> || std::is_same_v<Op, Split> ||
                 std::is_same_v<Op, Pad> || std::is_same_v<Op, Expand> || std::is_same_v<Op, Tile> ||
                 std::is_same_v<Op, Gather> || std::is_same_v<Op, GatherElements> || std::is_same_v<Op, GatherNd> ||
-                std::is_same_v<Op, ScatterNd> || std::is_same_v<Op, ScatterElements> ||
-                std::is_same_v<Op, ShapeOf> || std::is_same_v<Op, SizeOf> || std::is_same_v<Op, Fill> ||
-                std::is_same_v<Op, Range> || std::is_same_v<Op, CumSum> || std::is_same_v<Op, NonZero>);
+                std::is_same_v<Op, ScatterNd> || std::is_same_v<Op, ScatterElements> || std::is_same_v<Op, ShapeOf> ||
+                std::is_same_v<Op, SizeOf> || std::is_same_v<Op, Fill> || std::is_same_v<Op, Range> ||
+                std::is_same_v<Op, CumSum> || std::is_same_v<Op, NonZero>);
       },
       op);
 }

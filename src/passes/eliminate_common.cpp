@@ -66,7 +66,8 @@ void share_constants(Editor& editor) {
     if (!editor.is_constant(id) || editor.readers(id).empty() || editor.is_output(id)) continue;
     const Constant& constant = *editor.value(id).constant;
     const std::size_t address = mixed(0, std::hash<const Constant*>{}(&constant));
-    const int same = by_identity.find(address, [&](int other) { return editor.value(other).constant.get() == &constant; });
+    const int same =
+        by_identity.find(address, [&](int other) { return editor.value(other).constant.get() == &constant; });
     if (same >= 0) {
       editor.replace(id, same);
       continue;

@@ -386,8 +386,8 @@ class Search {
   std::map<std::pair<int, int>, int> links_;  // components -> a Reshape between them
   Layouts layouts_;
   mutable std::vector<std::vector<Answer>> answers_;  ///< by node
-  std::vector<double> present_;  ///< by root: its cost under these layouts; negative: not known
-  std::set<Move> rejected_;      ///< under these layouts
+  std::vector<double> present_;                       ///< by root: its cost under these layouts; negative: not known
+  std::set<Move> rejected_;                           ///< under these layouts
 };
 
 }  // namespace

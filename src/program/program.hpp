@@ -26,7 +26,7 @@ struct ProgramSegment {
   std::vector<std::vector<Step>> lists;  ///< one a thread; a single one when rounds are shared
   bool share_rounds = false;             ///< threads take images, or strips of them, each a whole one
   std::int64_t images = 1;
-  std::int64_t turns = 1;                ///< in which the units of a whole tensor run
+  std::int64_t turns = 1;  ///< in which the units of a whole tensor run
   /// [strip][list]: of all values that the segment's nodes mention; empty: as Program::views has them.
   std::vector<std::vector<std::vector<StripView>>> strip_views;
   std::int64_t scratch_offset = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is computed before a run: shapes, weights, and constants that repeat one element.
-#include "passes/golden.hpp"
-
 #include <numeric>
+
+#include "passes/golden.hpp"
 
 namespace colonnade::test {
 namespace {
