@@ -115,6 +115,76 @@ Body settled_body(const Graph& body, const std::vector<Settled>& settled) {
   return std::make_shared<const Graph>(std::move(graph));
 }
 
+/// The value that another one is, behind nodes that do nothing.
+ValueId behind_identities(const Graph& body, ValueId id) {
+  for (auto node = body.nodes.rbegin(); node != body.nodes.rend(); ++node) {
+    const auto* unary = std::get_if<Unary>(&node->op);
+    const bool is_identity = unary != nullptr && unary->kind == UnaryKind::identity;
+    if (is_identity && node->outputs.front() == id) id = node->inputs.front();
+  }
+  return id;
+}
+
+/// Where the states of a loop are among its body's inputs and outputs.
+struct States {
+  std::size_t first_input = 0, first_output = 0, count = 0;
+};
+
+States states_of(const Operator& op) {
+  if (const auto* loop = std::get_if<Loop>(&op)) return {2, 1, static_cast<std::size_t>(loop->states)};
+  if (const auto* scan = std::get_if<Scan>(&op)) return {0, 0, static_cast<std::size_t>(scan->states)};
+  return {};
+}
+
+/// By state: every iteration passes it on as it is.
+std::vector<bool> unchanged_states(const Graph& body, const States& states) {
+  std::vector<bool> unchanged;
+  for (std::size_t i = 0; i < states.count; ++i)
+    unchanged.push_back(behind_identities(body, body.outputs[states.first_output + i]) ==
+                        body.inputs[states.first_input + i]);
+  return unchanged;
+}
+
+/// A list whose elements from `first` on, those that are marked, go to its end, or go.
+std::vector<ValueId> parted(const std::vector<ValueId>& list, std::size_t first, const std::vector<bool>& marked,
+                            bool go_to_end) {
+  std::vector<ValueId> kept, moved;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const bool is_marked = i >= first && i - first < marked.size() && marked[i - first];
+    (is_marked ? moved : kept).push_back(list[i]);
+  }
+  if (go_to_end) kept.insert(kept.end(), moved.begin(), moved.end());
+  return kept;
+}
+
+/// States that never change become captures: weights, as Paddle's exports pass them on, are then constants.
+void capture_unchanged(Editor& editor, int index) {
+  const States states = states_of(editor.node(index).op);
+  if (states.count == 0) return;
+  const Node node = editor.node(index);
+  const Graph& body = *bodies_of(node.op).front();
+  const std::vector<bool> unchanged = unchanged_states(body, states);
+  const auto count = std::count(unchanged.begin(), unchanged.end(), true);
+  if (count == 0) return;
+  Graph changed = body;
+  changed.inputs = parted(body.inputs, states.first_input, unchanged, true);
+  changed.outputs = parted(body.outputs, states.first_output, unchanged, false);
+  Node copy{node.op, parted(node.inputs, states.first_input, unchanged, true), {}, node.name, node.origin};
+  *bodies_in(copy.op).front() = std::make_shared<const Graph>(std::move(changed));
+  if (auto* loop = std::get_if<Loop>(&copy.op)) loop->states -= count;
+  if (auto* scan = std::get_if<Scan>(&copy.op)) scan->states -= count;
+  for (const ValueId id : parted(node.outputs, 0, unchanged, false))
+    copy.outputs.push_back(id == kAbsent ? kAbsent : editor.add_value(editor.value(id).name, editor.value(id).type));
+  const std::vector<ValueId> outputs = copy.outputs;
+  editor.add_node(std::move(copy));
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const bool is_initial = i < states.count && unchanged[i];
+    const ValueId with = is_initial ? node.inputs[states.first_input + i] : outputs[next++];
+    if (node.outputs[i] != kAbsent) editor.replace(node.outputs[i], with);
+  }
+}
+
 void settle(Editor& editor, int index) {
   const Node& node = editor.node(index);
   const std::vector<Settled> settled = settled_captures(editor, node);
@@ -150,6 +220,7 @@ bool inline_branches(Graph& graph) {
 bool settle_captures(Graph& graph) {
   Editor editor(graph);
   for (int index = 0; index < editor.node_count(); ++index) {
+    if (editor.alive(index)) capture_unchanged(editor, index);
     if (editor.alive(index) && !bodies_of(editor.node(index).op).empty()) settle(editor, index);
   }
   return editor.finish();

@@ -12,6 +12,7 @@ bool windows_summed(Graph& graph);
 bool fold_constants(Graph& graph);
 bool inline_branches(Graph& graph);
 bool settle_captures(Graph& graph);
+bool hoist_invariants(Graph& graph);
 bool eliminate_common(Graph& graph);
 bool expand_einsum(Graph& graph);
 bool expand_deformed(Graph& graph);

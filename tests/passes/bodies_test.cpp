@@ -105,6 +105,68 @@ TEST(Bodies, NestedBranchesInlineToo) {
   expect_same_results(outer.graph, graph, 4);
 }
 
+/// Weights that a loop passes on from iteration to iteration, one of them behind an Identity; the last one is an
+/// output.
+TEST(Bodies, StatesThatNeverChangeAreCaptured) {
+  Builder body, outer;
+  body.input("number", {}, DType::i64);
+  body.output(body.input("condition", {}, DType::boolean));
+  const ValueId w = body.input("w", {2}), state = body.input("state", {2}), given = body.input("given", {2});
+  body.output(body.unary("same", UnaryKind::identity, w));
+  const ValueId scaled = body.binary("scaled", BinaryKind::mul, state, w);
+  body.output(body.binary("next", BinaryKind::add, scaled, given));
+  body.output(given);
+  body.output(body.binary("slice", BinaryKind::add, scaled, w));
+  const ValueId n = outer.input("n", {}, DType::i64), s = outer.input("s", {2}), g = outer.input("g", {2});
+  const ValueId weights = outer.floats("w", {2}, {1, 2});
+  Node loop{Loop{std::make_shared<const Graph>(body.graph), 3}, {n, kAbsent, weights, s, g}, {}, "loop", "Loop"};
+  loop.outputs.assign(4, kAbsent);
+  const std::vector<ValueType> types = infer_types(outer.graph, loop);
+  loop.outputs.clear();
+  for (const ValueType& type : types) loop.outputs.push_back(outer.graph.add_value("y", type));
+  outer.graph.nodes.push_back(loop);
+  for (const ValueId id : loop.outputs) outer.output(id);
+  Graph graph = outer.graph;
+  optimize(graph);
+  verify(graph);
+  const Node* found = node_with_body(graph);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(std::get<Loop>(found->op).states, 1);
+  EXPECT_EQ(found->inputs.size(), 4u) << "trips, condition, a state, a capture: the weights are constant";
+  EXPECT_EQ(found->outputs.size(), 2u);
+  expect_same_results(outer.graph, graph, 6);
+}
+
+/// A product of captures and what is made of it goes before the loop; sums without a product stay.
+TEST(Bodies, ProductsOfEveryIterationAreComputedOnce) {
+  for (const bool has_product : {true, false}) {
+    Builder body, outer;
+    body.input("number", {}, DType::i64);
+    body.output(body.input("condition", {}, DType::boolean));
+    const ValueId state = body.input("state", {3, 4}), x = body.input("x", {3, 5}), w = body.input("w", {5, 4});
+    const ValueId bias = body.input("bias", {3, 4});
+    const ValueId product = has_product ? body.node("product", MatMul{}, {x, w}) : bias;
+    const ValueId known = body.unary("known", UnaryKind::tanh, body.binary("sum", BinaryKind::add, product, bias));
+    const ValueId next = body.binary("next", BinaryKind::mul, state, known);
+    body.output(next);
+    body.output(body.binary("slice", BinaryKind::sub, next, known));
+    const ValueId n = outer.input("n", {}, DType::i64), s = outer.input("s", {3, 4});
+    const std::vector<ValueId> inputs = {
+        n, kAbsent, s, outer.input("x", {3, 5}), outer.weights("w", {5, 4}), outer.input("bias", {3, 4})};
+    outer.output(outer.node("loop", Loop{std::make_shared<const Graph>(body.graph), 1}, inputs));
+    Graph graph = outer.graph;
+    optimize(graph);
+    verify(graph);
+    EXPECT_EQ(count_of<MatMul>(graph), has_product ? 1 : 0);
+    EXPECT_EQ(graph.nodes.size() > 1, has_product) << to_text(graph);
+    const Graph& left = *std::get<Loop>(node_with_body(graph)->op).body;
+    EXPECT_EQ(count_of<MatMul>(left), 0);
+    EXPECT_EQ(count_of<Binary>(left), has_product ? 2 : 3);
+    EXPECT_EQ(left.inputs.size(), 4u) << "number, condition, state, what is known";
+    expect_same_results(outer.graph, graph, 7);
+  }
+}
+
 TEST(Bodies, ConstantAndUnusedCapturesAreNoInputs) {
   Builder body, outer;
   body.input("number", {}, DType::i64);
