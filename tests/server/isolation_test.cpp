@@ -56,14 +56,14 @@ std::string counting_model() {
   describe(*body.add_input(), "before", DType::i64, false);
   describe(*body.add_output(), "on", DType::boolean, true);
   describe(*body.add_output(), "after", DType::i64, false);
-  const auto identity = [&](const char* from, const char* to) {
+  const auto add = [&](const char* op, const char* from, const char* to) {
     auto& node = *body.add_node();
-    node.set_op_type("Identity");
+    node.set_op_type(op);
     node.add_input(from);
     node.add_output(to);
   };
-  identity("go", "on");
-  identity("before", "after");
+  add("Identity", "go", "on");
+  add("Abs", "before", "after");  // a state that no iteration changes would leave nothing to do
   return model.SerializeAsString();
 }
 
