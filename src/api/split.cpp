@@ -145,6 +145,14 @@ class Splitter {
     return true;
   }
 
+  /// Its outputs' sizes are bounded by no small input's: a loop's, a Range's, those of what looks at much.
+  bool finds_many(const Node& node) const {
+    const bool is_open =
+        std::any_of(node.outputs.begin(), node.outputs.end(), [this](ValueId id) { return has_open_size(id); });
+    const bool selects = std::holds_alternative<NonZero>(node.op) || std::holds_alternative<Opaque>(node.op);
+    return is_open && (!selects || !reads_little(node));
+  }
+
   /// The node, and what it needs that is not there yet, evaluated apart; false where that is much work.
   bool take_along(std::size_t first) {
     std::vector<std::size_t> open{first};
@@ -166,6 +174,8 @@ class Splitter {
   /// What works on a few elements, as many as data say, is evaluated apart as well where that leads back to known
   /// sizes or out of the graph: a plan for each size would take longer.
   void close_open_sizes() {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+      if (when_[i] == When::apart && finds_many(graph_.nodes[i])) return;
     const std::vector<When> when = when_, ready = ready_;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (when_[i] != When::later || !reads_open_size(graph_.nodes[i]) || take_along(i)) continue;

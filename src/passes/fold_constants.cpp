@@ -142,10 +142,14 @@ std::optional<Tensor> repeated_element(const Editor& editor, ValueId id, int cha
   if (std::holds_alternative<Fill>(node.op)) return repeated_element(editor, node.inputs[1], chain + 1);
   if (is_one_of<Transpose, Reshape, Squeeze, Unsqueeze, Flatten, Slice, Expand, Tile>(node.op))
     return repeated_element(editor, node.inputs[0], chain + 1);
-  if (!is_one_of<Unary, Cast>(node.op)) return std::nullopt;
+  if (!is_one_of<Unary, Cast>(node.op) || node.inputs.size() != 1) return std::nullopt;
   const auto element = repeated_element(editor, node.inputs[0], chain + 1);
   if (!element) return std::nullopt;
-  return std::move(reference::evaluate(node, std::vector<const Tensor*>{&*element}).at(0));
+  try {
+    return std::move(reference::evaluate(node, std::vector<const Tensor*>{&*element}).at(0));
+  } catch (const Error&) {
+    return std::nullopt;  // a run that reaches this node reports what is wrong with it
+  }
 }
 
 /// Uniform constants: nothing is computed for each element.

@@ -11,7 +11,7 @@ namespace {
 
 bool is_product(const Operator& op) { return std::holds_alternative<MatMul>(op) || std::holds_alternative<Conv>(op); }
 
-/// What may go: no more can be wrong with it than its operands' shapes.
+/// What may go, of floats: no more can be wrong with it than its operands' shapes.
 bool may_go(const Operator& op) {
   return is_product(op) || std::holds_alternative<Unary>(op) || std::holds_alternative<Binary>(op) ||
          std::holds_alternative<Transpose>(op) || std::holds_alternative<Softmax>(op) ||
@@ -30,9 +30,16 @@ std::vector<bool> invariant_nodes(const Graph& body, std::size_t first) {
   std::vector<bool> invariant(body.values.size(), false), result;
   for (std::size_t i = first; i < body.inputs.size(); ++i) invariant[at(body.inputs[i])] = true;
   for (const Node& node : body.nodes) {
-    const bool is_invariant = may_go(node.op) && std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-                                return id == kAbsent || body.value(id).constant || invariant[at(id)];
-                              });
+    if (node.outputs.empty() || node.outputs.front() == kAbsent) {
+      result.push_back(false);
+      continue;
+    }
+    const DType type = body.value(node.outputs.front()).type.dtype;  // whole numbers are not divided by zero
+    const bool is_float = type == DType::f32 || type == DType::f64 || type == DType::f16 || type == DType::bf16;
+    const bool is_invariant =
+        is_float && may_go(node.op) && std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+          return id == kAbsent || body.value(id).constant || invariant[at(id)];
+        });
     result.push_back(is_invariant);
     for (const ValueId id : node.outputs)
       if (id != kAbsent) invariant[at(id)] = is_invariant;

@@ -152,6 +152,26 @@ TEST(Dynamic, FewElementsNeedNoPlanForEachCount) {
   EXPECT_EQ(plan["islands"][1]["op"], "Transpose and 7 more");
 }
 
+/// As long as a number among the data says: nothing that is small bounds it.
+TEST(Dynamic, RangesArePlanned) {
+  ModelBuilder model;
+  model.input("x", {4});
+  model.constant(int_tensor("zero", {}, {0})).constant(int_tensor("one", {}, {1}));
+  model.node("ReduceMax", {"x"}, {"most"}, {attribute("keepdims", 0)});
+  model.node("Cast", {"most"}, {"n"}, {attribute("to", 7)}).node("Range", {"zero", "n", "one"}, {"r"});
+  model.node("Cast", {"r"}, {"f"}, {attribute("to", 1)}).node("Sin", {"f"}, {"y"}).output("y");
+  const Model ranges = load(model.bytes());
+  EXPECT_EQ(nlohmann::json::parse(ranges.describe({{"x", {4}}}))["islands"].size(), 1u);
+  Session session(ranges);
+  for (const std::int64_t count : {5, 9}) {
+    Tensor x(DType::f32, {4});
+    x.values<float>()[2] = static_cast<float>(count);
+    const TensorView view = x;
+    EXPECT_EQ(session.run({&view, 1})[0].shape(), Shape{count});
+  }
+  EXPECT_EQ(session.stats().cached_plans, 3u) << "before, and one for each count";
+}
+
 TEST(Dynamic, ManyElementsArePlanned) {
   const Model model = load(masked_model());
   Session session(model);
