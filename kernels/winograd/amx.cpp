@@ -88,10 +88,9 @@ inline constexpr PartFn kParts[2][2] = {{run_part<1, 1>, run_part<1, 2>}, {run_p
 struct MatrixUnits {
   static constexpr Encoding kEncoding = Encoding::bf16x3;
 
-  template <class F>
+  template <std::size_t kMatrices, class Outputs>
   static void multiply_tiles(const Product& product, std::size_t count, std::size_t panels, std::size_t in_plane,
-                             std::size_t out_plane, OutputPrefetch<F>& outputs) {
-    constexpr std::size_t kMatrices = F::kShape.matrices();
+                             std::size_t out_plane, Outputs& outputs) {
     const std::size_t tiles = (count + kTileSide - 1) / kTileSide, tile_rows = (count + tiles - 1) / tiles;
     const std::size_t steps = (product.k + kTileProducts - 1) / kTileProducts;
     const std::size_t parts = (tiles + 1) / 2 * ((panels + 1) / 2), calls = kTerms * steps * parts;

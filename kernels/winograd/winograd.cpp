@@ -1,73 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/winograd/winograd.hpp"
 
-#include <limits>
-
 #include "kernels/base/table.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/winograd/blocks.hpp"
+#include "kernels/winograd/evaluate.hpp"
 
 namespace colonnade::kernels::winograd {
 namespace {
-
-constexpr std::size_t kMostTaps = 5;
-constexpr std::size_t kMostInputs = 8;
-constexpr double kRoot2 = 1.4142135623730950488;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// Evaluates a filter at a point, scaled: by the reciprocal of the product of its distances to the other points.
-struct FilterRow {
-  double scale;
-  double point;
-
-  /// What tap `t` of `taps` counts.
-  double factor(std::size_t t, std::size_t taps) const {
-    if (point == kInfinity) return t + 1 == taps ? scale : 0;
-    double factor = scale;
-    for (; t > 0; --t) factor *= point;
-    return factor;
-  }
-};
-
-constexpr FilterRow kEightPoints[] = {{1, 0},         {-2.0 / 9, 1},    {-2.0 / 9, -1},    {1.0 / 90, 2},
-                                      {1.0 / 90, -2}, {32.0 / 45, 0.5}, {32.0 / 45, -0.5}, {1, kInfinity}};
-constexpr FilterRow kSixPoints[] = {
-    {1, 0}, {-2.0 / 3, kRoot2 / 2}, {-2.0 / 3, -kRoot2 / 2}, {1.0 / 6, kRoot2}, {1.0 / 6, -kRoot2}, {1, kInfinity}};
-constexpr FilterRow kFourPoints[] = {{1, 0}, {0.5, 1}, {0.5, -1}, {1, kInfinity}};
-
-const FilterRow* rows_of(Tile tile) {
-  return tile.inputs() == 8 ? kEightPoints : tile.inputs() == 6 ? kSixPoints : kFourPoints;
-}
-
-using Lanes = double[kLine];
-
-/// What each tap counts at each point. Points but the first, zero, and the last, infinity, come in pairs of both signs.
-struct Factors {
-  explicit Factors(Tile tile) {
-    for (std::size_t i = 0; i < tile.inputs(); ++i)
-      for (std::size_t t = 0; t < tile.taps; ++t) at[i][t] = rows_of(tile)[i].factor(t, tile.taps);
-  }
-  double at[kMostInputs][kMostTaps] = {};
-};
-
-/// Evaluates a line of taps at all points: taps lie `from_step` apart, values `to_step`. The even and the odd taps of a
-/// pair of points are added up once.
-template <std::size_t kTaps>
-void evaluate(const Factors& factors, std::size_t side, const Lanes* from, std::size_t from_step, Lanes* to,
-              std::size_t to_step) {
-  for (std::size_t lane = 0; lane < kLine; ++lane) {
-    to[0][lane] = factors.at[0][0] * from[0][lane];
-    to[(side - 1) * to_step][lane] = factors.at[side - 1][kTaps - 1] * from[(kTaps - 1) * from_step][lane];
-  }
-  for (std::size_t i = 1; i + 1 < side; i += 2)
-    for (std::size_t lane = 0; lane < kLine; ++lane) {
-      double sums[2] = {};
-#pragma GCC unroll 8
-      for (std::size_t t = 0; t < kTaps; ++t) sums[t % 2] += factors.at[i][t] * from[t * from_step][lane];
-      to[i * to_step][lane] = sums[0] + sums[1];
-      to[(i + 1) * to_step][lane] = sums[0] - sums[1];
-    }
-}
 
 /// result[i][j] = G filter G^T, of a panel of filters side by side.
 template <std::size_t kTaps>
@@ -106,7 +46,7 @@ void pack(Tile tile, Filter form, const float* weights, std::size_t channels_in,
   const std::size_t matrices = tile.matrices(), side = tile.inputs(), taps = tile.taps, parts = form.parts();
   const std::size_t channels = form.channels(channels_in), elements = form.kernel * form.kernel;
   const Transform transform_filters = transform_of(taps);
-  const Factors factors(tile);
+  const Factors factors(side, taps);
   const auto element = [&](std::size_t tap, std::size_t part) { return form.stride * tap + form.step() * part; };
   for (std::size_t panel = first; panel < first + count; panel += kLine) {
     const std::size_t left = first + count - panel;
