@@ -153,8 +153,9 @@ struct Placement {
 
 /// What is told of a node beside its family.
 struct Told {
-  std::int64_t tile = 0;  ///< rows and columns that are computed together, 0: none
-  double products = 1;    ///< as a share of those of the direct sum
+  std::int64_t tile = 0;       ///< columns that are computed together, 0: none
+  std::int64_t tile_rows = 0;  ///< and rows
+  double products = 1;         ///< as a share of those of the direct sum
 };
 
 /// Units of whole tensors that need what others have made: they run in turns, all of one before any of the next.

@@ -306,7 +306,7 @@ ChunkRule chunks(const Chosen& node) {
 
 Told tell(const Chosen& node) {
   const std::int64_t tile = node.form<WinogradForm>().tile();
-  return {tile, winograd_products(std::get<Conv>(node.node.op), tile)};
+  return {tile, tile, winograd_products(std::get<Conv>(node.node.op), tile)};
 }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) {

@@ -28,7 +28,7 @@ void print_node(std::string& text, const Plan& plan, const Graph& graph, const S
   const Choice& choice = plan.choices[index];
   fmt::format_to(out, "    {} ", choice.family->name);
   if (const Told told = choice.family->tell({{graph, node}, choice}); told.tile > 0)
-    fmt::format_to(out, "{0}x{0} ", told.tile);
+    fmt::format_to(out, "{}x{} ", told.tile_rows, told.tile);
   fmt::format_to(out, "{} %{} {}", name_of(node.op), value.name, to_text(value.type));
   const auto ring = std::find_if(segment.rings.begin(), segment.rings.end(),
                                  [&](const Ring& candidate) { return candidate.value == node.outputs[0]; });

@@ -131,6 +131,30 @@ TEST(Plan, TakesTilesOfFiltersThatAreLargeOrHaveAStride) {
   EXPECT_EQ(tile(112, 16, 12, {.kernel = 9}), 4);
 }
 
+/// What is no square or has a dilation passes in tiles along rows: unless it is short, moves by strides or stands, or
+/// matrix units are there.
+TEST(Plan, TakesTilesAlongRowsOfFiltersThatAreNoSquareOrDilated) {
+  const auto products = [](std::int64_t width, std::int64_t channels, ConvSpec spec,
+                           kernels::Isa isa = kernels::Isa::avx512) {
+    Network net("one convolution");
+    net.conv(net.input({1, 17, width, channels}), channels, spec);
+    const Graph graph = net.finish();
+    const Node& node = graph.nodes.front();
+    const Choice taken = choose_family(graph, node, Math::fast, isa, known_blocking());
+    return taken.family == &families::row_winograd ? taken.family->tell({{graph, node}, taken}).products : 1;
+  };
+  EXPECT_EQ(products(1000, 64, {.kernel = 3, .height = 1}), 8.0 / 18);
+  EXPECT_EQ(products(1000, 64, {.kernel = 5, .dilation = 2, .height = 1}), 8.0 / 20);
+  EXPECT_EQ(products(17, 192, {.kernel = 7, .height = 1}), 2 * 8.0 / 35) << "two parts of four taps";
+  EXPECT_EQ(products(8, 128, {.kernel = 3, .height = 1}), 6.0 / 12) << "two tiles of four outputs";
+  EXPECT_EQ(products(72, 128, {.kernel = 3, .dilation = 2}), 8.0 / 18);
+  EXPECT_EQ(products(64, 64, {.kernel = 3}), 1) << "tiles in both directions";
+  EXPECT_EQ(products(64, 64, {.kernel = 1, .height = 7}), 1);
+  EXPECT_EQ(products(64, 64, {.kernel = 7, .stride = 2, .height = 1}), 1);
+  EXPECT_EQ(products(64, 4, {.kernel = 3, .height = 1}), 1) << "more transforms than products";
+  EXPECT_EQ(products(64, 64, {.kernel = 7, .height = 1}, kernels::Isa::amx), 1);
+}
+
 /// Where weights from beyond the second-level cache cost little, larger tiles pay for more channels, and tiles of
 /// strides at all.
 TEST(Plan, WeighsTilesByTheClassOfMachine) {

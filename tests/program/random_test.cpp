@@ -128,12 +128,13 @@ TEST(KnownNetworks, OfWideLayersAgreeWithTheReference) {
     for (const Math math : maths_of(isa)) check_schedules(graph, inputs, expected, math, isa);
 }
 
-/// So many nodes take Winograd's tiles on that tier; whatever is taken agrees with the reference on every tier.
-void expect_tiles(const Graph& graph, kernels::Isa tier, int tiles, std::uint32_t seed) {
+/// So many nodes take a family's tiles on that tier; whatever is taken agrees with the reference on every tier.
+void expect_tiles(const Graph& graph, kernels::Isa tier, int tiles, std::uint32_t seed,
+                  const Family& family = families::winograd) {
   const Plan plan = make_plan(graph, topology_of(tier), {Schedule::automatic, Math::fast, 1, 0});
-  EXPECT_EQ(std::count_if(plan.choices.begin(), plan.choices.end(),
-                          [](const Choice& c) { return c.family == &families::winograd; }),
-            tiles)
+  EXPECT_EQ(
+      std::count_if(plan.choices.begin(), plan.choices.end(), [&](const Choice& c) { return c.family == &family; }),
+      tiles)
       << to_text(plan, graph);
   const std::vector<Tensor> inputs = random_inputs(graph, seed);
   const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
@@ -143,6 +144,10 @@ void expect_tiles(const Graph& graph, kernels::Isa tier, int tiles, std::uint32_
 
 TEST(KnownNetworks, OfLargeFiltersAgreeWithTheReference) {
   expect_tiles(large_filters(50, 77), kernels::Isa::avx512, 6, 8);
+}
+
+TEST(KnownNetworks, OfFiltersAlongRowsAgreeWithTheReference) {
+  expect_tiles(filters_along_rows(21, 77), kernels::Isa::avx512, 6, 11, families::row_winograd);
 }
 
 /// Groups whose channels fill no line: several are taken together, as many as divide their number.
@@ -166,10 +171,10 @@ TEST(KnownNetworks, RoundedToBf16TakeOneProductOnMatrixUnits) {
   EXPECT_EQ(count(kernels::Encoding::bf16), 9) << to_text(plan, graph);
 }
 
-/// Strips of Winograd's largest tiles, which start at multiples of six columns, and of planes.
+/// Strips of Winograd's largest tiles, which start at multiples of six columns, of those along rows, and of planes.
 TEST(KnownNetworks, GiveTheSameBitsUnderAMemoryLimit) {
-  for (const Graph& graph :
-       {six_layers(48, 1000, 16), denoiser(48, 1000), wide_layers(20, 400), large_filters(48, 1000)})
+  for (const Graph& graph : {six_layers(48, 1000, 16), denoiser(48, 1000), wide_layers(20, 400),
+                             large_filters(48, 1000), filters_along_rows(24, 1000)})
     EXPECT_GT(check_memory_limits(graph, random_inputs(graph, 5)), 0) << graph.name;
 }
 

@@ -87,6 +87,7 @@ TEST_F(Lists, OfManyThreadsGiveTheBitsOfOne) {
   graphs.push_back(denoiser(200, 40));
   graphs.push_back(inverted_residual(130, 14));
   graphs.push_back(large_filters(140, 33));
+  graphs.push_back(filters_along_rows(70, 200));
   graphs.push_back(pooling_net());
   for (std::uint32_t seed = 900; seed < 908; ++seed) graphs.push_back(random_network(seed));
   for (const Graph& graph : graphs) {

@@ -17,6 +17,7 @@ struct ConvSpec {
   std::int64_t groups = 1;
   UnaryKind activation = UnaryKind::identity;
   ValueId residual = kAbsent;
+  std::int64_t height = 0;  ///< rows of the filter; 0: as many as columns
 };
 
 class Network {
@@ -53,16 +54,17 @@ class Network {
   }
 
   ValueId conv(ValueId x, std::int64_t channels, ConvSpec spec = {}) {
-    const std::int64_t in = shape(x).back() / spec.groups, pad = spec.kernel / 2 * spec.dilation;
+    const std::int64_t in = shape(x).back() / spec.groups, height = spec.height == 0 ? spec.kernel : spec.height;
+    const std::int64_t above = height / 2 * spec.dilation, pad = spec.kernel / 2 * spec.dilation;
     Conv op;
-    op.kernel = {spec.kernel, spec.kernel};
+    op.kernel = {height, spec.kernel};
     op.strides = {spec.stride, spec.stride};
     op.dilations = {spec.dilation, spec.dilation};
-    op.pads = {pad, pad, pad, pad};
+    op.pads = {above, pad, above, pad};
     op.groups = spec.groups;
     op.epilogue.activation.kind = spec.activation;
-    const float bound = std::sqrt(3.0f / static_cast<float>(in * spec.kernel * spec.kernel));
-    std::vector<ValueId> inputs{x, weights({channels, in, spec.kernel, spec.kernel}, bound), weights({channels}, 0.5f)};
+    const float bound = std::sqrt(3.0f / static_cast<float>(in * height * spec.kernel));
+    std::vector<ValueId> inputs{x, weights({channels, in, height, spec.kernel}, bound), weights({channels}, 0.5f)};
     if (spec.residual != kAbsent) {
       op.epilogue.residual = true;
       inputs.push_back(spec.residual);
