@@ -140,13 +140,16 @@ double taps_inside(const Conv& conv, const Shape& in, const Shape& out) {
   double inside = 1;
   for (std::size_t axis = 0; axis < 2; ++axis) {
     if (conv.pads[axis] == 0 && conv.pads[axis + 2] == 0) continue;
+    const std::int64_t stride = conv.strides[axis], outputs = out[1 + axis];
     std::int64_t count = 0;
-    for (std::int64_t x = 0; x < out[1 + axis]; ++x)
-      for (std::int64_t tap = 0; tap < conv.kernel[axis]; ++tap) {
-        const std::int64_t at = x * conv.strides[axis] + tap * conv.dilations[axis] - conv.pads[axis];
-        count += at >= 0 && at < in[1 + axis];
-      }
-    inside *= static_cast<double>(count) / static_cast<double>(out[1 + axis] * conv.kernel[axis]);
+    for (std::int64_t tap = 0; tap < conv.kernel[axis]; ++tap) {
+      // Output x reads x * stride - before.
+      const std::int64_t before = conv.pads[axis] - tap * conv.dilations[axis], last = in[1 + axis] - 1 + before;
+      const std::int64_t begin = before > 0 ? ceil_div(before, stride) : 0;
+      const std::int64_t end = last < 0 ? 0 : std::min(outputs, last / stride + 1);
+      count += std::max<std::int64_t>(0, end - begin);
+    }
+    inside *= static_cast<double>(count) / static_cast<double>(outputs * conv.kernel[axis]);
   }
   return inside;
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "families/dense_conv.hpp"
 #include "families/table.hpp"
 #include "plan/plan.hpp"
 #include "support/known_blocking.hpp"
@@ -153,6 +154,32 @@ TEST(Plan, TakesTilesAlongRowsOfFiltersThatAreNoSquareOrDilated) {
   EXPECT_EQ(products(64, 64, {.kernel = 7, .stride = 2, .height = 1}), 1);
   EXPECT_EQ(products(64, 4, {.kernel = 3, .height = 1}), 1) << "more transforms than products";
   EXPECT_EQ(products(64, 64, {.kernel = 7, .height = 1}, kernels::Isa::amx), 1);
+}
+
+/// Counted one by one; windows that lie beside the image read none of it.
+TEST(Plan, KnowsTheShareOfTapsInsideTheImage) {
+  Conv conv;
+  const Shape in{1, 4, 5, 1};
+  std::uint32_t seed = 1;
+  const auto next = [&](std::uint32_t most) {
+    return static_cast<std::int64_t>((seed = seed * 69069 + 1) >> 16) % most;
+  };
+  for (int round = 0; round < 2000; ++round) {
+    Shape out{1, 1 + next(9), 1 + next(9), 1};
+    conv.kernel = {1 + next(5), 1 + next(5)}, conv.strides = {1 + next(3), 1 + next(3)};
+    conv.dilations = {1 + next(7), 1 + next(7)}, conv.pads = {next(9), next(9), 1, 1};
+    double inside = 1;
+    for (std::size_t axis = 0; axis < 2; ++axis) {
+      double count = 0;
+      for (std::int64_t x = 0; x < out[1 + axis]; ++x)
+        for (std::int64_t tap = 0; tap < conv.kernel[axis]; ++tap) {
+          const std::int64_t at = x * conv.strides[axis] + tap * conv.dilations[axis] - conv.pads[axis];
+          count += at >= 0 && at < in[1 + axis] ? 1 : 0;
+        }
+      inside *= count / static_cast<double>(out[1 + axis] * conv.kernel[axis]);
+    }
+    ASSERT_DOUBLE_EQ(taps_inside(conv, in, out), inside) << "round " << round;
+  }
 }
 
 /// Where weights from beyond the second-level cache cost little, larger tiles pay for more channels, and tiles of
