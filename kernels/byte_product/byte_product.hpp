@@ -80,6 +80,9 @@ struct Args {
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;
   const std::int8_t* weights = nullptr;  ///< packed with the kernel's step
+  /// What the weights of an output are more than those packed, groups * channels_out values; null: nothing. Inputs are
+  /// summed once for it, so that weights may be any that span a byte.
+  const std::int32_t* tilts = nullptr;
   std::uint8_t x_zero = 0;
   Rescale out;
   std::size_t groups = 1;

@@ -48,6 +48,7 @@ struct Run {
   std::size_t count;
   const char* const* rows;
   std::size_t row_count;
+  Parts parts;
   std::ptrdiff_t offset;
   std::ptrdiff_t stride;
 };
@@ -69,11 +70,13 @@ struct Product {
   std::size_t steps;  ///< of all rows of taps
   std::size_t panel_stride;
   std::size_t value_bytes;  ///< of an output
+  std::size_t inputs;       ///< of a sum
 };
 
 inline void make_scales(const Product& p, const Block& block, Scales& scales) {
   const Rescale& out = p.a.out;
   scales.bends = out.slope != nullptr;
+  scales.tilts = p.a.tilts != nullptr;
   for (std::size_t i = 0; i < block.panels * kPanel; ++i) {
     std::int32_t weights;
     const std::int8_t* const panel = block.weights + i / kPanel * p.panel_stride;
@@ -81,7 +84,9 @@ inline void make_scales(const Product& p, const Block& block, Scales& scales) {
     const bool is_there = i < block.lanes;
     const std::size_t channel = block.first_channel + i;
     const auto offset = static_cast<std::uint32_t>(out.offset != nullptr && is_there ? out.offset[channel] : 0);
-    scales.start[i] = static_cast<std::int32_t>(offset - static_cast<std::uint32_t>(weights) * p.a.x_zero);
+    scales.tilt[i] = scales.tilts && is_there ? p.a.tilts[channel] : 0;
+    const auto tilts = static_cast<std::uint32_t>(scales.tilt[i]) * static_cast<std::uint32_t>(p.inputs);
+    scales.start[i] = static_cast<std::int32_t>(offset - (static_cast<std::uint32_t>(weights) + tilts) * p.a.x_zero);
     if (out.to == Output::i32) continue;
     scales.factor[i] = out.one_factor ? *out.factor : is_there ? out.factor[channel] : 0.0f;
     if (scales.bends) scales.slope[i] = is_there ? out.slope[channel] : 1.0f;
@@ -115,6 +120,7 @@ inline void multiply_run(const Product& p, const Block& block, const Scales& sca
   tile.offset = run.offset;
   tile.stride = run.stride;
   tile.steps = p.steps / run.row_count;
+  tile.parts = run.parts;
   tile.weights = block.weights + kPanel * sizeof(std::int32_t);
   tile.panel_stride = p.panel_stride;
   tile.scales = &scales;
@@ -208,7 +214,13 @@ inline void multiply_in_place(const Product& p, std::size_t group, const std::in
     for (std::size_t first = 0; first < in_place; first += most) {
       const std::size_t count = in_place - first < most ? in_place - first : most;
       multiply_panels(p, group, weights,
-                      {from + first, count, rows, a.kernel_h, static_cast<std::ptrdiff_t>(first) * stride, stride});
+                      {from + first,
+                       count,
+                       rows,
+                       a.kernel_h,
+                       {1, a.channels_in, 0},
+                       static_cast<std::ptrdiff_t>(first) * stride,
+                       stride});
     }
   }
 }
@@ -226,7 +238,7 @@ inline void multiply_padded(const Product& p, std::size_t group, const std::int8
   PaddedRows rows(a, group * a.channels_in);
   const auto stride = static_cast<std::ptrdiff_t>(a.stride_w * a.channels_in * sizeof(Channel));
   for (std::size_t y = 0; y < a.rows; ++y) {
-    const Run run{y * a.width_out, a.width_out, rows.of(y), a.kernel_h, 0, stride};
+    const Run run{y * a.width_out, a.width_out, rows.of(y), a.kernel_h, {1, a.kernel_w * a.channels_in, 0}, 0, stride};
     for (std::size_t i = 0; i < count; ++i) multiply_run(p, blocks[i], scales[i], run);
   }
 }
@@ -240,7 +252,14 @@ inline void multiply_gathered(const Product& p, std::size_t group, const std::in
   for (std::size_t first = 0; first < pixels; first += most) {
     const std::size_t count = pixels - first < most ? pixels - first : most;
     gather(g, first, count, reinterpret_cast<Channel*>(a.workspace));
-    multiply_panels(p, group, weights, {first, count, &memory, 1, 0, static_cast<std::ptrdiff_t>(bytes)});
+    multiply_panels(p, group, weights,
+                    {first,
+                     count,
+                     &memory,
+                     1,
+                     {a.kernel_h, a.kernel_w * a.channels_in, row_channels},
+                     0,
+                     static_cast<std::ptrdiff_t>(bytes)});
   }
 }
 
@@ -248,7 +267,8 @@ inline void run(const Args& a) noexcept {
   if (a.rows * a.width_out * a.channels_out == 0) return;
   const Depth depth{a.kernel_h, a.kernel_w * a.channels_in};
   const bool is_byte = a.out.to == Output::u8 || a.out.to == Output::i8;
-  const Product product{a, gathered_channels(a) / kStep, panel_bytes(kStep, depth), is_byte ? 1u : sizeof(float)};
+  const Product product{a, gathered_channels(a) / kStep, panel_bytes(kStep, depth), is_byte ? 1u : sizeof(float),
+                        a.kernel_h * depth.row};
   const std::size_t in_place = pixels_in_place(a);
   const bool pads = in_place == 0 && pads_rows(a);
   const std::int8_t* weights = a.weights;

@@ -53,7 +53,16 @@ struct Scales {
   alignas(64) float factor[kMostLanes];
   alignas(64) float shift[kMostLanes];
   alignas(64) float slope[kMostLanes];
+  alignas(64) std::int32_t tilt[kMostLanes];
   bool bends = false;  ///< slopes are not all one
+  bool tilts = false;  ///< tilts are not all zero
+};
+
+/// What of a row a sum is over: so many parts of so many channels, `apart` from each other. The rest fills steps.
+struct Parts {
+  std::size_t count;
+  std::size_t channels;
+  std::size_t apart;
 };
 
 /// One tile. The first pixel's taps lie `offset` bytes from where each of the rows begins, `steps` of each row; pixels
@@ -65,6 +74,7 @@ struct Tile {
   std::ptrdiff_t offset;
   std::ptrdiff_t stride;
   std::size_t steps;
+  Parts parts;
   const std::int8_t* weights;
   std::size_t panel_stride;
   const std::int8_t* next;
@@ -273,6 +283,22 @@ template <std::size_t R, std::size_t V>
   finish_scratch(tile, R, scratch, kWidth);
 }
 
+/// Adds to the sums of a tile what its outputs' weights are more than those packed, times the sum of a pixel's inputs.
+template <std::size_t R, std::size_t V>
+[[gnu::noinline]] void tilt_sums(Sums<R, V>& sums, const Tile& tile) {
+  std::ptrdiff_t offset = tile.offset;
+  for (std::size_t r = 0; r < R; ++r, offset += tile.stride) {
+    std::int32_t inputs = 0;
+    for (std::size_t i = 0; i < tile.row_count; ++i) {
+      const auto* part = reinterpret_cast<const Channel*>(tile.rows[i] + offset);
+      for (std::size_t k = 0; k < tile.parts.count; ++k, part += tile.parts.apart)
+        inputs += sum_of(part, tile.parts.channels);
+    }
+    for (std::size_t v = 0; v < V; ++v)
+      sums.at[r][v] = add_multiple(sums.at[r][v], load_ints(tile.scales->tilt + v * IntVec::kLanes), inputs);
+  }
+}
+
 using TileFn = void (*)(const Tile&) noexcept;
 
 template <std::size_t R, std::size_t V>
@@ -288,6 +314,11 @@ void run_tile(const Tile& tile) noexcept {
   const char* const* row = tile.rows;
   do multiply(sums, tile, *row, weights, next);
   while (++row != tile.rows + tile.row_count);
+  if (tile.scales->tilts) [[unlikely]] {
+    Sums<R, V> tilted = sums;
+    tilt_sums(tilted, tile);
+    return finish(tilted, tile);
+  }
   finish(sums, tile);
 }
 

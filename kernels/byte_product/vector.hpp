@@ -38,13 +38,32 @@ inline IntVec load_ints(const void* p) { return {_mm512_loadu_si512(p)}; }
   std::memcpy(&x, p, sizeof x);
   return {_mm512_set1_epi32(x)};
 }
+inline IntVec add_multiple(IntVec sum, IntVec x, std::int32_t times) {
+  return {_mm512_add_epi32(sum.v, _mm512_mullo_epi32(x.v, _mm512_set1_epi32(times)))};
+}
 #if defined(__AVX512VNNI__)
+/// Of inputs.
+inline std::int32_t sum_of(const Channel* p, std::size_t count) {
+  __m512i sum = _mm512_setzero_si512();
+  for (; count >= 64; count -= 64, p += 64)
+    sum = _mm512_add_epi64(sum, _mm512_sad_epu8(_mm512_loadu_si512(p), _mm512_setzero_si512()));
+  const __m512i rest = _mm512_maskz_loadu_epi8((__mmask64{1} << count) - 1, p);
+  return static_cast<std::int32_t>(
+      _mm512_reduce_add_epi64(_mm512_add_epi64(sum, _mm512_sad_epu8(rest, _mm512_setzero_si512()))));
+}
 [[gnu::always_inline]] inline IntVec step_weights(const std::int8_t* w) { return load_ints(w); }
 // GCC 12 copies the sums around the intrinsic.
 [[gnu::always_inline]] inline void add_products(IntVec& sum, IntVec x, IntVec w) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum.v) : "v"(x.v), "v"(w.v));
 }
 #else
+inline std::int32_t sum_of(const Channel* p, std::size_t count) {
+  const __m512i one = _mm512_set1_epi16(1);
+  __m512i sum = _mm512_setzero_si512();
+  for (; count >= 32; count -= 32, p += 32) sum = _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_loadu_si512(p), one));
+  const __m512i rest = _mm512_maskz_loadu_epi16((__mmask32{1} << count) - 1, p);
+  return _mm512_reduce_add_epi32(_mm512_add_epi32(sum, _mm512_madd_epi16(rest, one)));
+}
 [[gnu::always_inline]] inline IntVec step_weights(const std::int8_t* w) {
   return {_mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)))};
 }
@@ -62,6 +81,25 @@ inline IntVec load_ints(const void* p) { return {_mm256_loadu_si256(static_cast<
   std::int32_t x;
   std::memcpy(&x, p, sizeof x);
   return {_mm256_set1_epi32(x)};
+}
+inline IntVec add_multiple(IntVec sum, IntVec x, std::int32_t times) {
+  return {_mm256_add_epi32(sum.v, _mm256_mullo_epi32(x.v, _mm256_set1_epi32(times)))};
+}
+/// Of inputs.
+inline std::int32_t sum_of(const Channel* p, std::size_t count) {
+  constexpr std::size_t kChannels = 32 / sizeof(Channel);
+  __m256i sum = _mm256_setzero_si256();  // of int32, or of int64 whose upper halves stay zero
+  for (; count >= kChannels; count -= kChannels, p += kChannels) {
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    const __m256i some =
+        kReadsBytes ? _mm256_sad_epu8(x, _mm256_setzero_si256()) : _mm256_madd_epi16(x, _mm256_set1_epi16(1));
+    sum = _mm256_add_epi32(sum, some);
+  }
+  std::int32_t lanes[8], total = 0;
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), sum);
+  for (const std::int32_t lane : lanes) total += lane;
+  for (std::size_t i = 0; i < count; ++i) total += p[i];
+  return total;
 }
 #if defined(__AVXVNNI__)
 [[gnu::always_inline]] inline IntVec step_weights(const std::int8_t* w) { return load_ints(w); }
@@ -85,6 +123,18 @@ inline IntVec load_ints(const void* p) {
   IntVec x;
   std::memcpy(x.v, p, sizeof x.v);
   return x;
+}
+inline IntVec add_multiple(IntVec sum, const IntVec& x, std::int32_t times) {
+  for (std::size_t i = 0; i < IntVec::kLanes; ++i)
+    sum.v[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum.v[i]) +
+                                         static_cast<std::uint32_t>(x.v[i]) * static_cast<std::uint32_t>(times));
+  return sum;
+}
+/// Of inputs.
+inline std::int32_t sum_of(const Channel* p, std::size_t count) {
+  std::int32_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += p[i];
+  return sum;
 }
 struct FourChannels {
   std::int32_t of[kStep];

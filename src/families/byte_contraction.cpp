@@ -59,13 +59,18 @@ class Parameter {
 };
 
 Depth depth_of(const ByteContraction& form) {
-  return {static_cast<std::size_t>(form.halves * form.window.kernel_h),
-          static_cast<std::size_t>(form.window.kernel_w * form.inputs)};
+  return {static_cast<std::size_t>(form.window.kernel_h), static_cast<std::size_t>(form.window.kernel_w * form.inputs)};
+}
+
+/// Of all panels.
+std::size_t panels_bytes(const ByteContraction& form) {
+  return static_cast<std::size_t>(form.groups) *
+         kernels::byte_product::packed_bytes(form.kernel->step, depth_of(form), static_cast<std::size_t>(form.outputs));
 }
 
 Args sizes_of(const ByteContraction& form) {
   Args args;
-  args.kernel_h = static_cast<std::size_t>(form.halves * form.window.kernel_h);
+  args.kernel_h = static_cast<std::size_t>(form.window.kernel_h);
   args.kernel_w = static_cast<std::size_t>(form.window.kernel_w);
   args.stride_w = static_cast<std::size_t>(form.window.stride_w);
   args.dilation_w = static_cast<std::size_t>(form.window.dilation_w);
@@ -98,10 +103,9 @@ class ByteContractionOp final : public RowOp {
     const std::int64_t rows = step.row_end - step.row_begin;
     const std::int64_t first = step.chunk < 0 ? 0 : chunks_.begin(step.chunk);
     auto** const in_rows = reinterpret_cast<const std::byte**>(step.pointers);
-    const std::int64_t taps = form_.halves * form_.window.kernel_h;
+    const std::int64_t taps = form_.window.kernel_h;
     auto** const out_rows = const_cast<void**>(reinterpret_cast<const void**>(in_rows + rows * taps));
     tap_rows(in, form_.window, columns.skip, step.row_begin, step.row_end, height_, in_rows);
-    if (form_.halves == 2) repeat_taps(in_rows, rows);
     for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r) + first * value_bytes_;
     Args args = base_args(step);
     args.rows = static_cast<std::size_t>(rows);
@@ -116,22 +120,15 @@ class ByteContractionOp final : public RowOp {
   }
 
   std::size_t pointer_count(std::int64_t rows) const override {
-    return static_cast<std::size_t>(rows * (form_.halves * form_.window.kernel_h + 1));
+    return static_cast<std::size_t>(rows * (form_.window.kernel_h + 1));
   }
   std::string_view kernel() const override { return form_.kernel->name; }
 
  private:
-  /// Each output row's taps, and the same for the other halves; from the last on, for there is no room beside them.
-  void repeat_taps(const std::byte** rows, std::int64_t count) const {
-    const std::int64_t taps = form_.window.kernel_h;
-    for (std::int64_t r = count - 1; r >= 0; --r)
-      for (const std::int64_t half : {1, 0})
-        if (r + half > 0) std::copy(rows + r * taps, rows + (r + 1) * taps, rows + (2 * r + half) * taps);
-  }
-
   Args base_args(const StepContext& step) const {
     Args args = sizes_of(form_);
     args.weights = weights_;
+    if (form_.tilts) args.tilts = reinterpret_cast<const std::int32_t*>(weights_ + panels_bytes(form_));
     const auto* const zero = x_zero_.at<std::uint8_t>(step);
     args.x_zero = zero == nullptr ? std::uint8_t{0} : *zero;
     args.out = {output_of(form_.out.to),
@@ -154,6 +151,7 @@ class ByteContractionOp final : public RowOp {
     args.weights += static_cast<std::size_t>(begin / kOutputs) *
                     kernels::byte_product::panel_bytes(form_.kernel->step, depth_of(form_));
     args.channels_out = static_cast<std::size_t>(chunks_.size(chunk));
+    if (args.tilts != nullptr) args.tilts += begin;
     if (args.out.offset != nullptr) args.out.offset += begin;
     if (args.out.factor != nullptr && !one_factor_) args.out.factor += begin;
     if (args.out.shift != nullptr) args.out.shift += begin;
@@ -178,23 +176,29 @@ std::int64_t groups_together(std::int64_t groups, std::int64_t outputs) {
   return most;
 }
 
-/// One of the signed bytes that add up to a weight.
-std::int8_t half_of(int weight, std::int64_t half, std::int64_t halves) {
-  if (halves == 1) return static_cast<std::int8_t>(weight);
-  const int low = weight >> 1;
-  return static_cast<std::int8_t>(half == 0 ? low : weight - low);
+/// By how much the weights of an output are more than signed bytes; makes those of them.
+std::int32_t take_tilt(std::span<int> weights) {
+  if (weights.empty()) return 0;
+  const auto [least, most] = std::ranges::minmax(weights);
+  const int tilt = most > 127 ? most - 127 : std::min(0, least + 128);
+  if (least - tilt < -128)
+    fail(ErrorCode::internal, "weights of an output from {} to {} span more than a byte", least, most);
+  for (int& weight : weights) weight -= tilt;
+  return tilt;
 }
 
 }  // namespace
 
 Match byte_contraction(const Candidate& node, const Window& window, std::int64_t groups, std::int64_t inputs,
                        std::int64_t outputs, const Rescale& out) {
-  const std::int64_t together = groups_together(groups, outputs);
+  // The zeros beside a group's weights have no tilt.
+  const bool tilts = node.input(1).type.dtype == DType::i16;
+  const std::int64_t together = tilts ? 1 : groups_together(groups, outputs);
   return take(Form::of(ByteContraction{.window = window,
                                        .groups = groups / together,
                                        .inputs = inputs * together,
                                        .outputs = outputs * together,
-                                       .halves = node.input(1).type.dtype == DType::i16 ? 2 : 1,
+                                       .tilts = tilts,
                                        .out = out,
                                        .kernel = &kernels::byte_product::select(node.features)}));
 }
@@ -209,8 +213,8 @@ Effort byte_contraction_effort(const Chosen& node, const Rates& rates) {
 
 std::int64_t byte_contraction_weights_bytes(const Chosen& node) {
   const auto& form = node.form<ByteContraction>();
-  return form.groups * static_cast<std::int64_t>(kernels::byte_product::packed_bytes(
-                           form.kernel->step, depth_of(form), static_cast<std::size_t>(form.outputs)));
+  const std::int64_t tilts = form.tilts ? form.groups * form.outputs : 0;
+  return static_cast<std::int64_t>(panels_bytes(form)) + tilts * static_cast<std::int64_t>(sizeof(std::int32_t));
 }
 
 std::int64_t byte_contraction_workspace_bytes(const Chosen& node) {
@@ -228,18 +232,23 @@ WeightMemory pack_bytes(const ByteContraction& form, const ByteWeight& weight, W
   const auto k = static_cast<std::size_t>(form.terms());
   const std::size_t panel_bytes = kernels::byte_product::panel_bytes(form.kernel->step, depth_of(form));
   const std::int64_t panels = ceil_div(form.outputs, kOutputs), taps = form.window.kernel_h * form.window.kernel_w;
-  WeightMemory packed = room.take(panel_bytes * static_cast<std::size_t>(panels * form.groups));
+  const std::size_t tilts_bytes = form.tilts ? static_cast<std::size_t>(form.groups * form.outputs) * 4 : 0;
+  WeightMemory packed = room.take(panels_bytes(form) + tilts_bytes);
   auto* const first = reinterpret_cast<std::int8_t*>(packed.data());
+  auto* const tilts = reinterpret_cast<std::int32_t*>(first + panels_bytes(form));
   for_each_part(panels * form.groups, [&](std::int64_t panel) {
     const std::int64_t group = panel / panels, begin = panel % panels * kOutputs;
     const std::int64_t end = std::min(begin + kOutputs, form.outputs);
     std::vector<std::int8_t> rows(k * static_cast<std::size_t>(end - begin));
-    auto* to = rows.data();
-    for (std::int64_t output = begin; output < end; ++output)
-      for (std::int64_t half = 0; half < form.halves; ++half)
-        for (std::int64_t tap = 0; tap < taps; ++tap)
-          for (std::int64_t input = 0; input < form.inputs; ++input)
-            *to++ = half_of(weight(group, input, output, tap), half, form.halves);
+    std::vector<int> row(k);
+    for (std::int64_t output = begin; output < end; ++output) {
+      int* to = row.data();
+      for (std::int64_t tap = 0; tap < taps; ++tap)
+        for (std::int64_t input = 0; input < form.inputs; ++input) *to++ = weight(group, input, output, tap);
+      if (form.tilts) tilts[group * form.outputs + output] = take_tilt(row);
+      std::ranges::transform(row, rows.begin() + (output - begin) * form.terms(),
+                             [](int x) { return static_cast<std::int8_t>(x); });
+    }
     kernels::byte_product::pack(rows.data(), 1, static_cast<std::ptrdiff_t>(k), depth_of(form),
                                 static_cast<std::size_t>(end - begin), form.kernel->step,
                                 first + static_cast<std::size_t>(panel) * panel_bytes);

@@ -8,18 +8,18 @@
 
 namespace colonnade {
 
-/// A weight of two bytes is their sum: rows are read twice, first by the one, then by the other half of all weights.
+/// Weights of two bytes span one, an output's: they are packed less its tilt.
 /// A group here may be several of the operator's: as many as fill a panel of outputs, their weights on its diagonal.
 struct ByteContraction {
   Window window{};
   std::int64_t groups = 1;
   std::int64_t inputs = 0;   ///< channels of a group
   std::int64_t outputs = 0;  ///< channels of a group
-  std::int64_t halves = 1;   ///< bytes of a weight
+  bool tilts = false;
   Rescale out{};
   const kernels::byte_product::Kernel* kernel = nullptr;
 
-  std::int64_t terms() const { return halves * window.kernel_h * window.kernel_w * inputs; }
+  std::int64_t terms() const { return window.kernel_h * window.kernel_w * inputs; }
 };
 
 /// Of `groups` groups of so many channels in and out.
@@ -39,6 +39,7 @@ inline int byte_weight(const Tensor& weight, std::int64_t i) {
 }
 WeightMemory pack_bytes(const ByteContraction& form, const ByteWeight& weight, WeightRoom& room);
 
+/// Of weights that pack_bytes made.
 std::unique_ptr<RowOp> lower_byte_contraction(const LowerContext& context, const float* weights);
 
 }  // namespace colonnade

@@ -39,7 +39,7 @@ std::pair<int, int> bounds(const Tensor& bytes, std::span<const std::int64_t> ze
     const auto [least, most] = std::minmax_element(from, from + bytes.size());
     return {*least - static_cast<int>(zeros[0]), *most - static_cast<int>(zeros[0])};
   }
-  std::pair<int, int> found{kMostWideWeight, kLeastWideWeight};
+  std::pair<int, int> found{255, -255};
   for (std::size_t outer = 0; outer < form.outer; ++outer)
     for (std::size_t channel = 0; channel < form.channels; ++channel, from += form.inner) {
       const auto [least, most] = std::minmax_element(from, from + form.inner);
@@ -54,7 +54,7 @@ std::optional<Tensor> centred(const Tensor& bytes, std::span<const std::int64_t>
                               ByteWidth most) {
   const auto [low, high] = bounds<From>(bytes, zeros, form);
   const bool is_narrow = low >= -128 && high <= 127;
-  if (!is_narrow && (most == ByteWidth::one || low < kLeastWideWeight || high > kMostWideWeight)) return std::nullopt;
+  if (!is_narrow && most == ByteWidth::one) return std::nullopt;
   Tensor result(is_narrow ? DType::i8 : DType::i16, bytes.shape());
   if (is_narrow) {
     subtract<From, std::int8_t>(bytes, zeros, form, result);

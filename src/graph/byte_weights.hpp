@@ -9,14 +9,11 @@
 
 namespace colonnade {
 
-/// What wide weights, which are the sums of two signed bytes, hold.
-inline constexpr int kLeastWideWeight = -256, kMostWideWeight = 254;
-
-/// How many signed bytes the sums of products may take for a weight.
+/// How many bytes the sums of products may take for a weight.
 enum class ByteWidth : char { one, two };
 
 /// The bytes (u8, i8) less their zero points, one or one an index of `axis` (none: 0). i8 where that holds them; else
-/// i16 where two bytes may be taken and hold them; else nothing.
+/// i16 where two bytes may be taken; else nothing. Those of an index of `axis` span no more than a byte does.
 std::optional<Tensor> centred_weights(const Tensor& bytes, std::span<const std::int64_t> zeros, std::size_t axis,
                                       ByteWidth most);
 

@@ -35,13 +35,15 @@ TEST(ByteWeights, AreWideWhereTwoBytesMayBeTaken) {
   EXPECT_EQ((std::vector<int>{values.begin(), values.end()}), (std::vector<int>{-200, 254, -72, 2}));
 }
 
-TEST(ByteWeights, EndWhereTwoBytesDo) {
-  const Tensor most = unsigned_bytes({1, 1}, {255});
-  EXPECT_FALSE(centred_weights(most, {}, 1, ByteWidth::two));
-  EXPECT_TRUE(centred_weights(most, Zeros{1}, 1, ByteWidth::two));
-  Tensor least(DType::i8, {1, 1});
-  least.values<std::int8_t>()[0] = -128;
-  EXPECT_TRUE(centred_weights(least, Zeros{127}, 1, ByteWidth::two));
+TEST(ByteWeights, MayBeAllThatBytesLessAZeroPointAre) {
+  const auto most = centred_weights(unsigned_bytes({1, 1}, {255}), {}, 1, ByteWidth::two);
+  ASSERT_TRUE(most);
+  EXPECT_EQ(most->values<std::int16_t>()[0], 255);
+  Tensor bytes(DType::i8, {1, 1});
+  bytes.values<std::int8_t>()[0] = -128;
+  const auto least = centred_weights(bytes, Zeros{127}, 1, ByteWidth::two);
+  ASSERT_TRUE(least);
+  EXPECT_EQ(least->values<std::int16_t>()[0], -255);
 }
 
 TEST(ByteWeights, RefuseOtherTypesAndCountsOfZeroPoints) {

@@ -25,6 +25,7 @@ struct ByteSizes {
   Output to = Output::u8;
   int x_zero = 128;
   bool one_factor = false, shifts = true, offsets = true;
+  bool tilts = false;
   bool extreme = false;  ///< all operands as large as they can be
 
   kernels::byte_product::Depth depth() const { return {kernel_h, kernel_w * channels_in}; }
@@ -58,6 +59,7 @@ class ByteCase {
     const float scale = 100.0f / (5000.0f * std::sqrt(static_cast<float>(s_.k()) + 1));
     for (std::size_t o = 0; o < outputs(); ++o) {
       offset_.push_back(static_cast<std::int32_t>(below(4001)) - 2000);
+      tilt_.push_back(!s_.tilts ? 0 : s_.extreme ? -127 : static_cast<std::int32_t>(below(256)) - 127);
       factor_.push_back(scale * static_cast<float>(1 + below(1000)) / 500.0f);
       shift_.push_back(static_cast<float>(below(1000)) / 7.0f - 70.0f);
     }
@@ -88,6 +90,7 @@ class ByteCase {
     }
     const Guarded<std::int8_t> weights = packed(kernel, edge);
     const Guarded<std::int32_t> offset(std::span<const std::int32_t>(offset_), edge);
+    const Guarded<std::int32_t> tilts(std::span<const std::int32_t>(tilt_), edge);
     const Guarded<float> factor(std::span<const float>(factor_.data(), s_.one_factor ? 1 : outputs()), edge);
     const Guarded<float> shift(std::span<const float>(shift_), edge);
     Args args = sizes_as_args();
@@ -96,6 +99,7 @@ class ByteCase {
     args.out_rows = out_rows.data();
     args.weights = weights.data();
     args.workspace = workspace.data();
+    if (s_.tilts) args.tilts = tilts.data();
     if (s_.offsets) args.out.offset = offset.data();
     if (s_.to != Output::i32) args.out.factor = factor.data();
     if (s_.shifts && s_.to != Output::i32) args.out.shift = shift.data();
@@ -168,7 +172,7 @@ class ByteCase {
         const std::size_t v = y * s_.stride + ky * s_.dilation, u = x * s_.stride + kx * s_.dilation;
         if (v < s_.pad || v - s_.pad >= s_.height_in || u < s_.pad || u - s_.pad >= s_.width_in) continue;
         const std::uint8_t* pixel = rows_[v - s_.pad].data() + (u - s_.pad) * in_stride() + first;
-        for (std::size_t c = 0; c < s_.channels_in; ++c) total += (pixel[c] - s_.x_zero) * weight[c];
+        for (std::size_t c = 0; c < s_.channels_in; ++c) total += (pixel[c] - s_.x_zero) * (weight[c] + tilt_[o]);
       }
     return static_cast<std::int32_t>(total);
   }
@@ -191,7 +195,7 @@ class ByteCase {
   std::mt19937_64 random_;
   std::vector<std::vector<std::uint8_t>> rows_;
   std::vector<std::int8_t> weights_;
-  std::vector<std::int32_t> offset_;
+  std::vector<std::int32_t> offset_, tilt_;
   std::vector<float> factor_, shift_;
   kernels::byte_product::Rescale out_;
   bool intact_ = true;

@@ -35,7 +35,8 @@ TEST(ByteProduct, OfOddSizes) {
                                      .channels_out = channels_out,
                                      .in_gap = seed % 2 * 3,
                                      .out_gap = seed % 3,
-                                     .to = kOutputs[seed % 4]},
+                                     .to = kOutputs[seed % 4],
+                                     .tilts = seed % 3 == 0},
                                     seed));
 }
 
@@ -51,7 +52,8 @@ TEST(ByteProduct, OfWholeSteps) {
                               .channels_out = 72,
                               .stride = stride,
                               .in_gap = seed % 3,
-                              .to = kOutputs[seed % 4]};
+                              .to = kOutputs[seed % 4],
+                              .tilts = seed % 2 == 0};
         ASSERT_NO_FATAL_FAILURE(check(sizes, ++seed));
       }
 }
@@ -78,7 +80,8 @@ TEST(ByteProduct, OfRandomWindows) {
                                                     : static_cast<int>(below(256)),
                           .one_factor = below(3) == 0,
                           .shifts = below(3) != 0,
-                          .offsets = below(3) != 0};
+                          .offsets = below(3) != 0,
+                          .tilts = below(3) == 0};
     ASSERT_NO_FATAL_FAILURE(check(sizes, 1000 + static_cast<std::uint64_t>(round)));
   }
 }
@@ -101,7 +104,8 @@ TEST(ByteProduct, OfWideRows) {
                           .in_gap = below(3) == 0 ? below(5) : 0,
                           .out_gap = below(3) == 0 ? below(5) : 0,
                           .to = kOutputs[below(4)],
-                          .x_zero = static_cast<int>(below(256))};
+                          .x_zero = static_cast<int>(below(256)),
+                          .tilts = below(3) == 0};
     ASSERT_NO_FATAL_FAILURE(check(sizes, 3000 + static_cast<std::uint64_t>(round)));
   }
   ASSERT_NO_FATAL_FAILURE(
@@ -138,6 +142,7 @@ TEST(ByteProduct, SaturatesNothing) {
                                      .channels_out = 33,
                                      .to = Output::i32,
                                      .x_zero = x_zero,
+                                     .tilts = channels % 2 == 0,
                                      .extreme = true},
                                     channels));
 }

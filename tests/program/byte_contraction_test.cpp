@@ -42,10 +42,14 @@ class ByteNetwork : public Network {
     if (++made_ % 2 == 0) inputs.push_back(weights({outputs}, 1));
     return inputs;
   }
-  /// Weights of signed bytes, or of what two of them add up to.
-  ValueId byte_weights(Shape shape) {
-    return is_wide ? integers<std::int16_t>(std::move(shape), kLeastWideWeight, kMostWideWeight)
-                   : integers<std::int8_t>(std::move(shape), -128, 127);
+  /// Weights of signed bytes, or of bytes less a zero point that each output has for itself, which lie along `axis`.
+  ValueId byte_weights(Shape shape, std::size_t axis) {
+    if (!is_wide) return integers<std::int8_t>(std::move(shape), -128, 127);
+    Tensor bytes(DType::u8, shape);
+    for (std::uint8_t& x : bytes.values<std::uint8_t>()) x = static_cast<std::uint8_t>(random()());
+    std::vector<std::int64_t> zeros(static_cast<std::size_t>(shape[axis]));
+    for (std::int64_t& zero : zeros) zero = static_cast<std::int64_t>(random()() % 256);
+    return graph().add_constant("b", centred_weights(bytes, zeros, axis, ByteWidth::two).value());
   }
   ValueId byte_conv(ValueId x, std::int64_t outputs, ConvSpec spec = {},
                     Rescale out = {.zero = 100, .low = -100, .high = 155}) {
@@ -56,12 +60,12 @@ class ByteNetwork : public Network {
     window.dilations = {spec.dilation, spec.dilation};
     window.pads = {pad, pad, pad, pad};
     window.groups = spec.groups;
-    const ValueId weight = byte_weights({outputs, inputs, spec.kernel, spec.kernel});
+    const ValueId weight = byte_weights({outputs, inputs, spec.kernel, spec.kernel}, 0);
     return node(ByteConv{window, out}, operands(x, weight, outputs, inputs * spec.kernel * spec.kernel, out.to));
   }
   ValueId byte_matmul(ValueId x, std::int64_t outputs, Rescale out) {
     const std::int64_t terms = shape(x).back();
-    const ValueId weight = byte_weights({terms, outputs});
+    const ValueId weight = byte_weights({terms, outputs}, 1);
     return node(ByteMatMul{out}, operands(x, weight, outputs, terms, out.to));
   }
 
@@ -118,7 +122,7 @@ TEST(ByteContraction, OfGroups) {
   check(net.finish(net.byte_conv(x, 80, {.kernel = 3, .groups = 2}, {.to = DType::i32})), families::byte_conv);
 }
 
-/// The bytes that add up to a weight lie in two halves of the sum: rows of taps, of groups, in padding.
+/// What weights are more than signed bytes is added for sums over rows of taps, of groups, in padding.
 TEST(ByteContraction, OfWideWeights) {
   ByteNetwork net("wide weights");
   net.is_wide = true;
@@ -139,9 +143,9 @@ TEST(ByteContraction, OfWideMatrices) {
   check(net.finish(net.byte_matmul(x, 48, {.to = DType::f32})), families::byte_matmul);
 }
 
-/// All weights at one end of what two bytes hold.
+/// All weights at one end of what bytes less a zero point are.
 TEST(ByteContraction, OfTheWidestWeights) {
-  for (const int end : {kLeastWideWeight, kMostWideWeight}) {
+  for (const int end : {-255, 255}) {
     ByteNetwork net("widest weights");
     const ValueId x = net.input({1, 21, 64}, DType::u8), zero = net.integers<std::uint8_t>({1}, 255, 255);
     const ValueId weight = net.integers<std::int16_t>({64, 17}, end, end);
