@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -157,14 +158,20 @@ std::optional<NarrowForm> NarrowForm::for_bytes() const {
   return form;
 }
 
+/// Of a constant of any rank: its last axis is the columns.
+static std::array<std::int64_t, 2> sides_of(const Constant& matrix) {
+  return {matrix.size() / matrix.shape().back(), matrix.shape().back()};
+}
+
 std::int64_t NarrowForm::panels() const { return ceil_div(outputs, kOutputs); }
 
 std::optional<NarrowForm> narrow_form(const Constant& matrix, bool transposed, const Blocking& blocking,
                                       std::int64_t groups) {
   const auto& weights = matrix.narrow();
   if (!weights || matrix.byte_size() <= Constant::kSmallBytes) return std::nullopt;
-  NarrowForm form{.groups = groups, .outputs = matrix.shape()[transposed ? 0 : 1] / groups, .transposed = transposed};
-  const std::int64_t depth = matrix.shape()[transposed ? 1 : 0];
+  const auto [rows, columns] = sides_of(matrix);
+  NarrowForm form{.groups = groups, .outputs = (transposed ? rows : columns) / groups, .transposed = transposed};
+  const std::int64_t depth = transposed ? columns : rows;
   std::int64_t block = transposed ? weights->block_columns : weights->block_rows;
   if (block < depth && block % kStep != 0) return std::nullopt;
   block = std::min(block, depth);
@@ -196,7 +203,8 @@ WeightMemory pack_narrow(const Constant& matrix, const NarrowForm& form, WeightR
   const NarrowWeights::Parts parts = weights.parts();
   const Packer packer(form, weights, packed.data());
   const auto element = static_cast<std::int64_t>(size_of(parts.numbers->dtype()));
-  const std::int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
+  const auto sides = sides_of(matrix);
+  const std::int64_t rows = sides[0], columns = sides[1];
   const std::int64_t together = form.transposed ? kOutputs : kStep;
   for_each_part(ceil_div(rows, together), [&](std::int64_t part) {
     const std::int64_t first = part * together, count = std::min(together, rows - first);

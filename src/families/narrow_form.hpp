@@ -32,6 +32,8 @@ struct NarrowForm {
   std::int64_t packed_bytes() const { return groups * group_bytes(); }
   /// For rows that are rounded to bytes; nothing where that is not allowed, or no kernel does it.
   std::optional<NarrowForm> for_bytes() const;
+  /// Numbers that bytes alone multiply.
+  bool rounds_rows() const { return format.type == kernels::narrow::Type::u8; }
   /// Samples of a single row meet the numbers themselves.
   bool as_vectors() const { return single && !exact; }
   /// Making weights anew for every eight rows costs less than widening a panel.
@@ -40,7 +42,7 @@ struct NarrowForm {
 };
 
 /// How a constant matrix is packed; nothing where it holds floats alone, is small, or has blocks that no kernel takes.
-/// `groups` of them may lie one behind the other, transposed.
+/// `groups` of them may lie one behind the other, transposed. Axes before the last are rows.
 std::optional<NarrowForm> narrow_form(const Constant& matrix, bool transposed, const Blocking& blocking,
                                       std::int64_t groups = 1);
 

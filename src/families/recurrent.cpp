@@ -56,10 +56,14 @@ Effort effort(const Chosen& node, const Rates& rates) {
   const auto& form = node.form<RecurrentForm>();
   const auto hidden = static_cast<double>(form.hidden), depth = static_cast<double>(form.depth);
   const auto sums = static_cast<double>(form.directions * form.steps * form.batch * form.columns());
-  const auto read = static_cast<double>(form.directions * form.steps * form.blocks * form.columns()) * hidden;
-  return {rates.seconds(Work::contraction, 2 * sums * depth, depth) +
-          std::max(sizeof(float) * read / (kGiga * rates.l2_gbs),
-                   rates.seconds(Work::contraction, 2 * sums * hidden, hidden)) +
+  const double weight = form.narrow_r ? static_cast<double>(bits_of(form.narrow_r->format.type)) / 8 : sizeof(float);
+  const auto speed = [](const std::optional<NarrowForm>& narrow) {
+    return narrow && narrow->rounds_rows() ? 2.0 : 1.0;
+  };
+  const auto read = static_cast<double>(form.directions * form.steps * form.blocks * form.columns()) * hidden * weight;
+  return {rates.seconds(Work::contraction, 2 * sums * depth, depth) / speed(form.narrow_w) +
+          std::max(read / (kGiga * rates.l2_gbs),
+                   rates.seconds(Work::contraction, 2 * sums * hidden, hidden) / speed(form.narrow_r)) +
           rates.seconds(Work::function, sums, 1)};
 }
 

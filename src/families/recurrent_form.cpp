@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "families/narrow_adder.hpp"
 #include "graph/parameters.hpp"
 #include "kernels/gemm/gemm.hpp"
 
@@ -14,6 +15,8 @@ namespace {
 
 using kernels::recurrent::Activation;
 using kernels::recurrent::Function;
+
+constexpr auto kPanel = static_cast<std::int64_t>(kernels::narrow::kOutputs);
 
 constexpr std::array kNames{
     std::pair{"Sigmoid", Function::sigmoid},
@@ -89,11 +92,22 @@ std::int64_t blocks_of(const RecurrentForm& form) {
 
 /// Of parts of whole vectors that are each worth a thread.
 std::int64_t part_size_of(const RecurrentForm& form) {
-  constexpr std::int64_t kLeastColumns = 128, kMostParts = 8, kGrain = 16;
+  constexpr std::int64_t kLeastColumns = 128, kMostParts = 8;
+  const std::int64_t grain = form.narrow_w || form.narrow_r ? kPanel : 16;
   if (form.packs || form.blocks > 1) return form.hidden;
   const std::int64_t least = form.kind == RecurrentKind::rnn ? kLeastColumns : kLeastColumns / 2;
   const std::int64_t parts = std::clamp<std::int64_t>(form.hidden / least, 1, kMostParts);
-  return std::min(form.hidden, round_up(ceil_div(form.hidden, parts), kGrain));
+  return std::min(form.hidden, round_up(ceil_div(form.hidden, parts), grain));
+}
+
+/// Where rows may be rounded; and recurrent ones that a sequence alone reads step by step. Else floats multiply more.
+std::optional<NarrowForm> narrow_gates(const Candidate& node, const RecurrentForm& form, std::size_t input) {
+  if (form.packs || form.hidden % kPanel != 0 || node.math == Math::exact) return std::nullopt;
+  const auto numbers = narrow_form(*node.input(input).constant, true, node.blocking);
+  if (!numbers) return std::nullopt;
+  const auto bytes = numbers->for_bytes();
+  if (bytes && bytes->rounds_rows()) return bytes;
+  return input == 2 && form.single ? numbers : std::nullopt;
 }
 
 std::int64_t packed_floats(std::int64_t depth, std::int64_t columns) {
@@ -127,6 +141,10 @@ RecurrentRoom room_of(const RecurrentForm& form) {
   take(room.order, most);
   take(room.w, form.packs ? form.packed_w_floats() : 0);
   take(room.r, form.packs ? form.packed_r_floats() : 0);
+  const auto terms_of = [](const std::optional<NarrowForm>& narrow, std::int64_t rows) {
+    return narrow ? NarrowAdder::terms_floats(*narrow, rows) : 0;
+  };
+  take(room.terms, std::max(terms_of(form.narrow_w, form.steps * most), terms_of(form.narrow_r, most)));
   room.own = std::exchange(end, 0);
   take(room.state, 2 * most * form.hidden);
   take(room.reset, form.halves() > 1 ? most * form.hidden : 0);
@@ -168,10 +186,12 @@ std::optional<RecurrentForm> recurrent_form(const Candidate& node) {
   form.linear = op.kind == RecurrentKind::gru && op.linear_before_reset;
   form.backwards = op.direction == Direction::reverse;
   if (form.batch * form.steps * form.depth * form.hidden == 0 || !set_cells(op, form)) return std::nullopt;
+  form.single = of_sample(node.graph, form.batch) == 1;
+  form.narrow_w = narrow_gates(node, form, 1);
+  form.narrow_r = narrow_gates(node, form, 2);
   form.blocks = blocks_of(form);
   form.part_size = part_size_of(form);
   form.parts = ceil_div(form.hidden, form.part_size);
-  form.single = of_sample(node.graph, form.batch) == 1;
   const std::int64_t directions = form.directions, columns = form.columns(), hidden = form.hidden;
   const Shape states{directions, form.batch, hidden};
   const bool fits =

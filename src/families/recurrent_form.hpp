@@ -8,6 +8,7 @@
 
 #include "base/interval.hpp"
 #include "families/family.hpp"
+#include "families/narrow_form.hpp"
 #include "families/weight_room.hpp"
 #include "kernels/recurrent/recurrent.hpp"
 
@@ -27,6 +28,9 @@ struct RecurrentForm {
   bool linear = false;         ///< a GRU that multiplies before it resets
   bool backwards = false;      ///< the first direction
   bool single = false;         ///< a sample is one sequence: its products are partial sums (kernels::gemm)
+  /// Weights of inputs and recurrent ones that stay narrow, as rows of all gates of all directions. Parts are whole
+  /// panels of them.
+  std::optional<NarrowForm> narrow_w, narrow_r;
   std::array<kernels::recurrent::Cell, 2> cells;  ///< by direction
 
   std::int64_t columns() const { return gates * hidden; }
@@ -45,7 +49,7 @@ struct RecurrentForm {
 /// Where things lie that units work with, in floats: what a unit has of its own, and what the parts of a direction
 /// share, states of two steps in turn and what a GRU has reset.
 struct RecurrentRoom {
-  std::int64_t sums, other, cell, bias, peepholes, lengths, order, w, r, own;
+  std::int64_t sums, other, cell, bias, peepholes, lengths, order, w, r, terms, own;
   std::int64_t state, reset, shared;
 };
 RecurrentRoom room_of(const RecurrentForm& form);

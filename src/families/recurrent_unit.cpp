@@ -6,6 +6,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "families/narrow_rows.hpp"
+
 namespace colonnade {
 namespace {
 
@@ -48,12 +50,18 @@ void RecurrentCells::pack_constants(const LowerContext& context) {
       return pack_gates(weight, form, first_gates, floats, weights);
     });
   };
-  const float* w = packed(1, form.gates, form.packed_w_floats());
-  const float* r = packed(2, form.first_gates(), form.packed_r_floats());
+  const auto narrow = [&](std::size_t index, const NarrowForm& gates) {
+    return Narrow{NarrowAdder(gates, context.features), packed_panels(context, index, gates),
+                  gates.format.panel_bytes()};
+  };
+  if (form.narrow_w) narrow_w = narrow(1, *form.narrow_w);
+  if (form.narrow_r) narrow_r = narrow(2, *form.narrow_r);
+  const float* w = narrow_w ? nullptr : packed(1, form.gates, form.packed_w_floats());
+  const float* r = narrow_r ? nullptr : packed(2, form.first_gates(), form.packed_r_floats());
   for (std::size_t unit = 0; unit < places.size(); ++unit) {
     const std::int64_t index = places[unit].direction * form.parts + static_cast<std::int64_t>(unit) % form.parts;
-    places[unit].w = w + index * form.packed_w_floats();
-    places[unit].r = r + index * form.packed_r_floats();
+    if (w != nullptr) places[unit].w = w + index * form.packed_w_floats();
+    if (r != nullptr) places[unit].r = r + index * form.packed_r_floats();
   }
 }
 
@@ -105,7 +113,7 @@ RecurrentUnit::RecurrentUnit(const RecurrentCells& cells, const StepContext& ste
   bias_ = own + room.bias, peepholes_ = own + room.peepholes;
   lengths_ = reinterpret_cast<std::int32_t*>(own + room.lengths);
   order_ = reinterpret_cast<std::int32_t*>(own + room.order);
-  packed_w_ = own + room.w, packed_r_ = own + room.r;
+  packed_w_ = own + room.w, packed_r_ = own + room.r, terms_ = own + room.terms;
   w_ = form_.packs ? packed_w_ : place_.w;
   r_ = form_.packs ? packed_r_ : place_.r;
 }
@@ -189,6 +197,7 @@ void RecurrentUnit::multiply_inputs() const {
   const float* x = whole(step_, cells_.in);
   const std::int64_t depth = form_.depth, columns = columns_, apart = form_.batch * depth;
   const bool of_step = form_.single && form_.steps == 1;
+  if (at_once_ && cells_.narrow_w) return add_inputs(x, depth, form_.steps * form_.batch, sums_, columns);
   if (at_once_)
     return cells_.multiply(
         {x, form_.steps * form_.batch, depth, depth, w_, columns, bias_, sums_, columns, false, of_step});
@@ -196,8 +205,13 @@ void RecurrentUnit::multiply_inputs() const {
     if (lengths_[b] == 0) continue;
     const float* sequence =
         x + (place_.sequences.begin + order_[b]) * depth + (backwards_ ? lengths_[b] - 1 : 0) * apart;
-    cells_.multiply({sequence, lengths_[b], depth, backwards_ ? -apart : apart, w_, columns, bias_, sums_ + b * columns,
-                     count_ * columns, false, of_step});
+    const std::int64_t stride = backwards_ ? -apart : apart;
+    float* const sums = sums_ + b * columns;
+    if (cells_.narrow_w)
+      add_inputs(sequence, stride, lengths_[b], sums, count_ * columns);
+    else
+      cells_.multiply(
+          {sequence, lengths_[b], depth, stride, w_, columns, bias_, sums, count_ * columns, false, of_step});
   }
 }
 
@@ -242,13 +256,18 @@ void RecurrentUnit::advance(std::int64_t s, std::int64_t half) const {
 }
 
 void RecurrentUnit::add_state(std::int64_t s, float* sums, std::int64_t active) const {
-  const std::int64_t hidden = form_.hidden, size = part_.size();
+  const std::int64_t hidden = form_.hidden, size = part_.size(), first = form_.first_gates();
   const float* from = state(s);
-  cells_.multiply(
-      {from, active, hidden, hidden, r_, form_.first_gates() * size, nullptr, sums, columns_, true, form_.single});
-  if (form_.linear)
-    cells_.multiply(
-        {from, active, hidden, hidden, r_ + second_part(), size, bias_ + columns_, other_, size, false, form_.single});
+  if (const auto& narrow = cells_.narrow_r) {
+    add_narrow(*narrow, {from, hidden, active, {0, first}, sums, columns_});
+    for (std::int64_t b = 0; form_.linear && b < active; ++b) copy(bias_ + columns_, size, other_ + b * size);
+    if (form_.linear) add_narrow(*narrow, {from, hidden, active, {first, form_.gates}, other_, size});
+  } else {
+    cells_.multiply({from, active, hidden, hidden, r_, first * size, nullptr, sums, columns_, true, form_.single});
+    if (form_.linear)
+      cells_.multiply({from, active, hidden, hidden, r_ + second_part(), size, bias_ + columns_, other_, size, false,
+                       form_.single});
+  }
   if (form_.halves() == 1) return;
   for (std::int64_t b = 0; b < active; ++b)
     cells_.kernel.reset({static_cast<std::size_t>(size), sums + b * columns_ + size, from + b * hidden + part_.begin,
@@ -256,8 +275,32 @@ void RecurrentUnit::add_state(std::int64_t s, float* sums, std::int64_t active) 
 }
 
 void RecurrentUnit::add_reset(float* sums, std::int64_t active) const {
-  cells_.multiply({reset_, active, form_.hidden, form_.hidden, r_ + second_part(), part_.size(), nullptr,
-                   sums + form_.first_gates() * part_.size(), columns_, true, form_.single});
+  const std::int64_t hidden = form_.hidden, first = form_.first_gates(), size = part_.size();
+  float* const proposals = sums + first * size;
+  if (cells_.narrow_r)
+    return add_narrow(*cells_.narrow_r, {reset_, hidden, active, {first, form_.gates}, proposals, columns_});
+  cells_.multiply(
+      {reset_, active, hidden, hidden, r_ + second_part(), size, nullptr, proposals, columns_, true, form_.single});
+}
+
+void RecurrentUnit::add_narrow(const RecurrentCells::Narrow& weights, const NarrowRows& rows) const {
+  constexpr auto kOutputs = static_cast<std::int64_t>(kernels::narrow::kOutputs);
+  for (std::int64_t begin = 0; begin < rows.count; begin += NarrowAdder::kMostRows) {
+    const std::int64_t count = std::min(rows.count - begin, NarrowAdder::kMostRows);
+    weights.product.prepare(rows.x + begin * rows.stride, rows.stride, count, terms_);
+    float* sums = rows.sums + begin * rows.sums_stride;
+    for (std::int64_t gate = rows.gates.begin; gate < rows.gates.end; ++gate, sums += part_.size()) {
+      const std::int64_t row = (d_ * form_.gates + gate) * form_.hidden + part_.begin;
+      const std::byte* const panels = weights.panels + static_cast<std::size_t>(row / kOutputs) * weights.panel_bytes;
+      weights.product.add(terms_, count, panels, part_.size() / kOutputs, sums, rows.sums_stride);
+    }
+  }
+}
+
+void RecurrentUnit::add_inputs(const float* x, std::int64_t stride, std::int64_t rows, float* sums,
+                               std::int64_t sums_stride) const {
+  for (std::int64_t r = 0; r < rows; ++r) copy(bias_, columns_, sums + r * sums_stride);
+  add_narrow(*cells_.narrow_w, {x, stride, rows, {0, form_.gates}, sums, sums_stride});
 }
 
 void RecurrentUnit::finish(std::int64_t s, float* sums, std::int64_t b) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "families/lower.hpp"
+#include "families/narrow_adder.hpp"
 #include "families/recurrent_form.hpp"
 #include "families/rows.hpp"
 #include "kernels/gemm/gemm.hpp"
@@ -53,6 +54,13 @@ struct RecurrentCells {
   ValueOf<std::byte> lengths;
   std::array<ValueOf<float>, 3> outputs;
   std::vector<RecurrentPlace> places;  ///< by unit
+  /// Weights that stay narrow.
+  struct Narrow {
+    NarrowAdder product;
+    const std::byte* panels;
+    std::size_t panel_bytes;
+  };
+  std::optional<Narrow> narrow_w, narrow_r;
 
  private:
   void pack_constants(const LowerContext& context);
@@ -98,6 +106,16 @@ class RecurrentUnit {
 
   void add_state(std::int64_t s, float* sums, std::int64_t active) const;
   void add_reset(float* sums, std::int64_t active) const;
+  /// Rows, `stride` floats apart, and some gates of them in sums, `sums_stride` apart.
+  struct NarrowRows {
+    const float* x;
+    std::int64_t stride, count;
+    Interval gates;
+    float* sums;
+    std::int64_t sums_stride;
+  };
+  void add_narrow(const RecurrentCells::Narrow& weights, const NarrowRows& rows) const;
+  void add_inputs(const float* x, std::int64_t stride, std::int64_t rows, float* sums, std::int64_t sums_stride) const;
 
   /// Null where the functions are those that cells have by default.
   const kernels::recurrent::Cell* changed_cell() const {
@@ -116,7 +134,7 @@ class RecurrentUnit {
   std::int64_t columns_;  ///< of its sums, all gates
   bool backwards_;
   bool at_once_;  ///< one product made the sums of all sequences, in the order of time
-  float *state_, *reset_, *sums_, *other_, *cell_, *bias_, *peepholes_, *packed_w_, *packed_r_;
+  float *state_, *reset_, *sums_, *other_, *cell_, *bias_, *peepholes_, *packed_w_, *packed_r_, *terms_;
   std::int32_t *lengths_, *order_;
   const float *w_, *r_;
 };

@@ -13,6 +13,7 @@ struct Weights {
   std::int64_t block_rows, block_columns;
   bool has_zeros = false;
   bool byte_rows = false;
+  Shape as = {};  ///< what the constant looks like; else `shape`
 };
 
 inline std::shared_ptr<const Constant> random_constant(DType type, const Shape& shape, unsigned seed, double low,
@@ -42,7 +43,7 @@ inline std::shared_ptr<const Constant> narrow_constant(const Weights& weights, u
           reference::tensor_of(DType::f32, blocks, reference::load_all<double>(*zeros->tensor())));
   }
   narrow.parts = [parts] { return parts; };
-  return widened(std::move(narrow), weights.shape);
+  return widened(std::move(narrow), weights.as.empty() ? weights.shape : weights.as);
 }
 
 /// The product of `rows` rows, with a bias, a ReLU and a residual.

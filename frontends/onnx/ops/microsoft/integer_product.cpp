@@ -223,29 +223,54 @@ std::vector<float> floats_of(const Constant& constant) {
   return {values.begin(), values.end()};
 }
 
-/// Constant weights as LSTM's [directions, gates, inputs]; nothing where they are no constant bytes.
-std::optional<Tensor> known_gates(const Lowering& low, const GateWeights& weights) {
+/// Parameters of directions, or of their gates, as [parameters, 1].
+std::shared_ptr<const Constant> column_of(const Constant& constant) {
+  Tensor column(DType::f32, {constant.size(), 1});
+  std::ranges::copy(floats_of(constant), column.values<float>().begin());
+  return std::make_shared<const Constant>(std::move(column));
+}
+
+/// Bytes [directions, inputs, gates] as [directions, gates, inputs].
+template <class Byte>
+Tensor transposed_gates(const Tensor& bytes) {
+  const Shape& shape = bytes.shape();
+  Tensor result(bytes.dtype(), {shape[0], shape[2], shape[1]});
+  const auto from = bytes.values<Byte>();
+  auto to = result.values<Byte>().begin();
+  for (std::int64_t direction = 0; direction < shape[0]; ++direction)
+    for (std::int64_t gate = 0; gate < shape[2]; ++gate)
+      for (std::int64_t input = 0; input < shape[1]; ++input)
+        *to++ = from[static_cast<std::size_t>((direction * shape[1] + input) * shape[2] + gate)];
+  return result;
+}
+
+/// Constant weights as LSTM's [directions, gates, inputs], which know their bytes; nothing where they are no constant
+/// bytes.
+std::shared_ptr<const Constant> known_gates(const Lowering& low, const GateWeights& weights) {
   const auto bytes = low.constant_of(weights.bytes), scale = low.constant_of(weights.scale);
   const auto zero = low.constant_of(weights.zero_point);
-  if (!bytes || !scale || (weights.zero_point != kAbsent && !zero) || bytes->shape().size() != 3) return std::nullopt;
+  if (!bytes || !scale || (weights.zero_point != kAbsent && !zero)) return nullptr;
   const Shape& shape = bytes->shape();
-  const auto directions = static_cast<std::size_t>(shape[0]), inputs = static_cast<std::size_t>(shape[1]),
-             gates = static_cast<std::size_t>(shape[2]);
-  const std::vector<float> numbers = floats_of(*bytes), scales = floats_of(*scale);
-  const std::vector<float> zeros = zero ? floats_of(*zero) : std::vector<float>(directions);
-  const auto fits = [&](std::size_t count) { return count == directions || count == directions * gates; };
-  if (!fits(scales.size()) || !fits(zeros.size())) return std::nullopt;
-  const auto of = [&](const std::vector<float>& values, std::size_t direction, std::size_t gate) {
-    return values[values.size() == directions ? direction : direction * gates + gate];
-  };
-  Tensor result(DType::f32, {shape[0], shape[2], shape[1]});
-  float* to = result.values<float>().data();
-  for (std::size_t direction = 0; direction < directions; ++direction)
-    for (std::size_t gate = 0; gate < gates; ++gate)
-      for (std::size_t input = 0; input < inputs; ++input)
-        *to++ = (numbers[(direction * inputs + input) * gates + gate] - of(zeros, direction, gate)) *
-                of(scales, direction, gate);
-  return result;
+  const DType type = bytes->dtype();
+  if (shape.size() != 3 || bytes->size() == 0 || (type != DType::i8 && type != DType::u8)) return nullptr;
+  const auto fits = [&](const Constant& each) { return each.size() == shape[0] || each.size() == shape[0] * shape[2]; };
+  if (!fits(*scale) || (zero && zero->size() != scale->size())) return nullptr;
+  auto numbers = std::make_shared<const Constant>(type == DType::i8 ? transposed_gates<std::int8_t>(*bytes->tensor())
+                                                                    : transposed_gates<std::uint8_t>(*bytes->tensor()));
+  NarrowWeights narrow{.type = type,
+                       .block_rows = scale->size() == shape[0] ? shape[2] : 1,
+                       .block_columns = shape[1],
+                       .has_zeros = zero != nullptr,
+                       .byte_rows = true};
+  NarrowWeights::Parts parts{numbers, column_of(*scale), zero ? column_of(*zero) : nullptr};
+  const std::vector<float> zeros = zero ? floats_of(*zero) : std::vector<float>{0};
+  if (std::ranges::all_of(zeros, [&](float x) { return x == zeros.front(); })) {
+    narrow.has_zeros = false;
+    narrow.zero = zeros.front();
+    parts.zeros = nullptr;
+  }
+  narrow.parts = [parts = std::move(parts)] { return parts; };
+  return widened(std::move(narrow), numbers->shape());
 }
 
 ValueId computed_gates(Lowering& low, const GateWeights& weights) {
@@ -256,12 +281,13 @@ ValueId computed_gates(Lowering& low, const GateWeights& weights) {
   return transpose(low, binary(low, BinaryKind::mul, x, spread(weights.scale)), {0, 2, 1});
 }
 
-/// Activations are not quantised: the operator's own quantisation of them only serves speed.
+/// The operator quantises what it multiplies as a tensor. Here it may be rounded a row at a time, whose answer does not
+/// depend on others then.
 Values lower_dynamic_quantize_lstm(Lowering& low) {
   const auto weight = [&](std::size_t index, std::size_t scale) {
     const GateWeights weights{low.input(index), low.input(scale), low.optional_input(scale + 1)};
     auto known = known_gates(low, weights);
-    return known ? low.constant(*std::move(known)) : computed_gates(low, weights);
+    return known ? low.constant(std::move(known)) : computed_gates(low, weights);
   };
   Values inputs = {low.input(0), weight(1, 8), weight(2, 10)};
   for (std::size_t i = 3; i < 8; ++i) inputs.push_back(low.optional_input(i));
