@@ -186,7 +186,7 @@ std::shared_ptr<const NarrowWeights> weights_of(const CompiledConstant& stored,
                                                 std::function<std::shared_ptr<const Constant>()> original) {
   if (!stored.narrow) return nullptr;
   const auto& [type, block_rows, block_columns, has_zeros, zero, byte_rows] = *stored.narrow;
-  if (stored.shape.size() != 2 || block_rows < 1 || block_columns < 1) fail(ErrorCode::io, "its content is malformed");
+  if (stored.shape.empty() || block_rows < 1 || block_columns < 1) fail(ErrorCode::io, "its content is malformed");
   const auto parts = [original = std::move(original)] {
     const auto constant = original();
     if (!constant->narrow()) fail(ErrorCode::io, "the model is not the one that was compiled");

@@ -155,8 +155,8 @@ TEST_F(CompiledTest, OtherShapesArePlannedAndKept) {
   EXPECT_EQ(lines_.size(), 2u);
 }
 
-/// Weights of four bits whose rows may be rounded to bytes are such weights in the file too: a shape that is planned by
-/// it has the same bits.
+/// Weights of four bits, and bytes of three axes, whose rows may be rounded to bytes are such weights in the file too:
+/// a shape that is planned by it has the same bits.
 TEST_F(CompiledTest, NarrowWeightsKeepWhatTheyAllow) {
   ModelBuilder net;
   net.import("com.microsoft", 1).input("x", {-1, 96}).input("at", {-1}, onnx::TensorProto::INT64);
@@ -171,7 +171,21 @@ TEST_F(CompiledTest, NarrowWeightsKeepWhatTheyAllow) {
            {attribute("K", 96), attribute("N", 128), attribute("block_size", 32), attribute("accuracy_level", 4)},
            "com.microsoft");
   net.node("Gather", {"table", "at"}, {"z"});
-  put(model(), net.output("y").output("z").bytes());
+  const auto gates = [&](const char* name, std::int64_t inputs) {
+    const std::span bytes = std::span(numbers).first(static_cast<std::size_t>(inputs * 256));
+    net.constant(onnx_import::testing::raw_tensor<std::uint8_t>(name, onnx::TensorProto::UINT8, {1, inputs, 256},
+                                                                {bytes.begin(), bytes.end()}));
+  };
+  numbers.resize(96 * 256, 77);
+  gates("input_gates", 96);
+  gates("state_gates", 64);
+  net.constant(onnx_import::testing::float_tensor("gate_scale", {1}, {0.002f}));
+  net.constant(onnx_import::testing::int_tensor("axis", {1}, {1}));
+  net.node("Unsqueeze", {"x", "axis"}, {"steps"});
+  net.node("DynamicQuantizeLSTM",
+           {"steps", "input_gates", "state_gates", "", "", "", "", "", "gate_scale", "", "gate_scale", ""}, {"states"},
+           {attribute("hidden_size", 64)}, "com.microsoft");
+  put(model(), net.output("y").output("z").output("states").bytes());
   answer(3);
   const Answer planned = answer(5);
   EXPECT_TRUE(planned.was_loaded);
