@@ -18,7 +18,7 @@ constexpr std::size_t block_tiles(Tile tile, std::size_t terms, std::size_t chan
   return fitting > kMostTiles ? kMostTiles : fitting < kFewestTiles ? kFewestTiles : fitting;
 }
 
-/// The workspace: the pixels of a tile that lie partly outside, the transformed inputs, the products of a block.
+/// The workspace: a pixel of zeros, the transformed inputs, the products of a block.
 struct Layout {
   std::size_t tiles;
   winograd::Planes inputs;
@@ -33,7 +33,7 @@ constexpr Layout layout_of(Tile tile, const Filter& filter, std::size_t channels
   const winograd::Planes inputs = winograd::planes_of(terms, tiles);
   const winograd::Planes sums =
       winograd::planes_of(channels_out < winograd::kBlockFloats ? channels_out : winograd::kBlockFloats, tiles);
-  const std::size_t inputs_at = tile.inputs() * winograd::round_to_lines(channels_in);
+  const std::size_t inputs_at = winograd::round_to_lines(channels_in);
   const std::size_t sums_at = inputs_at + tile.inputs() * inputs.plane;
   return {tiles, inputs, sums, inputs_at, sums_at, sums_at + tile.inputs() * sums.plane};
 }

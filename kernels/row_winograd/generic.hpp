@@ -14,18 +14,22 @@ using winograd::load_lanes, winograd::Pairs, winograd::Planes, winograd::Strides
 template <class F>
 inline constexpr Tile kTileOf{F::kTile, F::kShape.taps};
 
-/// Goes from tile to tile of a call: along a row, the tiles that a dilation interleaves one after the other.
+/// Goes from tile to tile of a call: along a row, the tiles that a dilation interleaves one after the other; down, from
+/// column to column of a row of tiles.
 template <class F>
 class Walk {
  public:
-  explicit Walk(const Args& args) : width_(args.width_out), dilation_(args.filter.dilation) {}
+  explicit Walk(const Args& args)
+      : width_(args.width_out),
+        phases_(args.down ? 1 : args.filter.dilation),
+        step_(args.down ? 1 : F::kTile * args.filter.dilation) {}
   std::size_t row() const { return row_; }
   /// The tile's first pixel.
   std::size_t x() const { return begin_ + phase_; }
   void next() {
-    if (++phase_ < dilation_ && x() < width_) return;
+    if (++phase_ < phases_ && x() < width_) return;
     phase_ = 0;
-    begin_ += F::kTile * dilation_;
+    begin_ += step_;
     if (begin_ < width_) return;
     begin_ = 0;
     ++row_;
@@ -33,11 +37,31 @@ class Walk {
 
  private:
   std::size_t width_;
-  std::size_t dilation_;
+  std::size_t phases_;
+  std::size_t step_;
   std::size_t row_ = 0;
   std::size_t begin_ = 0;
   std::size_t phase_ = 0;
 };
+
+/// Where the outputs of a tile lie in a table of rows, from channel `channel` on, `stride` floats from pixel to pixel;
+/// null where none is written.
+template <class F, class Float>
+inline void find_pixels(const Args& a, Float* const* rows, std::ptrdiff_t stride, const Walk<F>& at,
+                        std::size_t channel, Float* (&pixels)[F::kTile]) {
+  const auto x = static_cast<std::ptrdiff_t>(at.x()), c = static_cast<std::ptrdiff_t>(channel);
+  if (a.down) {
+    for (std::size_t i = 0; i < F::kTile; ++i) {
+      Float* const row = rows[at.row() * F::kTile + i];
+      pixels[i] = row == nullptr ? nullptr : row + (x * stride + c);
+    }
+    return;
+  }
+  const std::size_t left = (a.width_out - at.x() + a.filter.dilation - 1) / a.filter.dilation;
+  const std::ptrdiff_t apart = static_cast<std::ptrdiff_t>(a.filter.dilation) * stride;
+  Float* pixel = rows[at.row()] + (x * stride + c);
+  for (std::size_t i = 0; i < F::kTile; ++i, pixel += apart) pixels[i] = i < left ? pixel : nullptr;
+}
 
 /// Pixels of a tile, `stride` floats apart: the first `read`, the others count as zero.
 struct Pixels {
@@ -71,19 +95,50 @@ void transform_pixels(const Pixels& pixels, std::size_t channels, float* to, std
   if (left > 0) transform(left);
 }
 
-/// Copies the pixels of a tile from `first` on, a dilation apart, with zeros for those outside the row; null: all.
+/// Likewise of pixels anywhere.
 template <class F>
-inline Pixels copy_pixels(const Args& a, const float* row, std::ptrdiff_t first, std::size_t read, float* to) {
-  const std::size_t floats = winograd::round_to_lines(a.channels_in);
-  const auto dilation = static_cast<std::ptrdiff_t>(a.filter.dilation), width = static_cast<std::ptrdiff_t>(a.width_in);
-  for (std::size_t i = 0; i < read; ++i, first += dilation) {
-    float* const pixel = to + i * floats;
-    if (row == nullptr || first < 0 || first >= width)
-      clear_floats(pixel, a.channels_in);
-    else
-      copy_floats(row + first * a.in_pixel_stride, a.channels_in, pixel);
+void transform_any(const float* const (&pixels)[F::kInputTile], std::size_t channels, float* to, std::size_t plane) {
+  constexpr std::size_t kPoints = F::kInputTile;
+  const Strides planes(static_cast<std::ptrdiff_t>(plane));
+  for (std::size_t c = 0; c < channels; c += Vec::kLanes) {
+    const std::size_t lanes = channels - c;
+    Vec in[kPoints], out[kPoints];
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kPoints; ++i) in[i] = load_lanes(pixels[i] + c, lanes);
+    winograd::transform_whole<F>(in, out, Pairs<F>());
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kPoints; ++i) {
+      if (lanes >= Vec::kLanes)
+        store(planes.after(to + c, i), out[i]);
+      else
+        store_first(planes.after(to + c, i), out[i], lanes);
+    }
   }
-  return {to, static_cast<std::ptrdiff_t>(floats), read};
+}
+
+/// A tile of which some pixels are zeros, a pixel of which begins the workspace.
+template <class F>
+inline void transform_ragged(const Args& a, const float* row, std::ptrdiff_t first, std::size_t read, float* to,
+                             const Layout& layout) {
+  const float* pixels[F::kInputTile];
+  const auto dilation = static_cast<std::ptrdiff_t>(a.filter.dilation), width = static_cast<std::ptrdiff_t>(a.width_in);
+  for (std::size_t i = 0; i < F::kInputTile; ++i, first += dilation)
+    pixels[i] =
+        row == nullptr || i >= read || first < 0 || first >= width ? a.workspace : row + first * a.in_pixel_stride;
+  transform_any<F>(pixels, a.channels_in, to, layout.inputs.plane);
+}
+
+/// A tile that goes down.
+template <class F>
+inline void transform_down(const Args& a, const Walk<F>& at, const Layout& layout, float* to) {
+  const std::size_t parts = a.filter.parts(kTileOf<F>);
+  const std::ptrdiff_t x = static_cast<std::ptrdiff_t>(at.x()) * a.in_pixel_stride;
+  const float* const* rows = a.in_rows + at.row() * parts * F::kInputTile;
+  for (std::size_t part = 0; part < parts; ++part, rows += F::kInputTile, to += a.channels_in) {
+    const float* pixels[F::kInputTile];
+    for (std::size_t i = 0; i < F::kInputTile; ++i) pixels[i] = rows[i] == nullptr ? a.workspace : rows[i] + x;
+    transform_any<F>(pixels, a.channels_in, to, layout.inputs.plane);
+  }
 }
 
 template <class F>
@@ -98,10 +153,13 @@ inline void transform_tile(const Args& a, const Walk<F>& at, const Layout& layou
     for (std::size_t part = 0; part < parts; ++part, to += a.channels_in) {
       const std::size_t read = kTile.inputs() - (part + 1 < parts ? 0 : missing);
       const bool inside = row != nullptr && first >= 0 && first + last < static_cast<std::ptrdiff_t>(a.width_in);
-      const Pixels pixels = inside ? Pixels{row + first * a.in_pixel_stride, dilation * a.in_pixel_stride, read}
-                                   : copy_pixels<F>(a, row, first, read, a.workspace);
-      (read == kTile.inputs() ? transform_pixels<F, true> : transform_pixels<F, false>)(pixels, a.channels_in, to,
-                                                                                        layout.inputs.plane);
+      if (!inside) {
+        transform_ragged<F>(a, row, first, read, to, layout);
+      } else {
+        const Pixels pixels{row + first * a.in_pixel_stride, dilation * a.in_pixel_stride, read};
+        (read == kTile.inputs() ? transform_pixels<F, true> : transform_pixels<F, false>)(pixels, a.channels_in, to,
+                                                                                          layout.inputs.plane);
+      }
       first += static_cast<std::ptrdiff_t>(kTile.taps) * dilation;
     }
   }
@@ -111,17 +169,16 @@ inline void transform_tile(const Args& a, const Walk<F>& at, const Layout& layou
 template <class F>
 inline Walk<F> transform_inputs(const Args& a, Walk<F> at, std::size_t count, const Layout& layout) {
   float* to = a.workspace + layout.inputs_at;
-  for (std::size_t t = 0; t < count; ++t, at.next(), to += layout.inputs.stride) transform_tile<F>(a, at, layout, to);
+  const auto transform = a.down ? transform_down<F> : transform_tile<F>;
+  for (std::size_t t = 0; t < count; ++t, at.next(), to += layout.inputs.stride) transform(a, at, layout, to);
   return at;
 }
 
-/// The pixels that a tile writes, `count` of them `stride` floats apart, and what is added.
+/// The pixels that a tile writes, null where it writes none, and what is added to them.
+template <class F>
 struct Written {
-  float* first;
-  std::ptrdiff_t stride;
-  const float* residual;
-  std::ptrdiff_t residual_stride;
-  std::size_t count;
+  float* pixels[F::kTile];
+  const float* residual[F::kTile];
 };
 
 /// Channels [begin, begin + channels) of the output, and where the products of a block's first tile lie.
@@ -134,7 +191,7 @@ struct OutputBlock {
 
 /// Writes act(A^T sums + bias + residual) of one tile.
 template <class F, class Function>
-inline void write_tile(const Args& a, const Written& to, const Function& function, const OutputBlock& block,
+inline void write_tile(const Args& a, const Written<F>& to, const Function& function, const OutputBlock& block,
                        const float* sums) {
   const Strides planes(static_cast<std::ptrdiff_t>(block.planes.plane));
   const float* bias = a.bias == nullptr ? nullptr : a.bias + block.begin;
@@ -146,24 +203,19 @@ inline void write_tile(const Args& a, const Written& to, const Function& functio
     F::transform_output(in, out);
     const Vec add = bias == nullptr ? zero() : load_lanes(bias + c, lanes);
     const float* slope = slopes == nullptr ? nullptr : slopes + c;
-    float* pixel = to.first + c;
-    const float* residual = to.residual == nullptr ? nullptr : to.residual + c;
 #pragma GCC unroll 6
     for (std::size_t i = 0; i < F::kTile; ++i) {
-      if (i == to.count) return;
+      if (to.pixels[i] == nullptr) continue;
       Vec x = out[i] + add, other = zero();
-      if (residual != nullptr) {
-        other = load_lanes(residual, lanes);
-        residual += to.residual_stride;
-        if (!a.epilogue.residual_after) x = x + other;
-      }
+      const bool adds = a.residual_rows != nullptr;
+      if (adds) other = load_lanes(to.residual[i] + c, lanes);
+      if (adds && !a.epilogue.residual_after) x = x + other;
       x = lanes >= Vec::kLanes ? call(function, x, slope) : call_first(function, x, slope, lanes);
-      if (residual != nullptr && a.epilogue.residual_after) x = x + other;
+      if (adds && a.epilogue.residual_after) x = x + other;
       if (lanes >= Vec::kLanes)
-        store(pixel, x);
+        store(to.pixels[i] + c, x);
       else
-        store_first(pixel, x, lanes);
-      pixel += to.stride;
+        store_first(to.pixels[i] + c, x, lanes);
     }
   };
   std::size_t c = 0;
@@ -172,13 +224,11 @@ inline void write_tile(const Args& a, const Written& to, const Function& functio
 }
 
 template <class F>
-inline Written written(const Args& a, const Walk<F>& at, std::size_t channel) {
-  const auto x = static_cast<std::ptrdiff_t>(at.x()), c = static_cast<std::ptrdiff_t>(channel);
-  const auto dilation = static_cast<std::ptrdiff_t>(a.filter.dilation);
-  const std::size_t left = (a.width_out - at.x() + a.filter.dilation - 1) / a.filter.dilation;
-  return {a.out_rows[at.row()] + (x * a.out_pixel_stride + c), dilation * a.out_pixel_stride,
-          a.residual_rows == nullptr ? nullptr : a.residual_rows[at.row()] + (x * a.residual_pixel_stride + c),
-          dilation * a.residual_pixel_stride, left < F::kTile ? left : F::kTile};
+inline Written<F> written(const Args& a, const Walk<F>& at, std::size_t channel) {
+  Written<F> to{};
+  find_pixels(a, a.out_rows, a.out_pixel_stride, at, channel, to.pixels);
+  if (a.residual_rows != nullptr) find_pixels(a, a.residual_rows, a.residual_pixel_stride, at, channel, to.residual);
+  return to;
 }
 
 template <class F>
@@ -195,21 +245,21 @@ template <class F>
 class OutputPrefetch {
  public:
   OutputPrefetch(const Args& args, const Walk<F>& at, std::size_t tiles)
-      : args_(&args), at_(at), tiles_(pays(args) ? tiles : 0) {}
+      : args_(&args), at_(at), tiles_(pays(args) ? tiles : 0) {
+    if (tiles_ > 0) to_ = written(args, at_, 0);
+  }
 
   std::size_t steps() const { return tiles_ * F::kTile; }
 
   void step() {
     if (tiles_ == 0) return;
-    const std::size_t x = at_.x() + pixel_ * args_->filter.dilation;
-    const float* row = args_->out_rows[at_.row()];
-    if (x < args_->width_out)
-      for (std::size_t c = 0; c < args_->channels_out; c += winograd::kLine)
-        __builtin_prefetch(row + static_cast<std::ptrdiff_t>(x) * args_->out_pixel_stride + c, 1, 2);
+    const float* pixel = to_.pixels[pixel_];
+    for (std::size_t c = 0; pixel != nullptr && c < args_->channels_out; c += winograd::kLine)
+      __builtin_prefetch(pixel + c, 1, 2);
     if (++pixel_ < F::kTile) return;
     pixel_ = 0;
-    --tiles_;
     at_.next();
+    if (--tiles_ > 0) to_ = written(*args_, at_, 0);
   }
 
  private:
@@ -221,6 +271,7 @@ class OutputPrefetch {
   const Args* args_;
   Walk<F> at_;
   std::size_t tiles_;
+  Written<F> to_{};
   std::size_t pixel_ = 0;
 };
 
@@ -260,7 +311,8 @@ inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, co
 template <class F>
 inline void convolve(const Args& a) noexcept {
   const Layout layout = layout_of(kTileOf<F>, a.filter, a.channels_in, a.channels_out);
-  std::size_t left = a.rows * tiles_of_row(kTileOf<F>, a.filter.dilation, a.width_out);
+  std::size_t left = a.rows * (a.down ? a.width_out : tiles_of_row(kTileOf<F>, a.filter.dilation, a.width_out));
+  clear_floats(a.workspace, a.channels_in);
   for (Walk<F> at(a); left > 0;) {
     const std::size_t count = winograd::next_block(left, layout.tiles);
     const Walk<F> next = transform_inputs<F>(a, at, count, layout);

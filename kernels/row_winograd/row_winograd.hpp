@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution along the rows of an image by Winograd's minimal filtering in one dimension ("Arithmetic Complexity of
-// Computations", 1980): of one-dimensional signals, and of filters that are no square or have a dilation. Points and
-// transforms are those of kernels/winograd, once instead of twice. fp32, channels-last.
+// Convolution along the rows of an image, or down its columns, by Winograd's minimal filtering in one dimension
+// ("Arithmetic Complexity of Computations", 1980): of one-dimensional signals, and of filters that are no square or
+// have a dilation. Points and transforms are those of kernels/winograd, once instead of twice. fp32, channels-last.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,8 @@ struct Tile {
 inline constexpr Tile kTiles[] = {{6, 3}, {5, 4}, {4, 5}, {4, 3}, {5, 2}};
 
 /// A filter of `height` rows and `width` columns, which are `dilation` apart. A tile takes its columns in parts of as
-/// many as it has taps; the parts of all rows count as channels of one.
+/// many as it has taps; the parts of all rows count as channels of one. Down a column, a filter of one column is
+/// described as if it lay along a row: `width` are its rows.
 struct Filter {
   std::size_t height = 1;
   std::size_t width = 3;
@@ -53,14 +54,19 @@ struct Work {
 Work work(Tile tile, const Filter& filter, std::size_t rows, std::size_t width, std::size_t channels_in,
           std::size_t channels_out) noexcept;
 
-/// A number of output rows.
+/// A number of output rows, or, where tiles go `down`, of rows of tiles.
 ///
 /// Input rows: in_rows[row * height + i] is the one that row i of the filter reads for an output row; null stands for
 /// zeros. Its pixels from -pad_left on feed the first output; those outside [0, width_in) are zero. What no tap of the
 /// filter reads counts as zero. residual_rows as out_rows (null table: none).
-/// `workspace` has workspace_floats(...) floats, 64-byte aligned. A pixel gives the same bits in whichever call it is
-/// computed, if calls start at multiples of outputs * dilation pixels.
+///
+/// Down: in_rows[(row * parts + part) * inputs + i] is the row that input i of a part of a row of tiles lies in, null
+/// for zeros and for what no tap reads; out_rows[row * outputs + i] is that of output i, null where none is written.
+/// Pixels of all rows belong together: width_in is width_out, pad_left 0. `workspace` has workspace_floats(...) floats,
+/// 64-byte aligned. A pixel gives the same bits in whichever call it is computed, if calls start at multiples of
+/// outputs * dilation pixels, or, down, rows.
 struct Args {
+  bool down = false;
   std::size_t rows = 1;
   const float* const* in_rows = nullptr;
   float* const* out_rows = nullptr;

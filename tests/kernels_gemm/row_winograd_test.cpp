@@ -24,7 +24,8 @@ using kernels::row_winograd::workspace_floats;
 struct RowCase {
   RowCase(const Kernel& kernel, const ConvSizes& sizes, std::uint64_t seed, bool is_far = false)
       : tile(kernel.tile),
-        filter{sizes.kernel_h, sizes.kernel_w, sizes.dilation},
+        down(sizes.kernel_w == 1),
+        filter{down ? 1 : sizes.kernel_h, down ? sizes.kernel_h : sizes.kernel_w, sizes.dilation},
         far(is_far),
         conv(sizes, seed),
         packed(packed_floats(tile, filter, sizes.channels_in, sizes.channels_out)),
@@ -42,15 +43,13 @@ struct RowCase {
     const ConvSizes& s = conv.sizes;
     in_table.clear();
     out_table.clear();
-    for (std::size_t row = 0; row < s.height_out(); ++row) {
-      for (std::size_t i = 0; i < filter.height; ++i) {
-        const std::size_t y = row + i * s.dilation;
-        in_table.push_back(y >= s.pad && y - s.pad < s.height_in ? conv.in[y - s.pad].data() : nullptr);
-      }
-      out_table.push_back(out[row].data());
-    }
+    if (down)
+      put_down(out);
+    else
+      put_along(out);
     Args a;
-    a.rows = s.height_out();
+    a.down = down;
+    a.rows = out_table.size() / (down ? tile.outputs : 1);
     a.in_rows = in_table.data();
     a.out_rows = out_table.data();
     a.width_in = s.width_in;
@@ -69,7 +68,36 @@ struct RowCase {
     return a;
   }
 
+  void put_along(Rows& out) {
+    const ConvSizes& s = conv.sizes;
+    for (std::size_t row = 0; row < s.height_out(); ++row) {
+      for (std::size_t i = 0; i < filter.height; ++i) {
+        const std::size_t y = row + i * s.dilation;
+        in_table.push_back(y >= s.pad && y - s.pad < s.height_in ? conv.in[y - s.pad].data() : nullptr);
+      }
+      out_table.push_back(out[row].data());
+    }
+  }
+  /// Tiles of rows a dilation apart; what no tap reads, or only those of rows that there are not, is null.
+  void put_down(Rows& out) {
+    const std::size_t rows = out.size(), dilation = filter.dilation, parts = filter.parts(tile);
+    for (std::size_t begin = 0; begin < rows; begin += tile.outputs * dilation)
+      for (std::size_t phase = 0; phase < dilation; ++phase) {
+        for (std::size_t i = 0; i < parts * tile.inputs(); ++i) {
+          const std::size_t at = i / tile.inputs() * tile.taps + i % tile.inputs();
+          const std::size_t y = begin + phase + at * dilation;
+          const bool is_read = at < tile.outputs - 1 + filter.width && begin + phase < rows;
+          in_table.push_back(is_read && y < conv.sizes.height_in ? conv.in[y].data() : nullptr);
+        }
+        for (std::size_t i = 0; i < tile.outputs; ++i) {
+          const std::size_t y = begin + phase + i * dilation;
+          out_table.push_back(y < rows ? out[y].data() : nullptr);
+        }
+      }
+  }
+
   Tile tile;
+  bool down;  ///< a filter of one column
   Filter filter;
   bool far;  ///< weights, as kernels are told
   ConvCase conv;
@@ -156,6 +184,32 @@ TEST(RowWinograd, ManyTermsAndManyBlocks) {
   });
 }
 
+/// A filter of one column, of as many rows as `filter` has columns; no padding.
+ConvSizes down_of(const Filter& filter, std::size_t rows, std::size_t width, std::size_t channels_in,
+                  std::size_t channels_out) {
+  return {.height_in = rows + (filter.width - 1) * filter.dilation,
+          .width_in = width,
+          .channels_in = channels_in,
+          .channels_out = channels_out,
+          .kernel_h = filter.width,
+          .kernel_w = 1,
+          .dilation = filter.dilation};
+}
+
+TEST(RowWinograd, OfTilesThatGoDown) {
+  std::uint64_t seed = 500;
+  const std::size_t channels[] = {1, 3, 16, 17, 40, 65};
+  for_each_filter([&](const Kernel& kernel, const Filter& filter) {
+    if (filter.height != 1) return;
+    for (const std::size_t rows : {1u, 5u, 12u, 31u}) {
+      ConvSizes sizes = down_of(filter, rows, 1 + seed % 9, channels[seed % 6], channels[seed % 5]);
+      sizes.in_gap = seed % 4 == 0 ? 5 : 0;
+      sizes.out_gap = seed % 3 == 0 ? 3 : 0;
+      ASSERT_NO_FATAL_FAILURE(check(kernel, sizes, ++seed));
+    }
+  });
+}
+
 void expect_same_bits(const Kernel& kernel, const Rows& one, const Rows& other) {
   for (std::size_t y = 0; y < one.size(); ++y)
     ASSERT_EQ(std::memcmp(one[y].data(), other[y].data(), one[y].size() * sizeof(float)), 0) << kernel.name;
@@ -222,7 +276,9 @@ TEST(RowWinograd, SameBitsInStripsOfWholeTiles) {
 /// act(sum + residual) and act(sum) + residual, from the sums of a run without them; `in_place`: out is the residual.
 void check_epilogue(const Kernel& kernel, std::size_t channels_out, const kernels::UnaryOp& op, bool after,
                     bool in_place) {
-  RowCase c(kernel, sizes_of({1, kernel.tile.taps, 2}, 1, 23, 9, channels_out), 27);
+  const Filter filter{1, kernel.tile.taps, 2};
+  const bool down = channels_out % 2 == 0;
+  RowCase c(kernel, down ? down_of(filter, 23, 3, 9, channels_out) : sizes_of(filter, 1, 23, 9, channels_out), 27);
   const std::size_t row = c.conv.sizes.pad;
   Rows sums = c.conv.make_out(28);
   kernel.run(c.args(sums));
@@ -230,7 +286,11 @@ void check_epilogue(const Kernel& kernel, std::size_t channels_out, const kernel
   Rows out = c.conv.make_out(29);
   Args args = c.args(out);
   std::vector<const float*> residual;
-  for (std::size_t y = 0; y < out.size(); ++y) residual.push_back(in_place ? out[y].data() : added[y].data());
+  for (const float* to : c.out_table) {
+    const auto of = [&](const auto& values) { return values.data() == to; };
+    const auto y = std::ranges::find_if(out, of) - out.begin();
+    residual.push_back(to == nullptr || in_place ? to : added[static_cast<std::size_t>(y)].data());
+  }
   args.residual_rows = residual.data();
   args.epilogue = {op, after};
   kernel.run(args);

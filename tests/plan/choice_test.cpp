@@ -132,9 +132,9 @@ TEST(Plan, TakesTilesOfFiltersThatAreLargeOrHaveAStride) {
   EXPECT_EQ(tile(112, 16, 12, {.kernel = 9}), 4);
 }
 
-/// What is no square or has a dilation passes in tiles along rows: unless it is short, moves by strides or stands, or
-/// matrix units are there.
-TEST(Plan, TakesTilesAlongRowsOfFiltersThatAreNoSquareOrDilated) {
+/// What is no square or has a dilation passes in tiles along rows, or down columns: unless it is short or moves by
+/// strides, or matrix units are there.
+TEST(Plan, TakesTilesOfOneDirectionOfFiltersThatAreNoSquareOrDilated) {
   const auto products = [](std::int64_t width, std::int64_t channels, ConvSpec spec,
                            kernels::Isa isa = kernels::Isa::avx512) {
     Network net("one convolution");
@@ -150,7 +150,8 @@ TEST(Plan, TakesTilesAlongRowsOfFiltersThatAreNoSquareOrDilated) {
   EXPECT_EQ(products(8, 128, {.kernel = 3, .height = 1}), 6.0 / 12) << "two tiles of four outputs";
   EXPECT_EQ(products(72, 128, {.kernel = 3, .dilation = 2}), 8.0 / 18);
   EXPECT_EQ(products(64, 64, {.kernel = 3}), 1) << "tiles in both directions";
-  EXPECT_EQ(products(64, 64, {.kernel = 1, .height = 7}), 1);
+  EXPECT_EQ(products(64, 64, {.kernel = 1, .height = 7}), 2 * 8.0 / 35);
+  EXPECT_EQ(products(64, 128, {.kernel = 1, .height = 3}), 8.0 / 18) << "17 rows are three times six, and one more";
   EXPECT_EQ(products(64, 64, {.kernel = 7, .stride = 2, .height = 1}), 1);
   EXPECT_EQ(products(64, 4, {.kernel = 3, .height = 1}), 1) << "more transforms than products";
   EXPECT_EQ(products(64, 64, {.kernel = 7, .height = 1}, kernels::Isa::amx), 1);

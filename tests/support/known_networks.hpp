@@ -91,13 +91,15 @@ inline Graph large_filters(std::int64_t height, std::int64_t width) {
   return net.finish(net.conv(net.input({1, height, width, 4}), 64, {.kernel = 7, .stride = 2}));
 }
 
-/// Filters of one row, of dilated rows, of groups: along rows, a long one among them.
+/// Filters of one row or one column, of dilated rows, of groups; a long row among them.
 inline Graph filters_along_rows(std::int64_t height, std::int64_t width) {
   Network net("filters along rows");
   const ValueId x = net.conv(net.input({1, height, width, 40}), 48, {.kernel = 7, .height = 1});
   const ValueId y = net.conv(x, 48, {.dilation = 2, .activation = UnaryKind::relu, .residual = x});
   const ValueId z = net.conv(y, 96, {.kernel = 5, .dilation = 2, .groups = 2, .height = 1});
   net.output(net.conv(z, 64, {.kernel = 2, .height = 1}));
+  const ValueId down = net.conv(z, 64, {.kernel = 1, .activation = UnaryKind::relu, .height = 7});
+  net.output(net.conv(down, 64, {.kernel = 1, .dilation = 2, .residual = down, .height = 3}));
   const ValueId signal = net.conv(net.input({1, 1, 4 * width, 40}), 48, {.kernel = 11, .dilation = 5, .height = 1});
   return net.finish(net.conv(signal, 80, {.activation = UnaryKind::relu, .height = 1}));
 }
