@@ -176,7 +176,7 @@ struct Family {
   std::int64_t (*weights_bytes)(const Chosen&);    ///< packed
   std::int64_t (*workspace_bytes)(const Chosen&);  ///< of one thread
   Turns (*turns)(const Chosen&) = one_turn;
-  ColumnWindow (*window)(const Chosen&);           ///< all but the width
+  ColumnWindow (*window)(const Chosen&);  ///< all but the width
   ChunkRule (*chunks)(const Chosen&);
   std::vector<Placement> (*placements)(const Chosen&);
   Told (*tell)(const Chosen&);

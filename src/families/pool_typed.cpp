@@ -126,9 +126,7 @@ Effort effort(const Chosen& node, const Rates& rates) {
 }
 
 /// A row of channels.
-std::int64_t workspace_bytes(const Chosen& node) {
-  return node.input_shape(0).back() * element_bytes(node.input(0));
-}
+std::int64_t workspace_bytes(const Chosen& node) { return node.input_shape(0).back() * element_bytes(node.input(0)); }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<TypedPoolOp>(context); }
 

@@ -7,30 +7,14 @@
 namespace colonnade {
 namespace {
 
-constexpr std::array<std::string_view, 24> kBinaryNames = {"add",
-                                                           "sub",
-                                                           "mul",
-                                                           "div",
-                                                           "pow",
-                                                           "min",
-                                                           "max",
-                                                           "mod",
-                                                           "fmod",
-                                                           "prelu",
-                                                           "equal",
-                                                           "less",
-                                                           "less_or_equal",
-                                                           "greater",
-                                                           "greater_or_equal",
-                                                           "logical_and",
-                                                           "logical_or",
-                                                           "logical_xor",
-                                                           "bitwise_and",
-                                                           "bitwise_or",
-                                                           "bitwise_xor",
-                                                           "shift_left",
-                                                           "shift_right",
-                                                           "squared_difference"};
+constexpr std::array<std::string_view, 24> kBinaryNames = {"add",           "sub",         "mul",
+                                                           "div",           "pow",         "min",
+                                                           "max",           "mod",         "fmod",
+                                                           "prelu",         "equal",       "less",
+                                                           "less_or_equal", "greater",     "greater_or_equal",
+                                                           "logical_and",   "logical_or",  "logical_xor",
+                                                           "bitwise_and",   "bitwise_or",  "bitwise_xor",
+                                                           "shift_left",    "shift_right", "squared_difference"};
 static_assert(kBinaryNames[static_cast<std::size_t>(BinaryKind::prelu)] == "prelu");
 static_assert(kBinaryNames[static_cast<std::size_t>(BinaryKind::squared_difference)] == "squared_difference");
 

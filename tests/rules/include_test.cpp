@@ -37,7 +37,7 @@ const std::vector<Rule>& include_table() {
       {"src/api", {"include", "src/", "frontends/onnx", "kernels/"}},
       {"kernels/winograd", {"kernels/base", "kernels/gemm"}},  // its 36 products are gemm's micro-kernel
       {"kernels/row_winograd", {"kernels/base", "kernels/gemm", "kernels/winograd"}},  // once instead of twice
-      {"kernels/narrow_bytes", {"kernels/base", "kernels/narrow/narrow.hpp"}},  // the same packed weights
+      {"kernels/narrow_bytes", {"kernels/base", "kernels/narrow/narrow.hpp"}},         // the same packed weights
       {"kernels", {"kernels/base"}},
       {"frontends/onnx",
        {"include", "src/graph", "src/base", "src/reference/onnx/definitions.hpp", "src/reference/elements.hpp",
