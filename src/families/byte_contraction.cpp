@@ -176,7 +176,8 @@ std::int64_t groups_together(std::int64_t groups, std::int64_t outputs) {
   return most;
 }
 
-/// By how much the weights of an output are more than signed bytes; makes those of them.
+/// By how much the weights of an output are more than signed bytes; makes those of them. The zeros beside a group's
+/// weights are among them: a zero point is a byte, too.
 std::int32_t take_tilt(std::span<int> weights) {
   if (weights.empty()) return 0;
   const auto [least, most] = std::ranges::minmax(weights);
@@ -191,14 +192,12 @@ std::int32_t take_tilt(std::span<int> weights) {
 
 Match byte_contraction(const Candidate& node, const Window& window, std::int64_t groups, std::int64_t inputs,
                        std::int64_t outputs, const Rescale& out) {
-  // The zeros beside a group's weights have no tilt.
-  const bool tilts = node.input(1).type.dtype == DType::i16;
-  const std::int64_t together = tilts ? 1 : groups_together(groups, outputs);
+  const std::int64_t together = groups_together(groups, outputs);
   return take(Form::of(ByteContraction{.window = window,
                                        .groups = groups / together,
                                        .inputs = inputs * together,
                                        .outputs = outputs * together,
-                                       .tilts = tilts,
+                                       .tilts = node.input(1).type.dtype == DType::i16,
                                        .out = out,
                                        .kernel = &kernels::byte_product::select(node.features)}));
 }
