@@ -230,12 +230,15 @@ ValueId transpose(Lowering& low, ValueId x, Ints perm) { return low.emit(Transpo
 
 namespace {
 
-/// A constant of the same elements under another shape; kAbsent when x is no constant.
+/// A constant of the same elements under another shape; kAbsent when x is no constant or has too few axes.
 ValueId reshaped_constant(Lowering& low, ValueId x, const Ints& axes) {
   const auto constant = low.constant_of(x);
   if (!constant) return kAbsent;
   Shape shape = constant->shape();
-  for (const std::int64_t axis : axes) shape.insert(shape.begin() + axis, 1);
+  for (const std::int64_t axis : axes) {
+    if (axis < 0 || axis > static_cast<std::int64_t>(shape.size())) return kAbsent;
+    shape.insert(shape.begin() + axis, 1);
+  }
   return low.constant(reshaped(constant, std::move(shape)));
 }
 

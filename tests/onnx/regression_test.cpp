@@ -56,6 +56,25 @@ TEST(Regression, SumsOfNothingAreZero) {
   expect_floats(run(model, {3, 2, 0}), {3, 2, 5}, std::vector<float>(30, 0));
 }
 
+TEST(Regression, ScalesOfGatesHaveAxes) {
+  for (const std::int64_t width : {1, 2}) {
+    const std::vector<std::uint8_t> weights(static_cast<std::size_t>(4 * width));
+    ModelBuilder model;
+    model.import("com.microsoft", 1).input("x", {2, 1, width}).output("y");
+    model.constant(raw_tensor("w", onnx::TensorProto::UINT8, {1, width, 4}, weights));
+    model.constant(raw_tensor<std::uint8_t>("r", onnx::TensorProto::UINT8, {1, 1, 4}, {1, 2, 3, 4}));
+    model.constant(float_tensor("scale", {}, {0.5f})).constant(float_tensor("scales", {1, 2}, {1, 1}));
+    const char* const scale = width == 1 ? "scale" : "scales";
+    model.node("DynamicQuantizeLSTM", {"x", "w", "r", "", "", "", "", "", scale, "", scale, ""}, {"y"},
+               {attribute("hidden_size", 1)}, "com.microsoft");
+    try {
+      load(model);
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), ErrorCode::internal) << error.what();
+    }
+  }
+}
+
 TEST(Regression, AScaleOfLayerNormalizationMayBroadcast) {
   ModelBuilder model;
   model.input("x", {2, 3}).output("y").constant(float_tensor("w", {1}, {2})).constant(float_tensor("b", {1}, {1}));

@@ -274,7 +274,11 @@ std::shared_ptr<const Constant> known_gates(const Lowering& low, const GateWeigh
 }
 
 ValueId computed_gates(Lowering& low, const GateWeights& weights) {
-  const auto spread = [&](ValueId x) { return unsqueeze(low, x, low.rank(x) == 1 ? Ints{1, 2} : Ints{1}); };
+  const auto spread = [&](ValueId x) {
+    const std::int64_t rank = low.rank(x);
+    if (rank != 1 && rank != 2) low.invalid("scales or zero points of gates have {} axes, expected 1 or 2", rank);
+    return unsqueeze(low, x, rank == 1 ? Ints{1, 2} : Ints{1});
+  };
   ValueId x = cast(low, weights.bytes, DType::f32);
   if (weights.zero_point != kAbsent)
     x = binary(low, BinaryKind::sub, x, cast(low, spread(weights.zero_point), DType::f32));
