@@ -10,11 +10,11 @@ namespace colonnade::kernels::row_winograd {
 inline constexpr std::size_t kFewestTiles = 48;
 inline constexpr std::size_t kMostTiles = 96;
 
-/// Tiles that pass together: their inputs and the sums of a block of channels stay in the second-level cache.
-constexpr std::size_t block_tiles(Tile tile, std::size_t terms, std::size_t channels_out) {
+/// Tiles that pass together: their inputs and the sums of a block of channels stay in the second-level cache. As many
+/// for some of the output channels as for all.
+constexpr std::size_t block_tiles(Tile tile, std::size_t terms) {
   constexpr std::size_t kBudgetFloats = 384 * 1024 / sizeof(float);
-  const std::size_t out = channels_out < winograd::kBlockFloats ? channels_out : winograd::kBlockFloats;
-  const std::size_t fitting = kBudgetFloats / (tile.inputs() * (terms + out)) / 12 * 12;
+  const std::size_t fitting = kBudgetFloats / (tile.inputs() * (terms + winograd::kBlockFloats)) / 12 * 12;
   return fitting > kMostTiles ? kMostTiles : fitting < kFewestTiles ? kFewestTiles : fitting;
 }
 
@@ -29,7 +29,7 @@ struct Layout {
 };
 
 constexpr Layout layout_of(Tile tile, const Filter& filter, std::size_t channels_in, std::size_t channels_out) {
-  const std::size_t terms = filter.terms(tile, channels_in), tiles = block_tiles(tile, terms, channels_out);
+  const std::size_t terms = filter.terms(tile, channels_in), tiles = block_tiles(tile, terms);
   const winograd::Planes inputs = winograd::planes_of(terms, tiles);
   const winograd::Planes sums =
       winograd::planes_of(channels_out < winograd::kBlockFloats ? channels_out : winograd::kBlockFloats, tiles);

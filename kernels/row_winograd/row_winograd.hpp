@@ -87,7 +87,8 @@ struct Args {
   float* workspace = nullptr;
 };
 
-/// Floats of workspace that a call with these channels needs, whatever the width and the number of rows.
+/// Floats of workspace that a call with these channels, or fewer output channels, needs, whatever the width and the
+/// number of rows.
 std::size_t workspace_floats(Tile tile, const Filter& filter, std::size_t channels_in,
                              std::size_t channels_out) noexcept;
 

@@ -108,7 +108,13 @@ Work work(Encoding encoding, Tile tile, std::size_t rows, std::size_t width, std
 
 std::size_t workspace_floats(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out,
                              bool far_weights) noexcept {
-  return layout_of(encoding, tile, channels_in, channels_out, far_weights).floats();
+  // Of fewer channels more tiles may pass together.
+  std::size_t most = layout_of(encoding, tile, channels_in, channels_out, far_weights).floats();
+  for (std::size_t fewer = 1; fewer < channels_out && fewer < kBlockFloats; ++fewer) {
+    const std::size_t floats = layout_of(encoding, tile, channels_in, fewer, far_weights).floats();
+    if (floats > most) most = floats;
+  }
+  return most;
 }
 
 }  // namespace colonnade::kernels::winograd

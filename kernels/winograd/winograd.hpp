@@ -123,7 +123,8 @@ struct Args {
   float* workspace = nullptr;
 };
 
-/// Floats of workspace that a call with these channels needs, whatever the width and the number of tile rows.
+/// Floats of workspace that a call with these channels, or fewer output channels, needs, whatever the width and the
+/// number of tile rows.
 std::size_t workspace_floats(Encoding encoding, Tile tile, std::size_t channels_in, std::size_t channels_out,
                              bool far_weights) noexcept;
 
