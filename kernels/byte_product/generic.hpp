@@ -33,10 +33,12 @@ inline std::size_t gathered_channels(const Args& a) {
   return a.kernel_h * padded_row(kStep, a.kernel_w * a.channels_in);
 }
 
-/// Narrower outputs may have rows padded where wider ones are gathered.
+/// Narrower or fewer outputs may have rows padded where wider or more are gathered.
 inline std::size_t workspace_bytes(const Args& sizes) noexcept {
+  Args few = sizes;
+  if (few.channels_out > kMostOutputs) few.channels_out = kMostOutputs;
   const std::size_t pixel = pixel_channels(gathered_channels(sizes)) * sizeof(Channel);
-  const std::size_t gathered = block_pixels(pixel) * pixel + kOverrun, rows = padded_rows_bytes(sizes);
+  const std::size_t gathered = block_pixels(pixel) * pixel + kOverrun, rows = padded_rows_bytes(few);
   const std::size_t padded = rows < kMostRowsBytes ? rows : kMostRowsBytes;
   return gathered < padded ? padded : gathered;
 }

@@ -133,6 +133,21 @@ TEST(ByteProduct, OfManyPixels) {
   ASSERT_NO_FATAL_FAILURE(check({.width_in = 2000, .channels_in = 64, .channels_out = 70}, 3));
 }
 
+/// Threads may divide the output channels, which then pad rows that all of them would gather.
+TEST(ByteProduct, OfFewerOutputsNeedsNoMoreWorkspace) {
+  Args sizes;
+  sizes.kernel_h = sizes.kernel_w = 3;
+  sizes.channels_in = 128;
+  for (const Kernel& kernel : kernels::byte_product::table())
+    for (sizes.width_out = 20; sizes.width_out < 800; sizes.width_out += 20)
+      for (sizes.channels_out = 1; sizes.channels_out < 200; ++sizes.channels_out) {
+        Args more = sizes;
+        ++more.channels_out;
+        ASSERT_LE(kernel.workspace_bytes(sizes), kernel.workspace_bytes(more))
+            << kernel.name << ' ' << sizes.width_out << " wide, " << sizes.channels_out << " outputs";
+      }
+}
+
 /// Products of 255 and -128 side by side: what saturates in instructions of 16 bits.
 TEST(ByteProduct, SaturatesNothing) {
   for (const int x_zero : {0, 128, 255})
