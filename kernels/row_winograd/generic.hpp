@@ -63,41 +63,9 @@ inline void find_pixels(const Args& a, Float* const* rows, std::ptrdiff_t stride
   for (std::size_t i = 0; i < F::kTile; ++i, pixel += apart) pixels[i] = i < left ? pixel : nullptr;
 }
 
-/// Pixels of a tile, `stride` floats apart: the first `read`, the others count as zero.
-struct Pixels {
-  const float* first;
-  std::ptrdiff_t stride;
-  std::size_t read;
-};
-
 /// Writes B^T pixels, point by point `plane` floats apart.
-template <class F, bool kAll>
-void transform_pixels(const Pixels& pixels, std::size_t channels, float* to, std::size_t plane) {
-  constexpr std::size_t kPoints = F::kInputTile;
-  const Strides apart(pixels.stride), planes(static_cast<std::ptrdiff_t>(plane));
-  const float* from = pixels.first;
-  const auto transform = [&](std::size_t lanes) __attribute__((always_inline)) {
-    Vec in[kPoints], out[kPoints];
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < kPoints; ++i)
-      in[i] = kAll || i < F::kTile || i < pixels.read ? load_lanes(apart.after(from, i), lanes) : zero();
-    winograd::transform_whole<F>(in, out, Pairs<F>());
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < kPoints; ++i) {
-      if (lanes >= Vec::kLanes)
-        store(planes.after(to, i), out[i]);
-      else
-        store_first(planes.after(to, i), out[i], lanes);
-    }
-  };
-  std::size_t left = channels;
-  for (; left >= Vec::kLanes; left -= Vec::kLanes, from += Vec::kLanes, to += Vec::kLanes) transform(Vec::kLanes);
-  if (left > 0) transform(left);
-}
-
-/// Likewise of pixels anywhere.
 template <class F>
-void transform_any(const float* const (&pixels)[F::kInputTile], std::size_t channels, float* to, std::size_t plane) {
+void transform_pixels(const float* const (&pixels)[F::kInputTile], std::size_t channels, float* to, std::size_t plane) {
   constexpr std::size_t kPoints = F::kInputTile;
   const Strides planes(static_cast<std::ptrdiff_t>(plane));
   for (std::size_t c = 0; c < channels; c += Vec::kLanes) {
@@ -116,18 +84,6 @@ void transform_any(const float* const (&pixels)[F::kInputTile], std::size_t chan
   }
 }
 
-/// A tile of which some pixels are zeros, a pixel of which begins the workspace.
-template <class F>
-inline void transform_ragged(const Args& a, const float* row, std::ptrdiff_t first, std::size_t read, float* to,
-                             const Layout& layout) {
-  const float* pixels[F::kInputTile];
-  const auto dilation = static_cast<std::ptrdiff_t>(a.filter.dilation), width = static_cast<std::ptrdiff_t>(a.width_in);
-  for (std::size_t i = 0; i < F::kInputTile; ++i, first += dilation)
-    pixels[i] =
-        row == nullptr || i >= read || first < 0 || first >= width ? a.workspace : row + first * a.in_pixel_stride;
-  transform_any<F>(pixels, a.channels_in, to, layout.inputs.plane);
-}
-
 /// A tile that goes down.
 template <class F>
 inline void transform_down(const Args& a, const Walk<F>& at, const Layout& layout, float* to) {
@@ -137,29 +93,26 @@ inline void transform_down(const Args& a, const Walk<F>& at, const Layout& layou
   for (std::size_t part = 0; part < parts; ++part, rows += F::kInputTile, to += a.channels_in) {
     const float* pixels[F::kInputTile];
     for (std::size_t i = 0; i < F::kInputTile; ++i) pixels[i] = rows[i] == nullptr ? a.workspace : rows[i] + x;
-    transform_any<F>(pixels, a.channels_in, to, layout.inputs.plane);
+    transform_pixels<F>(pixels, a.channels_in, to, layout.inputs.plane);
   }
 }
 
+/// A tile along a row. Pixels outside the row, and those of the last part that no tap reads, are zeros.
 template <class F>
-inline void transform_tile(const Args& a, const Walk<F>& at, const Layout& layout, float* to) {
+inline void transform_along(const Args& a, const Walk<F>& at, const Layout& layout, float* to) {
   constexpr Tile kTile = kTileOf<F>;
   const std::size_t parts = a.filter.parts(kTile), missing = kTile.taps - a.filter.last_taps(kTile);
-  const auto dilation = static_cast<std::ptrdiff_t>(a.filter.dilation);
-  const auto last = static_cast<std::ptrdiff_t>(kTile.inputs() - 1) * dilation;
+  const auto dilation = static_cast<std::ptrdiff_t>(a.filter.dilation), width = static_cast<std::ptrdiff_t>(a.width_in);
   for (std::size_t y = 0; y < a.filter.height; ++y) {
-    const float* row = a.in_rows[at.row() * a.filter.height + y];
+    const float* const row = a.in_rows[at.row() * a.filter.height + y];
     auto first = static_cast<std::ptrdiff_t>(at.x()) - static_cast<std::ptrdiff_t>(a.pad_left);
     for (std::size_t part = 0; part < parts; ++part, to += a.channels_in) {
       const std::size_t read = kTile.inputs() - (part + 1 < parts ? 0 : missing);
-      const bool inside = row != nullptr && first >= 0 && first + last < static_cast<std::ptrdiff_t>(a.width_in);
-      if (!inside) {
-        transform_ragged<F>(a, row, first, read, to, layout);
-      } else {
-        const Pixels pixels{row + first * a.in_pixel_stride, dilation * a.in_pixel_stride, read};
-        (read == kTile.inputs() ? transform_pixels<F, true> : transform_pixels<F, false>)(pixels, a.channels_in, to,
-                                                                                          layout.inputs.plane);
-      }
+      const float* pixels[F::kInputTile];
+      std::ptrdiff_t x = first;
+      for (std::size_t i = 0; i < F::kInputTile; ++i, x += dilation)
+        pixels[i] = row == nullptr || i >= read || x < 0 || x >= width ? a.workspace : row + x * a.in_pixel_stride;
+      transform_pixels<F>(pixels, a.channels_in, to, layout.inputs.plane);
       first += static_cast<std::ptrdiff_t>(kTile.taps) * dilation;
     }
   }
@@ -169,7 +122,7 @@ inline void transform_tile(const Args& a, const Walk<F>& at, const Layout& layou
 template <class F>
 inline Walk<F> transform_inputs(const Args& a, Walk<F> at, std::size_t count, const Layout& layout) {
   float* to = a.workspace + layout.inputs_at;
-  const auto transform = a.down ? transform_down<F> : transform_tile<F>;
+  const auto transform = a.down ? transform_down<F> : transform_along<F>;
   for (std::size_t t = 0; t < count; ++t, at.next(), to += layout.inputs.stride) transform(a, at, layout, to);
   return at;
 }

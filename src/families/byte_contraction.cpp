@@ -176,6 +176,11 @@ std::int64_t groups_together(std::int64_t groups, std::int64_t outputs) {
   return most;
 }
 
+/// Behind the panels.
+std::size_t tilts_bytes(const ByteContraction& form) {
+  return form.tilts ? static_cast<std::size_t>(form.groups * form.outputs) * sizeof(std::int32_t) : 0;
+}
+
 /// By how much the weights of an output are more than signed bytes; makes those of them. The zeros beside a group's
 /// weights are among them: a zero point is a byte, too.
 std::int32_t take_tilt(std::span<int> weights) {
@@ -212,8 +217,7 @@ Effort byte_contraction_effort(const Chosen& node, const Rates& rates) {
 
 std::int64_t byte_contraction_weights_bytes(const Chosen& node) {
   const auto& form = node.form<ByteContraction>();
-  const std::int64_t tilts = form.tilts ? form.groups * form.outputs : 0;
-  return static_cast<std::int64_t>(panels_bytes(form)) + tilts * static_cast<std::int64_t>(sizeof(std::int32_t));
+  return static_cast<std::int64_t>(panels_bytes(form) + tilts_bytes(form));
 }
 
 std::int64_t byte_contraction_workspace_bytes(const Chosen& node) {
@@ -231,8 +235,7 @@ WeightMemory pack_bytes(const ByteContraction& form, const ByteWeight& weight, W
   const auto k = static_cast<std::size_t>(form.terms());
   const std::size_t panel_bytes = kernels::byte_product::panel_bytes(form.kernel->step, depth_of(form));
   const std::int64_t panels = ceil_div(form.outputs, kOutputs), taps = form.window.kernel_h * form.window.kernel_w;
-  const std::size_t tilts_bytes = form.tilts ? static_cast<std::size_t>(form.groups * form.outputs) * 4 : 0;
-  WeightMemory packed = room.take(panels_bytes(form) + tilts_bytes);
+  WeightMemory packed = room.take(panels_bytes(form) + tilts_bytes(form));
   auto* const first = reinterpret_cast<std::int8_t*>(packed.data());
   auto* const tilts = reinterpret_cast<std::int32_t*>(first + panels_bytes(form));
   for_each_part(panels * form.groups, [&](std::int64_t panel) {

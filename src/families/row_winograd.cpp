@@ -210,9 +210,6 @@ class RowWinogradOp final : public RowOp {
   kernels::Epilogue epilogue_;
 };
 
-/// What is left of the time of weights from beyond the second-level cache: they are fetched between the products.
-constexpr double kFetched = 0.25;
-
 /// Operations of the vector units' peak that a tile's convolution takes as long as, beside direct sums that leave out
 /// the taps outside the image.
 double tiles_flop(const Candidate& node, const RowWinogradForm& form) {
@@ -222,7 +219,7 @@ double tiles_flop(const Candidate& node, const RowWinogradForm& form) {
   const double inside = taps_inside(std::get<Conv>(node.node.op), node.input_shape(0), node.output_shape());
   return blocking.winograd_gain * static_cast<double>(form.groups) / inside *
          (work.multiply_flop / blocking.multiply_share + work.transform_flop / blocking.transform_share +
-          kFetched * far_weights_flop(packed, work.weights_read, blocking));
+          blocking.fetched_share * far_weights_flop(packed, work.weights_read, blocking));
 }
 
 /// How tiles see a convolution: a filter of one column down the rows, others along them. Squares without a dilation
@@ -260,7 +257,7 @@ Match match(const Candidate& node) {
   return match;
 }
 
-/// Products at the rate of direct sums of as many terms, transforms at the peak's share that the class of machine has.
+/// Products at the rate of direct sums of as many terms, transforms at a share of the peak.
 Effort effort(const Chosen& node, const Rates& rates) {
   const auto& form = node.form<RowWinogradForm>();
   const kernels::row_winograd::Work work = form.work(node.output_shape());

@@ -26,6 +26,7 @@ constexpr Blocking far(std::string_view name, std::int64_t l2_bytes) {
       .near_sixes_bytes = 768 * kKiB,
       .near_planes_bytes = 32 * kKiB,
       .far_weight_flop = 32,
+      .fetched_share = 1,
       .multiply_share = 0.85,
       .transform_share = 0.4,
       .planes_share = 0.65,
@@ -53,6 +54,7 @@ constexpr Blocking near(std::string_view name, std::int64_t l2_bytes) {
   Blocking blocking = far(name, l2_bytes);
   blocking.far_sixes_bytes = 6 * kMiB;
   blocking.far_weight_flop = 20;
+  blocking.fetched_share = 0.25;
   blocking.multiply_share = 0.95;
   blocking.transform_share = 0.8;
   blocking.part_flop = 8;

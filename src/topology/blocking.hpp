@@ -22,6 +22,7 @@ struct Blocking {
   std::int64_t near_planes_bytes = 0;        ///< planes of the rows that a block of pixels reads
   double far_weight_flop = 0;  ///< operations that take as long as a weight from beyond the second-level cache
 
+  double fetched_share = 0;    ///< of that what is left where products fetch weights while they multiply tiles of a row
   double multiply_share = 0;   ///< of matrix products
   double transform_share = 0;  ///< of Winograd's transforms
   double planes_share = 0;     ///< of products whose lanes are pixels
