@@ -135,6 +135,24 @@ inline void store_first(float* p, Vec x, std::size_t n) {
 }
 #endif
 
+/// p[0], p[2], p[4] and so on, of which p[2 * lanes - 1] is readable too: xsimd has them as complex numbers alone.
+#if defined(__AVX512F__)
+inline Vec load_even(const float* p) {
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  return {_mm512_permutex2var_ps(_mm512_loadu_ps(p), even, _mm512_loadu_ps(p + 16))};
+}
+#elif defined(__AVX2__)
+inline Vec load_even(const float* p) {
+  const __m256 halves = _mm256_shuffle_ps(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8), 0x88);
+  return {_mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(halves), 0xD8))};
+}
+#else
+inline Vec load_even(const float* p) {
+  const float lanes[Vec::kLanes] = {p[0], p[2], p[4], p[6]};
+  return {Batch::load_unaligned(lanes)};
+}
+#endif
+
 // Folds the lanes: halves on each other until four are left, then i on i + 2, then two. xsimd's hadd has another order
 // on each tier, and there is none for maxima.
 #if defined(__AVX2__)

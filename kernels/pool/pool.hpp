@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max and average pooling over channels-last rows, fp32.
+// Max and average pooling, fp32: over channels-last rows, over taps that are given, and over planes.
 #pragma once
 
 #include <cstddef>
@@ -51,12 +51,49 @@ struct TapsArgs {
 /// wins. -1 and the lowest float of no taps. powers: the sum of |x|^power to 1 / power.
 using TapsFn = void (*)(const TapsArgs&) noexcept;
 
+/// Rows of planes, whose pixels lie side by side: out[row * width_out + x] as Args has it. The rows that a window sees
+/// are folded into a line of the workspace first, and the windows of all lines then.
+struct LinesArgs {
+  Kind kind = Kind::max;
+  std::size_t rows = 1;
+  const float* const* in_rows = nullptr;  ///< [rows * kernel_h], null where there is none
+  float* out = nullptr;
+  std::size_t width_in = 0;
+  std::size_t width_out = 0;
+  std::size_t kernel_h = 1;
+  std::size_t kernel_w = 1;
+  std::size_t stride_w = 1;
+  std::size_t dilation_w = 1;
+  std::size_t pad_left = 0;
+  const float* row_counts = nullptr;     ///< [rows], average only
+  const float* column_counts = nullptr;  ///< [width_out], average only
+  float* workspace = nullptr;            ///< workspace_floats(*this)
+  bool fresh = true;  ///< false: the workspace is as a call left it that had as many rows or more, else the same
+};
+
+/// Most lanes of any tier.
+inline constexpr std::size_t kMostLanes = 16;
+
+/// Floats of a line with its padding, and what vectors read behind it.
+constexpr std::size_t line_floats(const LinesArgs& a) noexcept {
+  const std::size_t read = (a.width_out + kMostLanes) * a.stride_w + a.kernel_w * a.dilation_w + kMostLanes;
+  const std::size_t written = a.pad_left + a.width_in;
+  return read > written ? read : written;
+}
+/// Lines, and what the sums of a row are multiplied by.
+constexpr std::size_t workspace_floats(const LinesArgs& a) noexcept {
+  return a.rows * line_floats(a) + a.width_out + kMostLanes;
+}
+
+using LinesFn = void (*)(const LinesArgs&) noexcept;
+
 struct Kernel {
   const char* name;
   Isa isa;
   Fn run;
   TapsFn largest;
   TapsFn powers;
+  LinesFn lines;
 };
 
 std::span<const Kernel> table() noexcept;

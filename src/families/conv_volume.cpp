@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of volumes, dense and depthwise, by the kernels of images: units are rows of all planes. Those whose
-// weights are computed pack them first, in a turn of their own; images and lines are volumes of one plane then.
+// Convolutions of volumes, dense and depthwise, by the kernels of images: units are rows of all planes or, where
+// these are few, parts of them. Those whose weights are computed pack them first, in a turn of their own; images and
+// lines are volumes of one plane then.
 #include "base/checked.hpp"
 #include "families/common.hpp"
 #include "families/contraction.hpp"
@@ -46,9 +47,28 @@ void pack_share(const StepContext& step, const VolumeForm& form, std::int64_t un
   }
 }
 
+/// Parts of rows, where rows are too few for several threads: lines have one.
+struct Parts {
+  std::int64_t a_row = 1;  ///< parts
+  std::int64_t width = 1;  ///< pixels of the output
+};
+Parts parts_of(const Shape& out) {
+  constexpr std::int64_t kUnits = 8, kGrain = 24;  // of pixels: a multiple of the tiles' on every tier
+  const std::int64_t rows = std::max<std::int64_t>(1, out[0] * out[1] * out[2]);
+  const std::int64_t wanted = std::clamp<std::int64_t>(kUnits / rows, 1, std::max<std::int64_t>(1, out[3] / kGrain));
+  const std::int64_t width = wanted == 1 ? out[3] : ceil_div(ceil_div(out[3], wanted), kGrain) * kGrain;
+  return {ceil_div(out[3], std::max<std::int64_t>(1, width)), width};
+}
+Shared shared_parts(const Shape& out) {
+  Shared parts = volume_rows(out);
+  parts.total *= parts_of(out).a_row;
+  return parts;
+}
+
 /// Rows that a call takes: enough pixels for weights to be read once for many.
 std::int64_t rows_a_call(const Shape& out) {
   constexpr std::int64_t kPixels = 512;
+  if (parts_of(out).a_row > 1) return 1;
   return std::clamp<std::int64_t>(kPixels / std::max<std::int64_t>(1, out[3]), 1, 64);
 }
 
@@ -67,18 +87,16 @@ class ConvVolumeOp final : public RowOp {
         bias_(context.in<float>(2)),
         in_shape_(volume_of(context.input_shape(0))),
         out_shape_(volume_of(context.output_shape())),
-        rows_(volume_rows(out_shape_)),
+        parts_(parts_of(out_shape_)),
+        shared_(shared_parts(out_shape_)),
         args_(args) {
     const LoweredEpilogue lowered = lower_epilogue(context, std::get<Conv>(context.node.op).epilogue, 3);
     residual_ = lowered.residual;
     args_.epilogue = lowered.epilogue;
-    args_.width_in = static_cast<std::size_t>(in_shape_[3]);
-    args_.width_out = static_cast<std::size_t>(out_shape_[3]);
     args_.kernel_h = static_cast<std::size_t>(form_.window_rows());
     args_.kernel_w = static_cast<std::size_t>(form_.sums.window.kernel_w);
     args_.stride_w = static_cast<std::size_t>(form_.sums.window.stride_w);
     args_.dilation_w = static_cast<std::size_t>(form_.sums.window.dilation_w);
-    args_.pad_left = static_cast<std::size_t>(form_.sums.window.pad_left);
     args_.in_pixel_stride = in_shape_[4];
     args_.out_pixel_stride = args_.residual_pixel_stride = out_shape_[4];
     args_.bias = context.floats(2);
@@ -87,7 +105,7 @@ class ConvVolumeOp final : public RowOp {
   void run(const StepContext& step) const override {
     for (std::int64_t turn = step.turns.begin; turn < step.turns.end; ++turn)
       if (form_.packs && turn == 0)
-        pack_share(step, form_, rows_.units(), whole(step, weights_), step.shared);
+        pack_share(step, form_, shared_.units(), whole(step, weights_), step.shared);
       else
         run_rows(step);
   }
@@ -99,7 +117,7 @@ class ConvVolumeOp final : public RowOp {
 
  private:
   void run_rows(const StepContext& step) const {
-    const Interval rows = rows_.of(step);
+    const Interval parts = shared_.of(step);
     const std::int64_t most = rows_a_call(out_shape_), row_elements = out_shape_[3] * out_shape_[4];
     const float** in_rows = step.pointers;
     const float** out_rows = in_rows + most * form_.window_rows();
@@ -111,17 +129,30 @@ class ConvVolumeOp final : public RowOp {
     if constexpr (std::is_same_v<Args, Dense>) args.workspace = step.scratch;
     if (form_.packs) args.weights = step.shared;
     if (!args.bias && bias_) args.bias = whole(step, bias_);
-    for (std::int64_t begin = rows.begin; begin < rows.end; begin += most) {
-      const std::int64_t count = std::min(most, rows.end - begin);
-      for (std::int64_t r = 0; r < count; ++r) {
-        volume_tap_rows(form_.axes, in_shape_, out_shape_, whole(step, in_), begin + r,
-                        in_rows + r * form_.window_rows());
-        out_rows[r] = whole(step, out_) + (begin + r) * row_elements;
-        if (residual_) residual_rows[r] = whole(step, residual_) + (begin + r) * row_elements;
+    for (std::int64_t begin = parts.begin; begin < parts.end; begin += most) {
+      const std::int64_t count = std::min(most, parts.end - begin), column = begin % parts_.a_row * parts_.width;
+      const float* in = whole(step, in_) + settle_columns(args, column) * in_shape_[4];
+      VolumeRow row(out_shape_, begin / parts_.a_row);
+      for (std::int64_t r = 0; r < count; ++r, row.next()) {
+        const std::int64_t at = (begin / parts_.a_row + r) * row_elements + column * out_shape_[4];
+        volume_tap_rows(form_.axes, in_shape_, in, row, in_rows + r * form_.window_rows());
+        out_rows[r] = whole(step, out_) + at;
+        if (residual_) residual_rows[r] = whole(step, residual_) + at;
       }
       args.rows = static_cast<std::size_t>(count);
       run_(args);
     }
+  }
+
+  /// The part of a row that begins at a column: how many pixels of the input lie before what it reads.
+  std::int64_t settle_columns(Args& args, std::int64_t column) const {
+    const Window& window = form_.sums.window;
+    const std::int64_t first = column * window.stride_w - window.pad_left;
+    const std::int64_t skipped = std::clamp<std::int64_t>(first, 0, in_shape_[3]);
+    args.pad_left = static_cast<std::size_t>(std::max<std::int64_t>(0, -first));
+    args.width_in = static_cast<std::size_t>(in_shape_[3] - skipped);
+    args.width_out = static_cast<std::size_t>(std::min(parts_.width, out_shape_[3] - column));
+    return skipped;
   }
 
   void (*run_)(const Args&) noexcept;
@@ -129,8 +160,9 @@ class ConvVolumeOp final : public RowOp {
   VolumeForm form_;
   ValueOf<float> in_, out_, residual_, weights_, bias_;
   Shape in_shape_, out_shape_;
-  Shared rows_;
-  Args args_;
+  Parts parts_;
+  Shared shared_;
+  Args args_;  ///< all but rows and their columns
 };
 
 Match match(const Candidate& node) {
@@ -157,7 +189,7 @@ Match match(const Candidate& node) {
   return take(Form::of(std::move(form)));
 }
 
-std::int64_t units(const Chosen& node) { return volume_rows(volume_of(node.output_shape())).units(); }
+std::int64_t units(const Chosen& node) { return shared_parts(volume_of(node.output_shape())).units(); }
 
 Turns turns(const Chosen& node) {
   const auto& form = node.form<VolumeForm>();

@@ -45,11 +45,11 @@ class PoolVolumeOp final : public RowOp {
 
   void run(const StepContext& step) const override {
     const Interval rows = rows_.of(step);
-    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-      const std::int64_t z = row / out_shape_[2] % out_shape_[1], y = row % out_shape_[2];
-      volume_tap_rows(axes_, in_shape_, out_shape_, whole(step, in_), row, step.pointers);
+    VolumeRow at(out_shape_, rows.begin);
+    for (std::int64_t row = rows.begin; row < rows.end; ++row, at.next()) {
+      volume_tap_rows(axes_, in_shape_, whole(step, in_), at, step.pointers);
       float* out = whole(step, out_) + row * out_shape_[3] * out_shape_[4];
-      const float count = counts_[0][static_cast<std::size_t>(z)] * counts_[1][static_cast<std::size_t>(y)];
+      const float count = counts_[0][static_cast<std::size_t>(at.plane)] * counts_[1][static_cast<std::size_t>(at.row)];
       kernels::pool::Args args = args_;
       args.in_rows = step.pointers;
       args.out_rows = &out;

@@ -25,19 +25,37 @@ inline VolumeWindow volume_window(VolumeWindow axes) {
 /// Rows of all planes of all images.
 inline Shared volume_rows(const Shape& out) { return {out[0] * out[1] * out[2], 256}; }
 
-/// The rows of the input [images, planes, rows, columns, channels] that a row of the output sees, of so many among all
-/// images, tap by tap; null outside.
-inline void volume_tap_rows(const VolumeWindow& axes, const Shape& in, const Shape& out, const float* x,
-                            std::int64_t row, const float** rows) {
+/// A row of all planes of all images.
+struct VolumeRow {
+  std::int64_t rows, planes;  ///< of an image's plane, and planes of it
+  std::int64_t image, plane, row;
+
+  VolumeRow(const Shape& out, std::int64_t index)
+      : rows(out[2]), planes(out[1]), image(index / (rows * planes)), plane(index / rows % planes), row(index % rows) {}
+  void next() {
+    if (++row < rows) return;
+    row = 0;
+    if (++plane < planes) return;
+    plane = 0, ++image;
+  }
+};
+
+/// The rows of the input [images, planes, rows, columns, channels] that a row of the output sees, tap by tap; null
+/// outside.
+inline void volume_tap_rows(const VolumeWindow& axes, const Shape& in, const float* x, const VolumeRow& at,
+                            const float** rows) {
   const WindowAxis &planes = axes[0], &lines = axes[1];
-  const std::int64_t image = row / (out[1] * out[2]), z = row / out[2] % out[1], y = row % out[2];
-  for (std::int64_t kz = 0; kz < planes.kernel; ++kz)
-    for (std::int64_t ky = 0; ky < lines.kernel; ++ky) {
-      const std::int64_t from_z = z * planes.stride - planes.pad_begin + kz * planes.dilation;
-      const std::int64_t from_y = y * lines.stride - lines.pad_begin + ky * lines.dilation;
-      const bool inside = from_z >= 0 && from_z < in[1] && from_y >= 0 && from_y < in[2];
-      *rows++ = inside ? x + ((image * in[1] + from_z) * in[2] + from_y) * in[3] * in[4] : nullptr;
+  const std::int64_t row_elements = in[3] * in[4], plane_elements = in[2] * row_elements;
+  const float* image = x + at.image * in[1] * plane_elements;
+  std::int64_t from_z = at.plane * planes.stride - planes.pad_begin;
+  for (std::int64_t kz = 0; kz < planes.kernel; ++kz, from_z += planes.dilation) {
+    const bool exists = from_z >= 0 && from_z < in[1];
+    std::int64_t from_y = at.row * lines.stride - lines.pad_begin;
+    for (std::int64_t ky = 0; ky < lines.kernel; ++ky, from_y += lines.dilation) {
+      const bool inside = exists && from_y >= 0 && from_y < in[2];
+      *rows++ = inside ? image + from_z * plane_elements + from_y * row_elements : nullptr;
     }
+  }
 }
 
 }  // namespace colonnade

@@ -27,6 +27,7 @@ bool channels_last(Graph& graph);
 bool compute_in_bytes(Graph& graph);
 bool fold_batch_norm(Graph& graph);
 bool pool_first(Graph& graph);
+bool pool_planes(Graph& graph);
 bool flatten_norms(Graph& graph);
 bool fuse_epilogue(Graph& graph);
 bool heads_in_products(Graph& graph);

@@ -61,6 +61,8 @@ constexpr Pass kPasses[] = {
     {"split_reductions", rewrite::split_reductions,
      "Reduces (and normalises images) over width, then over rows, so that the first works by rows; axes that lie apart "
      "in turn, and long sequences in parts, which threads share."},
+    {"pool_planes", rewrite::pool_planes,
+     "Pools planes where they lie, where channels would be made last for that alone."},
     {"flatten_norms", rewrite::flatten_norms,
      "Normalises several axes as one, and takes computed scales and shifts out of layer norms."},
     {"orient", rewrite::orient,

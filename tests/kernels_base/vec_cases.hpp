@@ -131,6 +131,13 @@ TEST(VEC_SUITE, TailsTouchNothingElse) {
   }
 }
 
+TEST(VEC_SUITE, TakesEverySecond) {
+  std::vector<float> from(2 * kLanes);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
+  const auto even = lanes_of(load_even(from.data()));
+  for (std::size_t i = 0; i < kLanes; ++i) EXPECT_EQ(even[i], static_cast<float>(2 * i));
+}
+
 /// Halves on each other down to four lanes, then i on i + 2: what the order of a norm's sums is made of.
 TEST(VEC_SUITE, FoldsLanesInOrder) {
   const float four[] = {1e8f, 1.0f, -1e8f, 0.5f};  // another order loses the small ones

@@ -114,6 +114,49 @@ TEST(Pool, ShapesAndChannels) {
   }
 }
 
+void run_lines(const Case& c) {
+  unsigned seed = 1;
+  for (const auto& kernel : runnable(pool::table())) {
+    Problem problem(c, ++seed);
+    const pool::Args args = problem.args();
+    SCOPED_TRACE(::testing::Message() << kernel.name << " " << c.height << "x" << c.width << " kernel " << c.kernel_h
+                                      << "x" << c.kernel_w << " stride " << c.stride << " dilation " << c.dilation);
+    pool::LinesArgs lines{.kind = args.kind,
+                          .rows = args.rows,
+                          .in_rows = args.in_rows,
+                          .out = problem.out.data(),
+                          .width_in = args.width_in,
+                          .width_out = args.width_out,
+                          .kernel_h = args.kernel_h,
+                          .kernel_w = args.kernel_w,
+                          .stride_w = args.stride_w,
+                          .dilation_w = args.dilation_w,
+                          .pad_left = args.pad_left,
+                          .row_counts = args.row_counts,
+                          .column_counts = args.column_counts};
+    Guarded workspace(random_floats(pool::workspace_floats(lines), seed, 5, 9), Edge::back);
+    lines.workspace = workspace.data();
+    kernel.lines(lines);
+    lines.rows -= lines.rows / 2;
+    lines.fresh = false;
+    kernel.lines(lines);
+    for (std::size_t row = 0; row < c.rows(); ++row)
+      for (std::size_t x = 0; x < c.columns(); ++x) problem.check_one(row, x, 0);
+    ASSERT_TRUE(problem.out.intact() && workspace.intact());
+  }
+}
+
+TEST(Pool, Planes) {
+  for (const pool::Kind kind : {pool::Kind::max, pool::Kind::average})
+    for (const std::size_t width : {7u, 16u, 33u, 100u, 129u})
+      for (const std::size_t stride : {1u, 2u, 3u, 5u}) {
+        run_lines({kind, 6, width, 1, 3, 3, stride, 1, 1});
+        run_lines({kind, 6, width, 1, 2, 4, stride, 2, 0});
+        run_lines({kind, 3, width, 1, 1, 1, stride, 1, 0});
+        run_lines({kind, 9, width, 1, 5, 7, stride, 1, 4});
+      }
+}
+
 TEST(Pool, BitsDoNotDependOnSplits) {
   const Case c{pool::Kind::average, 9, 11, 83, 3, 3, 1, 1, 1};
   for (const auto& kernel : runnable(pool::table())) {

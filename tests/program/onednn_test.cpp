@@ -21,15 +21,20 @@ TEST(Pools, OfOneAndThreeAxes) {
           Pool volume{kind, {3, 2, 3}, {2, 2, 1}, Ints(3, dilation), {1, 0, 1, 1, 0, 1}};
           volume.ceil_mode = ceil;
           volume.count_include_pad = counts_pads;
-          for (const std::int64_t channels : {1, 5, 40})
+          for (const std::int64_t channels : {5, 40})
             check(volume, {computed(DType::f32, {2, 8, 9, 7, channels})}, families::pool_volume, 1e-5);
+          check(volume, {computed(DType::f32, {2, 8, 9, 37, 1})}, families::pool_planes, 1e-5);
           Pool line{kind, {4}, {3}, {dilation}, {1, 1}};
           line.ceil_mode = ceil;
           line.count_include_pad = counts_pads;
           check(line, {computed(DType::f32, {2, 12, 5})}, families::pool_volume, 1e-5);
+          check(line, {computed(DType::f32, {5, 112, 1})}, families::pool_planes, 1e-5);
         }
   const Pool square{PoolKind::max, {1, 2, 2}, {1, 2, 2}, {1, 1, 1}, Ints(6, 0)};
   check(square, {computed(DType::f32, {1, 3, 8, 8, 16})}, families::pool_volume);
+  check(square, {computed(DType::f32, {6, 3, 18, 38, 1})}, families::pool_planes);
+  const Pool far{PoolKind::max, {2, 2, 2}, {1, 1, 1}, {1, 1, 1 << 20}, {0, 0, 0, 0, 0, 1 << 20}};  // no line so long
+  check(far, {computed(DType::f32, {1, 3, 3, 9, 1})}, families::pool_volume);
 }
 
 /// The largest window there is, over a row of a thousandth of its length: each output is the mean of what follows.
