@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/base/copy.hpp"
 #include "kernels/lines/lines.hpp"
 
 namespace colonnade::kernels::lines {
@@ -35,18 +36,24 @@ struct Times {
   }
 };
 
-/// kColumns 0: as many as the arguments say.
-template <class Op, class T, std::size_t kColumns, bool kSideBySide>
-inline void run_along(const LineArgs& args) noexcept {
-  const std::size_t columns = kColumns == 0 ? args.columns : kColumns, size = args.size;
-  const std::ptrdiff_t row = args.reverse ? -args.row_step : args.row_step, column = kSideBySide ? 1 : args.column_step;
-  const std::ptrdiff_t first = args.reverse ? static_cast<std::ptrdiff_t>(size - 1) * args.row_step : 0;
-  const bool exclusive = args.exclusive;
-  const T* in = static_cast<const T*>(args.in) + first;
-  T* out = static_cast<T*>(args.out) + first;
-  T made[kMostColumns];
-  for (std::size_t c = 0; c < columns; ++c) made[c] = T{Op::kStart};
-  for (std::size_t k = 0; k < size; ++k, in += row, out += row)
+/// Where the elements of a block of lines lie: in[k * row + c * column], out alike.
+template <class T>
+struct Block {
+  const T* in;
+  T* out;
+  std::size_t size;
+  std::ptrdiff_t row, column;
+};
+
+/// kColumns, kColumn 0: as many lines as `count` says, as far apart as the block says. `made` is what they have come
+/// to.
+template <class Op, class T, std::size_t kColumns, std::ptrdiff_t kColumn>
+inline void run_along(const Block<T>& block, std::size_t count, bool exclusive, T* made) noexcept {
+  const std::size_t columns = kColumns == 0 ? count : kColumns;
+  const std::ptrdiff_t column = kColumn == 0 ? block.column : kColumn;
+  const T* in = block.in;
+  T* out = block.out;
+  for (std::size_t k = 0; k < block.size; ++k, in += block.row, out += block.row)
     for (std::size_t c = 0; c < columns; ++c) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(c) * column;
       const T next = Op::of(made[c], in[at]);
@@ -55,11 +62,49 @@ inline void run_along(const LineArgs& args) noexcept {
     }
 }
 
+template <class T>
+inline void put_start(T* made, std::size_t count, int start) {
+  for (std::size_t c = 0; c < count; ++c) made[c] = static_cast<T>(start);
+}
+
+/// Lines whose elements lie side by side, some elements of each at a time: lines that are powers of two apart would
+/// drive each other out of the cache.
+template <class Op, class T>
+inline void run_lines(const LineArgs& args) noexcept {
+  constexpr std::size_t kLines = 8, kElements = 256 / sizeof(T), kApart = kElements + 64 / sizeof(T);
+  T near[kLines * kApart], made[kLines];
+  const T* in = static_cast<const T*>(args.in);
+  T* out = static_cast<T*>(args.out);
+  for (std::size_t line = 0; line < args.columns; line += kLines) {
+    const std::size_t left = args.columns - line, count = left < kLines ? left : kLines;
+    put_start(made, kLines, Op::kStart);
+    for (std::size_t done = 0; done < args.size; done += kElements) {
+      const std::size_t size = args.size - done < kElements ? args.size - done : kElements;
+      const std::size_t first = args.reverse ? args.size - done - size : done;
+      const auto place = [&](std::size_t c) {
+        return static_cast<std::ptrdiff_t>(line + c) * args.column_step + static_cast<std::ptrdiff_t>(first);
+      };
+      for (std::size_t c = 0; c < count; ++c) copy_memory(near + c * kApart, in + place(c), size * sizeof(T));
+      T* const begin = args.reverse ? near + size - 1 : near;
+      const Block<T> block{begin, begin, size, args.reverse ? -1 : 1, kApart};
+      if (count == kLines)
+        run_along<Op, T, kLines, kApart>(block, count, args.exclusive, made);
+      else
+        run_along<Op, T, 0, kApart>(block, count, args.exclusive, made);
+      for (std::size_t c = 0; c < count; ++c) copy_memory(out + place(c), near + c * kApart, size * sizeof(T));
+    }
+  }
+}
+
 template <class Op, class T>
 inline void running(const LineArgs& args) noexcept {
-  if (args.column_step == 1) return run_along<Op, T, 0, true>(args);
-  if (args.columns == 8) return run_along<Op, T, 8, false>(args);
-  run_along<Op, T, 0, false>(args);
+  if (args.row_step == 1 && args.column_step != 1) return run_lines<Op, T>(args);
+  const std::ptrdiff_t row = args.reverse ? -args.row_step : args.row_step;
+  const std::ptrdiff_t first = args.reverse ? static_cast<std::ptrdiff_t>(args.size - 1) * args.row_step : 0;
+  T made[kMostColumns];
+  put_start(made, args.columns, Op::kStart);
+  run_along<Op, T, 0, 1>({static_cast<const T*>(args.in) + first, static_cast<T*>(args.out) + first, args.size, row, 1},
+                         args.columns, args.exclusive, made);
 }
 
 /// A signed integer as wide as T.

@@ -21,7 +21,7 @@ struct Cuts {
 };
 
 Cuts cuts_of(const Subject& node) {
-  constexpr std::int64_t kUnits = 4, kGrain = 4 * kPanel;
+  constexpr std::int64_t kUnits = 4, kGrain = kPanel;
   const Shape logical = logical_output(node);
   const std::int64_t columns = logical.back();
   Cuts cuts;

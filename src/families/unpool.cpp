@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxUnpool: elements put where indices say, zeros elsewhere. Each unit is a part of the output: it sees all indices
-// and takes those that lie in it, in their order.
+// MaxUnpool: elements put where indices say, zeros elsewhere. Units are planes, whose indices lie in their own plane
+// where a MaxPool made them. Should others be met, one thread puts everything in order in a second turn.
+#include <algorithm>
 #include <cstring>
 
 #include "families/common.hpp"
@@ -14,8 +15,10 @@
 namespace colonnade {
 namespace {
 
-/// Parts of an output: few, since each reads all indices, and a part is worth a look at them.
-Shared parts_of(const Subject& node) { return {element_count(node.output_shape()), 4}; }
+Shared planes_of(const Subject& node) {
+  const Shape& shape = node.input_shape(0);
+  return {shape[0] * shape[1]};
+}
 
 class UnpoolOp final : public RowOp {
  public:
@@ -24,52 +27,76 @@ class UnpoolOp final : public RowOp {
         in_(context.in<std::byte>(0)),
         indices_(context.in<std::int64_t>(1)),
         out_(context.out<std::byte>()),
-        parts_(parts_of(context)),
-        count_(element_count(context.input_shape(0))),
+        planes_(planes_of(context)),
+        in_plane_(element_count(context.input_shape(0)) / planes_.total),
+        out_plane_(element_count(context.output_shape()) / planes_.total),
         element_(element_bytes(context.input(0))) {}
 
   void run(const StepContext& step) const override {
-    const Interval part = parts_.of(step);
-    std::byte* const out = whole(step, out_);
-    std::memset(out + part.begin * element_, 0, static_cast<std::size_t>((part.end - part.begin) * element_));
     switch (element_) {
-      case 1: return put(step, part, std::uint8_t{});
-      case 2: return put(step, part, std::uint16_t{});
-      case 4: return put(step, part, std::uint32_t{});
-      default: return put(step, part, std::uint64_t{});
+      case 1: return run_turns(step, std::uint8_t{});
+      case 2: return run_turns(step, std::uint16_t{});
+      case 4: return run_turns(step, std::uint32_t{});
+      default: return run_turns(step, std::uint64_t{});
     }
   }
 
   std::string_view kernel() const override { return "unpool"; }
 
  private:
+  /// Each unit says in shared memory whether it met indices of other planes.
   template <class T>
-  void put(const StepContext& step, Interval part, T) const {
-    const T* from = reinterpret_cast<const T*>(whole(step, in_));
-    T* const to = reinterpret_cast<T*>(whole(step, out_)) + part.begin;
-    const std::int64_t* at = whole(step, indices_);
-    const auto size = static_cast<std::uint64_t>(part.end - part.begin),
-               total = static_cast<std::uint64_t>(parts_.total);
-    bool outside = false;
-    for (std::int64_t i = 0; i < count_; ++i) {
-      const std::uint64_t place = static_cast<std::uint64_t>(at[i]) - static_cast<std::uint64_t>(part.begin);
-      outside |= static_cast<std::uint64_t>(at[i]) >= total;
-      if (place < size) to[place] = from[i];
+  void run_turns(const StepContext& step, T) const {
+    auto* const strayed = reinterpret_cast<std::uint8_t*>(step.shared);
+    for (std::int64_t turn = step.turns.begin; turn < step.turns.end; ++turn) {
+      if (turn == 0) {
+        const bool stray = put_planes<T>(step);
+        std::fill(strayed + step.row_begin, strayed + step.row_end, stray ? 1 : 0);
+      } else if (step.row_begin == 0 && std::count(strayed, strayed + planes_.units(), 1) > 0) {
+        put_in_order<T>(step);
+      }
     }
-    if (outside) refuse_index(at);
   }
 
-  [[noreturn]] void refuse_index(const std::int64_t* at) const {
-    while (*at >= 0 && *at < parts_.total) ++at;
-    fail(ErrorCode::invalid_input, "node '{}' (MaxUnpool): index {} is out of range [0,{})", name_, *at, parts_.total);
+  template <class T>
+  bool put_planes(const StepContext& step) const {
+    const Interval planes = planes_.of(step);
+    const auto size = static_cast<std::uint64_t>(out_plane_);
+    bool stray = false;
+    for (std::int64_t plane = planes.begin; plane < planes.end; ++plane) {
+      const T* from = reinterpret_cast<const T*>(whole(step, in_)) + plane * in_plane_;
+      const std::int64_t *at = whole(step, indices_) + plane * in_plane_, first = plane * out_plane_;
+      T* const to = reinterpret_cast<T*>(whole(step, out_)) + first;
+      std::memset(to, 0, size * sizeof(T));
+      for (std::int64_t i = 0; i < in_plane_; ++i) {
+        const std::uint64_t place = static_cast<std::uint64_t>(at[i]) - static_cast<std::uint64_t>(first);
+        if (place < size)
+          to[place] = from[i];
+        else
+          stray = true;
+      }
+    }
+    return stray;
+  }
+
+  template <class T>
+  void put_in_order(const StepContext& step) const {
+    const T* from = reinterpret_cast<const T*>(whole(step, in_));
+    T* const to = reinterpret_cast<T*>(whole(step, out_));
+    const std::int64_t *at = whole(step, indices_), total = planes_.total * out_plane_;
+    for (std::int64_t i = 0; i < planes_.total * in_plane_; ++i) {
+      if (at[i] < 0 || at[i] >= total)
+        fail(ErrorCode::invalid_input, "node '{}' (MaxUnpool): index {} is out of range [0,{})", name_, at[i], total);
+      to[at[i]] = from[i];
+    }
   }
 
   std::string name_;
   ValueOf<std::byte> in_;
   ValueOf<std::int64_t> indices_;
   ValueOf<std::byte> out_;
-  Shared parts_;
-  std::int64_t count_, element_;
+  Shared planes_;
+  std::int64_t in_plane_, out_plane_, element_;
 };
 
 Match match(const Candidate& node) {
@@ -83,7 +110,9 @@ Match match(const Candidate& node) {
              : refuse("an output of another shape than the window's has no kernel");
 }
 
-std::int64_t units(const Chosen& node) { return parts_of(node).units(); }
+std::int64_t units(const Chosen& node) { return planes_of(node).units(); }
+
+Turns turns(const Chosen& node) { return {2, planes_of(node).units()}; }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) {
   if (context.has_input(2)) context.taken[2] = true;
@@ -99,6 +128,7 @@ constinit const Family families::unpool = whole_family({.name = "unpool",
                                                         .effort = byte_effort<Work::copy>,
                                                         .weights_bytes = no_bytes,
                                                         .workspace_bytes = no_bytes,
+                                                        .turns = turns,
                                                         .lower = lower});
 
 }  // namespace colonnade

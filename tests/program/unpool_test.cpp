@@ -29,6 +29,16 @@ TEST(Unpool, PutsElementsOfEveryType) {
   }
 }
 
+TEST(Unpool, StaysInPlanesOrStraysFromSome) {
+  const Shape shape{2, 3, 5, 4};
+  const Graph graph = single(unpool({2, 2}, {2, 2}), {computed(DType::f32, shape), computed(DType::i64, shape)}, 1);
+  Ints at;
+  for (std::int64_t i = 0; i < 6 * 20; ++i) at.push_back(i / 20 * 80 + i * 7 % 80);
+  check(graph, families::unpool, {random_tensor(DType::f32, shape, 1), index_tensor(shape, at)});
+  at[30] = at[99] = at[5];  // planes 1 and 4 meet in plane 0
+  check(graph, families::unpool, {random_tensor(DType::f32, shape, 1), index_tensor(shape, at)});
+}
+
 TEST(Unpool, HasWindowsOfAnyRank) {
   const Shape line{1, 2, 9}, volume{1, 2, 3, 2, 4};
   const Input shape = constant(index_tensor({3}, {1, 2, 19}));
