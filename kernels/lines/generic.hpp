@@ -9,6 +9,10 @@
 #include "kernels/base/copy.hpp"
 #include "kernels/lines/lines.hpp"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 namespace colonnade::kernels::lines {
 namespace {
 
@@ -214,23 +218,45 @@ inline std::uint64_t ranked(std::uint32_t key, std::size_t place) {
 }
 inline Rank64 ranked(std::uint64_t key, std::size_t place) { return {key, ~std::uint64_t{place}}; }
 
+/// Which of 16 keys lie above a limit, the first one's bit lowest.
+template <class Key>
+inline std::uint32_t above_limit(const Key* keys, Key limit) {
+  std::uint32_t bits = 0;
+  for (std::uint32_t i = 0; i < 16; ++i) bits |= (keys[i] > limit ? 1u : 0u) << i;
+  return bits;
+}
+#if defined(__AVX512F__)
+inline std::uint32_t above_limit(const std::uint32_t* keys, std::uint32_t limit) {
+  return _mm512_cmpgt_epu32_mask(_mm512_loadu_si512(keys), _mm512_set1_epi32(static_cast<int>(limit)));
+}
+#elif defined(__AVX2__)
+inline std::uint32_t above_limit(const std::uint32_t* keys, std::uint32_t limit) {
+  const __m256i sign = _mm256_set1_epi32(INT32_MIN);
+  const __m256i most = _mm256_xor_si256(_mm256_set1_epi32(static_cast<int>(limit)), sign);
+  const auto half = [&](const std::uint32_t* some) {
+    const __m256i here = _mm256_xor_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(some)), sign);
+    return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(here, most))));
+  };
+  return half(keys) | half(keys + 8) << 8;
+}
+#endif
+
 template <class Key>
 inline std::size_t keys_above(const AboveArgs& args) noexcept {
-  constexpr std::size_t kAtOnce = 64;
+  constexpr std::size_t kAtOnce = 16;
   using Out = decltype(ranked(Key{}, 0));
   const auto* keys = static_cast<const Key*>(args.keys);
   auto* out = static_cast<Out*>(args.out);
   const Key limit = static_cast<Key>(args.limit);
-  std::size_t found = 0;
-  for (std::size_t begin = 0; begin < args.count; begin += kAtOnce) {
-    const std::size_t end = args.count - begin < kAtOnce ? args.count : begin + kAtOnce;
-    Key any = 0;
-    for (std::size_t i = begin; i < end; ++i) any |= keys[i] > limit ? Key{1} : Key{0};
-    if (any == 0) continue;
-    for (std::size_t i = begin; i < end; ++i) {
-      out[found] = ranked(keys[i], args.first + i);
-      found += keys[i] > limit ? 1 : 0;
+  std::size_t found = 0, begin = 0;
+  for (; begin + kAtOnce <= args.count; begin += kAtOnce)
+    for (std::uint32_t bits = above_limit(keys + begin, limit); bits != 0; bits &= bits - 1) {
+      const std::size_t i = begin + static_cast<std::size_t>(__builtin_ctz(bits));
+      out[found++] = ranked(keys[i], args.first + i);
     }
+  for (std::size_t i = begin; i < args.count; ++i) {
+    out[found] = ranked(keys[i], args.first + i);
+    found += keys[i] > limit ? 1 : 0;
   }
   return found;
 }

@@ -3,11 +3,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/checked.hpp"
 #include "families/common.hpp"
 #include "families/lines.hpp"
 #include "families/lower.hpp"
 #include "families/rows.hpp"
 #include "families/table.hpp"
+#include "kernels/move/move.hpp"
 
 namespace colonnade {
 namespace {
@@ -18,12 +20,16 @@ using kernels::lines::Rank64;
 constexpr std::int64_t kFew = 16;
 /// Keys that are made at a time; less of them where no limit is known.
 constexpr std::int64_t kKeys = 512, kFirstKeys = 64;
+/// Lines side by side that are turned together, where they are short enough to stay near.
+constexpr std::int64_t kTurned = 8, kMostTurned = 1 << 16;
 
 struct TopForm {
   reference::AxisView view;
   std::int64_t k = 0;
   bool is_wide = false;  ///< keys have 64 bits
-  Shared shared;         ///< lines
+  bool turns = false;    ///< lines of elements of 32 bits that lie apart become dense ones first
+  Shared shared;         ///< lines, or groups of those that are turned
+  std::int64_t groups() const { return ceil_div(view.inner, kTurned); }
   std::int64_t room() const { return 2 * std::max(k, kFirstKeys) + kKeys; }
 };
 
@@ -97,11 +103,11 @@ class Ranking {
   Rank* ranks_;
 };
 
-/// Units are lines.
 class TopKOp final : public RowOp {
  public:
   TopKOp(const LowerContext& context, const TopK& op)
       : kernel_(kernels::lines::select(context.features)),
+        move_(kernels::move::select(context.features)),
         in_(context.in<std::byte>(0)),
         values_(context.out<std::byte>()),
         form_(context.form<TopForm>()),
@@ -112,44 +118,70 @@ class TopKOp final : public RowOp {
   }
 
   void run(const StepContext& step) const override {
-    const Interval lines = form_.shared.of(step);
-    for (std::int64_t line = lines.begin; line < lines.end; ++line)
-      form_.is_wide ? rank<std::uint64_t>(step, line) : rank<std::uint32_t>(step, line);
+    const Interval units = form_.shared.of(step);
+    const std::int64_t inner = form_.view.inner;
+    for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
+      if (form_.turns)
+        rank_turned(step, unit / form_.groups(), unit % form_.groups() * kTurned);
+      else if (form_.is_wide)
+        rank<std::uint64_t>(step, unit, at(step, unit), inner);
+      else
+        rank<std::uint32_t>(step, unit, at(step, unit), inner);
+    }
   }
 
   std::string_view kernel() const override { return kernel_.name; }
 
  private:
+  /// The first element of a line.
+  const std::byte* at(const StepContext& step, std::int64_t line) const {
+    const auto& [outer, size, inner] = form_.view;
+    return whole(step, in_) + (line / inner * size * inner + line % inner) * element_;
+  }
+
+  /// Lines of one `outer` from `first` on, as dense ones.
+  void rank_turned(const StepContext& step, std::int64_t outer, std::int64_t first) const {
+    const auto& [outers, size, inner] = form_.view;
+    const std::int64_t line = outer * inner + first, count = std::min(kTurned, inner - first);
+    auto* const turned = reinterpret_cast<float*>(
+        reinterpret_cast<std::uint32_t*>(reinterpret_cast<std::uint64_t*>(step.scratch) + form_.room()) + kKeys);
+    move_.pixels_to_planes({static_cast<std::size_t>(size), static_cast<std::size_t>(count),
+                            reinterpret_cast<const float*>(at(step, line)), inner, turned, size});
+    for (std::int64_t i = 0; i < count; ++i)
+      rank<std::uint32_t>(step, line + i, reinterpret_cast<const std::byte*>(turned + i * size), 1);
+  }
+
+  /// A line whose elements are `apart` from one another.
   template <class Key>
-  void rank(const StepContext& step, std::int64_t line) const {
+  void rank(const StepContext& step, std::int64_t line, const std::byte* in, std::int64_t apart) const {
     using Rank = typename Ranking<Key>::Rank;
     auto* ranks = reinterpret_cast<Rank*>(step.scratch);
     auto* keys = reinterpret_cast<Key*>(ranks + form_.room());
     const auto& [outer, size, inner] = form_.view;
-    const std::int64_t place = line / inner * size * inner + line % inner;
-    const std::byte* in = whole(step, in_) + place * element_;
     Ranking<Key> ranking(kernel_.above(form_.is_wide), form_.k, ranks);
     for (std::int64_t begin = 0, count = 0; begin < size; begin += count) {
-      count = std::min(ranking.is_full() ? kKeys : kFirstKeys, size - begin);
-      keys_({in + begin * inner * element_, keys, static_cast<std::size_t>(count), inner, smallest_});
+      const std::int64_t wanted = form_.k <= kFew ? std::clamp(begin, kFew, kKeys) : kFirstKeys;
+      count = std::min(form_.k > kFew && ranking.is_full() ? kKeys : wanted, size - begin);
+      keys_({in + begin * apart * element_, keys, static_cast<std::size_t>(count), apart, smallest_});
       ranking.add(keys, begin, count);
     }
     ranking.finish();
     const std::int64_t target = line / inner * form_.k * inner + line % inner;
-    write(whole(step, values_) + target * element_, in, ranks);
+    write(whole(step, values_) + target * element_, in, apart, ranks);
     if (!places_) return;
     std::int64_t* places = whole(step, places_) + target;
     for (std::int64_t i = 0; i < form_.k; ++i) places[i * inner] = place_of(ranks[i]);
   }
 
   template <class Rank>
-  void write(std::byte* to, const std::byte* in, const Rank* ranks) const {
-    const std::int64_t step = form_.view.inner * element_;
+  void write(std::byte* to, const std::byte* in, std::int64_t apart, const Rank* ranks) const {
+    const std::int64_t step = form_.view.inner * element_, from_step = apart * element_;
     for (std::int64_t i = 0; i < form_.k; ++i)
-      std::memcpy(to + i * step, in + place_of(ranks[i]) * step, static_cast<std::size_t>(element_));
+      std::memcpy(to + i * step, in + place_of(ranks[i]) * from_step, static_cast<std::size_t>(element_));
   }
 
   const kernels::lines::Kernel& kernel_;
+  const kernels::move::Kernel& move_;
   ValueOf<std::byte> in_, values_;
   ValueOf<std::int64_t> places_;
   TopForm form_;
@@ -169,22 +201,26 @@ Match match(const Candidate& node) {
   const auto view = reference::axis_view(shape, normalize_axis(op->axis, std::ssize(shape), node.node));
   constexpr std::int64_t kMostPlaces = std::int64_t{1} << 31;
   if (k->front() < 1 || k->front() > view.size || view.size > kMostPlaces) return refuse("k or axis out of range");
-  return take(Form::of(TopForm{view, k->front(), size_of(dtype) == 8, {view.outer * view.inner}}));
+  TopForm form{view, k->front(), size_of(dtype) == 8, false, {}};
+  form.turns = size_of(dtype) == sizeof(float) && view.inner > 1 && view.size * kTurned <= kMostTurned;
+  form.shared = {view.outer * (form.turns ? form.groups() : view.inner)};
+  return take(Form::of(form));
 }
 
 std::int64_t units(const Chosen& node) { return node.form<TopForm>().shared.units(); }
 
-/// Ranks, then keys.
+/// Ranks, then keys, then lines that are turned.
 std::int64_t workspace_bytes(const Chosen& node) {
   const auto& form = node.form<TopForm>();
   const auto rank = static_cast<std::int64_t>(form.is_wide ? sizeof(Rank64) : sizeof(std::uint64_t));
-  return form.room() * rank + kKeys * static_cast<std::int64_t>(form.is_wide ? 8 : 4);
+  const std::int64_t turned = form.turns ? kTurned * form.view.size * static_cast<std::int64_t>(sizeof(float)) : 0;
+  return form.room() * rank + kKeys * static_cast<std::int64_t>(form.is_wide ? 8 : 4) + turned;
 }
 
 /// A look at every element, and what sorting takes.
 Effort effort(const Chosen& node, const Rates& rates) {
   const auto& form = node.form<TopForm>();
-  const auto lines = static_cast<double>(form.shared.total), k = static_cast<double>(form.k);
+  const auto lines = static_cast<double>(form.view.outer * form.view.inner), k = static_cast<double>(form.k);
   const double steps = static_cast<double>(form.view.size) + 4 * k * std::log2(1 + k);
   return {rates.seconds(Work::function, lines * steps, 1)};
 }

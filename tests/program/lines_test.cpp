@@ -89,6 +89,7 @@ TEST(TopK, FindsExtremes) {
     for (const std::int64_t size : kSizes)
       for (const std::int64_t k : {std::int64_t{1}, (size + 1) / 2, size}) {
         check(top(0), {computed(DType::f32, {size, 3}), ints({k})}, families::top_k, 0, 2);
+        check(top(-2), {computed(DType::i32, {2, size, 37}), ints({k})}, families::top_k, 0, 2);
         check(top(0), {computed(DType::f64, {size}), ints({k})}, families::top_k, 0, 2);
       }
   }
