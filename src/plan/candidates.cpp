@@ -97,7 +97,8 @@ Growth::Growth(const PlanContext& context, const Team& team, const Wish& wish) :
   for (const std::int64_t strips : kStrips) {
     if (strips > 1 && strips < wish.min_strips) continue;
     for (const std::int64_t step : kSteps)
-      if (!wish.small_steps || step == 1) runs_.push_back({strips, step, SegmentEstimate(context, team, strips)});
+      if (!wish.small_steps || step == 1)
+        runs_.push_back({strips, step, SegmentEstimate(context, team, strips), true, {}});
   }
 }
 
@@ -123,17 +124,36 @@ SegmentCandidate Growth::add(double alone_us) {
   layers_us_ += alone_us;
   SegmentCandidate best, best_in_strips;
   for (Run& run : runs_) {
+    run.candidate = {};
     if (!run.alive) continue;
     run.alive = run.estimate.add();
     if (!run.alive || !is_of_use(run)) continue;
-    const SegmentCandidate candidate = candidate_of(run.estimate, run.step, run.strips, team_.threads);
+    const SegmentCandidate candidate = run.candidate = candidate_of(run.estimate, run.step, run.strips, team_.threads);
     if (wish_.schedule == Schedule::automatic && candidate.us > kHopeless * layers_us_ + kHopelessUs && length_ > 1)
       run.alive = false;
     SegmentCandidate& slot = run.strips >= wish_.min_strips && run.strips > 1 ? best_in_strips : best;
     if (candidate.cost() < slot.cost()) slot = candidate;
   }
   const bool strips_first = wish_.min_strips > 1 && best_in_strips.us < std::numeric_limits<double>::infinity();
-  return strips_first || kStripGain * best_in_strips.us < best.us ? best_in_strips : best;
+  return with_near_steps(strips_first || kStripGain * best_in_strips.us < best.us ? best_in_strips : best);
+}
+
+/// The same segment with the steps that are best where L1 counts as well. Where segments end is decided without it:
+/// what it saves is an estimate of little, and a cut is not undone.
+SegmentCandidate Growth::with_near_steps(SegmentCandidate best) const {
+  if (length_ == 1 || best.us == std::numeric_limits<double>::infinity()) return best;
+  double least = std::numeric_limits<double>::infinity();
+  std::int64_t rows = best.rows_per_step;
+  for (const Run& run : runs_) {
+    const SegmentCandidate& candidate = run.candidate;
+    if (candidate.us == std::numeric_limits<double>::infinity() || candidate.strips != best.strips ||
+        candidate.threads != best.threads || candidate.rounds != best.rounds)
+      continue;
+    const double net = candidate.cost() - run.estimate.near_saving_us(candidate.threads);
+    if (net < least) least = net, rows = candidate.rows_per_step;
+  }
+  best.rows_per_step = rows;
+  return best;
 }
 
 bool Growth::alive() const {

@@ -44,8 +44,10 @@ class Growth {
     std::int64_t strips = 1, step = 1;
     SegmentEstimate estimate;
     bool alive = true;
+    SegmentCandidate candidate{};  ///< of the nodes so far, where it is one
   };
   bool is_of_use(const Run& run) const;
+  SegmentCandidate with_near_steps(SegmentCandidate best) const;
 
   const Team& team_;
   const Wish& wish_;

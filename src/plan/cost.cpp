@@ -12,6 +12,8 @@ constexpr double kGiga = 1e9;
 // Shares of a cache that a working set can count on.
 constexpr double kUsableL2 = 0.5;
 constexpr double kUsableL3 = 0.4;
+/// Of what a byte takes from L2, what it takes less from L1.
+constexpr double kNearSaving = 0.8;
 
 /// The activation that a contraction applies to its sums, where that is more than a few instructions.
 double epilogue_seconds(const Subject& node, const Rates& rates) {
@@ -64,8 +66,10 @@ MemoryLevel memory_level(const Topology& topology, std::int64_t bytes) {
 }
 
 CacheReach::CacheReach(const Topology& topology, int threads)
-    : l2_bytes_(kUsableL2 * real(topology.cache_bytes(2))),
+    : l1_bytes_(real(topology.cache_bytes(1))),
+      l2_bytes_(kUsableL2 * real(topology.cache_bytes(2))),
       l3_bytes_(kUsableL3 * real(topology.cache_bytes(3))),
+      l1_saving_(kNearSaving / (kGiga * topology.rates.l2_gbs)),
       l3_seconds_(extra_seconds(topology, MemoryLevel::l3, threads)),
       dram_seconds_(extra_seconds(topology, MemoryLevel::dram, threads)) {}
 

@@ -35,6 +35,10 @@ class CacheReach {
   CacheReach(const Topology& topology, int threads);
   /// Seconds a byte, for working sets of `bytes` a thread.
   double seconds_beyond_l2(std::int64_t bytes) const;
+  /// Seconds a byte less than from L2, where a kernel reads what was just written, of so many bytes that it touches.
+  double seconds_saved_near(std::int64_t bytes) const {
+    return static_cast<double>(bytes) <= l1_bytes_ ? l1_saving_ : 0;
+  }
   /// Seconds a byte that another thread has just written.
   double seconds_from_others() const { return l3_seconds_; }
   /// The same caches, where a byte of this level takes a second and others none: what takes seconds is a count of
@@ -42,7 +46,8 @@ class CacheReach {
   CacheReach counting(MemoryLevel level) const;
 
  private:
-  double l2_bytes_ = 0, l3_bytes_ = 0;
+  double l1_bytes_ = 0, l2_bytes_ = 0, l3_bytes_ = 0;
+  double l1_saving_ = 0;
   double l3_seconds_ = 0, dram_seconds_ = 0;
 };
 

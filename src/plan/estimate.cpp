@@ -12,6 +12,8 @@ namespace colonnade {
 namespace {
 
 constexpr double kExposedNear = 0.9;  // of a step of a ring: the rows were just written
+// Shares of a node's arithmetic that operands in L1 save: less is hidden anyway, more does not wait for them.
+constexpr double kLeastSaved = 0.15, kMostSaved = 0.4;
 // Memory is worth something in itself: a byte of a whole tensor, or of rings beyond L2, counts as this much of a byte
 // more.
 constexpr double kMemoryPrice = 2.5;
@@ -161,7 +163,8 @@ void SegmentEstimate::take_traffic(State& state, NodeIndex node) {
   const std::int64_t moved = written + work.read_bytes;
   const std::int64_t step_bytes = moved / std::max<std::int64_t>(1, rows.rows * images_) * step_rows / strips_;
   const double inner_bytes = state.recomputed * real(work.read_bytes);
-  state.near_seconds = inner_bytes * beyond(step_bytes + work.weights_bytes);
+  state.step_bytes = step_bytes + work.weights_bytes;
+  state.near_seconds = inner_bytes * beyond(state.step_bytes);
   if (const GroupIndex group = context_.chunks.group_of[node]; group != kNoGroup)
     state.chunk_seconds =
         inner_bytes * beyond((step_bytes + work.weights_bytes) / context_.chunks.groups[group].count());
@@ -208,7 +211,12 @@ void SegmentEstimate::take_ring(State& state, NodeIndex node, std::int64_t step_
 
 /// The consumers in the segment read the node from its ring (or, where it is kept, from what was just written).
 void SegmentEstimate::feed_consumers(NodeIndex node) {
-  for_inner(node, [&](const Inner& inner) { take_whole(inner.state, inner.state.whole_bytes - inner.reader.bytes); });
+  for_inner(node, [&](const Inner& inner) {
+    State& state = inner.state;
+    take_whole(state, state.whole_bytes - inner.reader.bytes);
+    const double saved = state.recomputed * real(inner.reader.bytes) * team_.reach.seconds_saved_near(state.step_bytes);
+    if (saved > kLeastSaved * state.seconds) state.saved_seconds += std::min(saved, kMostSaved * state.seconds);
+  });
   const GroupIndex index = context_.chunks.group_of[node];
   if (index == kNoGroup) return;
   const ChunkGroup& group = context_.chunks.groups[index];
@@ -237,6 +245,12 @@ double SegmentEstimate::memory_seconds() const {
     seconds += exposed(node.streamed, node.seconds) + node.met;
   }
   return seconds;
+}
+
+double SegmentEstimate::near_saving_us(int threads) const {
+  double seconds = 0;
+  for (std::size_t at = begin_; at < end_; ++at) seconds += states_[at].saved_seconds;
+  return kMicro * seconds / context_.shares.width(threads);
 }
 
 double SegmentEstimate::memory_price_us(int threads) const {

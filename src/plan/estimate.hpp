@@ -41,6 +41,8 @@ class SegmentEstimate {
   bool splits(int threads) const;
   /// Whether threads take images, each a whole one, or, where an image has fewer rows than threads, strips.
   bool shares_rounds(int threads) const;
+  /// What steps so small save that nodes read from L1 what the ones before wrote.
+  double near_saving_us(int threads) const;
   std::int64_t sink_rows() const { return sink_rows_; }
   std::size_t begin() const { return begin_; }
 
@@ -57,6 +59,8 @@ class SegmentEstimate {
     double seconds = 0;                  ///< of arithmetic
     double near_seconds = 0;             ///< beyond L2, of what it touches in rings
     double chunk_seconds = 0;            ///< the same, chunk by chunk
+    std::int64_t step_bytes = 0;         ///< that a step touches
+    double saved_seconds = 0;            ///< of what it reads from rings in L1
     double far_bytes = 0;                ///< weights and rows read a step later, by all threads
     double late_bytes = 0;               ///< rows of rings that hold far more than a step touches: skip connections
     bool whole = false;

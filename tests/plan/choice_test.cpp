@@ -45,6 +45,23 @@ TEST(Plan, SharesTheLayersOfAPyramid) {
     EXPECT_TRUE(segment.flop < 1e6 || segment.sharing != Sharing::single) << to_text(plan, graph);
 }
 
+/// What functions write is still in L1 when the next one reads it; rows of a whole L1 leave no room for that.
+TEST(Plan, TakesStepsThatFitTheNearestCache) {
+  const Topology topology = fixed_topology("zen4-2");
+  for (const std::int64_t width : {192, 768, 4 * 8192}) {
+    Network net("functions");
+    ValueId x = net.input({1, 128, width});
+    for (int i = 0; i < 8; ++i) x = net.node(Unary{i % 2 == 0 ? UnaryKind::neg : UnaryKind::abs}, {x});
+    const Graph graph = net.finish(x);
+    const Plan plan = make_plan(graph, topology, {Schedule::automatic, Math::fast, 1, 0});
+    const std::int64_t step_bytes =
+        2 * plan.segments.front().rows_per_step * width * static_cast<std::int64_t>(sizeof(float));
+    if (plan.segments.front().nodes.size() < 2) continue;
+    EXPECT_TRUE(step_bytes <= topology.cache_bytes(1) || width > 8192) << to_text(plan, graph);
+    EXPECT_GT(2 * step_bytes, std::min<std::int64_t>(width * 8, topology.cache_bytes(1))) << to_text(plan, graph);
+  }
+}
+
 /// The product of two values is shared between threads as others are.
 TEST(Plan, SharesProductsOfTwoValues) {
   Network net("product");
