@@ -68,7 +68,7 @@ class Ranking {
     if (k_ <= kFew) return insert(begin, begin + found);
     const bool was_full = held_ >= k_;
     held_ += found;
-    if (held_ >= 2 * std::max(k_, kFirstKeys) || (!was_full && held_ > k_)) cut();
+    if (held_ >= 2 * std::max(k_, kFirstKeys) || (!was_full && held_ >= k_)) cut();
   }
 
   void finish() {
