@@ -104,6 +104,9 @@ std::size_t distance(std::string_view a, std::string_view b) {
 /// What is wrong with a word that is no command; "" for one that is, and for options.
 std::string unknown_command(const CLI::App& app, std::string_view word) {
   if (word.starts_with('-')) return "";
+#ifndef COLONNADE_SERVER
+  if (word == "serve") return "this command was built without its server; './dev build colonnade-cli' builds it with one";
+#endif
   constexpr std::size_t kSimilar = 2;
   std::string nearest, all;
   for (const CLI::App* sub : app.get_subcommands(nullptr)) {
