@@ -4,40 +4,13 @@
 #pragma once
 
 #include "kernels/attention/attention.hpp"
+#include "kernels/base/fold.hpp"
 #include "kernels/base/vector_math.hpp"
 
 namespace colonnade::kernels::attention {
 namespace {
 
-inline constexpr std::size_t kLanes = Vec::kLanes, kFolds = 4;
-
-inline Vec get(const float* p, std::size_t n) { return n == kLanes ? load(p) : load_first(p, n); }
-inline void put(float* p, Vec x, std::size_t n) {
-  if (n == kLanes)
-    store(p, x);
-  else
-    store_first(p, x, n);
-}
-
-/// Folds at(key, n) over the keys, n values from a key on; lanes from n on hold `start`.
-template <class At, class Fold>
-inline __attribute__((always_inline)) Vec fold_keys(std::size_t keys, Vec start, At at, Fold fold) {
-  Vec folds[kFolds] = {start, start, start, start};
-  std::size_t key = 0;
-  for (; key + kFolds * kLanes <= keys; key += kFolds * kLanes) {
-#pragma GCC unroll 4
-    for (std::size_t v = 0; v < kFolds; ++v) folds[v] = fold(folds[v], at(key + v * kLanes, kLanes));
-  }
-#pragma GCC unroll 4
-  for (std::size_t v = 0; v < kFolds; ++v) {
-    if (key >= keys) break;
-    const std::size_t n = keys - key < kLanes ? keys - key : kLanes;
-    const Vec x = at(key, n);
-    folds[v] = fold(folds[v], n < kLanes ? keep_first(x, n, start) : x);
-    key += kLanes;
-  }
-  return fold(fold(folds[0], folds[1]), fold(folds[2], folds[3]));
-}
+inline constexpr std::size_t kLanes = Vec::kLanes;
 
 template <std::size_t N, int kAddends, bool kCaps>
 inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
@@ -52,7 +25,7 @@ inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
     float* scores = line(i);
     const float* first = kAddends > 0 ? addend(0, i) : nullptr;
     const float* second = kAddends > 1 ? addend(1, i) : nullptr;
-    largest[i] = max_lanes(fold_keys(
+    largest[i] = max_lanes(fold_values(
         a.keys, lowest,
         [&](std::size_t key, std::size_t n) {
           Vec x = get(scores + key, n);
@@ -67,7 +40,7 @@ inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
   for (std::size_t i = 0; i < N; ++i) {
     float* scores = line(i);
     const Vec top = broadcast(largest[i]);
-    a.sums[row + i] = sum_lanes(fold_keys(
+    a.sums[row + i] = sum_lanes(fold_values(
         a.keys, zero(),
         [&](std::size_t key, std::size_t n) {
           const Vec e = exp_of_negative(get(scores + key, n) - top);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Horizontal sums and maxima of a tier, and the norm kernels built on them. Sums run in four vectors, added pairwise
-// at the end, then across the lanes: an order that depends on the number of channels only.
+// Horizontal sums and maxima of a tier, and the norm kernels built on them.
 #pragma once
 
+#include "kernels/base/fold.hpp"
 #include "kernels/base/vector_math.hpp"
 #include "kernels/norm/norm.hpp"
 
@@ -11,38 +11,9 @@ namespace {
 
 inline constexpr std::size_t kLanes = Vec::kLanes;
 
-/// Folds at(c, n) over the channels: n values from channel c on, n = kLanes or the number left at the end (where the
-/// lanes from n on hold `start`).
-template <class At, class Fold>
-inline __attribute__((always_inline)) Vec fold_channels(std::size_t channels, Vec start, At at, Fold fold) {
-  Vec sums[4] = {start, start, start, start};
-  std::size_t c = 0;
-  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) {
-#pragma GCC unroll 4
-    for (std::size_t v = 0; v < 4; ++v) sums[v] = fold(sums[v], at(c + v * kLanes, kLanes));
-  }
-#pragma GCC unroll 4
-  for (std::size_t v = 0; v < 4; ++v) {
-    if (c >= channels) break;
-    const std::size_t n = channels - c < kLanes ? channels - c : kLanes;
-    const Vec x = at(c, n);
-    sums[v] = fold(sums[v], n < kLanes ? keep_first(x, n, start) : x);
-    c += kLanes;
-  }
-  return fold(fold(sums[0], sums[1]), fold(sums[2], sums[3]));
-}
-
 template <class At>
 inline float sum_channels(std::size_t channels, At at) {
-  return sum_lanes(fold_channels(channels, zero(), at, [](Vec a, Vec b) { return a + b; }));
-}
-
-inline Vec get(const float* p, std::size_t n) { return n == kLanes ? load(p) : load_first(p, n); }
-inline void put(float* p, Vec x, std::size_t n) {
-  if (n == kLanes)
-    store(p, x);
-  else
-    store_first(p, x, n);
+  return sum_lanes(fold_values(channels, zero(), at, [](Vec a, Vec b) { return a + b; }));
 }
 
 /// out[c] = f(in[c], c, n) over the channels of one pixel.
@@ -60,26 +31,28 @@ inline float scalar_log(float x) {
 }
 
 /// N pixels pass each stage together: a stage ends in a maximum or sum across lanes, whose steps wait for each other.
-template <std::size_t N>
+template <std::size_t N, bool kLog>
 inline void softmax_pixels(const SoftmaxArgs& a, const float* in, float* out) {
   const auto from = [&](std::size_t p) { return in + static_cast<std::ptrdiff_t>(p) * a.in_pixel_stride; };
   const auto to = [&](std::size_t p) { return out + static_cast<std::ptrdiff_t>(p) * a.out_pixel_stride; };
   const Vec lowest = broadcast(-__builtin_inff());
   float largest[N], sums[N];
   for (std::size_t p = 0; p < N; ++p)
-    largest[p] = max_lanes(fold_channels(
+    largest[p] = max_lanes(fold_values(
         a.channels, lowest, [&](std::size_t c, std::size_t n) { return get(from(p) + c, n); },
         [](Vec x, Vec y) { return max(x, y); }));
   for (std::size_t p = 0; p < N; ++p) {
     const Vec top = broadcast(largest[p]);
+    const float* const x = from(p);
+    float* const y = to(p);
     sums[p] = sum_channels(a.channels, [&](std::size_t c, std::size_t n) {
-      const Vec e = exp_of_negative(get(from(p) + c, n) - top);
-      if (!a.log) put(to(p) + c, e, n);
+      const Vec e = exp_of_negative(get(x + c, n) - top);
+      if constexpr (!kLog) put(y + c, e, n);
       return e;
     });
   }
   for (std::size_t p = 0; p < N; ++p) {
-    if (a.log) {
+    if constexpr (kLog) {
       const Vec top = broadcast(largest[p]), shift = broadcast(scalar_log(sums[p]));
       map_channels(a.channels, from(p), to(p), [&](Vec x, std::size_t, std::size_t) { return (x - top) - shift; });
     } else {
@@ -89,17 +62,23 @@ inline void softmax_pixels(const SoftmaxArgs& a, const float* in, float* out) {
   }
 }
 
-inline void run_softmax(const SoftmaxArgs& a) noexcept {
+template <bool kLog>
+inline void softmax_of_all(const SoftmaxArgs& a) {
   constexpr std::size_t kTogether = 4;
   const float* in = a.in;
   float* out = a.out;
   std::size_t left = a.pixels;
   for (; left >= kTogether; left -= kTogether) {
-    softmax_pixels<kTogether>(a, in, out);
+    softmax_pixels<kTogether, kLog>(a, in, out);
     in += static_cast<std::ptrdiff_t>(kTogether) * a.in_pixel_stride;
     out += static_cast<std::ptrdiff_t>(kTogether) * a.out_pixel_stride;
   }
-  for (; left > 0; --left, in += a.in_pixel_stride, out += a.out_pixel_stride) softmax_pixels<1>(a, in, out);
+  for (; left > 0; --left, in += a.in_pixel_stride, out += a.out_pixel_stride) softmax_pixels<1, kLog>(a, in, out);
+}
+
+inline void run_softmax(const SoftmaxArgs& a) noexcept {
+  if (a.log) return softmax_of_all<true>(a);
+  softmax_of_all<false>(a);
 }
 
 inline void layer_norm_pixel(const LayerNormArgs& a, const float* in, float* out) {

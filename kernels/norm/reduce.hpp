@@ -33,14 +33,14 @@ template <class At, class Fold>
 inline __attribute__((always_inline)) Vec fold_line(const float* in, std::size_t pixels, std::ptrdiff_t stride,
                                                     Vec start, At at, Fold fold) {
   if (stride == 1)
-    return fold_channels(
+    return fold_values(
         pixels, start, [&](std::size_t p, std::size_t n) { return at(get(in + p, n), 0); }, fold);
   const auto gathered = [&](std::size_t p, std::size_t n) {
     float lanes[kLanes] = {};
     for (std::size_t i = 0; i < n; ++i) lanes[i] = in[static_cast<std::ptrdiff_t>(p + i) * stride];
     return at(get(lanes, n), 0);
   };
-  return fold_channels(pixels, start, gathered, fold);
+  return fold_values(pixels, start, gathered, fold);
 }
 
 template <class At, class Fold, class Finish>
