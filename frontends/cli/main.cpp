@@ -105,7 +105,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::string unknown_command(const CLI::App& app, std::string_view word) {
   if (word.starts_with('-')) return "";
 #ifndef COLONNADE_SERVER
-  if (word == "serve") return "this command was built without its server; './dev build colonnade-cli' builds it with one";
+  if (word == "serve") return "this command was built without its server; './dev build' adds it";
 #endif
   constexpr std::size_t kSimilar = 2;
   std::string nearest, all;
