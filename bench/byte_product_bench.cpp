@@ -105,7 +105,7 @@ class Operands {
     return 2.0 * static_cast<double>(height_out_ * width_out_ * depth_.rows * depth_.row * s.channels_out);
   }
   std::size_t weights_bytes(const Kernel& kernel, const Shape& s) const {
-    return s.groups * kernels::byte_product::packed_bytes(kernel.step, depth_, s.channels_out / s.groups);
+    return s.groups * kernels::byte_product::packed_bytes(kernel.packing, depth_, s.channels_out / s.groups);
   }
 
   Args args(const Shape& s) const {

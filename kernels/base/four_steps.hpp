@@ -7,6 +7,7 @@
 // Who includes it defines, as text of the assembler for a step "0" to "3":
 //   COLONNADE_WEIGHTS(step)       brings the step's weights, at %[w], into registers
 //   COLONNADE_PIXEL(step, at, r)  adds the product of them and the pixel at `at` to the sums %[a]r and %[b]r
+//   COLONNADE_CONSTANTS           is nothing, or more operands that they name, each after a comma
 // ymm12 to ymm15 are theirs.
 #pragma once
 
@@ -32,7 +33,7 @@ inline constexpr std::size_t kFourSteps = 4;
 #define COLONNADE_FOUR_STEPS(pixels) pixels("0") pixels("1") pixels("2") pixels("3")
 #define COLONNADE_SUMS(at, r) [a##r] "+x"(at[r][0].v), [b##r] "+x"(at[r][1].v)
 #define COLONNADE_THREE_SUMS(at) COLONNADE_SUMS(at, 0), COLONNADE_SUMS(at, 1), COLONNADE_SUMS(at, 2)
-#define COLONNADE_OPERANDS(x_, weights, stride) [x] "r"(x_), [w] "r"(weights), [s] "r"(stride)
+#define COLONNADE_OPERANDS(x_, weights, stride) [x] "r"(x_), [w] "r"(weights), [s] "r"(stride) COLONNADE_CONSTANTS
 #define COLONNADE_CLOBBERS "memory", "xmm12", "xmm13", "xmm14", "xmm15"
 
 /// The statement for `R` pixels, the first at `x`, that lie `stride` bytes apart; at[R][2] are sums.

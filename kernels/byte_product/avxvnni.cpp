@@ -5,7 +5,8 @@
 namespace colonnade::kernels {
 
 static constexpr byte_product::Kernel kKernel = {"byte_product_" COLONNADE_BYTE_TILE "_" COLONNADE_TIER_NAME, kThisIsa,
-                                                 byte_product::kStep, byte_product::run, byte_product::workspace_bytes};
+                                                 byte_product::kPacking, byte_product::run,
+                                                 byte_product::workspace_bytes};
 
 template <>
 KernelList<byte_product::Kernel> kernels_of<byte_product::Kernel, ThisTier>() noexcept {

@@ -15,6 +15,13 @@ namespace colonnade::kernels::byte_product {
 /// Output channels of one packed panel, on every tier.
 inline constexpr std::size_t kPanel = 16;
 
+/// How a kernel has its weights: so many products of an output side by side, which are added at once. One that `splits`
+/// adds them in 16 bits first, two by two, where 255 times two weights of one sign must fit: what is more of them, its
+/// rest, stands behind the panel, with the step that it belongs to.
+struct Packing {
+  std::size_t step = 1;
+  bool splits = false;
+};
 /// The products of a sum: so many rows of taps, each with so many products.
 struct Depth {
   std::size_t rows = 1;
@@ -22,19 +29,28 @@ struct Depth {
 };
 /// A row's products with zeros up to whole steps.
 constexpr std::size_t padded_row(std::size_t step, std::size_t row) { return (row + step - 1) / step * step; }
-/// Bytes of a panel for a kernel that adds `step` products at a time: the sums of its weights as int32, then
-/// [rows][padded row / step][16][step] weights.
-constexpr std::size_t panel_bytes(std::size_t step, Depth depth) {
-  return kPanel * (sizeof(std::int32_t) + depth.rows * padded_row(step, depth.row));
+/// The most steps of a panel that may have a rest: with more of them a kernel gains nothing by splitting.
+constexpr std::size_t most_rests(std::size_t steps) { return (steps + 7) / 8; }
+/// Bytes of their count and of the steps they belong to, before their weights.
+constexpr std::size_t rest_steps_bytes(std::size_t steps) {
+  return (1 + most_rests(steps)) * sizeof(std::uint32_t) / 64 * 64 + 64;
+}
+/// Bytes of a panel: the sums of its weights as int32, then [rows][padded row / step][16][step] weights. Where a kernel
+/// splits them, then the number of rests, the step of each, and [rests][16][step] weights.
+constexpr std::size_t panel_bytes(Packing packing, Depth depth) {
+  const std::size_t products = depth.rows * padded_row(packing.step, depth.row), steps = products / packing.step;
+  const std::size_t rests =
+      packing.splits ? rest_steps_bytes(steps) + most_rests(steps) * kPanel * packing.step : std::size_t{0};
+  return kPanel * (sizeof(std::int32_t) + products) + rests;
 }
 /// Of weights of one group with `n` output channels.
-constexpr std::size_t packed_bytes(std::size_t step, Depth depth, std::size_t n) {
-  return (n + kPanel - 1) / kPanel * panel_bytes(step, depth);
+constexpr std::size_t packed_bytes(Packing packing, Depth depth, std::size_t n) {
+  return (n + kPanel - 1) / kPanel * panel_bytes(packing, depth);
 }
 /// Packs weights of one group. Product i of row r for output n is at source[(r * depth.row + i) * k_stride +
-/// n * n_stride].
-void pack(const std::int8_t* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, Depth depth, std::size_t n,
-          std::size_t step, std::int8_t* packed) noexcept;
+/// n * n_stride]. False where a panel has too many rests.
+bool pack(const std::int8_t* source, std::ptrdiff_t k_stride, std::ptrdiff_t n_stride, Depth depth, std::size_t n,
+          Packing packing, std::int8_t* packed) noexcept;
 
 enum class Output : unsigned char { u8, i8, i32, f32 };
 
@@ -61,7 +77,7 @@ struct Rescale {
 /// padding, which counts as x_zero, as do pixels outside [0, width_in): tap kx of output pixel x reads pixel
 /// x * stride_w - pad_left + kx * dilation_w.
 /// Group g of `groups` reads channels_in channels of each pixel from g * channels_in on and makes channels_out ones
-/// from g * channels_out on; weights of the groups follow each other, packed_bytes(step, depth, channels_out) apart,
+/// from g * channels_out on; weights of the groups follow each other, packed_bytes(packing, depth, channels_out) apart,
 /// for a depth of kernel_h rows of kernel_w * channels_in products, those of a tap side by side.
 /// Nothing may overlap, no alignment is required, nothing is read or written outside the rows given.
 struct Args {
@@ -79,7 +95,7 @@ struct Args {
   std::size_t channels_out = 0;  ///< of one group
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;
-  const std::int8_t* weights = nullptr;  ///< packed with the kernel's step
+  const std::int8_t* weights = nullptr;  ///< packed as the kernel has them
   /// What the weights of an output are more than those packed, groups * channels_out values; null: nothing. Inputs are
   /// summed once for it, so that weights may be any that span a byte.
   const std::int32_t* tilts = nullptr;
@@ -92,7 +108,7 @@ struct Args {
 struct Kernel {
   const char* name;
   Isa isa;
-  std::size_t step;  ///< products that are added at once: how weights are packed
+  Packing packing;
   void (*run)(const Args&) noexcept;
   /// For what has these kernels, strides, dilations and channels and is not wider.
   std::size_t (*workspace_bytes)(const Args& sizes) noexcept;
@@ -101,5 +117,13 @@ struct Kernel {
 /// Every kernel of this build, best first; a host runs those whose tier its features hold.
 std::span<const Kernel> table() noexcept;
 const Kernel& select(Features features) noexcept;
+
+/// One that splits its weights.
+struct SplitKernel : Kernel {};
+
+/// Those of this build.
+std::span<const SplitKernel> split_table() noexcept;
+/// The one that is faster than select(features) for weights that it can pack, or null.
+const Kernel* select_split(Features features) noexcept;
 
 }  // namespace colonnade::kernels::byte_product

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four steps of a tile of bytes as one statement, where pairs of 16 bits are multiplied: instructions beside those that
-// multiply and add are the bound in any case.
+// Four steps of a tile of bytes as one statement, where no instruction adds products of bytes to a sum: instructions
+// beside those that multiply and add are the bound in any case.
 #pragma once
 
+#if defined(COLONNADE_SPLITS)
+#define COLONNADE_CONSTANTS , [ones] "m"(kOnes)
+#else
+#define COLONNADE_CONSTANTS
+#endif
 #include "kernels/base/four_steps.hpp"
 #include "kernels/byte_product/vector.hpp"
 
@@ -15,6 +20,20 @@ template <std::size_t R, std::size_t V>
 inline constexpr bool kHasFourSteps = V == 2 && R >= 3 && R <= 6;
 
 // clang-format off
+#if defined(COLONNADE_SPLITS)
+alignas(32) inline constexpr std::int16_t kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+#define COLONNADE_WEIGHTS(step)                  \
+  "vmovdqu 64*" step "(%[w]),%%ymm12\n\t"        \
+  "vmovdqu 64*" step "+32(%[w]),%%ymm13\n\t"
+#define COLONNADE_PIXEL(step, at, r)             \
+  "vpbroadcastd 4*" step at ",%%ymm14\n\t"       \
+  "vpmaddubsw %%ymm12,%%ymm14,%%ymm15\n\t"       \
+  "vpmaddubsw %%ymm13,%%ymm14,%%ymm14\n\t"       \
+  "vpmaddwd %[ones],%%ymm15,%%ymm15\n\t"         \
+  "vpmaddwd %[ones],%%ymm14,%%ymm14\n\t"         \
+  "vpaddd %%ymm15,%[a" r "],%[a" r "]\n\t"       \
+  "vpaddd %%ymm14,%[b" r "],%[b" r "]\n\t"
+#else
 #define COLONNADE_WEIGHTS(step)                  \
   "vpmovsxbw 32*" step "(%[w]),%%ymm12\n\t"      \
   "vpmovsxbw 32*" step "+16(%[w]),%%ymm13\n\t"
@@ -24,6 +43,7 @@ inline constexpr bool kHasFourSteps = V == 2 && R >= 3 && R <= 6;
   "vpmaddwd %%ymm13,%%ymm14,%%ymm14\n\t"         \
   "vpaddd %%ymm15,%[a" r "],%[a" r "]\n\t"       \
   "vpaddd %%ymm14,%[b" r "],%[b" r "]\n\t"
+#endif
 // clang-format on
 
 /// Adds four steps of `weights` times those of pixels that lie `stride` bytes apart.

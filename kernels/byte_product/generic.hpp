@@ -269,12 +269,12 @@ inline void run(const Args& a) noexcept {
   if (a.rows * a.width_out * a.channels_out == 0) return;
   const Depth depth{a.kernel_h, a.kernel_w * a.channels_in};
   const bool is_byte = a.out.to == Output::u8 || a.out.to == Output::i8;
-  const Product product{a, gathered_channels(a) / kStep, panel_bytes(kStep, depth), is_byte ? 1u : sizeof(float),
+  const Product product{a, gathered_channels(a) / kStep, panel_bytes(kPacking, depth), is_byte ? 1u : sizeof(float),
                         a.kernel_h * depth.row};
   const std::size_t in_place = pixels_in_place(a);
   const bool pads = in_place == 0 && pads_rows(a);
   const std::int8_t* weights = a.weights;
-  for (std::size_t group = 0; group < a.groups; ++group, weights += packed_bytes(kStep, depth, a.channels_out)) {
+  for (std::size_t group = 0; group < a.groups; ++group, weights += packed_bytes(kPacking, depth, a.channels_out)) {
     if (in_place > 0)
       multiply_in_place(product, group, weights, in_place);
     else if (pads)

@@ -299,6 +299,49 @@ template <std::size_t R, std::size_t V>
   }
 }
 
+#if defined(COLONNADE_SPLITS)
+/// Whether a panel, whose steps end at `behind`, has rests.
+inline std::uint32_t rest_count(const std::int8_t* behind) {
+  std::uint32_t count;
+  std::memcpy(&count, behind, sizeof count);
+  return count;
+}
+
+/// Adds the products of a panel's rests to the sums of a tile from vector `first` on. `steps`: of the panel.
+template <std::size_t R, std::size_t V>
+[[gnu::noinline]] void add_rests(Sums<R, V>& sums, const Tile& tile, std::size_t first, const std::int8_t* behind,
+                                 std::size_t steps) {
+  const std::uint32_t count = rest_count(behind);
+  const std::int8_t* weights = behind + rest_steps_bytes(steps);
+  for (std::uint32_t i = 1; i <= count; ++i, weights += kStepBytes) {
+    std::uint32_t step;
+    std::memcpy(&step, behind + i * sizeof step, sizeof step);
+    const auto row_steps = static_cast<std::uint32_t>(tile.steps);
+    const char* pixel = tile.rows[step / row_steps] + tile.offset + std::size_t{step % row_steps} * kStep;
+    for (std::size_t r = 0; r < R; ++r, pixel += tile.stride) {
+      const auto x = channels(pixel);
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < kPanelVectors; ++v)
+        add_products(sums.at[r][first + v], x, step_weights(weights_at(weights, 0, v)));
+    }
+  }
+}
+
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void add_all_rests(Sums<R, V>& sums, const Tile& tile, const std::int8_t* behind) {
+  for (std::size_t v = 0; v < V; v += kPanelVectors, behind += tile.panel_stride) {
+    if (rest_count(behind) == 0) [[likely]]
+      continue;
+    Sums<R, V> all = sums;
+    add_rests(all, tile, v, behind, tile.steps * tile.row_count);
+    sums = all;
+  }
+}
+#else
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void add_all_rests(Sums<R, V>&, const Tile&, const std::int8_t*) {}
+#endif
+
 using TileFn = void (*)(const Tile&) noexcept;
 
 template <std::size_t R, std::size_t V>
@@ -314,6 +357,7 @@ void run_tile(const Tile& tile) noexcept {
   const char* const* row = tile.rows;
   do multiply(sums, tile, *row, weights, next);
   while (++row != tile.rows + tile.row_count);
+  add_all_rests(sums, tile, weights);
   if (tile.scales->tilts) [[unlikely]] {
     Sums<R, V> tilted = sums;
     tilt_sums(tilted, tile);

@@ -13,7 +13,7 @@
 namespace colonnade::kernels::byte_product {
 namespace {
 
-#if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || !defined(__AVX2__)
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || !defined(__AVX2__) || defined(COLONNADE_SPLITS)
 /// Products that are added at once, and what a pixel's channel is made for that: four bytes, or two integers of 16
 /// bits, whose products and their sum are exact without instructions for bytes.
 inline constexpr std::size_t kStep = 4;
@@ -21,6 +21,11 @@ using Channel = std::uint8_t;
 #else
 inline constexpr std::size_t kStep = 2;
 using Channel = std::int16_t;
+#endif
+#if defined(COLONNADE_SPLITS)
+inline constexpr Packing kPacking{kStep, true};
+#else
+inline constexpr Packing kPacking{kStep, false};
 #endif
 inline constexpr std::size_t kStepBytes = kStep * kPanel;
 /// Whether pixels can be multiplied where they lie.
@@ -105,6 +110,12 @@ inline std::int32_t sum_of(const Channel* p, std::size_t count) {
 [[gnu::always_inline]] inline IntVec step_weights(const std::int8_t* w) { return load_ints(w); }
 [[gnu::always_inline]] inline void add_products(IntVec& sum, IntVec x, IntVec w) {
   asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.v) : "x"(x.v), "x"(w.v));
+}
+#elif defined(COLONNADE_SPLITS)
+[[gnu::always_inline]] inline IntVec step_weights(const std::int8_t* w) { return load_ints(w); }
+[[gnu::always_inline]] inline void add_products(IntVec& sum, IntVec x, IntVec w) {
+  const __m256i twos = _mm256_maddubs_epi16(x.v, w.v);
+  sum.v = _mm256_add_epi32(sum.v, _mm256_madd_epi16(twos, _mm256_set1_epi16(1)));
 }
 #else
 [[gnu::always_inline]] inline IntVec step_weights(const std::int8_t* w) {

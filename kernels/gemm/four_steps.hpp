@@ -2,6 +2,7 @@
 // Four steps of a tile of floats as one statement: of a panel, or of two for few pixels.
 #pragma once
 
+#define COLONNADE_CONSTANTS
 #include "kernels/base/four_steps.hpp"
 #include "kernels/base/simd.hpp"
 

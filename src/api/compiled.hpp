@@ -29,6 +29,8 @@ class Compiled {
 
   /// The file fits: inputs, outputs and graph are known.
   bool is_loaded() const { return optimized_ != nullptr; }
+  /// Why a file that is there is of no use, until it is written anew.
+  const std::string& reason() const { return reason_; }
   const std::vector<TensorInfo>& inputs() const { return content_.inputs; }
   const std::vector<TensorInfo>& outputs() const { return content_.outputs; }
   const ModelMetadata& metadata() const { return content_.metadata; }

@@ -2,6 +2,8 @@
 #include "families/byte_contraction.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <string>
 
 #include "base/checked.hpp"
 #include "base/parts.hpp"
@@ -13,6 +15,7 @@ namespace {
 using kernels::Isa;
 using kernels::byte_product::Args;
 using kernels::byte_product::Depth;
+using kernels::byte_product::Kernel;
 using kernels::byte_product::Output;
 
 constexpr auto kOutputs = static_cast<std::int64_t>(kernels::byte_product::kPanel);
@@ -62,10 +65,10 @@ Depth depth_of(const ByteContraction& form) {
   return {static_cast<std::size_t>(form.window.kernel_h), static_cast<std::size_t>(form.window.kernel_w * form.inputs)};
 }
 
-/// Of all panels.
-std::size_t panels_bytes(const ByteContraction& form) {
+/// Of all panels, packed for a kernel.
+std::size_t panels_bytes(const ByteContraction& form, const Kernel& kernel) {
   return static_cast<std::size_t>(form.groups) *
-         kernels::byte_product::packed_bytes(form.kernel->step, depth_of(form), static_cast<std::size_t>(form.outputs));
+         kernels::byte_product::packed_bytes(kernel.packing, depth_of(form), static_cast<std::size_t>(form.outputs));
 }
 
 Args sizes_of(const ByteContraction& form) {
@@ -80,6 +83,20 @@ Args sizes_of(const ByteContraction& form) {
   return args;
 }
 
+/// Behind the panels.
+std::size_t tilts_bytes(const ByteContraction& form) {
+  return form.tilts ? static_cast<std::size_t>(form.groups * form.outputs) * sizeof(std::int32_t) : 0;
+}
+
+/// Before the panels, where two kernels may have them: whether it is the one that splits them.
+std::size_t head_bytes(const ByteContraction& form) { return form.split == nullptr ? 0 : 64; }
+std::size_t weights_bytes(const ByteContraction& form, const Kernel& kernel) {
+  return head_bytes(form) + panels_bytes(form, kernel) + tilts_bytes(form);
+}
+const Kernel& kernel_of(const ByteContraction& form, const std::int8_t* weights) {
+  return form.split != nullptr && *weights != 0 ? *form.split : *form.kernel;
+}
+
 class ByteContractionOp final : public RowOp {
  public:
   ByteContractionOp(const LowerContext& context, const std::int8_t* weights)
@@ -90,7 +107,8 @@ class ByteContractionOp final : public RowOp {
         height_(row_shape(context.input_shape(0)).rows),
         value_bytes_(static_cast<std::int64_t>(size_of(form_.out.to))),
         one_factor_(context.has_input(factor) && element_count(context.input_shape(factor)) == 1),
-        weights_(weights),
+        weights_(weights + head_bytes(form_)),
+        kernel_(kernel_of(form_, weights)),
         x_zero_(context, x_zero),
         offset_(context, offset),
         factor_(context, factor),
@@ -116,19 +134,19 @@ class ByteContractionOp final : public RowOp {
     args.pad_left = static_cast<std::size_t>(columns.pad_left);
     args.in_pixel_stride = in.pixel_stride();
     args.out_pixel_stride = out.pixel_stride();
-    form_.kernel->run(args);
+    kernel_.run(args);
   }
 
   std::size_t pointer_count(std::int64_t rows) const override {
     return static_cast<std::size_t>(rows * (form_.window.kernel_h + 1));
   }
-  std::string_view kernel() const override { return form_.kernel->name; }
+  std::string_view kernel() const override { return kernel_.name; }
 
  private:
   Args base_args(const StepContext& step) const {
     Args args = sizes_of(form_);
     args.weights = weights_;
-    if (form_.tilts) args.tilts = reinterpret_cast<const std::int32_t*>(weights_ + panels_bytes(form_));
+    if (form_.tilts) args.tilts = reinterpret_cast<const std::int32_t*>(weights_ + panels_bytes(form_, kernel_));
     const auto* const zero = x_zero_.at<std::uint8_t>(step);
     args.x_zero = zero == nullptr ? std::uint8_t{0} : *zero;
     args.out = {output_of(form_.out.to),
@@ -149,7 +167,7 @@ class ByteContractionOp final : public RowOp {
   void cut_chunk(std::int64_t chunk, Args& args) const {
     const std::int64_t begin = chunks_.begin(chunk);
     args.weights += static_cast<std::size_t>(begin / kOutputs) *
-                    kernels::byte_product::panel_bytes(form_.kernel->step, depth_of(form_));
+                    kernels::byte_product::panel_bytes(kernel_.packing, depth_of(form_));
     args.channels_out = static_cast<std::size_t>(chunks_.size(chunk));
     if (args.tilts != nullptr) args.tilts += begin;
     if (args.out.offset != nullptr) args.out.offset += begin;
@@ -165,6 +183,7 @@ class ByteContractionOp final : public RowOp {
   std::int64_t value_bytes_;
   bool one_factor_;
   const std::int8_t* weights_;
+  const Kernel& kernel_;
   Parameter x_zero_, offset_, factor_, shift_, slope_;
 };
 
@@ -174,11 +193,6 @@ std::int64_t groups_together(std::int64_t groups, std::int64_t outputs) {
   for (std::int64_t count = 2; count <= groups && count * outputs <= kOutputs; ++count)
     if (groups % count == 0) most = count;
   return most;
-}
-
-/// Behind the panels.
-std::size_t tilts_bytes(const ByteContraction& form) {
-  return form.tilts ? static_cast<std::size_t>(form.groups * form.outputs) * sizeof(std::int32_t) : 0;
 }
 
 /// By how much the weights of an output are more than signed bytes; makes those of them. The zeros beside a group's
@@ -193,52 +207,18 @@ std::int32_t take_tilt(std::span<int> weights) {
   return tilt;
 }
 
-}  // namespace
-
-Match byte_contraction(const Candidate& node, const Window& window, std::int64_t groups, std::int64_t inputs,
-                       std::int64_t outputs, const Rescale& out) {
-  const std::int64_t together = groups_together(groups, outputs);
-  return take(Form::of(ByteContraction{.window = window,
-                                       .groups = groups / together,
-                                       .inputs = inputs * together,
-                                       .outputs = outputs * together,
-                                       .tilts = node.input(1).type.dtype == DType::i16,
-                                       .out = out,
-                                       .kernel = &kernels::byte_product::select(node.features)}));
-}
-
-Effort byte_contraction_effort(const Chosen& node, const Rates& rates) {
-  const auto& form = node.form<ByteContraction>();
-  const double products = elements_of(node.graph, node.node.outputs[0]) * static_cast<double>(form.terms());
-  const double flop = 2 * products * padded(form.outputs, kOutputs) / speed_over_floats(form.kernel->isa);
-  const auto steps = static_cast<double>(form.terms()) / static_cast<double>(form.kernel->step);
-  return {rates.seconds(Work::contraction, flop, std::max(1.0, steps)), kIdlePixels};
-}
-
-std::int64_t byte_contraction_weights_bytes(const Chosen& node) {
-  const auto& form = node.form<ByteContraction>();
-  return static_cast<std::int64_t>(panels_bytes(form) + tilts_bytes(form));
-}
-
-std::int64_t byte_contraction_workspace_bytes(const Chosen& node) {
-  const auto& form = node.form<ByteContraction>();
-  Args sizes = sizes_of(form);
-  sizes.width_out = static_cast<std::size_t>(row_shape(node.output_shape()).width);
-  return static_cast<std::int64_t>(form.kernel->workspace_bytes(sizes));
-}
-
-ChunkRule byte_contraction_chunks(const Chosen& node) {
-  return {.share = node.form<ByteContraction>().groups == 1 ? kOutputs : 0};
-}
-
-WeightMemory pack_bytes(const ByteContraction& form, const ByteWeight& weight, WeightRoom& room) {
+/// Writes weights_bytes(form, kernel) bytes; false where the kernel cannot have the weights.
+bool pack_for(const ByteContraction& form, const Kernel& kernel, const ByteWeight& weight, std::int8_t* packed) {
+  std::fill_n(packed, head_bytes(form), std::int8_t{0});
+  if (form.split != nullptr) *packed = kernel.packing.splits ? 1 : 0;
+  std::int8_t* const first = packed + head_bytes(form);
   const auto k = static_cast<std::size_t>(form.terms());
-  const std::size_t panel_bytes = kernels::byte_product::panel_bytes(form.kernel->step, depth_of(form));
+  const std::size_t panel_bytes = kernels::byte_product::panel_bytes(kernel.packing, depth_of(form));
   const std::int64_t panels = ceil_div(form.outputs, kOutputs), taps = form.window.kernel_h * form.window.kernel_w;
-  WeightMemory packed = room.take(panels_bytes(form) + tilts_bytes(form));
-  auto* const first = reinterpret_cast<std::int8_t*>(packed.data());
-  auto* const tilts = reinterpret_cast<std::int32_t*>(first + panels_bytes(form));
+  auto* const tilts = reinterpret_cast<std::int32_t*>(first + panels_bytes(form, kernel));
+  std::atomic<bool> can = true;
   for_each_part(panels * form.groups, [&](std::int64_t panel) {
+    if (!can) return;
     const std::int64_t group = panel / panels, begin = panel % panels * kOutputs;
     const std::int64_t end = std::min(begin + kOutputs, form.outputs);
     std::vector<std::int8_t> rows(k * static_cast<std::size_t>(end - begin));
@@ -251,10 +231,69 @@ WeightMemory pack_bytes(const ByteContraction& form, const ByteWeight& weight, W
       std::ranges::transform(row, rows.begin() + (output - begin) * form.terms(),
                              [](int x) { return static_cast<std::int8_t>(x); });
     }
-    kernels::byte_product::pack(rows.data(), 1, static_cast<std::ptrdiff_t>(k), depth_of(form),
-                                static_cast<std::size_t>(end - begin), form.kernel->step,
-                                first + static_cast<std::size_t>(panel) * panel_bytes);
+    if (!kernels::byte_product::pack(rows.data(), 1, static_cast<std::ptrdiff_t>(k), depth_of(form),
+                                     static_cast<std::size_t>(end - begin), kernel.packing,
+                                     first + static_cast<std::size_t>(panel) * panel_bytes))
+      can = false;
   });
+  return can;
+}
+
+}  // namespace
+
+Match byte_contraction(const Candidate& node, const Window& window, std::int64_t groups, std::int64_t inputs,
+                       std::int64_t outputs, const Rescale& out) {
+  const std::int64_t together = groups_together(groups, outputs);
+  return take(Form::of(ByteContraction{.window = window,
+                                       .groups = groups / together,
+                                       .inputs = inputs * together,
+                                       .outputs = outputs * together,
+                                       .tilts = node.input(1).type.dtype == DType::i16,
+                                       .out = out,
+                                       .kernel = &kernels::byte_product::select(node.features),
+                                       .split = kernels::byte_product::select_split(node.features)}));
+}
+
+Effort byte_contraction_effort(const Chosen& node, const Rates& rates) {
+  const auto& form = node.form<ByteContraction>();
+  const double products = elements_of(node.graph, node.node.outputs[0]) * static_cast<double>(form.terms());
+  const double flop = 2 * products * padded(form.outputs, kOutputs) / speed_over_floats(form.kernel->isa);
+  const auto steps = static_cast<double>(form.terms()) / static_cast<double>(form.kernel->packing.step);
+  return {rates.seconds(Work::contraction, flop, std::max(1.0, steps)), kIdlePixels};
+}
+
+std::int64_t byte_contraction_weights_bytes(const Chosen& node) {
+  const auto& form = node.form<ByteContraction>();
+  return static_cast<std::int64_t>(weights_bytes(form, *form.kernel));
+}
+
+std::int64_t byte_contraction_workspace_bytes(const Chosen& node) {
+  const auto& form = node.form<ByteContraction>();
+  Args sizes = sizes_of(form);
+  sizes.width_out = static_cast<std::size_t>(row_shape(node.output_shape()).width);
+  const std::size_t bytes = form.kernel->workspace_bytes(sizes);
+  return static_cast<std::int64_t>(form.split == nullptr ? bytes : std::max(bytes, form.split->workspace_bytes(sizes)));
+}
+
+ChunkRule byte_contraction_chunks(const Chosen& node) {
+  return {.share = node.form<ByteContraction>().groups == 1 ? kOutputs : 0};
+}
+
+std::string packing_name(const ByteContraction& form) {
+  return "bytes/" + std::to_string(form.kernel->packing.step) + (form.split == nullptr ? "/" : "/split/");
+}
+
+WeightMemory pack_bytes(const ByteContraction& form, const ByteWeight& weight, WeightRoom& room) {
+  if (form.split != nullptr) {
+    std::vector<std::int8_t> split(weights_bytes(form, *form.split));
+    if (pack_for(form, *form.split, weight, split.data())) {
+      WeightMemory packed = room.take(split.size());
+      std::ranges::copy(split, reinterpret_cast<std::int8_t*>(packed.data()));
+      return packed;
+    }
+  }
+  WeightMemory packed = room.take(weights_bytes(form, *form.kernel));
+  pack_for(form, *form.kernel, weight, reinterpret_cast<std::int8_t*>(packed.data()));
   return packed;
 }
 

@@ -18,6 +18,7 @@ struct ByteContraction {
   bool tilts = false;
   Rescale out{};
   const kernels::byte_product::Kernel* kernel = nullptr;
+  const kernels::byte_product::Kernel* split = nullptr;  ///< takes weights that it can pack instead, or null
 
   std::int64_t terms() const { return window.kernel_h * window.kernel_w * inputs; }
 };
@@ -37,6 +38,8 @@ inline int byte_weight(const Tensor& weight, std::int64_t i) {
   const auto at = static_cast<std::size_t>(i);
   return weight.dtype() == DType::i8 ? weight.values<std::int8_t>()[at] : weight.values<std::int16_t>()[at];
 }
+/// What packed weights depend on beside the weights.
+std::string packing_name(const ByteContraction& form);
 WeightMemory pack_bytes(const ByteContraction& form, const ByteWeight& weight, WeightRoom& room);
 
 /// Of weights that pack_bytes made.

@@ -35,10 +35,10 @@ WeightMemory pack(const Tensor& weight, std::int64_t groups, const ByteContracti
 std::unique_ptr<RowOp> lower(const LowerContext& context) {
   const std::int64_t groups = std::get<ByteConv>(context.node.op).window.groups;
   const auto& form = context.form<ByteContraction>();
-  return lower_byte_contraction(
-      context,
-      context.packed(1, "bytes/" + std::to_string(form.kernel->step) + "/" + std::to_string(groups),
-                     [&](const Tensor& weight, WeightRoom& room) { return pack(weight, groups, form, room); }));
+  return lower_byte_contraction(context, context.packed(1, packing_name(form) + std::to_string(groups),
+                                                        [&](const Tensor& weight, WeightRoom& room) {
+                                                          return pack(weight, groups, form, room);
+                                                        }));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ WeightMemory pack(const Tensor& weight, const ByteContraction& form, WeightRoom&
 std::unique_ptr<RowOp> lower(const LowerContext& context) {
   const auto& form = context.form<ByteContraction>();
   return lower_byte_contraction(
-      context, context.packed(1, "bytes/" + std::to_string(form.kernel->step) + "/matmul",
+      context, context.packed(1, packing_name(form) + "matmul",
                               [&](const Tensor& weight, WeightRoom& room) { return pack(weight, form, room); }));
 }
 

@@ -120,7 +120,8 @@ Outcome run_case(const fs::path& folder) {
       const std::string engine = compare(session.run_data(inputs), expected, random);
       if (!engine.empty()) return {Verdict::failed, engine};
       const Model loaded = Model::load((folder / "model.onnx").string(), options);
-      if (!loaded.impl()->compiled->is_loaded()) return {Verdict::failed, "its compiled file is of no use"};
+      if (!loaded.impl()->compiled->is_loaded())
+        return {Verdict::failed, "its compiled file is of no use: " + loaded.impl()->compiled->reason()};
       const std::string again = compare(Session(loaded).run_data(inputs), expected, random);
       if (!again.empty()) return {Verdict::failed, "from a compiled file: " + again};
       const std::string reference = compare(model.evaluate_reference(inputs), expected, random);

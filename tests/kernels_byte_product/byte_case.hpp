@@ -27,6 +27,7 @@ struct ByteSizes {
   bool one_factor = false, shifts = true, offsets = true;
   bool tilts = false;
   bool extreme = false;  ///< all operands as large as they can be
+  bool splits = false;   ///< of nine steps of four products one has weights that a kernel must split
 
   kernels::byte_product::Depth depth() const { return {kernel_h, kernel_w * channels_in}; }
   std::size_t k() const { return kernel_h * kernel_w * channels_in; }
@@ -54,8 +55,7 @@ class ByteCase {
       rows_.emplace_back(s_.width_in == 0 ? 0 : (s_.width_in - 1) * in_stride() + s_.groups * s_.channels_in);
       for (std::uint8_t& x : rows_.back()) x = static_cast<std::uint8_t>(s_.extreme ? 255 : below(256));
     }
-    for (std::size_t i = 0; i < outputs() * s_.k(); ++i)
-      weights_.push_back(static_cast<std::int8_t>(s_.extreme ? -128 : static_cast<int>(below(256)) - 128));
+    for (std::size_t i = 0; i < outputs() * s_.k(); ++i) weights_.push_back(random_weight(i % s_.k()));
     const float scale = 100.0f / (5000.0f * std::sqrt(static_cast<float>(s_.k()) + 1));
     for (std::size_t o = 0; o < outputs(); ++o) {
       offset_.push_back(static_cast<std::int32_t>(below(4001)) - 2000);
@@ -89,6 +89,7 @@ class ByteCase {
       }
     }
     const Guarded<std::int8_t> weights = packed(kernel, edge);
+    if (!packs_) return {};
     const Guarded<std::int32_t> offset(std::span<const std::int32_t>(offset_), edge);
     const Guarded<std::int32_t> tilts(std::span<const std::int32_t>(tilt_), edge);
     const Guarded<float> factor(std::span<const float>(factor_.data(), s_.one_factor ? 1 : outputs()), edge);
@@ -110,6 +111,8 @@ class ByteCase {
     return out;
   }
   bool intact() const { return intact_; }
+  /// Whether the kernel could have the weights.
+  bool packs() const { return packs_; }
 
   /// The bytes of a row, those between pixels as they were.
   std::vector<std::uint8_t> expected(std::size_t y) const {
@@ -126,13 +129,21 @@ class ByteCase {
 
   std::size_t outputs() const { return s_.groups * s_.channels_out; }
 
-  Guarded<std::int8_t> packed(const Kernel& kernel, Edge edge) const {
-    const std::size_t bytes = kernels::byte_product::packed_bytes(kernel.step, s_.depth(), s_.channels_out);
+  std::int8_t random_weight(std::size_t product) {
+    if (s_.extreme) return -128;
+    const std::size_t row = s_.depth().row, row_steps = (row + 3) / 4;
+    const bool is_large = !s_.splits || (product / row * row_steps + product % row / 4) % 9 == 0;
+    return static_cast<std::int8_t>(is_large ? static_cast<int>(below(256)) - 128 : static_cast<int>(below(129)) - 64);
+  }
+
+  Guarded<std::int8_t> packed(const Kernel& kernel, Edge edge) {
+    const std::size_t bytes = kernels::byte_product::packed_bytes(kernel.packing, s_.depth(), s_.channels_out);
     Guarded<std::int8_t> weights(s_.groups * bytes, edge);
+    packs_ = true;
     for (std::size_t g = 0; g < s_.groups; ++g)
-      kernels::byte_product::pack(weights_.data() + g * s_.channels_out * s_.k(), 1,
-                                  static_cast<std::ptrdiff_t>(s_.k()), s_.depth(), s_.channels_out, kernel.step,
-                                  weights.data() + g * bytes);
+      packs_ &= kernels::byte_product::pack(weights_.data() + g * s_.channels_out * s_.k(), 1,
+                                            static_cast<std::ptrdiff_t>(s_.k()), s_.depth(), s_.channels_out,
+                                            kernel.packing, weights.data() + g * bytes);
     return weights;
   }
 
@@ -199,6 +210,7 @@ class ByteCase {
   std::vector<float> factor_, shift_;
   kernels::byte_product::Rescale out_;
   bool intact_ = true;
+  bool packs_ = true;
 };
 
 }  // namespace colonnade::test

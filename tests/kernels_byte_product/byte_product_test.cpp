@@ -10,18 +10,26 @@ namespace {
 
 constexpr Output kOutputs[] = {Output::u8, Output::i8, Output::i32, Output::f32};
 
-/// Every kernel that this host runs gives the bits of the formula, and touches nothing else.
+/// A kernel that this host runs gives the bits of the formula, and touches nothing else.
+void check(const Kernel& kernel, ByteCase& c, const ByteSizes& sizes, std::uint64_t seed) {
+  const auto rows = c.run(kernel, seed % 2 == 0 ? Edge::front : Edge::back);
+  ASSERT_TRUE(c.packs() || (kernel.packing.splits && !sizes.splits)) << kernel.name << describe(sizes);
+  ASSERT_TRUE(c.intact()) << kernel.name << describe(sizes);
+  for (std::size_t y = 0; y < rows.size(); ++y) {
+    const std::vector<std::uint8_t> expected = c.expected(y);
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), rows[y].data()))
+        << kernel.name << describe(sizes) << " seed " << seed << " row " << y;
+  }
+}
+
+/// Every one.
 void check(const ByteSizes& sizes, std::uint64_t seed) {
   ByteCase c(sizes, seed);
-  for (const Kernel& kernel : kernels::byte_product::table()) {
+  std::vector<Kernel> all(kernels::byte_product::table().begin(), kernels::byte_product::table().end());
+  for (const Kernel& kernel : kernels::byte_product::split_table()) all.push_back(kernel);
+  for (const Kernel& kernel : all) {
     if (!kernels::host_features().contains(kernel.isa)) continue;
-    const auto rows = c.run(kernel, seed % 2 == 0 ? Edge::front : Edge::back);
-    ASSERT_TRUE(c.intact()) << kernel.name << describe(sizes);
-    for (std::size_t y = 0; y < rows.size(); ++y) {
-      const std::vector<std::uint8_t> expected = c.expected(y);
-      ASSERT_TRUE(std::equal(expected.begin(), expected.end(), rows[y].data()))
-          << kernel.name << describe(sizes) << " seed " << seed << " row " << y;
-    }
+    ASSERT_NO_FATAL_FAILURE(check(kernel, c, sizes, seed));
   }
 }
 
@@ -36,7 +44,8 @@ TEST(ByteProduct, OfOddSizes) {
                                      .in_gap = seed % 2 * 3,
                                      .out_gap = seed % 3,
                                      .to = kOutputs[seed % 4],
-                                     .tilts = seed % 3 == 0},
+                                     .tilts = seed % 3 == 0,
+                                     .splits = seed % 5 < 3},
                                     seed));
 }
 
@@ -53,7 +62,8 @@ TEST(ByteProduct, OfWholeSteps) {
                               .stride = stride,
                               .in_gap = seed % 3,
                               .to = kOutputs[seed % 4],
-                              .tilts = seed % 2 == 0};
+                              .tilts = seed % 2 == 0,
+                              .splits = seed % 4 < 2};
         ASSERT_NO_FATAL_FAILURE(check(sizes, ++seed));
       }
 }
@@ -81,7 +91,8 @@ TEST(ByteProduct, OfRandomWindows) {
                           .one_factor = below(3) == 0,
                           .shifts = below(3) != 0,
                           .offsets = below(3) != 0,
-                          .tilts = below(3) == 0};
+                          .tilts = below(3) == 0,
+                          .splits = below(2) == 0};
     ASSERT_NO_FATAL_FAILURE(check(sizes, 1000 + static_cast<std::uint64_t>(round)));
   }
 }
@@ -105,7 +116,8 @@ TEST(ByteProduct, OfWideRows) {
                           .out_gap = below(3) == 0 ? below(5) : 0,
                           .to = kOutputs[below(4)],
                           .x_zero = static_cast<int>(below(256)),
-                          .tilts = below(3) == 0};
+                          .tilts = below(3) == 0,
+                          .splits = below(2) == 0};
     ASSERT_NO_FATAL_FAILURE(check(sizes, 3000 + static_cast<std::uint64_t>(round)));
   }
   ASSERT_NO_FATAL_FAILURE(
@@ -162,6 +174,30 @@ TEST(ByteProduct, SaturatesNothing) {
                                     channels));
 }
 
+/// Two weights of one sign are kept as far as 255 times both fits 16 bits; what is more of them is a rest of one step.
+TEST(ByteProduct, SplitsWhatDoesNotFit) {
+  using namespace kernels::byte_product;
+  constexpr Packing kPacking{4, true};
+  constexpr Depth kDepth{1, 36};
+  std::vector<std::int8_t> weights(36), packed(packed_bytes(kPacking, kDepth, 1));
+  const auto at = [&](std::size_t step, std::size_t i) { return packed[64 + step * 64 + i]; };
+  weights[4] = 127, weights[5] = 1, weights[6] = -128, weights[7] = 127;
+  ASSERT_TRUE(pack(weights.data(), 1, 36, kDepth, 1, kPacking, packed.data()));
+  EXPECT_EQ(packed[64 + 9 * 64], 0) << "a weight of each sign, or a sum of 128, fits";
+  weights[4] = 127, weights[5] = 100, weights[6] = -128, weights[7] = -128;
+  ASSERT_TRUE(pack(weights.data(), 1, 36, kDepth, 1, kPacking, packed.data()));
+  EXPECT_EQ(packed[64 + 9 * 64], 1);
+  EXPECT_EQ(packed[64 + 9 * 64 + 4], 1) << "the step";
+  const std::size_t rest = 64 + 9 * 64 + rest_steps_bytes(9);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(at(1, i) + packed[rest + i], weights[4 + i]) << i;
+  EXPECT_EQ(at(1, 0) + at(1, 1), 128);
+  EXPECT_EQ(at(1, 2) + at(1, 3), -128);
+  weights[20] = weights[21] = 90;
+  EXPECT_TRUE(pack(weights.data(), 1, 36, kDepth, 1, kPacking, packed.data()));
+  weights[34] = weights[35] = -90;
+  EXPECT_FALSE(pack(weights.data(), 1, 36, kDepth, 1, kPacking, packed.data())) << "three rests of nine steps";
+}
+
 TEST(ByteProduct, OfNothing) {
   ASSERT_NO_FATAL_FAILURE(check({.width_in = 0, .channels_in = 4, .channels_out = 4}, 1));
   ASSERT_NO_FATAL_FAILURE(check({.width_in = 3, .channels_in = 0, .channels_out = 20}, 1));
@@ -176,8 +212,8 @@ TEST(ByteProduct, HasDefinedEnds) {
   for (const Kernel& kernel : kernels::byte_product::table()) {
     if (!kernels::host_features().contains(kernel.isa)) continue;
     const std::int8_t weights[6] = {1, 1, 1, 1, 1, 1};
-    std::vector<std::int8_t> packed(kernels::byte_product::packed_bytes(kernel.step, {1, 1}, 6));
-    kernels::byte_product::pack(weights, 6, 1, {1, 1}, 6, kernel.step, packed.data());
+    std::vector<std::int8_t> packed(kernels::byte_product::packed_bytes(kernel.packing, {1, 1}, 6));
+    kernels::byte_product::pack(weights, 6, 1, {1, 1}, 6, kernel.packing, packed.data());
     const std::uint8_t x = 5, *row = &x;
     std::int32_t offset[6];
     std::fill_n(offset, 6, std::numeric_limits<std::int32_t>::max() - 4);
@@ -215,6 +251,8 @@ TEST(ByteProduct, TableIsBestFirst) {
   EXPECT_EQ(table.back().isa, kernels::Isa::baseline);
 #if defined(__x86_64__)
   EXPECT_EQ(kernels::byte_product::select(kernels::Isa::amx).isa, kernels::Isa::vnni);
+  EXPECT_EQ(kernels::byte_product::select_split(kernels::Isa::amx), nullptr);
+  EXPECT_TRUE(kernels::byte_product::select_split(kernels::Isa::avx2)->packing.splits);
 #endif
 }
 

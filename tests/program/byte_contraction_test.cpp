@@ -44,6 +44,7 @@ class ByteNetwork : public Network {
   }
   /// Weights of signed bytes, or of bytes less a zero point that each output has for itself, which lie along `axis`.
   ValueId byte_weights(Shape shape, std::size_t axis) {
+    if (is_narrow) return integers<std::int8_t>(std::move(shape), -64, 64);
     if (!is_wide) return integers<std::int8_t>(std::move(shape), -128, 127);
     Tensor bytes(DType::u8, shape);
     for (std::uint8_t& x : bytes.values<std::uint8_t>()) x = static_cast<std::uint8_t>(random()());
@@ -69,7 +70,7 @@ class ByteNetwork : public Network {
     return node(ByteMatMul{out}, operands(x, weight, outputs, terms, out.to));
   }
 
-  bool is_wide = false;
+  bool is_wide = false, is_narrow = false;
 
  private:
   int made_ = 0;
@@ -120,6 +121,26 @@ TEST(ByteContraction, OfGroups) {
   x = net.byte_conv(x, 36, {.kernel = 3, .stride = 2, .groups = 6});
   x = net.byte_conv(x, 36, {.kernel = 1, .groups = 9});
   check(net.finish(net.byte_conv(x, 80, {.kernel = 3, .groups = 2}, {.to = DType::i32})), families::byte_conv);
+}
+
+/// Weights of seven bits, which kernels without instructions for bytes multiply two by two: the same bits.
+TEST(ByteContraction, OfNarrowWeights) {
+  ByteNetwork net("narrow weights");
+  net.is_narrow = true;
+  ValueId x = net.input({2, 29, 31, 3}, DType::u8);
+  x = net.byte_conv(x, 40, {.kernel = 3, .stride = 2});
+  x = net.byte_conv(x, 64, {.kernel = 1});
+  x = net.byte_conv(x, 36, {.kernel = 3, .groups = 2}, {.zero = 0, .low = 0, .high = 255});
+  const Graph graph = net.finish(net.byte_conv(x, 33, {.kernel = 3}, {.to = DType::i32}));
+  check(graph, families::byte_conv);
+#if defined(__x86_64__)
+  if (!kernels::host_features().contains(kernels::Isa::avx2)) GTEST_SKIP() << "no AVX2";
+  const auto program = program_of(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::Isa::avx2);
+  for (const auto& op : program->ops) {
+    if (op == nullptr) continue;
+    EXPECT_TRUE(op->kernel().starts_with("byte_product_split_")) << op->kernel();
+  }
+#endif
 }
 
 /// What weights are more than signed bytes is added for sums over rows of taps, of groups, in padding.

@@ -37,6 +37,7 @@ const std::vector<Rule>& include_table() {
       {"src/api", {"include", "src/", "frontends/onnx", "kernels/"}},
       {"kernels/winograd", {"kernels/base", "kernels/gemm"}},  // its 36 products are gemm's micro-kernel
       {"kernels/row_winograd", {"kernels/base", "kernels/gemm", "kernels/winograd"}},  // once instead of twice
+      {"kernels/byte_split", {"kernels/base", "kernels/byte_product"}},                // its loops for other weights
       {"kernels/narrow_bytes", {"kernels/base", "kernels/narrow/narrow.hpp"}},         // the same packed weights
       {"kernels", {"kernels/base"}},
       {"frontends/onnx",
