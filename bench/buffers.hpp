@@ -39,6 +39,11 @@ class Weights {
     const std::size_t copies = from == From::caches ? 1 : kFarFloats / count + 1;
     for (std::size_t i = 0; i < copies; ++i) copies_.emplace_back(count);
   }
+  /// Calls fill(floats) for each copy.
+  template <class Fill>
+  void fill(Fill fill) {
+    for (Floats& copy : copies_) fill(copy.data());
+  }
   const float* next() { return copies_[++turn_ % copies_.size()].data(); }
 
  private:

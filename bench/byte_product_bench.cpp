@@ -108,6 +108,17 @@ class Operands {
     return s.groups * kernels::byte_product::packed_bytes(kernel.packing, depth_, s.channels_out / s.groups);
   }
 
+  /// Weights of seven bits, as the kernel has them.
+  void pack(const Kernel& kernel, const Shape& s, std::int8_t* to) const {
+    const std::size_t k = depth_.rows * depth_.row, outputs = s.channels_out / s.groups;
+    std::vector<std::int8_t> source(k * outputs);
+    for (std::size_t i = 0; i < source.size(); ++i)
+      source[i] = static_cast<std::int8_t>(static_cast<int>(i * 37 % 129) - 64);
+    for (std::size_t group = 0; group < s.groups; ++group)
+      kernels::byte_product::pack(source.data(), 1, static_cast<std::ptrdiff_t>(k), depth_, outputs, kernel.packing,
+                                  to + group * kernels::byte_product::packed_bytes(kernel.packing, depth_, outputs));
+  }
+
   Args args(const Shape& s) const {
     const std::size_t value = s.to == Output::u8 ? 1 : sizeof(float);
     Args args = sizes(s);
@@ -146,6 +157,8 @@ class Operands {
 void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, From from) {
   const Operands operands(kernel, s);
   Weights weights(Operands::floats(operands.weights_bytes(kernel, s)), from);
+  if (kernel.packing.splits)  // others take any bytes
+    weights.fill([&](float* to) { operands.pack(kernel, s, reinterpret_cast<std::int8_t*>(to)); });
   Args args = operands.args(s);
   const auto body = [&] {
     args.weights = reinterpret_cast<const std::int8_t*>(weights.next());
@@ -154,9 +167,15 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, Fr
   report_flops(state, kernel.isa, operands.operations(s), body, peak_byte_gops);
 }
 
-const bool kRegistered = register_near_and_far(
-    kernels::byte_product::table(), kShapes, kFarShapes,
-    [](const Kernel& kernel, const Shape& shape) { return name_of(kernel, shape); }, run_shape);
+template <class Table>
+bool register_table(const Table& table) {
+  return register_near_and_far(
+      table, kShapes, kFarShapes, [](const Kernel& kernel, const Shape& shape) { return name_of(kernel, shape); },
+      run_shape);
+}
+
+const bool kRegistered =
+    register_table(kernels::byte_product::table()) && register_table(kernels::byte_product::split_table());
 
 }  // namespace
 }  // namespace colonnade::bench
