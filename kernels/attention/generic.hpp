@@ -28,11 +28,11 @@ inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
     largest[i] = max_lanes(fold_values(
         a.keys, lowest,
         [&](std::size_t key, std::size_t n) {
-          Vec x = get(scores + key, n);
+          Vec x = get_some(scores + key, n);
           if constexpr (kCaps) x = tanh(x * inner);
-          x = kAddends == 0 ? x * scale : fma(x, scale, get(first + key, n));
-          if constexpr (kAddends > 1) x = x + get(second + key, n);
-          put(scores + key, x, n);
+          x = kAddends == 0 ? x * scale : fma(x, scale, get_some(first + key, n));
+          if constexpr (kAddends > 1) x = x + get_some(second + key, n);
+          put_some(scores + key, x, n);
           return x;
         },
         [](Vec x, Vec y) { return max(x, y); }));
@@ -43,8 +43,8 @@ inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
     a.sums[row + i] = sum_lanes(fold_values(
         a.keys, zero(),
         [&](std::size_t key, std::size_t n) {
-          const Vec e = exp_of_negative(get(scores + key, n) - top);
-          put(scores + key, e, n);
+          const Vec e = exp_of_negative(get_some(scores + key, n) - top);
+          put_some(scores + key, e, n);
           return e;
         },
         [](Vec x, Vec y) { return x + y; }));
@@ -77,7 +77,7 @@ inline void run_divide(const DivideArgs& a) noexcept {
     const Vec factor = broadcast(1.0f / a.sums[row]);
     for (std::size_t c = 0; c < a.columns; c += kLanes) {
       const std::size_t n = a.columns - c < kLanes ? a.columns - c : kLanes;
-      put(out + c, get(out + c, n) * factor, n);
+      put_some(out + c, get_some(out + c, n) * factor, n);
     }
   }
 }

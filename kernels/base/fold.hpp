@@ -10,8 +10,8 @@
 namespace colonnade::kernels {
 namespace {
 
-inline Vec get(const float* p, std::size_t n) { return n == Vec::kLanes ? load(p) : load_first(p, n); }
-inline void put(float* p, Vec x, std::size_t n) {
+inline Vec get_some(const float* p, std::size_t n) { return n == Vec::kLanes ? load(p) : load_first(p, n); }
+inline void put_some(float* p, Vec x, std::size_t n) {
   if (n == Vec::kLanes)
     store(p, x);
   else

@@ -300,7 +300,7 @@ template <std::size_t R, std::size_t V>
 }
 
 #if defined(COLONNADE_SPLITS)
-/// Whether a panel, whose steps end at `behind`, has rests.
+/// Rests of a panel whose steps end at `behind`.
 inline std::uint32_t rest_count(const std::int8_t* behind) {
   std::uint32_t count;
   std::memcpy(&count, behind, sizeof count);

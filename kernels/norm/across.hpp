@@ -22,18 +22,18 @@ inline __attribute__((always_inline)) void softmax_lines(const SoftmaxAcrossArgs
   Vec top[V], sum[V];
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) top[v] = broadcast(-__builtin_inff()), sum[v] = zero();
-  each([&](std::ptrdiff_t at, int v) { top[v] = max(top[v], get(in + at, n)); });
+  each([&](std::ptrdiff_t at, int v) { top[v] = max(top[v], get_some(in + at, n)); });
   each([&](std::ptrdiff_t at, int v) {
-    const Vec e = exp_of_negative(get(in + at, n) - top[v]);
-    if (!a.log) put(out + at, e, n);
+    const Vec e = exp_of_negative(get_some(in + at, n) - top[v]);
+    if (!a.log) put_some(out + at, e, n);
     sum[v] = sum[v] + e;
   });
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) sum[v] = a.log ? log(sum[v]) : broadcast(1.0f) / sum[v];
   if (a.log)
-    each([&](std::ptrdiff_t at, int v) { put(out + at, (get(in + at, n) - top[v]) - sum[v], n); });
+    each([&](std::ptrdiff_t at, int v) { put_some(out + at, (get_some(in + at, n) - top[v]) - sum[v], n); });
   else
-    each([&](std::ptrdiff_t at, int v) { put(out + at, get(out + at, n) * sum[v], n); });
+    each([&](std::ptrdiff_t at, int v) { put_some(out + at, get_some(out + at, n) * sum[v], n); });
 }
 
 inline void run_softmax_across(const SoftmaxAcrossArgs& a) noexcept {
@@ -56,11 +56,11 @@ inline double sum_line(std::size_t count, At at) {
 
 inline void run_line_norm(const LineNormArgs& a) noexcept {
   const auto count = static_cast<double>(a.count);
-  const float mean =
-      static_cast<float>(sum_line(a.count, [&a](std::size_t i, std::size_t n) { return get(a.in + i, n); }) / count);
+  const float mean = static_cast<float>(
+      sum_line(a.count, [&a](std::size_t i, std::size_t n) { return get_some(a.in + i, n); }) / count);
   const Vec center = broadcast(mean);
   const auto square = [&](std::size_t i, std::size_t n) {
-    const Vec d = get(a.in + i, n) - center;
+    const Vec d = get_some(a.in + i, n) - center;
     return d * d;
   };
   const float variance = static_cast<float>(sum_line(a.count, square) / count);

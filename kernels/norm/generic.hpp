@@ -39,15 +39,15 @@ inline void softmax_pixels(const SoftmaxArgs& a, const float* in, float* out) {
   float largest[N], sums[N];
   for (std::size_t p = 0; p < N; ++p)
     largest[p] = max_lanes(fold_values(
-        a.channels, lowest, [&](std::size_t c, std::size_t n) { return get(from(p) + c, n); },
+        a.channels, lowest, [&](std::size_t c, std::size_t n) { return get_some(from(p) + c, n); },
         [](Vec x, Vec y) { return max(x, y); }));
   for (std::size_t p = 0; p < N; ++p) {
     const Vec top = broadcast(largest[p]);
     const float* const x = from(p);
     float* const y = to(p);
     sums[p] = sum_channels(a.channels, [&](std::size_t c, std::size_t n) {
-      const Vec e = exp_of_negative(get(x + c, n) - top);
-      if constexpr (!kLog) put(y + c, e, n);
+      const Vec e = exp_of_negative(get_some(x + c, n) - top);
+      if constexpr (!kLog) put_some(y + c, e, n);
       return e;
     });
   }
@@ -84,17 +84,18 @@ inline void run_softmax(const SoftmaxArgs& a) noexcept {
 inline void layer_norm_pixel(const LayerNormArgs& a, const float* in, float* out) {
   const float count = static_cast<float>(a.channels);
   const float mean =
-      a.rms ? 0.0f : sum_channels(a.channels, [in](std::size_t c, std::size_t n) { return get(in + c, n); }) / count;
+      a.rms ? 0.0f
+            : sum_channels(a.channels, [in](std::size_t c, std::size_t n) { return get_some(in + c, n); }) / count;
   const Vec center = broadcast(mean);
   const float squares = sum_channels(a.channels, [&](std::size_t c, std::size_t n) {
-    const Vec d = get(in + c, n) - center;
+    const Vec d = get_some(in + c, n) - center;
     return d * d;
   });
   const Vec factor = broadcast(1.0f / __builtin_sqrtf(squares / count + a.epsilon));
   map_channels(a.channels, in, out, [&](Vec x, std::size_t c, std::size_t n) {
     const Vec y = (x - center) * factor;
-    const Vec scale = get(a.scale + c, n);
-    return a.bias ? fma(y, scale, get(a.bias + c, n)) : y * scale;
+    const Vec scale = get_some(a.scale + c, n);
+    return a.bias ? fma(y, scale, get_some(a.bias + c, n)) : y * scale;
   });
 }
 
@@ -126,7 +127,7 @@ inline __attribute__((always_inline)) void fold_pixels(std::size_t pixels, const
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) {
         const std::size_t c = static_cast<std::size_t>(v) * kLanes;
-        block[v] = fold(block[v], at(V > 1 ? load(in + c) : get(in, n), v));
+        block[v] = fold(block[v], at(V > 1 ? load(in + c) : get_some(in, n), v));
       }
     }
 #pragma GCC unroll 4
@@ -149,7 +150,8 @@ inline void fold_image(std::size_t pixels, std::size_t channels, const float* in
   for (; c < channels; c += kLanes) {
     const std::size_t n = channels - c < kLanes ? channels - c : kLanes;
     const auto centered = at.template from<1>(c, n);
-    fold_pixels<1>(pixels, in + c, stride, n, start, centered, fold, [&](Vec x, int) { put(out + c, finish(x), n); });
+    fold_pixels<1>(pixels, in + c, stride, n, start, centered, fold,
+                   [&](Vec x, int) { put_some(out + c, finish(x), n); });
   }
 }
 
@@ -172,7 +174,7 @@ struct Squares {
   SquaresAbout<V> from(std::size_t channel, std::size_t n) const {
     SquaresAbout<V> about;
 #pragma GCC unroll 4
-    for (std::size_t v = 0; v < V; ++v) about.mean[v] = get(mean + channel + v * kLanes, n);
+    for (std::size_t v = 0; v < V; ++v) about.mean[v] = get_some(mean + channel + v * kLanes, n);
     return about;
   }
 };
@@ -190,12 +192,12 @@ inline void run_instance_norm(const InstanceNormArgs& a) noexcept {
   fold_image(a.pixels, a.channels, a.in, a.in_pixel_stride, factor, zero(), Squares{mean}, kAdd,
              [&](Vec sum) { return one / sqrt(fma(sum, share, epsilon)); });
   map_channels(a.channels, factor, factor,
-               [&](Vec f, std::size_t c, std::size_t n) { return f * get(a.scale + c, n); });
+               [&](Vec f, std::size_t c, std::size_t n) { return f * get_some(a.scale + c, n); });
   const float* in = a.in;
   float* out = a.out;
   for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride) {
     map_channels(a.channels, in, out, [&](Vec x, std::size_t c, std::size_t n) {
-      return fma(x - get(mean + c, n), get(factor + c, n), get(a.bias + c, n));
+      return fma(x - get_some(mean + c, n), get_some(factor + c, n), get_some(a.bias + c, n));
     });
   }
 }

@@ -34,11 +34,11 @@ inline __attribute__((always_inline)) Vec fold_line(const float* in, std::size_t
                                                     Vec start, At at, Fold fold) {
   if (stride == 1)
     return fold_values(
-        pixels, start, [&](std::size_t p, std::size_t n) { return at(get(in + p, n), 0); }, fold);
+        pixels, start, [&](std::size_t p, std::size_t n) { return at(get_some(in + p, n), 0); }, fold);
   const auto gathered = [&](std::size_t p, std::size_t n) {
     float lanes[kLanes] = {};
     for (std::size_t i = 0; i < n; ++i) lanes[i] = in[static_cast<std::ptrdiff_t>(p + i) * stride];
-    return at(get(lanes, n), 0);
+    return at(get_some(lanes, n), 0);
   };
   return fold_values(pixels, start, gathered, fold);
 }
@@ -52,7 +52,7 @@ inline void reduce_lines(const ReduceArgs& a, Vec start, At at, Fold fold, Finis
     for (std::size_t i = 0; i < n; ++i, in += a.in_line_stride)
       folded[i] = fold_line(in, a.pixels, a.in_pixel_stride, start, at, fold);
     for (std::size_t i = n; i < kLanes; ++i) folded[i] = folded[0];
-    put(a.out + line, finish(fold_vectors<1>(folded, fold)), n);
+    put_some(a.out + line, finish(fold_vectors<1>(folded, fold)), n);
   }
 }
 
@@ -85,7 +85,7 @@ inline void log_sum_exp_image(const ReduceArgs& a, const float* in, float* out) 
                    [&top](Vec x, int) { top = finite_or_zero(x); });
     fold_pixels<1>(
         a.pixels, in + c, a.in_pixel_stride, n, zero(), [top](Vec x, int) { return exp(x - top); }, kAdd,
-        [&](Vec sum, int) { put(out + c, log(sum) + top, n); });
+        [&](Vec sum, int) { put_some(out + c, log(sum) + top, n); });
   }
 }
 

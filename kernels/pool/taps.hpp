@@ -2,6 +2,7 @@
 // Pooling of one pixel whose taps are given one by one.
 #pragma once
 
+#include "kernels/base/fold.hpp"
 #include "kernels/base/simd.hpp"
 #include "kernels/pool/pool.hpp"
 
@@ -13,13 +14,6 @@ template <class Visit>
 inline void each_vector(std::size_t channels, Visit visit) {
   for (std::size_t c = 0; c < channels; c += Vec::kLanes)
     visit(c, channels - c < Vec::kLanes ? channels - c : Vec::kLanes);
-}
-inline Vec get_some(const float* p, std::size_t n) { return n == Vec::kLanes ? load(p) : load_first(p, n); }
-inline void put_some(float* p, Vec x, std::size_t n) {
-  if (n == Vec::kLanes)
-    store(p, x);
-  else
-    store_first(p, x, n);
 }
 
 inline Vec position_bits(std::int32_t position) { return from_bits(IntBatch(position)); }

@@ -22,12 +22,16 @@ void check(const Kernel& kernel, ByteCase& c, const ByteSizes& sizes, std::uint6
   }
 }
 
+std::vector<Kernel> every_kernel() {
+  std::vector<Kernel> all(kernels::byte_product::table().begin(), kernels::byte_product::table().end());
+  for (const Kernel& kernel : kernels::byte_product::split_table()) all.push_back(kernel);
+  return all;
+}
+
 /// Every one.
 void check(const ByteSizes& sizes, std::uint64_t seed) {
   ByteCase c(sizes, seed);
-  std::vector<Kernel> all(kernels::byte_product::table().begin(), kernels::byte_product::table().end());
-  for (const Kernel& kernel : kernels::byte_product::split_table()) all.push_back(kernel);
-  for (const Kernel& kernel : all) {
+  for (const Kernel& kernel : every_kernel()) {
     if (!kernels::host_features().contains(kernel.isa)) continue;
     ASSERT_NO_FATAL_FAILURE(check(kernel, c, sizes, seed));
   }
@@ -150,7 +154,7 @@ TEST(ByteProduct, OfFewerOutputsNeedsNoMoreWorkspace) {
   Args sizes;
   sizes.kernel_h = sizes.kernel_w = 3;
   sizes.channels_in = 128;
-  for (const Kernel& kernel : kernels::byte_product::table())
+  for (const Kernel& kernel : every_kernel())
     for (sizes.width_out = 20; sizes.width_out < 800; sizes.width_out += 20)
       for (sizes.channels_out = 1; sizes.channels_out < 200; ++sizes.channels_out) {
         Args more = sizes;
