@@ -34,6 +34,7 @@ if "COLONNADE_RAY" not in os.environ:  # go on with the environment's Python
         suite.skip("the package colonnade is not built, or sanitized")
     sys.exit(subprocess.run([python, "-B", __file__], env=found, stdin=subprocess.DEVNULL).returncode)
 
+os.environ["RAY_worker_niceness"] = "0"  # of 15, replicas starve while other tests compute
 os.environ["RAY_ENABLE_AUTO_CONNECT"] = "0"  # threads of Ray Serve would connect again at the end
 import numpy as np  # noqa: E402
 import ray  # noqa: E402
