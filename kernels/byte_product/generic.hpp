@@ -77,7 +77,6 @@ struct Product {
 
 inline void make_scales(const Product& p, const Block& block, Scales& scales) {
   const Rescale& out = p.a.out;
-  scales.bends = out.slope != nullptr;
   scales.tilts = p.a.tilts != nullptr;
   for (std::size_t i = 0; i < block.panels * kPanel; ++i) {
     std::int32_t weights;
@@ -89,11 +88,8 @@ inline void make_scales(const Product& p, const Block& block, Scales& scales) {
     scales.tilt[i] = scales.tilts && is_there ? p.a.tilts[channel] : 0;
     const auto tilts = static_cast<std::uint32_t>(scales.tilt[i]) * static_cast<std::uint32_t>(p.inputs);
     scales.start[i] = static_cast<std::int32_t>(offset - (static_cast<std::uint32_t>(weights) + tilts) * p.a.x_zero);
-    if (out.to == Output::i32) continue;
-    scales.factor[i] = out.one_factor ? *out.factor : is_there ? out.factor[channel] : 0.0f;
-    if (scales.bends) scales.slope[i] = is_there ? out.slope[channel] : 1.0f;
-    scales.shift[i] = out.shift != nullptr && is_there ? out.shift[channel] : 0.0f;
   }
+  set_numbers(out, block.first_channel, block.lanes, block.panels * kPanel, scales);
 }
 
 /// Weights of the panels after a block, which tiles bring into the second-level cache while they multiply: `share`
@@ -268,9 +264,8 @@ inline void multiply_gathered(const Product& p, std::size_t group, const std::in
 inline void run(const Args& a) noexcept {
   if (a.rows * a.width_out * a.channels_out == 0) return;
   const Depth depth{a.kernel_h, a.kernel_w * a.channels_in};
-  const bool is_byte = a.out.to == Output::u8 || a.out.to == Output::i8;
-  const Product product{a, gathered_channels(a) / kStep, panel_bytes(kPacking, depth), is_byte ? 1u : sizeof(float),
-                        a.kernel_h * depth.row};
+  const Product product{a, gathered_channels(a) / kStep, panel_bytes(kPacking, depth),
+                        makes_bytes(a.out) ? 1u : sizeof(float), a.kernel_h * depth.row};
   const std::size_t in_place = pixels_in_place(a);
   const bool pads = in_place == 0 && pads_rows(a);
   const std::int8_t* weights = a.weights;

@@ -185,5 +185,85 @@ class Bytes {
 };
 #endif
 
+/// Outputs that are made together, at most.
+#if defined(__AVX512F__)
+inline constexpr std::size_t kMostLanes = 128;
+#else
+inline constexpr std::size_t kMostLanes = 64;
+#endif
+
+/// Of some output channels: what sums start from, and how they become numbers.
+struct Scales {
+  alignas(64) std::int32_t start[kMostLanes];
+  alignas(64) float factor[kMostLanes];
+  alignas(64) float shift[kMostLanes];
+  alignas(64) float slope[kMostLanes];
+  alignas(64) std::int32_t tilt[kMostLanes];
+  bool bends = false;  ///< slopes are not all one
+  bool tilts = false;  ///< tilts are not all zero
+};
+
+/// Sets all but the starts and tilts, for `lanes` channels from one on; `count` there are, which lanes may be fewer.
+inline void set_numbers(const Rescale& out, std::size_t channel, std::size_t lanes, std::size_t count, Scales& scales) {
+  scales.bends = out.slope != nullptr;
+  if (out.to == Output::i32) return;
+  for (std::size_t i = 0; i < count; ++i, ++channel) {
+    const bool is_there = i < lanes;
+    scales.factor[i] = out.one_factor ? *out.factor : is_there ? out.factor[channel] : 0.0f;
+    if (scales.bends) scales.slope[i] = is_there ? out.slope[channel] : 1.0f;
+    scales.shift[i] = out.shift != nullptr && is_there ? out.shift[channel] : 0.0f;
+  }
+}
+
+inline bool makes_bytes(const Rescale& out) { return out.to == Output::u8 || out.to == Output::i8; }
+
+template <std::size_t Count>
+[[gnu::always_inline]] inline ByteVec bytes_of(const Bytes& bytes, const IntVec* sums, const Scales& scales,
+                                               std::size_t first) {
+  Numbers v[Count];
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < Count; ++i) {
+    const std::size_t lane = (first + i) * IntVec::kLanes;
+    v[i] = numbers_of(sums[i], scales.factor + lane, scales.shift + lane);
+  }
+  if (scales.bends) {
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < Count; ++i) v[i] = bent(v[i], scales.slope + (first + i) * IntVec::kLanes);
+  }
+  return bytes(v);
+}
+
+/// The outputs of a pixel from its sums, of which there are whole vectors of bytes.
+inline void write_pixel(const Bytes& bytes, const Rescale& rescale, const Scales& scales, std::size_t lanes,
+                        const std::int32_t* sums, std::uint8_t* out) {
+  if (makes_bytes(rescale)) {
+    for (std::size_t lane = 0; lane < lanes; lane += kByteLanes) {
+      IntVec group[kByteVectors];
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < kByteVectors; ++i) group[i] = load_ints(sums + lane + i * IntVec::kLanes);
+      const std::size_t left = lanes - lane;
+      const ByteVec made = bytes_of<kByteVectors>(bytes, group, scales, lane / IntVec::kLanes);
+      if (left >= kByteLanes)
+        store_vectors<kByteVectors>(out + lane, made);
+      else if (left == kByteLanes / 2)
+        store_vectors<kByteVectors / 2>(out + lane, made);
+      else
+        store_first(out + lane, made, left);
+    }
+    return;
+  }
+  for (std::size_t lane = 0; lane < lanes; lane += IntVec::kLanes) {
+    const std::size_t left = lanes - lane, count = left < IntVec::kLanes ? left : IntVec::kLanes;
+    const IntVec x = load_ints(sums + lane);
+    std::uint8_t* const to = out + lane * sizeof(float);
+    if (rescale.to == Output::i32) {
+      store_first(reinterpret_cast<std::int32_t*>(to), x, count);
+    } else {
+      const Numbers v = numbers_of(x, scales.factor + lane, scales.shift + lane);
+      store_first(reinterpret_cast<float*>(to), scales.bends ? bent(v, scales.slope + lane) : v, count);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace colonnade::kernels::byte_product

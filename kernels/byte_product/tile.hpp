@@ -45,18 +45,7 @@ inline constexpr std::size_t kWideRows = 1;
 #undef COLONNADE_SMALL_TILES
 inline constexpr std::size_t kTilePanels = sizeof kTileRows / sizeof kTileRows[0];
 inline constexpr std::size_t kMostTileRows = kTileRows[0];
-inline constexpr std::size_t kMostLanes = (kWidePanels * kPanel + kByteLanes - 1) / kByteLanes * kByteLanes;
-
-/// Of the panels of a tile: what sums start from, and how they become numbers.
-struct Scales {
-  alignas(64) std::int32_t start[kMostLanes];
-  alignas(64) float factor[kMostLanes];
-  alignas(64) float shift[kMostLanes];
-  alignas(64) float slope[kMostLanes];
-  alignas(64) std::int32_t tilt[kMostLanes];
-  bool bends = false;  ///< slopes are not all one
-  bool tilts = false;  ///< tilts are not all zero
-};
+static_assert(kWidePanels * kPanel <= kMostLanes);
 
 /// What of a row a sum is over: so many parts of so many channels, `apart` from each other. The rest fills steps.
 struct Parts {
@@ -191,22 +180,6 @@ template <std::size_t R, std::size_t V>
   }
 }
 
-template <std::size_t Count>
-[[gnu::always_inline]] inline ByteVec bytes_of(const Bytes& bytes, const IntVec* sums, const Scales& scales,
-                                               std::size_t first) {
-  Numbers v[Count];
-#pragma GCC unroll 4
-  for (std::size_t i = 0; i < Count; ++i) {
-    const std::size_t lane = (first + i) * IntVec::kLanes;
-    v[i] = numbers_of(sums[i], scales.factor + lane, scales.shift + lane);
-  }
-  if (scales.bends) {
-#pragma GCC unroll 4
-    for (std::size_t i = 0; i < Count; ++i) v[i] = bent(v[i], scales.slope + (first + i) * IntVec::kLanes);
-  }
-  return bytes(v);
-}
-
 /// Bytes of V vectors from a lane on.
 template <std::size_t V>
 [[gnu::always_inline]] inline void store_group(const Tile& tile, std::size_t row, std::size_t lane, bool whole,
@@ -222,39 +195,15 @@ template <std::size_t V>
 /// Outputs of sums in scratch, `width` a pixel, a multiple of kByteLanes.
 [[gnu::noinline]] inline void finish_scratch(const Tile& tile, std::size_t rows, const std::int32_t* sums,
                                              std::size_t width) {
-  const Scales& scales = *tile.scales;
   const Bytes bytes(*tile.rescale);
-  const bool is_bytes = tile.rescale->to == Output::u8 || tile.rescale->to == Output::i8;
-  for (std::size_t r = 0; r < rows; ++r, sums += width) {
-    if (is_bytes) {
-      for (std::size_t lane = 0; lane < tile.lanes; lane += kByteLanes) {
-        IntVec group[kByteVectors];
-        for (std::size_t i = 0; i < kByteVectors; ++i) group[i] = load_ints(sums + lane + i * IntVec::kLanes);
-        const std::size_t left = tile.lanes - lane;
-        const ByteVec made = bytes_of<kByteVectors>(bytes, group, scales, lane / IntVec::kLanes);
-        store_first(tile.out[r] + lane, made, left < kByteLanes ? left : kByteLanes);
-      }
-      continue;
-    }
-    for (std::size_t lane = 0; lane < tile.lanes; lane += IntVec::kLanes) {
-      const std::size_t left = tile.lanes - lane, count = left < IntVec::kLanes ? left : IntVec::kLanes;
-      const IntVec x = load_ints(sums + lane);
-      std::uint8_t* const out = tile.out[r] + lane * sizeof(float);
-      if (tile.rescale->to == Output::i32)
-        store_first(reinterpret_cast<std::int32_t*>(out), x, count);
-      else {
-        const Numbers v = numbers_of(x, scales.factor + lane, scales.shift + lane);
-        store_first(reinterpret_cast<float*>(out), scales.bends ? bent(v, scales.slope + lane) : v, count);
-      }
-    }
-  }
+  for (std::size_t r = 0; r < rows; ++r, sums += width)
+    write_pixel(bytes, *tile.rescale, *tile.scales, tile.lanes, sums, tile.out[r]);
 }
 
 template <std::size_t R, std::size_t V>
 [[gnu::always_inline]] inline void finish(const Sums<R, V>& sums, const Tile& tile) {
   const bool whole = tile.lanes == V * IntVec::kLanes;
-  const bool is_bytes = tile.rescale->to == Output::u8 || tile.rescale->to == Output::i8;
-  if (is_bytes && (whole || kStoresSomeBytes)) {
+  if (makes_bytes(*tile.rescale) && (whole || kStoresSomeBytes)) {
     const Bytes bytes(*tile.rescale);
     constexpr std::size_t kGroups = V / kByteVectors, kLast = V % kByteVectors;
 #pragma GCC unroll 32

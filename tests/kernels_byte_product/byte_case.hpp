@@ -124,11 +124,28 @@ class ByteCase {
     return bytes;
   }
 
- private:
+ protected:
   static constexpr std::uint8_t kUntouched = 0x5A;
 
   std::size_t outputs() const { return s_.groups * s_.channels_out; }
+  const ByteSizes& sizes() const { return s_; }
+  const std::vector<std::vector<std::uint8_t>>& rows() const { return rows_; }
+  /// Of output o: [kernel_h][kernel_w][channels_in].
+  int weight(std::size_t o, std::size_t product) const { return weights_[o * s_.k() + product] + tilt_[o]; }
+  /// With pointers to what follows the sums.
+  kernels::byte_product::Rescale rescale() const {
+    kernels::byte_product::Rescale out = out_;
+    out.to = s_.to;
+    out.one_factor = s_.one_factor;
+    if (s_.offsets) out.offset = offset_.data();
+    if (s_.to != Output::i32) out.factor = factor_.data();
+    if (s_.shifts && s_.to != Output::i32) out.shift = shift_.data();
+    return out;
+  }
+  std::size_t in_stride() const { return s_.groups * s_.channels_in + s_.in_gap; }
+  std::size_t out_stride() const { return (s_.groups * s_.channels_out + s_.out_gap) * value_bytes(); }
 
+ private:
   std::int8_t random_weight(std::size_t product) {
     if (s_.extreme) return -128;
     const std::size_t row = s_.depth().row, row_steps = (row + 3) / 4;
@@ -171,8 +188,6 @@ class ByteCase {
   }
 
   std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
-  std::size_t in_stride() const { return s_.groups * s_.channels_in + s_.in_gap; }
-  std::size_t out_stride() const { return (s_.groups * s_.channels_out + s_.out_gap) * value_bytes(); }
 
   std::int32_t sum(std::size_t y, std::size_t x, std::size_t o) const {
     std::int64_t total = s_.offsets ? offset_[o] : 0;

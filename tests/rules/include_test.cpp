@@ -38,6 +38,7 @@ const std::vector<Rule>& include_table() {
       {"kernels/winograd", {"kernels/base", "kernels/gemm"}},  // its 36 products are gemm's micro-kernel
       {"kernels/row_winograd", {"kernels/base", "kernels/gemm", "kernels/winograd"}},  // once instead of twice
       {"kernels/byte_split", {"kernels/base", "kernels/byte_product"}},                // its loops for other weights
+      {"kernels/byte_winograd", {"kernels/base", "kernels/byte_product"}},             // how sums become bytes
       {"kernels/narrow_bytes", {"kernels/base", "kernels/narrow/narrow.hpp"}},         // the same packed weights
       {"kernels", {"kernels/base"}},
       {"frontends/onnx",

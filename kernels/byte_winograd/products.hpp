@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The products between the transforms: tiles by weights, matrix by matrix, pairs of 16 bits at a time. Everything lives
+// in an anonymous namespace: each tier's files have their own copy.
+#pragma once
+
+#include <utility>
+
+#include "kernels/byte_product/outputs.hpp"
+#include "kernels/byte_winograd/four_steps.hpp"
+#include "kernels/byte_winograd/layout.hpp"
+
+namespace colonnade::kernels::byte_winograd {
+namespace {
+
+// kTileRows[panels - 1]: most tiles of a register tile over that many panels. Sanitized builds have small ones.
+#if defined(COLONNADE_ASAN) || defined(COLONNADE_TSAN)
+#define COLONNADE_SMALL_TILES 1
+#endif
+#if defined(__AVX512F__) && defined(COLONNADE_SMALL_TILES)
+inline constexpr std::size_t kTileRows[] = {4, 3, 2, 2};
+#elif defined(__AVX512F__)
+inline constexpr std::size_t kTileRows[] = {14, 12, 8, 6};
+#elif defined(__AVX2__) && defined(COLONNADE_SMALL_TILES)
+inline constexpr std::size_t kTileRows[] = {3};
+#elif defined(__AVX2__)
+inline constexpr std::size_t kTileRows[] = {6};
+#else
+inline constexpr std::size_t kTileRows[] = {2};
+#endif
+#undef COLONNADE_SMALL_TILES
+inline constexpr std::size_t kTilePanels = sizeof kTileRows / sizeof kTileRows[0];
+inline constexpr std::size_t kPanelVectors = byte_product::kPanelVectors;
+inline constexpr std::size_t kStepBytes = kPanel * 2 * sizeof(std::int16_t);
+
+#if defined(__AVX512F__) || defined(__AVX2__)
+using Pair = IntVec;
+[[gnu::always_inline]] inline Pair pair_of(const std::byte* p) {
+  return byte_product::channels(reinterpret_cast<const char*>(p));
+}
+using PairWeights = IntVec;
+[[gnu::always_inline]] inline PairWeights pair_weights(const std::byte* p) { return byte_product::load_ints(p); }
+[[gnu::always_inline]] inline void add_pair(IntVec& sum, Pair x, PairWeights w) {
+#if defined(__AVX512VNNI__)
+  asm("vpdpwssd %2, %1, %0" : "+v"(sum.v) : "v"(x.v), "v"(w.v));
+#elif defined(__AVXVNNI__)
+  asm("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sum.v) : "x"(x.v), "x"(w.v));
+#elif defined(__AVX512F__)
+  sum.v = _mm512_add_epi32(sum.v, _mm512_madd_epi16(x.v, w.v));
+#else
+  sum.v = _mm256_add_epi32(sum.v, _mm256_madd_epi16(x.v, w.v));
+#endif
+}
+#else
+struct Pair {
+  std::int16_t of[2];
+};
+struct PairWeights {
+  const std::byte* first;
+};
+inline Pair pair_of(const std::byte* p) {
+  Pair x;
+  std::memcpy(x.of, p, sizeof x.of);
+  return x;
+}
+inline PairWeights pair_weights(const std::byte* p) { return {p}; }
+inline void add_pair(IntVec& sum, Pair x, PairWeights w) {
+  std::int16_t weights[2 * IntVec::kLanes];
+  std::memcpy(weights, w.first, sizeof weights);
+  for (std::size_t lane = 0; lane < IntVec::kLanes; ++lane) {
+    const std::int32_t products = x.of[0] * weights[2 * lane] + x.of[1] * weights[2 * lane + 1];
+    sum.v[lane] =
+        static_cast<std::int32_t>(static_cast<std::uint32_t>(sum.v[lane]) + static_cast<std::uint32_t>(products));
+  }
+}
+#endif
+
+/// One register tile: rows of inputs `in_stride` bytes apart times panels `panel_stride` apart, `pairs` of channels.
+struct Product {
+  const std::byte* in;
+  std::ptrdiff_t in_stride;
+  const std::byte* weights;
+  std::size_t panel_stride;
+  std::size_t pairs;
+  std::byte* out;
+  std::size_t out_stride;
+};
+
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void multiply_step(IntVec (&sums)[R][V], const std::byte* in, std::ptrdiff_t in_stride,
+                                                 const std::byte* weights, std::size_t panel_stride) {
+  PairWeights w[V];
+#pragma GCC unroll 8
+  for (std::size_t v = 0; v < V; ++v)
+    w[v] = pair_weights(weights + v / kPanelVectors * panel_stride + v % kPanelVectors * (kStepBytes / kPanelVectors));
+#pragma GCC unroll 16
+  for (std::size_t r = 0; r < R; ++r) {
+    const Pair x = pair_of(in + static_cast<std::ptrdiff_t>(r) * in_stride);
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < V; ++v) add_pair(sums[r][v], x, w[v]);
+  }
+}
+
+template <std::size_t R, std::size_t V>
+void multiply(const Product& p) noexcept {
+  IntVec sums[R][V];
+#pragma GCC unroll 16
+  for (std::size_t r = 0; r < R; ++r)
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < V; ++v) sums[r][v] = IntVec{};
+  const std::byte *in = p.in, *weights = p.weights;
+  std::size_t pairs = p.pairs;
+  if constexpr (kHasFourSteps<R, V>)
+    for (; pairs >= kFourSteps; pairs -= kFourSteps) {
+      four_steps(sums, in, p.in_stride, weights);
+      in += kFourSteps * 2 * sizeof(std::int16_t);
+      weights += kFourSteps * kStepBytes;
+    }
+  for (; pairs > 0; --pairs) {
+    multiply_step(sums, in, p.in_stride, weights, p.panel_stride);
+    in += 2 * sizeof(std::int16_t);
+    weights += kStepBytes;
+  }
+#pragma GCC unroll 16
+  for (std::size_t r = 0; r < R; ++r)
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < V; ++v)
+      std::memcpy(p.out + r * p.out_stride + v * sizeof(IntVec), &sums[r][v], sizeof(IntVec));
+}
+
+using MultiplyFn = void (*)(const Product&) noexcept;
+struct MultiplyTable {
+  MultiplyFn of[kTileRows[0]];
+};
+template <std::size_t Panels, std::size_t... Row>
+constexpr MultiplyTable multiply_table(std::index_sequence<Row...>) {
+  return {{&multiply<Row + 1, Panels * kPanelVectors>...}};
+}
+struct MultiplyTables {
+  MultiplyTable of[kTilePanels];
+};
+template <std::size_t... Panel>
+constexpr MultiplyTables multiply_tables(std::index_sequence<Panel...>) {
+  return {{multiply_table<Panel + 1>(std::make_index_sequence<kTileRows[Panel]>())...}};
+}
+/// For each number of panels, for each number of tiles.
+inline constexpr auto kMultiply = multiply_tables(std::make_index_sequence<kTilePanels>());
+
+/// Products of `tiles` tiles with `panels` panels, at most kBlockChannels wide. `p` is that of the first matrix.
+inline void multiply_matrices(Product p, std::size_t tiles, std::size_t panels, const Layout& layout,
+                              std::size_t matrix_bytes) {
+  const std::byte* const weights = p.weights;
+  std::byte* const out = p.out;
+  for (std::size_t m = 0; m < kMatrices; ++m) {
+    const std::byte* const in = p.in + m * layout.inputs.plane;
+    for (std::size_t panel = 0, taken = 0; panel < panels; panel += taken) {
+      const std::size_t left = panels - panel;
+      taken = left < kTilePanels ? left : kTilePanels;
+      Product tile = p;
+      tile.weights = weights + panel * p.panel_stride + m * matrix_bytes;
+      const std::size_t most = kTileRows[taken - 1], calls = (tiles + most - 1) / most;
+      for (std::size_t call = 0, first = 0; call < calls; ++call) {
+        const std::size_t rows = (tiles - first + calls - call - 1) / (calls - call);
+        tile.in = in + static_cast<std::ptrdiff_t>(first) * p.in_stride;
+        tile.out = out + m * layout.products.plane + first * p.out_stride + panel * kPanel * sizeof(std::int32_t);
+        kMultiply.of[taken - 1].of[rows - 1](tile);
+        first += rows;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace colonnade::kernels::byte_winograd
