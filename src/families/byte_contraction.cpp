@@ -7,7 +7,9 @@
 
 #include "base/checked.hpp"
 #include "base/parts.hpp"
+#include "families/byte_rescale.hpp"
 #include "families/common.hpp"
+#include "families/dense_conv.hpp"
 
 namespace colonnade {
 namespace {
@@ -16,19 +18,9 @@ using kernels::Isa;
 using kernels::byte_product::Args;
 using kernels::byte_product::Depth;
 using kernels::byte_product::Kernel;
-using kernels::byte_product::Output;
 
 constexpr auto kOutputs = static_cast<std::int64_t>(kernels::byte_product::kPanel);
 constexpr double kIdlePixels = 4;
-
-/// What follows x and the weight.
-enum Input : std::size_t { x_zero = 2, offset = 3, factor = 4, shift = 5, slope = 6 };
-
-Output output_of(DType type) {
-  if (type == DType::u8) return Output::u8;
-  if (type == DType::i8) return Output::i8;
-  return type == DType::i32 ? Output::i32 : Output::f32;
-}
 
 /// Products a second over those of floats: what instructions a tier has for them.
 double speed_over_floats(Isa isa) {
@@ -43,23 +35,6 @@ double speed_over_floats(Isa isa) {
   }
   return 1;
 }
-
-/// An input that is known when the node is lowered, or lies whole in memory when it runs.
-class Parameter {
- public:
-  Parameter(const LowerContext& context, std::size_t index)
-      : known_(context.bytes(index)), value_(known_ == nullptr ? context.in<std::byte>(index) : ValueOf<std::byte>{}) {}
-
-  template <class T>
-  const T* at(const StepContext& step) const {
-    const std::byte* const first = known_ != nullptr ? known_ : value_ ? whole(step, value_) : nullptr;
-    return reinterpret_cast<const T*>(first);
-  }
-
- private:
-  const std::byte* known_;
-  ValueOf<std::byte> value_;
-};
 
 Depth depth_of(const ByteContraction& form) {
   return {static_cast<std::size_t>(form.window.kernel_h), static_cast<std::size_t>(form.window.kernel_w * form.inputs)};
@@ -105,15 +80,9 @@ class ByteContractionOp final : public RowOp {
         in_(context.in<std::byte>(0)),
         out_(context.out<std::byte>()),
         height_(row_shape(context.input_shape(0)).rows),
-        value_bytes_(static_cast<std::int64_t>(size_of(form_.out.to))),
-        one_factor_(context.has_input(factor) && element_count(context.input_shape(factor)) == 1),
         weights_(weights + head_bytes(form_)),
         kernel_(kernel_of(form_, weights)),
-        x_zero_(context, x_zero),
-        offset_(context, offset),
-        factor_(context, factor),
-        shift_(context, shift),
-        slope_(context, slope) {}
+        rescale_(context, form_.out) {}
 
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0);
@@ -124,7 +93,7 @@ class ByteContractionOp final : public RowOp {
     const std::int64_t taps = form_.window.kernel_h;
     auto** const out_rows = const_cast<void**>(reinterpret_cast<const void**>(in_rows + rows * taps));
     tap_rows(in, form_.window, columns.skip, step.row_begin, step.row_end, height_, in_rows);
-    for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r) + first * value_bytes_;
+    for (std::int64_t r = 0; r < rows; ++r) out_rows[r] = out(step.row_begin + r) + first * rescale_.value_bytes();
     Args args = base_args(step);
     args.rows = static_cast<std::size_t>(rows);
     args.in_rows = reinterpret_cast<const std::uint8_t* const*>(in_rows);
@@ -147,17 +116,8 @@ class ByteContractionOp final : public RowOp {
     Args args = sizes_of(form_);
     args.weights = weights_;
     if (form_.tilts) args.tilts = reinterpret_cast<const std::int32_t*>(weights_ + panels_bytes(form_, kernel_));
-    const auto* const zero = x_zero_.at<std::uint8_t>(step);
-    args.x_zero = zero == nullptr ? std::uint8_t{0} : *zero;
-    args.out = {output_of(form_.out.to),
-                form_.out.zero,
-                form_.out.low,
-                form_.out.high,
-                offset_.at<std::int32_t>(step),
-                factor_.at<float>(step),
-                shift_.at<float>(step),
-                slope_.at<float>(step),
-                one_factor_};
+    args.x_zero = rescale_.x_zero(step);
+    args.out = rescale_.at(step, step.chunk < 0 ? 0 : chunks_.begin(step.chunk));
     args.workspace = reinterpret_cast<std::byte*>(step.scratch);
     if (step.chunk >= 0) cut_chunk(step.chunk, args);
     return args;
@@ -170,21 +130,15 @@ class ByteContractionOp final : public RowOp {
                     kernels::byte_product::panel_bytes(kernel_.packing, depth_of(form_));
     args.channels_out = static_cast<std::size_t>(chunks_.size(chunk));
     if (args.tilts != nullptr) args.tilts += begin;
-    if (args.out.offset != nullptr) args.out.offset += begin;
-    if (args.out.factor != nullptr && !one_factor_) args.out.factor += begin;
-    if (args.out.shift != nullptr) args.out.shift += begin;
-    if (args.out.slope != nullptr) args.out.slope += begin;
   }
 
   ByteContraction form_;
   ChunkInfo chunks_;
   ValueOf<std::byte> in_, out_;
   std::int64_t height_;
-  std::int64_t value_bytes_;
-  bool one_factor_;
   const std::int8_t* weights_;
   const Kernel& kernel_;
-  Parameter x_zero_, offset_, factor_, shift_, slope_;
+  ByteRescale rescale_;
 };
 
 /// How many groups fill a panel.
@@ -244,14 +198,22 @@ bool pack_for(const ByteContraction& form, const Kernel& kernel, const ByteWeigh
 Match byte_contraction(const Candidate& node, const Window& window, std::int64_t groups, std::int64_t inputs,
                        std::int64_t outputs, const Rescale& out) {
   const std::int64_t together = groups_together(groups, outputs);
-  return take(Form::of(ByteContraction{.window = window,
-                                       .groups = groups / together,
-                                       .inputs = inputs * together,
-                                       .outputs = outputs * together,
-                                       .tilts = node.input(1).type.dtype == DType::i16,
-                                       .out = out,
-                                       .kernel = &kernels::byte_product::select(node.features),
-                                       .split = kernels::byte_product::select_split(node.features)}));
+  const ByteContraction form{.window = window,
+                             .groups = groups / together,
+                             .inputs = inputs * together,
+                             .outputs = outputs * together,
+                             .tilts = node.input(1).type.dtype == DType::i16,
+                             .out = out,
+                             .kernel = &kernels::byte_product::select(node.features),
+                             .split = kernels::byte_product::select_split(node.features)};
+  Match match = take(Form::of(form));
+  const double weights =
+      static_cast<double>(form.groups * form.terms()) * static_cast<double>(round_up(form.outputs, kOutputs));
+  const double pixels = elements_of(node.graph, node.node.outputs[0]) / static_cast<double>(groups * outputs);
+  match.offers.front().flop =
+      2 * pixels * weights / (node.blocking.multiply_share * speed_over_floats(form.kernel->isa)) +
+      far_weights_flop(weights / sizeof(float), weights / sizeof(float), node.blocking);
+  return match;
 }
 
 Effort byte_contraction_effort(const Chosen& node, const Rates& rates) {

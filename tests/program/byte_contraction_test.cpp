@@ -107,7 +107,7 @@ TEST(ByteContraction, OfConvolutions) {
   ValueId x = net.input({2, 29, 31, 3}, DType::u8);
   x = net.byte_conv(x, 24, {.kernel = 3, .stride = 2});
   x = net.byte_conv(x, 64, {.kernel = 1});
-  x = net.byte_conv(x, 33, {.kernel = 3}, {.zero = 0, .low = 0, .high = 255});
+  x = net.byte_conv(x, 33, {.kernel = 5}, {.zero = 0, .low = 0, .high = 255});
   x = net.byte_conv(x, 40, {.kernel = 1}, {.zero = 3, .low = 0, .high = 6});
   x = net.byte_conv(x, 16, {.kernel = 3, .dilation = 2});
   check(net.finish(net.byte_conv(x, 20, {.kernel = 1}, {.to = DType::f32})), families::byte_conv);
@@ -130,8 +130,8 @@ TEST(ByteContraction, OfNarrowWeights) {
   ValueId x = net.input({2, 29, 31, 3}, DType::u8);
   x = net.byte_conv(x, 40, {.kernel = 3, .stride = 2});
   x = net.byte_conv(x, 64, {.kernel = 1});
-  x = net.byte_conv(x, 36, {.kernel = 3, .groups = 2}, {.zero = 0, .low = 0, .high = 255});
-  const Graph graph = net.finish(net.byte_conv(x, 33, {.kernel = 3}, {.to = DType::i32}));
+  x = net.byte_conv(x, 36, {.kernel = 3, .dilation = 2, .groups = 2}, {.zero = 0, .low = 0, .high = 255});
+  const Graph graph = net.finish(net.byte_conv(x, 33, {.kernel = 5}, {.to = DType::i32}));
   check(graph, families::byte_conv);
 #if defined(__x86_64__)
   if (!kernels::host_features().contains(kernels::Isa::avx2)) GTEST_SKIP() << "no AVX2";
@@ -152,7 +152,7 @@ TEST(ByteContraction, OfWideWeights) {
   x = net.byte_conv(x, 48, {.kernel = 1});
   x = net.byte_conv(x, 36, {.kernel = 3, .groups = 6}, {.zero = 0, .low = 0, .high = 255});
   x = net.byte_conv(x, 33, {.kernel = 5, .dilation = 2});
-  check(net.finish(net.byte_conv(x, 20, {.kernel = 3}, {.to = DType::i32})), families::byte_conv);
+  check(net.finish(net.byte_conv(x, 20, {.kernel = 2}, {.to = DType::i32})), families::byte_conv);
 }
 
 TEST(ByteContraction, OfWideMatrices) {
@@ -174,14 +174,8 @@ TEST(ByteContraction, OfTheWidestWeights) {
   }
 }
 
-TEST(ByteContraction, OfStrips) {
-  ByteNetwork net("strips");
-  ValueId x = net.input({1, 24, 900, 16}, DType::u8);
-  x = net.byte_conv(x, 48, {.kernel = 3});
-  x = net.byte_conv(x, 32, {.kernel = 1});
-  x = net.byte_conv(x, 40, {.kernel = 5});
-  const Graph graph = net.finish(net.byte_conv(x, 16, {.kernel = 3}));
-  check(graph, families::byte_conv);
+/// The least memory in which the graph runs, in strips that are cut ever smaller.
+void check_strips(const Graph& graph) {
   const std::vector<Tensor> inputs = byte_inputs(graph);
   const std::vector<Tensor> expected = reference::evaluate(graph, views_of(inputs));
   const Topology topology = topology_of(kernels::usable_features());
@@ -199,6 +193,39 @@ TEST(ByteContraction, OfStrips) {
     }
   }
   EXPECT_GE(most_strips, 2u);
+}
+
+TEST(ByteContraction, OfStrips) {
+  ByteNetwork net("strips");
+  ValueId x = net.input({1, 24, 900, 16}, DType::u8);
+  x = net.byte_conv(x, 48, {.kernel = 3, .dilation = 2});
+  x = net.byte_conv(x, 32, {.kernel = 1});
+  const Graph graph = net.finish(net.byte_conv(x, 40, {.kernel = 5}));
+  check(graph, families::byte_conv);
+  check_strips(graph);
+}
+
+/// Images of sizes that tiles do not divide, groups, wide weights, weights whose sums are added up in parts.
+TEST(ByteContraction, OfTiles) {
+  for (const bool wide : {false, true}) {
+    ByteNetwork net("tiles");
+    net.is_wide = wide;
+    ValueId x = net.input({2, 27, 31, 24}, DType::u8);
+    x = net.byte_conv(x, 130, {.kernel = 3});
+    x = net.byte_conv(x, 72, {.kernel = 3}, {.zero = 0, .low = 0, .high = 255});
+    x = net.byte_conv(x, 48, {.kernel = 3, .groups = 2}, {.to = DType::u8, .zero = 3, .low = 0, .high = 6});
+    check(net.finish(net.byte_conv(x, 33, {.kernel = 3}, {.to = wide ? DType::i32 : DType::f32})),
+          families::byte_winograd);
+  }
+}
+
+TEST(ByteContraction, OfStripsOfTiles) {
+  ByteNetwork net("strips of tiles");
+  ValueId x = net.input({1, 24, 901, 16}, DType::u8);
+  for (const std::int64_t outputs : {48, 32, 40}) x = net.byte_conv(x, outputs, {.kernel = 3});
+  const Graph graph = net.finish(x);
+  check(graph, families::byte_winograd);
+  check_strips(graph);
 }
 
 TEST(ByteContraction, OfMatrices) {
