@@ -233,22 +233,30 @@ template <std::size_t Count>
   return bytes(v);
 }
 
+/// Bytes of Count vectors of a pixel's sums from a lane on, of which `left` are outputs.
+template <std::size_t Count>
+[[gnu::always_inline]] inline void write_bytes(const Bytes& bytes, const Scales& scales, const std::int32_t* sums,
+                                               std::size_t lane, std::size_t left, std::uint8_t* out) {
+  IntVec group[Count];
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < Count; ++i) group[i] = load_ints(sums + lane + i * IntVec::kLanes);
+  const ByteVec made = bytes_of<Count>(bytes, group, scales, lane / IntVec::kLanes);
+  if (left >= Count * IntVec::kLanes)
+    store_vectors<Count>(out + lane, made);
+  else
+    store_first(out + lane, made, left);
+}
+
 /// The outputs of a pixel from its sums, of which there are whole vectors of bytes.
 inline void write_pixel(const Bytes& bytes, const Rescale& rescale, const Scales& scales, std::size_t lanes,
                         const std::int32_t* sums, std::uint8_t* out) {
   if (makes_bytes(rescale)) {
     for (std::size_t lane = 0; lane < lanes; lane += kByteLanes) {
-      IntVec group[kByteVectors];
-#pragma GCC unroll 4
-      for (std::size_t i = 0; i < kByteVectors; ++i) group[i] = load_ints(sums + lane + i * IntVec::kLanes);
       const std::size_t left = lanes - lane;
-      const ByteVec made = bytes_of<kByteVectors>(bytes, group, scales, lane / IntVec::kLanes);
-      if (left >= kByteLanes)
-        store_vectors<kByteVectors>(out + lane, made);
-      else if (left == kByteLanes / 2)
-        store_vectors<kByteVectors / 2>(out + lane, made);
+      if (left > kByteLanes / 2)
+        write_bytes<kByteVectors>(bytes, scales, sums, lane, left, out);
       else
-        store_first(out + lane, made, left);
+        write_bytes<kByteVectors / 2>(bytes, scales, sums, lane, left, out);
     }
     return;
   }

@@ -30,7 +30,7 @@ inline constexpr bool kHasFourSteps = V == 2 && R >= 3 && R <= 6;
 
 /// Adds four steps of `weights` times those of rows of inputs that lie `stride` bytes apart.
 template <std::size_t R>
-[[gnu::always_inline]] inline void four_steps(IntVec (&at)[R][2], const std::byte* x, std::ptrdiff_t stride,
+[[gnu::always_inline]] inline void four_steps(IntVec (&at)[R][2], const char* x, std::ptrdiff_t stride,
                                               const std::byte* weights) {
   COLONNADE_FOUR_STEPS_OF(R, at, x, weights, stride);
 }

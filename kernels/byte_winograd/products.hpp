@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/byte_product/outputs.hpp"
+#include "kernels/byte_product/pixels.hpp"
 #include "kernels/byte_winograd/four_steps.hpp"
 #include "kernels/byte_winograd/layout.hpp"
 
@@ -32,11 +33,19 @@ inline constexpr std::size_t kTilePanels = sizeof kTileRows / sizeof kTileRows[0
 inline constexpr std::size_t kPanelVectors = byte_product::kPanelVectors;
 inline constexpr std::size_t kStepBytes = kPanel * 2 * sizeof(std::int16_t);
 
+[[gnu::always_inline]] inline void store_ints(std::byte* p, const IntVec& x) {
+#if defined(__AVX512F__)
+  _mm512_storeu_si512(p, x.v);
+#elif defined(__AVX2__)
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.v);
+#else
+  std::memcpy(p, x.v, sizeof x.v);
+#endif
+}
+
 #if defined(__AVX512F__) || defined(__AVX2__)
 using Pair = IntVec;
-[[gnu::always_inline]] inline Pair pair_of(const std::byte* p) {
-  return byte_product::channels(reinterpret_cast<const char*>(p));
-}
+[[gnu::always_inline]] inline Pair pair_of(const char* p) { return byte_product::channels(p); }
 using PairWeights = IntVec;
 [[gnu::always_inline]] inline PairWeights pair_weights(const std::byte* p) { return byte_product::load_ints(p); }
 [[gnu::always_inline]] inline void add_pair(IntVec& sum, Pair x, PairWeights w) {
@@ -57,7 +66,7 @@ struct Pair {
 struct PairWeights {
   const std::byte* first;
 };
-inline Pair pair_of(const std::byte* p) {
+inline Pair pair_of(const char* p) {
   Pair x;
   std::memcpy(x.of, p, sizeof x.of);
   return x;
@@ -86,7 +95,7 @@ struct Product {
 };
 
 template <std::size_t R, std::size_t V>
-[[gnu::always_inline]] inline void multiply_step(IntVec (&sums)[R][V], const std::byte* in, std::ptrdiff_t in_stride,
+[[gnu::always_inline]] inline void multiply_step(IntVec (&sums)[R][V], const byte_product::Pixels<R>& in,
                                                  const std::byte* weights, std::size_t panel_stride) {
   PairWeights w[V];
 #pragma GCC unroll 8
@@ -94,7 +103,7 @@ template <std::size_t R, std::size_t V>
     w[v] = pair_weights(weights + v / kPanelVectors * panel_stride + v % kPanelVectors * (kStepBytes / kPanelVectors));
 #pragma GCC unroll 16
   for (std::size_t r = 0; r < R; ++r) {
-    const Pair x = pair_of(in + static_cast<std::ptrdiff_t>(r) * in_stride);
+    const Pair x = pair_of(in.at(r));
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < V; ++v) add_pair(sums[r][v], x, w[v]);
   }
@@ -107,24 +116,23 @@ void multiply(const Product& p) noexcept {
   for (std::size_t r = 0; r < R; ++r)
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < V; ++v) sums[r][v] = IntVec{};
-  const std::byte *in = p.in, *weights = p.weights;
+  const auto* first = reinterpret_cast<const char*>(p.in);
+  const std::byte* weights = p.weights;
   std::size_t pairs = p.pairs;
   if constexpr (kHasFourSteps<R, V>)
     for (; pairs >= kFourSteps; pairs -= kFourSteps) {
-      four_steps(sums, in, p.in_stride, weights);
-      in += kFourSteps * 2 * sizeof(std::int16_t);
+      four_steps(sums, first, p.in_stride, weights);
+      first += kFourSteps * byte_product::kStepOfPixel;
       weights += kFourSteps * kStepBytes;
     }
-  for (; pairs > 0; --pairs) {
-    multiply_step(sums, in, p.in_stride, weights, p.panel_stride);
-    in += 2 * sizeof(std::int16_t);
-    weights += kStepBytes;
-  }
+  for (byte_product::Pixels<R> in(first, p.in_stride); pairs > 0; --pairs, in.advance(), weights += kStepBytes)
+    multiply_step(sums, in, weights, p.panel_stride);
+  std::byte* out = p.out;
+  const std::size_t stride = p.out_stride;
 #pragma GCC unroll 16
-  for (std::size_t r = 0; r < R; ++r)
+  for (std::size_t r = 0; r < R; ++r, out += stride)
 #pragma GCC unroll 8
-    for (std::size_t v = 0; v < V; ++v)
-      std::memcpy(p.out + r * p.out_stride + v * sizeof(IntVec), &sums[r][v], sizeof(IntVec));
+    for (std::size_t v = 0; v < V; ++v) store_ints(out + v * sizeof(IntVec), sums[r][v]);
 }
 
 using MultiplyFn = void (*)(const Product&) noexcept;

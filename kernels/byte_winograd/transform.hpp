@@ -27,13 +27,17 @@ using Shorts = std::uint16_t __attribute__((vector_size(2 * kShorts)));
 using Words = std::uint32_t __attribute__((vector_size(4 * kLanes)));
 using SignedWords = std::int32_t __attribute__((vector_size(4 * kLanes)));
 
+/// The same anywhere in memory: a copy of its bytes would be two halves.
+template <class V>
+using Anywhere [[gnu::aligned(1), gnu::may_alias]] = V;
+
 template <class V>
 [[gnu::always_inline]] inline void read(V& x, const void* p) {
-  std::memcpy(&x, p, sizeof x);
+  x = *static_cast<const Anywhere<V>*>(p);
 }
 template <class V>
 [[gnu::always_inline]] inline void write(void* p, const V& x) {
-  std::memcpy(p, &x, sizeof x);
+  *static_cast<Anywhere<V>*>(p) = x;
 }
 
 /// to = B^T from.

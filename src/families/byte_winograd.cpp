@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "base/checked.hpp"
 #include "base/parts.hpp"
@@ -117,7 +118,8 @@ WeightMemory pack(const Tensor& weight, const TilesForm& form, WeightRoom& room)
     for (std::size_t known = parts; known < needed && !parts.compare_exchange_weak(known, needed);) {
     }
   });
-  *packed.data() = static_cast<std::byte>(parts.load());
+  const auto needed = static_cast<std::uint32_t>(parts.load());
+  std::memcpy(packed.data(), &needed, sizeof needed);
   return packed;
 }
 
@@ -130,7 +132,9 @@ class ByteWinogradOp final : public RowOp {
         out_(context.out<std::byte>()),
         height_(row_shape(context.input_shape(0)).rows),
         weights_(weights),
-        rescale_(context, form_.out) {}
+        rescale_(context, form_.out) {
+    std::memcpy(&parts_, weights, sizeof parts_);
+  }
 
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0);
@@ -163,7 +167,7 @@ class ByteWinogradOp final : public RowOp {
     args.out_pixel_stride = out.pixel_stride();
     args.weights = weights_ + kHeadBytes +
                    static_cast<std::size_t>(begin / kOutputs) * kernels::byte_winograd::panel_bytes(form_.inputs);
-    args.parts = static_cast<std::size_t>(*weights_);
+    args.parts = parts_;
     args.x_zero = rescale_.x_zero(step);
     args.out = rescale_.at(step, begin);
     args.workspace = reinterpret_cast<std::byte*>(step.scratch);
@@ -184,6 +188,7 @@ class ByteWinogradOp final : public RowOp {
   ValueOf<std::byte> in_, out_;
   std::int64_t height_;
   const std::byte* weights_;
+  std::uint32_t parts_ = 1;
   ByteRescale rescale_;
 };
 
