@@ -137,7 +137,8 @@ std::string Compiled::misfit(const CompiledKey& found) const {
   if (found.isa != key_.isa) return other("ISA", found.isa, key_.isa);
   if (found.threads != key_.threads) return other("threads:", found.threads, key_.threads);
   if (found.options != key_.options) return "it was made for other options";
-  if (found.machine != key_.machine) return "it was made for another machine, or other rates of it";
+  if (found.machine != key_.machine)
+    return "it was made for a machine with other " + difference(found.machine, key_.machine);
   return "";
 }
 

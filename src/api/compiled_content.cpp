@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,14 +92,22 @@ std::string options_text(const Options& options, std::string_view blocking) {
   return text;
 }
 
-std::uint64_t machine_hash(const Topology& topology) {
-  Topology machine = topology;
-  machine.rates.source.clear();
+template <class... Parts>
+std::uint64_t hash_of_fields(const Parts&... parts) {
   ConstantTable none;
   ArchiveWriter writer(none);
-  writer.write(machine);
+  (writer.write(parts), ...);
   const std::string bytes = writer.take();
   return hash_of(std::as_bytes(std::span(bytes)));
+}
+
+MachineKey machine_key_of(const Topology& topology) {
+  std::vector<NumaNode> nodes = topology.nodes;
+  for (NumaNode& node : nodes) node.memory_bytes = 0;
+  Rates rates = topology.rates;
+  rates.source.clear();
+  return {hash_of_fields(topology.cpu_model, topology.cores, topology.core_of), hash_of_fields(topology.caches),
+          hash_of_fields(nodes), hash_of_fields(topology.cpu_quota), hash_of_fields(rates)};
 }
 
 /// What is missing to a multiple.
@@ -123,10 +132,23 @@ bool read_block(const onnx_import::Bytes& file, const CompiledArea& area, std::u
 
 }  // namespace
 
+std::string difference(const MachineKey& one, const MachineKey& other) {
+  std::vector<std::string_view> parts;
+  const auto compare = [&](std::string_view name, std::uint64_t MachineKey::*part) {
+    if (one.*part != other.*part) parts.push_back(name);
+  };
+  compare("processors", &MachineKey::processors);
+  compare("caches", &MachineKey::caches);
+  compare("NUMA nodes", &MachineKey::nodes);
+  compare("quota", &MachineKey::quota);
+  compare("rates", &MachineKey::rates);
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 CompiledKey compiled_key(const Options& options, const Topology& topology, int threads) {
   const std::string id = own_build_id();
   return {id.empty() ? "" : fmt::format("{} {}", version(), id), std::string(kernels::name_of(topology.features)),
-          threads, options_text(options, blocking_of(topology).name), machine_hash(topology)};
+          threads, options_text(options, blocking_of(topology).name), machine_key_of(topology)};
 }
 
 std::string read_archive(const onnx_import::Bytes& file) {

@@ -19,12 +19,24 @@
 namespace colonnade {
 
 /// What a compiled file holds for, besides the model.
+/// Hashes of a topology by its parts. How much memory there is does not count: it may change, and no plan asks.
+struct MachineKey {
+  std::uint64_t processors = 0;
+  std::uint64_t caches = 0;
+  std::uint64_t nodes = 0;
+  std::uint64_t quota = 0;
+  std::uint64_t rates = 0;
+  bool operator==(const MachineKey&) const = default;
+};
+/// Which parts differ.
+std::string difference(const MachineKey& one, const MachineKey& other);
+
 struct CompiledKey {
   std::string library;  ///< version and build
   std::string isa;
   std::int64_t threads = 1;
   std::string options;
-  std::uint64_t machine = 0;  ///< hash of the topology, its rates included
+  MachineKey machine;
 };
 /// The library is "" when nothing tells its builds apart.
 CompiledKey compiled_key(const Options& options, const Topology& topology, int threads);

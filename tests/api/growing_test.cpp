@@ -10,11 +10,11 @@
 namespace colonnade::test {
 namespace {
 
-constexpr std::int64_t kWidth = 32, kHeads = 4, kSize = 8, kTable = 700;
+constexpr std::int64_t kEmbedded = 32, kHeads = 4, kSize = 8, kTable = 700;
 
 /// The keys or values of new words: heads of a product with the normed words.
 void heads(ModelBuilder& model, const std::string& name, std::int64_t count, float step) {
-  model.constant(float_tensor(name + "_weight", {kWidth, count * kSize}, waves(kWidth * count * kSize, step)));
+  model.constant(float_tensor(name + "_weight", {kEmbedded, count * kSize}, waves(kEmbedded * count * kSize, step)));
   model.constant(int_tensor(name + "_heads", {4}, {0, 0, count, kSize}));
   model.node("MatMul", {"x", name + "_weight"}, {name + "_rows"});
   model.node("Reshape", {name + "_rows", name + "_heads"}, {name + "_split"});
@@ -23,8 +23,8 @@ void heads(ModelBuilder& model, const std::string& name, std::int64_t count, flo
 
 void words(ModelBuilder& model, std::int64_t table = kTable) {
   model.input("ids", {-1, -1}, onnx::TensorProto::INT64).input("mask", {-1, -1}, onnx::TensorProto::INT64);
-  model.constant(float_tensor("words", {kWords, kWidth}, waves(kWords * kWidth, 0.7f)));
-  model.constant(float_tensor("places", {table, kWidth}, waves(table * kWidth, 0.3f)));
+  model.constant(float_tensor("words", {kWords, kEmbedded}, waves(kWords * kEmbedded, 0.7f)));
+  model.constant(float_tensor("places", {table, kEmbedded}, waves(table * kEmbedded, 0.3f)));
   model.constant(int_tensor("zero", {}, {0})).constant(int_tensor("one", {}, {1})).constant(int_tensor("two", {}, {2}));
   model.constant(int_tensor("i0", {1}, {0}))
       .constant(int_tensor("i1", {1}, {1}))
@@ -33,8 +33,8 @@ void words(ModelBuilder& model, std::int64_t table = kTable) {
 }
 
 void output_words(ModelBuilder& model, const std::string& mixed) {
-  model.constant(int_tensor("flat", {3}, {0, 0, kWidth}));
-  model.constant(float_tensor("last", {kWidth, kWords}, waves(kWidth * kWords, 0.19f)));
+  model.constant(int_tensor("flat", {3}, {0, 0, kEmbedded}));
+  model.constant(float_tensor("last", {kEmbedded, kWords}, waves(kEmbedded * kWords, 0.19f)));
   model.node("Transpose", {mixed}, {"back"}, {attribute("perm", Ints{0, 2, 1, 3})});
   model.node("Reshape", {"back", "flat"}, {"rows"}).node("MatMul", {"rows", "last"}, {"logits"});
   model.output("logits").output("present_key").output("present_value");
@@ -84,8 +84,8 @@ std::string grouped_decoder(bool past_counts) {
   model.node("Identity", {"word"}, {"x"});
   for (const auto& [name, count, step] :
        {std::tuple("query", kHeads, 0.11f), {"key", std::int64_t{2}, 0.13f}, {"value", std::int64_t{2}, 0.17f}}) {
-    model.constant(
-        float_tensor(std::string(name) + "_weight", {kWidth, count * kSize}, waves(kWidth * count * kSize, step)));
+    model.constant(float_tensor(std::string(name) + "_weight", {kEmbedded, count * kSize},
+                                waves(kEmbedded * count * kSize, step)));
     model.node("MatMul", {"x", std::string(name) + "_weight"}, {name});
   }
   model.node("ReduceSum", {"mask", "i1"}, {"counts"}, {attribute("keepdims", 0)})
@@ -103,7 +103,7 @@ std::string grouped_decoder(bool past_counts) {
              {attribute("num_heads", kHeads), attribute("kv_num_heads", 2), attribute("do_rotary", 1),
               attribute("local_window_size", past_counts ? -1 : 7)},
              "com.microsoft");
-  model.constant(float_tensor("last", {kWidth, kWords}, waves(kWidth * kWords, 0.19f)));
+  model.constant(float_tensor("last", {kEmbedded, kWords}, waves(kEmbedded * kWords, 0.19f)));
   model.node("MatMul", {"seen", "last"}, {"logits"});
   return model.output("logits").output("present_key").output("present_value").bytes();
 }
