@@ -57,7 +57,17 @@ std::string key_of(const Subject& node) {
 
 void fill(Tensor& tensor) {
   std::minstd_rand random(1);
-  for (float& x : tensor.values<float>()) x = static_cast<float>(random()) / 0x1p31f - 0.5f;
+  if (tensor.dtype() == DType::f32) {
+    for (float& x : tensor.values<float>()) x = static_cast<float>(random()) / 0x1p31f - 0.5f;
+    return;
+  }
+  auto* const bytes = static_cast<unsigned char*>(tensor.data());
+  std::generate_n(bytes, tensor.byte_size(), [&] { return static_cast<unsigned char>(random() >> 8); });
+}
+
+/// A product of bytes, whose weights decide which kernel takes them: they are its own.
+bool is_of_bytes(const Node& node) {
+  return std::holds_alternative<ByteConv>(node.op) || std::holds_alternative<ByteMatMul>(node.op);
 }
 
 Graph graph_of(const Subject& subject) {
@@ -67,7 +77,9 @@ Graph graph_of(const Subject& subject) {
   for (ValueId& id : node.inputs) {
     if (id == kAbsent) continue;
     const Value& value = subject.graph.value(id);
-    if (value.constant) {
+    if (value.constant && is_of_bytes(node)) {
+      id = graph.add_constant(value.name, value.constant);
+    } else if (value.constant) {
       Tensor tensor(DType::f32, value.type.static_shape());
       fill(tensor);
       id = graph.add_constant(value.name, std::move(tensor));
@@ -83,9 +95,12 @@ Graph graph_of(const Subject& subject) {
 }
 
 bool is_timed(const Subject& node) {
-  if (epilogue_of(node.node.op) == nullptr) return false;
+  const bool bytes = is_of_bytes(node.node);
+  if (epilogue_of(node.node.op) == nullptr && !bytes) return false;
   return std::all_of(node.node.inputs.begin(), node.node.inputs.end(), [&](ValueId id) {
-    return id == kAbsent || (node.graph.value(id).type.dtype == DType::f32 && node.graph.value(id).type.is_static());
+    if (id == kAbsent) return true;
+    const ValueType& type = node.graph.value(id).type;
+    return (bytes || type.dtype == DType::f32) && type.is_static();
   });
 }
 
@@ -153,8 +168,12 @@ class Stopwatch {
 
   void set_tensors(const Graph& graph) {
     inputs_.clear(), outputs_.clear(), sources_.clear(), results_.clear();
-    for (const ValueId id : graph.inputs) inputs_.emplace_back(DType::f32, graph.value(id).type.static_shape());
-    for (const ValueId id : graph.outputs) outputs_.emplace_back(DType::f32, graph.value(id).type.static_shape());
+    const auto tensor = [&](ValueId id) {
+      const ValueType& type = graph.value(id).type;
+      return Tensor(type.dtype, type.static_shape());
+    };
+    for (const ValueId id : graph.inputs) inputs_.push_back(tensor(id));
+    for (const ValueId id : graph.outputs) outputs_.push_back(tensor(id));
     for (Tensor& input : inputs_) fill(input), sources_.push_back(input.data());
     for (Tensor& output : outputs_) results_.push_back(output.data());
   }
@@ -261,6 +280,7 @@ void print(const std::string& key, const Layer& layer, const std::vector<Alterna
                           {"flop", flop_of(layer.graph, node)},
                           {"tensor_bytes", tensor_bytes(layer.graph)},
                           {"product", product},
+                          {"bytes", is_of_bytes(node)},
                           {"alternatives", alternatives}}
                          .dump());
   std::fflush(stdout);

@@ -7,7 +7,8 @@ with weights in the caches (warm) and with weights in memory (cold). Its regret 
 of the best, less one. Its bound is the longer of two times: the operations that its algorithm multiplies (for Winograd
 those of its tiles) at the FMA peak, and its bytes: inputs and output from the smallest cache that holds them, packed
 weights from there too when warm, from memory when cold. The peak is measured; bandwidths are those of `colonnade
-machine`, or measured where that has not been run. A way that takes two and a half times the chosen one's time counts as no alternative.
+machine`, or measured where that has not been run. Products of bytes keep their own weights, and their peak is four times
+that of floats. A way that takes two and a half times the chosen one's time counts as no alternative.
 """
 from __future__ import annotations
 
@@ -94,6 +95,8 @@ def bound_us(machine: dict, node: dict, alternative: dict, state: str) -> float:
     arithmetic = node["flop"] * alternative["products"] / (machine["fma_gflops"] * threads)
     if alternative["matrix_units"]:
         arithmetic *= 6 / 16  # six products at sixteen times the rate
+    if node.get("bytes"):
+        arithmetic /= 4  # where instructions multiply bytes
     weights, tensors = alternative["weights_bytes"], node["tensor_bytes"]
     near = gbs_of(machine, (tensors + weights if state == "warm" else tensors) / threads)
     moving = tensors / near + weights / (near if state == "warm" else machine["dram_gbs"])

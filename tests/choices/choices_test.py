@@ -53,6 +53,12 @@ class Judging(unittest.TestCase):
         self.assertAlmostEqual(bound("warm"), 3.0)
         self.assertAlmostEqual(bound("cold"), 12.0)
 
+    def test_products_of_bytes_may_take_a_quarter_of_those_of_floats(self):
+        one = node(alternative("byte_product", 1, 1), flop=1e9)
+        floats = choices.bound_us(MACHINE, one, one["alternatives"][0], "warm")
+        one["bytes"] = True
+        self.assertAlmostEqual(choices.bound_us(MACHINE, one, one["alternatives"][0], "warm"), floats / 4)
+
     def test_what_took_far_longer_was_not_timed_and_is_no_alternative(self):
         slow = {"family": "conv", "kernel": "conv_c", "matrix_units": False, "products": 1, "weights_bytes": 1,
                 "once_us": 9000}
