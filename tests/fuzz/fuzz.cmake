@@ -6,6 +6,7 @@ file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
 set(fuzz_main ${CMAKE_CURRENT_LIST_DIR}/main.cpp ${CMAKE_CURRENT_LIST_DIR}/supervise.cpp)
 set(fuzz_libfuzzer ${CMAKE_CURRENT_LIST_DIR}/libfuzzer.cpp)
 list(REMOVE_ITEM fuzz_sources ${fuzz_main} ${fuzz_libfuzzer})
+list(APPEND fuzz_sources ${CMAKE_CURRENT_SOURCE_DIR}/passes/graphs.cpp)  # what networks of the graph target are built with
 set(fuzz_modes model graph tensor compiled)
 set(fuzz_server_modes http shared grpc config)
 if(TARGET colonnade_server)

@@ -5,6 +5,7 @@
 
 #include "fuzz/fuzz.hpp"
 #include "passes/passes.hpp"
+#include "passes/quantised.hpp"
 #include "reference/elements.hpp"
 #include "reference/reference.hpp"
 #include "support/execute.hpp"
@@ -129,12 +130,22 @@ void check_graph(const Graph& graph, double tolerance, Random& random) {
   check_runs(bound, others, expected, tolerance);
 }
 
+/// In bytes, which are the reference's.
+Graph quantised_graph(std::uint32_t seed, Random& random, double& tolerance) {
+  const auto below = [&](unsigned count) { return static_cast<std::int64_t>(random.below(count)); };
+  const Shape shape{below(3), 1 + below(40), 1 + below(16), 1 + below(16)};
+  const DType type = random.one_in(2) ? DType::u8 : DType::i8;
+  tolerance = 0;
+  return test::in_bytes(test::random_quantised(seed, type, shape, 1 + static_cast<int>(below(6))));
+}
+
 Graph random_graph(Random& random, double& tolerance) {
   const auto seed = static_cast<std::uint32_t>(random.bits());
   tolerance = kTolerance;
-  switch (random.below(3)) {
+  switch (random.below(4)) {
     case 0: return test::random_network(seed);
     case 1: return test::RandomOperators(seed, Arithmetic::smooth).grow();
+    case 2: return quantised_graph(seed, random, tolerance);
     default: tolerance = 0; return test::RandomOperators(seed, Arithmetic::exact).grow();
   }
 }

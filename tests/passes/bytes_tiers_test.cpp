@@ -9,13 +9,8 @@
 namespace colonnade::test {
 namespace {
 
-/// Sums, functions, pools and moves, as many as are asked for.
 Graph grown(std::uint32_t seed, DType type, Shape shape, int layers) {
-  Quantised net(seed, type);
-  ValueId x = net.step("x", net.b.input("in", std::move(shape)));
-  for (int i = 0; i < layers; ++i) x = net.layer("n" + std::to_string(i), x);
-  net.b.output(x);
-  return in_bytes(net.b.graph);
+  return in_bytes(random_quantised(seed, type, std::move(shape), layers));
 }
 
 void expect_the_reference(const Graph& graph, std::uint32_t seed, const std::vector<int>& threads) {

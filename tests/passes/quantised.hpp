@@ -86,8 +86,11 @@ class Quantised {
   ValueId layer(const std::string& name, ValueId x) {
     const std::int64_t channels = b.shape(x)[1];
     switch (pick(12)) {
-      case 0:
-        return step(name, b.unary(name + ".act", UnaryKind::relu, conv(name, x, 4 + 4 * pick(3), 3, 1, 1 + pick(2))));
+      case 0: {
+        const std::int64_t outputs =
+            pick(3) == 0 ? 16 + 8 * pick(6) : 4 + 4 * pick(3);  // of tiles, or too few for them
+        return step(name, b.unary(name + ".act", UnaryKind::relu, conv(name, x, outputs, 3, 1, 1 + pick(2))));
+      }
       case 1: return step(name, b.unary(name + ".act", UnaryKind::clip, conv(name, x, 8, 1, 1), 0, 1.5f));
       case 2: return step(name, conv(name, x, channels, 3, channels, 1 + pick(2)));
       case 3:
@@ -130,6 +133,15 @@ class Quantised {
 
   DType type_;
 };
+
+/// Sums, functions, pools and moves, as many as are asked for.
+inline Graph random_quantised(std::uint32_t seed, DType type, Shape shape, int layers) {
+  Quantised net(seed, type);
+  ValueId x = net.step("x", net.b.input("in", std::move(shape)));
+  for (int i = 0; i < layers; ++i) x = net.layer("n" + std::to_string(i), x);
+  net.b.output(x);
+  return net.b.graph;
+}
 
 /// As it runs, once the passes are through.
 inline Graph in_bytes(const Graph& graph) {
