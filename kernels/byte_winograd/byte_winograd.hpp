@@ -21,8 +21,8 @@ using byte_product::Rescale;
 
 inline constexpr std::size_t kTaps = 3, kTile = 4, kInputTile = kTile + kTaps - 1;
 inline constexpr std::size_t kMatrices = kInputTile * kInputTile;
-/// Least and most of a weight.
-inline constexpr int kLeastWeight = -256, kMostWeight = 256;
+/// The most that a weight is, by its size.
+inline constexpr int kMostWeight = 256;
 /// Inputs are taken less this, which makes them as small as they can be.
 inline constexpr int kCentre = 128;
 /// An output's weights of a part, by their sizes, are less than this together: its sum is less than 2^25.
@@ -63,7 +63,7 @@ struct Args {
   std::size_t width_in = 0;
   std::size_t width_out = 0;
   std::size_t pad_left = 0;
-  std::size_t channels_in = 0;   ///< of one group
+  std::size_t channels_in = 0;   ///< of one group, at least one
   std::size_t channels_out = 0;  ///< of one group
   std::size_t groups = 1;
   std::ptrdiff_t in_pixel_stride = 0;

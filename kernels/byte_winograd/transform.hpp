@@ -22,7 +22,7 @@ inline constexpr std::size_t kLanes = 4;
 /// Channels of a vector of 16 bits.
 inline constexpr std::size_t kShorts = 2 * kLanes;
 
-using Bytes = std::uint8_t __attribute__((vector_size(kShorts)));
+using PixelBytes = std::uint8_t __attribute__((vector_size(kShorts)));
 using Shorts = std::uint16_t __attribute__((vector_size(2 * kShorts)));
 using Words = std::uint32_t __attribute__((vector_size(4 * kLanes)));
 using SignedWords = std::int32_t __attribute__((vector_size(4 * kLanes)));
@@ -62,7 +62,7 @@ template <class V>
     Shorts column[kInputTile], done[kInputTile];
 #pragma GCC unroll 6
     for (std::size_t i = 0; i < kInputTile; ++i) {
-      Bytes bytes;
+      PixelBytes bytes;
       read(bytes, rows[i] + at);
       column[i] = __builtin_convertvector(bytes, Shorts) - static_cast<std::uint16_t>(kCentre);
     }
