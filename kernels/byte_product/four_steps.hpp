@@ -20,11 +20,18 @@ template <std::size_t R, std::size_t V>
 inline constexpr bool kHasFourSteps = V == 2 && R >= 3 && R <= 6;
 
 // clang-format off
-#if defined(COLONNADE_SPLITS)
-alignas(32) inline constexpr std::int16_t kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+// COLONNADE_WIDE_WEIGHTS: weights have 16 bits in memory.
+#if defined(COLONNADE_SPLITS) || defined(COLONNADE_WIDE_WEIGHTS)
 #define COLONNADE_WEIGHTS(step)                  \
   "vmovdqu 64*" step "(%[w]),%%ymm12\n\t"        \
   "vmovdqu 64*" step "+32(%[w]),%%ymm13\n\t"
+#else
+#define COLONNADE_WEIGHTS(step)                  \
+  "vpmovsxbw 32*" step "(%[w]),%%ymm12\n\t"      \
+  "vpmovsxbw 32*" step "+16(%[w]),%%ymm13\n\t"
+#endif
+#if defined(COLONNADE_SPLITS)
+alignas(32) inline constexpr std::int16_t kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 #define COLONNADE_PIXEL(step, at, r)             \
   "vpbroadcastd 4*" step at ",%%ymm14\n\t"       \
   "vpmaddubsw %%ymm12,%%ymm14,%%ymm15\n\t"       \
@@ -34,9 +41,6 @@ alignas(32) inline constexpr std::int16_t kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1
   "vpaddd %%ymm15,%[a" r "],%[a" r "]\n\t"       \
   "vpaddd %%ymm14,%[b" r "],%[b" r "]\n\t"
 #else
-#define COLONNADE_WEIGHTS(step)                  \
-  "vpmovsxbw 32*" step "(%[w]),%%ymm12\n\t"      \
-  "vpmovsxbw 32*" step "+16(%[w]),%%ymm13\n\t"
 #define COLONNADE_PIXEL(step, at, r)             \
   "vpbroadcastd 4*" step at ",%%ymm14\n\t"       \
   "vpmaddwd %%ymm12,%%ymm14,%%ymm15\n\t"         \
@@ -49,7 +53,7 @@ alignas(32) inline constexpr std::int16_t kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1
 /// Adds four steps of `weights` times those of pixels that lie `stride` bytes apart.
 template <std::size_t R>
 [[gnu::always_inline]] inline void four_steps(IntVec (&at)[R][2], const char* x, std::ptrdiff_t stride,
-                                              const std::int8_t* weights) {
+                                              const void* weights) {
   COLONNADE_FOUR_STEPS_OF(R, at, x, weights, stride);
 }
 

@@ -46,7 +46,7 @@ inline constexpr std::size_t kWideRows = 1;
 #undef COLONNADE_SMALL_TILES
 inline constexpr std::size_t kTilePanels = sizeof kTileRows / sizeof kTileRows[0];
 inline constexpr std::size_t kMostTileRows = kTileRows[0];
-static_assert(kWidePanels * kPanel <= kMostLanes);
+static_assert(kWidePanels * kPanel <= kMostLanes && kStep * sizeof(Channel) == kStepOfPixel);
 
 /// What of a row a sum is over: so many parts of so many channels, `apart` from each other. The rest fills steps.
 struct Parts {

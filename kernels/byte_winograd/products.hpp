@@ -5,13 +5,16 @@
 
 #include <utility>
 
+#define COLONNADE_WIDE_WEIGHTS 1
+#include "kernels/byte_product/four_steps.hpp"
 #include "kernels/byte_product/outputs.hpp"
 #include "kernels/byte_product/pixels.hpp"
-#include "kernels/byte_winograd/four_steps.hpp"
 #include "kernels/byte_winograd/layout.hpp"
 
 namespace colonnade::kernels::byte_winograd {
 namespace {
+
+using byte_product::IntVec;
 
 // kTileRows[panels - 1]: most tiles of a register tile over that many panels. Sanitized builds have small ones.
 #if defined(COLONNADE_ASAN) || defined(COLONNADE_TSAN)
@@ -119,7 +122,7 @@ void multiply(const Product& p) noexcept {
   const auto* first = reinterpret_cast<const char*>(p.in);
   const std::byte* weights = p.weights;
   std::size_t pairs = p.pairs;
-  if constexpr (kHasFourSteps<R, V>)
+  if constexpr (byte_product::kHasFourSteps<R, V>)
     for (; pairs >= kFourSteps; pairs -= kFourSteps) {
       four_steps(sums, first, p.in_stride, weights);
       first += kFourSteps * byte_product::kStepOfPixel;

@@ -67,8 +67,8 @@ double tiles_flop(const Candidate& node, const TilesForm& form) {
   const kernels::byte_winograd::Work work = kernels::byte_winograd::work(
       static_cast<std::size_t>(out[1]), static_cast<std::size_t>(out[2]), form.inputs, form.outputs);
   const Blocking& blocking = node.blocking;
-  constexpr double kFloats = static_cast<double>(sizeof(std::int16_t)) / sizeof(float);
-  const double packed = kFloats * static_cast<double>(form.group_bytes()) / sizeof(std::int16_t);
+  constexpr double kFloats = static_cast<double>(sizeof(std::int16_t)) / sizeof(float);  // that a weight is as large as
+  const double packed = static_cast<double>(form.group_bytes()) / sizeof(float);
   const double multiply = 2 * work.products / (blocking.multiply_share * speed_of(form.kernel->isa).products);
   const double transform = 2 * work.lanes / blocking.transform_share;
   const double weights = far_weights_flop(packed, kFloats * work.weights_read, blocking);
