@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -92,6 +93,19 @@ class Tool(unittest.TestCase):
         ways = {alternative["family"] for node in self.report["nodes"] if node["node"].startswith("Conv kernel=3x3")
                 for alternative in node["alternatives"]}
         self.assertLessEqual({"conv", "winograd"}, ways)
+
+    def test_products_of_bytes_have_several_ways_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "unet8.onnx"
+            subprocess.run([os.environ["COLONNADE_CLI"], "quantize", SOURCE / "models" / "embedded" / "unet.onnx", "-o",
+                            file, "--random"], check=True, capture_output=True)
+            lines = subprocess.run([TOOL, "--seconds", "0.001", file], check=True, capture_output=True, text=True).stdout
+        nodes = [json.loads(line) for line in lines.splitlines()[1:]]
+        bytes_alone = [node for node in nodes if node["bytes"]]
+        self.assertTrue(bytes_alone)
+        self.assertEqual({node["node"].startswith("Byte") for node in bytes_alone}, {True})
+        ways = {alternative["family"] for node in bytes_alone for alternative in node["alternatives"]}
+        self.assertLessEqual({"byte_conv", "byte_winograd"}, ways)
 
     def test_the_table_says_what_was_found(self):
         for words in ("blocking 2m-far", "share of bound", "regret", "unet", "digits"):
