@@ -96,52 +96,66 @@ inline void run_fill(const FillArgs& args) noexcept {
   }
 }
 
-/// A kLanes x kLanes block: `rows` rows of `columns` floats at in, to `columns` rows of `rows` at out.
-template <bool Whole>
-inline void transpose_block(const float* in, std::ptrdiff_t in_stride, float* out, std::ptrdiff_t out_stride, int rows,
-                            int columns) {
+/// Where the lines of a matrix lie, evenly or as a list has it: line i at p[i], those from `line` on at from(p, line).
+template <class T>
+struct Even {
+  T* first;
+  std::ptrdiff_t stride;
+  T* operator[](std::size_t line) const { return first + static_cast<std::ptrdiff_t>(line) * stride; }
+  Even from(std::size_t line, std::size_t element) const { return {(*this)[line] + element, stride}; }
+};
+template <class T>
+struct Listed {
+  T* first;
+  const std::ptrdiff_t* offsets;
+  T* operator[](std::size_t line) const { return first + offsets[line]; }
+  Listed from(std::size_t line, std::size_t element) const { return {first + element, offsets + line}; }
+};
+
+/// A kLanes x kLanes block: `rows` lines of `columns` floats to `columns` lines of `rows`.
+template <bool Whole, class From, class To>
+inline void transpose_block(From from, To to, int rows, int columns) {
   Vec r[kLanes];
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
+    const auto line = static_cast<std::size_t>(i);
     if constexpr (Whole)
-      r[i] = load(in + i * in_stride);
+      r[i] = load(from[line]);
     else
-      r[i] = i < rows ? load_first(in + i * in_stride, static_cast<std::size_t>(columns)) : zero();
+      r[i] = i < rows ? load_first(from[line], static_cast<std::size_t>(columns)) : zero();
   }
   transpose(r);
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
+    const auto line = static_cast<std::size_t>(i);
     if constexpr (Whole)
-      store(out + i * out_stride, r[i]);
+      store(to[line], r[i]);
     else if (i < columns)
-      store_first(out + i * out_stride, r[i], static_cast<std::size_t>(rows));
+      store_first(to[line], r[i], static_cast<std::size_t>(rows));
   }
 }
 
 inline int lanes_of(std::size_t left) { return left < Vec::kLanes ? static_cast<int>(left) : kLanes; }
 
-/// rows x columns floats at in (rows in_stride apart) to columns x rows at out, in squares of a cache line: lines that
-/// lie far apart may share few places in the cache, so each is used up before the next ones come. Squares follow each
-/// other down the rows, or with kColumnsFirst the columns: the planes, which lie far apart, so that a few pages are
-/// touched at a time. What the next columns are written to is fetched meanwhile: a stretch of a plane is too short to
-/// be foreseen.
-template <bool kColumnsFirst>
-inline void transpose_matrix(const float* in, std::ptrdiff_t in_stride, float* out, std::ptrdiff_t out_stride,
-                             std::size_t rows, std::size_t columns) {
+/// `rows` lines of `columns` floats to `columns` lines of `rows`, in squares of a cache line: lines that lie far apart
+/// may share few places in the cache, so each is used up before the next ones come. Squares follow each other down the
+/// rows, or with kColumnsFirst the columns: the planes, which lie far apart, so that a few pages are touched at a time.
+/// What the next columns are written to is fetched meanwhile: a stretch of a plane is too short to be foreseen.
+/// `rows_far`: what is read lies farther apart than what is written.
+template <bool kColumnsFirst, class From, class To>
+inline void transpose_matrix(From from, To to, bool rows_far, std::size_t rows, std::size_t columns) {
   constexpr std::size_t kLine = Vec::kLanes > 16 ? Vec::kLanes : 16;
   const auto block = [&](std::size_t r, std::size_t c) {
     const int height = lanes_of(rows - r);
     const int width = lanes_of(columns - c);
-    const float* from = in + static_cast<std::ptrdiff_t>(r) * in_stride + c;
-    float* to = out + static_cast<std::ptrdiff_t>(c) * out_stride + r;
     if (height == kLanes && width == kLanes)
-      transpose_block<true>(from, in_stride, to, out_stride, height, width);
+      transpose_block<true>(from.from(r, c), to.from(c, r), height, width);
     else
-      transpose_block<false>(from, in_stride, to, out_stride, height, width);
+      transpose_block<false>(from.from(r, c), to.from(c, r), height, width);
   };
   const auto square = [&](std::size_t r, std::size_t c) {
     const std::size_t bottom = rows - r < kLine ? rows : r + kLine, right = columns - c < kLine ? columns : c + kLine;
-    if (in_stride > out_stride) {
+    if (rows_far) {
       for (std::size_t y = r; y < bottom; y += Vec::kLanes)
         for (std::size_t x = c; x < right; x += Vec::kLanes) block(y, x);
     } else {
@@ -152,9 +166,7 @@ inline void transpose_matrix(const float* in, std::ptrdiff_t in_stride, float* o
   if constexpr (kColumnsFirst) {
     for (std::size_t c = 0; c < columns; c += kLine) {
       for (std::size_t r = 0; r < rows; r += kLine) {
-        for (std::size_t n = c + kLine; n < columns && n < c + 2 * kLine; ++n) {
-          __builtin_prefetch(out + static_cast<std::ptrdiff_t>(n) * out_stride + r, 1);
-        }
+        for (std::size_t n = c + kLine; n < columns && n < c + 2 * kLine; ++n) __builtin_prefetch(to[n] + r, 1);
         square(r, c);
       }
     }
@@ -211,8 +223,9 @@ inline void run_planes_to_pixels(const PlanesToPixelsArgs& a) noexcept {
     if (a.channels == 3) done = weave_pixels<3>(a);
     if (a.channels == 4) done = weave_pixels<4>(a);
   }
-  transpose_matrix<false>(a.in + done, a.plane_stride, a.out + static_cast<std::ptrdiff_t>(done) * a.out_pixel_stride,
-                          a.out_pixel_stride, a.channels, a.pixels - done);
+  const Even<const float> planes{a.in + done, a.plane_stride};
+  const Even<float> pixels{a.out + static_cast<std::ptrdiff_t>(done) * a.out_pixel_stride, a.out_pixel_stride};
+  transpose_matrix<false>(planes, pixels, a.plane_stride > a.out_pixel_stride, a.channels, a.pixels - done);
 }
 
 inline void run_pixels_to_planes(const PixelsToPlanesArgs& a) noexcept {
@@ -223,8 +236,9 @@ inline void run_pixels_to_planes(const PixelsToPlanesArgs& a) noexcept {
     if (a.channels == 3) done = unweave_pixels<3>(a);
     if (a.channels == 4) done = unweave_pixels<4>(a);
   }
-  transpose_matrix<true>(a.in + static_cast<std::ptrdiff_t>(done) * a.in_pixel_stride, a.in_pixel_stride, a.out + done,
-                         a.plane_stride, a.pixels - done, a.channels);
+  const Even<const float> pixels{a.in + static_cast<std::ptrdiff_t>(done) * a.in_pixel_stride, a.in_pixel_stride};
+  const Even<float> planes{a.out + done, a.plane_stride};
+  transpose_matrix<true>(pixels, planes, a.in_pixel_stride > a.plane_stride, a.pixels - done, a.channels);
 }
 
 template <bool Tail>

@@ -52,8 +52,9 @@ struct PixelsToPlanesArgs {
   std::ptrdiff_t plane_stride = 0;
 };
 
-/// A matrix of elements of 1 or 2 bytes, its lines for its columns: out[c * out_stride + r] = in[r * in_stride + c].
-/// Strides in elements.
+/// Matrices of elements of 1, 2, 4, 8 or 16 bytes, their lines for their columns; strides and steps in elements:
+/// out[m * out_step + c * out_stride + r] = in[m * in_step + r * in_stride + c].
+/// Where rows and columns lie unevenly, offsets stand for their products with strides, which are those of most.
 struct TransposeArgs {
   std::size_t bytes = 1;  ///< of an element
   std::size_t rows = 0;
@@ -62,6 +63,11 @@ struct TransposeArgs {
   std::ptrdiff_t in_stride = 0;
   void* out = nullptr;
   std::ptrdiff_t out_stride = 0;
+  const std::ptrdiff_t* row_offsets = nullptr;
+  const std::ptrdiff_t* column_offsets = nullptr;  ///< null as those of rows are
+  std::size_t matrices = 1;
+  std::ptrdiff_t in_step = 0;
+  std::ptrdiff_t out_step = 0;
 };
 
 /// One output row of a resize along width and height by a weighted sum of `taps_y` input rows and `taps_x` pixels of

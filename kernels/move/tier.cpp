@@ -2,7 +2,7 @@
 #include "kernels/base/tier.hpp"
 
 #include "kernels/move/generic.hpp"
-#include "kernels/move/narrow.hpp"
+#include "kernels/move/matrices.hpp"
 
 namespace colonnade::kernels {
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout changes at the borders, and two axes of a whole tensor swapped.
-#include <functional>
-#include <numeric>
-
-#include "base/checked.hpp"
+// Layout changes at the borders.
 #include "families/common.hpp"
 #include "families/lower.hpp"
 #include "families/rows.hpp"
@@ -88,75 +84,6 @@ class LayoutOp final : public RowOp {
   RowShape shape_;
 };
 
-/// [outer, first, second, inner] such that a Transpose swaps `first` and `second`.
-struct AxisSwap {
-  std::int64_t outer = 1, first = 1, second = 1, inner = 1;
-
-  /// The longer one is cut into parts of whole lines of caches.
-  std::int64_t part_size() const {
-    constexpr std::int64_t kLeast = 256, kMostParts = 16, kGrain = 64;
-    const std::int64_t longer = std::max(first, second);
-    const std::int64_t parts = std::clamp<std::int64_t>(longer / kLeast, 1, kMostParts);
-    return std::max(kGrain, round_up(ceil_div(longer, parts), kGrain));
-  }
-  std::int64_t parts() const { return std::max<std::int64_t>(1, ceil_div(std::max(first, second), part_size())); }
-};
-
-/// Swaps two axes of a whole tensor [outer][first][second] -> [outer][second][first]; units are parts of the longer
-/// axis of each outer index.
-class SwapAxesOp final : public RowOp {
- public:
-  explicit SwapAxesOp(const LowerContext& context)
-      : turn_(context, false),
-        swap_(context.form<AxisSwap>()),
-        in_(context.in<std::byte>(0)),
-        out_(context.out<std::byte>()) {}
-
-  void run(const StepContext& step) const override {
-    const std::int64_t first = swap_.first, second = swap_.second, bytes = turn_.bytes(), parts = swap_.parts();
-    const bool cuts_first = first >= second;
-    for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
-      const std::int64_t begin = unit % parts * swap_.part_size(), image = unit / parts * first * second;
-      const std::int64_t count = std::min(std::max(first, second) - begin, swap_.part_size());
-      const std::int64_t from = cuts_first ? begin * second : begin, to = cuts_first ? begin : begin * first;
-      turn_({cuts_first ? count : first, cuts_first ? second : count, whole(step, in_) + (image + from) * bytes, second,
-             whole(step, out_) + (image + to) * bytes, first});
-    }
-  }
-
-  std::string_view kernel() const override { return turn_.kernel(); }
-
- private:
-  Turn turn_;
-  AxisSwap swap_;
-  ValueOf<std::byte> in_, out_;
-};
-
-/// Nothing when the permutation does more than swap.
-std::optional<AxisSwap> axis_swap_of(const Shape& input, const Ints& permutation) {
-  const std::size_t rank = input.size();
-  Ints perm = permutation;
-  if (perm.empty()) {
-    perm.resize(rank);
-    std::iota(perm.rbegin(), perm.rend(), 0);
-  }
-  std::size_t begin = 0;
-  while (begin < rank && perm[begin] == static_cast<std::int64_t>(begin)) ++begin;
-  std::size_t end = rank;
-  while (end > begin && perm[end - 1] == static_cast<std::int64_t>(end - 1)) --end;
-  if (begin == end) return std::nullopt;
-  const auto split = static_cast<std::size_t>(perm[begin]);
-  for (std::size_t i = begin; i < end; ++i) {
-    const std::size_t expected = i - begin < end - split ? split + (i - begin) : begin + (i - begin) - (end - split);
-    if (perm[i] != static_cast<std::int64_t>(expected)) return std::nullopt;
-  }
-  const auto product = [&](std::size_t first, std::size_t last) {
-    return std::accumulate(input.begin() + static_cast<std::ptrdiff_t>(first),
-                           input.begin() + static_cast<std::ptrdiff_t>(last), std::int64_t{1}, std::multiplies<>());
-  };
-  return AxisSwap{product(0, begin), product(begin, split), product(split, end), product(end, rank)};
-}
-
 /// Whether a Transpose of an image has this permutation.
 bool permutes(const Candidate& node, const Ints& perm) {
   const auto* op = std::get_if<Transpose>(&node.node.op);
@@ -166,21 +93,8 @@ bool permutes(const Candidate& node, const Ints& perm) {
 Match match_last(const Candidate& node) { return permutes(node, {0, 2, 3, 1}) ? take() : refuse(); }
 Match match_first(const Candidate& node) { return permutes(node, {0, 3, 1, 2}) ? take() : refuse(); }
 
-Match match_swap(const Candidate& node) {
-  const auto* op = std::get_if<Transpose>(&node.node.op);
-  if (op == nullptr) return refuse();
-  const auto swap = axis_swap_of(node.input_shape(0), op->perm);
-  return swap && swap->inner == 1 ? take(Form::of(*swap)) : refuse("general transposition");
-}
-
-std::int64_t units(const Chosen& node) {
-  const auto& swap = node.form<AxisSwap>();
-  return swap.outer * swap.parts();
-}
-
 std::unique_ptr<RowOp> lower_last(const LowerContext& context) { return std::make_unique<LayoutOp>(context, true); }
 std::unique_ptr<RowOp> lower_first(const LowerContext& context) { return std::make_unique<LayoutOp>(context, false); }
-std::unique_ptr<RowOp> lower_swap(const LowerContext& context) { return std::make_unique<SwapAxesOp>(context); }
 
 }  // namespace
 
@@ -213,14 +127,5 @@ constinit const Family families::to_channels_first = {.name = "to_channels_first
                                                       .placements = no_placements,
                                                       .tell = nothing_told,
                                                       .lower = lower_first};
-
-constinit const Family families::swap_axes = whole_family({.name = "swap_axes",
-                                                           .types = kTurnedTypes,
-                                                           .match = match_swap,
-                                                           .units = units,
-                                                           .effort = byte_effort<Work::transpose>,
-                                                           .weights_bytes = no_bytes,
-                                                           .workspace_bytes = no_bytes,
-                                                           .lower = lower_swap});
 
 }  // namespace colonnade

@@ -63,17 +63,6 @@ std::unique_ptr<OneDnnPrimitive> make(const MatMul& op, const Maker& maker) {
                                     c);
 }
 
-std::unique_ptr<OneDnnPrimitive> make(const Transpose& op, const Maker& maker) {
-  const Shape& in = maker.shape(0);
-  if (in.empty() || in.size() > 6) return nullptr;
-  const Dims out_strides = row_major(maker.output());
-  Dims strides(in.size());
-  for (std::size_t i = 0; i < in.size(); ++i) strides[static_cast<std::size_t>(op.perm[i])] = out_strides[i];
-  const MemoryDesc source = dense(in), destination(in, Type::f32, strides);
-  const dnnl::reorder::primitive_desc desc(engine(), source, engine(), destination, with_scratch());
-  return maker.finish<dnnl::reorder>(desc, {maker.operand(DNNL_ARG_SRC, 0, source)}, destination);
-}
-
 std::unique_ptr<OneDnnPrimitive> make(const Reduce& op, const Maker& maker) {
   const auto axes = constant_ints(maker.graph, maker.node, 1);
   if (!axes || axes->empty()) return nullptr;

@@ -6,6 +6,7 @@
 
 #include "families/common.hpp"
 #include "families/lower.hpp"
+#include "families/permute.hpp"
 #include "families/rows.hpp"
 #include "families/slice.hpp"
 #include "families/table.hpp"
@@ -46,13 +47,14 @@ struct Lowering {
   std::unique_ptr<RowOp> walks(std::vector<Walk> list) const {
     return std::make_unique<WalkOp>(context, kernel.name, std::move(list), typed_units(context));
   }
-  /// The axes of the first input, split as `split` has it, in the order of `perm`.
-  std::unique_ptr<RowOp> permuted(const Shape& split, const Ints& perm) const {
-    const Ints from = reference::strides_of(split);
+  /// The axes of the first input in another order.
+  std::unique_ptr<RowOp> permuted() const {
+    const Order order = *order_of({context.graph, node()});
+    const Ints from = reference::strides_of(order.shape);
     Shape box;
     Ints strides;
-    for (const std::int64_t axis : perm) {
-      box.push_back(split[static_cast<std::size_t>(axis)]);
+    for (const std::int64_t axis : order.axes) {
+      box.push_back(order.shape[static_cast<std::size_t>(axis)]);
       strides.push_back(from[static_cast<std::size_t>(axis)]);
     }
     return moves(box, {node().inputs[0], 0, strides});
@@ -279,22 +281,9 @@ std::unique_ptr<RowOp> lower(const Expand&, const Lowering& l) {
                  {l.node().inputs[0], 0, reference::broadcast_strides(l.context.input_shape(0), l.output())});
 }
 
-std::unique_ptr<RowOp> lower(const Transpose& op, const Lowering& l) {
-  Ints perm = op.perm;
-  for (std::size_t i = l.output().size(); op.perm.empty() && i-- > 0;) perm.push_back(static_cast<std::int64_t>(i));
-  return l.permuted(l.context.input_shape(0), perm);
-}
-std::unique_ptr<RowOp> lower(const DepthToSpace& op, const Lowering& l) {
-  const Shape& s = l.context.input_shape(0);
-  const std::int64_t b = op.block, c = s[1] / (b * b);
-  if (op.crd) return l.permuted({s[0], c, b, b, s[2], s[3]}, {0, 1, 4, 2, 5, 3});
-  return l.permuted({s[0], b, b, c, s[2], s[3]}, {0, 3, 4, 1, 5, 2});
-}
-std::unique_ptr<RowOp> lower(const SpaceToDepth& op, const Lowering& l) {
-  const Shape& s = l.context.input_shape(0);
-  const std::int64_t b = op.block;
-  return l.permuted({s[0], s[1], s[2] / b, b, s[3] / b, b}, {0, 3, 5, 1, 2, 4});
-}
+std::unique_ptr<RowOp> lower(const Transpose&, const Lowering& l) { return l.permuted(); }
+std::unique_ptr<RowOp> lower(const DepthToSpace&, const Lowering& l) { return l.permuted(); }
+std::unique_ptr<RowOp> lower(const SpaceToDepth&, const Lowering& l) { return l.permuted(); }
 
 std::unique_ptr<RowOp> lower(const Slice&, const Lowering& l) {
   const auto axes = *slice_axes_of(l.context.graph, l.node());

@@ -5,6 +5,7 @@
 
 #include "families/common.hpp"
 #include "families/kernel_type.hpp"
+#include "families/permute.hpp"
 #include "families/slice.hpp"
 #include "reference/onnx/definitions.hpp"
 
@@ -12,10 +13,6 @@ namespace colonnade {
 namespace {
 
 using kernels::typed::Type;
-
-// Element by element a transposition is slower than oneDNN's, which takes so many axes; below this it does not matter.
-constexpr std::int64_t kFewElements = 4096;
-constexpr std::size_t kOneDnnAxes = 6;
 
 const kernels::typed::Kernel& kernel() { return kernels::typed::select(kernels::Isa::baseline); }
 
@@ -58,15 +55,9 @@ bool has(const Split&, const Typed& s) {
 bool has(const Slice&, const Typed& s) { return slice_axes_of(s.graph, s.node).has_value(); }
 bool has(const Expand&, const Typed&) { return true; }
 bool has(const Tile&, const Typed& s) { return constant_ints(s.graph, s.node, 1).has_value(); }
-bool has(const Transpose& op, const Typed& s) {
-  const bool runs = !op.perm.empty() && op.perm.back() == static_cast<std::int64_t>(op.perm.size()) - 1;
-  const bool float32 = s.input(0).type.dtype == DType::f32;
-  const Shape& shape = s.input_shape(0);
-  return !float32 || runs || shape.size() > kOneDnnAxes || element_count(shape) <= kFewElements;
-}
-/// Channels as the second axis of four.
-bool has(const DepthToSpace& op, const Typed& s) { return op.axis == 1 && s.input_shape(0).size() == 4; }
-bool has(const SpaceToDepth& op, const Typed& s) { return op.axis == 1 && s.input_shape(0).size() == 4; }
+bool has(const Transpose&, const Typed&) { return true; }
+bool has(const DepthToSpace&, const Typed& s) { return order_of(s).has_value(); }
+bool has(const SpaceToDepth&, const Typed& s) { return order_of(s).has_value(); }
 bool has(const Softmax& op, const Typed& s) {
   const Shape& shape = s.input_shape(0);
   const auto axis = normalize_axis(op.axis, static_cast<std::int64_t>(shape.size()), s.node);

@@ -2,6 +2,7 @@
 #include "kernels/move/move.hpp"
 
 #include <bit>
+#include <complex>
 
 #include "kernels_rows/support.hpp"
 
@@ -131,31 +132,60 @@ TEST(Move, LayoutsBothWays) {
   }
 }
 
+struct Matrices {
+  std::size_t rows, columns, gap, count;
+  bool listed;  ///< every second line is an element farther from the one before
+};
+
 template <class T>
-void check_transpose(const move::Kernel& kernel, std::size_t rows, std::size_t columns, std::size_t gap) {
-  const std::size_t in_stride = columns + gap, out_stride = rows + gap;
-  using Elements = colonnade::test::Guarded<T>;
-  const Elements in((rows - 1) * in_stride + columns), out((columns - 1) * out_stride + rows);
-  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<T>(i * 7919);
-  std::memset(out.data(), 0xaa, out.size() * sizeof(T));
-  kernel.transpose({sizeof(T), rows, columns, in.data(), step(in_stride), out.data(), step(out_stride)});
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::size_t c = i / out_stride, r = i % out_stride;
-    ASSERT_EQ(out[i], r < rows ? in[r * in_stride + c] : static_cast<T>(0xaaaa)) << "row " << r << " column " << c;
+void check_transpose(const move::Kernel& kernel, const Matrices& m) {
+  std::vector<std::ptrdiff_t> row_offsets, column_offsets;
+  const std::size_t in_stride = m.columns + m.gap, out_stride = m.rows + m.gap;
+  const auto farther = [&](std::size_t line) { return m.listed ? line / 2 : 0; };
+  for (std::size_t r = 0; r < m.rows; ++r) row_offsets.push_back(step(r * in_stride + farther(r)));
+  for (std::size_t c = 0; c < m.columns; ++c) column_offsets.push_back(step(c * out_stride + farther(c)));
+  const std::size_t in_step = static_cast<std::size_t>(row_offsets.back()) + m.columns;
+  const std::size_t out_step = static_cast<std::size_t>(column_offsets.back()) + m.rows;
+  const std::size_t in_size = m.count * in_step, out_size = m.count * out_step;
+  const Bytes in(in_size * sizeof(T)), out(out_size * sizeof(T));
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::uint8_t>(i * 7919 >> 3);
+  std::memset(out.data(), 0xaa, out.size());
+  std::vector<std::uint8_t> expected(out.size(), 0xaa);
+  for (std::size_t k = 0; k < m.count; ++k)
+    for (std::size_t r = 0; r < m.rows; ++r)
+      for (std::size_t c = 0; c < m.columns; ++c)
+        std::memcpy(expected.data() + (k * out_step + static_cast<std::size_t>(column_offsets[c]) + r) * sizeof(T),
+                    in.data() + (k * in_step + static_cast<std::size_t>(row_offsets[r]) + c) * sizeof(T), sizeof(T));
+  move::TransposeArgs args{sizeof(T), m.rows, m.columns, in.data(), step(in_stride), out.data(), step(out_stride)};
+  args.matrices = m.count;
+  args.in_step = step(in_step);
+  args.out_step = step(out_step);
+  if (m.listed) {
+    args.row_offsets = row_offsets.data();
+    args.column_offsets = column_offsets.data();
   }
+  kernel.transpose(args);
+  ASSERT_EQ(std::memcmp(out.data(), expected.data(), out.size()), 0) << sizeof(T) << " bytes";
   ASSERT_TRUE(in.intact() && out.intact());
 }
 
-TEST(Move, TransposesNarrowElements) {
+TEST(Move, TransposesElementsOfAnySize) {
   for (const auto& kernel : runnable(move::table()))
     for (const std::size_t rows : kChannelCounts)
-      for (const std::size_t columns : {1u, 3u, 4u, 8u, 15u, 16u, 17u, 18u, 19u, 32u, 34u, 50u, 70u})
-        for (const std::size_t gap : {0u, 5u}) {
-          SCOPED_TRACE(::testing::Message() << kernel.name << " " << rows << " x " << columns << " gap " << gap);
-          check_transpose<std::uint8_t>(kernel, rows, columns, gap);
-          check_transpose<std::uint16_t>(kernel, rows, columns, gap);
-          if (HasFatalFailure()) return;
-        }
+      for (const std::size_t columns : {1u, 2u, 3u, 4u, 5u, 8u, 15u, 16u, 17u, 18u, 19u, 32u, 34u, 50u, 70u})
+        for (const std::size_t gap : {0u, 5u})
+          for (const bool listed : {false, true})
+            for (const std::size_t count : {1u, 3u}) {
+              SCOPED_TRACE(::testing::Message() << kernel.name << " " << count << " of " << rows << " x " << columns
+                                                << " gap " << gap << (listed ? " listed" : ""));
+              const Matrices m{rows, columns, gap, count, listed};
+              check_transpose<std::uint8_t>(kernel, m);
+              check_transpose<std::uint16_t>(kernel, m);
+              check_transpose<float>(kernel, m);
+              check_transpose<double>(kernel, m);
+              check_transpose<std::complex<double>>(kernel, m);
+              if (HasFatalFailure()) return;
+            }
 }
 
 void check_resize(const move::Kernel& kernel, std::size_t taps_y, std::size_t taps_x, std::size_t channels, bool ones) {

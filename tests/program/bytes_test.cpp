@@ -117,9 +117,9 @@ TEST(Bytes, ChangeTheirLayout) {
       check_bytes(Transpose{{0, 2, 3, 1}}, {computed(type, shape)}, families::to_channels_last);
       check_bytes(Transpose{{0, 3, 1, 2}}, {computed(type, shape)}, families::to_channels_first);
     }
-    check_bytes(Transpose{{0, 2, 1}}, {computed(type, {3, 40, 70})}, families::swap_axes);
-    check_bytes(Transpose{{1, 0}}, {computed(type, {30, 700})}, families::swap_axes);
-    check_bytes(Transpose{{0, 2, 1}}, {computed(type, {2, 900, 17})}, families::swap_axes);
+    check_bytes(Transpose{{0, 2, 1}}, {computed(type, {3, 40, 70})}, families::permute);
+    check_bytes(Transpose{{1, 0}}, {computed(type, {30, 700})}, families::permute);
+    check_bytes(Transpose{{0, 2, 1}}, {computed(type, {2, 900, 17})}, families::permute);
   }
 }
 

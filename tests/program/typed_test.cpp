@@ -27,17 +27,13 @@ TEST(TypedShared, Boxes) {
   check(Expand{}, {computed(DType::i32, {41, 1}), constant(index_tensor({3}, {3, 41, 533}))});
   check(Tile{}, {computed(DType::f32, {3, 1, 97}), constant(index_tensor({3}, {1, 41, 7}))});
   check(Tile{}, {computed(DType::f32, {2, 19, 41, 27}), constant(index_tensor({4}, {1, 1, 2, 2}))});
-  check(Transpose{{2, 1, 0}}, {computed(DType::u16, kShared)});
   for (const DType dtype : {DType::f32, DType::f64, DType::u16}) {  // few elements a row, no axis long
-    check(Transpose{{3, 0, 4, 1, 5, 2, 6}}, {computed(dtype, {8, 16, 5, 3, 2, 2, 2})});
-    check(Transpose{{3, 0, 4, 1, 5, 2, 6}}, {computed(dtype, {8, 16, 12, 3, 2, 2, 1})});
+    check(Transpose{{3, 0, 4, 1, 5, 2, 6}}, {computed(dtype, {8, 16, 5, 3, 2, 2, 3})});
+    check(Transpose{{3, 0, 4, 1, 5, 2, 6}}, {computed(dtype, {8, 16, 4, 3, 2, 2, 11})});
   }
-  check(Transpose{{0, 7, 1, 4, 2, 5, 3, 6}}, {computed(DType::f32, {1, 5, 6, 7, 2, 3, 2, 9})});
+  check(Transpose{{0, 6, 1, 4, 2, 5, 3, 7}}, {computed(DType::f32, {1, 5, 6, 7, 2, 3, 2, 9})});
   check(Concat{1}, {computed(DType::i64, kShared), computed(DType::i64, {3, 2, 533})});
   check(Split{2}, {computed(DType::i64, kShared), constant(index_tensor({2}, {530, 3}))}, families::typed, 0, 2);
-  check(DepthToSpace{2, false, 1}, {computed(DType::f32, {2, 12, 31, 33})});
-  check(DepthToSpace{2, true, 1}, {computed(DType::i64, {2, 12, 31, 33})});
-  check(SpaceToDepth{2, 1}, {computed(DType::f32, {2, 3, 62, 66})});
 }
 
 TEST(TypedShared, Extremes) {

@@ -159,8 +159,7 @@ TEST(Typed, OneHots) {
 
 TEST(Typed, MovesBoxes) {
   const DType i64 = DType::i64, f32 = DType::f32;
-  check(Transpose{{1, 0}}, {computed(i64, {5, 7})});
-  check(Transpose{{2, 0, 3, 1}}, {computed(DType::i8, {2, 3, 4, 5})});
+  check(Transpose{{1, 0}}, {computed(i64, {5, 6})});
   check(Transpose{{0, 2, 1, 3}}, {computed(DType::f64, {2, 64, 2, 40})});
   check(Concat{1}, {computed(i64, {4, 1}), computed(i64, {4, 3}), computed(i64, {4, 1})});
   check(Concat{0}, {computed(i64, {1}), computed(i64, {3})});
