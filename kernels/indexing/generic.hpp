@@ -75,7 +75,15 @@ inline void take_blocks(const BlockArgs& args) noexcept {
   const std::byte* from = args.from;
   const std::int64_t* offsets = args.offsets;
   std::byte* to = args.to;
-  for (std::size_t i = 0; i < count; ++i, to += bytes) move_block<kBytes>(to, from + offsets[i], bytes);
+  std::size_t i = 0;
+  if constexpr (kBytes != 0 && kBytes <= 8) {  // loads that miss the near cache wait for each other otherwise
+    for (; i + 4 <= count; i += 4, to += 4 * kBytes) {
+      std::byte held[4 * kBytes];
+      for (std::size_t k = 0; k < 4; ++k) std::memcpy(held + k * kBytes, from + offsets[i + k], kBytes);
+      std::memcpy(to, held, sizeof held);
+    }
+  }
+  for (; i < count; ++i, to += bytes) move_block<kBytes>(to, from + offsets[i], bytes);
 }
 
 /// body(offset, block) for each in order.
