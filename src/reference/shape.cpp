@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "base/checked.hpp"
 #include "base/tensor_memory.hpp"
@@ -88,6 +89,14 @@ Tensors apply(const Fill&, const Call& call) {
   const Tensor& value = call.input(1);
   if (value.size() != 1) call.invalid("the value has {} elements, expected 1", value.size());
   Tensor y = TensorMemory::unset(value.dtype(), call.ints(0));
+  const auto* const bytes = static_cast<const std::uint8_t*>(value.data());
+  const bool is_one_byte =  // again and again, as zero is
+      value.dtype() != DType::string &&
+      std::all_of(bytes, bytes + value.byte_size(), [&](auto b) { return b == *bytes; });
+  if (is_one_byte && y.size() > 0) {
+    std::memset(y.data(), *bytes, y.byte_size());
+    return {std::move(y)};
+  }
   visit_storage(value.dtype(), [&]<class T>(Tag<T>) { std::fill_n(elements<T>(y), y.size(), *elements<T>(value)); });
   return {std::move(y)};
 }

@@ -93,9 +93,8 @@ template <class T>
 class NumberGroups {
  public:
   explicit NumberGroups(std::span<const T> values) : values_(values) {
-    const std::size_t size = std::bit_ceil(2 * values.size() + 2);
-    shift_ = 64 - std::countr_zero(size);
-    table_.assign(size, -1);
+    groups_.inverse.reserve(values.size());
+    grow();
     for (std::size_t i = 0; i < values.size(); ++i) add(static_cast<std::int64_t>(i));
   }
 
@@ -114,20 +113,37 @@ class NumberGroups {
     }
   }
 
-  void add(std::int64_t place) {
+  /// Where the group of these bits is in the table, or would be.
+  std::size_t slot_of(std::uint64_t bits) const {
     constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;
-    const std::uint64_t bits = bits_of(values_[static_cast<std::size_t>(place)]);
     std::size_t slot = (bits * kSpread) >> shift_;
     while (table_[slot] >= 0 && bits_[static_cast<std::size_t>(table_[slot])] != bits)
       slot = (slot + 1) & (table_.size() - 1);
-    if (table_[slot] < 0) {
-      table_[slot] = static_cast<std::int64_t>(bits_.size());
+    return slot;
+  }
+
+  /// A table of four times as many slots as there are groups.
+  void grow() {
+    constexpr std::size_t kLeast = 64;
+    table_.assign(std::max(kLeast, std::bit_ceil(4 * bits_.size())), -1);
+    shift_ = 64 - std::countr_zero(table_.size());
+    for (std::size_t group = 0; group < bits_.size(); ++group)
+      table_[slot_of(bits_[group])] = static_cast<std::int64_t>(group);
+  }
+
+  void add(std::int64_t place) {
+    const std::uint64_t bits = bits_of(values_[static_cast<std::size_t>(place)]);
+    const std::size_t slot = slot_of(bits);
+    std::int64_t group = table_[slot];
+    if (group < 0) {
+      group = table_[slot] = static_cast<std::int64_t>(bits_.size());
       bits_.push_back(bits);
       groups_.first.push_back(place);
       groups_.counts.push_back(0);
+      if (2 * bits_.size() > table_.size()) grow();
     }
-    groups_.inverse.push_back(table_[slot]);
-    ++groups_.counts[static_cast<std::size_t>(table_[slot])];
+    groups_.inverse.push_back(group);
+    ++groups_.counts[static_cast<std::size_t>(group)];
   }
 
   void sort() {
