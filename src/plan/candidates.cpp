@@ -103,6 +103,7 @@ Growth::Growth(const PlanContext& context, const Team& team, const Wish& wish) :
 }
 
 void Growth::start(std::size_t end) {
+  end_ = end;
   length_ = 0;
   layers_us_ = 0;
   for (Run& run : runs_) {
@@ -111,23 +112,35 @@ void Growth::start(std::size_t end) {
   }
 }
 
-/// Not the same as another candidate, nor with rings as large as the tensors.
-bool Growth::is_of_use(const Run& run) const {
-  const std::int64_t rows = run.estimate.sink_rows();
-  if (length_ == 1 && run.strips > 1 && !run.estimate.shares_rounds(team_.threads)) return false;
+/// Not with as many rows a step as another candidate, nor with rings as large as the tensors.
+bool Growth::is_of_use(const Run& run, std::int64_t rows) const {
   if (run.step > 1 && run.step >= rows) return false;
   return length_ == 1 || run.step == 1 || (run.step != 0 && 2 * run.step <= rows);
+}
+
+/// Takes in the nodes that others have and this one has not, as it was of no use then.
+bool Growth::catch_up(Run& run) const {
+  const std::size_t begin = end_ - length_;
+  while (run.estimate.begin() > begin)
+    if (!run.estimate.add()) return false;
+  return true;
 }
 
 SegmentCandidate Growth::add(double alone_us) {
   ++length_;
   layers_us_ += alone_us;
   SegmentCandidate best, best_in_strips;
+  std::int64_t rows = 0;  // of the largest sink: the same for all runs
   for (Run& run : runs_) {
     run.candidate = {};
+    if (run.step == 0 && length_ > 1) run.alive = false;  // all rows a step are of use to one node alone
+    if (!run.alive || (rows > 0 && !is_of_use(run, rows))) continue;
+    if (length_ == 1 && run.strips > 1 && team_.threads == 1) continue;
+    run.alive = catch_up(run);
     if (!run.alive) continue;
-    run.alive = run.estimate.add();
-    if (!run.alive || !is_of_use(run)) continue;
+    rows = run.estimate.sink_rows();
+    if (!is_of_use(run, rows)) continue;
+    if (length_ == 1 && run.strips > 1 && !run.estimate.shares_rounds(team_.threads)) continue;
     const SegmentCandidate candidate = run.candidate = candidate_of(run.estimate, run.step, run.strips, team_.threads);
     if (wish_.schedule == Schedule::automatic && candidate.us > kHopeless * layers_us_ + kHopelessUs && length_ > 1)
       run.alive = false;

@@ -46,13 +46,14 @@ class Growth {
     bool alive = true;
     SegmentCandidate candidate{};  ///< of the nodes so far, where it is one
   };
-  bool is_of_use(const Run& run) const;
+  bool is_of_use(const Run& run, std::int64_t rows) const;
+  bool catch_up(Run& run) const;
   SegmentCandidate with_near_steps(SegmentCandidate best) const;
 
   const Team& team_;
   const Wish& wish_;
   std::vector<Run> runs_;
-  std::size_t length_ = 0;
+  std::size_t end_ = 0, length_ = 0;
   double layers_us_ = 0;
 };
 
