@@ -23,7 +23,7 @@ constexpr double kMostSkew = 0.5;
 }  // namespace
 
 SegmentEstimate::SegmentEstimate(const PlanContext& context, const Team& team, std::int64_t strips)
-    : context_(context), team_(team), strips_(strips), states_(context.order.nodes.size()) {}
+    : context_(context), team_(team), strips_(strips) {}
 
 void SegmentEstimate::start(std::size_t end, std::int64_t rows_per_step) {
   rows_per_step_ = rows_per_step;
@@ -55,7 +55,8 @@ bool SegmentEstimate::add() {
   sink_rows_ = sinks;
   images_ = rows.images;
 
-  State& state = states_[begin_ - 1];
+  if (states_.size() == end_ - begin_) states_.emplace_back();
+  State& state = state_at(begin_ - 1);
   state = State();
   state.whole = context_.order.last_use[node] >= end_;
   take_rows(state, node);
@@ -71,7 +72,7 @@ template <typename Visit>
 void SegmentEstimate::for_inner(NodeIndex node, Visit&& visit) {
   for (const Reader& reader : context_.edges.readers[node]) {
     const std::size_t at = context_.order.position[reader.node];
-    if (at < end_) visit(Inner{reader, states_[at]});
+    if (at < end_) visit(Inner{reader, state_at(at)});
   }
 }
 
@@ -201,7 +202,7 @@ void SegmentEstimate::take_ring(State& state, NodeIndex node, std::int64_t step_
   const std::int64_t kept = std::min(step_rows, std::max<std::int64_t>(0, live - step_rows));
   const auto bytes = live > touched ? &State::late_bytes : &State::far_bytes;
   state.*bytes += 2 * state.recomputed * written;
-  states_[context_.order.last_use[node]].*bytes += state.recomputed * written * real(kept) / real(step_rows);
+  state_at(context_.order.last_use[node]).*bytes += state.recomputed * written * real(kept) / real(step_rows);
   if (context_.hosted(node)) return;
   const std::int64_t row_bytes = context_.rows[node].row_bytes;
   ring_bytes_ += live * row_bytes / strips_;
@@ -222,7 +223,7 @@ void SegmentEstimate::feed_consumers(NodeIndex node) {
   const ChunkGroup& group = context_.chunks.groups[index];
   if (group.nodes.front() != node || context_.order.position[group.nodes.back()] >= end_) return;
   for (const NodeIndex member : group.nodes) {
-    State& state = states_[context_.order.position[member]];
+    State& state = state_at(context_.order.position[member]);
     state.near_seconds = state.chunk_seconds;
     visits_ += state.visits * real(group.count() - 1);
   }
@@ -234,14 +235,14 @@ NodePrice SegmentEstimate::price_of(const State& state, double far, double late)
 }
 
 NodePrice SegmentEstimate::price(std::size_t position) const {
-  return price_of(states_[position], beyond(touched_bytes_), beyond(resident_bytes_));
+  return price_of(state_at(position), beyond(touched_bytes_), beyond(resident_bytes_));
 }
 
 double SegmentEstimate::memory_seconds() const {
   const double far = beyond(touched_bytes_), late = beyond(resident_bytes_);
   double seconds = 0;
   for (std::size_t at = begin_; at < end_; ++at) {
-    const NodePrice node = price_of(states_[at], far, late);
+    const NodePrice node = price_of(state_at(at), far, late);
     seconds += exposed(node.streamed, node.seconds) + node.met;
   }
   return seconds;
@@ -249,7 +250,7 @@ double SegmentEstimate::memory_seconds() const {
 
 double SegmentEstimate::near_saving_us(int threads) const {
   double seconds = 0;
-  for (std::size_t at = begin_; at < end_; ++at) seconds += states_[at].saved_seconds;
+  for (std::size_t at = begin_; at < end_; ++at) seconds += state_at(at).saved_seconds;
   return kMicro * seconds / context_.shares.width(threads);
 }
 

@@ -77,6 +77,8 @@ class SegmentEstimate {
   /// Calls `visit` with each.
   template <typename Visit>
   void for_inner(NodeIndex node, Visit&& visit);
+  State& state_at(std::size_t position) { return states_[end_ - 1 - position]; }
+  const State& state_at(std::size_t position) const { return states_[end_ - 1 - position]; }
   NodeIndex last() const { return context_.order.nodes[end_ - 1]; }
   bool start_again_with(std::int64_t sinks);
   void take_rows(State& state, NodeIndex node);
@@ -99,12 +101,12 @@ class SegmentEstimate {
   std::size_t end_ = 0, begin_ = 0;
   std::int64_t sink_rows_ = 0;
   std::int64_t images_ = 1;
-  bool apart_ = true;  ///< strips write no column of a whole tensor twice
-  std::vector<State> states_;
-  double compute_ = 0;     ///< seconds of one thread
-  double unbalanced_ = 0;  ///< seconds of one thread, as if the busiest thread's share was everyone's
-  double cold_ = 0;        ///< seconds to read the weights once
-  double price_ = 0;       ///< seconds that memory is worth
+  bool apart_ = true;          ///< strips write no column of a whole tensor twice
+  std::vector<State> states_;  ///< of the last node first: as many as the longest segment so far
+  double compute_ = 0;         ///< seconds of one thread
+  double unbalanced_ = 0;      ///< seconds of one thread, as if the busiest thread's share was everyone's
+  double cold_ = 0;            ///< seconds to read the weights once
+  double price_ = 0;           ///< seconds that memory is worth
   double visits_ = 0;
   double skew_ = 0;        ///< how far above its sinks a band starts, as a share of all rows
   double work_above_ = 0;  ///< seconds of the nodes, each times how far above the sinks it starts
