@@ -135,6 +135,20 @@ TEST(Depthwise, EveryChannelCount) {
   for (const std::size_t channels : kChannelCounts) run_case({5, 6, channels, 3, 3, 1, 1, 1});
 }
 
+TEST(Depthwise, ColumnsThatADilationKeepsApart) {
+  for (const std::size_t kernel : {3u, 5u, 7u})
+    for (const std::size_t dilation : {2u, 3u, 4u, 9u})
+      for (const std::size_t pad : {0u, 1u, 2u, 5u, 13u, 30u})
+        for (const std::size_t width : {1u, 3u, 9u, 14u, 33u}) {
+          Case c{width, width, 20, kernel, kernel, 1, dilation, pad};
+          if (width + 2 * pad < c.extent(kernel)) continue;
+          c.gap = width % 2 * 3;
+          c.activation = pad % 2 == 1 ? Unary::silu : Unary::relu;
+          run_case(c);
+          if (::testing::Test::HasFatalFailure()) return;
+        }
+}
+
 TEST(Depthwise, EveryWidth) {
   for (std::size_t width = 1; width <= 23; ++width) {
     run_case({4, width, 17, 3, 3, 1, 1, 1});
