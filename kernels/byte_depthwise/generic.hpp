@@ -4,6 +4,7 @@
 // products. A tile is made in halves, of two of the four registers of quads.
 #pragma once
 
+#include "kernels/base/apart.hpp"
 #include "kernels/byte_depthwise/parameters.hpp"
 
 namespace colonnade::kernels::byte_depthwise {
@@ -327,7 +328,16 @@ void run_block(const Args& a, const Block& block, const std::byte* weights, cons
   }
 }
 
+/// A dilated kernel that has loops of its own once columns that it never reads together are apart, and tiles of those.
+inline bool comes_apart(const Args& a) {
+  Args part = a;
+  part.dilation_w = 1;
+  const bool has_loops = kMostLanes > 1 && (Window<3, 1>::is(part) || Window<5, 1>::is(part));
+  return has_loops && a.dilation_w > 1 && a.width_out >= kTile * a.dilation_w;
+}
+
 inline void run_generic(const Args& a) noexcept {
+  if (comes_apart(a)) return run_apart<5>(a, run_generic);
   const std::byte* weights = a.weights;
   const auto* parameters = reinterpret_cast<const Parameters*>(a.numbers);
   each_block(a.channels, [&](const Block& block) {

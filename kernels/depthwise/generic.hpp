@@ -2,6 +2,7 @@
 // The depthwise loops of every tier around their tiles.
 #pragma once
 
+#include "kernels/base/apart.hpp"
 #include "kernels/depthwise/tile.hpp"
 
 namespace colonnade::kernels::depthwise {
@@ -135,37 +136,8 @@ inline bool comes_apart(const Args& a) {
   return a.dilation_w > 1 && a.stride_w == 1 && is_odd && a.kernel_h == a.kernel_w && a.residual_rows == nullptr;
 }
 
-/// Outputs `dilation` columns apart read inputs that are as far apart, and no others: each such part of a row is a row
-/// of its own, without dilation, with the same sums.
-template <class Run>
-inline void run_apart(const Args& a, Run run) {
-  const auto apart = static_cast<std::ptrdiff_t>(a.dilation_w), pad = static_cast<std::ptrdiff_t>(a.pad_left);
-  Args part = a;
-  part.rows = part.dilation_w = 1;
-  part.in_pixel_stride *= apart;
-  part.out_pixel_stride *= apart;
-  for (std::size_t row = 0; row < a.rows; ++row)
-    for (std::size_t begin = 0; begin < a.dilation_w && begin < a.width_out; ++begin) {
-      const std::ptrdiff_t read = static_cast<std::ptrdiff_t>(begin) - pad;  // by the first tap of the first output
-      const std::ptrdiff_t first = read >= 0 ? read : (read % apart + apart) % apart;
-      const bool is_inside = first < static_cast<std::ptrdiff_t>(a.width_in);
-      const float* in[kMostTaps];
-      for (std::size_t y = 0; y < a.kernel_h; ++y) {
-        const float* whole = a.in_rows[row * a.kernel_h + y];
-        in[y] = whole != nullptr && is_inside ? whole + first * a.in_pixel_stride : nullptr;
-      }
-      float* out = a.out_rows[row] + static_cast<std::ptrdiff_t>(begin) * a.out_pixel_stride;
-      part.in_rows = in;
-      part.out_rows = &out;
-      part.pad_left = static_cast<std::size_t>((first - read) / apart);
-      part.width_in = is_inside ? (a.width_in - static_cast<std::size_t>(first) + a.dilation_w - 1) / a.dilation_w : 0;
-      part.width_out = (a.width_out - begin + a.dilation_w - 1) / a.dilation_w;
-      run(part);
-    }
-}
-
 inline void run_generic(const Args& a) noexcept {
-  if (comes_apart(a)) return run_apart(a, run_generic);
+  if (comes_apart(a)) return run_apart<kMostTaps>(a, run_generic);
   const Loops loops = loops_for(a);
   const std::size_t whole = a.channels / Vec::kLanes * Vec::kLanes;
   if (only_scales(a)) {

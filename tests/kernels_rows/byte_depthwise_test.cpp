@@ -195,6 +195,21 @@ TEST(ByteDepthwise, EveryWidth) {
   }
 }
 
+TEST(ByteDepthwise, ColumnsThatADilationKeepsApart) {
+  for (const std::size_t kernel : {3u, 5u, 7u})
+    for (const std::size_t dilation : {2u, 3u, 9u})
+      for (const std::size_t pad : {0u, 1u, 5u, 13u, 40u})
+        for (const std::size_t width : {1u, 9u, 14u, 37u}) {
+          Case c{width, width, 36, kernel, kernel, 1, dilation, pad};
+          if (width + 2 * pad < c.extent(kernel)) continue;
+          c.gap = width % 2 * 3;
+          c.whole = pad == 5;
+          c.type = pad == 13 ? Type::i8 : pad == 1 ? Type::f32 : Type::u8;
+          run_case(c);
+          if (::testing::Test::HasFatalFailure()) return;
+        }
+}
+
 TEST(ByteDepthwise, OtherShapes) {
   run_case({9, 17, 36, 3, 3, 1, 2, 2});
   run_case({13, 13, 64, 3, 3, 2, 3, 3});
