@@ -21,10 +21,13 @@ class DepthToSpaceOp final : public RowOp {
 
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0);
+    const std::int64_t bytes = block_ * pixel_bytes_;  // of a row of the block, which lie side by side in a pixel
+    const bool dense = out.pixel_stride() == pixel_bytes_;
+    const std::int64_t parts = dense ? 1 : block_, part = dense ? bytes : pixel_bytes_;
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
-      for (std::int64_t bx = 0; bx < block_; ++bx)
-        kernel_.copy({static_cast<std::size_t>(width_), static_cast<std::size_t>(pixel_bytes_),
-                      in(r / block_) + (r % block_ * block_ + bx) * pixel_bytes_, out(r) + bx * out.pixel_stride(),
+      for (std::int64_t bx = 0; bx < parts; ++bx)
+        kernel_.copy({static_cast<std::size_t>(width_), static_cast<std::size_t>(part),
+                      in(r / block_) + r % block_ * bytes + bx * pixel_bytes_, out(r) + bx * out.pixel_stride(),
                       in.pixel_stride(), block_ * out.pixel_stride()});
   }
 
@@ -50,11 +53,14 @@ class SpaceToDepthOp final : public RowOp {
 
   void run(const StepContext& step) const override {
     const Rows in(step, in_, 0), out(step, out_, 0);
+    const std::int64_t bytes = block_ * pixel_bytes_;  // of a row of the block, which lie side by side in a pixel
+    const bool dense = in.pixel_stride() == pixel_bytes_;
+    const std::int64_t parts = dense ? 1 : block_, part = dense ? bytes : pixel_bytes_;
     for (std::int64_t r = step.row_begin; r < step.row_end; ++r)
       for (std::int64_t by = 0; by < block_; ++by)
-        for (std::int64_t bx = 0; bx < block_; ++bx)
-          kernel_.copy({static_cast<std::size_t>(width_), static_cast<std::size_t>(pixel_bytes_),
-                        in(r * block_ + by) + bx * in.pixel_stride(), out(r) + (by * block_ + bx) * pixel_bytes_,
+        for (std::int64_t bx = 0; bx < parts; ++bx)
+          kernel_.copy({static_cast<std::size_t>(width_), static_cast<std::size_t>(part),
+                        in(r * block_ + by) + bx * in.pixel_stride(), out(r) + by * bytes + bx * pixel_bytes_,
                         block_ * in.pixel_stride(), out.pixel_stride()});
   }
 

@@ -77,22 +77,39 @@ Tensor selected(const Tensor& tensor, std::size_t axis, const Ints& indices) {
   const auto inner = static_cast<std::size_t>(element_count(std::span(shape).subspan(axis + 1)));
   shape[axis] = static_cast<std::int64_t>(indices.size());
   Tensor result(tensor.dtype(), shape);
-  const float* from = tensor.values<float>().data();
-  float* to = result.values<float>().data();
+  const std::size_t bytes = inner * size_of(tensor.dtype());
+  const auto* from = static_cast<const std::byte*>(tensor.data());
+  auto* to = static_cast<std::byte*>(result.data());
   for (std::size_t o = 0; o < outer; ++o)
     for (const std::int64_t i : indices)
-      to = std::copy_n(from + (o * size + static_cast<std::size_t>(i)) * inner, inner, to);
+      to = std::copy_n(from + (o * size + static_cast<std::size_t>(i)) * bytes, bytes, to);
   return result;
 }
 
-/// Axis of the weights that counts output channels; nothing when channels come in groups.
+/// Axis of the weights that counts output channels; nothing where these come in groups, or go into more than the node's
+/// own parameters.
 std::optional<std::size_t> output_axis(const Operator& op, std::size_t weight_rank) {
-  if (const auto* conv = std::get_if<Conv>(&op))
-    return conv->groups == 1 ? std::optional<std::size_t>(0) : std::nullopt;
-  if (const auto* conv = std::get_if<ConvTranspose>(&op))
-    return conv->groups == 1 ? std::optional<std::size_t>(1) : std::nullopt;
+  const auto first = [](const auto& conv, std::size_t axis) {
+    return conv.groups == 1 ? std::optional(axis) : std::nullopt;
+  };
+  if (const auto* conv = std::get_if<ByteConv>(&op)) return first(conv->window, 0);
+  if (std::holds_alternative<ByteMatMul>(op)) return 1;
+  const FusedEpilogue* epilogue = epilogue_of(op);
+  if (epilogue == nullptr || epilogue->residual) return std::nullopt;
+  if (const auto* conv = std::get_if<Conv>(&op)) return first(*conv, 0);
+  if (const auto* conv = std::get_if<ConvTranspose>(&op)) return first(*conv, 1);
   if (weight_rank != 2) return std::nullopt;
   return std::get<MatMul>(op).transpose_b ? 0 : 1;
+}
+
+bool is_for_bytes(const Operator& op) {
+  return std::holds_alternative<ByteConv>(op) || std::holds_alternative<ByteMatMul>(op);
+}
+
+/// A parameter of a contraction of bytes that is not one a channel: the zero point, and maybe the factor.
+bool is_for_all_channels(const Editor& editor, int contraction, std::size_t input) {
+  return input > 1 && is_for_bytes(editor.node(contraction).op) &&
+         element_count(*editor.value(editor.node(contraction).inputs[input]).type.shape) == 1;
 }
 
 /// The elements that a Gather or Slice takes of the last axis of its input, if it takes nothing of another one.
@@ -119,6 +136,34 @@ std::optional<Ints> taken_channels(const Editor& editor, const Node& node) {
   return indices;
 }
 
+/// The inputs of a contraction whose weights and parameters make those channels, in their order.
+std::optional<std::vector<ValueId>> inputs_for(Editor& editor, int contraction, std::int64_t channels,
+                                               const Ints& indices) {
+  std::vector<ValueId> inputs = editor.node(contraction).inputs;
+  const bool floats = !is_for_bytes(editor.node(contraction).op);
+  for (std::size_t i = 1; i < inputs.size(); ++i)
+    if (inputs[i] != kAbsent &&
+        (!editor.is_constant(inputs[i]) || (floats && editor.value(inputs[i]).type.dtype != DType::f32)))
+      return std::nullopt;
+  const auto axis = output_axis(editor.node(contraction).op, rank_of(editor, inputs[1]));
+  if (!axis) return std::nullopt;
+  const auto along = [&](std::size_t input) { return input == 1 ? *axis : 0; };
+  const auto is_kept = [&](std::size_t i) {
+    return inputs[i] == kAbsent || is_for_all_channels(editor, contraction, i);
+  };
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    if (is_kept(i)) continue;
+    const Shape& shape = *editor.value(inputs[i]).type.shape;
+    if (along(i) >= shape.size() || shape[along(i)] != channels) return std::nullopt;
+  }
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    if (is_kept(i)) continue;
+    const std::string name = editor.value(inputs[i]).name;
+    inputs[i] = editor.add_constant(name, selected(*editor.value(inputs[i]).constant->tensor(), along(i), indices));
+  }
+  return inputs;
+}
+
 bool fold_into_weights(Editor& editor, int index) {
   const auto indices = taken_channels(editor, editor.node(index));
   if (!indices) return false;
@@ -126,28 +171,11 @@ bool fold_into_weights(Editor& editor, int index) {
   if (indices->empty() || !editor.read_once(node.inputs[0])) return false;
   const int contraction = editor.producer(node.inputs[0]);
   if (contraction < 0) return false;
-  const FusedEpilogue* epilogue = epilogue_of(editor.node(contraction).op);
-  if (epilogue == nullptr || epilogue->residual) return false;
-  const std::int64_t channels = editor.value(node.inputs[0]).type.shape->back();
-  std::vector<ValueId> inputs = editor.node(contraction).inputs;
-  for (std::size_t i = 1; i < inputs.size(); ++i)
-    if (inputs[i] != kAbsent && (!editor.is_constant(inputs[i]) || editor.value(inputs[i]).type.dtype != DType::f32))
-      return false;
-  const auto axis = output_axis(editor.node(contraction).op, rank_of(editor, inputs[1]));
-  if (!axis) return false;
-  for (std::size_t i = 1; i < inputs.size(); ++i) {
-    if (inputs[i] == kAbsent) continue;
-    const Value& value = editor.value(inputs[i]);
-    const std::size_t along = i == 1 ? *axis : 0;
-    if (along >= value.type.shape->size() || (*value.type.shape)[along] != channels) return false;
-  }
-  for (std::size_t i = 1; i < inputs.size(); ++i) {
-    if (inputs[i] == kAbsent) continue;
-    const std::string name = editor.value(inputs[i]).name;
-    inputs[i] =
-        editor.add_constant(name, selected(*editor.value(inputs[i]).constant->tensor(), i == 1 ? *axis : 0, *indices));
-  }
-  editor.set_inputs(contraction, std::move(inputs));
+  const Operator& op = editor.node(contraction).op;
+  if (!is_for_bytes(op) && epilogue_of(op) == nullptr) return false;
+  auto inputs = inputs_for(editor, contraction, editor.value(node.inputs[0]).type.shape->back(), *indices);
+  if (!inputs) return false;
+  editor.set_inputs(contraction, std::move(*inputs));
   editor.set_type(node.inputs[0], editor.value(node.outputs[0]).type);
   editor.replace(node.outputs[0], node.inputs[0]);
   return true;

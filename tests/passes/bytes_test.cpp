@@ -46,6 +46,25 @@ TEST(Bytes, NoNumbersAreLeftBetweenTheEnds) {
     }
 }
 
+/// Blocks of column-row-depth order, and shuffles: the convolution makes its channels in their order.
+TEST(Bytes, ChannelsAreMadeInTheOrderAskedFor) {
+  for (const DType type : {DType::u8, DType::i8})
+    for (std::uint32_t seed = 0; seed < 40; ++seed) {
+      SCOPED_TRACE(seed);
+      Quantised net(seed, type);
+      ValueId x = net.step("x", net.b.input("in", {1, 8, 6, 7}));
+      x = net.conv("c", x, 12, net.pick(2) == 0 ? 1 : 3, 1);
+      if (net.pick(2) == 0)
+        x = net.b.binary("p", BinaryKind::prelu, x, net.b.weights("p.slope", {12, 1, 1}, -0.2f, 0.4f));
+      x = net.b.node("blocks", DepthToSpace{2, true, 1}, {net.step("c", x)});
+      net.b.output(net.step("y", x));
+      const Graph after = in_bytes(net.b.graph);
+      EXPECT_EQ(count_of<Gather>(after), 0) << operators_of(after);
+      EXPECT_EQ(count_of<ByteConv>(after), 1) << operators_of(after);
+      EXPECT_LE(difference_of(net.b.graph, after, seed).most, 0.0301) << operators_of(after);
+    }
+}
+
 /// One layer at a time: a step of rounding in one layer becomes larger in the next.
 TEST(Bytes, LayersMeanWhatWasWritten) {
   std::int64_t layers = 0;
