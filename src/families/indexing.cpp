@@ -90,6 +90,40 @@ class GatherNdOp final : public TupleOp {
   BlockFn take_;
 };
 
+/// Units are blocks of the output. Where they all fit, offsets are found once.
+class GatherOp final : public IndexedOp {
+ public:
+  explicit GatherOp(const LowerContext& context)
+      : IndexedOp(context),
+        form_(context.form<BlockForm>()),
+        elements_(kernel_.elements(indices_.wide())),
+        take_(kernel_.take(size(form_.block_bytes))) {}
+
+  void run(const StepContext& step) const override {
+    const Interval blocks = form_.shared.of(step);
+    const bool once = form_.count <= kChunk;
+    Offsets offsets;
+    if (once && blocks.begin < blocks.end) find(step, 0, form_.count, offsets);
+    for (std::int64_t at = blocks.begin, count = 0; at < blocks.end; at += count) {
+      const std::int64_t outer = at / form_.count, first = at % form_.count;
+      count = std::min({kChunk, blocks.end - at, form_.count - first});
+      if (!once) find(step, first, count, offsets);
+      take_({whole(step, data_) + outer * form_.size * form_.block_bytes, whole(step, out_) + at * form_.block_bytes,
+             offsets.data() + (once ? first : 0), nullptr, size(count), size(form_.block_bytes)});
+    }
+  }
+
+ private:
+  void find(const StepContext& step, std::int64_t first, std::int64_t count, Offsets& offsets) const {
+    if (!elements_({indices_.at(step, first), offsets.data(), 1, size(count), form_.size, 0, 0, form_.block_bytes}))
+      indices_.refuse(step, first, count, {form_.size}, form_.axis);
+  }
+
+  BlockForm form_;
+  kernels::indexing::ElementFn elements_;
+  BlockFn take_;
+};
+
 /// Units are blocks of the output: each thread walks all tuples, and updates the blocks that are its own.
 class ScatterNdOp final : public TupleOp {
  public:
@@ -211,6 +245,9 @@ std::int64_t axis_of(std::int64_t axis, const Candidate& node) {
   return normalize_axis(axis, static_cast<std::int64_t>(node.input_shape(0).size()), node.node);
 }
 
+Match claim(const Gather& op, const Candidate& node) {
+  return take(Form::of(block_form(node, axis_of(op.axis, node))));
+}
 Match claim(const GatherNd& op, const Candidate& node) {
   return take(Form::of(tuple_form(node, op.batch_dims, false)));
 }
@@ -232,8 +269,8 @@ bool is_tuples(const Node& node) {
   return std::holds_alternative<GatherNd>(node.op) || std::holds_alternative<ScatterNd>(node.op);
 }
 bool is_indexed(const Node& node) {
-  return is_tuples(node) || std::holds_alternative<GatherElements>(node.op) ||
-         std::holds_alternative<ScatterElements>(node.op);
+  return is_tuples(node) || std::holds_alternative<Gather>(node.op) ||
+         std::holds_alternative<GatherElements>(node.op) || std::holds_alternative<ScatterElements>(node.op);
 }
 
 Match match(const Candidate& node) {
@@ -245,6 +282,7 @@ Match match(const Candidate& node) {
 }
 
 std::int64_t units(const Chosen& node) {
+  if (std::holds_alternative<Gather>(node.node.op)) return node.form<BlockForm>().shared.units();
   return is_tuples(node.node) ? node.form<TupleForm>().shared.units() : node.form<ElementForm>().shared.units();
 }
 
@@ -260,6 +298,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
   if (const auto* scatter = std::get_if<ScatterNd>(&op)) return std::make_unique<ScatterNdOp>(context, *scatter);
   if (const auto* scatter = std::get_if<ScatterElements>(&op))
     return std::make_unique<ScatterElementsOp>(context, *scatter);
+  if (std::holds_alternative<Gather>(op)) return std::make_unique<GatherOp>(context);
   if (std::holds_alternative<GatherNd>(op)) return std::make_unique<GatherNdOp>(context);
   return std::make_unique<GatherElementsOp>(context);
 }

@@ -24,6 +24,13 @@ struct TupleForm {
   Shared shared;
 };
 
+/// Blocks along one axis, the same ones for each index of the axes before it.
+struct BlockForm {
+  std::int64_t axis = 0, size = 1, count = 0, outer = 1;  ///< count: of indices
+  std::int64_t block_bytes = 0;
+  Shared shared;  ///< blocks of the output
+};
+
 /// One axis of an index tensor, or several that both tensors walk evenly.
 struct AxisLoop {
   std::int64_t count = 1;   ///< of indices
@@ -43,6 +50,7 @@ struct ElementForm {
 
 /// Gather: `batch_dims` axes are shared by data and indices; scatter: none.
 TupleForm tuple_form(const Subject& node, std::int64_t batch_dims, bool scatters);
+BlockForm block_form(const Subject& node, std::int64_t axis);
 ElementForm element_form(const Subject& node, std::int64_t axis, bool scatters);
 
 /// The index tensor of a node, its second input.

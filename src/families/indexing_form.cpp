@@ -64,6 +64,19 @@ TupleForm tuple_form(const Subject& node, std::int64_t batch_dims, bool scatters
   return form;
 }
 
+BlockForm block_form(const Subject& node, std::int64_t axis) {
+  const Shape& data = node.input_shape(0);
+  const auto along = static_cast<std::size_t>(axis);
+  BlockForm form;
+  form.axis = axis;
+  form.size = data[along];
+  form.count = element_count(node.input_shape(1));
+  form.outer = reference::product(data, 0, along);
+  form.block_bytes = reference::product(data, along + 1, data.size()) * element_bytes(node.input(0));
+  form.shared.total = form.outer * form.count;
+  return form;
+}
+
 ElementForm element_form(const Subject& node, std::int64_t axis, bool scatters) {
   const Shape &data = node.input_shape(0), &indices = node.input_shape(1);
   const std::int64_t bytes = element_bytes(node.input(0));

@@ -74,57 +74,6 @@ std::int64_t index_at(const std::byte* indices, bool wide, std::int64_t i) {
   return reinterpret_cast<const std::int32_t*>(indices)[i];
 }
 
-class GatherOp final : public RowOp {
- public:
-  GatherOp(const Lowering& l, const Gather& op)
-      : name_(l.node().name),
-        kernel_(l.kernel.name),
-        data_(l.node().inputs[0]),
-        indices_(l.node().inputs[1]),
-        out_(l.node().outputs[0]),
-        wide_(l.context.input(1).type.dtype == DType::i64),
-        view_(reference::axis_view(l.context.input_shape(0),
-                                   static_cast<std::int64_t>(l.axis_of(op.axis, l.context.input_shape(0))))),
-        count_(element_count(l.context.input_shape(1))),
-        block_(view_.inner * element_bytes(l.context, data_)) {}
-
-  void run(const StepContext& step) const override {
-    switch (block_) {
-      case 4: return copy_blocks(step, [](std::byte* to, const std::byte* from) { std::memcpy(to, from, 4); });
-      case 8: return copy_blocks(step, [](std::byte* to, const std::byte* from) { std::memcpy(to, from, 8); });
-      default:
-        return copy_blocks(step, [this](std::byte* to, const std::byte* from) {
-          kernels::copy_memory(to, from, static_cast<std::size_t>(block_));
-        });
-    }
-  }
-  std::string_view kernel() const override { return kernel_; }
-
- private:
-  template <class Copy>
-  void copy_blocks(const StepContext& step, Copy copy) const {
-    const std::byte* data = whole(step, data_);
-    const std::byte* indices = whole(step, indices_);
-    std::byte* out = whole(step, out_);
-    for (std::int64_t outer = 0; outer < view_.outer; ++outer, data += view_.size * block_)
-      for (std::int64_t i = 0; i < count_; ++i, out += block_) {
-        std::int64_t index = index_at(indices, wide_, i);
-        if (index < -view_.size || index >= view_.size)
-          fail(ErrorCode::invalid_input, "node '{}' (Gather): index {} is outside an axis of {}", name_, index,
-               view_.size);
-        if (index < 0) index += view_.size;
-        copy(out, data + index * block_);
-      }
-  }
-
-  std::string name_;
-  std::string_view kernel_;
-  ValueId data_, indices_, out_;
-  bool wide_;
-  reference::AxisView view_;
-  std::int64_t count_, block_;
-};
-
 /// All elements off, then the chosen ones on.
 class OneHotOp final : public RowOp {
  public:
@@ -332,7 +281,6 @@ std::unique_ptr<RowOp> lower(const Split& op, const Lowering& l) {
   return l.walks(std::move(walks));
 }
 
-std::unique_ptr<RowOp> lower(const Gather& op, const Lowering& l) { return std::make_unique<GatherOp>(l, op); }
 std::unique_ptr<RowOp> lower(const OneHot& op, const Lowering& l) { return std::make_unique<OneHotOp>(l, op); }
 std::unique_ptr<RowOp> lower(const ArgReduce& op, const Lowering& l) { return std::make_unique<ArgReduceOp>(l, op); }
 std::unique_ptr<RowOp> lower(const Softmax& op, const Lowering& l) {

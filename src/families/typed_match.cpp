@@ -45,7 +45,6 @@ bool has(const Binary& op, const Typed& s) {
 }
 bool has(const Select&, const Typed&) { return true; }
 bool has(const Cast&, const Typed& s) { return s.type(0) && s.output_type(); }
-bool has(const Gather&, const Typed& s) { return s.is_index(1); }
 bool has(const ArgReduce&, const Typed& s) { return s.type(0).has_value(); }
 bool has(const OneHot&, const Typed& s) { return s.is_index(0) && constant_ints(s.graph, s.node, 1); }
 bool has(const Concat&, const Typed&) { return true; }
@@ -171,8 +170,7 @@ std::int64_t typed_units(const Chosen& node) {
     const ArgLines lines = arg_lines(node, *arg);
     return std::min(kMostUnits, lines.view.outer * lines.blocks);
   }
-  const bool undivided =
-      std::holds_alternative<Gather>(op) || std::holds_alternative<OneHot>(op) || std::holds_alternative<Softmax>(op);
+  const bool undivided = std::holds_alternative<OneHot>(op) || std::holds_alternative<Softmax>(op);
   return undivided ? 1 : std::clamp<std::int64_t>(element_count(node.output_shape()) / kElementsOfUnit, 1, kMostUnits);
 }
 

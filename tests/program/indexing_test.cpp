@@ -50,6 +50,19 @@ TEST(Indexing, GathersElements) {
   check_indexed(GatherElements{0}, DType::f32, {5, 1300}, random_indices({3, 1300}, {5}, 9), {});
 }
 
+TEST(Indexing, GathersAlongAnAxis) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::i8, DType::i64})
+    for (std::int64_t axis = -1; axis < 3; ++axis) {
+      const Shape data{4, 5, 6};
+      const std::int64_t size = data[static_cast<std::size_t>(axis < 0 ? 2 : axis)];
+      check_indexed(Gather{axis}, dtype, data, random_indices({2, 3}, {size}, 1), {});
+      check_indexed(Gather{axis}, dtype, data, random_indices({}, {size}, 2, DType::i32), {});
+      check_indexed(Gather{axis}, dtype, data, random_indices({700}, {size}, 3), {});
+    }
+  check_indexed(Gather{0}, DType::f32, {50, 300}, random_indices({90}, {50}, 4), {});
+  check_indexed(Gather{1}, DType::i8, {900, 48}, random_indices({48}, {48}, 5), {});
+}
+
 TEST(Indexing, GathersBlocks) {
   for (const DType dtype : {DType::f32, DType::i8, DType::f16, DType::f64}) {
     check_indexed(GatherNd{0}, dtype, {4, 5, 6}, random_indices({7, 2}, {4, 5}, 1), {});
@@ -104,6 +117,10 @@ TEST(Indexing, RefusesIndicesOutside) {
     const Graph elements = single(GatherElements{1}, {computed(DType::f32, {2, 4}), computed(DType::i64, {2, 1})}, 1);
     for (const std::int64_t index : {4, -5})
       EXPECT_EQ(message_of(elements, {random_tensor(DType::f32, {2, 4}, 1), index_tensor({2, 1}, {3, index})}, threads),
+                fmt::format("node 'subject' (Test): index {} of 'x_1' is outside axis 1, expected [-4,4)", index));
+    const Graph rows = single(Gather{1}, {computed(DType::f32, {2, 4}), computed(DType::i64, {3})}, 1);
+    for (const std::int64_t index : {4, -5})
+      EXPECT_EQ(message_of(rows, {random_tensor(DType::f32, {2, 4}, 1), index_tensor({3}, {3, -4, index})}, threads),
                 fmt::format("node 'subject' (Test): index {} of 'x_1' is outside axis 1, expected [-4,4)", index));
     const Graph blocks = single(
         ScatterNd{}, {computed(DType::f32, {9, 4, 2}), computed(DType::i64, {2, 2}), computed(DType::f32, {2, 2})}, 1);

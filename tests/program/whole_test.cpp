@@ -17,7 +17,6 @@ TEST(Typed, ComplexNumbersMove) {
   std::iota(static_cast<double*>(x.data()), static_cast<double*>(x.data()) + 24, 1.0);
   const Input left = computed(DType::c128, {4, 3});
   const std::pair<Operator, std::vector<Input>> moves[] = {
-      {Gather{0}, {left, constant(index_tensor({3}, {3, 0, -1}))}},
       {Transpose{{1, 0}}, {left}},
       {Concat{1}, {left, constant(x)}},
       {Select{}, {constant(random_tensor(DType::boolean, {4, 1}, 5)), left, constant(Tensor(DType::c128, {3}))}}};
@@ -122,21 +121,6 @@ TEST(Convert, EighthsOfFloats) {
 TEST(Typed, Selects) {
   for (const DType dtype : {DType::f32, DType::i64, DType::boolean, DType::f16})
     check(Select{}, {computed(DType::boolean, {3, 1}), computed(dtype, {5}), computed(dtype, {3, 5})});
-}
-
-TEST(Typed, Gathers) {
-  check(Gather{1}, {computed(DType::f32, {2, 5, 3}), constant(index_tensor({2, 2}, {4, -1, 0, 2}))});
-  check(Gather{0}, {computed(DType::i64, {6}), constant(index_tensor({3}, {5, -6, 2}, DType::i32))});
-  check(Gather{0}, {computed(DType::f64, {6}), constant(index_tensor({}, {3}))});
-  check(Gather{-1}, {computed(DType::i8, {2, 6}), constant(index_tensor({4}, {3, 3, 0, 1}))});
-}
-
-TEST(Typed, RefusesIndicesOutside) {
-  const Graph graph = single(Gather{0}, {computed(DType::f32, {4}), computed(DType::i64, {1})}, 1);
-  for (const std::int64_t index : {4, -5}) {
-    const std::vector<Tensor> inputs{random_tensor(DType::f32, {4}, 1), index_tensor({1}, {index})};
-    EXPECT_THROW(run(graph, {Schedule::layers, Math::fast, 1, 0}, kernels::usable_features(), inputs), Error);
-  }
 }
 
 TEST(Typed, FindsExtremes) {
