@@ -34,6 +34,15 @@ Types infer_compress(const Opaque& op, const RuleContext& ctx) {
   return {{ctx.dtype(0), std::move(shape)}};
 }
 
+/// The condition up to its last true element, which lies on the axis.
+std::span<const std::uint8_t> until_last(std::span<const std::uint8_t> condition, std::int64_t size, const Call& call) {
+  std::size_t end = condition.size();
+  while (end > 0 && condition[end - 1] == 0) --end;
+  if (static_cast<std::int64_t>(end) > size)
+    call.invalid("element {} of the condition is true, the axis has {}", end - 1, size);
+  return condition.first(end);
+}
+
 /// Slices side by side.
 struct Run {
   std::int64_t first = 0, count = 0;
@@ -50,6 +59,16 @@ std::vector<Run> runs_of(std::span<const std::uint8_t> condition) {
   return runs;
 }
 
+/// Element by element, without a branch that nobody could foresee: what is not taken is written over.
+template <class T>
+void copy_elements(const T* from, std::span<const std::uint8_t> condition, const AxisView& view, T* to) {
+  for (std::int64_t outer = 0; outer < view.outer; ++outer, from += view.size)
+    for (std::size_t i = 0; i < condition.size(); ++i) {
+      *to = from[i];
+      to += condition[i] != 0 ? 1 : 0;
+    }
+}
+
 template <class T>
 void copy_runs(const T* from, const std::vector<Run>& runs, const AxisView& view, T* to) {
   for (std::int64_t outer = 0; outer < view.outer; ++outer, from += view.size * view.inner) {
@@ -59,18 +78,19 @@ void copy_runs(const T* from, const std::vector<Run>& runs, const AxisView& view
 
 Data evaluate_compress(const Opaque& op, const Call& call) {
   const Tensor& x = call.input(0);
-  const auto condition = bytes_of(call.input(1));
   const bool flat = !op.has("axis");
   const std::int64_t axis = flat ? 0 : call.axis(op.int_of("axis"), x);
   const AxisView view = flat ? AxisView{1, x.size(), 1} : axis_view(x.shape(), axis);
-  const std::vector<Run> runs = runs_of(condition);
-  if (!runs.empty() && runs.back().first + runs.back().count > view.size)
-    call.invalid("element {} of the condition is true, the axis has {}", runs.back().first + runs.back().count - 1,
-                 view.size);
+  const auto condition = until_last(bytes_of(call.input(1)), view.size, call);
   Shape shape = flat ? Shape{0} : x.shape();
   at(shape, axis) = true_ones(condition);
   Tensor y = TensorMemory::unset(x.dtype(), std::move(shape));
-  visit_storage(x.dtype(), [&]<class T>(Tag<T>) { copy_runs(elements<T>(x), runs, view, elements<T>(y)); });
+  visit_storage(x.dtype(), [&]<class T>(Tag<T>) {
+    if (view.inner == 1 && !std::is_same_v<T, std::string>)
+      copy_elements(elements<T>(x), condition, view, elements<T>(y));
+    else
+      copy_runs(elements<T>(x), runs_of(condition), view, elements<T>(y));
+  });
   return {std::move(y)};
 }
 
