@@ -271,7 +271,7 @@ Ints product_of(const Tensor& a, const Numbers& a_zero, const Tensor& b, const N
 
 TEST(MatMulInteger, IsExactAtAnyDepth) {
   std::uint32_t seed = 1;
-  for (const std::int64_t depth : {1, 7, 250, 1000}) {  // in float32 and in int32
+  for (const std::int64_t depth : {1, 7, 250, 1000}) {
     for (const DType left : {DType::u8, DType::i8}) {
       for (const bool constant : {false, true}) {
         const Tensor a = random_bytes(left, {3, depth}, seed++), b = random_bytes(DType::i8, {depth, 5}, seed++);
@@ -287,6 +287,18 @@ TEST(MatMulInteger, IsExactAtAnyDepth) {
       }
     }
   }
+}
+
+/// A zero point that is not there was looked at where its value would lie.
+TEST(MatMulInteger, NeedsNoZeroPoints) {
+  for (const DType left : {DType::u8, DType::i8})
+    for (const DType right : {DType::u8, DType::i8})
+      for (const std::int64_t depth : {1, 6, 301}) {
+        const Tensor a = random_bytes(left, {3, depth}, 7), b = random_bytes(right, {depth, 20}, 8);
+        const Tensor y = run("MatMulInteger", DType::i32, a, b);
+        ASSERT_EQ(y.shape(), (Shape{3, 20}));
+        EXPECT_EQ(reference::load_all<std::int64_t>(y), product_of(a, {0}, b, {0})) << depth;
+      }
 }
 
 TEST(QLinearMatMul, RoundsTheScaledSums) {

@@ -75,8 +75,9 @@ std::optional<ByteOperands> product_operands(Lowering& low, const IntegerOperand
 }
 
 ValueId product_of_rows(Lowering& low, const IntegerOperand& a, const IntegerOperand& b) {
-  const auto& zeros = low.shape(a.zero_point);
-  const bool is_row = zeros && low.shape(a.value) && zeros->size() == low.shape(a.value)->size() && zeros->back() == 1;
+  if (a.zero_point == kAbsent) return kAbsent;
+  const auto &zeros = low.shape(a.zero_point), &shape = low.shape(a.value);
+  const bool is_row = zeros && shape && !zeros->empty() && zeros->size() == shape->size() && zeros->back() == 1;
   if (!is_row || low.dtype(a.value) != DType::u8) return kAbsent;
   const auto bytes = product_operands(low, {a.value, kAbsent}, b);
   if (!bytes) return kAbsent;
