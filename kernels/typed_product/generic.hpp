@@ -31,10 +31,38 @@ struct Vectors {
   static constexpr std::size_t kRows = (kRegisters - 4) / kOfPanel < 12 ? (kRegisters - 4) / kOfPanel : 12;
 };
 
+/// Two integers of 16 bits side by side.
+struct Pair {
+  std::uint32_t bits;
+};
+
 /// Sums are unsigned where they are integers, since they wrap around.
 template <class Element>
 using SumOf = std::conditional_t<std::is_same_v<Element, double>, double,
                                  std::conditional_t<sizeof(Element) == 8, std::uint64_t, std::uint32_t>>;
+
+/// held + b * a in each lane.
+template <class Element, class Vector>
+[[gnu::always_inline]] inline Vector add_product(Vector held, Vector b, Element a) {
+  return held + b * static_cast<SumOf<Element>>(a);
+}
+/// The same of pairs: the sum of both products. Where both are of -2^15 it wraps, as sums do.
+template <class Vector>
+[[gnu::always_inline]] inline Vector add_product(Vector held, Vector b, Pair a) {
+  const auto bits = static_cast<int>(a.bits);
+#if defined(__AVX512BW__)
+  return held + (Vector)_mm512_madd_epi16((__m512i)b, _mm512_set1_epi32(bits));
+#elif defined(__AVX2__)
+  return held + (Vector)_mm256_madd_epi16((__m256i)b, _mm256_set1_epi32(bits));
+#elif defined(__SSE2__)
+  return held + (Vector)_mm_madd_epi16((__m128i)b, _mm_set1_epi32(bits));
+#else
+  const auto low = static_cast<std::uint32_t>(static_cast<std::int16_t>(bits));
+  const auto high = static_cast<std::uint32_t>(bits >> 16);
+  typedef std::int32_t Signed __attribute__((vector_size(sizeof(Vector))));
+  return held + (Vector)(((Signed)(b << 16)) >> 16) * low + (Vector)((Signed)b >> 16) * high;
+#endif
+}
 
 template <class In>
 inline void pack(const PackArgs& args) noexcept {
@@ -51,6 +79,53 @@ inline void pack(const PackArgs& args) noexcept {
       for (std::size_t i = 0; i < count; ++i)
         to[i] = static_cast<Sum>(from[static_cast<std::ptrdiff_t>(i) * args.n_stride]);
       for (std::size_t i = count; i < kPanel; ++i) to[i] = 0;
+    }
+  }
+}
+
+/// As many elements as a row of a panel has, wherever they lie.
+template <class Element>
+struct RowOf {
+  typedef Element Type __attribute__((vector_size(kPanel * sizeof(Element)), aligned(alignof(Element)), may_alias));
+};
+
+/// A row of a panel by pairs: elements of two rows of the right matrix side by side, the second one zeros where there
+/// is none.
+template <class In>
+[[gnu::always_inline]] inline void pack_pairs(const In* first, const In* second, std::ptrdiff_t stride,
+                                              std::size_t count, std::int16_t* to) {
+  if (stride == 1 && count == kPanel && second != nullptr) {
+    // not by memcpy: GCC would take the halves of a vector through general registers
+    using Elements = typename RowOf<In>::Type;
+    using Wide = typename RowOf<std::int16_t>::Type;
+    const Wide x = __builtin_convertvector(*reinterpret_cast<const Elements*>(first), Wide);
+    const Wide y = __builtin_convertvector(*reinterpret_cast<const Elements*>(second), Wide);
+    auto* const pairs = reinterpret_cast<Wide*>(to);
+    pairs[0] = __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    pairs[1] = __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    return;
+  }
+  for (std::size_t i = 0; i < kPanel; ++i) {
+    const auto at = static_cast<std::ptrdiff_t>(i) * stride;
+    to[2 * i] = i < count ? first[at] : std::int16_t{0};
+    to[2 * i + 1] = i < count && second != nullptr ? second[at] : std::int16_t{0};
+  }
+}
+
+/// Row by row through all panels: lines of the matrix are read once.
+template <class In>
+inline void pack_by_pairs(const PackArgs& args) noexcept {
+  constexpr std::ptrdiff_t kAhead = 16;  // rows too far apart to be foreseen
+  const auto* from = static_cast<const In*>(args.from);
+  auto* to = static_cast<std::int16_t*>(args.to);
+  const std::size_t panel = (args.k + 1) / 2 * 2 * kPanel;
+  for (std::size_t k = 0; k < args.k; k += 2, from += 2 * args.k_stride, to += 2 * kPanel) {
+    __builtin_prefetch(from + kAhead * args.k_stride);
+    __builtin_prefetch(from + (kAhead + 1) * args.k_stride);
+    for (std::size_t first = 0, p = 0; first < args.n; first += kPanel, ++p) {
+      const std::size_t count = args.n - first < kPanel ? args.n - first : kPanel;
+      const In* at = from + static_cast<std::ptrdiff_t>(first) * args.n_stride;
+      pack_pairs(at, k + 1 < args.k ? at + args.k_stride : nullptr, args.n_stride, count, to + p * panel);
     }
   }
 }
@@ -89,9 +164,10 @@ struct Rows {
   }
 };
 
-/// A number of rows times a panel; sums [rows][kPanel] hold what they start from.
+/// A number of rows times a panel, all sums from the same start.
 template <class In, std::size_t R>
-inline void multiply_tile(const In* a, const ProductArgs& args, const SumOf<In>* panel, SumOf<In>* sums) {
+inline void multiply_tile(const In* a, const ProductArgs& args, const SumOf<In>* panel, const SumOf<In>* start,
+                          SumOf<In>* out, std::ptrdiff_t out_stride) {
   using Sum = SumOf<In>;
   using Vector = typename Vectors<Sum>::Type;
   constexpr std::size_t V = Vectors<Sum>::kOfPanel, kLanes = kPanel / V;
@@ -99,7 +175,7 @@ inline void multiply_tile(const In* a, const ProductArgs& args, const SumOf<In>*
 #pragma GCC unroll 16
   for (std::size_t r = 0; r < R; ++r)
 #pragma GCC unroll 16
-    for (std::size_t v = 0; v < V; ++v) held[r][v] = *reinterpret_cast<const Vector*>(sums + r * kPanel + v * kLanes);
+    for (std::size_t v = 0; v < V; ++v) held[r][v] = *reinterpret_cast<const Vector*>(start + v * kLanes);
   Rows<In, R> rows(a, args.m_stride);
   const std::ptrdiff_t step = args.k_stride * static_cast<std::ptrdiff_t>(sizeof(In));
   for (std::size_t k = 0; k < args.k; ++k, rows.advance(step), panel += kPanel) {
@@ -108,15 +184,15 @@ inline void multiply_tile(const In* a, const ProductArgs& args, const SumOf<In>*
     for (std::size_t v = 0; v < V; ++v) b[v] = *reinterpret_cast<const Vector*>(panel + v * kLanes);
 #pragma GCC unroll 16
     for (std::size_t r = 0; r < R; ++r) {
-      const Sum x = static_cast<Sum>(rows.at(r));
+      const In x = rows.at(r);
 #pragma GCC unroll 16
-      for (std::size_t v = 0; v < V; ++v) held[r][v] += b[v] * x;
+      for (std::size_t v = 0; v < V; ++v) held[r][v] = add_product(held[r][v], b[v], x);
     }
   }
 #pragma GCC unroll 16
-  for (std::size_t r = 0; r < R; ++r)
+  for (std::size_t r = 0; r < R; ++r, out += out_stride)
 #pragma GCC unroll 16
-    for (std::size_t v = 0; v < V; ++v) *reinterpret_cast<Vector*>(sums + r * kPanel + v * kLanes) = held[r][v];
+    for (std::size_t v = 0; v < V; ++v) *reinterpret_cast<Vector*>(out + v * kLanes) = held[r][v];
 }
 
 template <class In, std::size_t R>
@@ -125,12 +201,15 @@ inline void multiply_rows(const ProductArgs& args, std::size_t& m, std::size_t c
   const std::size_t count = args.n - column < kPanel ? args.n - column : kPanel;
   alignas(64) Sum start[kPanel] = {};
   if (args.bias != nullptr) std::memcpy(start, static_cast<const Sum*>(args.bias) + column, count * sizeof(Sum));
-  alignas(64) Sum sums[R * kPanel];
   for (; m + R <= args.m; m += R) {
-    for (std::size_t r = 0; r < R; ++r) std::memcpy(sums + r * kPanel, start, sizeof start);
-    multiply_tile<In, R>(static_cast<const In*>(args.a) + static_cast<std::ptrdiff_t>(m) * args.m_stride, args, panel,
-                         sums);
+    const In* a = static_cast<const In*>(args.a) + static_cast<std::ptrdiff_t>(m) * args.m_stride;
     auto* out = static_cast<Sum*>(args.out) + static_cast<std::ptrdiff_t>(m) * args.out_stride + column;
+    if (count == kPanel) {
+      multiply_tile<In, R>(a, args, panel, start, out, args.out_stride);
+      continue;
+    }
+    alignas(64) Sum sums[R * kPanel];
+    multiply_tile<In, R>(a, args, panel, start, sums, kPanel);
     for (std::size_t r = 0; r < R; ++r, out += args.out_stride)
       std::memcpy(out, sums + r * kPanel, count * sizeof(Sum));
   }
@@ -148,22 +227,47 @@ inline void product(const ProductArgs& args) noexcept {
   }
 }
 
-inline PackFn find_pack(Type type) noexcept {
-  switch (type) {
+/// The left matrix as pairs, rows side by side, then as that of any elements.
+template <class In>
+inline void product_by_pairs(const ProductArgs& args) noexcept {
+  const std::size_t pairs = (args.k + 1) / 2;
+  auto* to = static_cast<std::int16_t*>(args.room);
+  const auto* row = static_cast<const In*>(args.a);
+  for (std::size_t m = 0; m < args.m; ++m, row += args.m_stride, to += 2 * pairs) {
+    if (args.k_stride == 1)
+      for (std::size_t k = 0; k < args.k; ++k) to[k] = row[k];
+    else
+      for (std::size_t k = 0; k < args.k; ++k) to[k] = row[static_cast<std::ptrdiff_t>(k) * args.k_stride];
+    if (args.k % 2 == 1) to[args.k] = 0;
+  }
+  ProductArgs as_pairs = args;
+  as_pairs.a = args.room;
+  as_pairs.k = pairs;
+  as_pairs.m_stride = static_cast<std::ptrdiff_t>(pairs);
+  as_pairs.k_stride = 1;
+  product<Pair>(as_pairs);
+}
+
+inline PackFn find_pack(Type a, Type b) noexcept {
+  const bool pairs = by_pairs(a, b);
+  switch (b) {
     case Type::f64: return pack<double>;
-    case Type::i8: return pack<std::int8_t>;
-    case Type::u8: return pack<std::uint8_t>;
+    case Type::i8: return pairs ? pack_by_pairs<std::int8_t> : pack<std::int8_t>;
+    case Type::u8: return pairs ? pack_by_pairs<std::uint8_t> : pack<std::uint8_t>;
+    case Type::i16: return pairs ? pack_by_pairs<std::int16_t> : pack<std::int16_t>;
     case Type::i32: return pack<std::int32_t>;
     case Type::i64: return pack<std::int64_t>;
   }
   return nullptr;
 }
 
-inline ProductFn find_product(Type type) noexcept {
-  switch (type) {
+inline ProductFn find_product(Type a, Type b) noexcept {
+  const bool pairs = by_pairs(a, b);
+  switch (a) {
     case Type::f64: return product<double>;
-    case Type::i8: return product<std::int8_t>;
-    case Type::u8: return product<std::uint8_t>;
+    case Type::i8: return pairs ? product_by_pairs<std::int8_t> : product<std::int8_t>;
+    case Type::u8: return pairs ? product_by_pairs<std::uint8_t> : product<std::uint8_t>;
+    case Type::i16: return pairs ? product_by_pairs<std::int16_t> : product<std::int16_t>;
     case Type::i32: return product<std::int32_t>;
     case Type::i64: return product<std::int64_t>;
   }

@@ -17,11 +17,13 @@ using kernels::typed_product::sum_bytes;
 using kernels::typed_product::Type;
 
 constexpr std::int64_t kRows = 128, kColumns = 64;  // one unit of work
+constexpr std::int64_t kAlignment = 64;             // of what a kernel has room for
 
 std::optional<Type> type_of(DType dtype) {
   if (dtype == DType::f64) return Type::f64;
   if (dtype == DType::i8) return Type::i8;
   if (dtype == DType::u8) return Type::u8;
+  if (dtype == DType::i16) return Type::i16;
   if (dtype == DType::i32) return Type::i32;
   if (dtype == DType::i64) return Type::i64;
   return std::nullopt;
@@ -36,6 +38,11 @@ struct TypedProduct {
   std::int64_t row_blocks() const { return ceil_div(rows, kRows); }
   std::int64_t column_blocks() const { return ceil_div(columns, kColumns); }
   std::int64_t units() const { return element_count(batch) * column_blocks() * row_blocks(); }
+  /// Of a block of rows, as pairs.
+  std::int64_t room_bytes() const {
+    return static_cast<std::int64_t>(kernels::typed_product::room_bytes(
+        a, b, static_cast<std::size_t>(std::min(rows, kRows)), static_cast<std::size_t>(depth)));
+  }
   /// Of a block of columns.
   std::int64_t panel_bytes() const { return depth * kColumns * static_cast<std::int64_t>(sum_bytes(b)); }
 };
@@ -68,8 +75,8 @@ class TypedProductOp final : public RowOp {
       : kernel_(kernels::typed_product::select(context.features)),
         op_(std::get<MatMul>(context.node.op)),
         form_(context.form<TypedProduct>()),
-        pack_(kernel_.pack(form_.b)),
-        product_(kernel_.product(form_.a)),
+        pack_(kernel_.pack(form_.a, form_.b)),
+        product_(kernel_.product(form_.a, form_.b)),
         a_at_(joined(context.input_shape(0), op_.heads_inside_a)),
         b_at_(matrices_of(context.input_shape(1), op_.heads_inside_b, form_.batch)),
         out_at_(joined(context.output_shape(), op_.heads_inside_out)),
@@ -78,8 +85,8 @@ class TypedProductOp final : public RowOp {
         bias_(context.in<std::byte>(2)),
         out_(context.out<std::byte>()) {
     if (!form_.shares_b) return;
-    packed_ = reinterpret_cast<const std::byte*>(
-        context.packed(1, op_.transpose_b ? "typed/t" : "typed", [&](const Tensor& b, WeightRoom& room) {
+    packed_ =
+        reinterpret_cast<const std::byte*>(context.packed(1, packing_name(), [&](const Tensor& b, WeightRoom& room) {
           WeightMemory packed = room.take(static_cast<std::size_t>(form_.column_blocks() * form_.panel_bytes()));
           for (std::int64_t block = 0; block < form_.column_blocks(); ++block)
             pack(static_cast<const std::byte*>(b.data()), block,
@@ -96,7 +103,7 @@ class TypedProductOp final : public RowOp {
       const std::byte* panels = packed_ == nullptr ? nullptr : packed_ + block * form_.panel_bytes();
       if (packed_ == nullptr) {
         const std::int64_t at = b_at_.offset(matrix, form_.batch);
-        auto* to = reinterpret_cast<std::byte*>(step.scratch);
+        auto* to = reinterpret_cast<std::byte*>(step.scratch) + room_of_rows();
         if (at != packed_at || block != packed_block)
           pack(whole(step, b_) + at * static_cast<std::int64_t>(bytes_of_b()), block, to);
         packed_at = at, packed_block = block;
@@ -113,7 +120,12 @@ class TypedProductOp final : public RowOp {
     if (!form_.batch.empty()) return matrices_of(shape, heads_inside, form_.batch);
     return {{}, heads_inside ? shape[shape.size() - 2] * shape.back() : shape.back()};
   }
+  std::string packing_name() const {
+    return std::string(kernels::typed_product::by_pairs(form_.a, form_.b) ? "typed/pairs" : "typed") +
+           (op_.transpose_b ? "/t" : "");
+  }
   static std::size_t bytes_of(Type type) {
+    if (type == Type::i16) return 2;
     return type == Type::i8 || type == Type::u8 ? 1 : kernels::typed_product::sum_bytes(type);
   }
   std::size_t bytes_of_b() const { return bytes_of(form_.b); }
@@ -139,10 +151,13 @@ class TypedProductOp final : public RowOp {
              (a_at_.offset(matrix, form_.batch) + row * args.m_stride) * static_cast<std::int64_t>(bytes_of(form_.a));
     args.panels = panels;
     args.bias = bias_ ? whole(step, bias_) + column * sums : nullptr;
+    args.room = step.scratch;
     args.out_stride = out_at_.row;
     args.out = whole(step, out_) + (out_at_.offset(matrix, form_.batch) + row * out_at_.row + column) * sums;
     product_(args);
   }
+
+  std::int64_t room_of_rows() const { return round_up(form_.room_bytes(), kAlignment); }
 
   const kernels::typed_product::Kernel& kernel_;
   MatMul op_;
@@ -161,7 +176,7 @@ Match match(const Candidate& node) {
   const auto out = type_of(node.graph.value(node.node.outputs[0]).type.dtype);
   if (!a || !b || !out || sum_bytes(*a) != sum_bytes(*b) || sum_bytes(*a) != sum_bytes(*out)) return refuse();
   if ((*a == Type::f64) != (*b == Type::f64) || !(op->epilogue == FusedEpilogue{})) return refuse();
-  if (*out == Type::i8 || *out == Type::u8) return refuse();
+  if (kernels::typed_product::is_narrow(*out)) return refuse();
   const auto& shapes = {node.input_shape(0), node.input_shape(1)};
   for (const Shape& shape : shapes)
     if (shape.size() < 2 || element_count(shape) == 0) return refuse("one-dimensional or empty operand");
@@ -172,14 +187,15 @@ Match match(const Candidate& node) {
 std::int64_t units(const Chosen& node) { return node.form<TypedProduct>().units(); }
 
 Effort effort(const Chosen& node, const Rates& rates) {
-  constexpr double kAsWide = 2;  // half as many lanes as those of float32
-  return {rates.seconds(Work::contraction, kAsWide * flop_of(node.graph, node.node),
-                        static_cast<double>(node.form<TypedProduct>().depth))};
+  const auto& form = node.form<TypedProduct>();
+  // half as many lanes as those of float32, or two products in each
+  const double as_wide = kernels::typed_product::by_pairs(form.a, form.b) ? 0.8 : 2;
+  return {rates.seconds(Work::contraction, as_wide * flop_of(node.graph, node.node), static_cast<double>(form.depth))};
 }
 
 std::int64_t workspace_bytes(const Chosen& node) {
   const auto& form = node.form<TypedProduct>();
-  return form.shares_b ? 0 : form.panel_bytes();
+  return round_up(form.room_bytes(), kAlignment) + (form.shares_b ? 0 : form.panel_bytes());
 }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<TypedProductOp>(context); }
@@ -188,7 +204,7 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_uni
 
 constinit const Family families::typed_product =
     whole_family({.name = "typed_product",
-                  .types = {DType::f64, DType::i8, DType::u8, DType::i32, DType::i64},
+                  .types = {DType::f64, DType::i8, DType::u8, DType::i16, DType::i32, DType::i64},
                   .match = match,
                   .units = units,
                   .effort = effort,

@@ -12,7 +12,8 @@ bool byte_sized(DType dtype) { return dtype == DType::i8 || dtype == DType::u8; 
 
 /// 8-bit operands may mix signs and accumulate in int32, as do bytes and wide weights; all others have one type.
 DType contraction_dtype(const RuleContext& ctx) {
-  if (byte_sized(ctx.dtype(0)) && (byte_sized(ctx.dtype(1)) || ctx.dtype(1) == DType::i16)) return DType::i32;
+  const auto is_narrow = [](DType dtype) { return byte_sized(dtype) || dtype == DType::i16; };
+  if (is_narrow(ctx.dtype(0)) && is_narrow(ctx.dtype(1))) return DType::i32;
   return ctx.same_dtype(0, 1);
 }
 

@@ -16,7 +16,7 @@ std::vector<T> numbers(std::size_t count, unsigned seed) {
     if constexpr (std::is_floating_point_v<T>)
       x = static_cast<T>(random() % 199) / 16 - 6;
     else
-      x = static_cast<T>(random());
+      x = random() % 5 == 0 ? std::numeric_limits<T>::min() : static_cast<T>(random());
   }
   return values;
 }
@@ -40,11 +40,12 @@ void check_product(const typed_product::Kernel& kernel, Type of_a, Type of_b, co
   std::vector<Sum> packed(panels * s.k * typed_product::kPanel, Sum{7}), out = before;
   const auto b_at = [&](std::size_t k, std::size_t n) { return s.b_by_columns ? n * b_row + k : k * b_row + n; };
   const auto a_at = [&](std::size_t m, std::size_t k) { return s.a_by_columns ? k * a_row + m : m * a_row + k; };
-  kernel.pack(of_b)({s.k, s.n, b.data(), static_cast<std::ptrdiff_t>(b_at(1, 0)),
-                     static_cast<std::ptrdiff_t>(b_at(0, 1)), packed.data()});
-  kernel.product(of_a)({s.m, s.k, s.n, a.data(), static_cast<std::ptrdiff_t>(a_at(1, 0)),
-                        static_cast<std::ptrdiff_t>(a_at(0, 1)), packed.data(), s.bias ? bias.data() : nullptr,
-                        out.data(), static_cast<std::ptrdiff_t>(out_row)});
+  kernel.pack(of_a, of_b)({s.k, s.n, b.data(), static_cast<std::ptrdiff_t>(b_at(1, 0)),
+                           static_cast<std::ptrdiff_t>(b_at(0, 1)), packed.data()});
+  std::vector<std::uint32_t> room(typed_product::room_bytes(of_a, of_b, s.m, s.k) / sizeof(std::uint32_t));
+  kernel.product(of_a, of_b)({s.m, s.k, s.n, a.data(), static_cast<std::ptrdiff_t>(a_at(1, 0)),
+                              static_cast<std::ptrdiff_t>(a_at(0, 1)), packed.data(), s.bias ? bias.data() : nullptr,
+                              out.data(), static_cast<std::ptrdiff_t>(out_row), room.data()});
   for (std::size_t i = 0; i < s.m * out_row; ++i) {
     const std::size_t m = i / out_row, n = i % out_row;
     if (n >= s.n) {
@@ -66,6 +67,10 @@ void check_types(const typed_product::Kernel& kernel, const Sizes& sizes) {
   check_product<std::int32_t, std::int32_t, std::uint32_t>(kernel, Type::i32, Type::i32, sizes);
   check_product<std::int8_t, std::uint8_t, std::uint32_t>(kernel, Type::i8, Type::u8, sizes);
   check_product<std::uint8_t, std::int8_t, std::uint32_t>(kernel, Type::u8, Type::i8, sizes);
+  check_product<std::int16_t, std::uint8_t, std::uint32_t>(kernel, Type::i16, Type::u8, sizes);
+  check_product<std::int16_t, std::int16_t, std::uint32_t>(kernel, Type::i16, Type::i16, sizes);
+  check_product<std::int8_t, std::int32_t, std::uint32_t>(kernel, Type::i8, Type::i32, sizes);
+  check_product<std::int32_t, std::int16_t, std::uint32_t>(kernel, Type::i32, Type::i16, sizes);
 }
 
 TEST(TypedProduct, EveryTypeAndStride) {
@@ -90,15 +95,15 @@ TEST(TypedProduct, OfAnyNumberOfRowsHasTheSameBits) {
   const auto a = numbers<double>(kRows * kDepth, 1), b = numbers<double>(kDepth * kColumns, 2);
   for (const auto& kernel : runnable(typed_product::table())) {
     std::vector<double> packed(3 * kDepth * typed_product::kPanel), whole(kRows * kColumns), rows = whole;
-    kernel.pack(Type::f64)({kDepth, kColumns, b.data(), kColumns, 1, packed.data()});
+    kernel.pack(Type::f64, Type::f64)({kDepth, kColumns, b.data(), kColumns, 1, packed.data()});
     typed_product::ProductArgs args{kRows, kDepth,        kColumns, a.data(),     kDepth,
                                     1,     packed.data(), nullptr,  whole.data(), kColumns};
-    kernel.product(Type::f64)(args);
+    kernel.product(Type::f64, Type::f64)(args);
     for (std::size_t m = 0, some = 1; m < kRows; m += some, some = std::min(some + 1, kRows - m)) {
       args.m = some;
       args.a = a.data() + m * kDepth;
       args.out = rows.data() + m * kColumns;
-      kernel.product(Type::f64)(args);
+      kernel.product(Type::f64, Type::f64)(args);
     }
     EXPECT_EQ(std::memcmp(whole.data(), rows.data(), whole.size() * sizeof(double)), 0) << kernel.name;
   }

@@ -170,7 +170,7 @@ TEST(TypedProduct, AgreesWithTheReference) {
     check(op, {computed(dtype, a), constant(random_tensor(dtype, b, 7))}, families::typed_product, tolerance);
     check(op, {constant(random_tensor(dtype, a, 7)), computed(dtype, b)}, families::typed_product, tolerance);
   };
-  for (const DType dtype : {DType::i8, DType::u8, DType::i32, DType::i64, DType::f64}) {
+  for (const DType dtype : {DType::i8, DType::u8, DType::i16, DType::i32, DType::i64, DType::f64}) {
     check_product(MatMul{}, dtype, {2, 3, 7}, {7, 45});
     check_product(MatMul{}, dtype, {150, 33}, {33, 130});
     check_product(MatMul{false, true, {}}, dtype, {2, 1, 5, 33}, {3, 70, 33});
@@ -178,6 +178,7 @@ TEST(TypedProduct, AgreesWithTheReference) {
     check_product(MatMul{true, true, {}, true, true, true}, dtype, {2, 9, 3, 140}, {2, 21, 3, 9});
   }
   check(MatMul{}, {computed(DType::i8, {5, 9}), computed(DType::u8, {9, 4})}, families::typed_product);
+  check(MatMul{}, {computed(DType::u8, {5, 9}), computed(DType::i16, {9, 4})}, families::typed_product);
   check(MatMul{}, {computed(DType::f64, {5, 9}), computed(DType::f64, {9, 4}), computed(DType::f64, {4})},
         families::typed_product, 1e-12);
 }

@@ -73,16 +73,6 @@ void check_bytes(const Lowering& low, const IntegerOperand& operand) {
   check_zero_point(low, operand.value, operand.zero_point);
 }
 
-Depth matrix_depth(const Lowering& low, ValueId b) {
-  const auto& shape = low.shape(b);
-  if (!shape || shape->empty() || std::count_if(shape->begin(), shape->end(), [](auto dim) { return dim < 0; }) > 0) {
-    return {1, -1, 1};
-  }
-  if (shape->size() == 1) return {1, shape->front(), 1};
-  const auto batches = std::span(*shape).first(shape->size() - 2);
-  return {product_of(batches), (*shape)[shape->size() - 2], shape->back()};
-}
-
 }  // namespace
 
 ValueId centred(Lowering& low, const IntegerOperand& operand, DType type) {
@@ -91,15 +81,22 @@ ValueId centred(Lowering& low, const IntegerOperand& operand, DType type) {
   return binary_exact(low, BinaryKind::sub, value, cast(low, operand.zero_point, type));
 }
 
+namespace {
+
+/// The bytes themselves, or as int16 less their zero point.
+ValueId narrow(Lowering& low, const IntegerOperand& operand) {
+  return is_zero(low, operand.zero_point) ? operand.value : centred(low, operand, DType::i16);
+}
+
+}  // namespace
+
 ValueId integer_matmul(Lowering& low, IntegerOperand a, IntegerOperand b, DType to) {
   check_bytes(low, a);
   check_bytes(low, b);
   if (const auto bytes = product_operands(low, a, b))
     return cast(low, low.emit(ByteMatMul{{DType::i32}}, {bytes->x, bytes->weight, bytes->zero_point}), to);
   if (const ValueId sums = product_of_rows(low, a, b); sums != kAbsent) return cast(low, sums, to);
-  const bool fits = largest_sum(low, b, matrix_depth(low, b.value)) * largest(low, a) <= kExactFloat;
-  const DType type = fits ? DType::f32 : DType::i32;
-  return cast(low, low.emit(MatMul{}, {centred(low, a, type), centred(low, b, type)}), to);
+  return cast(low, low.emit(MatMul{}, {narrow(low, a), narrow(low, b)}), to);
 }
 
 ValueId integer_conv(Lowering& low, IntegerOperand x, IntegerOperand weight, ValueId bias, DType to) {
