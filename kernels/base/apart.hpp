@@ -11,7 +11,7 @@ namespace {
 
 /// run(part) for each part of each row of a convolution with stride 1 and at most kMostTaps rows of taps. Args has
 /// rows, in_rows, out_rows, width_in, width_out, kernel_h, dilation_w, pad_left and strides of pixels, as
-/// depthwise::Args.
+/// depthwise::Args; what else stands a row or pixel, as a residual, is not taken apart.
 template <std::size_t kMostTaps, class Args, class Run>
 inline void run_apart(const Args& a, Run run) {
   using In = std::remove_cvref_t<decltype(a.in_rows[0])>;

@@ -115,13 +115,13 @@ template <class In>
 /// Row by row through all panels: lines of the matrix are read once.
 template <class In>
 inline void pack_by_pairs(const PackArgs& args) noexcept {
-  constexpr std::ptrdiff_t kAhead = 16;  // rows too far apart to be foreseen
+  constexpr std::size_t kAhead = 16;  // rows too far apart to be foreseen
   const auto* from = static_cast<const In*>(args.from);
   auto* to = static_cast<std::int16_t*>(args.to);
   const std::size_t panel = (args.k + 1) / 2 * 2 * kPanel;
   for (std::size_t k = 0; k < args.k; k += 2, from += 2 * args.k_stride, to += 2 * kPanel) {
-    __builtin_prefetch(from + kAhead * args.k_stride);
-    __builtin_prefetch(from + (kAhead + 1) * args.k_stride);
+    for (std::size_t ahead = kAhead; ahead < kAhead + 2 && k + ahead < args.k; ++ahead)
+      __builtin_prefetch(from + static_cast<std::ptrdiff_t>(ahead) * args.k_stride);
     for (std::size_t first = 0, p = 0; first < args.n; first += kPanel, ++p) {
       const std::size_t count = args.n - first < kPanel ? args.n - first : kPanel;
       const In* at = from + static_cast<std::ptrdiff_t>(first) * args.n_stride;

@@ -61,7 +61,7 @@ struct Permutation {
 };
 
 /// The axes that do not follow each other on both sides, as they lie in the output.
-std::vector<Axis> axes_of(const Order& order) {
+std::vector<Axis> axes_of(const AxisOrder& order) {
   const Ints from = reference::strides_of(order.shape);
   Ints shape;
   std::array<Ints, 2> strides;
@@ -113,7 +113,7 @@ void cut(Permutation& p) {
 }
 
 /// Nothing where rows of many bytes move, or all of them as they lie, or matrices are too small for a call each.
-std::optional<Permutation> permutation_of(const Order& order, std::int64_t bytes) {
+std::optional<Permutation> permutation_of(const AxisOrder& order, std::int64_t bytes) {
   constexpr std::int64_t kMostBytes = 16, kLineBytes = 64, kFewElements = 32;
   std::vector<Axis> axes = axes_of(order);
   Permutation p{.bytes = bytes};
@@ -207,7 +207,7 @@ class PermuteOp final : public RowOp {
 };
 
 Match match(const Candidate& node) {
-  const std::optional<Order> order = order_of(node);
+  const std::optional<AxisOrder> order = axis_order_of(node);
   if (!order) return refuse();
   if (node.input(0).type.dtype == DType::string) return refuse("type has no kernel");
   auto form = permutation_of(*order, static_cast<std::int64_t>(size_of(node.input(0).type.dtype)));
@@ -219,22 +219,22 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_uni
 
 }  // namespace
 
-std::optional<Order> order_of(const Subject& node) {
+std::optional<AxisOrder> axis_order_of(const Subject& node) {
   const Shape& s = node.input_shape(0);
   const auto is_image = [&](std::int64_t axis) { return axis == 1 && s.size() == 4; };
   if (const auto* op = std::get_if<Transpose>(&node.node.op)) {
     Ints axes = op->perm;
     for (std::size_t i = s.size(); op->perm.empty() && i-- > 0;) axes.push_back(static_cast<std::int64_t>(i));
-    return Order{s, std::move(axes)};
+    return AxisOrder{s, std::move(axes)};
   }
   if (const auto* op = std::get_if<DepthToSpace>(&node.node.op); op != nullptr && is_image(op->axis)) {
     const std::int64_t b = op->block, c = s[1] / (b * b);
-    if (op->crd) return Order{{s[0], c, b, b, s[2], s[3]}, {0, 1, 4, 2, 5, 3}};
-    return Order{{s[0], b, b, c, s[2], s[3]}, {0, 3, 4, 1, 5, 2}};
+    if (op->crd) return AxisOrder{{s[0], c, b, b, s[2], s[3]}, {0, 1, 4, 2, 5, 3}};
+    return AxisOrder{{s[0], b, b, c, s[2], s[3]}, {0, 3, 4, 1, 5, 2}};
   }
   if (const auto* op = std::get_if<SpaceToDepth>(&node.node.op); op != nullptr && is_image(op->axis)) {
     const std::int64_t b = op->block;
-    return Order{{s[0], s[1], s[2] / b, b, s[3] / b, b}, {0, 3, 5, 1, 2, 4}};
+    return AxisOrder{{s[0], s[1], s[2] / b, b, s[3] / b, b}, {0, 3, 5, 1, 2, 4}};
   }
   return std::nullopt;
 }

@@ -9,12 +9,12 @@
 namespace colonnade {
 
 /// An input of `shape` is given out with its axes in this order.
-struct Order {
+struct AxisOrder {
   Shape shape;
   Ints axes;
 };
 
 /// Of a Transpose, and of depth and space where channels are the second of four axes; nothing of other nodes.
-std::optional<Order> order_of(const Subject& node);
+std::optional<AxisOrder> axis_order_of(const Subject& node);
 
 }  // namespace colonnade

@@ -49,7 +49,7 @@ struct Lowering {
   }
   /// The axes of the first input in another order.
   std::unique_ptr<RowOp> permuted() const {
-    const Order order = *order_of({context.graph, node()});
+    const AxisOrder order = *axis_order_of({context.graph, node()});
     const Ints from = reference::strides_of(order.shape);
     Shape box;
     Ints strides;

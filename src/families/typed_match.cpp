@@ -55,8 +55,8 @@ bool has(const Slice&, const Typed& s) { return slice_axes_of(s.graph, s.node).h
 bool has(const Expand&, const Typed&) { return true; }
 bool has(const Tile&, const Typed& s) { return constant_ints(s.graph, s.node, 1).has_value(); }
 bool has(const Transpose&, const Typed&) { return true; }
-bool has(const DepthToSpace&, const Typed& s) { return order_of(s).has_value(); }
-bool has(const SpaceToDepth&, const Typed& s) { return order_of(s).has_value(); }
+bool has(const DepthToSpace&, const Typed& s) { return axis_order_of(s).has_value(); }
+bool has(const SpaceToDepth&, const Typed& s) { return axis_order_of(s).has_value(); }
 bool has(const Softmax& op, const Typed& s) {
   const Shape& shape = s.input_shape(0);
   const auto axis = normalize_axis(op.axis, static_cast<std::int64_t>(shape.size()), s.node);

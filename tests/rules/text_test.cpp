@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <regex>
 #include <set>
 
@@ -40,6 +42,39 @@ TEST(Text, EveryFileSaysItsLicence) {
     ASSERT_GT(file.lines.size(), line) << file.path;
     EXPECT_EQ(file.lines[line], comment + " SPDX-License-Identifier: Apache-2.0") << file.path;
   }
+}
+
+/// The types that a file defines at the level of namespaces that have names, as "namespace::name".
+std::set<std::string> named_types(const SourceFile& file) {
+  const std::regex opens(R"(^(?:inline )?namespace ?([\w:]*) ?\{$)"), closes(R"(^\}  // namespace)"),
+      type(R"(^(?:struct|class) (\w+)(?: final)?(?: : .*)? \{)");
+  std::vector<std::string> inside;
+  std::set<std::string> found;
+  std::smatch match;
+  for (const std::string& line : file.lines) {
+    if (std::regex_search(line, match, opens)) {
+      inside.push_back(match[1]);
+    } else if (std::regex_search(line, closes)) {
+      if (!inside.empty()) inside.pop_back();
+    } else if (std::regex_search(line, match, type) && std::ranges::count(inside, "") == 0) {
+      std::string name;
+      for (const std::string& space : inside) name += space + "::";
+      found.insert(name + match[1].str());
+    }
+  }
+  return found;
+}
+
+/// Two of one name would share their destructors, whichever the linker met first.
+TEST(Text, TypesHaveNamesOfTheirOwn) {
+  std::map<std::string, std::string> where;
+  for (const SourceFile& file :
+       source_files({"include", "src", "kernels", "frontends"}, [](const std::string& path) { return is_cpp(path); }))
+    for (const std::string& name : named_types(file)) {
+      const auto [other, is_new] = where.emplace(name, file.path);
+      EXPECT_TRUE(is_new) << name << " stands in " << other->second << " and in " << file.path;
+    }
+  EXPECT_GT(where.size(), 300u);
 }
 
 TEST(Text, FilesAreAscii) {
