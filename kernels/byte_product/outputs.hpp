@@ -87,12 +87,9 @@ using ByteVec = __m256i;
   const __m256 below = _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ);
   return _mm256_blendv_ps(x, _mm256_mul_ps(x, _mm256_loadu_ps(slope)), below);
 }
-inline __m256i first_ints(std::size_t count) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-inline void store_first(float* p, Numbers x, std::size_t count) { _mm256_maskstore_ps(p, first_ints(count), x); }
+inline void store_first(float* p, Numbers x, std::size_t count) { kernels::store_first(p, Vec{x}, count); }
 inline void store_first(std::int32_t* p, IntVec x, std::size_t count) {
-  _mm256_maskstore_epi32(p, first_ints(count), x.v);
+  kernels::store_first(reinterpret_cast<float*>(p), Vec{_mm256_castsi256_ps(x.v)}, count);
 }
 inline void store_first(std::uint8_t* p, ByteVec x, std::size_t count) {
   std::uint8_t bytes[kByteLanes];

@@ -65,6 +65,22 @@ TEST(Bytes, ChannelsAreMadeInTheOrderAskedFor) {
     }
 }
 
+/// Columns of a product that are read, in their order.
+TEST(Bytes, ColumnsAreMadeInTheOrderAskedFor) {
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Quantised net(seed);
+    ValueId x = net.step("x", net.b.input("in", {5, 24}));
+    x = net.step("m", net.b.node("m", MatMul{}, {x, net.weights("w", {24, 20}, 1, 0.4f)}));
+    x = net.b.node("some", Gather{1}, {x, net.b.ints("which", {7, 19, 0, 3, 12, 4, 18, 1})});
+    net.b.output(net.step("y", x));
+    const Graph after = in_bytes(net.b.graph);
+    EXPECT_EQ(count_of<Gather>(after), 0) << operators_of(after);
+    EXPECT_EQ(count_of<ByteMatMul>(after), 1) << operators_of(after);
+    EXPECT_LE(difference_of(net.b.graph, after, seed).most, 0.0301) << operators_of(after);
+  }
+}
+
 /// One layer at a time: a step of rounding in one layer becomes larger in the next.
 TEST(Bytes, LayersMeanWhatWasWritten) {
   std::int64_t layers = 0;
