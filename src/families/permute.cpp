@@ -86,8 +86,8 @@ void extend(Lines& lines, std::vector<Axis>& axes, std::int64_t Axis::*side, std
     const auto next = std::ranges::find(axes, size, side);
     if (next == axes.end()) break;
     Axis taken = *next;
-    if (size > 1)
-      while (size * taken.size > kMostListed || next->size % taken.size != 0) --taken.size;
+    if (size > 1) taken.size = std::min(taken.size, kMostListed / size);
+    while (next->size % taken.size != 0) --taken.size;
     if (taken.size == 1) break;
     if (taken.size == next->size)
       axes.erase(next);

@@ -108,8 +108,10 @@ bool is_for_bytes(const Operator& op) {
 
 /// A parameter of a contraction of bytes that is not one a channel: the zero point, and maybe the factor.
 bool is_for_all_channels(const Editor& editor, int contraction, std::size_t input) {
-  return input > 1 && is_for_bytes(editor.node(contraction).op) &&
-         element_count(*editor.value(editor.node(contraction).inputs[input]).type.shape) == 1;
+  constexpr std::size_t kZeroPoint = 2, kFactor = 4;
+  if (!is_for_bytes(editor.node(contraction).op)) return false;
+  const ValueId id = editor.node(contraction).inputs[input];
+  return input == kZeroPoint || (input == kFactor && element_count(*editor.value(id).type.shape) == 1);
 }
 
 /// The elements that a Gather or Slice takes of the last axis of its input, if it takes nothing of another one.

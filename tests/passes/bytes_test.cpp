@@ -65,6 +65,21 @@ TEST(Bytes, ChannelsAreMadeInTheOrderAskedFor) {
     }
 }
 
+/// Parameters of one column are one a column, too.
+TEST(Bytes, AColumnIsMadeAsOftenAsAskedFor) {
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Quantised net(seed);
+    ValueId x = net.step("x", net.b.input("in", {5, 24}));
+    x = net.b.node("m", MatMul{}, {x, net.weights("w", {24, 1}, 1, 0.4f), net.b.weights("b", {1})});
+    x = net.b.node("thrice", Gather{1}, {net.step("m", x), net.b.ints("which", {0, 0, 0})});
+    net.b.output(net.step("y", x));
+    const Graph after = in_bytes(net.b.graph);
+    EXPECT_EQ(count_of<Gather>(after), 0) << operators_of(after);
+    EXPECT_LE(difference_of(net.b.graph, after, seed).most, 0.0301) << operators_of(after);
+  }
+}
+
 /// Columns of a product that are read, in their order.
 TEST(Bytes, ColumnsAreMadeInTheOrderAskedFor) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
