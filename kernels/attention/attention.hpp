@@ -36,9 +36,21 @@ struct DivideArgs {
   const float* sums = nullptr;
 };
 
+/// Addends bar a key where one of them is as low as this, and leave it open where none is below the other number.
+inline constexpr float kBarred = -1e12f, kOpen = -1e6f;
+/// Ranges of keys begin at multiples of the first, where shares have the bits that they have behind keys whose share is
+/// zero, and end at multiples of the second or with the last key.
+inline constexpr std::size_t kLiveStep = 64, kLiveEnd = 16;
+struct LiveKeys {
+  std::size_t begin, end;
+};
+
 struct Kernel {
   const char* name;
   Isa isa;
+  /// Keys outside have a share of zero in all rows: addends bar them, while each row has an open key or nothing but
+  /// -inf. Scores and sums are not read.
+  LiveKeys (*live)(const SharesArgs&) noexcept;
   void (*shares)(const SharesArgs&) noexcept;
   void (*divide)(const DivideArgs&) noexcept;
 };

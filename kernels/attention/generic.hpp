@@ -71,6 +71,83 @@ inline void run_shares(const SharesArgs& a) noexcept {
   shares_with_addends<false>(a);
 }
 
+/// The addends of rows, kLiveStep keys at a time.
+class Addends {
+ public:
+  explicit Addends(const SharesArgs& a) : a_(a) {}
+
+  std::size_t rows() const {
+    const bool same = a_.addend_strides[0] == 0 && (a_.addends[1] == nullptr || a_.addend_strides[1] == 0);
+    return same ? 1 : a_.rows;
+  }
+  /// The largest of so many keys from `key` on, each with the lower one of its addends.
+  template <std::size_t kKeys>
+  float largest(std::size_t row, std::size_t key) const {
+    const std::size_t count = a_.keys - key < kKeys ? a_.keys - key : kKeys;
+    const float* first = at(0, row) + key;
+    const float* second = a_.addends[1] == nullptr ? first : at(1, row) + key;
+    return max_lanes(fold_values(
+        count, broadcast(-__builtin_inff()),
+        [&](std::size_t i, std::size_t n) { return min(get_some(first + i, n), get_some(second + i, n)); },
+        [](Vec x, Vec y) { return max(x, y); }));
+  }
+  /// Whether shares of zero are left out: not of keys that are all barred by numbers, which share evenly.
+  bool may_leave_out(std::size_t row, std::size_t begin, std::size_t end) const {
+    const float most = largest(row, begin, end);
+    return most > kOpen || (most <= kBarred && largest(row, 0, a_.keys) == -__builtin_inff());
+  }
+
+ private:
+  const float* at(std::size_t which, std::size_t row) const {
+    return a_.addends[which] + static_cast<std::ptrdiff_t>(row) * a_.addend_strides[which];
+  }
+  float largest(std::size_t row, std::size_t begin, std::size_t end) const {
+    float most = -__builtin_inff();
+    for (std::size_t key = begin; key < end && most <= kOpen; key += kLiveStep) {
+      const float some = largest<kLiveStep>(row, key);
+      most = most < some ? some : most;
+    }
+    return most;
+  }
+
+  const SharesArgs& a_;
+};
+
+/// Without the last keys that no row sees.
+inline std::size_t live_end(const Addends& addends, std::size_t begin, std::size_t end) {
+  const std::size_t rows = addends.rows();
+  for (std::size_t key = (end - 1) / kLiveEnd * kLiveEnd; key > begin; key -= kLiveEnd) {
+    for (std::size_t row = rows; row-- > 0;)
+      if (addends.largest<kLiveEnd>(row, key) > kBarred) return end;
+    end = key;
+  }
+  return end;
+}
+
+inline LiveKeys live_keys(const SharesArgs& a) noexcept {
+  const LiveKeys all{0, a.keys};
+  if (a.addends[0] == nullptr) return all;
+  const Addends addends(a);
+  const std::size_t rows = addends.rows(), steps = (a.keys + kLiveStep - 1) / kLiveStep;
+  const auto is_live = [&](std::size_t row, std::size_t step) {
+    return addends.largest<kLiveStep>(row, step * kLiveStep) > kBarred;
+  };
+  std::size_t begin = steps, end = 0;
+  for (std::size_t row = rows; row-- > 0 && end < steps;)  // under a causal mask the last row sees the most
+    for (std::size_t step = steps; step > end; --step)
+      if (is_live(row, step - 1)) end = step;
+  for (std::size_t row = 0; row < rows && begin > 0; ++row)
+    for (std::size_t step = 0; step < begin; ++step)
+      if (is_live(row, step)) begin = step;
+  if (begin >= end) return all;
+  LiveKeys live{begin * kLiveStep, end * kLiveStep < a.keys ? end * kLiveStep : a.keys};
+  live.end = live_end(addends, live.begin, live.end);
+  if (live.begin == 0 && live.end == a.keys) return all;
+  for (std::size_t row = 0; row < rows; ++row)
+    if (!addends.may_leave_out(row, live.begin, live.end)) return all;
+  return live;
+}
+
 inline void run_divide(const DivideArgs& a) noexcept {
   float* out = a.out;
   for (std::size_t row = 0; row < a.rows; ++row, out += a.stride) {

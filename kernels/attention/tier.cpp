@@ -5,8 +5,8 @@
 
 namespace colonnade::kernels {
 
-static constexpr attention::Kernel kKernel = {COLONNADE_TIER_NAME, kThisIsa, attention::run_shares,
-                                              attention::run_divide};
+static constexpr attention::Kernel kKernel = {COLONNADE_TIER_NAME, kThisIsa, attention::live_keys,
+                                              attention::run_shares, attention::run_divide};
 
 template <>
 KernelList<attention::Kernel> kernels_of<attention::Kernel, ThisTier>() noexcept {

@@ -42,7 +42,7 @@ class AttentionOp final : public RowOp {
     if (form_.grows) live_ = context.in<std::int64_t>(kLiveInput);
     for (std::size_t i = 0; i < kMostAddends; ++i)
       if (addends_[i]) most_ = std::min(most_, context.input_shape(kAddendInput + i).back());
-    barred_is_zero_ = std::get<Attention>(context.node.op).barred_is_zero;
+    without_shares_ = std::get<Attention>(context.node.op).without_shares;
     name_ = context.node.name;
   }
 
@@ -116,7 +116,7 @@ class AttentionOp final : public RowOp {
     if (k != packed.keys) pack_keys(whole(step, k_) + k, keys.size(), room.keys);
     if (v != packed.values) pack_values(whole(step, v_) + v, keys.size(), room.values);
     packed = {k, v};
-    const std::int64_t block = block_rows(keys.size());
+    const std::int64_t block = form_.block_rows(keys.size());
     for (std::int64_t row = rows.begin; row < rows.end; row += block)
       attend(step, room, head, {row, std::min(rows.end, row + block)}, keys, {});
   }
@@ -166,6 +166,7 @@ class AttentionOp final : public RowOp {
     const float* in;
     std::int64_t in_stride, rows, depth;
     const float* weights;
+    std::int64_t panel_rows;  ///< of a panel of weights
     float* out;
     std::int64_t out_stride, columns;
   };
@@ -185,7 +186,7 @@ class AttentionOp final : public RowOp {
     args.in_pixel_stride = p.in_stride;
     args.out_pixel_stride = p.out_stride;
     args.weights = p.weights;
-    args.panel_stride = args.channels_in * gemm::kPanel;
+    args.panel_stride = static_cast<std::size_t>(p.panel_rows) * gemm::kPanel;
     product_.run(args);
   }
 
@@ -218,47 +219,64 @@ class AttentionOp final : public RowOp {
     std::ptrdiff_t out_stride;
   };
 
-  void clear_barred(const Room& room, const Rows& rows) const {
-    for (std::int64_t row = 0; row < rows.count; ++row)
-      if (std::isnan(room.sums[row])) std::fill_n(rows.out + row * rows.out_stride, form_.columns, 0.0f);
+  /// Those without shares.
+  void clear_rows(const kernels::attention::SharesArgs& shares, const Rows& rows) const {
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      if (!std::isnan(shares.sums[row])) continue;
+      if (without_shares_ == WithoutShares::zero || is_barred(shares, row))
+        std::fill_n(rows.out + row * rows.out_stride, form_.columns, 0.0f);
+    }
+  }
+  static bool is_barred(const kernels::attention::SharesArgs& shares, std::int64_t row) {
+    const auto bars = [&](std::size_t which, std::size_t key) {
+      const float* addend = shares.addends[which];
+      return addend != nullptr && addend[row * shares.addend_strides[which] + static_cast<std::ptrdiff_t>(key)] ==
+                                      -std::numeric_limits<float>::infinity();
+    };
+    for (std::size_t key = 0; key < shares.keys; ++key)
+      if (!bars(0, key) && !bars(1, key)) return false;
+    return true;
   }
 
-  void score(const Room& room, const Rows& rows, std::int64_t keys, const Lying& lying) const {
+  void score(const Room& room, const Rows& rows, std::int64_t keys, Interval live, const Lying& lying) const {
     const std::int64_t stride = score_stride(keys);
     if (lying.keys == nullptr)
-      multiply({rows.q, rows.q_stride, rows.count, form_.size, room.keys, room.scores, stride, keys});
+      multiply({rows.q, rows.q_stride, rows.count, form_.size, room.keys + live.begin * form_.size, form_.size,
+                room.scores, stride, live.size()});
     else
       one_.by_rows({.vectors_count = static_cast<std::size_t>(rows.count),
                     .k = static_cast<std::size_t>(form_.size),
-                    .n = static_cast<std::size_t>(keys),
+                    .n = static_cast<std::size_t>(live.size()),
                     .vectors = rows.q,
                     .vector_stride = rows.q_stride,
-                    .matrix = lying.keys,
+                    .matrix = lying.keys + live.begin * form_.k.row,
                     .matrix_stride = form_.k.row,
                     .out = room.scores,
                     .out_vector_stride = stride});
   }
 
-  void mix(const Room& room, const Rows& rows, std::int64_t keys, const Lying& lying) const {
+  void mix(const Room& room, const Rows& rows, std::int64_t keys, Interval live, const Lying& lying) const {
     const std::int64_t stride = score_stride(keys);
     if (lying.values == nullptr)
-      return multiply({room.scores, stride, rows.count, keys, room.values, rows.out, rows.out_stride, form_.columns});
+      return multiply({room.scores, stride, rows.count, live.size(), room.values + live.begin * kPanelWidth, keys,
+                       rows.out, rows.out_stride, form_.columns});
     constexpr std::int64_t kNearKeys = 256;  // that several rows meet before the next ones
-    for (std::int64_t first = 0; first < keys; first += kNearKeys)
+    for (std::int64_t first = 0; first < live.size(); first += kNearKeys)
       for (std::int64_t row = 0; row < rows.count; ++row) {
         float* const out = rows.out + row * rows.out_stride;
         one_.by_columns({.vectors_count = 1,
-                         .k = static_cast<std::size_t>(std::min(kNearKeys, keys - first)),
+                         .k = static_cast<std::size_t>(std::min(kNearKeys, live.size() - first)),
                          .n = static_cast<std::size_t>(form_.columns),
                          .vectors = room.scores + row * stride + first,
-                         .matrix = lying.values + first * form_.v.row,
+                         .matrix = lying.values + (live.begin + first) * form_.v.row,
                          .matrix_stride = form_.v.row,
                          .bias = first > 0 ? out : nullptr,
                          .out = out});
       }
   }
 
-  /// Rows of a head that meet the packed keys, or single rows of heads that meet those that lie there.
+  /// Rows of a head that meet the packed keys, or single rows of heads that meet those that lie there. Keys that are
+  /// barred for all of them are left out at both ends.
   void attend(const StepContext& step, const Room& room, std::int64_t head, Interval own, Interval meets,
               const Lying& lying) const {
     const std::int64_t keys = meets.size(), row = own.begin;
@@ -266,7 +284,6 @@ class AttentionOp final : public RowOp {
     const auto place_of = [&](const Matrices& at) { return at.offset(head, form_.batch) + row * at.row; };
     const Rows rows{std::max(own.size(), lying.heads), whole(step, q_) + place_of(form_.q), stride_of(form_.q),
                     whole(step, out_) + place_of(form_.out), stride_of(form_.out)};
-    score(room, rows, keys, lying);
     kernels::attention::SharesArgs shares{.rows = static_cast<std::size_t>(rows.count),
                                           .keys = static_cast<std::size_t>(keys),
                                           .scores = room.scores,
@@ -284,10 +301,21 @@ class AttentionOp final : public RowOp {
       shares.addends[given] = whole(step, addends_[i]) + place_of(form_.addends[i]);
       shares.addend_strides[given++] = stride_of(form_.addends[i]);
     }
+    const Interval live = keep_live(shares);
+    score(room, rows, keys, live, lying);
     kernel_.shares(shares);
-    mix(room, rows, keys, lying);
+    mix(room, rows, keys, live, lying);
     kernel_.divide({shares.rows, static_cast<std::size_t>(form_.columns), rows.out, rows.out_stride, room.sums});
-    if (barred_is_zero_) clear_barred(room, rows);
+    if (without_shares_ != WithoutShares::nan) clear_rows(shares, rows);
+  }
+
+  /// Takes keys that have no share out of the rows' scores.
+  Interval keep_live(kernels::attention::SharesArgs& shares) const {
+    const kernels::attention::LiveKeys live = kernel_.live(shares);
+    shares.keys = live.end - live.begin;
+    for (const float*& addend : shares.addends)
+      if (addend != nullptr) addend += live.begin;
+    return {static_cast<std::int64_t>(live.begin), static_cast<std::int64_t>(live.end)};
   }
 
   const gemm::Kernel& product_;
@@ -300,7 +328,7 @@ class AttentionOp final : public RowOp {
   std::array<ValueOf<float>, kMostAddends> addends_;
   ValueOf<std::int64_t> bounds_, places_, live_;
   std::int64_t most_ = std::numeric_limits<std::int64_t>::max();  ///< keys that addends know
-  bool barred_is_zero_ = false;
+  WithoutShares without_shares_ = WithoutShares::nan;
   std::string name_;
 };
 

@@ -45,6 +45,7 @@ std::optional<AttentionForm> attention_form(const Subject& node, const Attention
     const auto addend = addend_of(node.input_shape(kAddendInput + i), form);
     if (!addend) return std::nullopt;
     form.addends[i] = *addend;
+    form.varies = form.varies || form.by_distance || addend->row != 0;
   }
   form.blocks = ceil_div(form.rows, kUnitRows);
   if (form.bounded) form.texts = element_count(node.input_shape(kBoundsInput)) - 1;

@@ -16,15 +16,11 @@ namespace colonnade {
 inline constexpr std::int64_t kUnitRows = 128;         // of one head, one unit of work
 inline constexpr std::int64_t kScoreFloats = 1 << 15;  // of a block of rows
 inline constexpr std::int64_t kFewestRows = 16;        // of a block, however many keys there are
+inline constexpr std::int64_t kVaryingRows = 32;       // of a block whose rows have addends, so keys, of their own
 inline constexpr std::int64_t kPanelWidth = static_cast<std::int64_t>(kernels::gemm::kPanel);
 
 /// Floats from one row of scores to the next.
 inline std::int64_t score_stride(std::int64_t keys) { return ceil_div(keys, kPanelWidth) * kPanelWidth; }
-
-/// Rows whose scores are held together.
-inline std::int64_t block_rows(std::int64_t keys) {
-  return std::clamp(kScoreFloats / score_stride(keys), kFewestRows, kUnitRows);
-}
 
 struct AttentionForm {
   Shape batch;
@@ -36,8 +32,13 @@ struct AttentionForm {
   bool by_distance = false;  ///< and what is added depends on how far apart they are
   std::int64_t far = 0;      ///< as far as its addends know
   std::int64_t texts = 0;    ///< that there is room for
+  bool varies = false;       ///< rows have addends of their own
   bool grows = false;        ///< how many keys there are is known at run time
 
+  /// Rows whose scores are held together.
+  std::int64_t block_rows(std::int64_t of_keys) const {
+    return std::clamp(kScoreFloats / score_stride(of_keys), kFewestRows, varies ? kVaryingRows : kUnitRows);
+  }
   std::int64_t heads() const { return element_count(batch); }
   /// A single row reads keys and values where they lie: it would not read again what is packed.
   bool is_one_row() const { return rows == 1 && !bounded; }

@@ -239,7 +239,8 @@ void describe(Words& words, const Attention& op) {
   words.option("scale", op.scale, 1.0f).option("cap", op.cap, 0.0f);
   words.flag("heads_inside_q", op.heads_inside_q).flag("heads_inside_k", op.heads_inside_k);
   words.flag("heads_inside_v", op.heads_inside_v).flag("heads_inside_out", op.heads_inside_out);
-  words.flag("barred_is_zero", op.barred_is_zero);
+  words.flag("nan_is_zero", op.without_shares == WithoutShares::zero);
+  words.flag("barred_is_zero", op.without_shares == WithoutShares::zero_where_barred);
 }
 void describe(Words& words, const Pool& op) {
   words.add("kind", op.kind);

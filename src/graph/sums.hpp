@@ -48,6 +48,10 @@ struct MatMul {
   bool operator==(const MatMul&) const = default;
 };
 
+/// What a row of attention gives whose shares are no numbers: that, zeros, or zeros where its keys are all barred
+/// (-inf).
+enum class WithoutShares : std::uint8_t { nan, zero, zero_where_barred };
+
 /// softmax(scale * q k' + addends) v, or with a cap softmax(cap * tanh(scale * q k' / cap) + addends) v, in ONNX
 /// MatMul's broadcasting. inputs q [.., rows, size], k [.., keys, size], v [.., keys, columns], then up to two addends
 /// that broadcast to the scores [.., rows, keys]: masks and biases. `heads_inside_*` as MatMul's.
@@ -57,8 +61,8 @@ struct Attention {
   bool heads_inside_k = false;
   bool heads_inside_v = false;
   bool heads_inside_out = false;
-  bool barred_is_zero = false;  ///< a row whose keys are all barred (-inf) gives zeros, not NaN
-  float cap = 0;                ///< 0: none
+  WithoutShares without_shares = WithoutShares::nan;
+  float cap = 0;  ///< 0: none
   bool operator==(const Attention&) const = default;
 };
 inline constexpr std::size_t kAddendInput = 3, kMostAddends = 2;

@@ -3,6 +3,7 @@
 // be open. Transposes that only take heads out of rows, or back, become its flags. Matching changes nothing.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "passes/match.hpp"
 #include "passes/pass_list.hpp"
@@ -108,36 +109,59 @@ std::optional<Scores> find_scores(const Editor& editor, ValueId id, int depth) {
 struct Matched {
   int mixed = -1;  ///< the product of shares and values
   Scores scores;
-  bool barred_is_zero = false;
+  WithoutShares without_shares = WithoutShares::nan;
 };
 
-/// What a Select takes where no share is a number, if it takes zero where they are none.
-std::optional<ValueId> without_nan(const Editor& editor, ValueId id) {
-  if (editor.produced_by<Select>(id) == nullptr || !editor.read_once(id)) return std::nullopt;
+/// Shares, and where a Select takes zero instead of them.
+struct Zeroed {
+  ValueId shares = kAbsent;
+  WithoutShares where = WithoutShares::nan;
+  ValueId bars = kAbsent;  ///< the addend that is -inf for all keys there
+};
+
+/// The value of which a condition says where a row is -inf from end to end.
+ValueId barred_rows_of(const Editor& editor, ValueId condition) {
+  const auto operands = match_binary(editor, condition, BinaryKind::equal);
+  if (!operands || scalar_of(editor, operands->b) != -std::numeric_limits<double>::infinity()) return kAbsent;
+  const auto* most = editor.produced_by<Reduce>(operands->a);
+  if (most == nullptr || most->kind != ReduceKind::max || !most->keepdims) return kAbsent;
+  const Node& reduce = editor.node(editor.producer(operands->a));
+  if (!has_rank(editor, reduce.inputs[0])) return kAbsent;
+  const Ints last{static_cast<std::int64_t>(rank_of(editor, reduce.inputs[0])) - 1};
+  return reduce_axes(editor, reduce) == last ? reduce.inputs[0] : kAbsent;
+}
+
+Zeroed find_zeroed(const Editor& editor, ValueId id) {
+  if (editor.produced_by<Select>(id) == nullptr || !editor.read_once(id)) return {id};
   const Node& node = editor.node(editor.producer(id));
-  const ValueId shares = node.inputs[2];
-  const auto* nan = editor.produced_by<Unary>(node.inputs[0]);
-  const bool asks = nan != nullptr && nan->kind == UnaryKind::is_nan &&
-                    editor.node(editor.producer(node.inputs[0])).inputs[0] == shares &&
-                    editor.read_once(node.inputs[0]) && editor.readers(shares).size() == 2;
-  return asks && scalar_of(editor, node.inputs[1]) == 0.0 ? std::optional(shares) : std::nullopt;
+  const ValueId condition = node.inputs[0], shares = node.inputs[2];
+  if (scalar_of(editor, node.inputs[1]) != 0.0) return {id};
+  if (match_unary(editor, condition, UnaryKind::is_nan) == shares && editor.read_once(condition) &&
+      editor.readers(shares).size() == 2)
+    return {shares, WithoutShares::zero};
+  const ValueId bars = barred_rows_of(editor, condition);
+  return bars == kAbsent || !editor.read_once(shares) ? Zeroed{id}
+                                                      : Zeroed{shares, WithoutShares::zero_where_barred, bars};
 }
 
 std::optional<Matched> match_attention(const Editor& editor, int index) {
   constexpr int kDepth = 6;
   if (bare_product(editor, index) == nullptr) return std::nullopt;
   const Node& node = editor.node(index);
-  const auto guarded = without_nan(editor, node.inputs[0]);
-  const ValueId shares = guarded.value_or(node.inputs[0]);
+  const Zeroed zeroed = find_zeroed(editor, node.inputs[0]);
+  const ValueId shares = zeroed.shares;
   const auto* softmax = editor.produced_by<Softmax>(shares);
-  if (softmax == nullptr || softmax->log || !(guarded || editor.read_once(shares))) return std::nullopt;
+  const bool is_read_here = zeroed.where == WithoutShares::zero || editor.read_once(shares);
+  if (softmax == nullptr || softmax->log || !is_read_here) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(rank_of(editor, shares));
   if (softmax->axis != -1 && softmax->axis != rank - 1) return std::nullopt;
   auto scores = find_scores(editor, editor.node(editor.producer(shares)).inputs[0], kDepth);
   if (!scores || !std::isfinite(scores->scale)) return std::nullopt;
+  const bool bars = scores->addends.size() == 1 && scores->addends[0].value == zeroed.bars;
+  if (zeroed.where == WithoutShares::zero_where_barred && !bars) return std::nullopt;
   const ValueId keys = editor.node(scores->product).inputs[1], values = node.inputs[1];
   if (is_known(editor, keys) || is_known(editor, values)) return std::nullopt;
-  return Matched{index, *std::move(scores), guarded.has_value()};
+  return Matched{index, *std::move(scores), zeroed.where};
 }
 
 bool takes_heads_out(Ints perm) {
@@ -153,8 +177,30 @@ struct Operand {
   double scale = 1;  ///< that was in front of the value
 };
 
-/// A factor of keys goes to their scores: there are more keys than scores where a cache is long and tokens are few.
-Operand operand_of(Editor& editor, ValueId id, bool transposed, bool keys, const Node& like) {
+/// Whether a factor behind a value finds weights, or another factor, that it can go into.
+bool takes_factor(const Editor& editor, ValueId id) {
+  for (int index = editor.producer(id); index >= 0; index = editor.producer(id)) {
+    const Node& node = editor.node(index);
+    if (editor.is_one_of<MatMul, Conv>(index)) return true;
+    const auto* binary = std::get_if<Binary>(&node.op);
+    if (binary != nullptr && binary->kind == BinaryKind::add && is_known(editor, node.inputs[1])) {
+      id = node.inputs[0];
+    } else if (binary != nullptr && binary->kind == BinaryKind::add && is_known(editor, node.inputs[0])) {
+      id = node.inputs[1];
+    } else if (editor.is_one_of<Transpose, Reshape, Squeeze, Unsqueeze, Slice, Split, Gather>(index)) {
+      id = node.inputs[0];
+    } else {
+      return binary != nullptr && (binary->kind == BinaryKind::mul || binary->kind == BinaryKind::div);
+    }
+  }
+  return false;
+}
+
+enum class Role : std::uint8_t { queries, keys, values };
+
+/// A factor of keys goes to their scores: there are more keys than scores where a cache is long and tokens are few. So
+/// does one of queries that would stay a step of its own.
+Operand operand_of(Editor& editor, ValueId id, bool transposed, Role role, const Node& like) {
   const std::size_t rank = rank_of(editor, id);
   Ints perm = identity_perm(rank);
   if (transposed) std::swap(perm[rank - 1], perm[rank - 2]);
@@ -163,12 +209,12 @@ Operand operand_of(Editor& editor, ValueId id, bool transposed, bool keys, const
     if (const auto* op = editor.produced_by<Transpose>(id)) {
       perm = compose(perm_of(*op, rank), perm);
       id = editor.node(editor.producer(id)).inputs[0];
-    } else if (const auto scaled = keys ? match_scale(editor, id) : std::nullopt) {
-      scale *= scaled->scalar;
-      id = scaled->value;
-    } else {
-      break;
+      continue;
     }
+    const auto scaled = role == Role::values ? std::nullopt : match_scale(editor, id);
+    if (!scaled || (role == Role::queries && takes_factor(editor, scaled->value))) break;
+    scale *= scaled->scalar;
+    id = scaled->value;
   }
   if (is_identity(perm)) return {id, false, scale};
   if (takes_heads_out(perm)) return {id, true, scale};
@@ -188,14 +234,14 @@ ValueId addend_value(Editor& editor, const Addend& addend) {
 void fuse(Editor& editor, const Matched& found) {
   const Node mixed = editor.node(found.mixed), product = editor.node(found.scores.product);
   const bool by_rows = std::get<MatMul>(product.op).transpose_b;
-  const Operand q = operand_of(editor, product.inputs[0], false, false, mixed),
-                k = operand_of(editor, product.inputs[1], !by_rows, true, mixed),
-                v = operand_of(editor, mixed.inputs[1], std::get<MatMul>(mixed.op).transpose_b, false, mixed);
-  Attention op{.scale = static_cast<float>(found.scores.scale * k.scale),
+  const Operand q = operand_of(editor, product.inputs[0], false, Role::queries, mixed),
+                k = operand_of(editor, product.inputs[1], !by_rows, Role::keys, mixed),
+                v = operand_of(editor, mixed.inputs[1], std::get<MatMul>(mixed.op).transpose_b, Role::values, mixed);
+  Attention op{.scale = static_cast<float>(found.scores.scale * q.scale * k.scale),
                .heads_inside_q = q.heads_inside,
                .heads_inside_k = k.heads_inside,
                .heads_inside_v = v.heads_inside,
-               .barred_is_zero = found.barred_is_zero,
+               .without_shares = found.without_shares,
                .cap = static_cast<float>(found.scores.cap)};
   std::vector<ValueId> inputs{q.value, k.value, v.value};
   for (const Addend& addend : found.scores.addends) inputs.push_back(addend_value(editor, addend));

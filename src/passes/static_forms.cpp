@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <span>
 
 #include "passes/match.hpp"
 #include "passes/pass_list.hpp"
@@ -87,6 +88,21 @@ bool drop_noop(Editor& editor, int index) {
   return true;
 }
 
+/// A condition that is the same everywhere takes one operand as it is.
+bool take_chosen(Editor& editor, int index) {
+  const Node& node = editor.node(index);
+  if (!editor.is_one_of<Select>(index) || !editor.is_constant(node.inputs[0])) return false;
+  const Constant& condition = *editor.value(node.inputs[0]).constant;
+  if (!condition.is_kept() || condition.size() == 0) return false;
+  const std::shared_ptr<const Tensor> tensor = condition.tensor();
+  const std::span<const bool> flags = tensor->values<bool>();
+  if (!std::ranges::all_of(flags, [&](bool flag) { return flag == flags[0]; })) return false;
+  const ValueId chosen = node.inputs[flags[0] ? 1 : 2], output = node.outputs[0];
+  if (!same_type(editor, chosen, output) || editor.needs_identity(output, chosen)) return false;
+  editor.replace(output, chosen);
+  return true;
+}
+
 /// A Transpose without permutation reverses the axes: as many as there turn out to be.
 bool name_permutation(Editor& editor, int index) {
   const Node& node = editor.node(index);
@@ -147,8 +163,8 @@ bool gather_to_slice(Editor& editor, int index) {
 }
 
 constexpr bool (*kStaticForms[])(Editor&, int) = {
-    drop_noop,    name_permutation, merge_transposes, transpose_to_reshape, transpose_into_matmul, to_reshape,
-    sink_reshape, split_to_slices,  gather_to_slice,  vectors_to_matrices,  computed_bias_to_add,
+    drop_noop,  take_chosen,  name_permutation, merge_transposes, transpose_to_reshape, transpose_into_matmul,
+    to_reshape, sink_reshape, split_to_slices,  gather_to_slice,  vectors_to_matrices,  computed_bias_to_add,
 };
 
 }  // namespace

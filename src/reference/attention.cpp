@@ -59,11 +59,18 @@ Tensor by_places(const Call& call, const Tensor& addend) {
   return tensor_of(call.dtype(), shape, values);
 }
 
-/// Zeros where a row of shares has no number.
-Tensor without_barred(const Call& call, const Tensor& shares) {
+/// Zeros where a row has no shares.
+Tensor zeroed(const Call& call, const Tensor& shares, const Tensor& has_none) {
   const Tensor zero = tensor_of(call.dtype(), Shape{}, std::vector<double>{0});
-  const Tensor none = step_of(call, Unary{UnaryKind::is_nan}, {&shares});
-  return step_of(call, Select{}, {&none, &zero, &shares});
+  return step_of(call, Select{}, {&has_none, &zero, &shares});
+}
+
+/// Rows of which addends bar all keys.
+Tensor barred_rows(const Call& call, const Tensor& addends) {
+  const Tensor last = colonnade::tensor_of(Ints{-1}),
+               none = tensor_of(call.dtype(), Shape{}, std::vector<double>{-std::numeric_limits<double>::infinity()});
+  const Tensor most = step_of(call, Reduce{.kind = ReduceKind::max}, {&addends, &last});
+  return step_of(call, Binary{BinaryKind::equal}, {&most, &none});
 }
 
 Tensor capped(const Call& call, const Tensor& scores, double cap) {
@@ -120,19 +127,24 @@ Tensors apply(const Attention& op, const Call& call) {
   scores = step_of(call, Binary{BinaryKind::mul}, {&scores, &scale});
   if (op.cap != 0) scores = capped(call, scores, op.cap);
   const bool bounded = call.optional(kBoundsInput) != nullptr;
+  Tensor addends = tensor_of(call.dtype(), Shape{1}, std::vector<double>{0});
   for (std::size_t i = kAddendInput; i < kAddendInput + kMostAddends; ++i) {
     const Tensor* addend = call.optional(i);
     if (addend == nullptr) continue;
     const Tensor by_rows = bounded ? by_places(call, *addend) : *addend;
     scores = step_of(call, Binary{BinaryKind::add}, {&scores, &by_rows});
+    addends = step_of(call, Binary{BinaryKind::add}, {&addends, &by_rows});
   }
+  const Tensor barred = barred_rows(call, addends);
   const Ints texts = bounded ? texts_of(call, scores.shape().back()) : Ints{};
   if (bounded) {
     const Tensor bars = barring(call, texts);
     scores = step_of(call, Binary{BinaryKind::add}, {&scores, &bars});
   }
   Tensor shares = step_of(call, Softmax{-1, false}, {&scores});
-  if (op.barred_is_zero) shares = without_barred(call, shares);
+  if (op.without_shares == WithoutShares::zero)
+    shares = zeroed(call, shares, step_of(call, Unary{UnaryKind::is_nan}, {&shares}));
+  if (op.without_shares == WithoutShares::zero_where_barred) shares = zeroed(call, shares, barred);
   Tensors outputs;
   outputs.push_back(step_of(call, by_values, {&shares, &call.input(2)}));
   if (bounded) {

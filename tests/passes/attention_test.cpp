@@ -129,8 +129,46 @@ TEST(Attention, TakesZerosForSharesThatAreNone) {
   ASSERT_EQ(count_of<Attention>(graph), 1) << to_text(graph);
   for (const Node& node : graph.nodes) {
     const auto* op = std::get_if<Attention>(&node.op);
-    EXPECT_TRUE(op == nullptr || op->barred_is_zero);
+    EXPECT_TRUE(op == nullptr || op->without_shares == WithoutShares::zero);
   }
+}
+
+/// As ONNX's Attention writes it: rows whose mask is -inf from end to end.
+Graph attention_with_barred_rows(bool of_the_mask) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  Builder b;
+  const ValueId x = b.input("x", {1, kRows, kChannels}), mask = b.input("mask", {1, 1, kRows, kRows}),
+                other = b.input("other", {1, 1, kRows, kRows});
+  const ValueId masked = b.binary("masked", BinaryKind::add, scores(b, x), mask);
+  const ValueId shares = b.node("softmax", Softmax{-1, false}, {masked});
+  const ValueId most =
+      b.node("most", Reduce{.kind = ReduceKind::max}, {of_the_mask ? mask : other, b.ints("axes", {-1})});
+  const ValueId barred = b.binary("barred", BinaryKind::equal, most, b.scalar("infinity", -kInfinity));
+  const ValueId safe = b.node("safe", Select{}, {barred, b.scalar("zero", 0.0f), shares});
+  b.output(b.node("mixed", MatMul{}, {safe, heads(b, "v", x, {0, 2, 1, 3})}));
+  return optimized(b.graph);
+}
+
+TEST(Attention, TakesZerosForBarredRows) {
+  const Graph graph = attention_with_barred_rows(true);
+  ASSERT_EQ(count_of<Attention>(graph), 1) << to_text(graph);
+  EXPECT_EQ(count_of<Select>(graph) + count_of<Reduce>(graph), 0) << to_text(graph);
+  for (const Node& node : graph.nodes) {
+    const auto* op = std::get_if<Attention>(&node.op);
+    EXPECT_TRUE(op == nullptr || op->without_shares == WithoutShares::zero_where_barred);
+  }
+  EXPECT_EQ(count_of<Attention>(attention_with_barred_rows(false)), 0);
+}
+
+/// Where no weights stand before queries, their factor is one of the scores.
+TEST(Attention, TakesTheFactorOfQueries) {
+  Builder b;
+  const Shape shape{1, kHeads, kRows, kSize};
+  const ValueId q = b.binary("scaled", BinaryKind::mul, b.input("q", shape), b.scalar("scale", 0.5f));
+  const ValueId scores = b.node("scores", MatMul{false, true, {}}, {q, b.input("k", shape)});
+  const ValueId shares = b.node("softmax", Softmax{-1, false}, {scores});
+  b.output(b.node("mixed", MatMul{}, {shares, b.input("v", shape)}));
+  EXPECT_EQ(operators_of(optimized(b.graph)), "Attention");
 }
 
 TEST(Attention, LeavesScoresThatOthersRead) {

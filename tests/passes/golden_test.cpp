@@ -27,6 +27,19 @@ output %y
 )");
 }
 
+TEST(StaticForms, TakesWhatAUniformConditionChooses) {
+  for (const bool same : {true, false}) {
+    Builder b;
+    const ValueId x = b.input("x", {2, 3}), y = b.input("y", {2, 3});
+    Tensor condition(DType::boolean, {2, 1});
+    condition.values<bool>()[0] = false, condition.values<bool>()[1] = !same;
+    const ValueId chosen = b.node("chosen", Select{}, {b.graph.add_constant("condition", std::move(condition)), x, y});
+    b.output(b.unary("z", UnaryKind::relu, chosen));
+    EXPECT_EQ(run("static_forms", b.graph), same);
+    EXPECT_EQ(operators_of(b.graph), same ? "Relu" : "Select Relu");
+  }
+}
+
 TEST(StaticForms, MergesReshapesAndTransposes) {
   Builder b;
   const ValueId x = b.input("x", {2, 3, 4, 5});

@@ -87,6 +87,33 @@ TEST(AttentionKernels, BarKeysAsTheReferenceDoes) {
     }
 }
 
+/// Row i of `rows` sees the keys from `before` before key first + i to it; of each tenth row none where `empty`.
+Tensor seeing(std::int64_t rows, std::int64_t keys, std::int64_t first, std::int64_t before, double far, bool empty) {
+  std::vector<double> values;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t key = 0; key < keys; ++key) {
+      const bool sees = key <= first + row && key >= first + row - before && !(empty && row % 10 == 3);
+      values.push_back(sees ? 0.01 * static_cast<double>(key) : far);
+    }
+  return reference::tensor_of(DType::f32, Shape{rows, keys}, values);
+}
+
+TEST(AttentionKernels, LeaveOutKeysThatNoRowSees) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double far : {-1e9, -3.4028234663852886e38, -infinity})
+    for (const std::int64_t rows : {1, 2, 200})
+      for (const std::int64_t first : {0, 150, 330})
+        for (const std::int64_t before : {0, 90, 1000})
+          for (const bool empty : {false, true}) {
+            const Sizes s{1, 2, rows, 530, 8, 20};
+            std::vector<Input> inputs = operands(s, {});
+            inputs.push_back(constant(seeing(rows, s.keys, first, before, far, empty)));
+            check_attention({.without_shares = far == -infinity ? WithoutShares::zero : WithoutShares::nan}, inputs);
+            inputs.push_back(constant(seeing(1, s.keys, 400, 390, far, false)));
+            if (!empty && before == 1000) check_attention({}, inputs);
+          }
+}
+
 TEST(AttentionKernels, ShareKeysAmongBatches) {
   std::vector<Input> inputs = operands({}, {});
   inputs[1].shape[0] = inputs[2].shape[0] = 1;
@@ -200,7 +227,8 @@ TEST(AttentionKernels, GiveZerosWhereAllKeysAreBarred) {
   for (const std::size_t row : {2u, 7u, 19u})
     for (std::size_t key = 0; key < 9; ++key) values[row * 9 + key] = -std::numeric_limits<double>::infinity();
   inputs.push_back(constant(reference::tensor_of(DType::f32, Shape{20, 9}, values)));
-  check_attention({.barred_is_zero = true}, inputs);
+  for (const WithoutShares zero : {WithoutShares::zero, WithoutShares::zero_where_barred})
+    check_attention({.without_shares = zero}, inputs);
 }
 
 TEST(AttentionKernels, LeaveAddendsWithOneNumberForAllKeysToTheReference) {
