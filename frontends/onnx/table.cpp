@@ -11,6 +11,7 @@ using Index = std::unordered_map<std::string_view, std::vector<const Row*>>;
 constexpr std::span<const Row> (*kFamilies[])() = {
     // clang-format off
     attention_rows,
+    beside_attention_rows,
     cast_rows,
     composed_rows,
     constant_rows,

@@ -31,6 +31,7 @@ struct Row {
 
 /// The rows of one family of operators; each in ops/<domain>/<family>.cpp.
 std::span<const Row> attention_rows();
+std::span<const Row> beside_attention_rows();
 std::span<const Row> cast_rows();
 std::span<const Row> composed_rows();
 std::span<const Row> constant_rows();

@@ -252,6 +252,14 @@ TEST_P(ContribAttention, GroupsOfQueriesShareKeysAndSentencesHaveLengthsOfTheirO
   const auto smooth = grouped({attribute("smooth_softmax", 1)});
   expect_equal(smooth[0], by_position(attend(
                               q, keys, keys, [&](auto b, auto, auto t) { return seen(t <= used[b]); }, 0)));
+  for (const std::int64_t heads : {1, 4}) {
+    std::vector<float> bias;
+    for (std::int64_t n = 0; n < heads; ++n) bias.insert(bias.end(), {0.5f, -1, 0.25f, 2, -0.75f});
+    const auto biased = grouped({}, {Tensor(), Tensor(), Tensor(), floats({1, heads, 1, 5}, bias)});
+    expect_equal(biased[0], by_position(attend(q, keys, keys, [&](auto b, auto, auto t) {
+                   return seen(t <= used[b]) + bias[static_cast<std::size_t>(t)];
+                 })));
+  }
 }
 
 TEST_P(ContribAttention, RotatesPairsOfHalvesOrOfNeighbours) {

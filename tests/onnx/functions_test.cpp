@@ -93,6 +93,13 @@ TEST(Attention, GroupsOfQueriesShareTheirKey) {
     return y;
   };
   expect_same(run(23, "Attention", {query, key, value}), run(23, "Attention", {query, repeated(key), repeated(value)}));
+  for (const Shape& shape : {Shape{3, 3}, {1, 3, 3}, {4, 3, 3}, {1, 1, 3, 3}, {1, 4, 3, 3}}) {
+    const Tensor mask = waves(shape, 3);
+    for (const Attributes& attributes : {Attributes{}, {attribute("is_causal", 1)}, {attribute("softcap", 2.0f)}})
+      for (const Dims dims : {Dims::known, Dims::open})
+        expect_same(run(23, "Attention", {query, key, value, mask}, attributes, dims),
+                    run(23, "Attention", {query, repeated(key), repeated(value), mask}, attributes, dims));
+  }
 }
 
 /// Which keys each query meets: equal scores, and values that say which key they belong to.

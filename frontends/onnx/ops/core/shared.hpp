@@ -20,6 +20,14 @@ PadMode pad_mode(const Lowering& low);
 /// The attribute: how many heads. Throws Error{invalid_model} for none and for absurdly many.
 std::int64_t read_heads(const Lowering& low, std::string_view name);
 
+/// x [N, sequence, heads * size] as [N, sequence, heads, size].
+ValueId with_heads(Lowering& low, ValueId x, std::int64_t heads);
+/// A dimension as a vector of one element, and as a scalar.
+ValueId dim_of(Lowering& low, ValueId x, std::int64_t axis);
+ValueId length_of(Lowering& low, ValueId x, std::int64_t axis);
+/// 0, 1, ... along an axis.
+ValueId positions(Lowering& low, ValueId x, std::int64_t axis);
+
 /// LinearAttention of all inputs. Where there are more heads of keys than of queries, each query meets several of them
 /// if `repeats_queries`, and is refused otherwise.
 Values linear_attention(Lowering& low, bool repeats_queries);

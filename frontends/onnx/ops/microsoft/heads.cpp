@@ -10,19 +10,6 @@
 
 namespace colonnade::onnx_import {
 
-namespace {
-
-/// [B, S, N H] as [B, S, N, H].
-ValueId with_heads(Lowering& low, ValueId x, std::int64_t heads) {
-  if (low.rank(x) != 3) low.invalid("expected [batch, sequence, hidden], found rank {}", low.rank(x));
-  const std::int64_t hidden = low.dim(x, 2);
-  if (heads <= 0 || (hidden >= 0 && hidden % heads != 0))
-    low.invalid("{} heads do not divide {} columns", heads, hidden);
-  return reshape(low, x, {0, 0, heads, hidden < 0 ? -1 : hidden / heads});
-}
-
-}  // namespace
-
 ValueId split_heads(Lowering& low, ValueId x, std::int64_t heads) {
   return transpose(low, with_heads(low, x, heads), {0, 2, 1, 3});
 }
@@ -304,23 +291,43 @@ void refuse_special_caches(const Lowering& low) {
   if (low.flag("sliding_window_cache")) low.unsupported("sliding_window_cache is not supported");
 }
 
-/// Attention with nothing beside it, in products [B, Nk, N / Nk, S, H]: heads that share keys side by side.
+ValueId capped(Lowering& low, ValueId scores) {
+  const float cap = low.float_or("softcap", 0);
+  if (cap == 0) return scores;
+  const ValueId share = unary(low, UnaryKind::tanh, binary_scalar(low, BinaryKind::mul, scores, 1.0 / cap));
+  return binary_scalar(low, BinaryKind::mul, share, cap);
+}
+
+/// attention_bias of all heads, or of one for all, with heads that share keys side by side.
+ValueId grouped_bias(Lowering& low, std::int64_t key_heads, std::int64_t group) {
+  const ValueId bias = low.input(10);
+  if (low.dim(bias, 1) == 1) return unsqueeze(low, bias, {1});
+  const auto size = [&](std::int64_t axis) { return extent(low, bias, axis); };
+  return reshape_to(low, bias, {size(0), ints(low, {key_heads, group}), size(2), size(3)});
+}
+
+/// Attention whose scores are only capped, biased and barred, in products [B, Nk, N / Nk, S, H]: heads that share keys
+/// side by side.
 ValueId attend_grouped(Lowering& low, ValueId query, ValueId keys, ValueId values, const Counts& counts,
                        std::int64_t key_heads) {
   const ValueId size = ints(low, {-1}), batch = extent(low, query, 0);
   const std::int64_t group = read_heads(low, "num_heads") / key_heads;
   const ValueId grouped = reshape_to(low, query, {batch, ints(low, {key_heads, group}), counts.queries, size});
-  const ValueId scores = scaled_scores(low, grouped, unsqueeze(low, keys, {2}));
+  ValueId scores = capped(low, scaled_scores(low, grouped, unsqueeze(low, keys, {2})));
+  if (low.optional_input(10) != kAbsent)
+    scores = binary(low, BinaryKind::add, scores, grouped_bias(low, key_heads, group));
   const ValueId barred = scalar(low, low.dtype(scores), lowest_finite(low.dtype(scores)));
   const ValueId seen = select(low, unsqueeze(low, visible(low, counts), {1}), scores, barred);
   const ValueId mixed = low.emit(MatMul{}, {low.emit(Softmax{.axis = -1}, {seen}), unsqueeze(low, values, {2})});
   return merge_heads(low, reshape_to(low, mixed, {batch, ints(low, {key_heads * group}), counts.queries, size}));
 }
 
-/// Nothing is done with scores but that keys are barred.
+/// Shares are those of keys alone, and nobody else reads them.
 bool is_plain(const Lowering& low) {
-  return low.float_or("softcap", 0) == 0 && low.optional_input(10) == kAbsent && low.optional_input(11) == kAbsent &&
-         low.int_or("smooth_softmax", -1) != 1 && !low.wants_output(3);
+  const ValueId bias = low.optional_input(10);
+  const bool bias_has_heads = bias == kAbsent || (low.rank(bias) == 4 && low.dim(bias, 1) >= 0);
+  return bias_has_heads && low.optional_input(11) == kAbsent && low.int_or("smooth_softmax", -1) != 1 &&
+         !low.wants_output(3);
 }
 
 /// Heads of queries that share a head of keys are rows of one product: [B, Nk, N / Nk S, H].
@@ -347,10 +354,7 @@ Values lower_group_query_attention(Lowering& low) {
   const ValueId rows = binary_scalar(low, BinaryKind::mul, counts.queries, static_cast<double>(heads / key_heads));
   const ValueId query = regrouped(grouped.query, key_heads, rows, size);
   ValueId scores = regrouped(scaled_scores(low, query, in_use(present_key)), heads, counts.queries, size);
-  if (const float cap = low.float_or("softcap", 0); cap != 0) {
-    const ValueId share = unary(low, UnaryKind::tanh, binary_scalar(low, BinaryKind::mul, scores, 1.0 / cap));
-    scores = binary_scalar(low, BinaryKind::mul, share, cap);
-  }
+  scores = capped(low, scores);
   if (low.optional_input(10) != kAbsent) scores = binary(low, BinaryKind::add, scores, low.input(10));
   const ValueId is_visible = visible(low, counts);
   const auto where_visible = [&](double otherwise) {
