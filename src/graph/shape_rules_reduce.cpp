@@ -69,8 +69,10 @@ Types infer(const ArgReduce& op, const RuleContext& ctx) {
   ctx.inputs(1, 1);
   if (!ctx.shape(0)) return {{DType::i64, std::nullopt}};
   const std::int64_t axis = ctx.axis(op.axis, rank_of(*ctx.shape(0)));
-  if (at(*ctx.shape(0), axis) == 0) ctx.fail("axis {} of {} is empty", axis, ctx.text(0));
-  return {{DType::i64, reduced(*ctx.shape(0), {axis}, op.keepdims)}};
+  const Shape result = reduced(*ctx.shape(0), {axis}, op.keepdims);
+  const bool asks = std::ranges::all_of(result, [](std::int64_t size) { return size > 0; });
+  if (at(*ctx.shape(0), axis) == 0 && asks) ctx.fail("axis {} of {} is empty", axis, ctx.text(0));
+  return {{DType::i64, result}};
 }
 
 Types infer(const Softmax& op, const RuleContext& ctx) {

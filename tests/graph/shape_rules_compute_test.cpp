@@ -209,6 +209,7 @@ TEST(ShapeRules, Reductions) {
       {arg, {typed("f32[2,3]")}, "i64[2,1]"},
       {arg_flat, {typed("f32[2,3]")}, "i64[2]"},
       {arg, {typed("f32[2,0]")}, "error: is empty"},
+      {arg, {typed("f32[0,0]")}, "i64[0,1]"},
       {Softmax{-1, false}, {typed("f32[2,3]")}, "f32[2,3]"},
       {Softmax{2, false}, {typed("f32[2,3]")}, "error: axis 2 is out of range"},
       {Hardmax{-1}, {typed("f32[2,3]")}, "f32[2,3]"},
