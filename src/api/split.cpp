@@ -190,6 +190,7 @@ class Splitter {
     Graph graph;
     graph.name = graph_.name;
     graph.samples = graph_.samples;
+    graph.has_other_sizes = graph_.has_other_sizes;
     graph.values.resize(graph_.values.size());
     const auto mention = [&](ValueId id) {
       if (id != kAbsent && graph.value(id).name.empty()) graph.value(id) = graph_.value(id);

@@ -134,6 +134,7 @@ Graph bind_shapes(const Graph& graph, std::span<const Shape> input_shapes) {
     if (!value.type.is_tensor()) continue;
     check_dims(value, input_shapes[index]);
     bind_symbols(value, input_shapes[index], sizes);
+    bound.has_other_sizes = bound.has_other_sizes || !value.type.is_static();
     value.type.shape = input_shapes[index];
     value.dim_names.clear();
   }

@@ -67,6 +67,8 @@ struct Graph {
   std::int64_t samples = 1;
   /// Its inputs' shapes are known, and all that follows from them is settled: it need not be bound to them.
   bool is_settled = false;
+  /// It was bound from open dimensions: what follows from them is of no use to other sizes.
+  bool has_other_sizes = false;
 
   const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
   Value& value(ValueId id) { return values[static_cast<std::size_t>(id)]; }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxResultBytes = 1024 * kMebibyte;
-constexpr std::int64_t kFreeResultBytes = kMebibyte;
+constexpr std::int64_t kFreeResultBytes = kMebibyte, kFreeElementBytes = 16 * kMebibyte;
 constexpr std::int64_t kMaxGrowth = 16;
 constexpr int kMaxConstantChain = 8;
 
@@ -34,23 +34,52 @@ bool takes_weights(const Operator& op) {
          std::holds_alternative<BatchNorm>(op);
 }
 
-/// The value ends as weights, maybe through further nodes that fold.
-bool feeds_weights(const Editor& editor, ValueId id, int chain = 0) {
-  if (chain == kMaxConstantChain) return false;
-  for (const int reader : editor.readers(id)) {
-    const Node& node = editor.node(reader);
-    if (takes_weights(node.op)) {
-      if (node.input(0) != id) return true;
-      continue;
-    }
-    const auto foldable = [&](ValueId other) { return other == id || other == kAbsent || editor.is_constant(other); };
-    if (!std::all_of(node.inputs.begin(), node.inputs.end(), foldable)) continue;
-    for (const ValueId output : node.outputs) {
-      if (output != kAbsent && feeds_weights(editor, output, chain + 1)) return true;
-    }
+/// By value, whether it is computed of constants alone.
+std::vector<bool> known_values(const Editor& editor) {
+  std::vector<bool> known(editor.graph().values.size());
+  for (std::size_t id = 0; id < known.size(); ++id) known[id] = editor.is_constant(static_cast<ValueId>(id));
+  for (int index = 0; index < editor.node_count(); ++index) {
+    if (!editor.alive(index) || !is_pure(editor.node(index).op)) continue;
+    const Node& node = editor.node(index);
+    const bool all = std::ranges::all_of(
+        node.inputs, [&](ValueId id) { return id == kAbsent || known[static_cast<std::size_t>(id)]; });
+    for (const ValueId id : node.outputs)
+      if (all && id != kAbsent) known[static_cast<std::size_t>(id)] = true;
   }
-  return false;
+  return known;
 }
+
+/// By value, whether it is known and ends as weights, maybe through further nodes that fold.
+std::vector<bool> values_for_weights(const Editor& editor) {
+  const std::vector<bool> known = known_values(editor);
+  std::vector<bool> feeds(known.size());
+  for (int index = editor.node_count() - 1; index >= 0; --index) {
+    if (!editor.alive(index)) continue;
+    const Node& node = editor.node(index);
+    const auto is_in = [](const std::vector<bool>& values, ValueId id) {
+      return id != kAbsent && values[static_cast<std::size_t>(id)];
+    };
+    const bool passes_on = std::ranges::any_of(node.outputs, [&](ValueId id) { return is_in(feeds, id); });
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (is_in(known, node.inputs[i]) && (takes_weights(node.op) ? i > 0 : passes_on))
+        feeds[static_cast<std::size_t>(node.inputs[i])] = true;
+  }
+  return feeds;
+}
+
+/// Those values, found when one asks.
+class Weights {
+ public:
+  explicit Weights(const Editor& editor) : editor_(editor) {}
+  bool contain(ValueId id) {
+    if (values_.empty()) values_ = values_for_weights(editor_);
+    return static_cast<std::size_t>(id) < values_.size() && values_[static_cast<std::size_t>(id)];
+  }
+
+ private:
+  const Editor& editor_;
+  std::vector<bool> values_;
+};
 
 std::int64_t input_bytes(const Editor& editor, const Node& node) {
   std::int64_t bytes = 0;
@@ -60,10 +89,14 @@ std::int64_t input_bytes(const Editor& editor, const Node& node) {
   return bytes;
 }
 
-/// The results are of known size and not much larger than what they come from.
-bool worth_storing(const Editor& editor, const Node& node) {
+/// What a result may always take: much where no product is evaluated, and all runs use it.
+std::int64_t free_bytes(const Editor& editor, const Node& node) {
+  return takes_weights(node.op) || editor.graph().has_other_sizes ? kFreeResultBytes : kFreeElementBytes;
+}
+
+/// The results are of known size and not too large for what they save.
+bool worth_storing(const Editor& editor, const Node& node, Weights& weights) {
   std::int64_t bytes = 0;
-  bool weights = false;
   for (const ValueId id : node.outputs) {
     if (id == kAbsent) continue;
     const Value& value = editor.value(id);
@@ -76,9 +109,9 @@ bool worth_storing(const Editor& editor, const Node& node) {
     }();
     if (exact > static_cast<double>(kMaxResultBytes)) return false;
     bytes += static_cast<std::int64_t>(exact);
-    weights = weights || feeds_weights(editor, id);
   }
-  return weights || bytes <= kFreeResultBytes || bytes <= kMaxGrowth * input_bytes(editor, node);
+  if (bytes <= free_bytes(editor, node) || bytes <= kMaxGrowth * input_bytes(editor, node)) return true;
+  return std::ranges::any_of(node.outputs, [&](ValueId id) { return id != kAbsent && weights.contain(id); });
 }
 
 /// The first of the rows of the outermost axis that a Slice takes, if they are rows one after another.
@@ -238,13 +271,14 @@ void fold_known_ints(Editor& editor, int index) {
 
 bool fold_constants(Graph& graph) {
   Editor editor(graph);
+  Weights weights(editor);
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index) {
     if (!editor.alive(index) || is_output_identity(editor, editor.node(index))) continue;
     refine_types(editor, index);
     if (all_inputs_constant(editor, editor.node(index))) {
       if (share_rows(editor, index)) continue;
-      if (!is_pure(editor.node(index).op) || !worth_storing(editor, editor.node(index))) continue;
+      if (!is_pure(editor.node(index).op) || !worth_storing(editor, editor.node(index), weights)) continue;
       if (!fold_uniform(editor, index)) fold(editor, index);
     } else {
       narrow_uniform(editor, index);

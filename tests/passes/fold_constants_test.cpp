@@ -38,18 +38,37 @@ TEST(FoldConstants, KnowsSomeDimensionsOfOpenShapes) {
   EXPECT_FALSE(run("fold_constants", b.graph, false));
 }
 
+/// What is large is kept where all runs use it, up to a limit.
 TEST(FoldConstants, LeavesLargeExpansionsAlone) {
+  for (const bool has_other_sizes : {true, false})
+    for (const std::int64_t rows : {1024, 1 << 16}) {
+      Builder b;
+      b.graph.has_other_sizes = has_other_sizes;
+      const ValueId x = b.input("x", {1024, 2});
+      const ValueId grown = b.node("grown", Expand{}, {b.scalar("c", 2), b.ints("shape", {rows, 1024})});
+      b.output(b.node("y", MatMul{}, {grown, x}));
+      const bool folds = rows == 1024 && !has_other_sizes;
+      EXPECT_EQ(run("fold_constants", b.graph, false), folds) << rows;
+      EXPECT_EQ(operators_of(b.graph), folds ? "MatMul" : "Expand MatMul");
+    }
+}
+
+/// As a filter of a sinc that is written out: weights of a convolution behind a long chain.
+TEST(FoldConstants, FoldsWhatBecomesWeights) {
   Builder b;
-  const ValueId x = b.input("x", {1024, 1024});
-  const ValueId grown = b.node("grown", Expand{}, {b.scalar("c", 2), b.ints("shape", {1024, 1024})});
-  b.output(b.node("y", MatMul{}, {grown, x}));
-  EXPECT_FALSE(run("fold_constants", b.graph));
+  b.graph.has_other_sizes = true;
+  ValueId y = b.binary("sum", BinaryKind::add, b.weights("rows", {640, 1}), b.weights("columns", {1, 455}));
+  for (int i = 0; i < 20; ++i) y = b.binary("chain", BinaryKind::mul, b.unary("wave", UnaryKind::sin, y), y);
+  b.output(b.node("y", MatMul{}, {b.input("x", {2, 640}), y}));
+  EXPECT_TRUE(run("fold_constants", b.graph));
+  EXPECT_EQ(operators_of(b.graph), "MatMul");
 }
 
 /// Zeros of any size, as networks add where an optional input is missing, and what is made of them.
 TEST(FoldConstants, TakesUniformOperandsForScalars) {
   for (const std::int64_t rows : {2, 100, 100000}) {
     Builder b;
+    b.graph.has_other_sizes = true;
     const ValueId x = b.input("x", {4, rows});
     const ValueId zeros = b.node("zeros", Fill{}, {b.ints("shape", {rows, 4}), b.scalar("zero", 0)});
     const ValueId turned = b.transpose("turned", zeros, {1, 0});
