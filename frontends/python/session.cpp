@@ -138,18 +138,6 @@ bool fits(const TensorView& view, const TensorInfo& info) {
                     [](std::int64_t found, std::int64_t expected) { return expected < 0 || found == expected; });
 }
 
-/// Where the elements of a view begin and end.
-template <class View>
-std::pair<std::uintptr_t, std::uintptr_t> extent(const View& view) {
-  std::int64_t first = 0, last = 0;
-  if (view.strides.empty()) last = element_count(view.shape) - 1;
-  for (std::size_t i = 0; i < view.strides.size(); ++i)
-    (view.strides[i] < 0 ? first : last) += view.strides[i] * (view.shape[i] - 1);
-  const auto size = static_cast<std::int64_t>(size_of(view.dtype));
-  const auto data = reinterpret_cast<std::uintptr_t>(view.data);
-  return {data + static_cast<std::uintptr_t>(first * size), data + static_cast<std::uintptr_t>((last + 1) * size)};
-}
-
 }  // namespace
 
 bool SharedSession::are_known(const Call& call) const {
@@ -182,19 +170,6 @@ std::shared_ptr<const SharedSession::Known> SharedSession::shapes_of(const Call&
   return known;
 }
 
-/// Memory that is read and written at the same time would give anything.
-void SharedSession::check_overlaps(const Call& call) const {
-  for (std::size_t o = 0; o < outputs_.size(); ++o) {
-    if (call.outputs[o].data == nullptr) continue;
-    const auto written = extent(call.outputs[o]);
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const auto read = extent(call.inputs[i]);
-      if (written.first < read.second && read.first < written.second)
-        throw Error(ErrorCode::invalid_argument, outputs_[o].role + ": its memory overlaps that of " + inputs_[i].role);
-    }
-  }
-}
-
 /// New arrays for the outputs that the caller brought no memory for.
 void SharedSession::allocate_outputs(const Known& known, Call& call) const {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
@@ -216,7 +191,6 @@ void SharedSession::run_tensors(Call& call, const RunOptions& options) {
 void SharedSession::run_arrays(Call& call, nb::handle out, const Limits& limits) {
   const RunOptions options = limits.options();
   lend_outputs(out, call);
-  check_overlaps(call);
   const auto given = [](const nb::object& result) { return result.is_valid(); };
   const bool any_given = std::any_of(call.results.begin(), call.results.end(), given);
   const bool all_given = std::all_of(call.results.begin(), call.results.end(), given);

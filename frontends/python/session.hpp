@@ -113,7 +113,6 @@ class SharedSession {
   void run_tensors(Call& call, const RunOptions& options);
   void run_arrays(Call& call, nb::handle out, const Limits& limits);
   void run_data(const Feeds& feeds, Call& call, const Limits& limits);
-  void check_overlaps(const Call& call) const;
   std::size_t output_named(nb::handle name) const;
   std::vector<std::size_t> outputs_chosen(nb::handle chosen) const;
   nb::object collect(Call& call, const std::vector<std::size_t>& chosen, Form form) const;

@@ -92,7 +92,6 @@ bool SharedSession::start(nb::object self, const Feeds& feeds, nb::handle chosen
   lend_inputs(feeds, call);
   if (!are_known(call)) return false;
   lend_outputs(out, call);
-  check_overlaps(call);
   allocate_outputs(*known_, call);
   const nb::gil_scoped_release release;
   pending->lease = pool_.try_take();

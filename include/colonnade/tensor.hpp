@@ -166,7 +166,9 @@ struct TensorView {
 };
 
 /// Borrowed writable memory of the caller, laid out as a TensorView's; no two elements may overlap, nor elements of two
-/// views, nor those of outputs and inputs of one run. Until the run is over nobody else may touch it.
+/// views. Until the run is over nobody else may touch it. An output may lie where inputs of the same run do: results are
+/// as if it lay apart. A cache that is all of an input with new rows appended is written in place there, anything else
+/// costs a copy.
 struct MutableTensorView {
   DType dtype = DType::undefined;
   Shape shape;

@@ -99,7 +99,9 @@ void Runner::run(Entry& entry, std::span<const TensorView> inputs, std::span<con
   to_.clear();
   for (const TensorView& view : inputs) from_.push_back(view.data);
   for (const MutableTensorView& view : outputs) to_.push_back(view.data);
+  apart_.set(*entry.prepared->program, inputs, outputs, to_);
   entry.run(*model_, from_, to_, control);
+  apart_.hand_over(outputs);
 }
 
 std::vector<Datum> Runner::run_program(Entry& entry, std::span<const void* const> inputs, const RunControl& control,

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "api/apart.hpp"
 #include "api/entry.hpp"
 #include "api/spares.hpp"
 #include "base/run_memory.hpp"
@@ -34,7 +35,7 @@ class Runner {
 
   /// Throws what `control` says between and within programs; the runner can be used again.
   std::vector<Datum> run(Entry& entry, const Inputs& inputs, RunControl& control);
-  /// For entries whose program does everything: into the caller's memory.
+  /// For entries whose program does everything: into the caller's memory, which may lie where inputs do.
   void run(Entry& entry, std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs,
            const RunControl& control);
 
@@ -69,6 +70,7 @@ class Runner {
   bool profiling_ = false;
   std::vector<const void*> from_;  ///< kept: a run of a program allocates nothing
   std::vector<void*> to_;
+  ApartOutputs apart_;
 };
 
 }  // namespace colonnade

@@ -8,20 +8,11 @@
 #include "api/session_impl.hpp"
 #include "base/log.hpp"
 #include "base/tensor_memory.hpp"
-#include "kernels/base/copy.hpp"
 #include "passes/permutation.hpp"
 #include "reference/reference.hpp"
 
 namespace colonnade {
 namespace {
-
-void copy_to(const Tensor& tensor, const MutableTensorView& view) {
-  if (tensor.dtype() == DType::string) {
-    std::copy(tensor.strings().begin(), tensor.strings().end(), static_cast<std::string*>(view.data));
-  } else if (tensor.byte_size() > 0) {
-    kernels::copy_memory(view.data, tensor.data(), tensor.byte_size());
-  }
-}
 
 template <class View>
 bool have_strides(std::span<const View> views) {
@@ -189,7 +180,15 @@ void Session::Impl::run(std::span<const TensorView> inputs, std::span<const Muta
   const RunMemory::Use memory(runner.memory());
   check_inputs(inputs);
   check_output_views(outputs);
-  if (const Way way = way_of(inputs); way != Way::dense) return run_texts(way, inputs, outputs, control);
+  if (const Way way = way_of(inputs); way != Way::dense) {
+    if (!may_overlap(inputs, outputs)) return run_texts(way, inputs, outputs, control);
+    const std::vector<Tensor> apart = run_texts(way, inputs, control);
+    for (std::size_t i = 0; i < apart.size(); ++i) {
+      check_output(i, outputs[i], apart[i].dtype(), apart[i].shape(), {});
+      copy_to(apart[i], outputs[i]);
+    }
+    return;
+  }
   if (run_grown(inputs, outputs, control)) return;
   if (!have_strides(inputs) && !have_strides(outputs)) return run_dense(use(inputs, control), inputs, outputs, control);
   staging.set(inputs, outputs, model->outputs);

@@ -7,6 +7,7 @@
 #include "base/interruption.hpp"
 #include "base/subnormals.hpp"
 #include "families/lower.hpp"
+#include "reference/onnx/definitions.hpp"
 
 namespace colonnade {
 namespace {
@@ -91,6 +92,32 @@ class Compiler {
       program_->output_types.push_back(value.type.dtype);
       program_->output_shapes.push_back(value.type.static_shape());
     }
+    const ByValue<int> readers = reader_counts();
+    for (const ValueId id : graph_.outputs) program_->overwrites.push_back(overwritten_by(id, readers));
+  }
+
+  ByValue<int> reader_counts() const {
+    auto counts = ByValue<int>::of(graph_.values.size(), 0);
+    for (const Node& node : graph_.nodes)
+      for (const ValueId id : node.inputs)
+        if (id != kAbsent) ++counts[id];
+    for (const ValueId id : graph_.outputs) ++counts[id];
+    return counts;
+  }
+
+  /// The input that an output appends rows to, if nothing else reads either's memory.
+  std::int32_t overwritten_by(ValueId output, const ByValue<int>& readers) const {
+    for (const Node& node : graph_.nodes) {
+      const auto* op = std::get_if<Opaque>(&node.op);
+      if (op == nullptr || op->definition != &reference::kAppend || node.outputs[0] != output) continue;
+      const ValueId past = node.inputs[0];
+      const auto input = std::find(graph_.inputs.begin(), graph_.inputs.end(), past);
+      const bool is_read_here = input != graph_.inputs.end() && readers[past] == 1;
+      const bool lies_there = plan_.storage[output].place == Place::output;
+      const bool fits = is_read_here && lies_there && graph_.value(past).type == graph_.value(output).type;
+      return fits ? to_int32(input - graph_.inputs.begin()) : -1;
+    }
+    return -1;
   }
 
   void lower_nodes() {

@@ -61,6 +61,7 @@ struct Program {
   std::vector<Island> islands;
   std::vector<DType> input_types, output_types;
   std::vector<Shape> input_shapes, output_shapes;
+  std::vector<std::int32_t> overwrites;  ///< by output, the input in whose memory it may be written; -1: none
   double flop = 0;
   bool keeps_subnormals = false;  ///< else they count as zero while it runs
   bool is_brief = false;          ///< threads that sleep are not worth waking for it

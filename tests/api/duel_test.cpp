@@ -127,7 +127,7 @@ struct Ring {
   std::vector<Tensor> inputs;
 };
 
-bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+bool have_same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i)
     if (std::memcmp(a[i].data(), b[i].data(), a[i].byte_size()) != 0) return false;
@@ -139,7 +139,7 @@ TEST(Duel, BothSidesGiveTheSameBitsInOneArena) {
   Entry entry(ring.predicted, std::make_shared<Arena>());
   const std::vector<Tensor> expected = ring.run(entry);
   ring.predicted->duel->open(ring.runner_up);
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(same_bits(ring.run(entry), expected)) << i;
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(have_same_bits(ring.run(entry), expected)) << i;
   const auto larger = std::max(ring.predicted->program->arena_bytes, ring.runner_up->program->arena_bytes);
   EXPECT_EQ(entry.arena_bytes(), static_cast<std::size_t>(larger));
 }
@@ -155,7 +155,7 @@ TEST(Duel, TheFasterPlanGoesOnAndTheOtherOneIsFreed) {
   const std::string outline_of_loser = outline(ring.predicted->plan);
   EXPECT_EQ(ring.impl.prepare(ring.model.resolve_shapes({})), ring.runner_up) << "for new sessions too";
   ring.predicted.reset();
-  EXPECT_TRUE(same_bits(ring.run(entry), expected));
+  EXPECT_TRUE(have_same_bits(ring.run(entry), expected));
   EXPECT_EQ(entry.prepared, ring.runner_up);
   EXPECT_EQ(entry.arena_bytes(), static_cast<std::size_t>(ring.runner_up->program->arena_bytes));
   EXPECT_TRUE(loser.expired());
@@ -173,7 +173,7 @@ TEST(Duel, ThePredictionGoesOnWhereItWins) {
   ring.decide(8, 10);
   const std::weak_ptr<const Prepared> loser = ring.runner_up;
   ring.runner_up.reset();
-  EXPECT_TRUE(same_bits(ring.run(entry), expected));
+  EXPECT_TRUE(have_same_bits(ring.run(entry), expected));
   EXPECT_EQ(entry.prepared, ring.predicted);
   EXPECT_EQ(entry.arena_bytes(), static_cast<std::size_t>(ring.predicted->program->arena_bytes));
   EXPECT_TRUE(loser.expired());
@@ -245,7 +245,7 @@ TEST(Duel, SessionsOfFourThreadsRunOneModelMeanwhile) {
     for (int i = 0; i < 4; ++i)
       threads.emplace_back([&] {
         Session session(ring.model);
-        for (int run = 0; run < 12; ++run) wrong += same_bits(session.run(views), expected) ? 0 : 1;
+        for (int run = 0; run < 12; ++run) wrong += have_same_bits(session.run(views), expected) ? 0 : 1;
       });
   }
   EXPECT_EQ(wrong, 0);

@@ -194,6 +194,32 @@ TEST(Growing, GroupedQueriesOfSeveralTextsInAWindow) { expect_bits_of_own_plans_
 
 TEST(Growing, GroupedQueriesWithCachesOfRoomForAll) { expect_bits_of_own_plans_grouped(2, 48, false); }
 
+/// As programs bind them that have one buffer for past and present: only new rows are written there.
+TEST(Growing, CachesLieWhereTheyWere) {
+  constexpr std::int64_t kRoom = 40;
+  Tensor key(DType::f32, {2, 2, kRoom, kSize}), value = key;
+  std::ranges::fill(key.values<float>(), 7.0f), std::ranges::fill(value.values<float>(), 7.0f);
+  Tensor own_key = key, own_value = value;
+  const std::string bytes = grouped_decoder(true);
+  Session session(model_of(bytes)), apart(model_of(bytes));
+  for (std::int64_t past = 0; past < 20; ++past) {
+    Call call = call_of(2, 1, own_key, own_value);
+    call.mask = ones(2, past + 1);
+    const std::vector<Tensor> expected = apart.run(call.views());
+    Tensor logits(DType::f32, expected[0].shape());
+    std::vector<TensorView> inputs = call.views();
+    inputs[2] = key, inputs[3] = value;
+    session.run(inputs, std::vector<MutableTensorView>{logits, key, value});
+    EXPECT_TRUE(same_bits(logits, expected[0])) << past;
+    for (const auto& [mine, all] : {std::pair(&key, &expected[1]), {&value, &expected[2]}})
+      for (std::size_t i = 0; i < mine->values<float>().size(); ++i) {
+        const bool is_new = static_cast<std::int64_t>(i) / kSize % kRoom <= past;
+        ASSERT_EQ(mine->values<float>()[i], is_new ? all->values<float>()[i] : 7.0f) << past << " " << i;
+      }
+    own_key = expected[1], own_value = expected[2];
+  }
+}
+
 TEST(Growing, AnotherPromptStartsInTheClassThatIsThere) {
   Session session(model_of(decoder()));
   const auto nothing = [](std::int64_t, const Call&, const std::vector<Tensor>&) {};

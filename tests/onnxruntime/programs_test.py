@@ -63,10 +63,11 @@ def words(library: str, folder: Path) -> str:
     shutil.copyfile(library, ours / "libonnxruntime.so.1.32.0")
     model = str(folder / "decoder")
     path = [str(genai.parent)]
-    run("decoder.py", [model], path)
-    expected = run("words.py", [model], path)
-    found = run("words.py", [model], [str(folder / "genai"), *path])
-    assert found == expected and found.count(",") == 63, f"words: expected {expected}, found {found}"
+    for shared in ([], ["shared"]):
+        run("decoder.py", [model, *shared], path)
+        expected = run("words.py", [model], path)
+        found = run("words.py", [model], [str(folder / "genai"), *path])
+        assert found == expected and found.count(",") == 63, f"words {shared}: expected {expected}, found {found}"
     return ""
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a small decoder of random weights with what onnxruntime-genai reads beside it. Argument: the folder."""
+"""Writes a small decoder of random weights with what onnxruntime-genai reads beside it. Arguments: the folder, and
+'shared' where caches lie in one buffer before a word and after it."""
 import json
 import sys
 from pathlib import Path
@@ -82,7 +83,7 @@ class Decoder:
         return helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
 
-def config() -> dict[str, object]:
+def config(shares: bool) -> dict[str, object]:
     past = {"past_key_names": "past_key_values.%d.key", "past_value_names": "past_key_values.%d.value"}
     present = {"present_key_names": "present.%d.key", "present_value_names": "present.%d.value"}
     decoder = {
@@ -98,10 +99,10 @@ def config() -> dict[str, object]:
     }
     model = {"type": "llama", "vocab_size": WORDS, "context_length": LONGEST, "decoder": decoder}
     tokens = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
-    return {"model": {**model, **tokens}, "search": {"max_length": 64, "past_present_share_buffer": False}}
+    return {"model": {**model, **tokens}, "search": {"max_length": 64, "past_present_share_buffer": shares}}
 
 
 folder = Path(sys.argv[1])
 folder.mkdir(parents=True, exist_ok=True)
 onnx.save(Decoder().model(), str(folder / "model.onnx"))
-(folder / "genai_config.json").write_text(json.dumps(config()))
+(folder / "genai_config.json").write_text(json.dumps(config("shared" in sys.argv[2:])))
