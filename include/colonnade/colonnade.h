@@ -316,7 +316,8 @@ COLONNADE_API colonnade_status* colonnade_session_output_shape(colonnade_session
                                                                size_t index, int64_t* sizes, size_t capacity,
                                                                size_t* rank);
 /// Runs with all inputs in the model's order. `outputs` holds one tensor an output of the model, whose shape must be
-/// the output's, or NULL for every one: then they are set to new tensors of the caller's.
+/// the output's, or NULL for every one: then they are set to new tensors of the caller's. Outputs may lie where inputs
+/// do: results are as if they lay apart, and caches with rows appended or scattered into them are changed in place.
 COLONNADE_API colonnade_status* colonnade_session_run(colonnade_session* session, colonnade_tensor* const* inputs,
                                                       size_t input_count, colonnade_tensor** outputs,
                                                       size_t output_count, const colonnade_run_options* options);

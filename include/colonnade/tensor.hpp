@@ -166,9 +166,9 @@ struct TensorView {
 };
 
 /// Borrowed writable memory of the caller, laid out as a TensorView's; no two elements may overlap, nor elements of two
-/// views. Until the run is over nobody else may touch it. An output may lie where inputs of the same run do: results are
-/// as if it lay apart. A cache that is all of an input with new rows appended is written in place there, anything else
-/// costs a copy.
+/// views. Until the run is over nobody else may touch it. An output may lie where inputs of the same run do: results
+/// are as if it lay apart. Where it is an input with rows appended or scattered into it, as caches are, only these are
+/// written; anything else costs a copy. A run that fails may have written them.
 struct MutableTensorView {
   DType dtype = DType::undefined;
   Shape shape;

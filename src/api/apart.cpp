@@ -11,12 +11,6 @@
 namespace colonnade {
 namespace {
 
-/// Where elements lie.
-struct Extent {
-  std::uintptr_t begin = 0, end = 0;
-  bool operator==(const Extent&) const = default;
-};
-
 template <class View>
 Extent extent_of(const View& view) {
   if (view.data == nullptr || std::ranges::find(view.shape, 0) != view.shape.end()) return {};
@@ -41,20 +35,12 @@ bool may_write(const Program& program, std::size_t output, const Extent& target,
   return true;
 }
 
-std::vector<Extent> extents_of(std::span<const TensorView> views) {
-  std::vector<Extent> extents;
-  extents.reserve(views.size());
-  for (const TensorView& view : views) extents.push_back(extent_of(view));
-  return extents;
-}
-
 }  // namespace
 
 bool may_overlap(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs) {
-  const std::vector<Extent> extents = extents_of(inputs);
   return std::ranges::any_of(outputs, [&](const MutableTensorView& output) {
     const Extent target = extent_of(output);
-    return std::ranges::any_of(extents, [&](const Extent& input) { return overlap(input, target); });
+    return std::ranges::any_of(inputs, [&](const TensorView& input) { return overlap(extent_of(input), target); });
   });
 }
 
@@ -72,10 +58,10 @@ void copy_to(const Tensor& tensor, const MutableTensorView& view) {
 void ApartOutputs::set(const Program& program, std::span<const TensorView> inputs,
                        std::span<const MutableTensorView> outputs, std::vector<void*>& to) {
   apart_.clear();
-  if (!may_overlap(inputs, outputs)) return;
-  const std::vector<Extent> extents = extents_of(inputs);
+  inputs_.clear();
+  for (const TensorView& view : inputs) inputs_.push_back(extent_of(view));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (may_write(program, i, extent_of(outputs[i]), extents)) continue;
+    if (may_write(program, i, extent_of(outputs[i]), inputs_)) continue;
     apart_.emplace_back(i, TensorMemory::unset(outputs[i].dtype, outputs[i].shape));
     to[i] = MutableTensorView(apart_.back().second).data;
   }

@@ -11,6 +11,12 @@
 
 namespace colonnade {
 
+/// Where the elements of a view lie.
+struct Extent {
+  std::uintptr_t begin = 0, end = 0;
+  bool operator==(const Extent&) const = default;
+};
+
 /// Whether elements of an output may lie where those of an input do.
 bool may_overlap(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
 
@@ -27,6 +33,7 @@ class ApartOutputs {
   void hand_over(std::span<const MutableTensorView> outputs);
 
  private:
+  std::vector<Extent> inputs_;                         ///< kept: a run of a program allocates nothing
   std::vector<std::pair<std::size_t, Tensor>> apart_;  ///< by output
 };
 

@@ -65,6 +65,7 @@ class AppendOp final : public RowOp {
   }
 
   std::string_view kernel() const override { return "append"; }
+  bool changes_in_place() const override { return true; }
 
  private:
   std::size_t bytes(std::int64_t rows) const { return static_cast<std::size_t>(rows * row_bytes_); }

@@ -45,6 +45,13 @@ class IndexedOp : public RowOp {
   std::string_view kernel() const override { return kernel_.name; }
 
  protected:
+  /// A scatter's data where it is not to be changed in its place.
+  void copy_data(const StepContext& step, std::int64_t begin, std::int64_t bytes) const {
+    std::byte* to = whole(step, out_);
+    const std::byte* from = whole(step, data_);
+    if (from != to) kernels::copy_memory(to + begin, from + begin, size(bytes));
+  }
+
   const kernels::indexing::Kernel& kernel_;
   ValueOf<std::byte> data_, out_;
   Indices indices_;
@@ -132,10 +139,12 @@ class ScatterNdOp final : public TupleOp {
         updates_(context.in<std::byte>(2)),
         update_(update_fn(kernel_, op.mode, context.input(0).type.dtype, form_.block_bytes)) {}
 
+  bool changes_in_place() const override { return true; }
+
   void run(const StepContext& step) const override {
     const Interval blocks = form_.shared.of(step);
     const std::int64_t bytes = form_.block_bytes, begin = blocks.begin * bytes, end = blocks.end * bytes;
-    kernels::copy_memory(whole(step, out_) + begin, whole(step, data_) + begin, size(end - begin));
+    copy_data(step, begin, end - begin);
     Offsets offsets, places;
     for (std::int64_t t = 0; t < form_.tuples; t += kChunk) {
       const std::int64_t count = std::min(kChunk, form_.tuples - t);
@@ -216,13 +225,14 @@ class ScatterElementsOp final : public ElementOp {
     for (std::size_t l = 0; l < form_.shared_loop; ++l) slabs_ *= form_.loops[l].extent;
   }
 
+  bool changes_in_place() const override { return true; }
+
   void run(const StepContext& step) const override {
     const AxisLoop& shared = form_.loops[form_.shared_loop];
     const Interval part = form_.shared.of(step);
     for (std::int64_t slab = 0; slab < slabs_; ++slab) {
       const std::int64_t begin = (slab * shared.extent + part.begin) * shared.stride;
-      kernels::copy_memory(whole(step, out_) + begin, whole(step, data_) + begin,
-                           size((part.end - part.begin) * shared.stride));
+      copy_data(step, begin, (part.end - part.begin) * shared.stride);
     }
     for_offsets(step, [&](std::int64_t position, std::size_t count, const std::int64_t* offsets) {
       update_({whole(step, updates_) + position * bytes_, whole(step, out_), offsets, nullptr, count, size(bytes_)});

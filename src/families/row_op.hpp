@@ -70,6 +70,8 @@ class RowOp {
   virtual std::size_t pointer_count(std::int64_t) const { return 0; }
   /// Name of the kernel or island, for printing.
   virtual std::string_view kernel() const = 0;
+  /// Whether its output may lie where its first input does, of which it is changed parts.
+  virtual bool changes_in_place() const { return false; }
 };
 
 /// An operator that runs on whole tensors by oneDNN or the reference.

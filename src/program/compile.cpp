@@ -7,7 +7,6 @@
 #include "base/interruption.hpp"
 #include "base/subnormals.hpp"
 #include "families/lower.hpp"
-#include "reference/onnx/definitions.hpp"
 
 namespace colonnade {
 namespace {
@@ -44,6 +43,7 @@ class OnDoubles final : public RowOp {
   }
   std::size_t pointer_count(std::int64_t rows) const override { return op_->pointer_count(rows); }
   std::string_view kernel() const override { return op_->kernel(); }
+  bool changes_in_place() const override { return op_->changes_in_place(); }
 
  private:
   std::unique_ptr<RowOp> op_;
@@ -72,6 +72,7 @@ class Compiler {
     program_->keeps_subnormals = plan_.options.math == Math::exact;
     describe_borders();
     lower_nodes();
+    find_overwritten();
     weights_.trim();
     make_views();
     for (const SegmentPlan& segment : plan_.segments) add_segment(segment);
@@ -92,8 +93,6 @@ class Compiler {
       program_->output_types.push_back(value.type.dtype);
       program_->output_shapes.push_back(value.type.static_shape());
     }
-    const ByValue<int> readers = reader_counts();
-    for (const ValueId id : graph_.outputs) program_->overwrites.push_back(overwritten_by(id, readers));
   }
 
   ByValue<int> reader_counts() const {
@@ -105,19 +104,25 @@ class Compiler {
     return counts;
   }
 
-  /// The input that an output appends rows to, if nothing else reads either's memory.
+  /// The input that an output may be written over: its node changes some of it, and nothing else reads its memory.
   std::int32_t overwritten_by(ValueId output, const ByValue<int>& readers) const {
-    for (const Node& node : graph_.nodes) {
-      const auto* op = std::get_if<Opaque>(&node.op);
-      if (op == nullptr || op->definition != &reference::kAppend || node.outputs[0] != output) continue;
-      const ValueId past = node.inputs[0];
-      const auto input = std::find(graph_.inputs.begin(), graph_.inputs.end(), past);
-      const bool is_read_here = input != graph_.inputs.end() && readers[past] == 1;
+    for (const NodeIndex i : nodes_of(graph_)) {
+      const Node& node = node_of(graph_, i);
+      const auto& op = program_->ops[i];
+      if (node.outputs[0] != output || op == nullptr || !op->changes_in_place()) continue;
+      const ValueId given = node.inputs[0];
+      const auto input = std::find(graph_.inputs.begin(), graph_.inputs.end(), given);
+      const bool is_read_here = input != graph_.inputs.end() && readers[given] == 1;
       const bool lies_there = plan_.storage[output].place == Place::output;
-      const bool fits = is_read_here && lies_there && graph_.value(past).type == graph_.value(output).type;
+      const bool fits = is_read_here && lies_there && graph_.value(given).type == graph_.value(output).type;
       return fits ? to_int32(input - graph_.inputs.begin()) : -1;
     }
     return -1;
+  }
+
+  void find_overwritten() {
+    const ByValue<int> readers = reader_counts();
+    for (const ValueId id : graph_.outputs) program_->overwrites.push_back(overwritten_by(id, readers));
   }
 
   void lower_nodes() {

@@ -47,6 +47,28 @@ TEST(Apart, OutputsMayLieWhereInputsDo) {
   }
 }
 
+/// As opset 24 has caches: rows are written into a buffer, where it lies if that is asked for.
+TEST(Apart, ScattersIntoTheInput) {
+  constexpr std::int64_t kRoom = 700, kWidth = 64;
+  ModelBuilder model(24);
+  model.input("cache", {2, 3, kRoom, kWidth}).input("rows", {2, 3, 2, kWidth});
+  model.input("at", {2}, onnx::TensorProto::INT64);
+  model.node("TensorScatter", {"cache", "rows", "at"}, {"y"}, {attribute("axis", 2)});
+  const std::string bytes = model.output("y").bytes();
+  Tensor cache = random_tensor({2, 3, kRoom, kWidth}, 1);
+  const Tensor rows = random_tensor({2, 3, 2, kWidth}, 2);
+  Tensor at(DType::i64, {2});
+  at.values<std::int64_t>()[0] = 5, at.values<std::int64_t>()[1] = 698;
+  for (const int threads : {1, 2}) {
+    Session session(model_of(bytes, threads));
+    const Tensor expected = std::move(session.run({cache, rows, at})[0]);
+    Tensor buffer = cache;
+    session.run({buffer, rows, at}, {buffer});
+    EXPECT_TRUE(same_bits(buffer, expected));
+    EXPECT_FALSE(same_bits(buffer, cache));
+  }
+}
+
 TEST(Apart, WithStrides) {
   const std::string bytes = model_bytes();
   Session session(model_of(bytes));
