@@ -17,12 +17,12 @@ struct Addends {
   bool one_row = false;              ///< for all
 };
 
-attention::SharesArgs args_of(const Addends& of) {
+attention::SharesArgs args_of(const Addends& of, const float* first, const float* second) {
   attention::SharesArgs args;
   args.rows = of.rows, args.keys = of.keys;
   const auto stride = of.one_row ? 0 : static_cast<std::ptrdiff_t>(of.keys);
-  args.addends[0] = of.first.data(), args.addend_strides[0] = stride;
-  if (!of.second.empty()) args.addends[1] = of.second.data(), args.addend_strides[1] = stride;
+  args.addends[0] = first, args.addend_strides[0] = stride;
+  if (!of.second.empty()) args.addends[1] = second, args.addend_strides[1] = stride;
   return args;
 }
 
@@ -44,8 +44,9 @@ attention::LiveKeys expected(const Addends& of) {
 }
 
 void check(const Addends& of) {
+  const Guarded first(of.first), second(of.second.empty() ? of.first : of.second);
   for (const attention::Kernel& kernel : runnable(attention::table())) {
-    const attention::LiveKeys found = kernel.live(args_of(of)), wanted = expected(of);
+    const attention::LiveKeys found = kernel.live(args_of(of, first.data(), second.data())), wanted = expected(of);
     EXPECT_TRUE(found.begin == wanted.begin && found.end == wanted.end)
         << kernel.name << ": " << found.begin << " to " << found.end << ", expected " << wanted.begin << " to "
         << wanted.end << " of " << of.keys;

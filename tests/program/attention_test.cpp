@@ -145,13 +145,13 @@ TEST(AttentionKernels, TakeManyKeysInBlocksOfRows) {
   check_attention({.scale = 0.2f}, operands({1, 1, 150, 3000, 16, 16}, {}));
 }
 
-void check_barred_keys(std::int64_t rows) {
+void check_barred_keys(std::int64_t rows, double far) {
   constexpr std::int64_t kLive = 37, kSize = 24;
   const Tensor q = random_tensor(DType::f32, {1, rows, kSize}, 1);
   std::vector<Tensor> alone;
   for (const std::int64_t keys : {kLive, kLive + 1, kLive + 64, 3 * kLive}) {
     std::vector<Input> inputs{computed(DType::f32, q.shape()), computed(DType::f32, {1, keys, kSize}),
-                              computed(DType::f32, {1, keys, kSize}), constant(barring(keys, kLive, -1e4))};
+                              computed(DType::f32, {1, keys, kSize}), constant(barring(keys, kLive, far))};
     const Graph graph = single(Attention{.scale = 0.3f}, inputs, 1);
     std::vector<Tensor> given{q, random_tensor(DType::f32, {1, keys, kSize}, 2),
                               random_tensor(DType::f32, {1, keys, kSize}, 3)};
@@ -163,8 +163,33 @@ void check_barred_keys(std::int64_t rows) {
 
 /// What stands behind the live keys changes no bit, nor does how many there are.
 TEST(AttentionKernels, GiveTheSameBitsBesideBarredKeys) {
-  check_barred_keys(9);
-  check_barred_keys(1);
+  for (const double far : {-1e4, -3.4028234663852886e38, -std::numeric_limits<double>::infinity()})
+    for (const std::int64_t rows : {1, 9, 200}) check_barred_keys(rows, far);
+}
+
+/// Nor do those before them, where they fill whole blocks of keys.
+TEST(AttentionKernels, GiveTheSameBitsBehindBarredKeys) {
+  constexpr std::int64_t kLive = 90, kSize = 24, kBefore = 128;
+  const Tensor q = random_tensor(DType::f32, {1, 9, kSize}, 1), k = random_tensor(DType::f32, {1, kLive, kSize}, 2),
+               v = random_tensor(DType::f32, {1, kLive, kSize}, 3);
+  const auto behind = [](const Tensor& rows) {
+    Tensor all = random_tensor(DType::f32, {1, kBefore + kLive, kSize}, 4);
+    std::ranges::copy(rows.values<float>(), all.values<float>().begin() + kBefore * kSize);
+    return all;
+  };
+  const auto answer = [&](const Tensor& keys, const Tensor& values, double far) {
+    const std::int64_t count = keys.shape()[1];
+    std::vector<double> mask(static_cast<std::size_t>(count), 0);
+    std::fill(mask.begin(), mask.end() - kLive, far);
+    const Graph graph =
+        single(Attention{.scale = 0.3f},
+               {computed(DType::f32, q.shape()), computed(DType::f32, keys.shape()),
+                computed(DType::f32, values.shape()), constant(reference::tensor_of(DType::f32, Shape{count}, mask))},
+               1);
+    return run(graph, {Schedule::layers, Math::fast, 1, 0}, host_isas()[0], {q, keys, values});
+  };
+  for (const double far : {-3.4028234663852886e38, -std::numeric_limits<double>::infinity()})
+    EXPECT_TRUE(same_bits(answer(behind(k), behind(v), far), answer(k, v, far)));
 }
 
 /// One batch of `rows` in which texts meet themselves.
