@@ -308,5 +308,22 @@ inline constexpr auto kTiles = tile_tables<ConvTile>(std::make_index_sequence<kT
 inline constexpr auto kWideTiles = tile_table<ConvTile, kWidePanels>(std::make_index_sequence<kWideRows>());
 #endif
 
+/// Tiles of one vector for outputs that are half a panel or less, as the last of 24 or 40 channels are.
+#if defined(__AVX2__) && !defined(__AVX512F__)
+inline constexpr std::size_t kHalfRows = 2 * kTileRows[0];
+struct HalfTiles {
+  ConvTile::Fn of[kHalfRows];
+};
+template <std::size_t... Row>
+constexpr HalfTiles half_tiles(std::index_sequence<Row...>) {
+  return {{&ConvTile::run<Row + 1, 1>...}};
+}
+inline constexpr HalfTiles kHalfTiles = half_tiles(std::make_index_sequence<kHalfRows>());
+inline const ConvTile::Fn* tiles_of_half(std::size_t lanes) { return lanes <= Vec::kLanes ? kHalfTiles.of : nullptr; }
+#else
+inline constexpr std::size_t kHalfRows = 0;
+inline const ConvTile::Fn* tiles_of_half(std::size_t) { return nullptr; }
+#endif
+
 }  // namespace
 }  // namespace colonnade::kernels::gemm

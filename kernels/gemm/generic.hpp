@@ -281,10 +281,12 @@ inline void conv_group(const ConvArgs& a, const Runs& runs, std::size_t group, s
     const std::size_t lanes = a.channels_out - first < taken * kPanel ? a.channels_out - first : taken * kPanel;
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(a.stride_w) * a.in_pixel_stride;
     const bool in_parts = a.partial_sums && a.width_out > 1;
+    const ConvTile::Fn* const half = wide || a.partial_sums ? nullptr : tiles_of_half(lanes);
     const Block block{wide       ? kWideTiles.of
                       : in_parts ? kPartsTiles.of[taken - 1].of
+                      : half     ? half
                                  : kTiles.of[taken - 1].of,
-                      wide ? kWideRows : most_rows(kTileRows[taken - 1], stride),
+                      wide ? kWideRows : most_rows(half ? kHalfRows : kTileRows[taken - 1], stride),
                       taken,
                       panels - panel - taken,
                       input_channel,
