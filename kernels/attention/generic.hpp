@@ -71,7 +71,7 @@ inline void run_shares(const SharesArgs& a) noexcept {
   shares_with_addends<false>(a);
 }
 
-/// The addends of rows, kLiveStep keys at a time.
+/// Looks at the addends of rows, some keys at a time.
 class Addends {
  public:
   explicit Addends(const SharesArgs& a) : a_(a) {}

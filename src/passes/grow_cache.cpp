@@ -68,6 +68,7 @@ CacheGrower::CacheGrower(const Graph& graph, const GrowingShapes& shapes)
       made_(std::make_shared<Graph>()) {
   made_->name = graph.name;
   made_->samples = count_samples(graph, shapes.shapes);
+  made_->has_other_sizes = true;
 }
 
 GrowingNetwork CacheGrower::run() {
