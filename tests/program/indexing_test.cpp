@@ -131,5 +131,21 @@ TEST(Indexing, RefusesIndicesOutside) {
   }
 }
 
+/// A scatter changes its data in place where the output lies there; what only reads it does not, nor where another
+/// reads.
+TEST(Scatters, MayLieWhereTheirDataDo) {
+  const auto overwrites = [](Operator op, const std::vector<Input>& inputs, bool is_read_twice) {
+    Graph graph = single(std::move(op), inputs, 1);
+    if (is_read_twice) graph.outputs.push_back(graph.inputs[0]);
+    return program_of(graph, {}, host_isas().back())->overwrites.at(0);
+  };
+  const Input data = computed(DType::f32, {9, 4}), indices = computed(DType::i64, {2, 4}),
+              updates = computed(DType::f32, {2, 4});
+  EXPECT_EQ(overwrites(ScatterElements{}, {data, indices, updates}, false), 0);
+  EXPECT_EQ(overwrites(ScatterElements{}, {data, indices, updates}, true), -1);
+  EXPECT_EQ(overwrites(ScatterNd{}, {data, computed(DType::i64, {2, 1}), updates}, false), 0);
+  EXPECT_EQ(overwrites(GatherElements{}, {data, computed(DType::i64, {9, 4})}, false), -1);
+}
+
 }  // namespace
 }  // namespace colonnade::test
