@@ -18,6 +18,7 @@ inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
   const auto addend = [&](std::size_t which, std::size_t i) {
     return a.addends[which] + static_cast<std::ptrdiff_t>(row + i) * a.addend_strides[which];
   };
+  const auto sink = [&](std::size_t i) { return a.sinks + static_cast<std::ptrdiff_t>(row + i) * a.sink_stride; };
   const Vec scale = broadcast(kCaps ? a.cap : a.scale), inner = broadcast(kCaps ? a.scale / a.cap : 1),
             lowest = broadcast(-__builtin_inff());
   float largest[N];
@@ -36,6 +37,7 @@ inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
           return x;
         },
         [](Vec x, Vec y) { return max(x, y); }));
+    if (a.sinks != nullptr) largest[i] = max_lanes(max(broadcast(largest[i]), broadcast(*sink(i))));
   }
   for (std::size_t i = 0; i < N; ++i) {
     float* scores = line(i);
@@ -48,6 +50,7 @@ inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
           return e;
         },
         [](Vec x, Vec y) { return x + y; }));
+    if (a.sinks != nullptr) a.sums[row + i] += max_lanes(exp_of_negative(broadcast(*sink(i)) - top));
   }
 }
 

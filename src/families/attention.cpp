@@ -37,6 +37,7 @@ class AttentionOp final : public RowOp {
         v_(context.in<float>(2)),
         out_(context.out<float>()) {
     for (std::size_t i = 0; i < kMostAddends; ++i) addends_[i] = context.in<float>(kAddendInput + i);
+    if (form_.sinks) sinks_ = context.in<float>(kSinksInput);
     if (form_.bounded) bounds_ = context.in<std::int64_t>(kBoundsInput);
     if (form_.by_distance) places_ = context.in<std::int64_t>(kPlacesInput);
     if (form_.grows) live_ = context.in<std::int64_t>(kLiveInput);
@@ -301,6 +302,10 @@ class AttentionOp final : public RowOp {
       shares.addends[given] = whole(step, addends_[i]) + place_of(form_.addends[i]);
       shares.addend_strides[given++] = stride_of(form_.addends[i]);
     }
+    if (form_.sinks) {
+      shares.sinks = whole(step, sinks_) + place_of(*form_.sinks);
+      shares.sink_stride = stride_of(*form_.sinks);
+    }
     const Interval live = keep_live(shares);
     score(room, rows, keys, live, lying);
     kernel_.shares(shares);
@@ -326,6 +331,7 @@ class AttentionOp final : public RowOp {
   float scale_, cap_;
   ValueOf<float> q_, k_, v_, out_;
   std::array<ValueOf<float>, kMostAddends> addends_;
+  ValueOf<float> sinks_;
   ValueOf<std::int64_t> bounds_, places_, live_;
   std::int64_t most_ = std::numeric_limits<std::int64_t>::max();  ///< keys that addends know
   WithoutShares without_shares_ = WithoutShares::nan;

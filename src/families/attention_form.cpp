@@ -47,6 +47,11 @@ std::optional<AttentionForm> attention_form(const Subject& node, const Attention
     form.addends[i] = *addend;
     form.varies = form.varies || form.by_distance || addend->row != 0;
   }
+  if (node.has_input(kSinksInput)) {
+    const Shape sinks = with_matrix(node.input_shape(kSinksInput));
+    form.sinks = matrices_of(sinks, false, form.batch);
+    if (sinks[sinks.size() - 2] == 1) form.sinks->row = 0;
+  }
   form.blocks = ceil_div(form.rows, kUnitRows);
   if (form.bounded) form.texts = element_count(node.input_shape(kBoundsInput)) - 1;
   return form;

@@ -28,6 +28,7 @@ struct AttentionForm {
   std::int64_t blocks = 0;  ///< units of a head
   Matrices q, k, v, out;
   std::array<Matrices, kMostAddends> addends;
+  std::optional<Matrices> sinks;
   bool bounded = false;      ///< its rows are those of several texts
   bool by_distance = false;  ///< and what is added depends on how far apart they are
   std::int64_t far = 0;      ///< as far as its addends know

@@ -18,6 +18,8 @@ inline constexpr std::size_t kBoundsInput = kAddendInput + kMostAddends, kPlaces
 /// keys and values lie apart. Shapes say the most that both may be. Columns of addends behind the keys are not read. No
 /// heads inside keys or values, no bounds.
 inline constexpr std::size_t kLiveInput = kPlacesInput + 1;
+/// The input of an Attention with one more score of each row, whose share goes nowhere: [.., 1], broadcast to scores.
+inline constexpr std::size_t kSinksInput = kLiveInput + 1;
 
 /// Null when the operator is no contraction.
 const FusedEpilogue* epilogue_of(const Operator& op);

@@ -41,6 +41,19 @@ std::optional<Shape> scores_of(const RuleContext& ctx, const Shape& q, const Sha
   return scores;
 }
 
+/// Sinks broadcast to the rows of scores and make them no more.
+void check_sinks(const RuleContext& ctx, const Shape& scores) {
+  ctx.rank_at_least(kSinksInput, 1);
+  if (!ctx.shape(kSinksInput)) return;
+  const Shape& shape = *ctx.shape(kSinksInput);
+  agree(ctx, "the last axis", kSinksInput, shape.back(), 1);
+  if (shape.size() > scores.size())
+    ctx.fail("{} expects at most {} axes, found {}", ctx.text(kSinksInput), scores.size(), shape.size());
+  for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis)
+    if (shape[axis] != 1)
+      agree(ctx, fmt::format("axis {}", axis), kSinksInput, shape[axis], scores[scores.size() - shape.size() + axis]);
+}
+
 void check_bounds(const RuleContext& ctx) {
   ctx.dtype_is(kBoundsInput, DType::i64);
   ctx.rank(kBoundsInput, 1);
@@ -68,10 +81,11 @@ void check_live(const Attention& op, const RuleContext& ctx) {
 }  // namespace
 
 Types infer(const Attention& op, const RuleContext& ctx) {
-  ctx.inputs(kAddendInput, kLiveInput + 1);
+  ctx.inputs(kAddendInput, kSinksInput + 1);
   const DType dtype = ctx.same_dtype(0, 1);
   for (std::size_t input = 2; input < kBoundsInput; ++input)
     if (ctx.has(input)) ctx.same_dtype(0, input);
+  if (ctx.has(kSinksInput)) ctx.same_dtype(0, kSinksInput);
   if (ctx.has(kBoundsInput)) check_bounds(ctx);
   if (ctx.has(kLiveInput)) check_live(op, ctx);
   const auto q = operand(ctx, 0, op.heads_inside_q), k = operand(ctx, 1, op.heads_inside_k),
@@ -81,6 +95,7 @@ Types infer(const Attention& op, const RuleContext& ctx) {
   agree(ctx, "the number of rows", 2, (*v)[v->size() - 2], (*k)[k->size() - 2]);
   std::optional<Shape> shape = scores_of(ctx, *q, *k, *v);
   if (!shape) return {{dtype, std::nullopt}};
+  if (ctx.has(kSinksInput)) check_sinks(ctx, *shape);
   shape->back() = v->back();
   if (op.heads_inside_out && shape->size() < 3) ctx.fail("heads inside a result of {} axes", shape->size());
   return {{dtype, heads_swapped(*std::move(shape), op.heads_inside_out)}};

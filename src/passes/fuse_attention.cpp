@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/contraction.hpp"
+#include "passes/known_ints.hpp"
 #include "passes/match.hpp"
 #include "passes/pass_list.hpp"
 #include "passes/permutation.hpp"
@@ -109,6 +111,7 @@ std::optional<Scores> find_scores(const Editor& editor, ValueId id, int depth) {
 struct Matched {
   int mixed = -1;  ///< the product of shares and values
   Scores scores;
+  ValueId sinks = kAbsent;
   WithoutShares without_shares = WithoutShares::nan;
 };
 
@@ -144,24 +147,79 @@ Zeroed find_zeroed(const Editor& editor, ValueId id) {
                                                       : Zeroed{shares, WithoutShares::zero_where_barred, bars};
 }
 
+/// Whether a Slice leaves out the last element along its last axis, and nothing else.
+bool drops_last(const Editor& editor, const Node& slice) {
+  const ValueId from = slice.inputs[0], to = slice.outputs[0];
+  const auto ints = [&](std::size_t input) { return constant_ints(editor.graph(), slice, input); };
+  const auto begin = ints(1), end = ints(2), axes = ints(3), steps = ints(4);
+  if (!has_rank(editor, from) || begin != Ints{0} || !axes || axes->size() != 1) return false;
+  if (slice.input(4) != kAbsent && steps != Ints{1}) return false;
+  const auto rank = static_cast<std::int64_t>(rank_of(editor, from));
+  if (axes->front() != -1 && axes->front() != rank - 1) return false;
+  const std::int64_t before = editor.value(from).type.shape->back();
+  return end == Ints{-1} || (has_rank(editor, to) && before > 0 && editor.value(to).type.shape->back() == before - 1);
+}
+
+/// Scores [.., T], and one more of each row, of which no share is kept: [.., 1].
+struct Softened {
+  ValueId scores = kAbsent, sinks = kAbsent;
+};
+
+bool is_column(const Editor& editor, ValueId id) {
+  return has_rank(editor, id) && rank_of(editor, id) > 0 && editor.value(id).type.shape->back() == 1;
+}
+
+/// A score more of each row, as it is before it is expanded to them.
+std::optional<ValueId> find_column(const Editor& editor, ValueId id) {
+  if (editor.produced_by<Expand>(id) == nullptr) return is_column(editor, id) ? std::optional(id) : std::nullopt;
+  const Node& expand = editor.node(editor.producer(id));
+  const auto shape = known_ints(editor, expand.inputs[1]);
+  if (!is_column(editor, id) && (!shape || shape->empty() || shape->back() != 1)) return std::nullopt;
+  return is_column(editor, expand.inputs[0]) ? expand.inputs[0] : id;
+}
+
+/// Scores and sinks side by side.
+std::optional<Softened> find_sinks(const Editor& editor, ValueId both) {
+  const auto* concat = editor.produced_by<Concat>(both);
+  if (concat == nullptr || !editor.read_once(both) || !has_rank(editor, both)) return std::nullopt;
+  const Node& node = editor.node(editor.producer(both));
+  const auto last = static_cast<std::int64_t>(rank_of(editor, both)) - 1;
+  if ((concat->axis != -1 && concat->axis != last) || node.inputs.size() != 2) return std::nullopt;
+  const auto sinks = find_column(editor, node.inputs[1]);
+  return sinks ? std::optional(Softened{node.inputs[0], *sinks}) : std::nullopt;
+}
+
+/// Of what shares are the softmax along the last axis.
+std::optional<Softened> find_softened(const Editor& editor, ValueId shares) {
+  const bool is_cut = editor.produced_by<Slice>(shares) != nullptr;
+  if (is_cut) {
+    const Node& slice = editor.node(editor.producer(shares));
+    shares = slice.inputs[0];
+    if (!drops_last(editor, slice) || !editor.read_once(shares)) return std::nullopt;
+  }
+  const auto* softmax = editor.produced_by<Softmax>(shares);
+  if (softmax == nullptr || softmax->log) return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(rank_of(editor, shares));
+  if (softmax->axis != -1 && softmax->axis != rank - 1) return std::nullopt;
+  const ValueId softened = editor.node(editor.producer(shares)).inputs[0];
+  return is_cut ? find_sinks(editor, softened) : Softened{softened};
+}
+
 std::optional<Matched> match_attention(const Editor& editor, int index) {
   constexpr int kDepth = 6;
   if (bare_product(editor, index) == nullptr) return std::nullopt;
   const Node& node = editor.node(index);
   const Zeroed zeroed = find_zeroed(editor, node.inputs[0]);
-  const ValueId shares = zeroed.shares;
-  const auto* softmax = editor.produced_by<Softmax>(shares);
-  const bool is_read_here = zeroed.where == WithoutShares::zero || editor.read_once(shares);
-  if (softmax == nullptr || softmax->log || !is_read_here) return std::nullopt;
-  const auto rank = static_cast<std::int64_t>(rank_of(editor, shares));
-  if (softmax->axis != -1 && softmax->axis != rank - 1) return std::nullopt;
-  auto scores = find_scores(editor, editor.node(editor.producer(shares)).inputs[0], kDepth);
+  if (zeroed.where != WithoutShares::zero && !editor.read_once(zeroed.shares)) return std::nullopt;
+  const auto softened = find_softened(editor, zeroed.shares);
+  if (!softened) return std::nullopt;
+  auto scores = find_scores(editor, softened->scores, kDepth);
   if (!scores || !std::isfinite(scores->scale)) return std::nullopt;
   const bool bars = scores->addends.size() == 1 && scores->addends[0].value == zeroed.bars;
   if (zeroed.where == WithoutShares::zero_where_barred && !bars) return std::nullopt;
   const ValueId keys = editor.node(scores->product).inputs[1], values = node.inputs[1];
   if (is_known(editor, keys) || is_known(editor, values)) return std::nullopt;
-  return Matched{index, *std::move(scores), zeroed.where};
+  return Matched{index, *std::move(scores), softened->sinks, zeroed.where};
 }
 
 bool takes_heads_out(Ints perm) {
@@ -245,6 +303,10 @@ void fuse(Editor& editor, const Matched& found) {
                .cap = static_cast<float>(found.scores.cap)};
   std::vector<ValueId> inputs{q.value, k.value, v.value};
   for (const Addend& addend : found.scores.addends) inputs.push_back(addend_value(editor, addend));
+  if (found.sinks != kAbsent) {
+    inputs.resize(kSinksInput, kAbsent);
+    inputs.push_back(found.sinks);
+  }
   ValueId out = mixed.outputs[0];
   if (editor.read_once(out) && editor.produced_by<MatMul>(out) != nullptr) {
     const Node& reader = editor.node(editor.readers(out).front());

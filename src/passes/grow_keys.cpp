@@ -92,7 +92,8 @@ std::optional<GrowingFact> CacheGrower::attended(const Node& node, const std::ve
   const std::size_t axis = shape(node.inputs[1]).size() - 2, columns = shape(node.inputs[2]).size() - 2;
   if (inputs[0].on != Growth::steady || k.on != Growth::rows || v.on != Growth::rows || k.rows.axis != axis ||
       v.rows.axis != columns || k.rows.behind != v.rows.behind || k.apart != v.apart || k.heads != v.heads ||
-      k.is_turned || v.is_turned || op.heads_inside_k || op.heads_inside_v || node.inputs.size() > kBoundsInput)
+      k.is_turned || v.is_turned || op.heads_inside_k || op.heads_inside_v || node.input(kBoundsInput) != kAbsent ||
+      node.input(kLiveInput) != kAbsent)
     return std::nullopt;
   const auto room_of = [&](ValueId made, std::size_t at) { return made_->value(made).type.static_shape()[at]; };
   const std::size_t room_axis = made_->value(k.made).type.static_shape().size() - 2;
@@ -100,15 +101,16 @@ std::optional<GrowingFact> CacheGrower::attended(const Node& node, const std::ve
       room_of(k.made, room_axis) != room_of(v.made, room_axis))
     return std::nullopt;
   std::vector<ValueId> ids = operands(node);
-  for (std::size_t i = kAddendInput; i < inputs.size(); ++i) {
+  if (node.input(kSinksInput) != kAbsent && inputs[kSinksInput].on != Growth::steady) return std::nullopt;
+  for (std::size_t i = kAddendInput; i < std::min(inputs.size(), kBoundsInput); ++i) {
     if (node.inputs[i] == kAbsent) continue;
     const bool fits = inputs[i].on == Growth::rows && !inputs[i].apart &&
                       inputs[i].rows.axis + 1 == shape(node.inputs[i]).size() && inputs[i].rows.behind >= k.rows.behind;
     if (!fits) return std::nullopt;
   }
-  ids.resize(kLiveInput, kAbsent);
+  ids.resize(std::max(ids.size(), kLiveInput + 1), kAbsent);
   const ValueId apart = k.apart ? length(*k.apart) : made_->add_ints(node.name, {room_of(k.made, room_axis)});
-  ids.push_back(add(node, Concat{0}, {length(k.rows.behind), apart}));
+  ids[kLiveInput] = add(node, Concat{0}, {length(k.rows.behind), apart});
   if (!is_steady(node.outputs[0])) return std::nullopt;
   if (k.heads != 1)
     for (const ValueId id : {node.inputs[1], node.inputs[2]})
@@ -133,8 +135,8 @@ ValueId CacheGrower::attend_shared(const Node& node, const Attention& op, std::v
     return reshape(node, id, shape);
   };
   ids[0] = grouped(with_heads(ids[0], op.heads_inside_q));
-  for (std::size_t i = kAddendInput; i < kBoundsInput; ++i)
-    if (ids[i] != kAbsent && (ids[i] = grouped(ids[i])) == kAbsent) return kAbsent;
+  for (std::size_t i = kAddendInput; i < ids.size(); ++i)
+    if (i != kLiveInput && ids[i] != kAbsent && (ids[i] = grouped(ids[i])) == kAbsent) return kAbsent;
   if (ids[0] == kAbsent) return kAbsent;
   Attention by_group = op;
   by_group.heads_inside_q = by_group.heads_inside_out = false;

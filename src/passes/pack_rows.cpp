@@ -294,7 +294,7 @@ std::optional<Fact> TokenPacker::attention(const Node& node, const Attention& op
   }
   double most = 0;
   for (std::size_t i = kAddendInput; i < inputs.size(); ++i) {
-    if (node.inputs[i] == kAbsent) continue;
+    if (node.inputs[i] == kAbsent || i == kSinksInput) continue;
     const Fact& fact = inputs[i];
     const std::size_t own = shape(node.inputs[i]).size();
     const bool is_live = fact.on == Dependence::live && own == rank && fact.live == 0;
@@ -309,6 +309,12 @@ std::optional<Fact> TokenPacker::attention(const Node& node, const Attention& op
   ids.resize(kBoundsInput, kAbsent);
   ids.push_back(add_input(PackedRole::bounds, "bounds", DType::i64, {-1}));
   if (by_distance) ids.push_back(places());
+  if (const ValueId sinks = node.input(kSinksInput); sinks != kAbsent) {
+    if (inputs[kSinksInput].on != Dependence::fixed || (shape(sinks).size() == rank && has_batch(shape(sinks)[0])))
+      return std::nullopt;
+    ids.resize(kSinksInput, kAbsent);
+    ids.push_back(operand(sinks));
+  }
   meets_ = true;
   const std::size_t axis = rank - (op.heads_inside_out ? 3 : 2);
   return Fact{.on = Dependence::tokens, .packed = add(node, op, std::move(ids)), .axis = axis};

@@ -6,7 +6,7 @@
 
 namespace colonnade::rewrite {
 
-/// exp(x) / sum(exp(x)) along one axis, with or without the maximum subtracted from x.
+/// exp(x) / sum(exp(x)) along one axis, or a Softmax, with or without the maximum subtracted from x.
 bool find_softmax(Editor& editor, int index);
 
 /// (x - mean) / sqrt(variance + epsilon) over trailing axes, or x / sqrt(mean(x^2) + epsilon), with the Mul by a scale

@@ -101,21 +101,35 @@ std::optional<Following> match_following(const Editor& editor, ValueId id, Binar
   return Following{node.outputs[0], constant};
 }
 
+/// What a softmax along an axis sees alike: x of x less its largest.
+ValueId without_shift(const Editor& editor, ValueId id, std::int64_t axis) {
+  const auto difference = match_binary(editor, id, BinaryKind::sub);
+  const auto max = difference ? match_reduce(editor, difference->b, ReduceKind::max) : std::nullopt;
+  return max && max->input == difference->a && max->axes == Ints{axis} ? difference->a : id;
+}
+
+bool skip_shift(Editor& editor, int index, const Softmax& softmax) {
+  const Node& node = editor.node(index);
+  if (!has_rank(editor, node.inputs[0]) || editor.value(node.inputs[0]).type.dtype != DType::f32) return false;
+  const auto rank = static_cast<std::int64_t>(rank_of(editor, node.inputs[0]));
+  const ValueId x = without_shift(editor, node.inputs[0], softmax.axis + (softmax.axis < 0 ? rank : 0));
+  if (x == node.inputs[0]) return false;
+  editor.set_inputs(index, {x});
+  return true;
+}
+
 }  // namespace
 
 bool find_softmax(Editor& editor, int index) {
+  if (const auto* softmax = std::get_if<Softmax>(&editor.node(index).op)) return skip_shift(editor, index, *softmax);
   const ValueId output = editor.node(index).outputs[0];
   const auto quotient = match_binary(editor, output, BinaryKind::div);
   const auto sum = quotient ? match_reduce(editor, quotient->b, ReduceKind::sum) : std::nullopt;
   if (!sum || sum->input != quotient->a || sum->axes.size() != 1) return false;
-  auto x = match_unary(editor, quotient->a, UnaryKind::exp);
+  const auto x = match_unary(editor, quotient->a, UnaryKind::exp);
   if (!x || editor.value(output).type.dtype != DType::f32) return false;
-  if (const auto difference = match_binary(editor, *x, BinaryKind::sub)) {
-    const auto max = match_reduce(editor, difference->b, ReduceKind::max);
-    if (max && max->input == difference->a && max->axes == sum->axes) x = difference->a;
-  }
   editor.set_op(index, Softmax{sum->axes[0], false});
-  editor.set_inputs(index, {*x});
+  editor.set_inputs(index, {without_shift(editor, *x, sum->axes[0])});
   return true;
 }
 

@@ -73,6 +73,19 @@ Tensor barred_rows(const Call& call, const Tensor& addends) {
   return step_of(call, Binary{BinaryKind::equal}, {&most, &none});
 }
 
+/// Shares of keys beside one of a sink.
+Tensor shares_beside(const Call& call, const Tensor& sinks, const Tensor& scores) {
+  Shape column = scores.shape();
+  column.back() = 1;
+  const Tensor shape = colonnade::tensor_of(column);
+  const Tensor sink = step_of(call, Expand{}, {&sinks, &shape});
+  const Tensor both = step_of(call, Concat{-1}, {&scores, &sink});
+  const Tensor shares = step_of(call, Softmax{-1, false}, {&both});
+  const Tensor none = colonnade::tensor_of(Ints{0}), end = colonnade::tensor_of(Ints{scores.shape().back()}),
+               last = colonnade::tensor_of(Ints{-1});
+  return step_of(call, Slice{}, {&shares, &none, &end, &last});
+}
+
 Tensor capped(const Call& call, const Tensor& scores, double cap) {
   const Tensor limit = tensor_of(call.dtype(), Shape{}, std::vector<double>{cap});
   const Tensor share = step_of(call, Binary{BinaryKind::div}, {&scores, &limit});
@@ -108,10 +121,13 @@ Tensors over_live(const Attention& op, const Call& call) {
     if (const Tensor* addend = call.optional(i)) parts.push_back(step_of(call, Slice{}, {addend, &none, &end, &last}));
   Node node{op, {}, {0}, call.node.name, call.node.origin};
   std::vector<const Tensor*> inputs;
-  for (const Tensor& part : parts) {
+  const auto give = [&](const Tensor& input) {
     node.inputs.push_back(static_cast<ValueId>(inputs.size()));
-    inputs.push_back(&part);
-  }
+    inputs.push_back(&input);
+  };
+  for (const Tensor& part : parts) give(part);
+  node.inputs.resize(kSinksInput, kAbsent);
+  if (const Tensor* sinks = call.optional(kSinksInput)) give(*sinks);
   return evaluate(node, inputs);
 }
 
@@ -141,7 +157,8 @@ Tensors apply(const Attention& op, const Call& call) {
     const Tensor bars = barring(call, texts);
     scores = step_of(call, Binary{BinaryKind::add}, {&scores, &bars});
   }
-  Tensor shares = step_of(call, Softmax{-1, false}, {&scores});
+  const Tensor* sinks = call.optional(kSinksInput);
+  Tensor shares = sinks == nullptr ? step_of(call, Softmax{-1, false}, {&scores}) : shares_beside(call, *sinks, scores);
   if (op.without_shares == WithoutShares::zero)
     shares = zeroed(call, shares, step_of(call, Unary{UnaryKind::is_nan}, {&shares}));
   if (op.without_shares == WithoutShares::zero_where_barred) shares = zeroed(call, shares, barred);

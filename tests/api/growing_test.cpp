@@ -76,7 +76,7 @@ std::string decoder(const std::function<void(ModelBuilder&)>& twist = {}, std::i
 }
 
 /// The same with com.microsoft's operator, whose caches are of another length than its mask where they are shared.
-std::string grouped_decoder(bool past_counts) {
+std::string grouped_decoder(bool past_counts, bool has_sinks = false) {
   ModelBuilder model;
   model.import("com.microsoft", 1);
   words(model);
@@ -97,8 +97,10 @@ std::string grouped_decoder(bool past_counts) {
     model.constant(float_tensor(name, {kTable, kSize / 2}, waves(kTable * kSize / 2, step)));
   };
   table("cosines", 0.3f), table("sines", 0.4f);
+  model.constant(float_tensor("sinks", {kHeads}, waves(kHeads, 0.9f)));
   model.node("GroupQueryAttention",
-             {"query", "key", "value", "past_key", "past_value", "lengths", "total", "cosines", "sines"},
+             {"query", "key", "value", "past_key", "past_value", "lengths", "total", "cosines", "sines", "", "",
+              has_sinks ? "sinks" : ""},
              {"seen", "present_key", "present_value"},
              {attribute("num_heads", kHeads), attribute("kv_num_heads", 2), attribute("do_rotary", 1),
               attribute("local_window_size", past_counts ? -1 : 7)},
@@ -169,8 +171,8 @@ TEST(Growing, PlacesAreCountedByTheMask) {
 TEST(Growing, BatchesGrowAsWell) { expect_bits_of_own_plans(3, 5, 60, 3); }
 
 /// Caches of `room` rows that stay, or of as many as there are, and words of `batch` texts one by one.
-void expect_bits_of_own_plans_grouped(std::int64_t batch, std::int64_t room, bool windowed) {
-  const std::string bytes = grouped_decoder(!windowed);
+void expect_bits_of_own_plans_grouped(std::int64_t batch, std::int64_t room, bool windowed, bool has_sinks = false) {
+  const std::string bytes = grouped_decoder(!windowed, has_sinks);
   Session session(model_of(bytes));
   Tensor key(DType::f32, {batch, 2, room, kSize}), value = key;
   std::ranges::fill(key.values<float>(), 0.0f), std::ranges::fill(value.values<float>(), 0.0f);
@@ -193,6 +195,11 @@ TEST(Growing, GroupedQueriesWithCachesThatGrow) { expect_bits_of_own_plans_group
 TEST(Growing, GroupedQueriesOfSeveralTextsInAWindow) { expect_bits_of_own_plans_grouped(3, 0, true); }
 
 TEST(Growing, GroupedQueriesWithCachesOfRoomForAll) { expect_bits_of_own_plans_grouped(2, 48, false); }
+
+TEST(Growing, GroupedQueriesWithSinks) {
+  expect_bits_of_own_plans_grouped(1, 0, true, true);
+  expect_bits_of_own_plans_grouped(2, 48, false, true);
+}
 
 /// As programs bind them that have one buffer for past and present: only new rows are written there.
 TEST(Growing, CachesLieWhereTheyWere) {

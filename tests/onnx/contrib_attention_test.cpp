@@ -51,6 +51,17 @@ Block behind(const Block& past, const Block& x) {
   return both;
 }
 
+/// Head n of the n-th block.
+Block heads_of(const std::vector<Block>& blocks) {
+  Block made = blocks[0];
+  for (std::int64_t b = 0; b < made.batch; ++b)
+    for (std::int64_t n = 0; n < made.heads; ++n)
+      for (std::int64_t s = 0; s < made.rows; ++s)
+        for (std::int64_t h = 0; h < made.size; ++h)
+          made.at(b, n, s, h) = blocks[static_cast<std::size_t>(n)].at(b, n, s, h);
+  return made;
+}
+
 /// What is added to the score of query s and key t in sentence b.
 using Addition = std::function<float(std::int64_t b, std::int64_t s, std::int64_t t)>;
 constexpr float kNever = -1e30f;
@@ -252,6 +263,12 @@ TEST_P(ContribAttention, GroupsOfQueriesShareKeysAndSentencesHaveLengthsOfTheirO
   const auto smooth = grouped({attribute("smooth_softmax", 1)});
   expect_equal(smooth[0], by_position(attend(
                               q, keys, keys, [&](auto b, auto, auto t) { return seen(t <= used[b]); }, 0)));
+  const auto sunk = grouped({}, {Tensor(), Tensor(), Tensor(), Tensor(), floats({4}, {0.5f, -1, 2, 0.25f})});
+  const auto with_sink = [&](float sink) {
+    return attend(
+        q, keys, keys, [&](auto b, auto, auto t) { return seen(t <= used[b]); }, sink);
+  };
+  expect_equal(sunk[0], by_position(heads_of({with_sink(0.5f), with_sink(-1), with_sink(2), with_sink(0.25f)})));
   for (const std::int64_t heads : {1, 4}) {
     std::vector<float> bias;
     for (std::int64_t n = 0; n < heads; ++n) bias.insert(bias.end(), {0.5f, -1, 0.25f, 2, -0.75f});

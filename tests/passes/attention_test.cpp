@@ -97,6 +97,46 @@ TEST(Attention, TakesCaps) {
   EXPECT_EQ(count_of<Binary>(graph) + count_of<Unary>(graph), 0) << to_text(graph);
 }
 
+struct Shares {
+  ValueId scores = kAbsent, sinks = kAbsent;
+  bool shifted = false;
+  Ints end{-1};
+};
+/// As gpt-oss has them: softmax of scores and sinks side by side, of which the last column is left out.
+ValueId shares_with_sinks(Builder& b, const Shares& of) {
+  const ValueId wide = b.node("sinks", Expand{}, {of.sinks, b.ints("columns", {1, kHeads, kRows, 1})});
+  ValueId both = b.node("both", Concat{-1}, {of.scores, wide});
+  if (of.shifted) {
+    const ValueId most = b.node("most", Reduce{.kind = ReduceKind::max}, {both, b.ints("last", {-1})});
+    both = b.binary("shifted", BinaryKind::sub, both, most);
+  }
+  const ValueId shares = b.node("softmax", Softmax{-1, false}, {both});
+  return b.node("kept", Slice{}, {shares, b.ints("begin", {0}), b.ints("end", of.end), b.ints("axis", {3})});
+}
+
+Graph attention_with_sinks(const Shape& shape, bool shifted, const Ints& end) {
+  Builder b;
+  const ValueId x = b.input("x", {1, kRows, kChannels}), v = b.input("v", {1, kHeads, kRows + 1 + end[0], kSize});
+  const ValueId shares = shares_with_sinks(b, {scores(b, x), b.input("sink", shape), shifted, end});
+  b.output(b.node("mixed", MatMul{}, {shares, v}));
+  Graph graph = optimized(b.graph);
+  expect_same_results(b.graph, graph, 1);
+  return graph;
+}
+
+TEST(Attention, TakesSinks) {
+  for (const bool shifted : {false, true})
+    for (const Shape& shape : {Shape{1}, {kHeads, 1, 1}, {1, 1, kRows, 1}}) {
+      const Graph graph = attention_with_sinks(shape, shifted, {-1});
+      EXPECT_EQ(count_of<Attention>(graph), 1) << to_text(graph);
+      EXPECT_EQ(count_of<Softmax>(graph) + count_of<Concat>(graph) + count_of<Expand>(graph), 0) << to_text(graph);
+    }
+}
+
+TEST(Attention, LeavesOtherPartsOfShares) {
+  EXPECT_EQ(count_of<Attention>(attention_with_sinks({kHeads, 1, 1}, false, {-2})), 0);
+}
+
 TEST(Attention, LeavesMasksUnderCaps) {
   const Graph graph = masked_attention([](Builder& b, ValueId scores) {
     const ValueId masked = b.binary("masked", BinaryKind::add, scores, b.input("mask", {1, 1, 1, kRows}));

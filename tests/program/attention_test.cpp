@@ -2,6 +2,7 @@
 // Attention by its kernels, beside the reference.
 #include <limits>
 
+#include "graph/contraction.hpp"
 #include "program/whole.hpp"
 
 namespace colonnade::test {
@@ -141,6 +142,45 @@ TEST(AttentionKernels, CapScores) {
   for (const float cap : {0.2f, 1.5f, 50.0f}) check_attention({.scale = 0.4f, .cap = cap}, operands({}, {}));
 }
 
+TEST(AttentionKernels, ShareWithSinks) {
+  for (const std::int64_t rows : {1, 20}) {
+    const Sizes s{2, 3, rows, 70, 8, 16};
+    for (const Shape& shape : {Shape{1}, {3, 1, 1}, {1, 3, 1, 1}, {2, 3, 1, 1}, {2, 1, rows, 1}, {2, 3, rows, 1}}) {
+      std::vector<Input> inputs = operands(s, {});
+      inputs.resize(kSinksInput, absent());
+      inputs.push_back(computed(DType::f32, shape));
+      check_attention({.scale = 0.3f}, inputs);
+      inputs[kAddendInput] = computed(DType::f32, {1, s.heads, s.rows, s.keys});
+      check_attention({.scale = 0.3f, .cap = 2}, inputs);
+      inputs[kAddendInput] = constant(barring(s.keys, 20, -3.4028234663852886e38));
+      check_attention({.scale = 0.3f}, inputs);
+    }
+  }
+}
+
+/// Where a sink takes all, nothing is left of the values; where keys are barred, not either.
+TEST(AttentionKernels, ShareNothingBesideLargeSinks) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Sizes s{1, 3, 20, 40, 8, 16};
+  for (const double far : {-3.4028234663852886e38, -infinity})
+    for (const std::int64_t live : {0, 7, 40}) {
+      std::vector<Input> inputs = operands(s, {});
+      inputs.push_back(constant(barring(s.keys, live, far)));
+      inputs.resize(kSinksInput, absent());
+      inputs.push_back(constant(reference::tensor_of(DType::f32, Shape{3, 1, 1}, std::vector<double>{90, -90, 0.5})));
+      for (const WithoutShares none : {WithoutShares::nan, WithoutShares::zero})
+        check_attention({.without_shares = none}, inputs);
+    }
+}
+
+TEST(AttentionKernels, LetSingleRowsOfManyHeadsHaveSinks) {
+  for (const std::int64_t group : {2, 20})
+    check_attention({.scale = 0.3f},
+                    {computed(DType::f32, {2, 3, group, 1, 8}), computed(DType::f32, {2, 3, 1, 300, 8}),
+                     computed(DType::f32, {2, 3, 1, 300, 20}), computed(DType::f32, {300}), absent(), absent(),
+                     absent(), absent(), computed(DType::f32, {1, 3, group, 1, 1})});
+}
+
 TEST(AttentionKernels, TakeManyKeysInBlocksOfRows) {
   check_attention({.scale = 0.2f}, operands({1, 1, 150, 3000, 16, 16}, {}));
 }
@@ -210,6 +250,13 @@ TEST(AttentionKernels, KeepTextsApart) {
       check_attention(op, bounded(40, bounds, inside));
     check_attention(op, bounded(300, {0, 20, 150, 290}, inside));
   }
+}
+
+TEST(AttentionKernels, KeepTextsWithSinksApart) {
+  std::vector<Input> inputs = bounded(40, {3, 3, 20, 39}, false);
+  inputs.resize(kSinksInput, absent());
+  inputs.push_back(computed(DType::f32, {3, 1, 1}));
+  check_attention({.scale = 0.4f}, inputs);
 }
 
 TEST(AttentionKernels, RefuseBoundsThatAreNone) {

@@ -229,21 +229,20 @@ ValueId visible(Lowering& low, const Counts& counts) {
   return unsqueeze(low, allowed, {1});
 }
 
-/// A share of every head's softmax that goes nowhere: its score a head, zero where only smooth_softmax asks for it.
-ValueId sink_scores(Lowering& low, ValueId scores) {
+/// Shares of scores [B, .., S, T], whose heads have axes of these sizes. A share of every head goes nowhere where its
+/// score is given; it is zero where only smooth_softmax asks for it.
+ValueId shares_of(Lowering& low, ValueId scores, ValueId batch, const Ints& heads, ValueId queries) {
   const ValueId given = low.optional_input(11);
-  if (given == kAbsent && low.int_or("smooth_softmax", -1) != 1) return kAbsent;
-  const ValueId sink = given == kAbsent ? scalar(low, low.dtype(scores), 0) : unsqueeze(low, given, {0, 2, 3});
-  const ValueId shape =
-      join(low, {extent(low, scores, 0), extent(low, scores, 1), extent(low, scores, 2), ints(low, {1})});
-  return low.emit(Expand{}, {sink, shape});
-}
-
-ValueId softmax_with_sink(Lowering& low, ValueId scores) {
-  const ValueId sink = sink_scores(low, scores);
-  if (sink == kAbsent) return low.emit(Softmax{.axis = -1}, {scores});
-  const ValueId shares = low.emit(Softmax{.axis = -1}, {low.emit(Concat{3}, {scores, sink})});
-  return slice_of(low, shares, 3, ints(low, {0}), ints(low, {-1}));
+  if (given == kAbsent && low.int_or("smooth_softmax", -1) != 1) return low.emit(Softmax{.axis = -1}, {scores});
+  Ints by_heads{1};
+  by_heads.insert(by_heads.end(), heads.begin(), heads.end());
+  by_heads.insert(by_heads.end(), {1, 1});
+  const ValueId sink =
+      given == kAbsent ? reshape(low, scalar(low, low.dtype(scores), 0), {1}) : reshape(low, given, by_heads);
+  const ValueId column = low.emit(Expand{}, {sink, join(low, {batch, ints(low, heads), queries, ints(low, {1})})});
+  const auto keys_axis = static_cast<std::int64_t>(heads.size()) + 2;
+  const ValueId shares = low.emit(Softmax{.axis = -1}, {low.emit(Concat{keys_axis}, {scores, column})});
+  return slice_of(low, shares, keys_axis, ints(low, {0}), ints(low, {-1}));
 }
 
 struct Grouped {
@@ -306,7 +305,7 @@ ValueId grouped_bias(Lowering& low, std::int64_t key_heads, std::int64_t group) 
   return reshape_to(low, bias, {size(0), ints(low, {key_heads, group}), size(2), size(3)});
 }
 
-/// Attention whose scores are only capped, biased and barred, in products [B, Nk, N / Nk, S, H]: heads that share keys
+/// Attention in products [B, Nk, N / Nk, S, H]: heads that share keys
 /// side by side.
 ValueId attend_grouped(Lowering& low, ValueId query, ValueId keys, ValueId values, const Counts& counts,
                        std::int64_t key_heads) {
@@ -318,16 +317,16 @@ ValueId attend_grouped(Lowering& low, ValueId query, ValueId keys, ValueId value
     scores = binary(low, BinaryKind::add, scores, grouped_bias(low, key_heads, group));
   const ValueId barred = scalar(low, low.dtype(scores), lowest_finite(low.dtype(scores)));
   const ValueId seen = select(low, unsqueeze(low, visible(low, counts), {1}), scores, barred);
-  const ValueId mixed = low.emit(MatMul{}, {low.emit(Softmax{.axis = -1}, {seen}), unsqueeze(low, values, {2})});
+  const ValueId shares = shares_of(low, seen, batch, {key_heads, group}, counts.queries);
+  const ValueId mixed = low.emit(MatMul{}, {shares, unsqueeze(low, values, {2})});
   return merge_heads(low, reshape_to(low, mixed, {batch, ints(low, {key_heads * group}), counts.queries, size}));
 }
 
-/// Shares are those of keys alone, and nobody else reads them.
+/// Nobody else reads scores or shares.
 bool is_plain(const Lowering& low) {
   const ValueId bias = low.optional_input(10);
   const bool bias_has_heads = bias == kAbsent || (low.rank(bias) == 4 && low.dim(bias, 1) >= 0);
-  return bias_has_heads && low.optional_input(11) == kAbsent && low.int_or("smooth_softmax", -1) != 1 &&
-         !low.wants_output(3);
+  return bias_has_heads && !low.wants_output(3);
 }
 
 /// Heads of queries that share a head of keys are rows of one product: [B, Nk, N / Nk S, H].
@@ -360,7 +359,8 @@ Values lower_group_query_attention(Lowering& low) {
   const auto where_visible = [&](double otherwise) {
     return select(low, is_visible, scores, scalar(low, low.dtype(scores), otherwise));
   };
-  const ValueId shares = softmax_with_sink(low, where_visible(lowest_finite(low.dtype(scores))));
+  const ValueId shares =
+      shares_of(low, where_visible(lowest_finite(low.dtype(scores))), batch, {heads}, counts.queries);
   const ValueId mixed = low.emit(MatMul{}, {regrouped(shares, key_heads, rows, size), in_use(present_value)});
   const ValueId output = merge_heads(low, regrouped(mixed, heads, counts.queries, size));
   Values outputs = {output, present_key, present_value};
