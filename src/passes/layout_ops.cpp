@@ -51,7 +51,7 @@ struct UseRule {
   Result first_if(bool condition) const { return condition ? first() : std::nullopt; }
 
   Result operator()(const Unary&) const { return first(); }
-  Result operator()(const Cast&) const { return first(); }
+  Result operator()(const Cast&) const { return first_if(!is_width_cast(editor, node)); }
   Result operator()(const Quantize&) const { return first(); }
   Result operator()(const Dequantize& op) const { return first_if(op.block == 0); }
   Result operator()(const Lookup&) const { return first(); }

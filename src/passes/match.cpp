@@ -58,6 +58,12 @@ bool same_type(const Editor& editor, ValueId a, ValueId b) {
   return editor.value(a).type.shape && editor.value(a).type == editor.value(b).type;
 }
 
+bool is_width_cast(const Editor& editor, const Node& node) {
+  const auto is_narrow = [](DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; };
+  const auto* cast = std::get_if<Cast>(&node.op);
+  return cast != nullptr && (is_narrow(cast->to) || is_narrow(editor.value(node.inputs[0]).type.dtype));
+}
+
 bool same_static_type(const Editor& editor, ValueId a, ValueId b) {
   return editor.value(a).type.is_static() && same_type(editor, a, b);
 }

@@ -30,6 +30,9 @@ std::optional<ValueId> match_unary(const Editor& editor, ValueId id, UnaryKind k
 /// value = operand * scalar, written as Mul or Div.
 std::optional<ScaledOperand> match_scale(const Editor& editor, ValueId id);
 
+/// A Cast from or to float16 or bfloat16: it stays where widen_f16 put it, at an end of what runs in float32.
+bool is_width_cast(const Editor& editor, const Node& node);
+
 /// Both have the same, fully known type.
 bool same_static_type(const Editor& editor, ValueId a, ValueId b);
 bool same_type(const Editor& editor, ValueId a, ValueId b);

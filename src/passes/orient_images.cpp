@@ -4,6 +4,7 @@
 
 #include "passes/match.hpp"
 #include "passes/orient.hpp"
+#include "passes/reshapes.hpp"
 
 namespace colonnade::rewrite {
 namespace {
@@ -32,9 +33,10 @@ std::optional<std::vector<std::size_t>> image_members(const Editor& editor, cons
   return members;
 }
 
+bool are_many(const Shape& images) { return images[0] >= kManyImages && images[1] * images[2] <= kFewElements; }
+
 bool pays_to_stand(const Editor& editor, const AxisGroup& group) {
-  const Shape& shape = *editor.value(editor.node(group.nodes.front()).outputs[0]).type.shape;
-  return shape[0] >= kManyImages && shape[1] * shape[2] <= kFewElements;
+  return are_many(*editor.value(editor.node(group.nodes.front()).outputs[0]).type.shape);
 }
 
 Shape stand(const Shape& shape) { return {1, shape[0], shape[1], shape[2]}; }
@@ -42,6 +44,10 @@ Shape stand(const Shape& shape) { return {1, shape[0], shape[1], shape[2]}; }
 void leave(Editor&, Node&) {}
 
 }  // namespace
+
+bool is_stood(const Shape& images, const Shape& rows) {
+  return images.size() == 3 && are_many(images) && rows == stand(images);
+}
 
 const AxisRule kStood{image_members, pays_to_stand, stand, nullptr, leave};
 

@@ -14,11 +14,12 @@ bool is_reshape_like(const Operator& op) {
          std::holds_alternative<Squeeze>(op) || std::holds_alternative<Unsqueeze>(op);
 }
 
-/// What a Reshape made the value of; kAbsent when nothing did.
+/// What a Reshape made the value of, if it is no choice of `orient`; else kAbsent.
 ValueId reshaped_from(const Editor& editor, ValueId id) {
-  if (editor.produced_by<Reshape>(id) == nullptr) return kAbsent;
+  if (editor.produced_by<Reshape>(id) == nullptr || !has_rank(editor, id)) return kAbsent;
   const ValueId source = editor.node(editor.producer(id)).inputs[0];
-  return has_rank(editor, source) ? source : kAbsent;
+  if (!has_rank(editor, source)) return kAbsent;
+  return is_stood(*editor.value(source).type.shape, *editor.value(id).type.shape) ? kAbsent : source;
 }
 
 std::int64_t product_after(const Shape& shape, std::size_t axis) {
@@ -104,7 +105,7 @@ bool to_reshape(Editor& editor, int index) {
 bool sink_reshape(Editor& editor, int index) {
   if (!editor.is_one_of<Binary, Unary, Cast>(index)) return false;
   const Node node = editor.node(index);
-  if (!has_rank(editor, node.outputs[0])) return false;
+  if (!has_rank(editor, node.outputs[0]) || is_width_cast(editor, node)) return false;
   const Shape shape = *editor.value(node.outputs[0]).type.shape;
   if (!reshape_target(shape)) return false;
   std::vector<ValueId> inputs;

@@ -140,12 +140,21 @@ std::string operators_of(const Graph& graph) {
   return text;
 }
 
+void expect_settled(Graph graph) {
+  PassOptions options;
+  options.observer = [](const PassTrace& trace, const Graph&) {
+    EXPECT_FALSE(trace.changed) << trace.pass << " changes what all passes have made";
+  };
+  optimize(graph, options);
+}
+
 Graph optimized(const Graph& graph) {
   Graph result = graph;
   PassOptions options;
   options.verify = true;
   optimize(result, options);
   expect_same_results(graph, result, 5);
+  expect_settled(result);
   return result;
 }
 

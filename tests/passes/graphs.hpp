@@ -49,7 +49,9 @@ std::vector<Tensor> inputs_for(const Graph& graph, std::uint32_t seed);
 /// Both graphs have equal interfaces and compute the same within tolerance * max(1, largest magnitude).
 void expect_same_results(const Graph& before, const Graph& after, std::uint32_t seed, double tolerance = 1e-4);
 
-/// What all passes make of the graph; verified after each, and with the same results.
+/// All passes leave a graph as it is that they have made.
+void expect_settled(Graph graph);
+/// What all passes make of the graph, and leave so; verified after each, and with the same results.
 Graph optimized(const Graph& graph);
 
 /// How many nodes hold an Op.

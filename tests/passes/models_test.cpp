@@ -102,6 +102,7 @@ void walk(const std::string& family) {
     const Graph bound = graph;
     ASSERT_NO_THROW(optimize(graph, options)) << name;
     ASSERT_NO_THROW(verify(graph));
+    expect_settled(graph);
     EXPECT_EQ(interface, signature(graph));
     const Summary after = summary_of(graph);
     EXPECT_LE(after.transposes, before.transposes);

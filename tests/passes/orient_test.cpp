@@ -81,6 +81,28 @@ TEST(Orient, ManySmallImagesAreRowsOfOne) {
   }
 }
 
+/// What stands is not taken back, where nothing but operators of one value stands.
+TEST(Orient, ManySmallImagesStayRowsOfOne) {
+  Builder b;
+  const ValueId x = b.input("x", {17, 16, 1});
+  b.output(b.unary("sigmoid", UnaryKind::sigmoid, b.binary("sum", BinaryKind::add, x, b.scalar("one", 1))));
+  const Graph graph = optimized(b.graph);
+  EXPECT_EQ(shapes_of<Unary>(graph), (std::vector<Shape>{{1, 17, 16, 1}})) << to_text(graph);
+}
+
+/// Casts of half floats stay at the ends, whatever moves beside them.
+TEST(Orient, CastsOfHalfFloatsStayAtTheEnds) {
+  Builder b;
+  const ValueId x = b.input("x", {1, 3, 12, 12}, DType::f16);
+  const ValueId wide = b.node("wide", Cast{DType::f32}, {x});
+  const ValueId pooled =
+      b.node("mean", Reduce{.kind = ReduceKind::mean}, {b.conv("conv", wide, 8, 3), b.ints("a", {2, 3})});
+  const ValueId narrow = b.node("narrow", Cast{DType::f16}, {b.node("flat", Reshape{}, {pooled, b.ints("s", {1, 8})})});
+  b.output(b.node("tall", Reshape{}, {narrow, b.ints("t", {1, 8, 1, 1})}));
+  const Graph graph = optimized(b.graph);
+  EXPECT_EQ(count_of<Cast>(graph), 2) << to_text(graph);
+}
+
 TEST(Orient, LargeImagesAndThoseOfConstantsStay) {
   for (const Shape& shape : {Shape{20, 4, 65}, Shape{20, 3, 5}}) {
     Builder b;
