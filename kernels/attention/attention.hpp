@@ -13,9 +13,9 @@ inline constexpr std::size_t kMostAddends = 2;
 
 /// Rows of scores become exp(s - their largest), where s = scale * score + addends, or with a cap cap * tanh(scale *
 /// score / cap) + addends, and sums[row] the sum of a row. It is taken in four vectors of keys in turn, then pairwise:
-/// keys whose exponential is zero leave the bits as they are where they come last. A row's sink is one score more, whose
-/// exponential is added to the sum in the end. Rows lie `stride` floats apart;
-/// addend i of a row at addends[i] + row * addend_strides[i].
+/// keys whose exponential is zero leave the bits as they are where they come last. A row's sink is one score more,
+/// whose exponential is added to the sum in the end. Rows lie `stride` floats apart; addend i of a row at addends[i] +
+/// row * addend_strides[i].
 struct SharesArgs {
   std::size_t rows = 0;
   std::size_t keys = 0;  ///< at least one

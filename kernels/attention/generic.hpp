@@ -24,8 +24,7 @@ inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
   float largest[N];
   for (std::size_t i = 0; i < N; ++i) {
     float* scores = line(i);
-    const float* first = kAddends > 0 ? addend(0, i) : nullptr;
-    const float* second = kAddends > 1 ? addend(1, i) : nullptr;
+    const float *first = kAddends > 0 ? addend(0, i) : nullptr, *second = kAddends > 1 ? addend(1, i) : nullptr;
     largest[i] = max_lanes(fold_values(
         a.keys, lowest,
         [&](std::size_t key, std::size_t n) {
@@ -37,7 +36,7 @@ inline void shares_of_rows(const SharesArgs& a, std::size_t row) {
           return x;
         },
         [](Vec x, Vec y) { return max(x, y); }));
-    if (a.sinks != nullptr) largest[i] = max_lanes(max(broadcast(largest[i]), broadcast(*sink(i))));
+    if (a.sinks != nullptr) largest[i] = largest[i] > *sink(i) ? largest[i] : *sink(i);
   }
   for (std::size_t i = 0; i < N; ++i) {
     float* scores = line(i);
