@@ -20,8 +20,8 @@ constexpr std::int64_t kMostIndices = std::int64_t{1} << 24;
 
 /// One axis of the output: its size, and the steps of the input from one index to the next in bytes.
 struct PaddedAxis {
-  std::int64_t stride = 0;
-  Ints sources;  ///< by output index: that of the input; -1: the value
+  std::int64_t stride = 0, size = 0;
+  Ints sources;  ///< by output index: that of the input; -1: the value; none: each its own
 };
 
 /// Output indices [begin, end) that show input indices source, source + 1, ...; -1: the value.
@@ -37,23 +37,37 @@ struct PadForm {
   Shared shared;                  ///< indices of all rows
 };
 
-Ints sources_of(PadMode mode, std::int64_t size, std::int64_t begin, std::int64_t end) {
-  Ints sources;
-  for (std::int64_t i = -begin; i < size + end; ++i)
-    sources.push_back(mode == PadMode::wrap ? (i % size + size) % size : padded_source(mode, i, size));
-  return sources;
+std::int64_t source_of(PadMode mode, std::int64_t i, std::int64_t size) {
+  return mode == PadMode::wrap ? (i % size + size) % size : padded_source(mode, i, size);
 }
 
-std::vector<Piece> pieces_of(const Ints& sources) {
+PaddedAxis axis_of(PadMode mode, std::int64_t stride, std::int64_t size, std::int64_t begin, std::int64_t end) {
+  PaddedAxis axis{stride, size + begin + end, {}};
+  if (begin == 0 && end == 0) return axis;
+  for (std::int64_t i = -begin; i < size + end; ++i) axis.sources.push_back(source_of(mode, i, size));
+  return axis;
+}
+
+/// Of an axis with so many indices more, or fewer, at its ends.
+std::vector<Piece> pieces_of(PadMode mode, std::int64_t size, std::int64_t begin, std::int64_t end) {
   std::vector<Piece> pieces;
-  for (std::int64_t i = 0; i < std::ssize(sources); ++i) {
-    const std::int64_t source = sources[static_cast<std::size_t>(i)];
-    const Piece* last = pieces.empty() ? nullptr : &pieces.back();
+  const auto show = [&](std::int64_t first, std::int64_t last, std::int64_t source) {
+    if (first >= last) return;
+    const Piece* before = pieces.empty() ? nullptr : &pieces.back();
     const bool goes_on =
-        last && (source < 0 ? last->source < 0 : last->source >= 0 && source == last->source + last->end - last->begin);
-    if (!goes_on) pieces.push_back({i, i, source});
-    pieces.back().end = i + 1;
-  }
+        before && (source < 0 ? before->source < 0
+                              : before->source >= 0 && source == before->source + before->end - before->begin);
+    if (!goes_on) pieces.push_back({first + begin, 0, source});
+    pieces.back().end = last + begin;
+  };
+  const auto show_outside = [&](std::int64_t first, std::int64_t last) {
+    if (mode == PadMode::constant) return show(first, last, -1);
+    for (std::int64_t i = first; i < last; ++i) show(i, i + 1, source_of(mode, i, size));
+  };
+  const std::int64_t first = -begin, last = size + end;
+  show_outside(first, std::min<std::int64_t>(0, last));
+  show(std::max<std::int64_t>(0, first), std::min(size, last), std::max<std::int64_t>(0, first));
+  show_outside(std::max(size, first), last);
   return pieces;
 }
 
@@ -99,10 +113,11 @@ class PadWholeOp final : public RowOp {
     std::int64_t offset = 0;
     for (std::size_t a = form_.outer.size(); a-- > 0;) {
       const PaddedAxis& axis = form_.outer[a];
-      const std::int64_t source = axis.sources[static_cast<std::size_t>(row % std::ssize(axis.sources))];
+      const std::int64_t index = row % axis.size;
+      const std::int64_t source = axis.sources.empty() ? index : axis.sources[static_cast<std::size_t>(index)];
       if (source < 0) return -1;
       offset += source * axis.stride;
-      row /= std::ssize(axis.sources);
+      row /= axis.size;
     }
     return offset;
   }
@@ -159,13 +174,12 @@ PadForm form_of(PadMode mode, const Candidate& node, const AxisPads& pads) {
       sizes[axis + 1] *= sizes[axis];
       continue;
     }
-    form.outer.push_back({strides[axis] * bytes, sources_of(mode, sizes[axis], pads.begins[axis], pads.ends[axis])});
+    form.outer.push_back(axis_of(mode, strides[axis] * bytes, sizes[axis], pads.begins[axis], pads.ends[axis]));
   }
-  const Ints sources = sources_of(mode, shape[last], pads.begins[last], pads.ends[last]);
-  form.pieces = pieces_of(sources);
-  form.count = std::ssize(sources);
+  form.pieces = pieces_of(mode, shape[last], pads.begins[last], pads.ends[last]);
+  form.count = std::max<std::int64_t>(0, shape[last] + pads.begins[last] + pads.ends[last]);
   form.shared.total = form.count;
-  for (const PaddedAxis& axis : form.outer) form.shared.total *= std::ssize(axis.sources);
+  for (const PaddedAxis& axis : form.outer) form.shared.total *= std::max<std::int64_t>(0, axis.size);
   return form;
 }
 

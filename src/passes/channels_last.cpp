@@ -164,6 +164,8 @@ bool simplify(Editor& editor, int index) {
 }
 
 bool relayout(Graph& graph) {
+  const auto is_transpose = [](const Node& node) { return std::holds_alternative<Transpose>(node.op); };
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_transpose)) return false;
   Editor editor(graph);
   const Layouts layouts = choose_layouts(editor);
   const auto moves = [](const Ints& perm) { return !is_identity(perm); };

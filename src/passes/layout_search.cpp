@@ -309,14 +309,17 @@ class Search {
 
   /// Orders that would make an adjacent Transpose vanish.
   std::set<Ints> candidates(int component) const {
-    std::set<Ints> result{identity_perm(layouts_.perm[at(component)].size())};
-    for (const ValueId id : components_[at(component)].values) {
-      const ValueId root = root_[at(id)];
+    const Ints& present = layouts_.perm[at(component)];
+    std::set<Ints> result{identity_perm(present.size())};
+    const auto& values = components_[at(component)].values;
+    const auto is_alone = [&](ValueId id) { return aliases_[at(root_[at(id)])].size() == 1; };
+    if (is_identity(present) && std::all_of(values.begin(), values.end(), is_alone)) return {};
+    for (const ValueId id : values) {
       const Ints back = inverse(view_[at(id)]);
-      result.insert(compose(back, produced_order(root)));
-      for (const auto& [order, factor] : demands(root)) result.insert(compose(back, order));
+      result.insert(compose(back, produced_order(root_[at(id)])));
+      for (const auto& [order, factor] : demands(root_[at(id)])) result.insert(compose(back, order));
     }
-    result.erase(layouts_.perm[at(component)]);
+    result.erase(present);
     return result;
   }
 

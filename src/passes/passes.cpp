@@ -23,6 +23,7 @@ constexpr Pass kPasses[] = {
     {"eliminate_common", rewrite::eliminate_common, "Computes equal nodes once and keeps equal small constants once."},
     {"static_forms", rewrite::static_forms,
      "Drops nodes without effect and rewrites shape changes as Reshape and Slice."},
+    {"eliminate_common", rewrite::eliminate_common, "Again, of what static_forms made: no round begins for that."},
     {"hoist_invariants", rewrite::hoist_invariants,
      "Computes once, before a loop, the products that are the same in every iteration."},
     {"expand_einsum", rewrite::expand_einsum,
@@ -73,8 +74,8 @@ constexpr Pass kPasses[] = {
 };
 
 /// The first passes of the table settle sizes; after one of these three more may be known.
-constexpr std::size_t kSettling = 7, kFirstFolding = 2, kFolding = 5;
-static_assert(kPasses[kSettling - 1].name == "static_forms" && kPasses[kFirstFolding].name == "fold_constants" &&
+constexpr std::size_t kSettling = 8, kFirstFolding = 2, kFolding = 5;
+static_assert(kPasses[kSettling - 2].name == "static_forms" && kPasses[kFirstFolding].name == "fold_constants" &&
               kPasses[kFolding - 1].name == "settle_captures");
 constexpr int kMaxRounds = 32;
 
