@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/constant.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -14,6 +16,8 @@
 namespace colonnade {
 namespace {
 
+/// So many of so few bytes that were derived of a constant stay with it.
+constexpr std::size_t kTinyBytes = 64, kMostKept = 64;
 /// What `for_each_rows` makes at a time, when rows are small enough.
 constexpr std::int64_t kBlockBytes = 256 * 1024;
 
@@ -40,6 +44,11 @@ class SpareBuffers {
   std::vector<AlignedBuffer> spare_;
 };
 
+std::uint64_t next_serial() {
+  static std::atomic<std::uint64_t> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
 std::span<std::byte> bytes_of(Tensor& tensor) { return {static_cast<std::byte*>(tensor.data()), tensor.byte_size()}; }
 
 }  // namespace
@@ -47,7 +56,11 @@ std::span<std::byte> bytes_of(Tensor& tensor) { return {static_cast<std::byte*>(
 Constant::Constant(Tensor tensor) : Constant(std::make_shared<const Tensor>(std::move(tensor))) {}
 
 Constant::Constant(std::shared_ptr<const Tensor> tensor)
-    : dtype_(tensor->dtype()), shape_(tensor->shape()), size_(tensor->size()), kept_(std::move(tensor)) {}
+    : dtype_(tensor->dtype()),
+      shape_(tensor->shape()),
+      size_(tensor->size()),
+      kept_(std::move(tensor)),
+      serial_(next_serial()) {}
 
 Constant::Constant(DType dtype, Shape shape, Make make, bool is_normal, std::shared_ptr<const NarrowWeights> narrow)
     : dtype_(dtype),
@@ -55,7 +68,8 @@ Constant::Constant(DType dtype, Shape shape, Make make, bool is_normal, std::sha
       size_(element_count(shape_)),
       is_normal_(is_normal),
       make_(std::move(make)),
-      narrow_(std::move(narrow)) {
+      narrow_(std::move(narrow)),
+      serial_(next_serial()) {
   if (byte_size() <= kSmallBytes) kept_ = tensor();
 }
 
@@ -108,6 +122,29 @@ void Constant::for_each_rows(
   });
 }
 
+std::shared_ptr<const Constant> derived(const std::shared_ptr<const Constant>& from, const std::string& how,
+                                        const std::function<std::shared_ptr<const Constant>()>& make) {
+  if (from->byte_size() <= Constant::kSmallBytes) return make();
+  const auto find = [&]() -> std::shared_ptr<const Constant> {
+    const auto found = from->derived_.find(how);
+    if (found == from->derived_.end()) return nullptr;
+    return found->second.kept ? found->second.kept : found->second.held.lock();
+  };
+  {
+    const std::scoped_lock lock(from->mutex_);
+    if (auto found = find()) return found;
+  }
+  auto made = make();
+  const bool is_tiny = made->byte_size() <= kTinyBytes;
+  const std::scoped_lock lock(from->mutex_);
+  if (auto found = find()) return found;
+  std::erase_if(from->derived_, [](const auto& item) { return !item.second.kept && item.second.held.expired(); });
+  from->derived_[how] = {is_tiny && from->derived_.size() < kMostKept ? made : nullptr, made};
+  made->is_derived_ = true;
+  if (!is_tiny && from->is_derived_) made->from_ = from;
+  return made;
+}
+
 std::shared_ptr<const Constant> reshaped(std::shared_ptr<const Constant> constant, Shape shape) {
   if (element_count(shape) != constant->size()) {
     fail(ErrorCode::invalid_argument, "cannot reshape a constant of {} elements to {} elements", constant->size(),
@@ -115,14 +152,8 @@ std::shared_ptr<const Constant> reshaped(std::shared_ptr<const Constant> constan
   }
   if (constant->dtype() == DType::string)
     return std::make_shared<const Constant>(Tensor(*constant->tensor()).reshaped(std::move(shape)));
-  const DType dtype = constant->dtype();
-  const bool is_normal = constant->is_normal();
-  return std::make_shared<const Constant>(
-      dtype, std::move(shape),
-      [constant = std::move(constant)](std::int64_t first, std::span<std::byte> target) {
-        constant->read(first, target);
-      },
-      is_normal);
+  return derived(constant, fmt::format("reshaped {}", fmt::join(shape, " ")),
+                 [&] { return part_of(constant, 0, shape); });
 }
 
 std::shared_ptr<const Constant> part_of(std::shared_ptr<const Constant> whole, std::int64_t first, Shape shape) {

@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 
 #include "colonnade/colonnade.hpp"
 
@@ -50,6 +52,8 @@ class Constant {
   std::shared_ptr<const Tensor> tensor() const;
   /// The memory of all elements, of numbers. A part lies in the memory of its whole.
   std::shared_ptr<const std::byte> bytes() const;
+  /// Another one for each constant.
+  std::uint64_t serial() const { return serial_; }
   /// Copies the elements from `first` on; `target` is aligned for them. Not for strings.
   void read(std::int64_t first, std::span<std::byte> target) const;
   /// Calls `visit` with all rows of the outermost axis, a block of them at a time that fits a cache: the elements and
@@ -62,6 +66,8 @@ class Constant {
   friend std::shared_ptr<const Constant> part_of(std::shared_ptr<const Constant> whole, std::int64_t first,
                                                  Shape shape);
   friend std::shared_ptr<const Constant> filled(const Tensor& element, Shape shape);
+  friend std::shared_ptr<const Constant> derived(const std::shared_ptr<const Constant>& from, const std::string& how,
+                                                 const std::function<std::shared_ptr<const Constant>()>& make);
 
   DType dtype_;
   Shape shape_;
@@ -75,8 +81,21 @@ class Constant {
   std::int64_t first_of_whole_ = 0;
   mutable std::mutex mutex_;
   mutable std::weak_ptr<const Tensor> held_;
+  std::uint64_t serial_;
+  /// What was made of this one: some tiny ones are kept, others held by those who use them.
+  struct Derived {
+    std::shared_ptr<const Constant> kept;
+    std::weak_ptr<const Constant> held;
+  };
+  mutable std::map<std::string, Derived> derived_;
+  mutable bool is_derived_ = false;
+  mutable std::shared_ptr<const Constant> from_;  ///< what is derived as well, and of which this one was made
 };
 
+/// What `make` makes of a constant, which `how` names: the same one for as long as somebody holds it, so that what
+/// passes make of weights for one shape serves others. Of a small constant it is made each time.
+std::shared_ptr<const Constant> derived(const std::shared_ptr<const Constant>& from, const std::string& how,
+                                        const std::function<std::shared_ptr<const Constant>()>& make);
 /// The same elements under another shape of equal element count.
 std::shared_ptr<const Constant> reshaped(std::shared_ptr<const Constant> constant, Shape shape);
 /// The elements of `whole` (of numbers) from `first` on, as many as the shape has.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/contraction.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -72,9 +74,10 @@ Doubles combine(const Doubles& a, const Doubles& b, double absent_a, double abse
 using Weights = std::shared_ptr<const Constant>;
 
 /// The output channel that each weight belongs to: blocks of `inner` weights in a row share one, and
-/// `channel_of(block)` names it.
+/// `channel_of(block)` names it, as `by` says.
 template <class ChannelOf>
-Weights scaled(const Weights& weights, const Doubles& scale, std::int64_t inner, ChannelOf channel_of) {
+Weights scaled(const Weights& weights, const Doubles& scale, std::string_view by, std::int64_t inner,
+               ChannelOf channel_of) {
   const auto make = [=](std::int64_t first, std::span<std::byte> target) {
     weights->read(first, target);
     const std::span values(reinterpret_cast<float*>(target.data()), target.size() / sizeof(float));
@@ -85,7 +88,9 @@ Weights scaled(const Weights& weights, const Doubles& scale, std::int64_t inner,
       for (; begin < end; ++begin) values[begin] = static_cast<float>(static_cast<double>(values[begin]) * factor);
     }
   };
-  return std::make_shared<const Constant>(weights->dtype(), weights->shape(), make);
+  const std::string_view factors(reinterpret_cast<const char*>(scale.data()), scale.size() * sizeof(double));
+  return derived(weights, fmt::format("scaled by {} of {}: {}", by, inner, factors),
+                 [&] { return std::make_shared<const Constant>(weights->dtype(), weights->shape(), make); });
 }
 
 std::int64_t product_from(const Shape& shape, std::size_t axis) {
@@ -98,19 +103,19 @@ Weights scaled_weights(const Operator& op, const Weights& weights, const Doubles
   const Shape& shape = weights->shape();
   const auto size = [&](std::size_t axis) { return static_cast<std::size_t>(shape[axis]); };
   if (std::holds_alternative<Conv>(op)) {
-    return scaled(weights, scale, product_from(shape, 1), [](std::size_t block) { return block; });
+    return scaled(weights, scale, "outputs", product_from(shape, 1), [](std::size_t block) { return block; });
   }
   if (const auto* transposed = std::get_if<ConvTranspose>(&op)) {
     const std::size_t outputs = size(1), group_inputs = size(0) / static_cast<std::size_t>(transposed->groups);
-    return scaled(weights, scale, product_from(shape, 2),
+    return scaled(weights, scale, fmt::format("outputs of {} groups", transposed->groups), product_from(shape, 2),
                   [=](std::size_t block) { return block / outputs / group_inputs * outputs + block % outputs; });
   }
   if (std::get<MatMul>(op).transpose_b) {
     const std::size_t columns = size(shape.size() - 2);
-    return scaled(weights, scale, shape.back(), [=](std::size_t block) { return block % columns; });
+    return scaled(weights, scale, "rows", shape.back(), [=](std::size_t block) { return block % columns; });
   }
   const std::size_t columns = size(shape.size() - 1);
-  return scaled(weights, scale, 1, [=](std::size_t block) { return block % columns; });
+  return scaled(weights, scale, "columns", 1, [=](std::size_t block) { return block % columns; });
 }
 
 /// The sums of a matrix' rows (columns of a transposed one), each times its element of `factors`.
@@ -201,7 +206,7 @@ bool fold_affine_of_input(Editor& editor, int contraction, const ChannelAffine& 
   std::vector<ValueId> inputs = node.inputs;
   if (!is_neutral(affine.scale, 1)) {
     const auto depth = static_cast<std::size_t>(weights->shape()[product.transpose_b ? 1 : 0]);
-    auto constant = scaled(weights, affine.scale, product.transpose_b ? 1 : weights->shape()[1],
+    auto constant = scaled(weights, affine.scale, "inputs", product.transpose_b ? 1 : weights->shape()[1],
                            [depth](std::size_t block) { return block % depth; });
     inputs[1] = editor.add_constant(std::string(editor.value(node.inputs[1]).name), std::move(constant));
   }

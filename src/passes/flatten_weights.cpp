@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/flatten_weights.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -54,9 +56,14 @@ std::shared_ptr<const Constant> reordered_rows(const std::shared_ptr<const Const
         *to = whole.floats()[*from++];
     }
   };
-  if (transposed_weights)
-    return std::make_shared<const Constant>(weights->dtype(), weights->shape(), move_columns, weights->is_normal());
-  return std::make_shared<const Constant>(weights->dtype(), weights->shape(), move_rows, weights->is_normal());
+  const auto how = fmt::format("{} of {} by {}", transposed_weights ? "columns" : "rows", fmt::join(shape, " "),
+                               fmt::join(perm, " "));
+  return derived(weights, how, [&] {
+    return transposed_weights
+               ? std::make_shared<const Constant>(weights->dtype(), weights->shape(), move_columns,
+                                                  weights->is_normal())
+               : std::make_shared<const Constant>(weights->dtype(), weights->shape(), move_rows, weights->is_normal());
+  });
 }
 
 }  // namespace

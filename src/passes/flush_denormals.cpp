@@ -33,19 +33,22 @@ std::shared_ptr<const Constant> flushed(const std::shared_ptr<const Constant>& c
     for (float& x : std::span(reinterpret_cast<float*>(target.data()), target.size() / sizeof(float)))
       x = is_denormal(x) ? 0.0f : x;
   };
-  return std::make_shared<const Constant>(DType::f32, constant->shape(), make, true, constant->narrow());
+  return derived(constant, "flushed", [&] {
+    return std::make_shared<const Constant>(DType::f32, constant->shape(), make, true, constant->narrow());
+  });
 }
 
 }  // namespace
 
+/// Large constants are no change: no pass sees their elements.
 bool flush_denormals(Graph& graph) {
   bool changed = false;
   for (const Node& node : graph.nodes) {
     if (!is_contraction(node)) continue;
     for (const ValueId id : node.inputs) {
       if (id == kAbsent || !graph.value(id).constant || !may_hold_denormals(*graph.value(id).constant)) continue;
+      changed = changed || graph.value(id).constant->is_kept();
       graph.value(id).constant = flushed(graph.value(id).constant);
-      changed = true;
     }
   }
   return changed;

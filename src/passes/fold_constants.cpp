@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "passes/editor.hpp"
+#include "passes/bytes.hpp"
 #include "passes/known_ints.hpp"
 #include "passes/pass_list.hpp"
 #include "reference/reference.hpp"
@@ -14,6 +16,7 @@ constexpr std::int64_t kMaxResultBytes = 1024 * kMebibyte;
 constexpr std::int64_t kFreeResultBytes = kMebibyte, kFreeElementBytes = 16 * kMebibyte;
 constexpr std::int64_t kMaxGrowth = 16;
 constexpr int kMaxConstantChain = 8;
+constexpr std::size_t kLongestName = 1024;  ///< of how a constant is made
 
 bool all_inputs_constant(const Editor& editor, const Node& node) {
   const auto constant = [&](ValueId id) { return id == kAbsent || editor.is_constant(id); };
@@ -212,15 +215,56 @@ void narrow_uniform(Editor& editor, int index) {
   }
 }
 
+std::vector<Tensor> evaluated(const Editor& editor, const Node& node) {
+  std::vector<std::shared_ptr<const Tensor>> held;
+  for (const ValueId id : node.inputs) held.push_back(id == kAbsent ? nullptr : editor.value(id).constant->tensor());
+  std::vector<const Tensor*> inputs;
+  for (const auto& tensor : held) inputs.push_back(tensor.get());
+  return reference::evaluate(node, inputs);
+}
+
+/// Small constants by their elements, others by name.
+std::string named(const Constant& constant) {
+  if (constant.byte_size() > Constant::kSmallBytes || constant.dtype() == DType::string)
+    return fmt::format("|{}", constant.serial());
+  const auto tensor = constant.tensor();
+  std::string name = fmt::format("|{}[{}]", name_of(tensor->dtype()), fmt::join(tensor->shape(), " "));
+  return tensor->byte_size() == 0 ? name : name.append(static_cast<const char*>(tensor->data()), tensor->byte_size());
+}
+
+/// Operators whose attributes as text are all that there is to them.
+bool is_named_by_attributes(const Node& node) {
+  return node.outputs.size() == 1 &&
+         (takes_elements(node) || is_one_of<Unary, Binary, Cast, Select, Reduce, Quantize, MatMul, Concat>(node.op));
+}
+
+/// What a node makes of a large constant: in the same memory where it only changes the shape, else, where the network
+/// has other shapes, once for all that ask for it. Null of other nodes.
+std::shared_ptr<const Constant> made_once(const Editor& editor, const Node& node) {
+  std::shared_ptr<const Constant> largest;
+  for (const ValueId id : node.inputs)
+    if (id != kAbsent && (!largest || editor.value(id).constant->byte_size() > largest->byte_size()))
+      largest = editor.value(id).constant;
+  if (!largest || largest->byte_size() <= Constant::kSmallBytes || !is_named_by_attributes(node)) return nullptr;
+  const ValueType& type = editor.value(node.outputs[0]).type;
+  const bool keeps_order = is_one_of<Reshape, Squeeze, Unsqueeze, Flatten, Expand>(node.op);
+  if (keeps_order && largest->dtype() != DType::string && type.is_static() &&
+      element_count(*type.shape) == largest->size())
+    return *type.shape == largest->shape() ? largest : reshaped(largest, *type.shape);
+  if (!editor.graph().has_other_sizes) return nullptr;
+  std::string how = fmt::format("{} {}", name_of(node.op), attributes_of(node.op));
+  for (const ValueId id : node.inputs) how += id == kAbsent ? "|" : named(*editor.value(id).constant);
+  if (how.size() > kLongestName) return nullptr;
+  return derived(largest, how,
+                 [&] { return std::make_shared<const Constant>(std::move(evaluated(editor, node).at(0))); });
+}
+
 void fold(Editor& editor, int index) {
   const Node& node = editor.node(index);
   std::vector<Tensor> results;
   try {
-    std::vector<std::shared_ptr<const Tensor>> held;
-    for (const ValueId id : node.inputs) held.push_back(id == kAbsent ? nullptr : editor.value(id).constant->tensor());
-    std::vector<const Tensor*> inputs;
-    for (const auto& tensor : held) inputs.push_back(tensor.get());
-    results = reference::evaluate(node, inputs);
+    if (auto constant = made_once(editor, node)) return editor.set_constant(node.outputs[0], std::move(constant));
+    results = evaluated(editor, node);
   } catch (const Error&) {
     return;  // a run that reaches this node reports what is wrong with it
   }

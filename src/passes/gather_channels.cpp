@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channels in another order: shuffles and column-row-depth blocks become a Gather of channels, and a Gather or Slice of
 // what a contraction computes becomes a contraction with its weights in that order, without those that nobody reads.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "graph/parameters.hpp"
@@ -70,7 +72,7 @@ bool crd_to_gather(Editor& editor, int index) {
   return true;
 }
 
-Tensor selected(const Tensor& tensor, std::size_t axis, const Ints& indices) {
+Tensor taken(const Tensor& tensor, std::size_t axis, const Ints& indices) {
   Shape shape = tensor.shape();
   const auto outer = static_cast<std::size_t>(element_count(std::span(shape).first(axis)));
   const auto size = static_cast<std::size_t>(shape[axis]);
@@ -84,6 +86,12 @@ Tensor selected(const Tensor& tensor, std::size_t axis, const Ints& indices) {
     for (const std::int64_t i : indices)
       to = std::copy_n(from + (o * size + static_cast<std::size_t>(i)) * bytes, bytes, to);
   return result;
+}
+
+std::shared_ptr<const Constant> selected(const std::shared_ptr<const Constant>& constant, std::size_t axis,
+                                         const Ints& indices) {
+  return derived(constant, fmt::format("axis {}: {}", axis, fmt::join(indices, " ")),
+                 [&] { return std::make_shared<const Constant>(taken(*constant->tensor(), axis, indices)); });
 }
 
 /// Axis of the weights that counts output channels; nothing where these come in groups, or go into more than the node's
@@ -161,20 +169,20 @@ std::optional<std::vector<ValueId>> inputs_for(Editor& editor, int contraction, 
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     if (is_kept(i)) continue;
     const std::string name = editor.value(inputs[i]).name;
-    inputs[i] = editor.add_constant(name, selected(*editor.value(inputs[i]).constant->tensor(), along(i), indices));
+    inputs[i] = editor.add_constant(name, selected(editor.value(inputs[i]).constant, along(i), indices));
   }
   return inputs;
 }
 
 bool fold_into_weights(Editor& editor, int index) {
-  const auto indices = taken_channels(editor, editor.node(index));
-  if (!indices) return false;
+  if (!editor.is_one_of<Gather, Slice>(index)) return false;
   const Node node = editor.node(index);
-  if (indices->empty() || !editor.read_once(node.inputs[0])) return false;
   const int contraction = editor.producer(node.inputs[0]);
-  if (contraction < 0) return false;
+  if (contraction < 0 || !editor.read_once(node.inputs[0])) return false;
   const Operator& op = editor.node(contraction).op;
   if (!is_for_bytes(op) && epilogue_of(op) == nullptr) return false;
+  const auto indices = taken_channels(editor, node);
+  if (!indices || indices->empty()) return false;
   auto inputs = inputs_for(editor, contraction, editor.value(node.inputs[0]).type.shape->back(), *indices);
   if (!inputs) return false;
   editor.set_inputs(contraction, std::move(*inputs));

@@ -96,7 +96,9 @@ ValueId swapped_weights(Editor& editor, ValueId id) {
   const Shape swapped{shape[0], shape[1], shape[3], shape[2]};
   const std::string name = editor.value(id).name;
   if (shape[2] == 1 || shape[3] == 1) return editor.add_constant(name, reshaped(constant, swapped));
-  return editor.add_constant(name, transposed(*constant->tensor(), {0, 1, 3, 2}));
+  return editor.add_constant(name, derived(constant, "kernels lying", [&] {
+                               return std::make_shared<const Constant>(transposed(*constant->tensor(), {0, 1, 3, 2}));
+                             }));
 }
 
 template <class Window>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A transposed convolution with few output channels as one dense convolution: one panel of a kernel then serves all
 // phases.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "graph/contraction.hpp"
@@ -27,8 +29,12 @@ bool rewrite_node(Editor& editor, int index) {
   const std::int64_t outputs = weight.constant->shape()[1];
   if (panels(outputs * window->block()) * y.taps * x.taps >= panels(outputs) * y.kernel * x.kernel) return false;
 
-  std::vector<ValueId> inputs{
-      node.inputs[0], editor.add_constant(node.name + "_dense", dense_weight(*weight.constant->tensor(), *window))};
+  const auto how = fmt::format("dense {}, {}, {}", fmt::join(op->kernel, " "), fmt::join(op->strides, " "),
+                               fmt::join(op->pads, " "));
+  auto dense_weights = derived(weight.constant, how, [&] {
+    return std::make_shared<const Constant>(dense_weight(*weight.constant->tensor(), *window));
+  });
+  std::vector<ValueId> inputs{node.inputs[0], editor.add_constant(node.name + "_dense", std::move(dense_weights))};
   for (std::size_t i = 2; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == kAbsent) {
       inputs.push_back(kAbsent);

@@ -81,6 +81,40 @@ TEST(Lengths, PlansShareWeightsAndOneArenaAndGiveTheBitsOfTheirOwn) {
   EXPECT_EQ(session.memory_stats().plans, 7u);
 }
 
+/// Weights that are known once the batch is: repeated for each of its one text, their signs changed, halved.
+std::string with_late_weights() {
+  constexpr std::int64_t kWide = 96;
+  ModelBuilder model;
+  model.input("x", {-1, -1, kWide});
+  model.constant(float_tensor("w", {kWide, kWide}, waves(kWide * kWide, 0.11f)))
+      .constant(float_tensor("half", {}, {0.5f}));
+  model.constant(int_tensor("first", {1}, {0})).constant(int_tensor("matrix", {2}, {kWide, kWide}));
+  model.constant(int_tensor("rows", {2}, {-1, kWide}));
+  model.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "first"}, {"batch"});
+  model.node("Concat", {"batch", "matrix"}, {"all"}, {attribute("axis", 0)}).node("Expand", {"w", "all"}, {"repeated"});
+  model.node("Neg", {"repeated"}, {"negated"}).node("Mul", {"negated", "half"}, {"halved"});
+  model.node("Reshape", {"halved", "rows"}, {"weights"}).node("MatMul", {"x", "weights"}, {"y"});
+  return model.output("y").bytes();
+}
+
+TEST(Lengths, WeightsThatShapesMakeKnownArePackedOnce) {
+  const std::string bytes = with_late_weights();
+  Session session(Model::from_bytes(onnx_import::testing::as_bytes(bytes)));
+  std::size_t weights = 0;
+  for (const std::int64_t count : {30, 7, 12, 100, 31}) {
+    Tensor x(DType::f32, {1, count, 96});
+    const std::vector<float> values = waves(count * 96, 0.07f);
+    std::copy(values.begin(), values.end(), x.values<float>().begin());
+    const Tensor y = std::move(session.run(std::vector<TensorView>{x})[0]);
+    const Tensor alone =
+        std::move(Session(Model::from_bytes(onnx_import::testing::as_bytes(bytes))).run(std::vector<TensorView>{x})[0]);
+    EXPECT_EQ(std::memcmp(y.data(), alone.data(), y.byte_size()), 0) << count;
+    if (weights == 0) weights = session.memory_stats().weights_bytes;
+    EXPECT_EQ(session.memory_stats().weights_bytes, weights) << count;
+  }
+  EXPECT_GE(weights, std::size_t{96 * 96 * 4});
+}
+
 TEST(Lengths, TheArenaShrinksWithThePlansThatNeedIt) {
   Options options;
   options.plan_cache_bytes = 1;

@@ -66,6 +66,46 @@ TEST(Constant, ReshapedKeepsElementsAndRefusesOtherCounts) {
   EXPECT_EQ(reshaped(std::make_shared<const Constant>(std::move(words)), {2})->tensor()->strings()[1], "b");
 }
 
+TEST(Constant, WhatIsMadeOfLargeOnesIsMadeOnceWhileItIsHeld) {
+  const auto calls = std::make_shared<int>(0);
+  const auto large = counting({100, 100}, calls), small = counting({10, 10}, calls);
+  const auto flat = reshaped(large, {10000});
+  EXPECT_EQ(reshaped(large, {10000}), flat);
+  EXPECT_NE(reshaped(large, {200, 50}), flat);
+  EXPECT_NE(reshaped(small, {100}), reshaped(small, {100}));
+  int made = 0;
+  const auto make_of = [&](std::int64_t size) {
+    return [&made, size] {
+      ++made;
+      return std::make_shared<const Constant>(Tensor(DType::f32, {size}));
+    };
+  };
+  auto held = derived(large, "one", make_of(10000));
+  EXPECT_EQ(derived(large, "one", make_of(10000)), held);
+  EXPECT_NE(derived(large, "two", make_of(10000)), held);
+  EXPECT_EQ(made, 2);
+  held.reset();
+  derived(large, "one", make_of(10000));
+  EXPECT_EQ(made, 3);
+  derived(large, "tiny", make_of(1));
+  derived(large, "tiny", make_of(1));
+  EXPECT_EQ(made, 4) << "tiny ones are kept";
+  EXPECT_NE(large->serial(), small->serial());
+}
+
+/// What stands between stays as long as what was made of it: the next shape finds the way.
+TEST(Constant, WhatIsMadeHoldsOfWhatItWasMade) {
+  const auto large = counting({100, 100}, std::make_shared<int>(0));
+  int made = 0;
+  const auto make = [&] {
+    ++made;
+    return std::make_shared<const Constant>(Tensor(DType::f32, {10000}));
+  };
+  const auto end = derived(derived(large, "first", make), "second", make);
+  EXPECT_EQ(derived(derived(large, "first", make), "second", make), end);
+  EXPECT_EQ(made, 2);
+}
+
 TEST(Constant, PartsLieInTheMemoryOfTheirWhole) {
   const auto calls = std::make_shared<int>(0);
   const auto whole = counting({100, 100}, calls);
