@@ -157,10 +157,23 @@ bool computes(const Chosen& node) {
                                binary->kind == BinaryKind::fmod || binary->kind == BinaryKind::pow);
 }
 
+/// Element by element, in libm: vectors of 64 bits have no kernel for it.
+bool calls_libm(const Chosen& node) {
+  if (node.input(0).type.dtype != DType::f64) return false;
+  const auto* unary = std::get_if<Unary>(&node.node.op);
+  const auto* binary = std::get_if<Binary>(&node.node.op);
+  return (unary != nullptr && (unary->kind == UnaryKind::log || unary->kind == UnaryKind::erf)) ||
+         (binary != nullptr && (binary->kind == BinaryKind::pow || binary->kind == BinaryKind::fmod));
+}
+
 }  // namespace
 
 Effort typed_effort(const Chosen& node, const Rates& rates) {
-  return computes(node) ? element_effort<Work::function>(node, rates) : byte_effort<Work::copy>(node, rates);
+  constexpr double kElementsOfACall = 32;  // of a function of vectors
+  if (!computes(node)) return byte_effort<Work::copy>(node, rates);
+  Effort effort = element_effort<Work::function>(node, rates);
+  if (calls_libm(node)) effort.seconds *= kElementsOfACall;
+  return effort;
 }
 
 std::int64_t typed_units(const Chosen& node) {
