@@ -32,5 +32,7 @@ extern const AxisRule kJoined;
 /// Many images of few elements become the rows of one image, where operators compute element by element: operands that
 /// all images share are rows that repeat.
 extern const AxisRule kStood;
+/// Whether it makes these rows of images of that shape: no other pass takes that back.
+bool is_stood(const Shape& images, const Shape& rows);
 
 }  // namespace colonnade::rewrite

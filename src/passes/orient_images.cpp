@@ -4,7 +4,6 @@
 
 #include "passes/match.hpp"
 #include "passes/orient.hpp"
-#include "passes/reshapes.hpp"
 
 namespace colonnade::rewrite {
 namespace {

@@ -310,8 +310,8 @@ std::optional<Fact> TokenPacker::attention(const Node& node, const Attention& op
   ids.push_back(add_input(PackedRole::bounds, "bounds", DType::i64, {-1}));
   if (by_distance) ids.push_back(places());
   if (const ValueId sinks = node.input(kSinksInput); sinks != kAbsent) {
-    if (inputs[kSinksInput].on != Dependence::fixed || (shape(sinks).size() == rank && has_batch(shape(sinks)[0])))
-      return std::nullopt;
+    const auto is_open = [](std::int64_t size) { return has_batch(size) || has_tokens(size); };
+    if (inputs[kSinksInput].on != Dependence::fixed || std::ranges::any_of(shape(sinks), is_open)) return std::nullopt;
     ids.resize(kSinksInput, kAbsent);
     ids.push_back(operand(sinks));
   }

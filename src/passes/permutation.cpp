@@ -11,7 +11,7 @@ namespace colonnade::rewrite {
 namespace {
 
 /// Axes of both sides of a Reshape whose sizes have the same product.
-struct AxisGroup {
+struct AxesOfBothSides {
   Ints in, out;
 };
 
@@ -26,11 +26,11 @@ std::optional<Shape> with_stand_in(Shape shape) {
 }
 
 /// The finest decomposition; trailing axes of size 1 join the last group. Nothing when the products differ.
-std::optional<std::vector<AxisGroup>> axis_groups(const Shape& in, const Shape& out) {
-  std::vector<AxisGroup> groups;
+std::optional<std::vector<AxesOfBothSides>> axis_groups(const Shape& in, const Shape& out) {
+  std::vector<AxesOfBothSides> groups;
   std::size_t i = 0, o = 0;
   while (i < in.size() && o < out.size()) {
-    AxisGroup group{{static_cast<std::int64_t>(i)}, {static_cast<std::int64_t>(o)}};
+    AxesOfBothSides group{{static_cast<std::int64_t>(i)}, {static_cast<std::int64_t>(o)}};
     std::int64_t in_size = in[i++], out_size = out[o++];
     while (in_size != out_size) {
       const bool grow_in = in_size < out_size;
@@ -57,7 +57,7 @@ std::optional<std::vector<AxisGroup>> axis_groups(const Shape& in, const Shape& 
 }
 
 /// Groups in the order in which `perm` meets their axes of size above 1; nothing when it tears one apart.
-std::optional<std::vector<std::size_t>> group_order(const std::vector<AxisGroup>& groups, const Shape& in,
+std::optional<std::vector<std::size_t>> group_order(const std::vector<AxesOfBothSides>& groups, const Shape& in,
                                                     const Ints& perm) {
   std::vector<std::size_t> group_of(in.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "passes/match.hpp"
+#include "passes/orient.hpp"
 #include "passes/permutation.hpp"
 
 namespace colonnade::rewrite {

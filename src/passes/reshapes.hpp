@@ -8,8 +8,6 @@ namespace colonnade::rewrite {
 
 /// Squeeze, Unsqueeze, Flatten and open Reshapes become a Reshape to a constant shape, past other Reshapes.
 bool to_reshape(Editor& editor, int index);
-/// Whether `orient` makes these rows of images of that shape: nothing takes that back.
-bool is_stood(const Shape& images, const Shape& rows);
 /// An elementwise operator on reshaped values works on the values, and its result is reshaped: what computed them can
 /// then take it in.
 bool sink_reshape(Editor& editor, int index);

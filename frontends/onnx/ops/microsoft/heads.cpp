@@ -305,8 +305,7 @@ ValueId grouped_bias(Lowering& low, std::int64_t key_heads, std::int64_t group) 
   return reshape_to(low, bias, {size(0), ints(low, {key_heads, group}), size(2), size(3)});
 }
 
-/// Attention in products [B, Nk, N / Nk, S, H]: heads that share keys
-/// side by side.
+/// Attention in products [B, Nk, N / Nk, S, H]: heads that share keys side by side.
 ValueId attend_grouped(Lowering& low, ValueId query, ValueId keys, ValueId values, const Counts& counts,
                        std::int64_t key_heads) {
   const ValueId size = ints(low, {-1}), batch = extent(low, query, 0);
