@@ -152,6 +152,16 @@ TEST(Pad, AnyAxes) {
   }
 }
 
+/// Of the axis that is copied in pieces, and of one before it.
+TEST(Pad, CutsEnds) {
+  for (const PadMode mode : kModes) {
+    for (const Ints& pads : {Ints{-2, 0}, {0, -3}, {-2, -3}, {-2, 3}, {3, -2}, {-8, 0}, {0, -8}, {-4, 4}, {4, -4}})
+      check(Pad{mode}, {computed(DType::f32, {9}), ints(pads)}, families::pad_whole);
+    check(Pad{mode}, {computed(DType::i64, {2, 6, 9}), ints({0, -1, -2, 0, 1, -3})}, families::pad_whole);
+    check(Pad{mode}, {computed(DType::u8, {6, 9, 2}), ints({-1, -2, 0, 1, 2, 0})}, families::pad_whole);
+  }
+}
+
 TEST(Pad, WithAValue) {
   for (const DType dtype : {DType::f32, DType::f64, DType::i8, DType::f16}) {
     const Tensor value = random_tensor(dtype, {}, 7);
