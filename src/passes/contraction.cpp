@@ -64,6 +64,20 @@ std::optional<ChannelAffine> affine_of_norm(const Editor& editor, const Node& no
   return ChannelAffine{scale, shift};
 }
 
+/// Of one weight a channel.
+std::optional<ChannelAffine> affine_of_conv(const Editor& editor, const Node& node, const Conv& conv, ValueId input) {
+  const ValueId weights = node.inputs[1], bias = node.input(kBiasInput);
+  if (node.inputs[0] != input || !is_float_constant(editor, weights)) return std::nullopt;
+  if (bias != kAbsent && !is_float_constant(editor, bias)) return std::nullopt;
+  const Constant& scale = *editor.value(weights).constant;
+  if (conv.groups != scale.size() || conv.groups != scale.shape()[0] || scale.narrow() != nullptr) return std::nullopt;
+  if (!all_are(conv.strides, 1) || !all_are(conv.pads, 0) || conv.auto_pad != AutoPad::explicit_pads)
+    return std::nullopt;
+  if (conv.exact || !is_plain(conv.epilogue)) return std::nullopt;
+  Doubles shift = bias == kAbsent ? Doubles{} : doubles_of(*editor.value(bias).constant->tensor());
+  return ChannelAffine{doubles_of(*scale.tensor()), std::move(shift)};
+}
+
 Doubles combine(const Doubles& a, const Doubles& b, double absent_a, double absent_b, double (*op)(double, double)) {
   if (a.empty() && b.empty()) return {};
   Doubles result(std::max({a.size(), b.size(), std::size_t{1}}));
@@ -155,6 +169,7 @@ std::optional<ChannelAffine> affine_of(const Editor& editor, const Node& node, V
   if (const auto* op = std::get_if<Binary>(&node.op); op != nullptr && !op->exact)
     return affine_of_binary(editor, node, op->kind, input);
   if (const auto* op = std::get_if<BatchNorm>(&node.op)) return affine_of_norm(editor, node, *op, input);
+  if (const auto* op = std::get_if<Conv>(&node.op)) return affine_of_conv(editor, node, *op, input);
   return std::nullopt;
 }
 
@@ -189,6 +204,23 @@ bool fold_affine(Editor& editor, int contraction, const ChannelAffine& affine) {
     inputs[kBiasInput] = editor.add_constant(node.name + "_bias", std::move(tensor));
   }
   editor.set_inputs(contraction, std::move(inputs));
+  return true;
+}
+
+bool fold_scale_of_input(Editor& editor, int convolution, const ChannelAffine& affine) {
+  const Node node = editor.node(convolution);
+  const auto& conv = std::get<Conv>(node.op);
+  if (!affine.shift.empty() || conv.exact || !is_float_constant(editor, node.inputs[1])) return false;
+  const Weights weights = editor.value(node.inputs[1]).constant;
+  const auto inputs = static_cast<std::size_t>(weights->shape()[1]);
+  const std::size_t group_outputs = static_cast<std::size_t>(weights->shape()[0] / conv.groups);
+  if (weights->size() == 0) return false;
+  auto constant =
+      scaled(weights, affine.scale, fmt::format("inputs of {} groups", conv.groups), product_from(weights->shape(), 2),
+             [=](std::size_t block) { return block / inputs / group_outputs * inputs + block % inputs; });
+  std::vector<ValueId> all = node.inputs;
+  all[1] = editor.add_constant(std::string(editor.value(node.inputs[1]).name), std::move(constant));
+  editor.set_inputs(convolution, std::move(all));
   return true;
 }
 

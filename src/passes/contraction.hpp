@@ -23,8 +23,8 @@ double element(const std::vector<double>& values, std::size_t channel, double ab
 std::optional<std::vector<double>> channel_constant(const Editor& editor, ValueId id, std::size_t rank,
                                                     std::int64_t channels);
 
-/// What a Binary or BatchNorm with constant operands does to the value `input` with channels last; nothing when it is
-/// no such thing.
+/// What a Binary, a BatchNorm or a convolution of one weight a channel does to the value `input` with channels last, by
+/// constants; nothing when it is no such thing.
 std::optional<ChannelAffine> affine_of(const Editor& editor, const Node& node, ValueId input);
 
 /// The affine map that equals `first`, then `second`.
@@ -33,6 +33,10 @@ ChannelAffine then(const ChannelAffine& first, const ChannelAffine& second);
 /// Makes the plain contraction compute affine(its sums); weights and bias are copied, never changed in place. False,
 /// nothing changed, when weights or bias are not float32 constants.
 bool fold_affine(Editor& editor, int contraction, const ChannelAffine& affine);
+
+/// Makes a convolution compute of its input what it computed of affine(its input), whose padding stays zero. False,
+/// nothing changed, when the map shifts or the weights are no float32 constant.
+bool fold_scale_of_input(Editor& editor, int convolution, const ChannelAffine& affine);
 
 /// Makes a MatMul compute of its input what it computed of affine(its input). False, nothing changed, when its matrix
 /// or bias is no float32 constant, or when the map shifts values so far that the sums would lose what a product with

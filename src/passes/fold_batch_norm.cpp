@@ -64,14 +64,18 @@ bool fold_into_operand(Editor& editor, int index) {
   return true;
 }
 
-/// The map that makes the input of a product with a constant matrix, which nobody else reads, goes into the matrix.
+/// The map that makes the input of a convolution or of a product with a constant matrix, which nobody else reads, goes
+/// into the weights.
 bool fold_into_reader(Editor& editor, int index) {
-  if (!std::holds_alternative<MatMul>(editor.node(index).op)) return false;
+  const bool convolves = editor.is_one_of<Conv>(index);
+  if (!convolves && !editor.is_one_of<MatMul>(index)) return false;
   const ValueId read = editor.node(index).inputs[0];
   const int producer = editor.producer(read);
   if (producer < 0 || !editor.read_once(read)) return false;
   const auto affine = as_affine(editor, editor.node(producer));
-  if (!affine || !fold_affine_of_input(editor, index, affine->affine)) return false;
+  if (!affine) return false;
+  const auto fold = convolves ? fold_scale_of_input : fold_affine_of_input;
+  if (!fold(editor, index, affine->affine)) return false;
   editor.replace(read, affine->input);
   return true;
 }
@@ -124,6 +128,7 @@ bool shorten_chain(Editor& editor, int index) {
     chain = AffineNode{before->input, then(before->affine, chain->affine)};
     ++length;
   }
+  if (std::holds_alternative<Conv>(node.op) && length == 1) return false;
   const auto& [scale, shift] = chain->affine;
   const std::size_t needed = (scale.empty() ? 0u : 1u) + (shift.empty() ? 0u : 1u);
   if (needed == 2 && is_image(editor, chain->input)) {

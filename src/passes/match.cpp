@@ -18,6 +18,10 @@ std::optional<double> scalar_of(const Editor& editor, ValueId id) {
   return std::nullopt;
 }
 
+bool all_are(const Ints& values, std::int64_t expected) {
+  return std::ranges::all_of(values, [expected](std::int64_t value) { return value == expected; });
+}
+
 bool nearly(double a, double b) { return std::abs(a - b) <= 1e-5 * std::max(std::abs(a), std::abs(b)); }
 
 std::optional<Operands> match_binary(const Editor& editor, ValueId id, BinaryKind kind) {

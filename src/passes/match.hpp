@@ -19,6 +19,7 @@ struct ScaledOperand {
 
 /// The one element of a float constant.
 std::optional<double> scalar_of(const Editor& editor, ValueId id);
+bool all_are(const Ints& values, std::int64_t expected);
 /// |a - b| within 1e-5 of the larger magnitude.
 bool nearly(double a, double b);
 /// Operands when the value is computed by this Binary.

@@ -19,6 +19,7 @@ bool expand_deformed(Graph& graph);
 bool static_forms(Graph& graph);
 bool stay_in_float(Graph& graph);
 bool gather_channels(Graph& graph);
+bool join_branches(Graph& graph);
 bool join_concats(Graph& graph);
 bool recognise(Graph& graph);
 bool fuse_attention(Graph& graph);

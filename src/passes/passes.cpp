@@ -48,6 +48,8 @@ constexpr Pass kPasses[] = {
      "Folds per-channel scales and shifts into contractions before and behind them and into each other, else makes "
      "them "
      "depthwise convolutions."},
+    {"join_branches", rewrite::join_branches,
+     "Makes one convolution of several that have one input and whose results are added."},
     {"pool_first", rewrite::pool_first,
      "Takes the largest of a window before a function that never falls: fewer values are left."},
     {"fuse_epilogue", rewrite::fuse_epilogue, "Lets contractions apply activations and add residuals to their sums."},

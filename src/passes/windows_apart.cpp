@@ -9,10 +9,6 @@
 namespace colonnade::rewrite {
 namespace {
 
-bool all_are(const Ints& values, std::int64_t expected) {
-  return std::ranges::all_of(values, [expected](std::int64_t value) { return value == expected; });
-}
-
 /// Windows side by side, as wide as they lie apart, and nothing else fused but an activation.
 bool is_apart(const Editor& editor, const Node& node, const ConvTranspose& op) {
   const ValueType &x = editor.value(node.inputs[0]).type, &weight = editor.value(node.inputs[1]).type;

@@ -72,6 +72,31 @@ TEST(FoldBatchNorm, FoldsIntoTheDenseLayerThatReads) {
   EXPECT_FALSE(run("fold_batch_norm", b.graph));
 }
 
+/// Of a map of a convolution's input only a scale: padding is zero behind the map. One weight a channel is a map too.
+TEST(FoldBatchNorm, FoldsIntoConvolutionsAroundIt) {
+  const auto grouped = [](std::int64_t kernel, std::int64_t groups) {
+    Conv conv;
+    conv.kernel = {kernel, kernel};
+    conv.strides = conv.dilations = {1, 1};
+    conv.pads = Ints(4, kernel / 2);
+    conv.groups = groups;
+    return conv;
+  };
+  for (const bool shifts : {false, true}) {
+    Builder b;
+    ValueId x = b.binary("scaled", BinaryKind::mul, b.input("x", {1, 6, 7, 4}), b.weights("scale", {4}));
+    if (shifts) x = b.binary("shifted", BinaryKind::add, x, b.weights("shift", {4}));
+    x = b.node("conv", grouped(3, 2), {x, b.weights("w", {6, 2, 3, 3}), b.weights("b", {6})});
+    x = b.node("each", grouped(1, 6), {x, b.weights("v", {6, 1, 1, 1}), b.weights("u", {6})});
+    b.output(b.unary("relu", UnaryKind::relu, x));
+    const Graph before = b.graph;
+    EXPECT_TRUE(run("fold_batch_norm", b.graph));
+    EXPECT_EQ(operators_of(b.graph), shifts ? "Conv Conv Relu" : "Conv Relu");  // a map is a convolution
+    EXPECT_FALSE(run("fold_batch_norm", b.graph));
+    expect_same_results(before, b.graph, 1, 1e-6);
+  }
+}
+
 TEST(FoldBatchNorm, ShortensChains) {
   Builder b;
   const ValueId x = b.input("x", {2, 3, 4});
