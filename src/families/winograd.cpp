@@ -238,7 +238,7 @@ double tiles_flop(const Candidate& node, const WinogradForm& form) {
   const double parts = form.filter.parts() > 1 ? blocking.part_flop * work.input_floats : 0;
   return blocking.winograd_gain * static_cast<double>(form.groups) *
          (multiply + work.transform_flop / blocking.transform_share + parts +
-          far_weights_flop(packed, work.weights_read, blocking));
+          far_weights_flop(static_cast<double>(form.groups) * packed, work.weights_read, blocking));
 }
 
 Match match(const Candidate& node) {
