@@ -123,8 +123,8 @@ Weights joined_weights(const Branch& a, const Branch& b, const Conv& both) {
   const bool a_is_larger = a.weights->size() >= b.weights->size();
   const Branch &larger = a_is_larger ? a : b, &other = a_is_larger ? b : a;
   const std::string how =
-      fmt::format("joined to {} taps {} by {} groups, beside taps {}: {}", taps, fmt::join(larger.places, " "),
-                  both.groups, fmt::join(other.places, " "), key_of(other.weights));
+      fmt::format("joined to {}: {} by {} groups, beside {} of {}", fmt::join(both.kernel, "x"),
+                  fmt::join(larger.places, " "), both.groups, fmt::join(other.places, " "), key_of(other.weights));
   return derived(larger.weights, how, [&] { return std::make_shared<const Constant>(DType::f32, shape, make); });
 }
 
@@ -196,16 +196,25 @@ std::optional<ValueId> join(Editor& editor, ValueId a, ValueId b, const Node& su
   return editor.add(*both, std::move(inputs), sum);
 }
 
+bool is_term(const Editor& editor, ValueId id, ValueId sum) {
+  return same_static_type(editor, id, sum) && (id == sum || editor.read_once(id));
+}
+
 /// The terms of a sum of values of one shape.
-void collect_terms(const Editor& editor, ValueId id, const Node& sum, std::vector<ValueId>& terms) {
+std::vector<ValueId> terms_of(const Editor& editor, ValueId sum) {
   constexpr std::size_t kMostTerms = 16;
-  const auto operands = match_binary(editor, id, BinaryKind::add);
-  const bool is_inner = id == sum.outputs[0] || editor.read_once(id);
-  const bool opens = operands && is_inner && terms.size() < kMostTerms && same_static_type(editor, operands->a, id) &&
-                     same_static_type(editor, operands->b, id);
-  if (!opens) return terms.push_back(id);
-  collect_terms(editor, operands->a, sum, terms);
-  collect_terms(editor, operands->b, sum, terms);
+  std::vector<ValueId> terms{sum};
+  for (std::size_t i = 0; i < terms.size();) {
+    const auto operands = match_binary(editor, terms[i], BinaryKind::add);
+    if (!operands || terms.size() == kMostTerms || !is_term(editor, terms[i], sum) ||
+        !same_static_type(editor, operands->a, sum) || !same_static_type(editor, operands->b, sum)) {
+      ++i;
+      continue;
+    }
+    terms[i] = operands->a;
+    terms.insert(terms.begin() + static_cast<std::ptrdiff_t>(i) + 1, operands->b);
+  }
+  return terms;
 }
 
 bool join_terms(Editor& editor, std::vector<ValueId>& terms, const Node& sum) {
@@ -229,8 +238,8 @@ bool join_terms(Editor& editor, std::vector<ValueId>& terms, const Node& sum) {
 bool join_sum(Editor& editor, int index) {
   if (!editor.is_one_of<Binary>(index)) return false;
   const Node sum = editor.node(index);
-  std::vector<ValueId> terms;
-  collect_terms(editor, sum.outputs[0], sum, terms);
+  if (editor.readers(sum.outputs[0]).empty() && !editor.is_output(sum.outputs[0])) return false;  // of a joined one
+  std::vector<ValueId> terms = terms_of(editor, sum.outputs[0]);
   if (terms.size() < 2 || !join_terms(editor, terms, sum)) return false;
   ValueId result = terms[0];
   for (std::size_t i = 1; i < terms.size(); ++i) result = editor.add(Binary{BinaryKind::add}, {result, terms[i]}, sum);

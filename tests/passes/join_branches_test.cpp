@@ -117,6 +117,23 @@ TEST(JoinBranches, AmongOtherTerms) {
   EXPECT_EQ(count_of<Conv>(optimized(b.graph)), 2);
 }
 
+/// However many terms a sum has, it takes little stack, and filters near each other are found.
+TEST(JoinBranches, LongSums) {
+  Builder b;
+  const ValueId x = b.input("x", {1, 1, 1, 1});
+  ValueId sum =
+      b.binary("first", BinaryKind::add, convolved(b, "a", x, window(1, 0), 1), convolved(b, "c", x, window(1, 0), 1));
+  for (int i = 0; i < 200000; ++i) {
+    const auto next = static_cast<ValueId>(b.graph.values.size());
+    b.graph.values.push_back({"s" + std::to_string(i), b.graph.value(x).type, {}, nullptr});
+    b.graph.nodes.push_back({Binary{BinaryKind::add}, {sum, x}, {next}, "s", "Add"});
+    sum = next;
+  }
+  b.output(sum);
+  EXPECT_TRUE(rewrite::join_branches(b.graph));
+  EXPECT_EQ(count_of<Conv>(b.graph), 1);
+}
+
 /// RepViT's blocks: the sum of filters and their input is normalised, which goes into weights.
 TEST(JoinBranches, TheInputIsATerm) {
   for (const bool depthwise : {false, true}) {
