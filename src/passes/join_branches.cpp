@@ -5,9 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <numeric>
 
+#include "base/numbers.hpp"
 #include "passes/contraction.hpp"
 #include "passes/match.hpp"
 #include "passes/pass_list.hpp"
@@ -187,8 +189,9 @@ std::optional<ValueId> join(Editor& editor, ValueId a, ValueId b, const Node& su
   const auto both = joined(first->conv, second->conv);
   if (!both || first->weights->size() == 0 || second->weights->size() == 0) return std::nullopt;
   const Branch of_a = placed(first->conv, first->weights, *both), of_b = placed(second->conv, second->weights, *both);
-  const std::int64_t products = of_a.weights->shape()[0] * std::max(of_a.inputs, of_b.inputs) * product(both->kernel);
-  if (products > of_a.weights->size() + of_b.weights->size()) return std::nullopt;
+  double products = real(of_a.weights->shape()[0] * std::max(of_a.inputs, of_b.inputs));
+  for (const std::int64_t size : both->kernel) products *= real(size);  // pads far apart make more than integers hold
+  if (products > real(of_a.weights->size() + of_b.weights->size())) return std::nullopt;
   std::vector<ValueId> inputs{first->input,
                               editor.add_constant(sum.name + "_weights", joined_weights(of_a, of_b, *both))};
   if (auto bias = joined_bias(editor, *first, *second))

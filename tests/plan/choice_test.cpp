@@ -220,6 +220,16 @@ TEST(Plan, WeighsTilesByTheClassOfMachine) {
   EXPECT_EQ(tile("zen4-2", 80, 64, 128, {.kernel = 3, .stride = 2}), 5);
 }
 
+/// A layer reads the weights of all its groups, so many of them leave the cache as one large one does.
+TEST(Plan, CountsTheTransformedWeightsOfAllGroups) {
+  const auto tile = [](std::int64_t channels) {
+    const Choice taken = choice(6, channels, channels, {.groups = channels / 8});
+    return taken.family == &families::winograd ? taken.granularity : 0;
+  };
+  EXPECT_EQ(tile(128), 6) << "512 KiB";
+  EXPECT_NE(tile(736), 6) << "2.9 MiB";
+}
+
 /// All that families offer is there, and the least of it is taken.
 TEST(Plan, TakesTheLeastOfAllOffers) {
   Network net("one convolution");
