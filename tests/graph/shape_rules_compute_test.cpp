@@ -149,6 +149,9 @@ TEST(ShapeRules, Pool) {
       {same, {typed("f32[1,7,8,4]")}, "f32[1,4,4,4]"},
       // ceil mode drops a window that would start in the padding behind: 4 elements, stride 3, windows at 0, 3, (6)
       {padded, {typed("f32[1,4,1]")}, "f32[1,2,1]"},
+      // ceil mode takes a window that misses less than a stride of its elements
+      {pool(PoolKind::average, {64, 9}, {64, 2}, true), {typed("f32[1,7,8,4]")}, "f32[1,1,1,4]"},
+      {pool(PoolKind::average, {64, 9}, {57, 2}, true), {typed("f32[1,7,8,4]")}, "error: the window spans 64 elements"},
       {pool(PoolKind::max, {2, 2}, {2, 2}, false), {typed("f32[*]")}, "f32[*]"},
       {pool(PoolKind::max, {}, {}, false), {typed("f32[1,7,8,4]")}, "error: has no kernel size"},
       {pool(PoolKind::max, {9, 2}, {}, false), {typed("f32[1,7,8,4]")}, "error: the window spans 9 elements"},

@@ -37,6 +37,23 @@ TEST(Pools, OfOneAndThreeAxes) {
   check(far, {computed(DType::f32, {1, 3, 3, 9, 1})}, families::pool_volume);
 }
 
+/// EfficientNet's pooler, as Transformers exports it: one window of the channels' number for the whole picture.
+TEST(Pools, OfWindowsLargerThanTheirInput) {
+  for (const PoolKind kind : {PoolKind::max, PoolKind::average})
+    for (const bool counts_pads : {false, true}) {
+      const auto larger = [&](std::size_t axes) {
+        Pool pool{kind, Ints(axes, 64), Ints(axes, 64), Ints(axes, 1), Ints(2 * axes, 0)};
+        pool.pads[0] = 2;
+        pool.ceil_mode = true;
+        pool.count_include_pad = counts_pads;
+        return pool;
+      };
+      check(larger(1), {computed(DType::f32, {2, 12, 5})}, families::pool_volume, 1e-5);
+      check(larger(2), {computed(DType::f32, {2, 7, 9, 40})}, families::pool, 1e-5);
+      check(larger(3), {computed(DType::f32, {2, 7, 9, 5, 5})}, families::pool_volume, 1e-5);
+    }
+}
+
 /// The largest window there is, over a row of a thousandth of its length: each output is the mean of what follows.
 TEST(Pools, CountTheTapsOfVastWindows) {
   constexpr std::int64_t kTaps = std::int64_t{1} << 22, kWidth = 5000;
