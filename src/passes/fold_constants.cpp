@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "passes/bytes.hpp"
 #include "passes/known_ints.hpp"
@@ -17,6 +18,9 @@ constexpr std::int64_t kFreeResultBytes = kMebibyte, kFreeElementBytes = 16 * kM
 constexpr std::int64_t kMaxGrowth = 16;
 constexpr int kMaxConstantChain = 8;
 constexpr std::size_t kLongestName = 1024;  ///< of how a constant is made
+/// Multiplications that a new size may wait for: about a millisecond of the reference's products, and as long for
+/// Einsum, which it computes an element at a time.
+constexpr double kMaxProducts = 1 << 21, kMaxEinsum = 1 << 14;
 
 bool all_inputs_constant(const Editor& editor, const Node& node) {
   const auto constant = [&](ValueId id) { return id == kAbsent || editor.is_constant(id); };
@@ -92,6 +96,24 @@ std::int64_t input_bytes(const Editor& editor, const Node& node) {
   return bytes;
 }
 
+/// About the multiplications of a product of two operands: of [m, k] by [k, n] the root of mk * kn * mn.
+double multiplications(const Editor& editor, const Node& node) {
+  double sizes = static_cast<double>(element_count(*editor.value(node.outputs[0]).type.shape));
+  for (std::size_t i = 0; i < 2 && i < node.inputs.size(); ++i)
+    if (node.inputs[i] != kAbsent) sizes *= static_cast<double>(editor.value(node.inputs[i]).constant->size());
+  return std::sqrt(sizes);
+}
+
+/// Not an Einsum that expand_einsum makes products of. Nor a large product of what is known of one size: each run
+/// computes it by kernels, so that a new size need not wait for it. (What all sizes share is folded before any is known.)
+bool worth_evaluating(const Editor& editor, const Node& node) {
+  const DType dtype = editor.value(node.outputs[0]).type.dtype;
+  if (std::holds_alternative<Einsum>(node.op) && (dtype == DType::f32 || dtype == DType::f64))
+    return multiplications(editor, node) <= kMaxEinsum;
+  if (!editor.graph().has_other_sizes || !takes_weights(node.op)) return true;
+  return multiplications(editor, node) <= kMaxProducts;
+}
+
 /// What a result may always take: much where no product is evaluated, and all runs use it.
 std::int64_t free_bytes(const Editor& editor, const Node& node) {
   return takes_weights(node.op) || editor.graph().has_other_sizes ? kFreeResultBytes : kFreeElementBytes;
@@ -113,6 +135,7 @@ bool worth_storing(const Editor& editor, const Node& node, Weights& weights) {
     if (exact > static_cast<double>(kMaxResultBytes)) return false;
     bytes += static_cast<std::int64_t>(exact);
   }
+  if (!worth_evaluating(editor, node)) return false;
   if (bytes <= free_bytes(editor, node) || bytes <= kMaxGrowth * input_bytes(editor, node)) return true;
   return std::ranges::any_of(node.outputs, [&](ValueId id) { return id != kAbsent && weights.contain(id); });
 }

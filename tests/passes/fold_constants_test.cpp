@@ -123,6 +123,33 @@ TEST(FoldConstants, TakesRowsOfATableWhereTheyLie) {
   }
 }
 
+/// Positions times weights, of which each length has its own (Conformer): a new length does not wait for the reference.
+TEST(FoldConstants, LeavesLargeProductsOfOneSizeToTheRun) {
+  for (const bool has_other_sizes : {false, true})
+    for (const std::int64_t rows : {16, 1024}) {
+      Builder b;
+      b.graph.has_other_sizes = has_other_sizes;
+      const ValueId keys = b.node("keys", MatMul{}, {b.weights("positions", {rows, 64}), b.weights("w", {64, 64})});
+      b.output(b.node("y", MatMul{}, {b.input("x", {2, rows}), keys}));
+      const bool folds = rows == 16 || !has_other_sizes;
+      EXPECT_EQ(run("fold_constants", b.graph, false), folds) << rows;
+      EXPECT_EQ(operators_of(b.graph), folds ? "MatMul" : "MatMul MatMul");
+    }
+}
+
+/// The reference computes an Einsum an element at a time: XLNet's of positions took 20 seconds.
+TEST(FoldConstants, LeavesLargeEinsumsToBecomeProducts) {
+  for (const std::int64_t rows : {4, 128}) {
+    Builder b;
+    const ValueId keys = b.node("keys", Einsum{"ibh,hnd->ibnd"},
+                                {b.weights("positions", {rows, 2, 64}), b.weights("w", {64, 2, 8})});
+    b.output(b.binary("y", BinaryKind::add, b.input("x", {rows, 2, 2, 8}), keys));
+    EXPECT_EQ(run("fold_constants", b.graph, false), rows == 4);
+    optimize(b.graph);
+    EXPECT_EQ(operators_of(b.graph), "Add");
+  }
+}
+
 TEST(FoldConstants, KeepsAnOutputThatIsConstant) {
   Builder b;
   b.output(b.binary("y", BinaryKind::add, b.scalar("one", 1), b.scalar("two", 2)));
