@@ -105,7 +105,7 @@ double multiplications(const Editor& editor, const Node& node) {
 }
 
 /// Not an Einsum that expand_einsum makes products of. Nor a large product of what is known of one size: each run
-/// computes it by kernels, so that a new size need not wait for it. (What all sizes share is folded before any is known.)
+/// computes it by kernels, so that a new size need not wait for it. What all sizes share is folded before any is known.
 bool worth_evaluating(const Editor& editor, const Node& node) {
   const DType dtype = editor.value(node.outputs[0]).type.dtype;
   if (std::holds_alternative<Einsum>(node.op) && (dtype == DType::f32 || dtype == DType::f64))

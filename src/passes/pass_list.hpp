@@ -10,6 +10,7 @@ bool widen_f16(Graph& graph);
 bool windows_apart(Graph& graph);
 bool windows_summed(Graph& graph);
 bool fold_constants(Graph& graph);
+bool fold_pads(Graph& graph);
 bool inline_branches(Graph& graph);
 bool settle_captures(Graph& graph);
 bool hoist_invariants(Graph& graph);

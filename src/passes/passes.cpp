@@ -31,6 +31,8 @@ constexpr Pass kPasses[] = {
     {"expand_deformed", rewrite::expand_deformed, "Samples what a DeformConv sees, and multiplies the samples."},
     {"stay_in_float", rewrite::stay_in_float,
      "Leaves out casts to small integers and back of such integers, and keeps the sums that convolve them exact."},
+    {"fold_pads", rewrite::fold_pads,
+     "Makes zeros around an image the padding of the convolutions and pools that read it."},
     {"gather_channels", rewrite::gather_channels,
      "Writes channel shuffles as Gather, and lets contractions compute the channels that are read, in the order asked "
      "for."},

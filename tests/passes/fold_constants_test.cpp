@@ -141,8 +141,8 @@ TEST(FoldConstants, LeavesLargeProductsOfOneSizeToTheRun) {
 TEST(FoldConstants, LeavesLargeEinsumsToBecomeProducts) {
   for (const std::int64_t rows : {4, 128}) {
     Builder b;
-    const ValueId keys = b.node("keys", Einsum{"ibh,hnd->ibnd"},
-                                {b.weights("positions", {rows, 2, 64}), b.weights("w", {64, 2, 8})});
+    const ValueId keys =
+        b.node("keys", Einsum{"ibh,hnd->ibnd"}, {b.weights("positions", {rows, 2, 64}), b.weights("w", {64, 2, 8})});
     b.output(b.binary("y", BinaryKind::add, b.input("x", {rows, 2, 2, 8}), keys));
     EXPECT_EQ(run("fold_constants", b.graph, false), rows == 4);
     optimize(b.graph);
