@@ -8,9 +8,6 @@
 namespace colonnade {
 namespace {
 
-/// Bounds that keep all window arithmetic far from overflow.
-constexpr std::int64_t kMaxWindow = std::int64_t{1} << 22;
-
 std::int64_t or_else(const Ints& values, std::size_t index, std::int64_t standard) {
   return index < values.size() ? values[index] : standard;
 }

@@ -14,6 +14,9 @@ struct WindowAxis {
   std::int64_t extent() const { return (kernel - 1) * dilation + 1; }
 };
 
+/// The largest kernel, stride, dilation and pad: keeps all window arithmetic far from overflow.
+inline constexpr std::int64_t kMaxWindow = std::int64_t{1} << 22;
+
 /// Throws Error{invalid_model} naming the node unless the attributes have the length that `spatial` (the number of
 /// spatial axes) asks for, kernels, strides and dilations are positive and pads are not negative.
 void check_window(const Node& node, const Conv& op, std::int64_t spatial);

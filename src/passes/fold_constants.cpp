@@ -107,6 +107,7 @@ double multiplications(const Editor& editor, const Node& node) {
 /// Not an Einsum that expand_einsum makes products of. Nor a large product of what is known of one size: each run
 /// computes it by kernels, so that a new size need not wait for it. What all sizes share is folded before any is known.
 bool worth_evaluating(const Editor& editor, const Node& node) {
+  if (node.outputs[0] == kAbsent) return true;
   const DType dtype = editor.value(node.outputs[0]).type.dtype;
   if (std::holds_alternative<Einsum>(node.op) && (dtype == DType::f32 || dtype == DType::f64))
     return multiplications(editor, node) <= kMaxEinsum;
@@ -214,6 +215,7 @@ std::optional<Tensor> repeated_element(const Editor& editor, ValueId id, int cha
 /// Uniform constants: nothing is computed for each element.
 bool fold_uniform(Editor& editor, int index) {
   const Node& node = editor.node(index);
+  if (node.outputs.size() != 1 || node.outputs[0] == kAbsent) return false;
   const ValueType& type = editor.value(node.outputs[0]).type;
   if (!type.is_static() || element_count(*type.shape) <= 1) return false;
   const auto element = repeated_element(editor, node.outputs[0]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/parameters.hpp"
+#include "graph/windows.hpp"
 #include "passes/match.hpp"
 #include "passes/pass_list.hpp"
 #include "passes/permutation.hpp"
@@ -53,20 +54,19 @@ bool is_spatial(const Padding& padding) {
 /// The window's pads and those before it; nothing where a window would lie in padding alone, which kernels do not
 /// expect, or where its own depend on sizes.
 template <class Window>
-std::optional<Ints> joined_pads(const Window& op, const Ints& kernel, const Padding& padding) {
-  const std::size_t axes = kernel.size();
-  const bool is_valid = op.auto_pad == AutoPad::valid;
-  if (padding.begins.size() != axes + 2 || !(is_valid || op.auto_pad == AutoPad::explicit_pads)) return std::nullopt;
-  if (!is_spatial(padding)) return std::nullopt;
-  Ints pads(2 * axes, 0);
-  if (!is_valid && !op.pads.empty()) pads = op.pads;
-  for (std::size_t i = 0; i < 2 * axes; ++i) {
-    const std::size_t axis = i % axes;
-    const std::int64_t added = (i < axes ? padding.begins : padding.ends)[axis + 1];
-    const std::int64_t dilation = op.dilations.empty() ? 1 : op.dilations[axis];
-    if (added >= (kernel[axis] - 1) * dilation + 1 - pads[i]) return std::nullopt;
-    pads[i] += added;
-  }
+std::optional<Ints> joined_pads(const Window& op, const Padding& padding) {
+  const std::size_t axes = op.kernel.size();
+  if (op.auto_pad == AutoPad::same_upper || op.auto_pad == AutoPad::same_lower) return std::nullopt;
+  if (padding.begins.size() != axes + 2 || !is_spatial(padding)) return std::nullopt;
+  const std::vector<WindowAxis> windows = window_axes(op, Ints(axes, 0));
+  Ints pads;
+  for (const bool begins : {true, false})
+    for (std::size_t i = 0; i < axes; ++i) {
+      const std::int64_t own = begins ? windows[i].pad_begin : windows[i].pad_end;
+      const std::int64_t added = (begins ? padding.begins : padding.ends)[i + 1];
+      if (added >= std::min(windows[i].extent(), kMaxWindow) - own) return std::nullopt;
+      pads.push_back(own + added);
+    }
   return pads;
 }
 
@@ -77,10 +77,12 @@ bool is_never_negative(const Editor& editor, ValueId id) {
          (unary->kind == UnaryKind::clip && unary->a >= 0);
 }
 
-/// A maximum takes a zero for the nothing around an image only where no number is less.
+/// A maximum takes a zero for the nothing around an image only where no number is less, and where each window has a
+/// number: holes may let one step over a small image.
 bool pools_alike(const Editor& editor, const Node& node, const Pool& op, const Padding& padding) {
   if (op.ceil_mode || node.outputs.size() != 1) return false;
-  if (op.kind == PoolKind::max) return is_never_negative(editor, editor.node(padding.pad).inputs[0]);
+  if (op.kind == PoolKind::max)
+    return all_are(op.dilations, 1) && is_never_negative(editor, editor.node(padding.pad).inputs[0]);
   return op.kind == PoolKind::lp || op.count_include_pad || all_are(op.pads, 0);
 }
 
@@ -90,15 +92,15 @@ std::optional<Operator> with_pads(const Editor& editor, const Node& node, const 
     Conv op = *conv;
     if (!has_rank(editor, node.inputs[1])) return std::nullopt;
     const Shape& weight = *editor.value(node.inputs[1]).type.shape;
-    const Ints kernel = op.kernel.empty() ? Ints(weight.begin() + 2, weight.end()) : op.kernel;
-    const auto pads = joined_pads(op, kernel, padding);
+    if (op.kernel.empty()) op.kernel.assign(weight.begin() + 2, weight.end());
+    const auto pads = joined_pads(op, padding);
     if (!pads) return std::nullopt;
     op.pads = *pads;
     op.auto_pad = AutoPad::explicit_pads;
     return op;
   }
   Pool op = std::get<Pool>(node.op);
-  const auto pads = joined_pads(op, op.kernel, padding);
+  const auto pads = joined_pads(op, padding);
   if (!pads || !pools_alike(editor, node, op, padding)) return std::nullopt;
   op.pads = *pads;
   op.auto_pad = AutoPad::explicit_pads;
@@ -125,6 +127,8 @@ void fold_pad(Editor& editor, int index) {
 }  // namespace
 
 bool fold_pads(Graph& graph) {
+  if (std::ranges::none_of(graph.nodes, [](const Node& node) { return std::holds_alternative<Pad>(node.op); }))
+    return false;
   Editor editor(graph);
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index)

@@ -137,6 +137,24 @@ TEST(FoldConstants, LeavesLargeProductsOfOneSizeToTheRun) {
     }
 }
 
+/// The first result of a recurrent network is often absent.
+TEST(FoldConstants, EvaluatesNodesWithoutTheirFirstResult) {
+  Builder b;
+  b.graph.has_other_sizes = true;
+  Recurrent op;
+  op.hidden_size = 2;
+  Node lstm{op,
+            {b.weights("x", {3, 1, 2}), b.weights("w", {1, 8, 2}), b.weights("r", {1, 8, 2})},
+            {kAbsent, b.graph.add_value("last", {DType::f32, Shape{1, 1, 2}})},
+            "lstm",
+            "LSTM"};
+  const ValueId last = lstm.outputs[1];
+  b.graph.nodes.push_back(std::move(lstm));
+  b.output(b.binary("y", BinaryKind::add, b.input("in", {1, 1, 2}), last));
+  EXPECT_TRUE(run("fold_constants", b.graph));
+  EXPECT_EQ(operators_of(b.graph), "Add");
+}
+
 /// The reference computes an Einsum an element at a time: XLNet's of positions took 20 seconds.
 TEST(FoldConstants, LeavesLargeEinsumsToBecomeProducts) {
   for (const std::int64_t rows : {4, 128}) {

@@ -2,6 +2,7 @@
 // Zeros before a convolution or a pool become its own padding.
 #include <gtest/gtest.h>
 
+#include "graph/windows.hpp"
 #include "passes/graphs.hpp"
 #include "passes/pass_list.hpp"
 #include "passes/passes.hpp"
@@ -88,12 +89,27 @@ TEST(FoldPads, IntoPools) {
   EXPECT_TRUE(folds(pool(PoolKind::lp, {1, 0, 1, 1}), {}));
   EXPECT_TRUE(folds(pool(PoolKind::max), {.before = UnaryKind::relu}));
   EXPECT_FALSE(folds(pool(PoolKind::max), {}));
+  Pool holes = pool(PoolKind::max);
+  holes.dilations = {2, 2};
+  EXPECT_FALSE(folds(holes, {.before = UnaryKind::relu}));
   EXPECT_FALSE(folds(pool(PoolKind::average, {1, 0, 1, 1}), {}));  // some zeros counted, others not
   Pool counts = pool(PoolKind::average, {1, 0, 1, 1});
   counts.count_include_pad = true;
   EXPECT_TRUE(folds(counts, {}));
   counts.ceil_mode = true;
   EXPECT_FALSE(folds(counts, {}));
+}
+
+/// No window may have such pads: the network runs as it is.
+TEST(FoldPads, LeavesPadsThatNoWindowMayHave) {
+  Builder b;
+  Conv far = strided(1);
+  far.kernel = {3, 1};
+  far.dilations = {kMaxWindow, 1};
+  const ValueId pads = b.ints("pads", {0, kMaxWindow + 1, 0, 0, 0, kMaxWindow, 0, 0});
+  const ValueId padded = b.node("pad", Pad{}, {b.input("x", {1, 1, 1, 1}), pads});
+  b.output(b.node("y", far, {padded, b.weights("w", {1, 1, 3, 1})}));
+  EXPECT_FALSE(is_folded(b.graph));
 }
 
 /// As Keras and Transformers write MobileNet: no image with a border is ever made.
