@@ -250,6 +250,20 @@ template <std::size_t R, std::size_t V>
   }
 }
 
+/// Asks for the lines that a tile will write: the rows of a wide result lie far apart, and its stores would wait for
+/// memory. Where registers are few, tiles are small; what many lines at once do to large ones was not measured.
+template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void prefetch_out(const Tile& tile) {
+  if constexpr (kFewRegisters) {
+    const float* p = tile.out;
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < R; ++r, p += tile.out_stride) {
+#pragma GCC unroll 16
+      for (std::size_t v = 0; v < V; v += kPanelVectors) __builtin_prefetch(p + v * Vec::kLanes, 1);
+    }
+  }
+}
+
 struct ConvTile {
   using Fn = void (*)(const Tile&) noexcept;
 
@@ -266,6 +280,7 @@ struct ConvTile {
     }
     if (is_product(tile)) {
       const float* input = tile.input_rows[0] + tile.input_offset;
+      prefetch_out<R, V>(tile);
       const bool follow = tile.input_stride == static_cast<std::ptrdiff_t>(tile.row_floats);
       multiply<0, R, 1>(sums, input, tile.input_stride, tile.weights, tile.panel_stride, tile.row_floats,
                         {follow ? input + R * tile.row_floats : input, tile.next, tile.next_step});
