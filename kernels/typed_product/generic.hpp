@@ -112,9 +112,29 @@ template <class In>
   }
 }
 
+/// A transposed matrix: elements of a pair lie side by side.
+template <class In>
+inline void pack_transposed(const PackArgs& args) noexcept {
+  const auto* from = static_cast<const In*>(args.from);
+  auto* to = static_cast<std::uint32_t*>(args.to);
+  const auto half = [](In element) { return std::uint32_t{static_cast<std::uint16_t>(element)}; };
+  for (std::size_t first = 0; first < args.n;
+       first += kPanel, from += static_cast<std::ptrdiff_t>(kPanel) * args.n_stride) {
+    const std::size_t count = args.n - first < kPanel ? args.n - first : kPanel;
+    for (std::size_t k = 0; k < args.k; k += 2, to += kPanel) {
+      const bool whole = k + 1 < args.k;
+      const In* at = from + k;
+      for (std::size_t i = 0; i < count; ++i, at += args.n_stride)
+        to[i] = half(at[0]) | (whole ? half(at[1]) << 16 : 0);
+      for (std::size_t i = count; i < kPanel; ++i) to[i] = 0;
+    }
+  }
+}
+
 /// Row by row through all panels: lines of the matrix are read once.
 template <class In>
 inline void pack_by_pairs(const PackArgs& args) noexcept {
+  if (args.k_stride == 1 && args.n_stride != 1) return pack_transposed<In>(args);
   constexpr std::size_t kAhead = 16;  // rows too far apart to be foreseen
   const auto* from = static_cast<const In*>(args.from);
   auto* to = static_cast<std::int16_t*>(args.to);

@@ -33,7 +33,7 @@ struct TypedProduct {
   Type a = Type::f64, b = Type::f64;
   Shape batch;
   std::int64_t rows = 1, columns = 1, depth = 1;
-  bool shares_b = false;  ///< one constant matrix for the whole batch, packed once
+  std::int64_t packed_matrices = 0;  ///< constant right ones, packed once; 0: others, by each run
 
   std::int64_t row_blocks() const { return ceil_div(rows, kRows); }
   std::int64_t column_blocks() const { return ceil_div(columns, kColumns); }
@@ -44,7 +44,10 @@ struct TypedProduct {
         a, b, static_cast<std::size_t>(std::min(rows, kRows)), static_cast<std::size_t>(depth)));
   }
   /// Of a block of columns.
-  std::int64_t panel_bytes() const { return depth * kColumns * static_cast<std::int64_t>(sum_bytes(b)); }
+  std::int64_t panel_bytes() const {
+    const std::int64_t steps = kernels::typed_product::by_pairs(a, b) ? ceil_div(depth, 2) : depth;
+    return steps * kColumns * static_cast<std::int64_t>(sum_bytes(b));
+  }
 };
 
 /// A batch of matrices that follow each other is one matrix where they meet the same right one.
@@ -63,7 +66,8 @@ TypedProduct form_of(const Candidate& node) {
   form.columns = logical.back();
   form.depth = depth_of(node);
   const bool one_b = node.input_shape(1).size() == 2;
-  form.shares_b = one_b && node.constant(1);
+  if (node.constant(1) && !op.heads_inside_b)
+    form.packed_matrices = element_count(node.input_shape(1)) / (form.depth * form.columns);
   join_batch(op, one_b && node.input_shape(0).size() == node.output_shape().size(), form);
   return form;
 }
@@ -84,13 +88,15 @@ class TypedProductOp final : public RowOp {
         b_(context.in<std::byte>(1)),
         bias_(context.in<std::byte>(2)),
         out_(context.out<std::byte>()) {
-    if (!form_.shares_b) return;
+    if (form_.packed_matrices == 0) return;
     packed_ =
         reinterpret_cast<const std::byte*>(context.packed(1, packing_name(), [&](const Tensor& b, WeightRoom& room) {
-          WeightMemory packed = room.take(static_cast<std::size_t>(form_.column_blocks() * form_.panel_bytes()));
-          for (std::int64_t block = 0; block < form_.column_blocks(); ++block)
-            pack(static_cast<const std::byte*>(b.data()), block,
-                 reinterpret_cast<std::byte*>(packed.floats()) + block * form_.panel_bytes());
+          const std::int64_t panels = form_.packed_matrices * form_.column_blocks();
+          WeightMemory packed = room.take(static_cast<std::size_t>(panels * form_.panel_bytes()));
+          for (std::int64_t panel = 0; panel < panels; ++panel)
+            pack(static_cast<const std::byte*>(b.data()) + panel / form_.column_blocks() * matrix_bytes(),
+                 panel % form_.column_blocks(),
+                 reinterpret_cast<std::byte*>(packed.floats()) + panel * form_.panel_bytes());
           return packed;
         }));
   }
@@ -100,16 +106,13 @@ class TypedProductOp final : public RowOp {
     for (std::int64_t unit = step.row_begin; unit < step.row_end; ++unit) {
       const std::int64_t block = unit / form_.row_blocks() % form_.column_blocks();
       const std::int64_t matrix = unit / form_.row_blocks() / form_.column_blocks();
-      const std::byte* panels = packed_ == nullptr ? nullptr : packed_ + block * form_.panel_bytes();
-      if (packed_ == nullptr) {
-        const std::int64_t at = b_at_.offset(matrix, form_.batch);
-        auto* to = reinterpret_cast<std::byte*>(step.scratch) + room_of_rows();
-        if (at != packed_at || block != packed_block)
-          pack(whole(step, b_) + at * static_cast<std::int64_t>(bytes_of_b()), block, to);
-        packed_at = at, packed_block = block;
-        panels = to;
-      }
-      multiply(step, matrix, block, unit % form_.row_blocks(), panels);
+      const std::int64_t at = b_at_.offset(matrix, form_.batch) * bytes_of(form_.b);
+      std::byte* const room = reinterpret_cast<std::byte*>(step.scratch) + room_of_rows();
+      if (packed_ == nullptr && (at != packed_at || block != packed_block)) pack(whole(step, b_) + at, block, room);
+      packed_at = at, packed_block = block;
+      const std::int64_t panel = at / matrix_bytes() * form_.column_blocks() + block;
+      multiply(step, matrix, block, unit % form_.row_blocks(),
+               packed_ == nullptr ? room : packed_ + panel * form_.panel_bytes());
     }
   }
 
@@ -124,17 +127,18 @@ class TypedProductOp final : public RowOp {
     return std::string(kernels::typed_product::by_pairs(form_.a, form_.b) ? "typed/pairs" : "typed") +
            (op_.transpose_b ? "/t" : "");
   }
-  static std::size_t bytes_of(Type type) {
+  static std::int64_t bytes_of(Type type) {
     if (type == Type::i16) return 2;
-    return type == Type::i8 || type == Type::u8 ? 1 : kernels::typed_product::sum_bytes(type);
+    return type == Type::i8 || type == Type::u8 ? 1
+                                                : static_cast<std::int64_t>(kernels::typed_product::sum_bytes(type));
   }
-  std::size_t bytes_of_b() const { return bytes_of(form_.b); }
+  std::int64_t matrix_bytes() const { return form_.depth * form_.columns * bytes_of(form_.b); }
 
   void pack(const std::byte* b, std::int64_t block, std::byte* to) const {
     const std::int64_t first = block * kColumns;
     const std::ptrdiff_t k_stride = op_.transpose_b ? 1 : b_at_.row, n_stride = op_.transpose_b ? b_at_.row : 1;
     pack_({static_cast<std::size_t>(form_.depth), static_cast<std::size_t>(std::min(kColumns, form_.columns - first)),
-           b + first * n_stride * static_cast<std::int64_t>(bytes_of_b()), k_stride, n_stride, to});
+           b + first * n_stride * bytes_of(form_.b), k_stride, n_stride, to});
   }
 
   void multiply(const StepContext& step, std::int64_t matrix, std::int64_t block, std::int64_t row_block,
@@ -147,8 +151,7 @@ class TypedProductOp final : public RowOp {
     args.n = static_cast<std::size_t>(std::min(kColumns, form_.columns - column));
     args.m_stride = op_.transpose_a ? 1 : a_at_.row;
     args.k_stride = op_.transpose_a ? a_at_.row : 1;
-    args.a = whole(step, a_) +
-             (a_at_.offset(matrix, form_.batch) + row * args.m_stride) * static_cast<std::int64_t>(bytes_of(form_.a));
+    args.a = whole(step, a_) + (a_at_.offset(matrix, form_.batch) + row * args.m_stride) * bytes_of(form_.a);
     args.panels = panels;
     args.bias = bias_ ? whole(step, bias_) + column * sums : nullptr;
     args.room = step.scratch;
@@ -195,7 +198,7 @@ Effort effort(const Chosen& node, const Rates& rates) {
 
 std::int64_t workspace_bytes(const Chosen& node) {
   const auto& form = node.form<TypedProduct>();
-  return round_up(form.room_bytes(), kAlignment) + (form.shares_b ? 0 : form.panel_bytes());
+  return round_up(form.room_bytes(), kAlignment) + (form.packed_matrices > 0 ? 0 : form.panel_bytes());
 }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<TypedProductOp>(context); }
