@@ -75,6 +75,14 @@ struct ReduceArgs {
   std::ptrdiff_t in_line_stride = 0;
 };
 
+/// The least and the most of `count` values and zero; both are not a number where one of the values is not.
+struct RangeArgs {
+  const float* in = nullptr;
+  std::size_t count = 0;
+  float* least = nullptr;
+  float* most = nullptr;
+};
+
 /// Per-channel mean and variance over all pixels of an image, two passes, then
 /// out = (x - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + bias[c]. `scratch`: 2 * channels floats.
 /// In place is allowed.
@@ -113,6 +121,7 @@ struct Kernel {
   void (*layer_norm)(const LayerNormArgs&) noexcept;
   void (*line_norm)(const LineNormArgs&) noexcept;
   void (*reduce)(const ReduceArgs&) noexcept;
+  void (*range)(const RangeArgs&) noexcept;
   void (*instance_norm)(const InstanceNormArgs&) noexcept;
   void (*lrn)(const LrnArgs&) noexcept;
 };

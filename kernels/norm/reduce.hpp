@@ -116,5 +116,31 @@ inline void run_reduce(const ReduceArgs& a) noexcept {
   }
 }
 
+/// In chains that do not wait for each other. What is not a number is passed by, and held apart.
+inline void run_range(const RangeArgs& a) noexcept {
+  constexpr std::size_t kChains = 4;
+  Vec least[kChains], most[kChains], odd[kChains];
+  for (std::size_t c = 0; c < kChains; ++c) least[c] = most[c] = odd[c] = zero();
+  const auto take = [&](std::size_t c, Vec x) __attribute__((always_inline)) {
+    least[c] = min(x, least[c]);
+    most[c] = max(x, most[c]);
+    odd[c] = select(is_nan(x), x, odd[c]);
+  };
+  std::size_t i = 0;
+  for (; i + kChains * kLanes <= a.count; i += kChains * kLanes) {
+#pragma GCC unroll 4
+    for (std::size_t c = 0; c < kChains; ++c) take(c, load(a.in + i + c * kLanes));
+  }
+  for (; i < a.count; i += kLanes) take(0, get_some(a.in + i, a.count - i < kLanes ? a.count - i : kLanes));
+  for (std::size_t c = 1; c < kChains; ++c) {
+    least[0] = min(least[c], least[0]);
+    most[0] = max(most[c], most[0]);
+    odd[0] = odd[0] + odd[c];
+  }
+  const Vec none = fold_vector(odd[0], kAdd);
+  store_first(a.least, fold_vector(least[0], kSmaller) + none, 1);
+  store_first(a.most, fold_vector(most[0], kLarger) + none, 1);
+}
+
 }  // namespace
 }  // namespace colonnade::kernels::norm

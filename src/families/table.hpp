@@ -8,12 +8,12 @@ namespace colonnade::families {
 
 extern const Family view, depthwise, byte_depthwise, planes, winograd, row_winograd, conv, conv_volume, conv_transpose,
     narrow_bytes, narrow_product, matmul, vector_product, product, attention, pool, pool_taps, pool_planes, pool_volume,
-    pool_typed, byte_pool, unary, binary, byte_winograd, byte_conv, byte_matmul, convert, quantize, dequantize, lookup,
-    byte_binary, softmax, layer_norm, lrn, instance_norm, batch_norm, softmax_across, plane_norm, reduce_width, reduce,
-    typed_reduce, resize, resize_nearest, resize_lines, to_channels_last, to_channels_first, permute, concat,
-    concat_outer, slice, gather, pad, depth_to_space, space_to_depth, recurrent, linear_attention, group_rows,
-    grouped_bytes, grouped_product, trees, grid_sample, indexing, pad_whole, trilu, lines, top_k, regions, col2im,
-    elimination, unpool, fourier, rotary, append, dequantize_blocks, typed_product, typed, island;
+    pool_typed, byte_pool, unary, binary, byte_winograd, byte_conv, byte_matmul, convert, quantize, dequantize,
+    byte_scale, lookup, byte_binary, softmax, layer_norm, lrn, instance_norm, batch_norm, softmax_across, plane_norm,
+    reduce_width, reduce, typed_reduce, resize, resize_nearest, resize_lines, to_channels_last, to_channels_first,
+    permute, concat, concat_outer, slice, gather, pad, depth_to_space, space_to_depth, recurrent, linear_attention,
+    group_rows, grouped_bytes, grouped_product, trees, grid_sample, indexing, pad_whole, trilu, lines, top_k, regions,
+    col2im, elimination, unpool, fourier, rotary, append, dequantize_blocks, typed_product, typed, island;
 
 /// In the order in which they are asked: special ones before general ones, the island last.
 inline constexpr const Family* kTable[] = {&view,
@@ -45,6 +45,7 @@ inline constexpr const Family* kTable[] = {&view,
                                            &convert,
                                            &quantize,
                                            &dequantize,
+                                           &byte_scale,
                                            &lookup,
                                            &byte_binary,
                                            &softmax,

@@ -271,6 +271,7 @@ Rows access(const Quantize&, const Question& q) { return q.input == 0 ? elementw
 Rows access(const Dequantize& op, const Question& q) {
   return q.input == 0 && op.block == 0 ? elementwise(q) : std::nullopt;
 }
+Rows access(const ByteScale&, const Question&) { return std::nullopt; }
 Rows access(const Lookup&, const Question& q) { return q.input == 0 ? elementwise(q) : std::nullopt; }
 Rows access(const ByteConv& op, const Question& q) { return access(op.window, q); }
 Rows access(const ByteMatMul&, const Question& q) { return q.input == 0 ? elementwise(q) : std::nullopt; }

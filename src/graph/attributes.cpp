@@ -330,6 +330,7 @@ void describe(Words& words, const Quantize& op) { words.add("to", name_of(op.to)
 void describe(Words& words, const Dequantize& op) {
   words.add("axis", op.axis).option("block", op.block, std::int64_t{0}).flag("byte_rows", op.byte_rows);
 }
+void describe(Words&, const ByteScale&) {}
 void describe(Words&, const Lookup&) {}
 void describe(Words& words, const ByteConv& op) {
   describe(words, op.window);

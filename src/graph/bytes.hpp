@@ -3,6 +3,8 @@
 // round once, by the formulas given here, so that kernels of every tier give the same bits. operators.hpp lists all.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "colonnade/colonnade.hpp"
@@ -28,6 +30,25 @@ struct Dequantize {
   std::int64_t block = 0;
   bool byte_rows = false;
   bool operator==(const Dequantize&) const = default;
+};
+/// input x (f32): the scale (f32) and the zero point (u8), one element each, with which bytes reach from the least to
+/// the most of its numbers and zero, as DynamicQuantizeLinear has them. Not a number: the scale, and a zero point of 0.
+struct ByteScale {
+  bool operator==(const ByteScale&) const = default;
+};
+/// The least and the most of some numbers and zero; what is not a number stays, once it is met.
+struct NumberRange {
+  float least = 0, most = 0;
+
+  NumberRange joined(const NumberRange& other) const {
+    return {std::isnan(least) || least <= other.least ? least : other.least,
+            std::isnan(most) || most >= other.most ? most : other.most};
+  }
+  float scale() const { return most == least ? 1 : (most - least) / 255; }
+  std::uint8_t zero_point() const {
+    const float origin = std::nearbyint((0 - least) / scale());
+    return origin > 0 ? static_cast<std::uint8_t>(std::min(origin, 255.0f)) : std::uint8_t{0};
+  }
 };
 /// inputs x (u8, i8), a table of 256 elements: y = table[x as an unsigned byte], of the table's type.
 struct Lookup {

@@ -163,6 +163,7 @@ double flop(const TreeEnsemble& op, const Sizes& sizes) {
 
 double flop(const Quantize&, const Sizes& sizes) { return 4 * sizes.output(); }
 double flop(const Dequantize&, const Sizes& sizes) { return 2 * sizes.output(); }
+double flop(const ByteScale&, const Sizes& sizes) { return 2 * sizes.input(0); }
 double flop(const Lookup&, const Sizes& sizes) { return sizes.output(); }
 double flop(const ByteConv& op, const Sizes& sizes) { return flop(op.window, sizes); }
 double flop(const ByteMatMul&, const Sizes& sizes) { return flop(MatMul{}, sizes); }

@@ -135,6 +135,7 @@ Types infer(const GridSample&, const RuleContext&);
 Types infer(const TreeEnsemble&, const RuleContext&);
 Types infer(const Quantize&, const RuleContext&);
 Types infer(const Dequantize&, const RuleContext&);
+Types infer(const ByteScale&, const RuleContext&);
 Types infer(const Lookup&, const RuleContext&);
 Types infer(const ByteConv&, const RuleContext&);
 Types infer(const ByteMatMul&, const RuleContext&);

@@ -121,6 +121,12 @@ Types infer(const Dequantize& op, const RuleContext& ctx) {
   return {{DType::f32, ctx.shape(0)}};
 }
 
+Types infer(const ByteScale&, const RuleContext& ctx) {
+  ctx.inputs(1, 1);
+  ctx.dtype_is(0, DType::f32);
+  return {{DType::f32, Shape{}}, {DType::u8, Shape{}}};
+}
+
 Types infer(const Lookup&, const RuleContext& ctx) {
   ctx.inputs(2, 2);
   bytes(ctx, 0);

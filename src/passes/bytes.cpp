@@ -41,11 +41,11 @@ ValueId add_floats(Editor& editor, const char* name, const std::vector<float>& v
   return editor.add_constant(name, std::move(tensor));
 }
 
-std::optional<ByteScale> scale_of(const Editor& editor, const Node& node) {
+std::optional<KnownScale> scale_of(const Editor& editor, const Node& node) {
   const auto scale = one_number(editor, node.inputs[1]);
   const auto zero = node.input(2) == kAbsent ? std::optional(0.0) : one_number(editor, node.inputs[2]);
   if (!scale || !zero) return std::nullopt;
-  return ByteScale{static_cast<float>(*scale), static_cast<std::int32_t>(*zero)};
+  return KnownScale{static_cast<float>(*scale), static_cast<std::int32_t>(*zero)};
 }
 
 std::optional<Quantised> dequantised(const Editor& editor, ValueId id) {

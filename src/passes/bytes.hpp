@@ -18,18 +18,18 @@ struct Quantised {
 };
 
 /// Scale and zero point of a Quantize or Dequantize.
-struct ByteScale {
+struct KnownScale {
   float scale = 1;
   std::int32_t zero = 0;
-  bool operator==(const ByteScale&) const = default;
+  bool operator==(const KnownScale&) const = default;
 };
-std::optional<ByteScale> scale_of(const Editor& editor, const Node& node);
+std::optional<KnownScale> scale_of(const Editor& editor, const Node& node);
 /// What the value stands for when it is the Dequantize of unsigned bytes.
 std::optional<Quantised> dequantised(const Editor& editor, ValueId id);
 
 /// A Quantize that ends a chain of steps, none of them read elsewhere: what it rounds, and how.
 struct Ending {
-  ByteScale scale;
+  KnownScale scale;
   Rescale out;
   ValueId bytes = kAbsent;  ///< its output
 };

@@ -259,13 +259,14 @@ std::string named(const Constant& constant) {
 
 /// Operators whose attributes as text are all that there is to them.
 bool is_named_by_attributes(const Node& node) {
+  if (std::holds_alternative<ByteScale>(node.op)) return true;
   return node.outputs.size() == 1 &&
          (takes_elements(node) || is_one_of<Unary, Binary, Cast, Select, Reduce, Quantize, MatMul, Concat>(node.op));
 }
 
-/// What a node makes of a large constant: in the same memory where it only changes the shape, else, where the network
-/// has other shapes, once for all that ask for it. Null of other nodes.
-std::shared_ptr<const Constant> made_once(const Editor& editor, const Node& node) {
+/// What a node makes of a large constant as its `output`: in the same memory where it only changes the shape, else,
+/// where the network has other shapes, once for all that ask for it. Null of other nodes.
+std::shared_ptr<const Constant> made_once(const Editor& editor, const Node& node, std::size_t output) {
   std::shared_ptr<const Constant> largest;
   for (const ValueId id : node.inputs)
     if (id != kAbsent && (!largest || editor.value(id).constant->byte_size() > largest->byte_size()))
@@ -277,23 +278,34 @@ std::shared_ptr<const Constant> made_once(const Editor& editor, const Node& node
       element_count(*type.shape) == largest->size())
     return *type.shape == largest->shape() ? largest : reshaped(largest, *type.shape);
   if (!editor.graph().has_other_sizes) return nullptr;
-  std::string how = fmt::format("{} {}", name_of(node.op), attributes_of(node.op));
+  std::string how = fmt::format("{} {} {}", name_of(node.op), attributes_of(node.op), output);
   for (const ValueId id : node.inputs) how += id == kAbsent ? "|" : named(*editor.value(id).constant);
   if (how.size() > kLongestName) return nullptr;
   return derived(largest, how,
-                 [&] { return std::make_shared<const Constant>(std::move(evaluated(editor, node).at(0))); });
+                 [&] { return std::make_shared<const Constant>(std::move(evaluated(editor, node).at(output))); });
+}
+
+/// The same of all outputs, of which none is null then.
+std::vector<std::shared_ptr<const Constant>> all_made_once(const Editor& editor, const Node& node) {
+  std::vector<std::shared_ptr<const Constant>> made;
+  for (std::size_t output = 0; output < node.outputs.size(); ++output) {
+    made.push_back(node.outputs[output] == kAbsent ? nullptr : made_once(editor, node, output));
+    if (made.back() == nullptr) return {};
+  }
+  return made;
 }
 
 void fold(Editor& editor, int index) {
-  const Node& node = editor.node(index);
+  const std::vector<ValueId> outputs = editor.node(index).outputs;
   std::vector<Tensor> results;
   try {
-    if (auto constant = made_once(editor, node)) return editor.set_constant(node.outputs[0], std::move(constant));
-    results = evaluated(editor, node);
+    auto made = all_made_once(editor, editor.node(index));
+    for (std::size_t i = 0; i < made.size(); ++i) editor.set_constant(outputs[i], std::move(made[i]));
+    if (!made.empty()) return;
+    results = evaluated(editor, editor.node(index));
   } catch (const Error&) {
     return;  // a run that reaches this node reports what is wrong with it
   }
-  const std::vector<ValueId> outputs = node.outputs;
   for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i) {
     if (outputs[i] != kAbsent) editor.set_constant(outputs[i], std::move(results[i]));
   }

@@ -162,9 +162,23 @@ bool gather_to_slice(Editor& editor, int index) {
   return true;
 }
 
+/// The least and the most of a tensor are the same in every order and shape, and of what repeats it.
+bool scale_of_source(Editor& editor, int index) {
+  if (!editor.is_one_of<ByteScale>(index)) return false;
+  const ValueId x = editor.node(index).inputs[0];
+  const int source = editor.producer(x);
+  if (source < 0) return false;
+  const ValueType& type = editor.value(x).type;
+  const bool repeats = editor.is_one_of<Tile, Expand>(source) && type.is_static() && element_count(*type.shape) > 0;
+  if (!repeats && !editor.is_one_of<Transpose, Reshape, Flatten, Squeeze, Unsqueeze>(source)) return false;
+  editor.set_inputs(index, {editor.node(source).inputs[0]});
+  return true;
+}
+
 constexpr bool (*kStaticForms[])(Editor&, int) = {
-    drop_noop,  take_chosen,  name_permutation, merge_transposes, transpose_to_reshape, transpose_into_matmul,
-    to_reshape, sink_reshape, split_to_slices,  gather_to_slice,  vectors_to_matrices,  computed_bias_to_add,
+    drop_noop,       take_chosen,  name_permutation, merge_transposes, transpose_to_reshape, transpose_into_matmul,
+    to_reshape,      sink_reshape, split_to_slices,  gather_to_slice,  vectors_to_matrices,  computed_bias_to_add,
+    scale_of_source,
 };
 
 }  // namespace

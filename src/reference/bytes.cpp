@@ -126,6 +126,15 @@ Tensors apply(const Dequantize& op, const Call& call) {
   return {std::move(y)};
 }
 
+Tensors apply(const ByteScale&, const Call& call) {
+  NumberRange range;
+  for (const float number : call.input(0).values<float>()) range = range.joined({number, number});
+  Tensor scale(DType::f32, {}), zero(DType::u8, {});
+  scale.values<float>()[0] = range.scale();
+  zero.values<std::uint8_t>()[0] = range.zero_point();
+  return {std::move(scale), std::move(zero)};
+}
+
 Tensors apply(const Lookup&, const Call& call) {
   const Tensor &x = call.input(0), &table = call.input(1);
   Tensor y(table.dtype(), x.shape());

@@ -58,6 +58,7 @@ Tensors apply(const GridSample&, const Call&);
 Tensors apply(const TreeEnsemble&, const Call&);
 Tensors apply(const Quantize&, const Call&);
 Tensors apply(const Dequantize&, const Call&);
+Tensors apply(const ByteScale&, const Call&);
 Tensors apply(const Lookup&, const Call&);
 Tensors apply(const ByteConv&, const Call&);
 Tensors apply(const ByteMatMul&, const Call&);

@@ -114,6 +114,14 @@ TEST(ShapeRules, Einsum) {
   });
 }
 
+TEST(ShapeRules, ByteScale) {
+  check_rules({
+      {ByteScale{}, {typed("f32[2,?]")}, "f32[] u8[]", 2},
+      {ByteScale{}, {typed("f32[*]")}, "f32[] u8[]", 2},
+      {ByteScale{}, {typed("i64[2]")}, "error: input 'x0' must be float32"},
+  });
+}
+
 TEST(ShapeRules, Recurrent) {
   Recurrent lstm;
   lstm.hidden_size = 8;

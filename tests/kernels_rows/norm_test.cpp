@@ -206,6 +206,28 @@ TEST(Norm, ReduceKeepsNan) {
   }
 }
 
+/// Of one sign or both, with what is not a number or infinite anywhere among them.
+TEST(Norm, RangeOfValuesAndZero) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const auto& kernel : runnable(norm::table()))
+    for (const std::size_t count : {0u, 1u, 3u, 4u, 7u, 8u, 9u, 15u, 16u, 17u, 31u, 32u, 33u, 64u, 65u, 131u, 1031u})
+      for (const float low : {-2.0f, -1.0f, 1.0f})
+        for (const float special : {0.0f, kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
+          auto values = random_floats(count, 8, low, low + 1.5f);
+          if (special != 0 && count > 0) values[count * 2 / 3] = special;
+          Guarded in(values, Edge::back), out(2);
+          kernel.range({in.data(), count, out.data(), out.data() + 1});
+          float least = 0, most = 0;
+          for (const float value : values) least = std::fmin(least, value), most = std::fmax(most, value);
+          if (count > 0 && std::isnan(special)) least = most = special;
+          const auto same = [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+          ASSERT_TRUE(same(out.data()[0], least))
+              << kernel.name << ' ' << count << ": " << out.data()[0] << ' ' << least;
+          ASSERT_TRUE(same(out.data()[1], most)) << kernel.name << ' ' << count << ": " << out.data()[1] << ' ' << most;
+          ASSERT_TRUE(out.intact());
+        }
+}
+
 TEST(Norm, ReduceDoesNotDependOnChannelSplits) {
   for (const auto& kernel : runnable(norm::table())) {
     const auto values = random_floats(300 * 99, 8);

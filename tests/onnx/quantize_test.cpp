@@ -224,8 +224,12 @@ TEST(QuantisedOperators, TypesThatDisagreeAreRefused) {
 }
 
 TEST(DynamicQuantizeLinear, FollowsItsDefinition) {
-  for (const std::vector<float>& values :
-       {std::vector<float>{0, 2, -3, -2.5f, 1.34f, 0.5f}, {-1, -2.1f, -1.3f}, {1, 2.1f, 1.3f}, {0, 0}}) {
+  for (const std::vector<float>& values : {std::vector<float>{0, 2, -3, -2.5f, 1.34f, 0.5f},
+                                           {-1, -2.1f, -1.3f},
+                                           {1, 2.1f, 1.3f},
+                                           {0, 0},
+                                           {0, 1, 0},
+                                           {-4, 0}}) {
     ModelBuilder model(11);
     const auto count = static_cast<std::int64_t>(values.size());
     model.input("x", {count}).output("y", onnx::TensorProto::UINT8).output("s").output("z", onnx::TensorProto::UINT8);

@@ -66,6 +66,18 @@ TEST(StaticForms, SplitsBySlicing) {
   EXPECT_EQ(operators_of(b.graph), "Slice Slice Mul");
 }
 
+TEST(StaticForms, ScalesDoNotWaitForMovedNumbers) {
+  Builder b;
+  const ValueId x = b.input("x", {2, 3, 4});
+  const ValueId rows = b.node("rows", Reshape{}, {b.transpose("turned", x, {0, 2, 1}), b.ints("shape", {8, 3})});
+  const ValueId twice = b.node("twice", Tile{}, {rows, b.ints("repeats", {2, 1})});
+  const ValueId scale = b.node("scale", ByteScale{}, {twice});
+  b.output(scale);
+  b.output(b.graph.nodes.back().outputs[1]);
+  expect_same_results(b.graph, optimized(b.graph), 3, 0);
+  EXPECT_EQ(operators_of(optimized(b.graph)), "ByteScale");
+}
+
 TEST(StaticForms, KeepsNamesWhenAnOutputIsAnInput) {
   Builder b;
   const ValueId x = b.input("x", {2, 3});

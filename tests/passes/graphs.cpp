@@ -34,8 +34,8 @@ ValueId Builder::scalar(const std::string& name, float value) { return floats(na
 ValueId Builder::node(const std::string& name, Operator op, std::vector<ValueId> inputs) {
   Node node{std::move(op), std::move(inputs), {}, name, ""};
   node.origin = name_of(node.op);
-  const auto* split = std::get_if<Split>(&node.op);
-  const std::size_t count = split == nullptr ? 1 : 2;
+  const std::size_t count =
+      std::holds_alternative<Split>(node.op) || std::holds_alternative<ByteScale>(node.op) ? 2 : 1;
   node.outputs.assign(count, kAbsent);
   const std::vector<ValueType> types = infer_types(graph, node);
   for (std::size_t i = 0; i < count; ++i) {

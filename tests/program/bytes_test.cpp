@@ -79,6 +79,21 @@ TEST(Bytes, AreDequantisedInBlocks) {
               families::island);
 }
 
+/// Of one part and of several, which threads share; one sign, nothing at all, and what is not a number.
+TEST(Bytes, HaveTheScaleOfWhatTheyStandFor) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity(),
+                   kNone = std::numeric_limits<double>::quiet_NaN();
+  for (const Shape& shape : {Shape{}, {0}, {1}, {7, 300}, {2, 5, 6, 35}, {3, 40000}, {1 << 18}})
+    for (const auto& [low, high] : {std::pair{-3.0, 3.0}, {1.0, 2.0}, {-2.0, -1.0}, {0.0, 0.0}})
+      for (const double special : {0.0, kInfinity, -kInfinity, kNone}) {
+        const Graph graph = whole::single(ByteScale{}, {computed(DType::f32, shape)}, 2);
+        Tensor x = whole::random_tensor(DType::f32, shape, 3, low, high);
+        if (special != 0 && x.size() == 0) continue;
+        if (special != 0) x.values<float>()[static_cast<std::size_t>(x.size() * 2 / 3)] = static_cast<float>(special);
+        whole::check(graph, x.size() == 0 ? families::island : families::byte_scale, {x});
+      }
+}
+
 TEST(Bytes, OfFoldedAxesAreLeftToTheReference) {
   const std::vector<Input> inputs{computed(DType::f32, {2, 3, 4, 2, 5}), constant(scales({4})), whole::absent()};
   check_bytes(Quantize{DType::u8, 2}, inputs, families::island);

@@ -168,12 +168,15 @@ ValueId quantize_each(Lowering& low, ValueId x, ValueId scale, ValueId zero_poin
 }  // namespace
 
 Values quantize_by_range(Lowering& low, ValueId x) {
-  const ValueId zero = scalar(low, DType::f32, 0);
   const std::int64_t scaled = scaled_axes(low, x);
+  if (scaled == 0) {
+    const Values made = low.emit_all(ByteScale{}, {x}, 2);
+    return {quantize(low, x, {made[0], made[1]}, DType::u8), made[0], made[1]};
+  }
+  const ValueId zero = scalar(low, DType::f32, 0);
   const auto extreme = [&](ReduceKind reduction, BinaryKind kind) {
-    const Reduce reduce{.kind = reduction, .keepdims = scaled > 0};
-    if (scaled == 0) return binary(low, kind, low.emit(reduce, {x}), zero);
-    return binary(low, kind, low.emit(reduce, {x, ints(low, axes_between(scaled, low.rank(x)))}), zero);
+    const ValueId axes = ints(low, axes_between(scaled, low.rank(x)));
+    return binary(low, kind, low.emit(Reduce{.kind = reduction}, {x, axes}), zero);
   };
   const ValueId least = extreme(ReduceKind::min, BinaryKind::min), most = extreme(ReduceKind::max, BinaryKind::max);
   const ValueId range = binary(low, BinaryKind::sub, most, least);
@@ -181,7 +184,6 @@ Values quantize_by_range(Lowering& low, ValueId x) {
                                binary_exact(low, BinaryKind::div, range, scalar(low, DType::f32, 255)));
   const ValueId origin = binary_exact(low, BinaryKind::div, binary_exact(low, BinaryKind::sub, zero, least), scale);
   const ValueId zero_point = round_to(low, origin, kAbsent, DType::u8);
-  if (scaled == 0) return {quantize(low, x, {scale, zero_point}, DType::u8), scale, zero_point};
   return {quantize_each(low, x, scale, zero_point, scaled), scale, zero_point};
 }
 
