@@ -7,6 +7,7 @@
 #include "passes/bytes.hpp"
 #include "passes/known_ints.hpp"
 #include "passes/pass_list.hpp"
+#include "passes/permutation.hpp"
 #include "reference/reference.hpp"
 
 namespace colonnade::rewrite {
@@ -104,10 +105,26 @@ double multiplications(const Editor& editor, const Node& node) {
   return std::sqrt(sizes);
 }
 
+/// A large matrix that is turned for products alone: static_forms lets them read it as it lies.
+bool is_turned_for_products(const Editor& editor, const Node& node) {
+  const auto* op = std::get_if<Transpose>(&node.op);
+  if (op == nullptr) return false;
+  const Constant& matrix = *editor.value(node.inputs[0]).constant;
+  if (matrix.dtype() != DType::f32 || matrix.byte_size() <= Constant::kSmallBytes) return false;
+  if (perm_of(*op, matrix.shape().size()) != Ints{1, 0} || editor.is_output(node.outputs[0])) return false;
+  return std::ranges::all_of(editor.readers(node.outputs[0]), [&](int reader) {
+    const auto* product = std::get_if<MatMul>(&editor.node(reader).op);
+    const auto& inputs = editor.node(reader).inputs;
+    return product != nullptr && !product->heads_inside_b && inputs[1] == node.outputs[0] &&
+           std::ranges::count(inputs, node.outputs[0]) == 1;
+  });
+}
+
 /// Not an Einsum that expand_einsum makes products of. Nor a large product of what is known of one size: each run
 /// computes it by kernels, so that a new size need not wait for it. What all sizes share is folded before any is known.
 bool worth_evaluating(const Editor& editor, const Node& node) {
   if (node.outputs[0] == kAbsent) return true;
+  if (is_turned_for_products(editor, node)) return false;
   const DType dtype = editor.value(node.outputs[0]).type.dtype;
   if (std::holds_alternative<Einsum>(node.op) && (dtype == DType::f32 || dtype == DType::f64))
     return multiplications(editor, node) <= kMaxEinsum;

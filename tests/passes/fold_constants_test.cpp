@@ -25,6 +25,23 @@ output %y
 )");
 }
 
+/// A table of words that is turned to be multiplied by is large: a copy would take its memory again.
+TEST(FoldConstants, LeavesLargeTurnedMatricesToProducts) {
+  for (const std::int64_t words : {10, 300})
+    for (const bool read_otherwise : {false, true}) {
+      Builder b;
+      const ValueId x = b.input("x", {5, 30});
+      const ValueId turned = b.transpose("turned", b.weights("table", {words, 30}), {1, 0});
+      b.output(b.node("y", MatMul{}, {x, turned}));
+      if (read_otherwise) b.output(b.unary("z", UnaryKind::abs, turned));
+      Graph folded = b.graph;
+      EXPECT_EQ(run("fold_constants", folded), words == 10 || read_otherwise);
+      EXPECT_EQ(count_of<Transpose>(folded), words == 10 || read_otherwise ? 0 : 1);
+      const Graph after = optimized(b.graph);
+      EXPECT_EQ(operators_of(after), read_otherwise ? "MatMul Identity" : "MatMul") << to_text(after);
+    }
+}
+
 TEST(FoldConstants, KnowsSomeDimensionsOfOpenShapes) {
   Builder b;
   const ValueId x = b.input("x", {-1, 3, 4, 5});
