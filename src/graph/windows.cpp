@@ -119,8 +119,8 @@ std::vector<WindowAxis> window_axes(const ConvTranspose& op, std::span<const std
 
 std::int64_t window_output(const WindowAxis& axis, std::int64_t input, bool ceil_mode) {
   const std::int64_t room = checked_add(input, axis.pad_begin + axis.pad_end) - axis.extent();
-  // Rounded up, a window may be larger than the padded axis by less than a stride.
-  if (room < 0) return ceil_mode && -room < axis.stride ? 1 : 0;
+  // Rounded up, a window may be larger than the padded axis by less than a stride; of nothing there is none.
+  if (room < 0) return ceil_mode && -room < axis.stride && input > 0 ? 1 : 0;
   if (!ceil_mode) return room / axis.stride + 1;
   const std::int64_t output = ceil_div(room, axis.stride) + 1;
   const bool last_starts_in_padding = (output - 1) * axis.stride >= input + axis.pad_begin;

@@ -152,6 +152,7 @@ TEST(ShapeRules, Pool) {
       // ceil mode takes a window that misses less than a stride of its elements
       {pool(PoolKind::average, {64, 9}, {64, 2}, true), {typed("f32[1,7,8,4]")}, "f32[1,1,1,4]"},
       {pool(PoolKind::average, {64, 9}, {57, 2}, true), {typed("f32[1,7,8,4]")}, "error: the window spans 64 elements"},
+      {pool(PoolKind::max, {1, 2}, {3, 2}, true), {typed("f32[1,0,28,8]")}, "f32[1,0,14,8]"},
       {pool(PoolKind::max, {2, 2}, {2, 2}, false), {typed("f32[*]")}, "f32[*]"},
       {pool(PoolKind::max, {}, {}, false), {typed("f32[1,7,8,4]")}, "error: has no kernel size"},
       {pool(PoolKind::max, {9, 2}, {}, false), {typed("f32[1,7,8,4]")}, "error: the window spans 9 elements"},
