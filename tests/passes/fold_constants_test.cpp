@@ -81,6 +81,25 @@ TEST(FoldConstants, FoldsWhatBecomesWeights) {
   EXPECT_EQ(operators_of(b.graph), "MatMul");
 }
 
+/// A large constant's scale and zero point, of whatever has other sizes.
+TEST(FoldConstants, MakesAllResultsOfAConstantOnce) {
+  Builder b;
+  b.graph.has_other_sizes = true;
+  const ValueId scale = b.node("scale", ByteScale{}, {b.weights("table", {300, 30})});
+  const ValueId zero = b.graph.nodes.back().outputs[1];
+  b.output(b.node("y", Quantize{}, {b.input("x", {5}), scale, zero}));
+  Graph first = b.graph, second = b.graph;
+  EXPECT_TRUE(run("fold_constants", first));
+  EXPECT_TRUE(run("fold_constants", second));
+  ASSERT_EQ(operators_of(first), "Quantize");
+  for (const std::size_t input : {1u, 2u}) {
+    const auto made = [&](const Graph& graph) { return graph.value(graph.nodes[0].inputs[input]).constant; };
+    ASSERT_NE(made(first), nullptr);
+    EXPECT_EQ(made(first), made(second));
+  }
+  expect_same_results(b.graph, first, 1, 0);
+}
+
 /// Zeros of any size, as networks add where an optional input is missing, and what is made of them.
 TEST(FoldConstants, TakesUniformOperandsForScalars) {
   for (const std::int64_t rows : {2, 100, 100000}) {
