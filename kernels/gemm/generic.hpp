@@ -6,6 +6,7 @@
 #include "kernels/gemm/conv_tile.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/pair_units.hpp"
+#include "kernels/gemm/runs.hpp"
 
 namespace colonnade::kernels::gemm {
 namespace {
@@ -15,100 +16,6 @@ static_assert(kPanel == kPanelFloats);
 /// Floats of a second-level cache of 1 MiB, and the weights of one block of panels that leave room in it.
 inline constexpr std::size_t kCacheFloats = 1024 * 1024 / sizeof(float);
 inline constexpr std::size_t kBlockFloats = kCacheFloats / 4 * 3;
-
-/// Pixels [x, x + pixels) of an output row that read the taps [begin, end), except that the first pixel starts at tap
-/// first_begin and the last one ends at tap last_end.
-struct Run {
-  std::size_t x;
-  std::size_t pixels;
-  std::size_t begin;
-  std::size_t end;
-  std::size_t first_begin;
-  std::size_t last_end;
-};
-
-inline constexpr std::size_t kMostRuns = 32;
-
-struct Runs {
-  Run of[kMostRuns];
-  std::size_t count;
-};
-
-inline std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
-
-/// First tap that pixel x reads inside the input.
-inline std::size_t first_tap(const ConvArgs& a, std::size_t x) {
-  const std::size_t start = x * a.stride_w;
-  const std::size_t tap = start >= a.pad_left ? 0 : ceil_div(a.pad_left - start, a.dilation_w);
-  return tap < a.kernel_w ? tap : a.kernel_w;
-}
-
-/// One past the last tap that pixel x reads inside the input.
-inline std::size_t last_tap(const ConvArgs& a, std::size_t x) {
-  const std::size_t start = x * a.stride_w;
-  const std::size_t limit = a.width_in + a.pad_left;
-  const std::size_t tap = start >= limit ? 0 : ceil_div(limit - start, a.dilation_w);
-  return tap < a.kernel_w ? tap : a.kernel_w;
-}
-
-/// First pixel after x that reads other taps than x does.
-inline std::size_t run_end(const ConvArgs& a, std::size_t x, std::size_t begin, std::size_t end) {
-  std::size_t until = a.width_out;
-  if (begin > 0) {
-    const std::size_t reach = (begin - 1) * a.dilation_w;
-    const std::size_t change = a.pad_left > reach ? ceil_div(a.pad_left - reach, a.stride_w) : x + 1;
-    if (change > x && change < until) until = change;
-  }
-  if (end > 0) {
-    const std::size_t limit = a.width_in + a.pad_left;
-    const std::size_t reach = (end - 1) * a.dilation_w;
-    const std::size_t change = limit > reach ? ceil_div(limit - reach, a.stride_w) : x + 1;
-    if (change > x && change < until) until = change;
-  }
-  return until;
-}
-
-/// Lets single pixels at the left and right border join the run beside them.
-inline void merge_borders(Runs& runs) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < runs.count; ++i) {
-    Run run = runs.of[i];
-    if (count > 0) {
-      Run& left = runs.of[count - 1];
-      const bool joins_right = left.pixels == 1 && left.end == run.end && left.begin > run.begin;
-      const bool joins_left = run.pixels == 1 && run.begin == left.begin && run.end < left.end &&
-                              left.last_end == left.end && left.first_begin <= run.end;
-      if (joins_right && left.first_begin == left.begin && left.last_end == left.end) {
-        run.first_begin = left.begin;
-        run.x = left.x;
-        run.pixels += 1;
-        left = run;
-        continue;
-      }
-      if (joins_left) {
-        left.pixels += 1;
-        left.last_end = run.end;
-        continue;
-      }
-    }
-    runs.of[count++] = run;
-  }
-  runs.count = count;
-}
-
-/// Fills `runs` from pixel x on and returns the first pixel that found no room.
-inline std::size_t find_runs(const ConvArgs& a, std::size_t x, Runs& runs) {
-  runs.count = 0;
-  while (x < a.width_out && runs.count < kMostRuns) {
-    const std::size_t begin = first_tap(a, x);
-    const std::size_t end = last_tap(a, x);
-    const std::size_t until = run_end(a, x, begin, end);
-    runs.of[runs.count++] = {x, until - x, begin, end, begin, end};
-    x = until;
-  }
-  merge_borders(runs);
-  return x;
-}
 
 /// Panels that a tile covers: their place among the channels, and those that they read.
 struct Block {
@@ -174,24 +81,25 @@ inline void set_fetch(const Fetch& fetch, std::size_t index, Tile& tile) {
   tile.next_step = fetches ? static_cast<std::ptrdiff_t>(fetch.step) : 0;
 }
 
-inline void conv_run(const ConvArgs& a, const Block& block, const Run& run, std::size_t row, const Fetch& fetch,
-                     Tile& tile, std::size_t& tiles_run) {
-  const std::size_t tiles = ceil_div(run.pixels, block.most_rows);
-  const std::size_t even = run.pixels / tiles;
-  const std::size_t larger = run.pixels - even * tiles;
+/// From tile to tile of a run whose pixels all read the same taps only the places move.
+inline void conv_run(const ConvArgs& a, const Block& block, const Run& run, const Cut& cut, std::size_t row,
+                     const Fetch& fetch, Tile& tile, std::size_t& tiles_run) {
+  const bool alike = run.first_begin == run.begin && run.last_end == run.end;
+  const auto first = static_cast<std::ptrdiff_t>(run.x), channel = static_cast<std::ptrdiff_t>(block.first_channel);
+  const bool has_residual = a.residual_rows != nullptr;
+  tile.out = a.out_rows[row] + (first * tile.out_stride + channel);
+  if (has_residual) tile.residual = a.residual_rows[row] + (first * tile.residual_stride + channel);
   std::size_t x = run.x;
-  for (std::size_t i = 0; i < tiles; ++i) {
-    const std::size_t rows = even + (i < larger ? 1 : 0);
-    set_walk(a, run, x, rows, block, tile);
-    const auto pixel = static_cast<std::ptrdiff_t>(x);
-    const auto channel = static_cast<std::ptrdiff_t>(block.first_channel);
-    tile.out = a.out_rows[row] + (pixel * a.out_pixel_stride + channel);
-    if (a.residual_rows != nullptr) {
-      tile.residual = a.residual_rows[row] + (pixel * a.residual_pixel_stride + channel);
-    }
+  for (std::size_t i = 0; i < cut.tiles; ++i) {
+    const std::size_t rows = cut.even + (i < cut.larger ? 1 : 0);
+    if (i == 0 || !alike) set_walk(a, run, x, rows, block, tile);
     set_fetch(fetch, tiles_run++, tile);
     block.tiles[rows - 1](tile);
     x += rows;
+    const auto pixels = static_cast<std::ptrdiff_t>(rows);
+    tile.input_offset += pixels * tile.input_stride;
+    tile.out += pixels * tile.out_stride;
+    if (has_residual) tile.residual += pixels * tile.residual_stride;
   }
 }
 
@@ -222,13 +130,19 @@ inline void conv_rows(const ConvArgs& a, const Runs& runs, const Block& block, s
   tile.scratch = scratch;
   tile.lanes = lanes;
   tile.bias = a.bias == nullptr ? nullptr : a.bias + block.first_channel;
+  Cut cuts[kMostRuns];
   std::size_t tiles = 0;
-  for (std::size_t i = 0; i < runs.count; ++i) tiles += ceil_div(runs.of[i].pixels, block.most_rows);
+  for (std::size_t i = 0; i < runs.count; ++i) {
+    cuts[i] = cut_of(runs.of[i].pixels, block.most_rows);
+    tiles += cuts[i].tiles;
+  }
   const Fetch fetch = make_fetch(a, block, tiles * a.rows);
   std::size_t tiles_run = 0;
   for (std::size_t row = 0; row < a.rows; ++row) {
     tile.input_rows = a.in_rows + row * a.kernel_h;
-    for (std::size_t i = 0; i < runs.count; ++i) conv_run(a, block, runs.of[i], row, fetch, tile, tiles_run);
+    for (std::size_t i = 0; i < runs.count; ++i) {
+      conv_run(a, block, runs.of[i], cuts[i], row, fetch, tile, tiles_run);
+    }
   }
 }
 
@@ -245,9 +159,8 @@ inline std::size_t step_cost(const ConvArgs& a, const Runs& runs, std::size_t pa
     };
     std::size_t cost = 0;
     for (std::size_t i = 0; i < runs.count; ++i) {
-      const std::size_t tiles = ceil_div(runs.of[i].pixels, rows), even = runs.of[i].pixels / tiles;
-      const std::size_t larger = runs.of[i].pixels - even * tiles;
-      cost += larger * tile(even + 1) + (tiles - larger) * tile(even);
+      const Cut cut = cut_of(runs.of[i].pixels, rows);
+      cost += cut.larger * tile(cut.even + 1) + (cut.tiles - cut.larger) * tile(cut.even);
     }
     return cost;
   } else {
