@@ -63,16 +63,15 @@ inline Vec exp(Vec x) {
   return scale2(e.value, e.n);
 }
 
-/// exp(x) for x <= 0; what would be subnormal is 0. The magic number rounds, and leaves the exponent's bits of 2^n
-/// in the lowest place.
+/// exp(x) for x <= 0. The magic number rounds, and leaves the exponent's bits of 2^n in the lowest place: none from
+/// -88 on, so that what would be smaller is 0.
 inline Vec exp_of_negative(Vec x) {
   if constexpr (Vec::kLanes == 16) return exp(x);  // scales by any power at once
-  const Vec magic = broadcast(12582912.0f + 127.0f);
-  const Vec shifted = fma(x, broadcast(1.442695041f), magic);
+  const Vec magic = broadcast(12582912.0f + 127.0f), above = max(broadcast(-88.0f), x);
+  const Vec shifted = fma(above, broadcast(1.442695041f), magic);
   const Vec n = shifted - magic;
-  const Vec fraction = fnma(n, broadcast(-2.12194440e-4f), fnma(n, broadcast(0.693359375f), x));
-  const Vec power = (expm1_fraction(fraction) + broadcast(1.0f)) * low_bits_to_exponent(shifted);
-  return select(less(x, broadcast(-87.33654f)), zero(), power);
+  const Vec fraction = fnma(n, broadcast(-2.12194440e-4f), fnma(n, broadcast(0.693359375f), above));
+  return (expm1_fraction(fraction) + broadcast(1.0f)) * low_bits_to_exponent(shifted);
 }
 
 /// exp(x) - 1 for x < 88.

@@ -62,13 +62,14 @@ inline void softmax_pixels(const SoftmaxArgs& a, const float* in, float* out) {
   }
 }
 
+/// Long pixels one by one: the first-level cache holds one of them from stage to stage.
 template <bool kLog>
 inline void softmax_of_all(const SoftmaxArgs& a) {
-  constexpr std::size_t kTogether = 4;
+  constexpr std::size_t kTogether = 4, kLong = 1024;
   const float* in = a.in;
   float* out = a.out;
   std::size_t left = a.pixels;
-  for (; left >= kTogether; left -= kTogether) {
+  for (; left >= kTogether && a.channels < kLong; left -= kTogether) {
     softmax_pixels<kTogether, kLog>(a, in, out);
     in += static_cast<std::ptrdiff_t>(kTogether) * a.in_pixel_stride;
     out += static_cast<std::ptrdiff_t>(kTogether) * a.out_pixel_stride;
@@ -81,30 +82,44 @@ inline void run_softmax(const SoftmaxArgs& a) noexcept {
   softmax_of_all<false>(a);
 }
 
+/// A root mean square norm has no center.
+template <bool kCenters, bool kHasBias>
 inline void layer_norm_pixel(const LayerNormArgs& a, const float* in, float* out) {
-  const float count = static_cast<float>(a.channels);
-  const float mean =
-      a.rms ? 0.0f
-            : sum_channels(a.channels, [in](std::size_t c, std::size_t n) { return get_some(in + c, n); }) / count;
+  const std::size_t channels = a.channels;
+  const float* const scale = a.scale;
+  const float* const bias = a.bias;
+  const float count = static_cast<float>(channels);
+  float mean = 0;
+  if constexpr (kCenters)
+    mean = sum_channels(channels, [in](std::size_t c, std::size_t n) { return get_some(in + c, n); }) / count;
   const Vec center = broadcast(mean);
-  const float squares = sum_channels(a.channels, [&](std::size_t c, std::size_t n) {
-    const Vec d = get_some(in + c, n) - center;
+  const auto centered = [center](Vec x) {
+    if constexpr (kCenters) return x - center;
+    return x;
+  };
+  const float squares = sum_channels(channels, [&](std::size_t c, std::size_t n) {
+    const Vec d = centered(get_some(in + c, n));
     return d * d;
   });
   const Vec factor = broadcast(1.0f / __builtin_sqrtf(squares / count + a.epsilon));
-  map_channels(a.channels, in, out, [&](Vec x, std::size_t c, std::size_t n) {
-    const Vec y = (x - center) * factor;
-    const Vec scale = get_some(a.scale + c, n);
-    return a.bias ? fma(y, scale, get_some(a.bias + c, n)) : y * scale;
+  map_channels(channels, in, out, [=](Vec x, std::size_t c, std::size_t n) {
+    const Vec y = centered(x) * factor, weight = get_some(scale + c, n);
+    if constexpr (kHasBias) return fma(y, weight, get_some(bias + c, n));
+    return y * weight;
   });
 }
 
-inline void run_layer_norm(const LayerNormArgs& a) noexcept {
+template <bool kCenters, bool kHasBias>
+inline void layer_norm_pixels(const LayerNormArgs& a) {
   const float* in = a.in;
   float* out = a.out;
-  for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride) {
-    layer_norm_pixel(a, in, out);
-  }
+  for (std::size_t p = 0; p < a.pixels; ++p, in += a.in_pixel_stride, out += a.out_pixel_stride)
+    layer_norm_pixel<kCenters, kHasBias>(a, in, out);
+}
+
+inline void run_layer_norm(const LayerNormArgs& a) noexcept {
+  if (a.rms) return a.bias != nullptr ? layer_norm_pixels<false, true>(a) : layer_norm_pixels<false, false>(a);
+  return a.bias != nullptr ? layer_norm_pixels<true, true>(a) : layer_norm_pixels<true, false>(a);
 }
 
 /// Pixels of one block of a sum over pixels: a block is summed on its own, then added, so that errors grow with the

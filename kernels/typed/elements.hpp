@@ -271,6 +271,12 @@ struct Abs {
     }
   }
 };
+struct IsInf {
+  template <class T>
+  static bool of(T a) {
+    return Abs::of(a) > std::numeric_limits<T>::max();
+  }
+};
 struct Sign {
   template <class T>
   static T of(T a) {

@@ -96,6 +96,7 @@ inline RowFn find_unary(Unary op, Type type) noexcept {
   switch (op) {
     case Unary::logical_not: return type == Type::boolean ? unary_row<Not, Boolean, std::uint8_t> : nullptr;
     case Unary::is_nan: return test_of_reals<IsNan>(type);
+    case Unary::is_inf: return test_of_reals<IsInf>(type);
     case Unary::neg: return function<Neg, true, true, false>(type);
     case Unary::abs: return function<Abs, true, true, false>(type);
     case Unary::sign: return function<Sign, true, true, true>(type);
@@ -166,6 +167,8 @@ inline RowFn find_cast(Type from, Type to) noexcept {
         return fitting_cast_row<From, To>;
       if constexpr (!kLongCasts && kIsInteger<From> && sizeof(From) == 8 && kIsReal<To>)
         return fitting_real_row<From, To>;
+      if constexpr (kPacks && std::is_same_v<From, float> && kIsInteger<To> && sizeof(To) == 2)
+        return short_cast_row<To>;
       return unary_row<CastTo<To>, From, Stored>;
     });
   });

@@ -16,6 +16,7 @@ enum class Type : unsigned char { f32, f64, i8, u8, i16, u16, i32, u32, i64, u64
 enum class Unary : unsigned char {
   logical_not,
   is_nan,
+  is_inf,
   neg,
   abs,
   sign,

@@ -82,6 +82,7 @@ std::optional<kernels::typed::Unary> typed_unary(UnaryKind kind) {
   using kernels::typed::Unary;
   if (kind == UnaryKind::logical_not) return Unary::logical_not;
   if (kind == UnaryKind::is_nan) return Unary::is_nan;
+  if (kind == UnaryKind::is_inf) return Unary::is_inf;
   if (kind == UnaryKind::neg) return Unary::neg;
   if (kind == UnaryKind::abs) return Unary::abs;
   if (kind == UnaryKind::sign) return Unary::sign;

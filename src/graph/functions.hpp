@@ -79,6 +79,8 @@
     std::nearbyint(x))                                                                                               \
   F(steps,            "",                0,  none(),                                   4,  by_parameters, sums,      \
     a == 0 ? 0 * x : a * std::min(std::max(std::nearbyint(x / a), b), b + 65535))                                    \
+  F(affine,           "",                0,  none(),                                   1,  by_parameters, sums,      \
+    a * x + b)                                                                                                       \
   F(sin,              "Sin",             7,  none(),                                   10, no,            none,      \
     std::sin(x))                                                                                                     \
   F(cos,              "Cos",             7,  none(),                                   10, no,            none,      \
@@ -105,6 +107,8 @@
     x == 0 ? 1 : 0)                                                                                                  \
   F(is_nan,           "IsNaN",           9,  none(),                                   1,  no,            none,      \
     std::isnan(x) ? 1 : 0)                                                                                           \
+  F(is_inf,           "",                0,  none(),                                   1,  no,            none,      \
+    std::isinf(x) ? 1 : 0)                                                                                           \
   F(bitwise_not,      "BitwiseNot",      18, none(),                                   1,  no,            none,      \
     -x - 1)
 // clang-format on

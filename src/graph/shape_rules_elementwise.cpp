@@ -69,7 +69,7 @@ Types infer(const Unary& op, const RuleContext& ctx) {
   if (op.kind == UnaryKind::identity) return {ctx.type(0)};
   if (op.kind == UnaryKind::logical_not) ctx.dtype_is(0, DType::boolean);
   numbers(ctx, 0, true);
-  const bool truth = op.kind == UnaryKind::logical_not || op.kind == UnaryKind::is_nan;
+  const bool truth = op.kind == UnaryKind::logical_not || op.kind == UnaryKind::is_nan || op.kind == UnaryKind::is_inf;
   return {{truth ? DType::boolean : ctx.dtype(0), ctx.shape(0)}};
 }
 

@@ -44,7 +44,7 @@ Integer integer_value(UnaryKind kind, Integer x, const Bounds<Integer>& bounds, 
   if (kind == square) return static_cast<Integer>(static_cast<std::uint64_t>(x) * static_cast<std::uint64_t>(x));
   if (kind == logical_not) return static_cast<Integer>(x == kZero);
   if (kind == bitwise_not) return static_cast<Integer>(~x);
-  if (kind == is_nan) return kZero;
+  if (kind == is_nan || kind == is_inf) return kZero;
   call.unsupported("{} of {}", name_of(kind), name_of(call.input(0).dtype()));
 }
 

@@ -26,6 +26,7 @@ TEST(ShapeRules, Elementwise) {
   check_rules({
       {Unary{UnaryKind::relu}, {typed("f32[2,?]")}, "f32[2,?]"},
       {Unary{UnaryKind::is_nan}, {typed("f32[2,3]")}, "bool[2,3]"},
+      {Unary{UnaryKind::is_inf}, {typed("f32[2,3]")}, "bool[2,3]"},
       {Unary{UnaryKind::logical_not}, {typed("f32[2]")}, "error: must be bool, is float32"},
       {Unary{UnaryKind::relu}, {Absent{}}, "error: input 0 is missing"},
       {Unary{UnaryKind::relu}, {typed("f32[*]")}, "f32[*]"},

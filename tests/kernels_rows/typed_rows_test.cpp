@@ -257,7 +257,7 @@ bool has(Unary op, Type type) {
   const bool is_float = type == Type::f32 || type == Type::f64, is_boolean = type == Type::boolean;
   const bool is_unsigned = type == Type::u8 || type == Type::u16 || type == Type::u32 || type == Type::u64;
   if (op == Unary::logical_not) return is_boolean;
-  if (op == Unary::is_nan) return is_float;
+  if (op == Unary::is_nan || op == Unary::is_inf) return is_float;
   if (op == Unary::sign || op == Unary::square) return !is_boolean;
   if (op == Unary::bitwise_not) return !is_boolean && !is_float;
   return op >= Unary::floor ? type == Type::f64 : !is_boolean && !is_unsigned;
@@ -298,6 +298,10 @@ TEST(Typed, Unary) {
               const auto number = [op](T a) { return mapped(op, a); };
               if (op == Unary::is_nan)
                 return check_row<std::uint8_t, T>(row, label, {step}, [](T a) { return a != a; });
+              if (op == Unary::is_inf)
+                return check_row<std::uint8_t, T>(row, label, {step}, [](T a) {
+                  return std::is_floating_point_v<T> && std::isinf(static_cast<double>(a));
+                });
               check_row<T, T>(row, label, {step}, number);
             }
           });

@@ -37,7 +37,7 @@ Values lower_is_inf(Lowering& low) {
   const ValueId x = low.input(0);
   const double infinity = std::numeric_limits<double>::infinity();
   const bool positive = low.flag("detect_positive", true), negative = low.flag("detect_negative", true);
-  if (positive && negative) return {binary_scalar(low, BinaryKind::equal, unary(low, UnaryKind::abs, x), infinity)};
+  if (positive && negative) return {unary(low, UnaryKind::is_inf, x)};
   if (positive || negative) return {binary_scalar(low, BinaryKind::equal, x, positive ? infinity : -infinity)};
   return {binary_scalar(low, BinaryKind::less, unary(low, UnaryKind::abs, x), -infinity)};
 }

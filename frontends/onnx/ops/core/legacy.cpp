@@ -8,8 +8,10 @@ namespace colonnade::onnx_import {
 namespace {
 
 Values lower_affine(Lowering& low) {
-  const ValueId scaled = binary_scalar(low, BinaryKind::mul, low.input(0), low.float_or("alpha", 1));
-  return {binary_scalar(low, BinaryKind::add, scaled, low.float_or("beta", 0))};
+  const ValueId x = low.input(0);
+  const float alpha = low.float_or("alpha", 1), beta = low.float_or("beta", 0);
+  if (low.dtype(x) == DType::f32) return {unary(low, UnaryKind::affine, x, alpha, beta)};
+  return {binary_scalar(low, BinaryKind::add, binary_scalar(low, BinaryKind::mul, x, alpha), beta)};
 }
 
 Values lower_scale(Lowering& low) {

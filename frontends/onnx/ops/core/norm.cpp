@@ -17,8 +17,8 @@ Values train_batch_norm(Lowering& low, float epsilon) {
   Ints axes = axes_between(2, rank);
   axes.insert(axes.begin(), 0);
   const ValueId mean = reduce(low, ReduceKind::mean, x, axes, false);
-  const ValueId centred = binary(low, BinaryKind::sub, x, per_channel(low, mean, rank));
-  const ValueId variance = reduce(low, ReduceKind::mean, unary(low, UnaryKind::square, centred), axes, false);
+  const ValueId squares = binary(low, BinaryKind::squared_difference, x, per_channel(low, mean, rank));
+  const ValueId variance = reduce(low, ReduceKind::mean, squares, axes, false);
   const double momentum = low.float_or("momentum", 0.9f);
   const auto running = [&](ValueId before, ValueId now) {
     const ValueId kept = binary_scalar(low, BinaryKind::mul, before, momentum);
@@ -66,8 +66,8 @@ Values lower_instance_norm(Lowering& low) {
 /// Mean and inverse standard deviation as LayerNormalization's further outputs.
 void add_statistics(Lowering& low, ValueId x, const Ints& axes, float epsilon, Values& outputs) {
   const ValueId mean = reduce(low, ReduceKind::mean, x, axes);
-  const ValueId deviation = unary(low, UnaryKind::square, binary(low, BinaryKind::sub, x, mean));
-  const ValueId variance = reduce(low, ReduceKind::mean, deviation, axes);
+  const ValueId squares = binary(low, BinaryKind::squared_difference, x, mean);
+  const ValueId variance = reduce(low, ReduceKind::mean, squares, axes);
   const ValueId root = unary(low, UnaryKind::sqrt, binary_scalar(low, BinaryKind::add, variance, epsilon));
   outputs.push_back(mean);
   outputs.push_back(unary(low, UnaryKind::reciprocal, root));
