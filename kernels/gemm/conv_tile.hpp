@@ -198,8 +198,7 @@ template <std::size_t R, std::size_t V>
 inline bool stays_in_registers(const Tile& tile, bool whole) {
   if (tile.residual != nullptr && !whole) return false;
   const Unary kind = tile.epilogue->activation.kind;
-  return kind == Unary::identity || kind == Unary::relu || kind == Unary::clip || kind == Unary::hard_swish ||
-         kind == Unary::affine;
+  return kind == Unary::identity || kind == Unary::relu || kind == Unary::clip || kind == Unary::hard_swish;
 }
 
 template <std::size_t R, std::size_t V>
@@ -219,8 +218,6 @@ template <std::size_t R, std::size_t V>
     map(sums, Clip(op));
   else if (op.kind == Unary::hard_swish)
     map(sums, HardSwish(op));
-  else if (op.kind == Unary::affine)
-    map(sums, Affine(op));
   if (tile.residual != nullptr && tile.epilogue->residual_after) add_residual(sums, tile);
   if (whole)
     store_sums(sums, tile.out, tile.out_stride);

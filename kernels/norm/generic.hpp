@@ -62,7 +62,7 @@ inline void softmax_pixels(const SoftmaxArgs& a, const float* in, float* out) {
   }
 }
 
-/// Long pixels one by one: the first-level cache holds one of them from stage to stage.
+/// Long pixels one by one: four of kLong values fill half of a first-level cache of 32 KiB, and are read in each stage.
 template <bool kLog>
 inline void softmax_of_all(const SoftmaxArgs& a) {
   constexpr std::size_t kTogether = 4, kLong = 1024;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 
 #include "passes/contraction.hpp"
 #include "passes/match.hpp"
@@ -65,22 +64,6 @@ bool fuse_activation(Editor& editor, int index) {
   return true;
 }
 
-/// Sums times a number, where no weights took it: scores of attention, or alpha of a Gemm.
-bool fuse_scale(Editor& editor, int index) {
-  if (!editor.is_one_of<Binary>(index)) return false;
-  const ValueId output = editor.node(index).outputs[0];
-  const auto scaled = match_scale(editor, output);
-  if (!scaled || !std::isfinite(static_cast<float>(scaled->scalar))) return false;
-  const int contraction = sole_contraction(editor, scaled->value);
-  if (contraction < 0 || !same_type(editor, scaled->value, output)) return false;
-  FusedEpilogue epilogue = *epilogue_of(editor.node(contraction).op);
-  if (!takes_activation(epilogue)) return false;
-  constexpr float kNothing = -0.0f;  // so that what is -0 stays it
-  epilogue.activation = Unary{UnaryKind::affine, static_cast<float>(scaled->scalar), kNothing};
-  absorb(editor, contraction, epilogue, editor.node(contraction).inputs, index);
-  return true;
-}
-
 bool fuse_prelu(Editor& editor, int index) {
   if (!editor.is_one_of<Binary>(index)) return false;
   const Node node = editor.node(index);
@@ -135,7 +118,7 @@ bool fuse_epilogue(Graph& graph) {
   Editor editor(graph);
   const int count = editor.node_count();
   for (int index = 0; index < count; ++index) {
-    for (const auto rule : {fuse_bias, fuse_activation, fuse_scale, fuse_prelu, fuse_add}) {
+    for (const auto rule : {fuse_bias, fuse_activation, fuse_prelu, fuse_add}) {
       if (!editor.alive(index) || rule(editor, index)) break;
     }
   }

@@ -48,13 +48,17 @@ double log_sum_exp(const float* x, std::size_t n) {
   return x[0] + std::log(sum);
 }
 
+/// More pixels than go together, and lines too long for that.
 TEST(Norm, Softmax) {
+  constexpr std::size_t kPixels = 6;
+  std::vector<std::size_t> counts(std::begin(kChannels), std::end(kChannels));
+  for (const std::size_t count : {1023, 1024, 1029}) counts.push_back(count);
   for (const auto& kernel : runnable(norm::table())) {
-    for (const std::size_t channels : kChannels) {
+    for (const std::size_t channels : counts) {
       for (const bool log : {false, true}) {
-        Rows rows(3, channels, channels % 3, -30, 30);
-        kernel.softmax({3, channels, rows.in.data(), rows.out.data(), rows.step(), rows.step(), log});
-        kernel.softmax({3, channels, rows.same.data(), rows.same.data(), rows.step(), rows.step(), log});
+        Rows rows(kPixels, channels, channels % 3, -30, 30);
+        kernel.softmax({kPixels, channels, rows.in.data(), rows.out.data(), rows.step(), rows.step(), log});
+        kernel.softmax({kPixels, channels, rows.same.data(), rows.same.data(), rows.step(), rows.step(), log});
         rows.check(
             [&](const float* x, std::size_t c) {
               const double y = x[c] - log_sum_exp(x, channels);
@@ -89,12 +93,12 @@ TEST(Norm, SoftmaxOfSmallShares) {
 TEST(Norm, LayerNorm) {
   for (const auto& kernel : runnable(norm::table())) {
     for (const std::size_t channels : kChannels) {
-      for (const int form : {0, 1, 2}) {
-        const bool rms = form == 2;
+      for (const int form : {0, 1, 2, 3}) {
+        const bool rms = form >= 2;
         Rows rows(3, channels, channels % 2, -1, 3);
         Guarded scale(random_floats(channels, 5), Edge::back);
         Guarded bias(random_floats(channels, 6), Edge::back);
-        const float* shift = form == 1 ? nullptr : bias.data();
+        const float* shift = form % 2 == 1 ? nullptr : bias.data();
         const float epsilon = 1e-3f;
         kernel.layer_norm({3, channels, rows.in.data(), rows.out.data(), rows.step(), rows.step(), scale.data(), shift,
                            epsilon, rms});

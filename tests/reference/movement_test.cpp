@@ -112,6 +112,12 @@ TEST(Shapes, ShapeOfSizeOfFillRange) {
   EXPECT_EQ(run(Range{}, i64({}, {5}), i64({}, {5}), i64({}, {1})).size(), 0);
 }
 
+TEST(Shapes, FillOfMoreThanABlock) {
+  const Tensor filled = run(Fill{}, ints({7, 151}), i64({1}, {0x0102030405060708}));
+  ASSERT_EQ(filled.size(), 7 * 151);
+  for (const std::int64_t x : filled.values<std::int64_t>()) ASSERT_EQ(x, 0x0102030405060708);
+}
+
 /// Longer than what is made at a time, and no multiple of it.
 TEST(Shapes, LongRanges) {
   for (const DType dtype : {DType::i64, DType::i16, DType::f32, DType::f64}) {
