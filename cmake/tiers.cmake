@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # colonnade_add_kernels(SOURCES...): library colonnade_kernels of objects. tier.cpp files are compiled once for every tier
 # that kernels/base/tiers.def has for this architecture, for a special tier <tier>.cpp files and the tier.cpp of
-# kernels/base; others once.
+# kernels/base; others once. COLONNADE_TIERS says which tiers: a build for this computer alone takes less time.
+set(COLONNADE_TIERS "all" CACHE STRING "Tiers to build: all, host (those that this computer runs), or their names")
 set(COLONNADE_KERNEL_FLAGS -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math)
 set(COLONNADE_FLAGS_avx512f -mprefer-vector-width=512)
 # Families of many loops: what -O3 adds to each, split and peeled, makes them twice as long and no faster (decision 033).
@@ -16,6 +17,26 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 set(COLONNADE_TIER_LIST ${PROJECT_SOURCE_DIR}/kernels/base/tiers.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${COLONNADE_TIER_LIST})
+
+# The names of COLONNADE_TIERS. The weakest is always among them: it runs everywhere.
+function(colonnade_wanted_tiers result)
+  set(wanted ${COLONNADE_TIERS})
+  if(wanted STREQUAL "host")
+    if(NOT DEFINED COLONNADE_HOST_TIERS)
+      try_run(ran built SOURCES ${PROJECT_SOURCE_DIR}/cmake/host_tiers.cpp
+        ${PROJECT_SOURCE_DIR}/kernels/base/features.cpp ${PROJECT_SOURCE_DIR}/kernels/base/isa.cpp
+        CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR} CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
+        COMPILE_OUTPUT_VARIABLE output RUN_OUTPUT_VARIABLE tiers)
+      if(NOT built OR NOT ran EQUAL 0)
+        message(FATAL_ERROR "COLONNADE_TIERS is host, but what this computer runs cannot be found: ${output}")
+      endif()
+      separate_arguments(tiers UNIX_COMMAND "${tiers}")
+      set(COLONNADE_HOST_TIERS "${tiers}" CACHE INTERNAL "Tiers that this computer runs")
+    endif()
+    set(wanted ${COLONNADE_HOST_TIERS})
+  endif()
+  set(${result} baseline ${wanted} PARENT_SCOPE)
+endfunction()
 
 function(colonnade_kernel_objects target tier features)
   set(flags ${COLONNADE_KERNEL_FLAGS})
@@ -50,6 +71,7 @@ function(colonnade_add_kernels)
   file(READ ${COLONNADE_TIER_LIST} text)
   string(REGEX REPLACE "//[^\n]*" "" text "${text}")
   string(REGEX MATCHALL "(SPECIAL_)?TIER\\([^)]*\\)" rows "${text}")
+  colonnade_wanted_tiers(wanted)
   foreach(family ${COLONNADE_LONG_FAMILIES})
     set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/${family}/tier.cpp PROPERTIES
       COMPILE_OPTIONS "$<$<CONFIG:Release>:$<TARGET_PROPERTY:COLONNADE_LONG_FLAGS>>")
@@ -67,9 +89,20 @@ function(colonnade_add_kernels)
       list(FILTER sources INCLUDE REGEX "/${tier}\\.cpp$|kernels/base/tier\\.cpp$")
       list(FILTER plain EXCLUDE REGEX "/${tier}\\.cpp$")
     endif()
+    list(APPEND known ${tier})
+    if(NOT tier IN_LIST wanted AND NOT "all" IN_LIST wanted)
+      continue()
+    endif()
     if(architecture STREQUAL "any" OR CMAKE_SYSTEM_PROCESSOR MATCHES "^(${architecture}|AMD64)$")
       colonnade_kernel_objects(colonnade_kernels_${tier} ${tier} "${words}" ${sources})
     endif()
   endforeach()
+  foreach(tier ${wanted})
+    if(NOT tier IN_LIST known AND NOT tier STREQUAL "all")
+      message(FATAL_ERROR "COLONNADE_TIERS: no tier '${tier}'; expected all, host or some of: ${known}")
+    endif()
+  endforeach()
   colonnade_kernel_objects(colonnade_kernels_plain "" "" ${plain})
+  string(REPLACE ";" " " wanted "${wanted}")
+  target_compile_definitions(colonnade_kernels_plain PRIVATE "COLONNADE_TIERS=\"${wanted}\"")
 endfunction()

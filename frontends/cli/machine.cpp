@@ -65,12 +65,21 @@ std::string nodes_text(const Json& machine) {
   return text;
 }
 
+/// Also what the processor has and this build does not.
+std::string isa_text(const Json& machine) {
+  std::string left_out;
+  for (const Json& tier : array_in(machine, "isa_left_out"))
+    left_out += (left_out.empty() ? "" : ", ") + tier.get<std::string>();
+  const std::string isa = text_in(machine, "isa", "unknown");
+  return left_out.empty() ? isa : fmt::format("{} (this build has no kernels for {})", isa, left_out);
+}
+
 std::string machine_text(const Json& machine) {
   const double quota = number_in(machine, "cpu_quota");
   Table table;
   table.rows = {
       {"cpu", text_in(machine, "cpu_model", "unknown")},
-      {"isa", text_in(machine, "isa", "unknown")},
+      {"isa", isa_text(machine)},
       {"blocking", text_in(machine, "blocking", "unknown")},
       {"physical cores", text_in(machine, "physical_cores", "unknown")},
       {"default threads", text_in(machine, "default_threads", "unknown")},

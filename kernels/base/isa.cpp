@@ -10,13 +10,12 @@ using enum Feature;
 
 struct Tier {
   const char* name;
-  bool here;  ///< compiled for this architecture
   Features needs;
 };
 
 constexpr Tier kTiers[] = {
-#define TIER(name, on, ...) {#name, architecture::on, Features(__VA_ARGS__)},
-#define SPECIAL_TIER(name, on, ...) {#name, architecture::on, Features(__VA_ARGS__)},
+#define TIER(name, on, ...) {#name, Features(__VA_ARGS__)},
+#define SPECIAL_TIER TIER
 #include "kernels/base/tiers.def"
 #undef TIER
 #undef SPECIAL_TIER
@@ -44,14 +43,6 @@ const char* name_of(Features features) noexcept {
   for (const Isa isa : kAllIsas)
     if (features.contains(isa)) strongest = isa;
   return name_of(strongest);
-}
-
-Features usable_features() noexcept {
-  const Features host = host_features();
-  Features usable;
-  for (const Isa isa : kAllIsas)
-    if (tier_of(isa).here && host.contains(isa)) usable.add(Features(isa));
-  return usable;
 }
 
 }  // namespace colonnade::kernels

@@ -41,6 +41,10 @@ const char* name_of(Isa isa) noexcept;
 bool parse_isa(const char* name, Isa& isa) noexcept;
 /// The strongest tier that these features run: how a processor is called.
 const char* name_of(Features features) noexcept;
+/// Whether this build has the tier's kernels: those of its architecture that CMake's COLONNADE_TIERS names.
+bool is_built(Isa isa) noexcept;
+/// What the compiler was allowed in the files of a tier that is built, by its macros.
+Features compiled_features(Isa isa) noexcept;
 /// All that kernels of this build can use of this processor and operating system.
 Features usable_features() noexcept;
 

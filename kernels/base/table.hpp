@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "kernels/base/tier.hpp"
+#include "kernels/base/built.hpp"
 
 namespace colonnade::kernels {
 
@@ -19,9 +19,9 @@ struct Table {
   }
 };
 
-template <class Kernel, class Tier, bool kHere>
-KernelList<Kernel> kernels_if_here() noexcept {
-  if constexpr (kHere)
+template <class Kernel, class Tier>
+KernelList<Kernel> kernels_if_built() noexcept {
+  if constexpr (kIsBuilt<Tier>)
     return kernels_of<Kernel, Tier>();
   else
     return {};
@@ -33,13 +33,13 @@ std::span<const Kernel> table_of() noexcept {
   static const Table<Kernel> table = [] {
     Table<Kernel> made;
     const KernelList<Kernel> tiers[] = {
-#define TIER(name, on, ...) kernels_if_here<Kernel, tier::name, architecture::on>(),
+#define TIER(name, ...) kernels_if_built<Kernel, tier::name>(),
 #define SPECIAL_TIER(name, ...)
 #include "kernels/base/tiers.def"
 #undef TIER
 #undef SPECIAL_TIER
     };
-    (made.add(kernels_if_here<Kernel, Special, architecture::x86_64>()), ...);
+    (made.add(kernels_if_built<Kernel, Special>()), ...);
     for (std::size_t i = sizeof tiers / sizeof *tiers; i > 0; --i) made.add(tiers[i - 1]);
     return made;
   }();

@@ -215,7 +215,9 @@ std::string describe_machine(bool measure) {
       rates_error = error.what();
     }
   }
-  json cores = json::array(), caches = json::array(), nodes = json::array();
+  json cores = json::array(), caches = json::array(), nodes = json::array(), left_out = json::array();
+  for (const kernels::Isa isa : kernels::kAllIsas)
+    if (!kernels::is_built(isa) && kernels::host_features().contains(isa)) left_out.push_back(kernels::name_of(isa));
   for (const NumaNode& node : topology.nodes)
     nodes.push_back({{"number", node.number}, {"memory_bytes", node.memory_bytes}, {"distances", node.distances}});
   for (const Core& core : topology.cores)
@@ -232,6 +234,7 @@ std::string describe_machine(bool measure) {
                   {"numa_nodes", topology.nodes.size()},     {"nodes", nodes},
                   {"cpu_quota", topology.cpu_quota},         {"caches", caches},
                   {"memory_bytes", topology.memory_bytes}};
+  if (!left_out.empty()) machine["isa_left_out"] = left_out;
   machine["rates"] = rates_json(topology.rates);
   if (!rates_error.is_null()) machine["rates"]["error"] = rates_error;
   return machine.dump();

@@ -168,6 +168,8 @@ Topology parse_machine(std::string_view text) {
   kernels::Isa tier{};
   if (!isa.is_string() || !kernels::parse_isa(isa.get<std::string>().c_str(), tier))
     refuse("isa", "a tier, as `colonnade machine` names it", isa);
+  if (!kernels::is_built(tier))
+    fail(ErrorCode::unsupported, "machine: isa: this build has no kernels of tier {}", kernels::name_of(tier));
   topology.features = tier;
   topology.caches = caches_of(machine);
   topology.cores = cores_of(machine, topology.caches);

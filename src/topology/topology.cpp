@@ -135,6 +135,10 @@ kernels::Isa parse_tier(const std::string& value, const char* source, kernels::F
     fail(ErrorCode::invalid_argument, "{}: unknown tier '{}', expected one of {} (this host has {})", source, value,
          all_tiers(), tiers_of(host));
   }
+  if (!kernels::is_built(isa) && kernels::host_features().contains(isa)) {
+    fail(ErrorCode::invalid_argument, "{}: this host runs tier '{}', this build has only {}", source, value,
+         tiers_of(host));
+  }
   if (!host.contains(isa)) {
     fail(ErrorCode::invalid_argument, "{}: this host has no tier '{}', it has {}", source, value, tiers_of(host));
   }

@@ -2,25 +2,27 @@
 // What the compiler may use in a tier's files is what the processor is asked for before they run.
 #include <gtest/gtest.h>
 
-#include "kernels/base/tier.hpp"
+#include "kernels/base/built.hpp"
 #include "kernels/gemm/gemm.hpp"
 
 namespace colonnade::kernels {
 namespace {
 
-template <class Tier, bool kHere>
-void expect_asked(Isa isa) {
-  if constexpr (kHere) {
-    EXPECT_EQ(compiled_features<Tier>(), Features(isa)) << name_of(isa);
-  }
+TEST(Tiers, AreAskedForWhatTheyMayUse) {
+  EXPECT_TRUE(is_built(Isa::baseline));
+  for (const Isa isa : kAllIsas)
+    if (is_built(isa)) {
+      EXPECT_EQ(compiled_features(isa), Features(isa)) << name_of(isa);
+    }
 }
 
-TEST(Tiers, AreAskedForWhatTheyMayUse) {
-#define TIER(name, on, ...) expect_asked<tier::name, architecture::on>(Isa::name);
-#define SPECIAL_TIER(name, on, ...) expect_asked<tier::name, architecture::on>(Isa::name);
-#include "kernels/base/tiers.def"
-#undef TIER
-#undef SPECIAL_TIER
+TEST(Tiers, AreNamedByWords) {
+  EXPECT_TRUE(names_tier("all", "avx2"));
+  EXPECT_TRUE(names_tier("baseline avx2", "avx2"));
+  EXPECT_TRUE(names_tier("baseline avx2", "baseline"));
+  EXPECT_FALSE(names_tier("baseline avx512", "avx2"));
+  EXPECT_FALSE(names_tier("baseline avx512", "avx"));
+  EXPECT_FALSE(names_tier("", "avx2"));
 }
 
 TEST(Tiers, HostRunsWhatIsUsed) { EXPECT_TRUE(host_features().contains(usable_features())); }
