@@ -17,6 +17,7 @@ bool hoist_invariants(Graph& graph);
 bool eliminate_common(Graph& graph);
 bool expand_einsum(Graph& graph);
 bool expand_deformed(Graph& graph);
+bool read_sequences(Graph& graph);
 bool static_forms(Graph& graph);
 bool stay_in_float(Graph& graph);
 bool gather_channels(Graph& graph);

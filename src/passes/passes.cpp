@@ -26,6 +26,8 @@ constexpr Pass kPasses[] = {
     {"eliminate_common", rewrite::eliminate_common, "Again, of what static_forms made: no round begins for that."},
     {"hoist_invariants", rewrite::hoist_invariants,
      "Computes once, before a loop, the products that are the same in every iteration."},
+    {"read_sequences", rewrite::read_sequences,
+     "Reads the tensors of sequences and optionals that are made in the graph, without these."},
     {"expand_einsum", rewrite::expand_einsum,
      "Computes an Einsum by products of pairs, sums and Transposes, arranged such that few bytes move."},
     {"expand_deformed", rewrite::expand_deformed, "Samples what a DeformConv sees, and multiplies the samples."},

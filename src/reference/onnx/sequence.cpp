@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/lists.hpp"
+#include "base/tensor_memory.hpp"
 #include "graph/shape_rules.hpp"
 #include "reference/call.hpp"
 #include "reference/elements.hpp"
@@ -173,7 +174,7 @@ Data evaluate_split(const Opaque& op, const Call& call) {
   for (const std::int64_t size : piece_sizes(call, at(x.shape(), axis))) {
     Shape shape = x.shape();
     at(shape, axis) = size;
-    Tensor piece(x.dtype(), shape);
+    Tensor piece = TensorMemory::unset(x.dtype(), shape);
     copy_box(x, {begin * at(strides, axis), strides}, piece, {0, strides_of(shape)}, shape);
     begin += size;
     if (drops_axis) shape.erase(shape.begin() + axis);
@@ -230,7 +231,7 @@ Data evaluate_concat(const Opaque& op, const Call& call) {
     if (stacks) shape.insert(shape.begin() + axis, 1);
     shapes.push_back(std::move(shape));
   }
-  Tensor result(call.dtype(), joined_shape(call, shapes, axis));
+  Tensor result = TensorMemory::unset(call.dtype(), joined_shape(call, shapes, axis));
   const Ints strides = strides_of(result.shape());
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < elements.size(); ++i) {
