@@ -159,6 +159,8 @@ inline BinaryFn binary_to(Type to) noexcept {
     case Type::u8: return binary<std::uint8_t>;
     case Type::i8: return binary<std::int8_t>;
     case Type::f32: return binary<float>;
+    case Type::u16:
+    case Type::i16:
     case Type::i32: break;
   }
   return nullptr;

@@ -10,7 +10,7 @@
 
 namespace colonnade::kernels::bytes {
 
-enum class Type : unsigned char { u8, i8, i32, f32 };
+enum class Type : unsigned char { u8, i8, u16, i16, i32, f32 };
 
 /// Pixels of channels; strides in elements. Inputs and outputs do not overlap.
 struct Pixels {
@@ -87,8 +87,8 @@ using BinaryFn = void (*)(const BinaryArgs&) noexcept;
 struct Kernel {
   const char* name;
   Isa isa;
-  QuantizeFn (*quantize)(Type to) noexcept;        ///< to u8 and i8
-  DequantizeFn (*dequantize)(Type from) noexcept;  ///< not from f32
+  QuantizeFn (*quantize)(Type to) noexcept;        ///< to u8, i8, u16 and i16
+  DequantizeFn (*dequantize)(Type from) noexcept;  ///< from u8, i8 and i32
   LookupFn lookup_bytes;
   LookupFn lookup_floats;
   BinaryFn (*binary)(Type to) noexcept;  ///< not to i32

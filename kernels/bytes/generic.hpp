@@ -79,6 +79,17 @@ class Multiplier {
   IntBatch offset_;
 };
 
+/// Two bytes have too many values for factors to save the division often.
+template <class T>
+requires(sizeof(T) > 1) inline void quantize_line(const float* in, T* out, std::size_t count, float scale, float zero) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = quantized<T>(in[i], scale, zero);
+}
+template <class T>
+requires(sizeof(T) > 1) inline void quantize_line(const float* in, T* out, std::size_t count, const float* scale,
+                                                  const T* zero) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = quantized<T>(in[i], scale[i], zero[i]);
+}
+
 template <class T>
 inline void quantize_line(const float* in, T* out, std::size_t count, float scale, float zero) {
   const One scales{broadcast(scale)}, zeros{broadcast(zero)};
@@ -148,6 +159,8 @@ inline QuantizeFn quantize_to(Type to) noexcept {
   switch (to) {
     case Type::u8: return quantize<std::uint8_t>;
     case Type::i8: return quantize<std::int8_t>;
+    case Type::u16: return quantize<std::uint16_t>;
+    case Type::i16: return quantize<std::int16_t>;
     case Type::i32:
     case Type::f32: break;
   }
@@ -158,6 +171,8 @@ inline DequantizeFn dequantize_from(Type from) noexcept {
     case Type::u8: return dequantize<std::uint8_t>;
     case Type::i8: return dequantize<std::int8_t>;
     case Type::i32: return dequantize<std::int32_t>;
+    case Type::u16:
+    case Type::i16:
     case Type::f32: break;
   }
   return nullptr;

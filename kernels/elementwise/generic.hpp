@@ -4,6 +4,7 @@
 
 #include "kernels/base/vector_math.hpp"
 #include "kernels/elementwise/functions.hpp"
+#include "kernels/elementwise/powers.hpp"
 
 namespace colonnade::kernels::elementwise {
 namespace {
@@ -70,14 +71,10 @@ struct PreluOf {
 struct SquaredDifference {
   static Vec of(Vec a, Vec b) { return (a - b) * (a - b); }
 };
-struct Pow {
-  static Vec of(Vec a, Vec b) {
-    float base[kLanes], exponent[kLanes];
-    store(base, a);
-    store(exponent, b);
-    for (std::size_t i = 0; i < kLanes; ++i) base[i] = __builtin_powf(base[i], exponent[i]);
-    return load(base);
-  }
+
+/// What the first operand is.
+struct First {
+  static Vec of(Vec a, Vec) { return a; }
 };
 // Powers with one exponent for all elements.
 struct PowTwo {
@@ -154,7 +151,19 @@ inline void binary_pow(const BinaryArgs& args) {
     if (exponent == 0.5f) return binary_strides<PowHalf>(args);
     if (exponent == -1.0f) return binary_strides<PowMinusOne>(args);
   }
-  binary_strides<Pow>(args);
+  const bool one_base = args.a_channel_stride == 0, one_exponent = args.b_channel_stride == 0;
+  const auto row = one_base ? (one_exponent ? power_row<0, 0> : power_row<0, 1>)
+                            : (one_exponent ? power_row<1, 0> : power_row<1, 1>);
+  for (std::size_t p = 0; p < args.pixels; ++p) {
+    const auto pixel = static_cast<std::ptrdiff_t>(p);
+    row(args.a + pixel * args.a_pixel_stride, args.b + pixel * args.b_pixel_stride,
+        args.out + pixel * args.out_pixel_stride, args.channels);
+  }
+  if (args.activation.kind == Unary::identity) return;
+  BinaryArgs rest = args;
+  rest.a = args.out, rest.a_pixel_stride = args.out_pixel_stride, rest.a_channel_stride = 1;
+  rest.b = args.out, rest.b_pixel_stride = args.out_pixel_stride, rest.b_channel_stride = 1;
+  binary_strides<First>(rest);
 }
 
 /// Makes one long pixel of pixels side by side, and one channel a plain sequence.

@@ -147,16 +147,22 @@ Match match(const Candidate& node, std::int64_t axis, Type integers) {
   return take(Form::of(form));
 }
 
+Type integers_of(DType dtype) {
+  if (dtype == DType::i8) return Type::i8;
+  if (dtype == DType::i16) return Type::i16;
+  if (dtype == DType::u16) return Type::u16;
+  return dtype == DType::i32 ? Type::i32 : Type::u8;
+}
+
 Match match_quantize(const Candidate& node) {
   const auto* op = std::get_if<Quantize>(&node.node.op);
-  return op == nullptr ? refuse() : match(node, op->axis, op->to == DType::i8 ? Type::i8 : Type::u8);
+  return op == nullptr ? refuse() : match(node, op->axis, integers_of(op->to));
 }
 
 Match match_dequantize(const Candidate& node) {
   const auto* op = std::get_if<Dequantize>(&node.node.op);
   if (op == nullptr || op->block != 0) return refuse();
-  const DType from = node.input(0).type.dtype;
-  return match(node, op->axis, from == DType::i32 ? Type::i32 : from == DType::i8 ? Type::i8 : Type::u8);
+  return match(node, op->axis, integers_of(node.input(0).type.dtype));
 }
 
 std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<QuantOp>(context); }
@@ -180,7 +186,8 @@ constexpr Family row_of(std::string_view name, TypeSet types, Match (*match)(con
 
 }  // namespace
 
-constinit const Family families::quantize = row_of("quantize", {DType::f32, DType::u8, DType::i8}, match_quantize);
+constinit const Family families::quantize =
+    row_of("quantize", {DType::f32, DType::u8, DType::i8, DType::u16, DType::i16}, match_quantize);
 constinit const Family families::dequantize =
     row_of("dequantize", {DType::u8, DType::i8, DType::i32, DType::f32}, match_dequantize);
 

@@ -103,7 +103,8 @@ Node with_operands(const Node& node, Operator op) {
 Types infer(const Quantize& op, const RuleContext& ctx) {
   ctx.inputs(2, 3);
   ctx.dtype_is(0, DType::f32);
-  if (op.to != DType::u8 && op.to != DType::i8) ctx.fail("cannot quantise to {}", name_of(op.to));
+  const bool is_short = op.to == DType::u16 || op.to == DType::i16;
+  if (op.to != DType::u8 && op.to != DType::i8 && !is_short) ctx.fail("cannot quantise to {}", name_of(op.to));
   if (ctx.has(2)) ctx.dtype_is(2, op.to);
   parameters(ctx, op.axis);
   return {{op.to, ctx.shape(0)}};

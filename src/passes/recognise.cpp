@@ -269,8 +269,8 @@ bool find_steps(Editor& editor, int index) {
 }
 
 constexpr bool (*kRecognised[])(Editor&, int) = {
-    merge_clips,  find_hard_forms, find_gates,      find_softplus,          find_gelu,
-    find_softmax, find_layer_norm, simplify_binary, divide_by_power_of_two, find_steps,
+    merge_clips,     find_hard_forms,        find_gates, find_softplus,       find_gelu, find_softmax, find_layer_norm,
+    simplify_binary, divide_by_power_of_two, find_steps, find_short_quantize,
 };
 
 }  // namespace

@@ -13,4 +13,8 @@ bool find_softmax(Editor& editor, int index);
 /// and the Add of a bias that may follow. `index` is the division.
 bool find_layer_norm(Editor& editor, int index);
 
+/// x / scale rounded, bounded, moved by a zero point and made an integer of 16 bits, as QuantizeLinear is imported. In
+/// `index`, a Cast.
+bool find_short_quantize(Editor& editor, int index);
+
 }  // namespace colonnade::rewrite

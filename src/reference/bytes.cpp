@@ -106,7 +106,7 @@ Tensors apply(const Quantize& op, const Call& call) {
   const Parameters parameters(call, op.axis, x.shape());
   Tensor y(op.to, x.shape());
   const auto numbers = x.values<float>();
-  const float low = op.to == DType::u8 ? 0 : -128, high = op.to == DType::u8 ? 255 : 127;
+  const auto low = static_cast<float>(lowest_of<double>(op.to)), high = static_cast<float>(highest_of<double>(op.to));
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const float moved = std::nearbyint(numbers[i] / parameters.scale(i)) + parameters.zero(i);
     const std::int64_t value = std::isnan(moved) ? 0 : static_cast<std::int64_t>(std::clamp(moved, low, high));

@@ -294,5 +294,43 @@ TEST(Binary, PowersWithOneExponent) {
   }
 }
 
+/// Every base to every exponent, those beside each other in a vector too.
+TEST(Binary, PowersOfAnyNumbers) {
+  const float inf = std::numeric_limits<float>::infinity(), none = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> numbers = {0.0f,     -0.0f, 1,      -1,     2,      -2,         3,
+                                      -3,       0.5f,  -0.5f,  2.5f,   -2.5f,  inf,        -inf,
+                                      none,     1e30f, -1e30f, 1e-30f, 1e-41f, 16777215,   16777216,
+                                      33554432, 127,   -127,   0.1f,   88.7f,  1.0000001f, 0.9999999f};
+  std::vector<float> bases, exponents;
+  for (const float base : numbers)
+    for (const float exponent : numbers) bases.push_back(base), exponents.push_back(exponent);
+  for (const auto& kernel : runnable(elementwise::table())) {
+    Guarded a(bases, Edge::back), b(exponents, Edge::front);
+    Guarded out(bases.size());
+    kernel.binary({Binary::pow,
+                   {},
+                   1,
+                   bases.size(),
+                   a.data(),
+                   b.data(),
+                   out.data(),
+                   0,
+                   1,
+                   0,
+                   1,
+                   static_cast<std::ptrdiff_t>(bases.size())});
+    for (std::size_t i = 0; i < bases.size(); ++i) {
+      const float expected = std::pow(bases[i], exponents[i]);
+      EXPECT_EQ(std::isnan(out.data()[i]), std::isnan(expected))
+          << kernel.name << " " << bases[i] << " " << exponents[i];
+      if (std::isnan(expected)) continue;
+      EXPECT_LE(ulps(out.data()[i], std::pow(static_cast<double>(bases[i]), exponents[i])), 0.6)
+          << kernel.name << " " << bases[i] << " to the " << exponents[i];
+      EXPECT_EQ(std::signbit(out.data()[i]), std::signbit(expected))
+          << kernel.name << " " << bases[i] << " to the " << exponents[i];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace colonnade::kernels::test

@@ -50,7 +50,7 @@ void for_parameters(DType type, Check check) {
 }
 
 TEST(Bytes, AreQuantised) {
-  for (const DType type : {DType::u8, DType::i8})
+  for (const DType type : {DType::u8, DType::i8, DType::u16, DType::i16})
     for_parameters(type, [&](const Shape& shape, std::int64_t axis, std::vector<Input> parameters) {
       parameters.insert(parameters.begin(), computed(DType::f32, shape));
       check_bytes(Quantize{type, axis}, parameters, families::quantize);
@@ -92,6 +92,22 @@ TEST(Bytes, HaveTheScaleOfWhatTheyStandFor) {
         if (special != 0) x.values<float>()[static_cast<std::size_t>(x.size() * 2 / 3)] = static_cast<float>(special);
         whole::check(graph, x.size() == 0 ? families::island : families::byte_scale, {x});
       }
+}
+
+TEST(Bytes, OfTwoAreBounded) {
+  const Shape shape{3, 37};
+  for (const DType type : {DType::u16, DType::i16})
+    for (const std::int64_t zero : {0, 5, 32767}) {
+      Tensor origin(type, {}), scale(DType::f32, {});
+      origin.values<std::int16_t>()[0] = static_cast<std::int16_t>(zero);
+      scale.values<float>()[0] = 1e-5f;
+      const Graph graph =
+          whole::single(Quantize{type, 0}, {computed(DType::f32, shape), constant(scale), constant(origin)}, 1);
+      Tensor x = whole::random_tensor(DType::f32, shape, 3, -1, 1);  // two thirds beyond what 16 bits hold
+      x.values<float>()[7] = std::numeric_limits<float>::quiet_NaN();
+      x.values<float>()[40] = -std::numeric_limits<float>::infinity();
+      whole::check(graph, families::quantize, {x});
+    }
 }
 
 TEST(Bytes, OfFoldedAxesAreLeftToTheReference) {
