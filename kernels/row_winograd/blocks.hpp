@@ -38,11 +38,4 @@ constexpr Layout layout_of(Tile tile, const Filter& filter, std::size_t channels
   return {tiles, inputs, sums, inputs_at, sums_at, sums_at + tile.inputs() * sums.plane};
 }
 
-/// Tiles of a row of so many pixels: the pixels of `outputs * dilation` make `dilation` tiles, those beside each other
-/// first.
-constexpr std::size_t tiles_of_row(Tile tile, std::size_t dilation, std::size_t width) {
-  const std::size_t span = tile.outputs * dilation, rest = width % span;
-  return width / span * dilation + (rest < dilation ? rest : dilation);
-}
-
 }  // namespace colonnade::kernels::row_winograd

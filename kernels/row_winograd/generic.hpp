@@ -264,7 +264,7 @@ inline void finish_tiles(const Args& a, const Walk<F>& at, std::size_t count, co
 template <class F>
 inline void convolve(const Args& a) noexcept {
   const Layout layout = layout_of(kTileOf<F>, a.filter, a.channels_in, a.channels_out);
-  std::size_t left = a.rows * (a.down ? a.width_out : tiles_of_row(kTileOf<F>, a.filter.dilation, a.width_out));
+  std::size_t left = a.rows * (a.down ? a.width_out : winograd::tiles_across(F::kTile, a.filter.dilation, a.width_out));
   clear_floats(a.workspace, a.channels_in);
   for (Walk<F> at(a); left > 0;) {
     const std::size_t count = winograd::next_block(left, layout.tiles);

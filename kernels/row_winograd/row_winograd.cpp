@@ -64,7 +64,7 @@ Work work(Tile tile, const Filter& filter, std::size_t rows, std::size_t width, 
   const auto of_points = static_cast<double>(points), of_pixels = static_cast<double>(tile.outputs);
   const double input_operations = (points == 8 ? 26 : 14) + 5 * of_points;
   const double output_operations = (points == 8 ? 8 : 4) + 4 * of_points + 6 * of_pixels;
-  const std::size_t tiles = rows * tiles_of_row(tile, filter.dilation, width);
+  const std::size_t tiles = rows * winograd::tiles_across(tile.outputs, filter.dilation, width);
   const std::size_t most = block_tiles(tile, terms);
   const auto count = static_cast<double>(tiles),
              weights = static_cast<double>(packed_floats(tile, filter, channels_in, channels_out));

@@ -24,8 +24,8 @@ class OutputPrefetch {
     if (tiles_ == 0) return;
     const float* row = args_->out_rows[at_.row() + row_];
     const std::size_t left = args_->width_out - at_.x();
-    for (std::size_t j = 0; row != nullptr && j < F::kTile && j < left; ++j) {
-      const float* pixel = row + static_cast<std::ptrdiff_t>(at_.x() + j) * args_->out_pixel_stride;
+    for (std::size_t j = 0, x = 0; row != nullptr && j < F::kTile && x < left; ++j, x += args_->dilation) {
+      const float* pixel = row + static_cast<std::ptrdiff_t>(at_.x() + x) * args_->out_pixel_stride;
       for (std::size_t c = 0; c < args_->channels_out; c += kLine) __builtin_prefetch(pixel + c, 0, 2);
     }
     if (++row_ < F::kTile) return;
@@ -56,13 +56,14 @@ inline Walk<F> transform_inputs(const Args& a, Walk<F> at, std::size_t count, co
   TileCopy<F> copy(a, tile.channels);
   for (std::size_t t = 0; t < count; ++t, at.next()) {
     const auto left = static_cast<std::ptrdiff_t>(at.x()) - static_cast<std::ptrdiff_t>(a.pad_left);
-    bool whole = a.filter.whole() && left >= 0 && at.x() + F::kInputTile <= a.width_in + a.pad_left;
+    const std::size_t last = at.x() + (F::kInputTile - 1) * a.dilation;
+    bool whole = a.filter.whole() && left >= 0 && last < a.width_in + a.pad_left;
     for (std::size_t i = 0; whole && i < F::kInputTile; ++i) {
-      const float* row = a.in_rows[at.row() + i];
+      const float* row = a.in_rows[at.in_row() + i];
       whole = row != nullptr;
       tile.rows[i] = whole ? row + left * a.in_pixel_stride : nullptr;
     }
-    tile.pixel_stride = a.in_pixel_stride;
+    tile.pixel_stride = static_cast<std::ptrdiff_t>(a.dilation) * a.in_pixel_stride;
     if (!whole) copy.run(at, a.workspace, tile);
     transform_input_tile(tile, a.workspace + layout.inputs_at + t * layout.inputs.stride, layout.inputs.plane);
   }
@@ -88,14 +89,15 @@ inline void set_rows(const Args& a, const Walk<F>& at, std::size_t channel, Outp
                            ? nullptr
                            : a.residual_rows[at.row() + i] + (x * a.residual_pixel_stride + c);
   }
-  tile.columns = a.width_out - at.x() < F::kTile ? a.width_out - at.x() : F::kTile;
+  const std::size_t columns = (a.width_out - at.x() + a.dilation - 1) / a.dilation;
+  tile.columns = columns < F::kTile ? columns : F::kTile;
 }
 
 template <class F>
 inline void write_outputs(const Args& a, Walk<F> at, std::size_t count, const OutputBlock& block) {
   OutputTile<F> tile{};
-  tile.out_stride = a.out_pixel_stride;
-  tile.residual_stride = a.residual_pixel_stride;
+  tile.out_stride = static_cast<std::ptrdiff_t>(a.dilation) * a.out_pixel_stride;
+  tile.residual_stride = static_cast<std::ptrdiff_t>(a.dilation) * a.residual_pixel_stride;
   tile.channels = block.channels;
   tile.bias = a.bias == nullptr ? nullptr : a.bias + block.begin;
   tile.residual_after = a.epilogue.residual_after;
@@ -150,7 +152,7 @@ template <class F, class Units = VectorUnits>
 inline void convolve(const Args& a) noexcept {
   const Layout layout =
       layout_of(Units::kEncoding, F::kShape, a.filter.channels(a.channels_in), a.channels_out, a.far_weights);
-  std::size_t left = a.tile_rows * ((a.width_out + F::kTile - 1) / F::kTile);
+  std::size_t left = a.tile_rows * tiles_across(F::kTile, a.dilation, a.width_out);
   for (Walk<F> at(a); left > 0;) {
     const std::size_t count = next_block(left, layout.tiles);
     const Walk<F> next = transform_inputs(a, at, count, layout);

@@ -13,9 +13,11 @@ class Walk {
  public:
   explicit Walk(const Args& args) : args_(&args) {}
   std::size_t row() const { return row_; }
+  std::size_t in_row() const { return args_->dilation > 1 ? row_ / F::kTile * F::kInputTile : row_; }
   std::size_t x() const { return x_; }
   void next() {
-    x_ += F::kTile;
+    const std::size_t dilation = args_->dilation;
+    x_ += dilation == 1 ? F::kTile : (x_ + 1) % dilation == 0 ? 1 + (F::kTile - 1) * dilation : 1;
     if (x_ < args_->width_out) return;
     x_ = 0;
     row_ += F::kTile;
@@ -34,13 +36,14 @@ class TileCopy {
   TileCopy(const Args& args, std::size_t channels)
       : args_(args),
         parts_(args.filter.parts()),
-        stride_(args.filter.stride),
+        stride_(args.filter.stride * args.dilation),
         step_(args.filter.step()),
         pixel_floats_(round_to_lines(channels)) {
     // Of the last pixels, parts may be some that no tap reads.
     for (std::size_t i = 0; i < F::kInputTile; ++i) {
       std::size_t& count = read_[i] = parts_;
-      while (i >= F::kTile && count > 0 && stride_ * (i + 1 - F::kTile) + step_ * (count - 1) >= args.filter.kernel)
+      while (i >= F::kTile && count > 0 &&
+             args.filter.stride * (i + 1 - F::kTile) + step_ * (count - 1) >= args.filter.kernel)
         --count;
     }
     if (parts_ > 1 && channels <= kMostLoaded && args.in_pixel_stride == static_cast<std::ptrdiff_t>(args.channels_in))
@@ -49,11 +52,11 @@ class TileCopy {
 
   /// To `copy`, parts of a pixel side by side and zeros where there is no input; makes `tile` point to it.
   void run(const Walk<F>& at, float* copy, InputTile<F>& tile) {
-    const std::size_t x = stride_ * at.x();
+    const std::size_t x = args_.filter.stride * at.x();
     tile.pixel_stride = static_cast<std::ptrdiff_t>(pixel_floats_);
     for (std::size_t i = 0; i < F::kInputTile; ++i) {
       tile.rows[i] = copy;
-      const float* const* rows = args_.in_rows + (at.row() + i) * parts_;
+      const float* const* rows = args_.in_rows + (at.in_row() + i) * parts_;
       if (count_ > 0) {
         load_pixels(rows, read_[i], x, copy);
       } else {
@@ -159,7 +162,7 @@ class TileCopy {
 
   const Args& args_;
   std::size_t parts_;
-  std::size_t stride_;
+  std::size_t stride_;  ///< from a tile's pixel to the next
   std::size_t step_;
   std::size_t pixel_floats_;
   std::size_t read_[F::kInputTile];  ///< parts of a row or column of pixels that taps read

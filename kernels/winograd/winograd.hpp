@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution by square filters, dilation 1, by Winograd's minimal filtering of filters of 2 to 5 taps a side (Lavin
+// Convolution by square filters by Winograd's minimal filtering of filters of 2 to 5 taps a side (Lavin
 // and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015), to which larger filters and strides come down.
 // Tiles of eight inputs take the points 0, +-1/2, +-1, +-2, infinity, those of six 0, +-sqrt 2, +-1/sqrt 2, infinity
 // (Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution", 2018). fp32, channels-last.
@@ -68,6 +68,13 @@ struct Filter {
   std::size_t parts_;
 };
 
+/// Tiles of so many outputs that a row or column of `pixels` takes: those of `outputs * dilation` pixels make
+/// `dilation` tiles, whose pixels are `dilation` apart and which begin one beside the other.
+constexpr std::size_t tiles_across(std::size_t outputs, std::size_t dilation, std::size_t pixels) {
+  const std::size_t span = outputs * dilation, rest = pixels % span;
+  return pixels / span * dilation + (rest < dilation ? rest : dilation);
+}
+
 /// Floats of transformed weights: for each panel of gemm::kPanel output channels a matrix [channels_in][kPanel] for
 /// each product. A block of panels is so read from front to back. Encoded as gemm.hpp says. Here and
 /// below, where no filter is given, channels are those that tiles see.
@@ -98,6 +105,9 @@ Work work(Encoding encoding, Tile tile, std::size_t rows, std::size_t width, std
 /// at stride * (first output row of the tile row + i) + step * p - pad_top; null stands for zeros. The table has
 /// (outputs * tile_rows + taps - 1) * parts rows. Pixels of a row, from -pad_left on, feed the columns of tiles
 /// likewise; those outside [0, width_in) are zero. What no tap of the filter reads counts as zero.
+/// With a dilation, of filters that are whole() and have no stride, every tile row has inputs of its own:
+/// in_rows[inputs * tile_row + i], `dilation` rows apart, and so have its outputs; columns of tiles are interleaved
+/// (tiles_across).
 /// Output rows: out_rows[outputs * tile_row + i], i in [0, outputs); null ones, below the last row, are not written.
 /// residual_rows likewise (null table: none).
 /// `workspace` has workspace_floats(...) floats, 64-byte aligned. Every tile gives the same bits whichever tile rows
@@ -111,6 +121,7 @@ struct Args {
   std::size_t width_out = 0;
   std::size_t pad_left = 0;
   Filter filter;
+  std::size_t dilation = 1;
   std::size_t channels_in = 0;  ///< of the image
   std::size_t channels_out = 0;
   std::ptrdiff_t in_pixel_stride = 0;

@@ -223,7 +223,7 @@ double tiles_flop(const Candidate& node, const RowWinogradForm& form) {
 }
 
 /// How tiles see a convolution: a filter of one column down the rows, others along them. Squares without a dilation
-/// have tiles in both directions; matrix units multiply direct sums.
+/// have tiles in both directions, and most with one; matrix units multiply direct sums.
 std::optional<RowWinogradForm> form_of(const Candidate& node, const Conv& conv) {
   if (conv.strides != Ints{1, 1} || may_use_matrix_units(node, conv)) return std::nullopt;
   if (conv.kernel[0] == conv.kernel[1] && conv.dilations == Ints{1, 1}) return std::nullopt;

@@ -36,6 +36,8 @@ struct WinogradForm {
   /// Transformed weights of a group, as floats.
   std::size_t weights() const { return kernels::winograd::packed_floats(Encoding::f32, kernel->tile, inputs, outputs); }
   std::int64_t tile() const { return static_cast<std::int64_t>(kernel->tile.outputs); }
+  /// Rows of output that tiles share, which a dilation interleaves.
+  std::int64_t span() const { return tile() * window.dilation_h; }
 };
 
 /// Groups of so many channels that are taken together: tiles have room for a line of them, whether they are there or
@@ -96,6 +98,7 @@ class WinogradOp final : public RowOp {
         filter_(context.form<WinogradForm>().filter),
         parts_(static_cast<std::int64_t>(filter_.parts())),
         halo_(static_cast<std::int64_t>(filter_.taps()) - 1),
+        dilation_(context.form<WinogradForm>().window.dilation_h),
         kernel_(*context.form<WinogradForm>().kernel),
         far_weights_(context.form<WinogradForm>().far_weights),
         window_(context.form<WinogradForm>().window),
@@ -120,35 +123,26 @@ class WinogradOp final : public RowOp {
   }
 
   void run(const StepContext& step) const override {
-    const std::int64_t tile_rows = ceil_div(step.row_end - step.row_begin, tile_);
     const std::int64_t begin = step.chunk < 0 ? 0 : chunks_.begin(step.chunk);
-    const float** in_rows = step.pointers;
-    const float** out_rows = in_rows + (tile_rows * tile_ + halo_) * parts_;
-    const float** residual_rows = out_rows + tile_rows * tile_;
     const Rows in(step, in_, 0), out(step, out_, 0), residual(step, residual_, 0);
     const RowWindow row_window(in, out, window_.stride_w, window_.pad_left);
-    const std::int64_t first = step.row_begin * window_.stride_h - window_.pad_top;
-    const std::int64_t end =
-        std::min(first + (step.row_end - step.row_begin - 1) * window_.stride_h + window_.kernel_h, in_shape_.rows);
-    const auto apart = static_cast<std::int64_t>(filter_.step());
-    const float** to = in_rows;
-    for (std::int64_t i = 0, top = first; i < tile_rows * tile_ + halo_; ++i, top += window_.stride_h)
-      for (std::int64_t part = 0, y = top; part < parts_; ++part, y += apart)
-        *to++ = y < 0 || y >= end ? nullptr : in(y) + row_window.skip * in.pixel_stride();
-    for (std::int64_t i = 0; i < tile_rows * tile_; ++i) {
-      const std::int64_t r = step.row_begin + i;
-      out_rows[i] = r < step.row_end ? out(r) + begin : nullptr;
-      residual_rows[i] = residual && r < step.row_end ? residual.at(r, out.column_begin()) + begin : nullptr;
+    const Table table = table_of(step, step.row_end - step.row_begin);
+    set_inputs(step, table, in, row_window.skip);
+    for (std::int64_t i = 0; i < table.outputs; ++i) {
+      const std::int64_t r = step.row_begin + row_of(i / tile_) + i % tile_ * dilation_;
+      table.out[i] = r < step.row_end ? out(r) + begin : nullptr;
+      table.residual[i] = residual && r < step.row_end ? residual.at(r, out.column_begin()) + begin : nullptr;
     }
     kernels::winograd::Args args;
-    args.tile_rows = static_cast<std::size_t>(tile_rows);
-    args.in_rows = in_rows;
-    args.out_rows = const_cast<float**>(out_rows);
-    args.residual_rows = residual ? residual_rows : nullptr;
+    args.tile_rows = static_cast<std::size_t>(table.outputs / tile_);
+    args.in_rows = table.in;
+    args.out_rows = const_cast<float**>(table.out);
+    args.residual_rows = residual ? table.residual : nullptr;
     args.width_in = static_cast<std::size_t>(row_window.width_in);
     args.width_out = static_cast<std::size_t>(row_window.width_out);
     args.pad_left = static_cast<std::size_t>(row_window.pad_left);
     args.filter = filter_;
+    args.dilation = static_cast<std::size_t>(dilation_);
     args.channels_in = static_cast<std::size_t>(in_shape_.channels) / groups_;
     args.channels_out =
         static_cast<std::size_t>(step.chunk < 0 ? out_shape_.channels : chunks_.size(step.chunk)) / groups_;
@@ -161,11 +155,12 @@ class WinogradOp final : public RowOp {
     if (args.epilogue.activation.slope) args.epilogue.activation.slope += begin;
     args.far_weights = far_weights_;
     args.workspace = step.scratch;
-    run_groups(args, tile_rows * tile_, in_rows, out_rows, residual_rows);
+    run_groups(args, table);
   }
 
   std::size_t pointer_count(std::int64_t rows) const override {
-    return static_cast<std::size_t>((rows + tile_ + halo_) * parts_ + 2 * (rows + tile_));
+    const std::int64_t outputs = outputs_of(rows);
+    return static_cast<std::size_t>(inputs_of(outputs) + 2 * outputs);
   }
   std::string_view kernel() const override { return kernel_.name; }
 
@@ -176,17 +171,61 @@ class WinogradOp final : public RowOp {
                                             channels_out);
   }
 
-  void run_groups(kernels::winograd::Args& args, std::int64_t rows, const float** in_rows, const float** out_rows,
-                  const float** residual_rows) const {
+  /// What a call reads and writes, all of it pointers to rows.
+  struct Table {
+    std::int64_t inputs, outputs;
+    const float** in;
+    const float** out;
+    const float** residual;
+  };
+
+  /// Outputs of the rows of tiles that so many rows take.
+  std::int64_t outputs_of(std::int64_t rows) const {
+    return tile_ *
+           static_cast<std::int64_t>(kernels::winograd::tiles_across(
+               static_cast<std::size_t>(tile_), static_cast<std::size_t>(dilation_), static_cast<std::size_t>(rows)));
+  }
+  std::int64_t inputs_of(std::int64_t outputs) const {
+    return dilation_ > 1 ? outputs / tile_ * (tile_ + halo_) : (outputs + halo_) * parts_;
+  }
+  Table table_of(const StepContext& step, std::int64_t rows) const {
+    const std::int64_t outputs = outputs_of(rows), inputs = inputs_of(outputs);
+    const float** const in = step.pointers;
+    return {inputs, outputs, in, in + inputs, in + inputs + outputs};
+  }
+
+  /// The first output of a row of tiles of a step.
+  std::int64_t row_of(std::int64_t tile_row) const {
+    return tile_row / dilation_ * dilation_ * tile_ + tile_row % dilation_;
+  }
+
+  void set_inputs(const StepContext& step, const Table& table, const Rows<float>& in, std::int64_t skip) const {
+    const std::int64_t first = step.row_begin * window_.stride_h - window_.pad_top;
+    const std::int64_t last = (step.row_end - step.row_begin - 1) * window_.stride_h;
+    const std::int64_t end = std::min(first + last + (window_.kernel_h - 1) * dilation_ + 1, in_shape_.rows);
+    const auto row = [&](std::int64_t y) { return y < 0 || y >= end ? nullptr : in(y) + skip * in.pixel_stride(); };
+    const float** to = table.in;
+    const auto apart = static_cast<std::int64_t>(filter_.step());
+    if (dilation_ == 1) {
+      for (std::int64_t i = 0; i < table.outputs + halo_; ++i)
+        for (std::int64_t part = 0; part < parts_; ++part) *to++ = row(first + i * window_.stride_h + part * apart);
+      return;
+    }
+    for (std::int64_t t = 0; t < table.outputs / tile_; ++t)
+      for (std::int64_t i = 0; i < tile_ + halo_; ++i) *to++ = row(first + row_of(t) + i * dilation_);
+  }
+
+  void run_groups(kernels::winograd::Args& args, const Table& table) const {
+    const auto advance = [](const float** rows, std::int64_t count, std::size_t channels) {
+      for (std::int64_t i = 0; i < count; ++i)
+        if (rows[i]) rows[i] += channels;
+    };
     for (std::size_t g = 0; g < groups_; ++g) {
       kernel_.run(args);
       if (g + 1 == groups_) return;
-      for (std::int64_t i = 0; i < (rows + halo_) * parts_; ++i)
-        if (in_rows[i]) in_rows[i] += args.channels_in;
-      for (std::int64_t i = 0; i < rows; ++i)
-        if (out_rows[i]) out_rows[i] += args.channels_out;
-      for (std::int64_t i = 0; args.residual_rows && i < rows; ++i)
-        if (residual_rows[i]) residual_rows[i] += args.channels_out;
+      advance(table.in, table.inputs, args.channels_in);
+      advance(table.out, table.outputs, args.channels_out);
+      if (args.residual_rows) advance(table.residual, table.outputs, args.channels_out);
       args.weights += packed_floats(args, args.channels_out);
       if (args.bias) args.bias += args.channels_out;
       if (args.epilogue.activation.slope) args.epilogue.activation.slope += args.channels_out;
@@ -197,6 +236,7 @@ class WinogradOp final : public RowOp {
   kernels::winograd::Filter filter_;
   std::int64_t parts_;
   std::int64_t halo_;  ///< rows of parts that a tile reads more
+  std::int64_t dilation_;
   const kernels::winograd::Kernel& kernel_;
   bool far_weights_;
   Window window_;
@@ -221,8 +261,11 @@ double tiles_flop(const Candidate& node, const WinogradForm& form) {
   const auto [tile, encoding] = std::pair(form.kernel->tile, form.kernel->encoding);
   const bool pieces = encoding == Encoding::bf16x3;
   const Blocking& blocking = node.blocking;
-  const auto height = static_cast<std::size_t>(node.output_shape()[1]),
-             width = static_cast<std::size_t>(node.output_shape()[2]);
+  const auto dilation = static_cast<std::size_t>(form.window.dilation_h);
+  const auto covered = [&](std::int64_t pixels) {
+    return tile.outputs * kernels::winograd::tiles_across(tile.outputs, dilation, static_cast<std::size_t>(pixels));
+  };
+  const std::size_t height = covered(node.output_shape()[1]), width = covered(node.output_shape()[2]);
   const kernels::winograd::Work work =
       kernels::winograd::work(encoding, tile, height, width, form.inputs, form.outputs, form.far_weights);
   const auto floats = [](std::int64_t bytes) { return static_cast<double>(bytes) / sizeof(float); };
@@ -235,8 +278,11 @@ double tiles_flop(const Candidate& node, const WinogradForm& form) {
                                            blocking.pieces.tile_speed +
                                        blocking.pieces.split_flop * work.split_floats
                                  : work.multiply_flop / blocking.multiply_share;
+  // Direct sums leave out the taps outside the image, which a dilation makes many.
+  const double inside =
+      dilation > 1 ? taps_inside(std::get<Conv>(node.node.op), node.input_shape(0), node.output_shape()) : 1;
   const double parts = form.filter.parts() > 1 ? blocking.part_flop * work.input_floats : 0;
-  return blocking.winograd_gain * static_cast<double>(form.groups) *
+  return blocking.winograd_gain * static_cast<double>(form.groups) / inside *
          (multiply + work.transform_flop / blocking.transform_share + parts +
           far_weights_flop(static_cast<double>(form.groups) * packed, work.weights_read, blocking));
 }
@@ -245,9 +291,10 @@ Match match(const Candidate& node) {
   const Conv* conv = std::get_if<Conv>(&node.node.op);
   if (conv == nullptr || !dense_refusal(node).empty() || !may_reorder(node, *conv)) return refuse();
   if (conv->kernel[0] != conv->kernel[1] || conv->kernel[0] == 1 || conv->strides[0] != conv->strides[1] ||
-      conv->dilations != Ints{1, 1})
+      conv->dilations[0] != conv->dilations[1])
     return refuse();
   WinogradForm form{window_of(node, *conv), winograd_filter(*conv)};
+  if (form.window.dilation_h > 1 && (form.window.stride_h > 1 || !form.filter.whole())) return refuse();
   const std::int64_t inputs = node.input_shape(1)[1], outputs = node.input_shape(1)[0] / conv->groups;
   form.merged = merged_groups(*conv, inputs, outputs);
   form.groups = static_cast<std::size_t>(conv->groups) / form.merged;
@@ -264,7 +311,7 @@ Match match(const Candidate& node) {
       form.kernel = &kernels::winograd::select(node.features, encoding, tile);
       form.far_weights =
           form.weights() * sizeof(float) > static_cast<std::size_t>(node.blocking.near_tile_weights_bytes);
-      match.offers.push_back({Form::of(form), form.tile(), encoding, tiles_flop(node, form)});
+      match.offers.push_back({Form::of(form), form.span(), encoding, tiles_flop(node, form)});
     }
   }
   return match;
@@ -295,7 +342,7 @@ std::int64_t workspace_bytes(const Chosen& node) {
 ColumnWindow columns(const Chosen& node) {
   const auto& form = node.form<WinogradForm>();
   ColumnWindow window = conv_columns(node, form.window);
-  window.grain = std::max(window.grain, form.tile());
+  window.grain = std::max(window.grain, form.span());
   return window;
 }
 
@@ -318,7 +365,12 @@ std::unique_ptr<RowOp> lower(const LowerContext& context) {
 double winograd_flop(const Subject& node, std::int64_t tile) {
   const Conv& conv = std::get<Conv>(node.node.op);
   const Shape& shape = node.output_shape();
-  const double sticking_out = padded(shape[1], tile) * padded(shape[2], tile) * padded(shape[3] / conv.groups, kPanel);
+  const auto tiled = [&](std::int64_t pixels) {
+    const std::size_t tiles = kernels::winograd::tiles_across(
+        static_cast<std::size_t>(tile), static_cast<std::size_t>(conv.dilations[0]), static_cast<std::size_t>(pixels));
+    return static_cast<double>(tile) * static_cast<double>(tiles) / static_cast<double>(pixels);
+  };
+  const double sticking_out = tiled(shape[1]) * tiled(shape[2]) * padded(shape[3] / conv.groups, kPanel);
   constexpr double kProducts = 36.0 / (16 * 9);  // of 4x4 outputs of a 3x3 filter, whose rate is known
   return flop_of(node.graph, node.node) * sticking_out * winograd_products(conv, tile) / kProducts;
 }

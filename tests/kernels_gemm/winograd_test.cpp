@@ -44,17 +44,21 @@ struct WinogradCase {
 
   Args args(Rows& out) {
     const ConvSizes& s = conv.sizes;
-    const std::size_t tile_rows = (s.height_out() + tile.outputs - 1) / tile.outputs;
+    const std::size_t tile_rows = kernels::winograd::tiles_across(tile.outputs, s.dilation, s.height_out());
     in_table.clear();
     out_table.clear();
-    for (std::size_t i = 0; i < tile_rows * tile.outputs + tile.taps - 1; ++i) {
-      for (std::size_t part = 0; part < filter.parts(); ++part) {
-        const std::size_t y = i * filter.stride + part * filter.step();
-        in_table.push_back(y >= s.pad && y - s.pad < s.height_in ? conv.in[y - s.pad].data() : nullptr);
+    const auto add_input = [&](std::size_t y) {
+      in_table.push_back(y >= s.pad && y - s.pad < s.height_in ? conv.in[y - s.pad].data() : nullptr);
+    };
+    for (std::size_t i = 0; s.dilation == 1 && i < tile_rows * tile.outputs + tile.taps - 1; ++i)
+      for (std::size_t part = 0; part < filter.parts(); ++part) add_input(i * filter.stride + part * filter.step());
+    for (std::size_t row = 0; row < tile_rows; ++row) {
+      const std::size_t first = row / s.dilation * s.dilation * tile.outputs + row % s.dilation;
+      for (std::size_t i = 0; s.dilation > 1 && i < tile.inputs(); ++i) add_input(first + i * s.dilation);
+      for (std::size_t i = 0; i < tile.outputs; ++i) {
+        const std::size_t y = first + i * s.dilation;
+        out_table.push_back(y < s.height_out() ? out[y].data() : nullptr);
       }
-    }
-    for (std::size_t i = 0; i < tile_rows * tile.outputs; ++i) {
-      out_table.push_back(i < s.height_out() ? out[i].data() : nullptr);
     }
     Args a;
     a.tile_rows = tile_rows;
@@ -64,6 +68,7 @@ struct WinogradCase {
     a.width_out = s.width_out();
     a.pad_left = s.pad;
     a.filter = filter;
+    a.dilation = s.dilation;
     a.channels_in = s.channels_in;
     a.channels_out = s.channels_out;
     a.in_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_in + s.in_gap);
@@ -191,6 +196,29 @@ TEST(Winograd, FiltersOfMoreTapsAndStrides) {
   });
 }
 
+/// Rows and columns shorter than a dilation, of a tile and a bit more, of several; with every padding there is.
+TEST(Winograd, DilatedFilters) {
+  std::uint64_t seed = 300;
+  for_each_kernel(kernels::winograd::table(), [&](const Kernel& kernel) {
+    const std::size_t taps = kernel.tile.taps;
+    for (const std::size_t dilation : {2u, 3u, 5u, 12u})
+      for (const std::size_t width : {1u, 7u, 20u, 45u}) {
+        ConvSizes sizes = sizes_of(kernel, 1 + seed % 31, width, 1 + seed % 19, 1 + seed % 37);
+        sizes.dilation = dilation;
+        sizes.pad = seed % ((taps - 1) * dilation + 1);
+        sizes.in_gap = seed % 3 == 0 ? 2 : 0;
+        sizes.out_gap = seed % 5 == 0 ? 3 : 0;
+        if (sizes.possible()) {
+          ASSERT_NO_FATAL_FAILURE(check(kernel, sizes, seed));
+        }
+        ++seed;
+      }
+    ConvSizes many = sizes_of(kernel, 26, 29, 40, 70);
+    many.dilation = 2, many.pad = 2;
+    ASSERT_NO_FATAL_FAILURE(check(kernel, many, ++seed));
+  });
+}
+
 TEST(Winograd, ManyChannelsAndManyBlocks) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
     ASSERT_NO_FATAL_FAILURE(check(kernel, sizes_of(kernel, 9, 61, 24, 40), 1));
@@ -208,6 +236,7 @@ void expect_same_bits(const Kernel& kernel, const Rows& one, const Rows& other) 
 /// One call, and one for each tile row, with rows of NaN where no tap reads any.
 void check_tile_rows(const Kernel& kernel, const ConvSizes& sizes) {
   WinogradCase c(kernel, sizes, 7);
+  const bool apart = sizes.dilation > 1;  // rows of tiles have inputs of their own
   Rows whole = c.conv.make_out(8);
   kernel.run(c.args(whole));
   Rows split = c.conv.make_out(8);
@@ -215,9 +244,10 @@ void check_tile_rows(const Kernel& kernel, const ConvSizes& sizes) {
   const std::size_t outputs = kernel.tile.outputs, parts = c.filter.parts();
   const std::vector<float> none(sizes.width_in * sizes.channels_in, std::nanf(""));
   for (std::size_t row = 0; row < args.tile_rows; ++row) {
-    std::vector<const float*> in(
-        c.in_table.begin() + static_cast<std::ptrdiff_t>(row * outputs * parts),
-        c.in_table.begin() + static_cast<std::ptrdiff_t>(((row + 1) * outputs + kernel.tile.taps - 1) * parts));
+    const std::size_t begin = row * (apart ? kernel.tile.inputs() : outputs) * parts;
+    const std::size_t end_of_row = begin + kernel.tile.inputs() * parts;
+    std::vector<const float*> in(c.in_table.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 c.in_table.begin() + static_cast<std::ptrdiff_t>(end_of_row));
     const std::size_t end = (outputs - 1) * c.filter.stride + c.filter.kernel;
     for (std::size_t i = 0; i < in.size(); ++i)
       if (i / parts * c.filter.stride + i % parts * c.filter.step() >= end) in[i] = none.data();
@@ -234,6 +264,9 @@ TEST(Winograd, SameBitsHoweverTileRowsAreSplit) {
   for_each_kernel(kernels::winograd::table(), [](const Kernel& kernel) {
     for (const std::size_t width : {3u, 29u, 56u, 131u})
       ASSERT_NO_FATAL_FAILURE(check_tile_rows(kernel, sizes_of(kernel, 19, width, 20, 70)));
+    ConvSizes dilated = sizes_of(kernel, 19, 29, 20, 70);
+    dilated.dilation = 3, dilated.pad = 3;
+    ASSERT_NO_FATAL_FAILURE(check_tile_rows(kernel, dilated));
   });
   for_each_filter([](const Kernel& kernel, Filter filter) {
     ASSERT_NO_FATAL_FAILURE(check_tile_rows(kernel, sizes_of(filter, 19 * filter.stride, 29, 3, 20)));

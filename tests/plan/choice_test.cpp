@@ -149,9 +149,20 @@ TEST(Plan, TakesTilesOfFiltersThatAreLargeOrHaveAStride) {
   EXPECT_EQ(tile(112, 16, 12, {.kernel = 9}), 4);
 }
 
-/// What is no square or has a dilation passes in tiles along rows, or down columns: unless it is short or moves by
-/// strides, or matrix units are there.
-TEST(Plan, TakesTilesOfOneDirectionOfFiltersThatAreNoSquareOrDilated) {
+/// Pixels a dilation apart are an image of their own, with tiles in both directions, unless they are few.
+TEST(Plan, TakesTilesOfDilatedSquares) {
+  for (const std::int64_t dilation : {2, 4}) {
+    const Choice taken = choice(28, 128, 128, {.dilation = dilation});
+    EXPECT_EQ(taken.family, &families::winograd) << dilation;
+    EXPECT_EQ(taken.granularity % dilation, 0) << dilation;
+  }
+  EXPECT_EQ(choice(48, 64, 64, {.kernel = 5, .dilation = 3}).family, &families::winograd);
+  EXPECT_NE(choice(28, 128, 128, {.dilation = 18}).family, &families::winograd);
+}
+
+/// What is no square passes in tiles along rows, or down columns, and so does a dilated square of several parts: unless
+/// it is short or moves by strides, or matrix units are there.
+TEST(Plan, TakesTilesOfOneDirectionOfFiltersThatAreNoSquare) {
   const auto products = [](std::int64_t width, std::int64_t channels, ConvSpec spec,
                            kernels::Isa isa = kernels::Isa::avx512) {
     Network net("one convolution");
@@ -165,7 +176,7 @@ TEST(Plan, TakesTilesOfOneDirectionOfFiltersThatAreNoSquareOrDilated) {
   EXPECT_EQ(products(1000, 64, {.kernel = 5, .dilation = 2, .height = 1}), 8.0 / 20);
   EXPECT_EQ(products(17, 192, {.kernel = 7, .height = 1}), 2 * 8.0 / 35) << "two parts of four taps";
   EXPECT_EQ(products(8, 128, {.kernel = 3, .height = 1}), 6.0 / 12) << "two tiles of four outputs";
-  EXPECT_EQ(products(72, 128, {.kernel = 3, .dilation = 2}), 8.0 / 18);
+  EXPECT_EQ(products(72, 128, {.kernel = 3, .dilation = 2}), 1) << "tiles in both directions";
   EXPECT_EQ(products(64, 64, {.kernel = 3}), 1) << "tiles in both directions";
   EXPECT_EQ(products(64, 64, {.kernel = 1, .height = 7}), 2 * 8.0 / 35);
   EXPECT_EQ(products(64, 128, {.kernel = 1, .height = 3}), 8.0 / 18) << "17 rows are three times six, and one more";

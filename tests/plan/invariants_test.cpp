@@ -45,10 +45,10 @@ TEST(Columns, SixLayersTakeATenthOfTheMemory) {
 TEST(Columns, HeadsAreTheWindowsOverlapAtEachBoundary) {
   Network net("exact windows");
   ValueId x = net.input({1, 200, 64, 13});
-  for (int i = 0; i < 4; ++i)  // over 7 or 9 rows, neither in tiles nor as planes
+  for (int i = 0; i < 4; ++i)  // over 7 or 9 rows
     x = net.conv(x, 13, i % 2 == 0 ? ConvSpec{.kernel = 3, .dilation = 3} : ConvSpec{.kernel = 5, .dilation = 2});
   const Graph graph = net.finish(x);
-  const Plan plan = plan_of(graph, Schedule::columns, 2);
+  const Plan plan = make_plan(graph, fixed_topology("zen4-2"), {Schedule::columns, Math::exact, 2, 0});  // no tiles
   ASSERT_EQ(plan.segments.size(), 1u);
   const SegmentPlan& segment = plan.segments.front();
   ASSERT_EQ(segment.sharing, Sharing::bands) << to_text(plan, graph);

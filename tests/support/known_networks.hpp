@@ -91,6 +91,15 @@ inline Graph large_filters(std::int64_t height, std::int64_t width) {
   return net.finish(net.conv(net.input({1, height, width, 4}), 64, {.kernel = 7, .stride = 2}));
 }
 
+/// Square filters with dilations, that of one larger than the image, of groups and with what else a sum may end in.
+inline Graph dilated_squares(std::int64_t height, std::int64_t width) {
+  Network net("dilated squares");
+  const ValueId x = net.conv(net.input({1, height, width, 48}), 48, {.dilation = 2, .activation = UnaryKind::relu});
+  const ValueId y = net.conv(x, 48, {.dilation = 3, .activation = UnaryKind::silu, .residual = x});
+  const ValueId z = net.conv(y, 96, {.kernel = 5, .dilation = 2});
+  return net.finish(net.conv(z, 96, {.dilation = 4, .groups = 2}));
+}
+
 /// Filters of one row or one column, of dilated rows, of groups; a long row among them.
 inline Graph filters_along_rows(std::int64_t height, std::int64_t width) {
   Network net("filters along rows");
