@@ -21,21 +21,19 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${COLONNADE_TIER_
 # The names of COLONNADE_TIERS. The weakest is always among them: it runs everywhere.
 function(colonnade_wanted_tiers result)
   set(wanted ${COLONNADE_TIERS})
-  if(wanted STREQUAL "host")
-    if(NOT DEFINED COLONNADE_HOST_TIERS)
-      try_run(ran built SOURCES ${PROJECT_SOURCE_DIR}/cmake/host_tiers.cpp
-        ${PROJECT_SOURCE_DIR}/kernels/base/features.cpp ${PROJECT_SOURCE_DIR}/kernels/base/isa.cpp
-        CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR} CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
-        COMPILE_OUTPUT_VARIABLE output RUN_OUTPUT_VARIABLE tiers)
-      if(NOT built OR NOT ran EQUAL 0)
-        message(FATAL_ERROR "COLONNADE_TIERS is host, but what this computer runs cannot be found: ${output}")
-      endif()
-      separate_arguments(tiers UNIX_COMMAND "${tiers}")
-      set(COLONNADE_HOST_TIERS "${tiers}" CACHE INTERNAL "Tiers that this computer runs")
+  if(wanted STREQUAL "host")  # asked each time: computers may share a folder
+    try_run(ran built SOURCES ${PROJECT_SOURCE_DIR}/cmake/host_tiers.cpp
+      ${PROJECT_SOURCE_DIR}/kernels/base/features.cpp ${PROJECT_SOURCE_DIR}/kernels/base/isa.cpp
+      NO_CACHE CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR} CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
+      COMPILE_OUTPUT_VARIABLE output RUN_OUTPUT_VARIABLE tiers)
+    if(NOT built OR NOT ran EQUAL 0)
+      message(FATAL_ERROR "COLONNADE_TIERS is host, but what this computer runs cannot be found: ${output}")
     endif()
-    set(wanted ${COLONNADE_HOST_TIERS})
+    separate_arguments(wanted UNIX_COMMAND "${tiers}")
   endif()
-  set(${result} baseline ${wanted} PARENT_SCOPE)
+  list(PREPEND wanted baseline)
+  list(REMOVE_DUPLICATES wanted)
+  set(${result} ${wanted} PARENT_SCOPE)
 endfunction()
 
 function(colonnade_kernel_objects target tier features)
