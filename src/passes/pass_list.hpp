@@ -32,6 +32,7 @@ bool fold_batch_norm(Graph& graph);
 bool pool_first(Graph& graph);
 bool pool_planes(Graph& graph);
 bool flatten_norms(Graph& graph);
+bool flatten_volumes(Graph& graph);
 bool fuse_epilogue(Graph& graph);
 bool heads_in_products(Graph& graph);
 bool subpixel(Graph& graph);

@@ -65,6 +65,8 @@ constexpr Pass kPasses[] = {
      "Turns transposed convolutions whose windows do not overlap into products."},
     {"windows_summed", rewrite::windows_summed,
      "Turns transposed convolutions that rows have no kernel for into products whose windows are added up."},
+    {"flatten_volumes", rewrite::flatten_volumes,
+     "Convolves volumes as images where a window spans planes or the pixels of a plane, not both."},
     {"split_reductions", rewrite::split_reductions,
      "Reduces (and normalises images) over width, then over rows, so that the first works by rows; axes that lie apart "
      "in turn, and long sequences in parts, which threads share."},
