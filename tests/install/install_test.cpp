@@ -72,6 +72,34 @@ TEST_P(InstallSubproject, IsConfiguredForTheEngineAlone) {
 INSTANTIATE_TEST_SUITE_P(Ways, InstallSubproject, testing::Values("add_subdirectory", "fetch_content"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
+/// The engine alone, with kernels for these tiers.
+ProcessResult configure_tiers(const std::string& build, const std::string& tiers) {
+  return run_process("cmake -G 'Unix Makefiles' -S " + shell_word(COLONNADE_SOURCE_DIR) + " -B " + shell_word(build) +
+                     " -DCOLONNADE_TOOLS=OFF -DCOLONNADE_SERVER=OFF -DCOLONNADE_TIERS=" + shell_word(tiers) +
+                     " -DCMAKE_CXX_COMPILER=" + shell_word(COLONNADE_CXX_COMPILER));
+}
+
+bool builds_tier(const std::string& build, const std::string& tier) {
+  return std::filesystem::exists(build + "/CMakeFiles/colonnade_kernels_" + tier + ".dir");
+}
+
+TEST_F(Install, KernelsAreThoseOfTheHostWhereAskedFor) {
+  const std::string build = folder() + "/host-tiers";
+  const ProcessResult configured = configure_tiers(build, "host");
+  ASSERT_EQ(configured.status, 0) << configured.output;
+  std::ifstream processors("/proc/cpuinfo");
+  const std::string text{std::istreambuf_iterator<char>(processors), {}};
+  EXPECT_TRUE(builds_tier(build, "baseline"));
+  EXPECT_EQ(builds_tier(build, "avx2"), text.find(" avx2 ") != std::string::npos);
+  EXPECT_EQ(builds_tier(build, "avx512"), text.find(" avx512vl ") != std::string::npos);
+}
+
+TEST_F(Install, KernelsOfNoTierAreRefused) {
+  const ProcessResult configured = configure_tiers(folder() + "/no-tier", "avx2;avx9");
+  EXPECT_NE(configured.status, 0);
+  EXPECT_NE(configured.output.find("no tier 'avx9'"), std::string::npos) << configured.output;
+}
+
 TEST_F(Install, ConsumerBuildsAndRunsByPkgConfig) {
   const std::string program = folder() + "/by-pkg-config";
   const ProcessResult built = compile(COLONNADE_CXX_COMPILER, "-std=c++20", kConsumer + "/main.cpp", program);

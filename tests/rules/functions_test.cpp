@@ -123,7 +123,6 @@ const std::map<std::string, std::string> kBetterWhole = {
     {"src/base/fields.hpp: with_fields", "a table: one number of fields a branch"},
     {"src/families/conv_transpose.cpp: run_phase", "the arguments of one call, a field a statement"},
     {"src/families/matmul.cpp: pack", "four orders of a loop that share where they write"},
-    {"src/families/winograd.cpp: run", "the arguments of one call, a field a statement"},
     {"tests/api/c_api_test.cpp: CInterface.EveryOptionArrives", kCases},
     {"tests/api/misuse_test.cpp: Misuse.HandlesThatHoldNothingSaySo", kCases},
     {"tests/graph/shape_rules_compute_test.cpp: ShapeRules.Conv", kCases},
