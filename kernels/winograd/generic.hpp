@@ -89,7 +89,8 @@ inline void set_rows(const Args& a, const Walk<F>& at, std::size_t channel, Outp
                            ? nullptr
                            : a.residual_rows[at.row() + i] + (x * a.residual_pixel_stride + c);
   }
-  const std::size_t columns = (a.width_out - at.x() + a.dilation - 1) / a.dilation;
+  const std::size_t left = a.width_out - at.x();
+  const std::size_t columns = a.dilation == 1 ? left : (left + a.dilation - 1) / a.dilation;
   tile.columns = columns < F::kTile ? columns : F::kTile;
 }
 

@@ -13,19 +13,24 @@ class Walk {
  public:
   explicit Walk(const Args& args) : args_(&args) {}
   std::size_t row() const { return row_; }
-  std::size_t in_row() const { return args_->dilation > 1 ? row_ / F::kTile * F::kInputTile : row_; }
+  std::size_t in_row() const { return in_row_; }
   std::size_t x() const { return x_; }
   void next() {
     const std::size_t dilation = args_->dilation;
-    x_ += dilation == 1 ? F::kTile : (x_ + 1) % dilation == 0 ? 1 + (F::kTile - 1) * dilation : 1;
+    if (dilation == 1) [[likely]]
+      x_ += F::kTile;
+    else if (++x_ % dilation == 0)
+      x_ += (F::kTile - 1) * dilation;
     if (x_ < args_->width_out) return;
     x_ = 0;
     row_ += F::kTile;
+    in_row_ += dilation == 1 ? F::kTile : F::kInputTile;
   }
 
  private:
   const Args* args_;
   std::size_t row_ = 0;
+  std::size_t in_row_ = 0;
   std::size_t x_ = 0;
 };
 
