@@ -39,6 +39,7 @@ bool as_images(Editor& editor, int index) {
   if (conv.kernel.size() != kAxes || !x.is_static() || !y.is_static() || !editor.is_constant(node.inputs[1]))
     return false;
   const Shape volume = *x.shape, result = *y.shape;
+  if (element_count(volume) == 0 || element_count(result) == 0) return false;  // no size of a Reshape is 0
   const Ints pads = resolve_pads(conv, std::span(volume).subspan(1, kAxes));
   const bool pixels_alike = is_single(conv, pads, 1) && is_single(conv, pads, 2);
   const bool planes_apart = !pixels_alike && is_single(conv, pads, 0);

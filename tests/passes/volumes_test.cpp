@@ -78,6 +78,13 @@ TEST(Volumes, OfOtherWindowsStay) {
   }
 }
 
+TEST(Volumes, OfNothingStay) {
+  for (const Shape& x : {Shape{0, 3, 9, 7, 4}, Shape{2, 0, 9, 7, 4}}) {
+    Graph graph = convolution({x, 6, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1, 0, 1, 1}});
+    EXPECT_FALSE(rewrite::flatten_volumes(graph));
+  }
+}
+
 TEST(Volumes, OfComputedWeightsOrOpenSizesStay) {
   Graph graph = convolution({{1, 3, 9, 7, 4}, 6, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1, 0, 1, 1}});
   Graph open = graph;
