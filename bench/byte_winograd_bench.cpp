@@ -52,6 +52,7 @@ void run_shape(benchmark::State& state, const Kernel& kernel, const Shape& s, Fr
   args.channels_out = s.channels_out;
   args.in_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_in);
   args.out_pixel_stride = static_cast<std::ptrdiff_t>(s.channels_out);
+  args.far_weights = from == From::memory;
   args.x_zero = 128;
   args.out = {.to = Output::u8, .zero = 128, .low = -128, .high = 127, .factor = factor.data(), .shift = shift.data()};
   args.workspace = reinterpret_cast<std::byte*>(room.data());

@@ -69,6 +69,7 @@ struct Args {
   std::ptrdiff_t in_pixel_stride = 0;
   std::ptrdiff_t out_pixel_stride = 0;
   const std::byte* weights = nullptr;  ///< packed; a group's are packed_bytes() apart
+  bool far_weights = false;            ///< they come from beyond the second-level cache: tiles ask for them ahead
   std::size_t parts = 1;               ///< at least parts_of() every group's weights
   std::uint8_t x_zero = 0;
   Rescale out;

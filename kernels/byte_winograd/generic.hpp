@@ -154,8 +154,12 @@ inline void finish_block(const Group& g, const Walk& first, std::size_t count, c
     multiply_matrices({a.workspace + layout.inputs_at + begin * sizeof(std::int16_t),
                        static_cast<std::ptrdiff_t>(layout.inputs.stride),
                        block.weights + kPanel * sizeof(std::int32_t) + begin / 2 * kStepBytes,
-                       panel_bytes(a.channels_in), pairs, products, layout.products.stride},
-                      count, block.panels(), layout, (a.channels_in + 1) / 2 * kStepBytes);
+                       panel_bytes(a.channels_in),
+                       pairs,
+                       products,
+                       layout.products.stride,
+                       {}},
+                      count, block.panels(), layout, (a.channels_in + 1) / 2 * kStepBytes, a.far_weights);
     const auto interpolate = begin == 0 ? interpolate_sums<Before::nothing> : interpolate_sums<Before::sums>;
     Walk at = first;
     for (std::size_t t = 0; t < count; ++t, at.next()) {

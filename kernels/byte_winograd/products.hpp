@@ -86,6 +86,14 @@ inline void add_pair(IntVec& sum, Pair x, PairWeights w) {
 }
 #endif
 
+/// What a register tile brings into the second-level cache meanwhile: each step a line at `from`, and one that lies
+/// `apart`; the next step's are `step` further. With a step of 0 nothing.
+struct Ahead {
+  const std::byte* from = nullptr;
+  std::ptrdiff_t apart = 0;
+  std::ptrdiff_t step = 0;
+};
+
 /// One register tile: rows of inputs `in_stride` bytes apart times panels `panel_stride` apart, `pairs` of channels.
 struct Product {
   const std::byte* in;
@@ -95,6 +103,7 @@ struct Product {
   std::size_t pairs;
   std::byte* out;
   std::size_t out_stride;
+  Ahead ahead;
 };
 
 template <std::size_t R, std::size_t V>
@@ -112,7 +121,12 @@ template <std::size_t R, std::size_t V>
   }
 }
 
-template <std::size_t R, std::size_t V>
+[[gnu::always_inline]] inline void fetch(const std::byte* p, std::ptrdiff_t apart) {
+  __builtin_prefetch(p, 0, 2);
+  __builtin_prefetch(p + apart, 0, 2);
+}
+
+template <std::size_t R, std::size_t V, bool kFetches>
 void multiply(const Product& p) noexcept {
   IntVec sums[R][V];
 #pragma GCC unroll 16
@@ -120,16 +134,23 @@ void multiply(const Product& p) noexcept {
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < V; ++v) sums[r][v] = IntVec{};
   const auto* first = reinterpret_cast<const char*>(p.in);
-  const std::byte* weights = p.weights;
+  const std::byte *weights = p.weights, *ahead = p.ahead.from;
   std::size_t pairs = p.pairs;
   if constexpr (byte_product::kHasFourSteps<R, V>)
     for (; pairs >= kFourSteps; pairs -= kFourSteps) {
+      if constexpr (kFetches)
+        for (std::size_t step = 0; step < kFourSteps; ++step, ahead += p.ahead.step) fetch(ahead, p.ahead.apart);
       four_steps(sums, first, p.in_stride, weights);
       first += kFourSteps * byte_product::kStepOfPixel;
       weights += kFourSteps * kStepBytes;
     }
-  for (byte_product::Pixels<R> in(first, p.in_stride); pairs > 0; --pairs, in.advance(), weights += kStepBytes)
+  for (byte_product::Pixels<R> in(first, p.in_stride); pairs > 0; --pairs, in.advance(), weights += kStepBytes) {
+    if constexpr (kFetches) {
+      fetch(ahead, p.ahead.apart);
+      ahead += p.ahead.step;
+    }
     multiply_step(sums, in, weights, p.panel_stride);
+  }
   std::byte* out = p.out;
   const std::size_t stride = p.out_stride;
 #pragma GCC unroll 16
@@ -142,40 +163,63 @@ using MultiplyFn = void (*)(const Product&) noexcept;
 struct MultiplyTable {
   MultiplyFn of[kTileRows[0]];
 };
-template <std::size_t Panels, std::size_t... Row>
+template <bool kFetches, std::size_t Panels, std::size_t... Row>
 constexpr MultiplyTable multiply_table(std::index_sequence<Row...>) {
-  return {{&multiply<Row + 1, Panels * kPanelVectors>...}};
+  return {{&multiply<Row + 1, Panels * kPanelVectors, kFetches>...}};
 }
 struct MultiplyTables {
   MultiplyTable of[kTilePanels];
 };
-template <std::size_t... Panel>
+template <bool kFetches, std::size_t... Panel>
 constexpr MultiplyTables multiply_tables(std::index_sequence<Panel...>) {
-  return {{multiply_table<Panel + 1>(std::make_index_sequence<kTileRows[Panel]>())...}};
+  return {{multiply_table<kFetches, Panel + 1>(std::make_index_sequence<kTileRows[Panel]>())...}};
 }
-/// For each number of panels, for each number of tiles.
-inline constexpr auto kMultiply = multiply_tables(std::make_index_sequence<kTilePanels>());
+/// Whether they fetch, for each number of panels, for each number of tiles.
+inline constexpr MultiplyTables kMultiply[] = {multiply_tables<false>(std::make_index_sequence<kTilePanels>()),
+                                               multiply_tables<true>(std::make_index_sequence<kTilePanels>())};
+
+/// What call `call` of a matrix fetches of the `panels` panels at `next`, two of them or a single one in two halves;
+/// with a step of 0, nothing.
+inline Ahead fetch_ahead(const Product& p, std::size_t call, const std::byte* next, std::size_t panels) {
+  constexpr auto kStep = static_cast<std::ptrdiff_t>(kStepBytes);
+  const std::size_t panel = 2 * call;
+  if (panel >= panels) return {};
+  next += panel * p.panel_stride;
+  if (panel + 1 < panels) return {next, static_cast<std::ptrdiff_t>(p.panel_stride), kStep};
+  return {next, static_cast<std::ptrdiff_t>(p.pairs / 2) * kStep, kStep / 2};
+}
+
+/// Products of `tiles` tiles with `panels` panels of a matrix, as many as a register tile takes. `next`: the panels
+/// that are multiplied with after them, where those come from far; else null.
+inline void multiply_panels(Product p, std::size_t tiles, std::size_t panels, const std::byte* next) {
+  const std::size_t most = kTileRows[panels - 1], calls = (tiles + most - 1) / most;
+  // Where calls are too few for all panels, so few tiles wait for weights in any case, and fetching is work.
+  const bool fetches = next != nullptr && 2 * calls >= panels;
+  for (std::size_t call = 0, left = tiles; call < calls; ++call) {
+    const std::size_t rows = (left + calls - call - 1) / (calls - call);
+    p.ahead = fetches ? fetch_ahead(p, call, next, panels) : Ahead{};
+    kMultiply[p.ahead.step != 0 ? 1 : 0].of[panels - 1].of[rows - 1](p);
+    p.in += static_cast<std::ptrdiff_t>(rows) * p.in_stride;
+    p.out += rows * p.out_stride;
+    left -= rows;
+  }
+}
 
 /// Products of `tiles` tiles with `panels` panels, at most kBlockChannels wide. `p` is that of the first matrix.
-inline void multiply_matrices(Product p, std::size_t tiles, std::size_t panels, const Layout& layout,
-                              std::size_t matrix_bytes) {
-  const std::byte* const weights = p.weights;
-  std::byte* const out = p.out;
+/// `far`: weights come from beyond the second-level cache.
+inline void multiply_matrices(const Product& p, std::size_t tiles, std::size_t panels, const Layout& layout,
+                              std::size_t matrix_bytes, bool far) {
   for (std::size_t m = 0; m < kMatrices; ++m) {
-    const std::byte* const in = p.in + m * layout.inputs.plane;
+    Product part = p;
+    part.in += m * layout.inputs.plane;
     for (std::size_t panel = 0, taken = 0; panel < panels; panel += taken) {
       const std::size_t left = panels - panel;
       taken = left < kTilePanels ? left : kTilePanels;
-      Product tile = p;
-      tile.weights = weights + panel * p.panel_stride + m * matrix_bytes;
-      const std::size_t most = kTileRows[taken - 1], calls = (tiles + most - 1) / most;
-      for (std::size_t call = 0, first = 0; call < calls; ++call) {
-        const std::size_t rows = (tiles - first + calls - call - 1) / (calls - call);
-        tile.in = in + static_cast<std::ptrdiff_t>(first) * p.in_stride;
-        tile.out = out + m * layout.products.plane + first * p.out_stride + panel * kPanel * sizeof(std::int32_t);
-        kMultiply.of[taken - 1].of[rows - 1](tile);
-        first += rows;
-      }
+      part.weights = p.weights + panel * p.panel_stride + m * matrix_bytes;
+      part.out = p.out + m * layout.products.plane + panel * kPanel * sizeof(std::int32_t);
+      const bool is_last = m + 1 == kMatrices;
+      const std::byte* const next = is_last ? p.weights + panels * p.panel_stride : part.weights + matrix_bytes;
+      multiply_panels(part, tiles, taken, far ? next : nullptr);
     }
   }
 }

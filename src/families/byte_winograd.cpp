@@ -34,6 +34,7 @@ struct TilesForm {
   std::size_t inputs = 0, outputs = 0;  ///< channels of a group
   Rescale out{};
   const Kernel* kernel = nullptr;
+  bool far_weights = false;  ///< a group's come from beyond the second-level cache
 
   std::size_t group_bytes() const { return kernels::byte_winograd::packed_bytes(inputs, outputs); }
   std::size_t bytes() const { return kHeadBytes + groups * group_bytes(); }
@@ -52,14 +53,14 @@ Speed speed_of(Isa isa) {
     case Isa::avxvnni:
     case Isa::vnni:
     case Isa::bf16:
-    case Isa::amx: return {1.7, 1.8};
+    case Isa::amx: return {2, 1.8};
   }
   return {1, 1};
 }
 
-/// What tiles must be sooner by whose weights come from beyond the second-level cache, where they take the place of
-/// others': they are eight times as many bytes as they were.
-constexpr double kFarGain = 1.25;
+/// Transformed weights are eight times as many bytes, other layers' take their place in the caches, and other cores
+/// wait for the same memory: a convolution counts as no shorter than so many times the way of its weights to one core.
+constexpr double kWaiting = 3;
 
 /// Operations of the vector units' peak that the convolution takes as long as.
 double tiles_flop(const Candidate& node, const TilesForm& form) {
@@ -67,13 +68,16 @@ double tiles_flop(const Candidate& node, const TilesForm& form) {
   const kernels::byte_winograd::Work work = kernels::byte_winograd::work(
       static_cast<std::size_t>(out[1]), static_cast<std::size_t>(out[2]), form.inputs, form.outputs);
   const Blocking& blocking = node.blocking;
-  constexpr double kFloats = static_cast<double>(sizeof(std::int16_t)) / sizeof(float);  // that a weight is as large as
-  const double packed = static_cast<double>(form.group_bytes()) / sizeof(float);
   const double multiply = 2 * work.products / (blocking.multiply_share * speed_of(form.kernel->isa).products);
-  const double transform = 2 * work.lanes / blocking.transform_share;
-  const double weights = far_weights_flop(packed, kFloats * work.weights_read, blocking);
-  return (weights > 0 ? kFarGain : blocking.winograd_gain) * static_cast<double>(out[0]) *
-         static_cast<double>(form.groups) * (multiply + transform + weights);
+  const double transform = 2 * work.lanes / blocking.integer_transform_share;
+  const double groups = static_cast<double>(out[0]) * static_cast<double>(form.groups);
+  const double gain = blocking.winograd_gain * groups;
+  if (!form.far_weights) return gain * (multiply + transform);
+  constexpr double kFloats = static_cast<double>(sizeof(std::int16_t)) / sizeof(float);  // that a weight is as large as
+  const double way = kFloats * blocking.far_weight_flop;
+  const double once = way * static_cast<double>(form.group_bytes()) / sizeof(std::int16_t);
+  const double passes = multiply + transform + blocking.fetched_share * way * work.weights_read;
+  return gain * std::max(passes, kWaiting * once);
 }
 
 Match match(const Candidate& node) {
@@ -81,12 +85,13 @@ Match match(const Candidate& node) {
   if (op == nullptr || node.input_shape(0).size() != 4 || !node.constant(1)) return refuse();
   const Conv& conv = op->window;
   if (conv.kernel != Ints{kTaps, kTaps} || conv.strides != Ints{1, 1} || conv.dilations != Ints{1, 1}) return refuse();
-  const TilesForm form{.window = window_of(node, conv),
-                       .groups = static_cast<std::size_t>(conv.groups),
-                       .inputs = static_cast<std::size_t>(node.input_shape(0).back() / conv.groups),
-                       .outputs = static_cast<std::size_t>(node.output_shape().back() / conv.groups),
-                       .out = op->out,
-                       .kernel = &kernels::byte_winograd::select(node.features)};
+  TilesForm form{.window = window_of(node, conv),
+                 .groups = static_cast<std::size_t>(conv.groups),
+                 .inputs = static_cast<std::size_t>(node.input_shape(0).back() / conv.groups),
+                 .outputs = static_cast<std::size_t>(node.output_shape().back() / conv.groups),
+                 .out = op->out,
+                 .kernel = &kernels::byte_winograd::select(node.features)};
+  form.far_weights = static_cast<std::int64_t>(form.group_bytes()) > node.blocking.near_weights_bytes;
   Match match = take(Form::of(form), kTile);
   match.offers.front().flop = tiles_flop(node, form);
   return match;
@@ -132,6 +137,7 @@ class ByteWinogradOp final : public RowOp {
         out_(context.out<std::byte>()),
         height_(row_shape(context.input_shape(0)).rows),
         weights_(weights),
+        far_weights_(form_.far_weights),
         rescale_(context, form_.out) {
     std::memcpy(&parts_, weights, sizeof parts_);
   }
@@ -167,6 +173,7 @@ class ByteWinogradOp final : public RowOp {
     args.out_pixel_stride = out.pixel_stride();
     args.weights = weights_ + kHeadBytes +
                    static_cast<std::size_t>(begin / kOutputs) * kernels::byte_winograd::panel_bytes(form_.inputs);
+    args.far_weights = far_weights_;
     args.parts = parts_;
     args.x_zero = rescale_.x_zero(step);
     args.out = rescale_.at(step, begin);
@@ -188,6 +195,7 @@ class ByteWinogradOp final : public RowOp {
   ValueOf<std::byte> in_, out_;
   std::int64_t height_;
   const std::byte* weights_;
+  bool far_weights_;
   std::uint32_t parts_ = 1;
   ByteRescale rescale_;
 };

@@ -29,6 +29,7 @@ constexpr Blocking far(std::string_view name, std::int64_t l2_bytes) {
       .fetched_share = 1,
       .multiply_share = 0.85,
       .transform_share = 0.4,
+      .integer_transform_share = 0.4,
       .planes_share = 0.65,
       .part_flop = 27,
       .winograd_gain = 1.05,
@@ -57,6 +58,7 @@ constexpr Blocking near(std::string_view name, std::int64_t l2_bytes) {
   blocking.fetched_share = 0.25;
   blocking.multiply_share = 0.95;
   blocking.transform_share = 0.8;
+  blocking.integer_transform_share = 1;
   blocking.part_flop = 8;
   blocking.most_planes_beside_winograd = 3;
   blocking.pairs.speed = 2;

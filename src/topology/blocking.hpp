@@ -25,9 +25,10 @@ struct Blocking {
   double fetched_share = 0;    ///< of that what is left where products fetch weights while they multiply tiles of a row
   double multiply_share = 0;   ///< of matrix products
   double transform_share = 0;  ///< of Winograd's transforms
-  double planes_share = 0;     ///< of products whose lanes are pixels
-  double part_flop = 0;        ///< operations that take as long as an input that is put together with others of a pixel
-  double winograd_gain = 0;    ///< what it must be sooner by
+  double integer_transform_share = 0;  ///< likewise of integers, in lanes of 32 bits
+  double planes_share = 0;             ///< of products whose lanes are pixels
+  double part_flop = 0;      ///< operations that take as long as an input that is put together with others of a pixel
+  double winograd_gain = 0;  ///< what it must be sooner by
   std::int64_t most_planes_beside_winograd = 0;  ///< output channels that planes have in any case
   std::int64_t least_plane_taps = 0;             ///< that pay for turning the input into planes
   std::int64_t chunk_channels = 0;               ///< of a chunk between two pointwise contractions

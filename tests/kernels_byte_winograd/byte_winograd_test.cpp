@@ -32,8 +32,8 @@ class TileCase : public ByteCase {
   std::size_t parts() const { return parts_; }
   bool intact() const { return intact_; }
 
-  /// The rows that a kernel wrote, with more parts than needed where `more`.
-  std::vector<Guarded<std::uint8_t>> run(const byte_winograd::Kernel& kernel, Edge edge, std::size_t more) {
+  /// The rows that a kernel wrote, with more parts than needed where `more`, from weights as if they were far.
+  std::vector<Guarded<std::uint8_t>> run(const byte_winograd::Kernel& kernel, Edge edge, std::size_t more, bool far) {
     const ByteSizes& s = sizes();
     const std::size_t tile_rows = (s.height_out() + byte_winograd::kTile - 1) / byte_winograd::kTile;
     std::vector<Guarded<std::uint8_t>> in, out;
@@ -55,6 +55,7 @@ class TileCase : public ByteCase {
     args.in_rows = in_rows.data();
     args.out_rows = out_rows.data();
     args.weights = packed.data();
+    args.far_weights = far;
     args.parts = std::min(byte_winograd::most_parts(s.channels_in), parts_ + more);
     args.workspace = workspace.data();
     kernel.run(args);
@@ -105,7 +106,7 @@ void check(const ByteSizes& given, std::uint64_t seed) {
   TileCase c(sizes, seed);
   for (const byte_winograd::Kernel& kernel : byte_winograd::table()) {
     if (!kernels::host_features().contains(kernel.isa)) continue;
-    const auto rows = c.run(kernel, seed % 2 == 0 ? Edge::front : Edge::back, seed % 3);
+    const auto rows = c.run(kernel, seed % 2 == 0 ? Edge::front : Edge::back, seed % 3, seed / 2 % 2 == 0);
     ASSERT_TRUE(c.intact()) << kernel.name << describe(sizes);
     for (std::size_t y = 0; y < rows.size(); ++y) {
       const std::vector<std::uint8_t> expected = c.expected(y);
