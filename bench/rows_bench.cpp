@@ -223,7 +223,8 @@ void add_depthwise() {
 
 void add_pool() {
   for (const auto& kernel : pool::table()) {
-    for (const Image& image : {Image{28, 28, 64, 2, 2}, Image{28, 28, 64, 3, 2}, Image{28, 28, 64, 3, 1}}) {
+    for (const Image& image : {Image{28, 28, 64, 2, 2}, Image{28, 28, 64, 3, 2}, Image{112, 112, 64, 3, 2},
+                               Image{28, 28, 64, 3, 1}, Image{35, 35, 192, 3, 1}, Image{20, 20, 128, 5, 1}}) {
       add("pool/max/" + image.name(), kernel,
           [=](benchmark::State& s) { run_pool(s, kernel, image, pool::Kind::max); });
       add("pool/average/" + image.name(), kernel,
