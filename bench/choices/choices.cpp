@@ -32,6 +32,7 @@ struct Arguments {
   std::vector<std::string> models;
   int threads = 1;
   std::string isa, blocking;
+  Math math = Math::fast;
   double seconds = 0.3;  ///< to time a node
 };
 
@@ -159,7 +160,7 @@ class Stopwatch {
   std::vector<Alternative> alternatives_of(const Graph& graph) const {
     const Blocking& blocking = blocking_of(topology_);
     std::vector<Alternative> found;
-    for (Choice& choice : alternatives(graph, graph.nodes.front(), Math::fast, topology_.features, blocking))
+    for (Choice& choice : alternatives(graph, graph.nodes.front(), arguments_.math, topology_.features, blocking))
       found.push_back({std::move(choice)});
     const auto least = std::ranges::min_element(found, {}, [](const Alternative& a) { return a.choice.flop; });
     std::rotate(found.begin(), least, least + 1);
@@ -243,12 +244,21 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+const char* name_of(kernels::Encoding encoding) {
+  switch (encoding) {
+    case kernels::Encoding::f32: return "f32";
+    case kernels::Encoding::bf16x3: return "bf16x3";
+    case kernels::Encoding::bf16: return "bf16";
+  }
+  return "";
+}
+
 json to_json(const Alternative& alternative) {
   std::size_t bytes = 0;
   for (const PackedWeights& packed : alternative.weights->held()) bytes += packed.bytes;
   json result = {{"family", alternative.choice.family->name},
                  {"kernel", alternative.kernel},
-                 {"matrix_units", alternative.choice.encoding == kernels::Encoding::bf16x3},
+                 {"encoding", name_of(alternative.choice.encoding)},
                  {"products", alternative.products},
                  {"weights_bytes", bytes},
                  {"weighed_flop", nullptr},
@@ -298,6 +308,7 @@ int run(const Arguments& arguments) {
   const Topology topology = machine_for(arguments);
   Options options;
   options.isa = arguments.isa;
+  options.math = arguments.math;
   options.blocking = blocking_of(topology).name;
   std::map<std::string, Layer> layers;
   for (const std::string& model : arguments.models) collect(model, options, layers);
@@ -337,6 +348,8 @@ Arguments parse(int count, char** words) {
       arguments.isa = value();
     else if (word == "--blocking")
       arguments.blocking = value();
+    else if (word == "--math")
+      arguments.math = value() == "bf16" ? Math::bf16 : Math::fast;
     else if (word == "--seconds")
       arguments.seconds = std::stod(value());
     else

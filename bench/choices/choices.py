@@ -8,7 +8,7 @@ of the best, less one. Its bound is the longer of two times: the operations that
 those of its tiles) at the FMA peak, and its bytes: inputs and output from the smallest cache that holds them, packed
 weights from there too when warm, from memory when cold. The peak is measured; bandwidths are those of `colonnade
 machine`, or measured where that has not been run. Products of bytes keep their own weights, and their peak is four times
-that of floats. A way that takes two and a half times the chosen one's time counts as no alternative.
+that of floats; that of pairs of bf16 (--math bf16) is twice, on matrix units sixteen times. A way that takes two and a half times the chosen one's time counts as no alternative.
 """
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--isa", default="", help="tier (default: the best there is)")
     parser.add_argument("--blocking", default="", help="class of machine (default: this machine's)")
+    parser.add_argument("--math", choices=("fast", "bf16"), default="fast")
     parser.add_argument("--seconds", type=float, default=0.25, help="to time a node (default: 0.25)")
     parser.add_argument("--rows", type=int, default=10, help="nodes of most regret that are printed (default: 10); 0: all")
     parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
@@ -69,7 +70,7 @@ def files_of(names: list[str]) -> list[str]:
 
 def measure(arguments: argparse.Namespace, files: list[str]) -> tuple[dict, list[dict]]:
     command = [str(arguments.tool), "--threads", str(arguments.threads), "--isa", arguments.isa, "--blocking",
-               arguments.blocking, "--seconds", str(arguments.seconds), *files]
+               arguments.blocking, "--math", arguments.math, "--seconds", str(arguments.seconds), *files]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as tool:
         lines = []
         for line in tool.stdout:
@@ -90,11 +91,16 @@ def gbs_of(machine: dict, held: float) -> float:
     return machine["dram_gbs"]
 
 
+def rate_of(machine: dict, encoding: str) -> float:
+    """Products at the peak for one of floats. Matrix units do sixteen of bf16, and need six of them for a float's."""
+    bf16 = {"amx": 16, "bf16": 2}.get(machine["isa"], 1)
+    return {"f32": 1, "bf16": bf16, "bf16x3": bf16 / 6}[encoding]
+
+
 def bound_us(machine: dict, node: dict, alternative: dict, state: str) -> float:
     threads = machine["threads"]
     arithmetic = node["flop"] * alternative["products"] / (machine["fma_gflops"] * threads)
-    if alternative["matrix_units"]:
-        arithmetic *= 6 / 16  # six products at sixteen times the rate
+    arithmetic /= rate_of(machine, alternative["encoding"])
     if node.get("bytes"):
         arithmetic /= 4  # where instructions multiply bytes
     weights, tensors = alternative["weights_bytes"], node["tensor_bytes"]

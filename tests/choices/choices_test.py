@@ -20,7 +20,7 @@ MACHINE = {"cpu": "a processor", "isa": "avx2", "blocking": "1m-near", "threads"
 
 
 def alternative(kernel, warm, cold, **fields):
-    return {"family": "conv", "kernel": kernel, "matrix_units": False, "products": 1, "weights_bytes": 1e5,
+    return {"family": "conv", "kernel": kernel, "encoding": "f32", "products": 1, "weights_bytes": 1e5,
             "once_us": warm, "warm_us": warm, "cold_us": cold, **fields}
 
 
@@ -60,8 +60,14 @@ class Judging(unittest.TestCase):
         one["bytes"] = True
         self.assertAlmostEqual(choices.bound_us(MACHINE, one, one["alternatives"][0], "warm"), floats / 4)
 
+    def test_products_of_bf16_may_take_half_of_those_of_floats(self):
+        one = node(alternative("conv_bf16", 1, 1, encoding="bf16"), flop=1e9)
+        bound = lambda isa: choices.bound_us({**MACHINE, "isa": isa}, one, one["alternatives"][0], "warm")
+        self.assertAlmostEqual(bound("bf16"), bound("avx512") / 2)
+        self.assertAlmostEqual(bound("amx"), bound("avx512") / 16)
+
     def test_what_took_far_longer_was_not_timed_and_is_no_alternative(self):
-        slow = {"family": "conv", "kernel": "conv_c", "matrix_units": False, "products": 1, "weights_bytes": 1,
+        slow = {"family": "conv", "kernel": "conv_c", "encoding": "f32", "products": 1, "weights_bytes": 1,
                 "once_us": 9000}
         judged = [node(alternative("conv_a", 1000, 1000), slow)]
         choices.judge(MACHINE, judged)
@@ -93,6 +99,13 @@ class Tool(unittest.TestCase):
         ways = {alternative["family"] for node in self.report["nodes"] if node["node"].startswith("Conv kernel=3x3")
                 for alternative in node["alternatives"]}
         self.assertLessEqual({"conv", "winograd"}, ways)
+
+    def test_bf16_is_a_way_where_it_is_asked_for_and_there(self):
+        encodings = lambda *words: {alternative["encoding"] for line in subprocess.run(
+            [TOOL, "--seconds", "0.001", *words, "embedded:unet"], check=True, capture_output=True,
+            text=True).stdout.splitlines()[1:] for alternative in json.loads(line)["alternatives"]}
+        self.assertNotIn("bf16", encodings())
+        self.assertEqual("bf16" in encodings("--math", "bf16"), self.report["machine"]["isa"] in ("bf16", "amx"))
 
     def test_products_of_bytes_have_several_ways_too(self):
         with tempfile.TemporaryDirectory() as folder:
