@@ -12,7 +12,7 @@ class Channels {
  public:
   Channels(const std::uint8_t* first, float zero) : bytes_(first), zero_(zero) {}
   float one(std::size_t c) const { return static_cast<float>(bytes_[c]) - zero_; }
-  Vec at(std::size_t c) const { return widened(bytes_ + c) - broadcast(zero_); }
+  Vec at(std::size_t c) const { return widened_less(bytes_ + c, zero_); }
 
  private:
   const std::uint8_t* bytes_;
@@ -40,8 +40,18 @@ struct Mul {
   Vec operator()(Vec a, Vec b) const { return a * b * broadcast(factor); }
 };
 
-/// How numbers become outputs.
+/// Whether clamping sums is what saturation does, and none lies beyond what integers hold. Not asked of products: where
+/// nothing stands between, the compiler makes one rounding of theirs and the next one.
 template <class T>
+inline bool saturates(const BinaryArgs& args) {
+  constexpr float kMost = 255, kFar = 2097152;
+  const auto zero = static_cast<float>(args.zero);
+  return args.low + zero == kLow<T> && args.high + zero == kHigh<T> &&
+         kMost * (__builtin_fabsf(args.a.factor) + __builtin_fabsf(args.b.factor)) < kFar;
+}
+
+/// How numbers become outputs.
+template <class T, bool kClamps>
 class Rescaled {
  public:
   explicit Rescaled(const BinaryArgs& args) : zero_(args.zero), low_(args.low), high_(args.high) {}
@@ -50,8 +60,10 @@ class Rescaled {
     const IntBatch offset(zero_ - __builtin_bit_cast(std::int32_t, kShift));
     IntBatch integers[4];
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < 4; ++i)
-      integers[i] = bits_of(clamped(v[i], broadcast(low_), broadcast(high_)) + broadcast(kShift)) + offset;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const Vec x = kClamps ? clamped(v[i], broadcast(low_), broadcast(high_)) : v[i];
+      integers[i] = bits_of(x + broadcast(kShift)) + offset;
+    }
     store_bytes(out, integers);
   }
 
@@ -59,8 +71,8 @@ class Rescaled {
   std::int32_t zero_;
   float low_, high_;
 };
-template <>
-class Rescaled<float> {
+template <bool kClamps>
+class Rescaled<float, kClamps> {
  public:
   explicit Rescaled(const BinaryArgs&) {}
   float one(float v) const { return v; }
@@ -69,10 +81,10 @@ class Rescaled<float> {
   }
 };
 
-template <class T, class Op, class A, class B>
+template <class T, bool kClamps, class Op, class A, class B>
 inline void binary_pixels(const BinaryArgs& args) {
   const Op op{args.a.factor, args.b.factor};
-  const Rescaled<T> rescaled(args);
+  const Rescaled<T, kClamps> rescaled(args);
   const auto a_zero = static_cast<float>(args.a.zero), b_zero = static_cast<float>(args.b.zero);
   const std::uint8_t *a = args.a.bytes, *b = args.b.bytes;
   auto* out = static_cast<T*>(args.out);
@@ -93,20 +105,20 @@ inline void binary_pixels(const BinaryArgs& args) {
   }
 }
 
-template <class T, class Op>
+template <class T, bool kClamps, class Op>
 inline void binary_strides(const BinaryArgs& args) {
   const bool a_same = args.a.channel_stride == 0, b_same = args.b.channel_stride == 0;
-  if (a_same && b_same) return binary_pixels<T, Op, Same, Same>(args);
-  if (a_same) return binary_pixels<T, Op, Same, Channels>(args);
-  if (b_same) return binary_pixels<T, Op, Channels, Same>(args);
-  binary_pixels<T, Op, Channels, Channels>(args);
+  if (a_same && b_same) return binary_pixels<T, kClamps, Op, Same, Same>(args);
+  if (a_same) return binary_pixels<T, kClamps, Op, Same, Channels>(args);
+  if (b_same) return binary_pixels<T, kClamps, Op, Channels, Same>(args);
+  binary_pixels<T, kClamps, Op, Channels, Channels>(args);
 }
 template <class T>
 inline void run(const BinaryArgs& args) {
-  switch (args.op) {
-    case Binary::add: return binary_strides<T, Add>(args);
-    case Binary::mul: return binary_strides<T, Mul>(args);
-  }
+  if (args.op == Binary::mul) return binary_strides<T, true, Mul>(args);
+  if constexpr (sizeof(T) == 1)
+    if (saturates<T>(args)) return binary_strides<T, false, Add>(args);
+  binary_strides<T, true, Add>(args);
 }
 
 /// How an operand's pixels follow each other.

@@ -99,6 +99,23 @@ inline Vec widened(const T* in) {
 #endif
 }
 
+/// kLanes bytes less a zero. With AVX2 a byte becomes the end of a float's bits, 2^23 more than it is: fewer
+/// conversions.
+inline Vec widened_less(const std::uint8_t* in, float zero) {
+  [[maybe_unused]] constexpr float kRaise = 8388608.0f;
+#if defined(__AVX512F__)
+  const __m512i x = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)));
+  const Vec raised{_mm512_castsi512_ps(_mm512_or_si512(x, _mm512_castps_si512(_mm512_set1_ps(kRaise))))};
+  return raised - broadcast(kRaise + zero);
+#elif defined(__AVX2__)
+  const __m256i x = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(in)));
+  const Vec raised{_mm256_or_ps(_mm256_castsi256_ps(x), _mm256_set1_ps(kRaise))};
+  return raised - broadcast(kRaise + zero);
+#else
+  return widened(in) - broadcast(zero);
+#endif
+}
+
 /// kGroup integers as bytes, saturated.
 template <class T>
 inline void store_bytes(T* out, const IntBatch (&x)[4]) {

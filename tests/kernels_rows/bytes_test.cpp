@@ -252,6 +252,12 @@ TEST(Bytes, CombineAllPairs) {
         args.high = 178;
         check_pairs<std::uint8_t>(kernel, args);
         check_pairs<float>(kernel, args);
+        args.high = 177;
+        check_pairs<std::uint8_t>(kernel, args);
+        args.zero = args.b.zero = 0;
+        args.low = -128;
+        args.high = 127;
+        check_pairs<std::int8_t>(kernel, args);
         args.b.zero = 255;
         args.zero = -5;
         args.low = 5;
