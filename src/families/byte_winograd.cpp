@@ -60,7 +60,7 @@ Speed speed_of(Isa isa) {
 
 /// Transformed weights are eight times as many bytes, other layers' take their place in the caches, and other cores
 /// wait for the same memory: a convolution counts as no shorter than so many times the way of its weights to one core.
-constexpr double kWaiting = 3;
+constexpr double kWaiting = 2;
 
 /// Operations of the vector units' peak that the convolution takes as long as.
 double tiles_flop(const Candidate& node, const TilesForm& form) {
