@@ -109,12 +109,15 @@ Match match(const Candidate& node) {
 
 std::int64_t units(const Chosen& node) { return volume_rows(volume_of(node.output_shape())).units(); }
 
-/// Rows are folded first, at every column that a window reads.
+/// Rows are folded first, at every column that a window reads. A row takes as long as so many taps besides.
 Effort effort(const Chosen& node, const Rates& rates) {
+  constexpr double kTapsOfRow = 400;
   const VolumeWindow& axes = node.form<VolumeWindow>();
   const auto rows = static_cast<double>(axes[0].kernel * axes[1].kernel), columns = static_cast<double>(axes[2].kernel);
   const double share = (rows * static_cast<double>(axes[2].stride) + columns) / (rows * columns);
-  return {rates.seconds(Work::pool, share * flop_of(node.graph, node.node), rows * columns)};
+  const double lines =
+      elements_of(node.graph, node.node.outputs[0]) / static_cast<double>(volume_of(node.output_shape())[3]);
+  return {rates.seconds(Work::pool, share * flop_of(node.graph, node.node) + lines * kTapsOfRow, rows * columns)};
 }
 
 std::int64_t workspace_bytes(const Chosen& node) {

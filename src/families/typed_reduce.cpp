@@ -86,6 +86,13 @@ Match match(const Candidate& node) {
 
 std::int64_t units(const Chosen& node) { return node.form<TypedReduceForm>().axes.units(); }
 
+/// Of eight bytes half as many lanes, and more instructions for each.
+Effort effort(const Chosen& node, const Rates& rates) {
+  constexpr double kWide = 2.8;
+  const bool wide = element_bytes(node.input(0)) == 8;
+  return {rates.seconds(Work::reduce, (wide ? kWide : 1) * larger_side(node), 1)};
+}
+
 std::unique_ptr<RowOp> lower(const LowerContext& context) { return std::make_unique<TypedReduceOp>(context); }
 
 }  // namespace
@@ -95,7 +102,7 @@ constinit const Family families::typed_reduce =
                   .types = {DType::boolean, DType::u8, DType::i8, DType::i32, DType::i64, DType::f64},
                   .match = match,
                   .units = units,
-                  .effort = element_effort<Work::reduce>,
+                  .effort = effort,
                   .weights_bytes = no_bytes,
                   .workspace_bytes = no_bytes,
                   .lower = lower});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: lookups, maps, linear and support vector models, ensembles of doubles.
 #include <cmath>
+#include <limits>
 
 #include "evaluate.hpp"
 #include "reference/elements.hpp"
@@ -80,6 +81,25 @@ TEST(Ml, LabelsOfEveryType) {
                 integers({0, 2}, {}))[0]
                 .shape(),
             (Shape{0, 2}));
+}
+
+/// Keys that are close stand in a table, others in a map: the same labels.
+TEST(Ml, LabelsOfWholeNumbersCloseAndApart) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(),
+                         kMost = std::numeric_limits<std::int64_t>::max();
+  const auto labels = [](const Ints& keys, const Ints& asked) {
+    Ints places(keys.size());
+    std::iota(places.begin(), places.end(), std::int64_t{10});
+    const auto size = static_cast<std::int64_t>(asked.size());
+    const Tensor found = run("LabelEncoder", {attribute("keys_int64s", keys), attribute("values_int64s", places)},
+                             integers({size}, asked))[0];
+    const auto values = found.values<std::int64_t>();
+    return Ints(values.begin(), values.end());
+  };
+  EXPECT_EQ(labels({-2, 3, 0, 3}, {-3, -2, -1, 0, 1, 2, 3, 4, kLeast, kMost}),
+            (Ints{-1, 10, -1, 12, -1, -1, 13, -1, -1, -1}));
+  EXPECT_EQ(labels({kMost, kMost - 1}, {kMost, kMost - 1, kMost - 2, kLeast}), (Ints{10, 11, -1, -1}));
+  EXPECT_EQ(labels({kLeast, kMost, 0}, {0, kMost, kLeast, 1}), (Ints{12, 11, 10, -1}));
 }
 
 TEST(Ml, LabelsThatContradict) {

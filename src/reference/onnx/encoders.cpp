@@ -30,6 +30,7 @@ class Positions {
       for (const std::string& key : keys.strings()) texts_[key] = position++;
     } else {
       for (const std::uint64_t key : numbers_of(keys, kind_)) numbers_[key] = position++;
+      fill_dense();
     }
   }
 
@@ -45,6 +46,11 @@ class Positions {
     };
     if (kind_ == Kind::text) {
       for (const std::string& key : x.strings()) add(texts_, key);
+    } else if (!dense_.empty() && x.dtype() == DType::i64) {
+      for (const std::int64_t key : x.values<std::int64_t>()) {
+        const std::uint64_t place = static_cast<std::uint64_t>(key) - first_;
+        found.push_back(place < dense_.size() ? dense_[place] : kMissing);
+      }
     } else {
       for (const std::uint64_t key : numbers_of(x, kind_)) add(numbers_, key);
     }
@@ -69,9 +75,26 @@ class Positions {
     return bits;
   }
 
+  /// Whole numbers close to each other, as codes and classes are, stand in a table.
+  void fill_dense() {
+    constexpr std::uint64_t kApart = 4;
+    if (kind_ != Kind::whole || numbers_.empty()) return;
+    const auto signed_less = [](const auto& a, const auto& b) {
+      return static_cast<std::int64_t>(a.first) < static_cast<std::int64_t>(b.first);
+    };
+    const auto [least, most] = std::ranges::minmax_element(numbers_, signed_less);
+    const std::uint64_t span = most->first - least->first;
+    if (span / kApart >= numbers_.size()) return;
+    first_ = least->first;
+    dense_.assign(span + 1, kMissing);
+    for (const auto& [key, position] : numbers_) dense_[key - first_] = position;
+  }
+
   Kind kind_;
   std::unordered_map<std::string, std::int64_t> texts_;
   std::unordered_map<std::uint64_t, std::int64_t> numbers_;
+  Ints dense_;  ///< of the keys from `first_` on, where that is no large table; else empty
+  std::uint64_t first_ = 0;
 };
 
 Tensor strings_tensor(Strings strings) {

@@ -284,6 +284,13 @@ Data evaluate_mel(const Opaque&, const Call& call) {
   };
   const Shape& shape = call.shape();
   Tensor y(call.dtype(), shape);
+  float* const floats = y.dtype() == DType::f32 ? y.values<float>().data() : nullptr;
+  const auto put = [&](std::int64_t at, double weight) {
+    if (floats != nullptr)
+      floats[at] = static_cast<float>(weight);
+    else
+      store(&weight, 1, y, at);
+  };
   double first = 0, peak = row_of(0), last = row_of(1);
   for (std::int64_t bin = 0; bin < shape[1]; ++bin) {
     first = std::exchange(peak, std::exchange(last, row_of(bin + 2)));
@@ -296,7 +303,7 @@ Data evaluate_mel(const Opaque&, const Call& call) {
       double weight = 0;
       if (rises) weight = peak == first ? 1 : (at - first) / (peak - first);
       if (falls) weight = (last - at) / (last - peak);
-      store(&weight, 1, y, row * shape[1] + bin);
+      put(row * shape[1] + bin, weight);
     }
   }
   return {std::move(y)};
