@@ -86,7 +86,7 @@ Work work(std::size_t rows, std::size_t width, std::size_t channels_in, std::siz
   const std::size_t most = block_tiles(channels_in, channels_out);
   const auto lanes = static_cast<double>(round_up(channels_in, kVector));
   const double weights = kMatrices * in * out;
-  return {count * weights, count * (kEvaluate * lanes + kInterpolate * out),
+  return {count * weights, count * kEvaluate * lanes, count * kInterpolate * out,
           weights * static_cast<double>((tiles + most - 1) / most)};
 }
 

@@ -89,7 +89,7 @@ std::size_t workspace_bytes(std::size_t channels_in, std::size_t channels_out) n
 /// transforms compute.
 struct Work {
   double products;
-  double lanes;
+  double input_lanes, output_lanes;
   double weights_read;  ///< transformed weights that pass
 };
 Work work(std::size_t rows, std::size_t width, std::size_t channels_in, std::size_t channels_out) noexcept;

@@ -35,6 +35,7 @@ struct TilesForm {
   Rescale out{};
   const Kernel* kernel = nullptr;
   bool far_weights = false;  ///< a group's come from beyond the second-level cache
+  double evaluation = 0;     ///< of inputs, as a share of the tiles' time
 
   std::size_t group_bytes() const { return kernels::byte_winograd::packed_bytes(inputs, outputs); }
   std::size_t bytes() const { return kHeadBytes + groups * group_bytes(); }
@@ -62,22 +63,33 @@ Speed speed_of(Isa isa) {
 /// wait for the same memory: a convolution counts as no shorter than so many times the way of its weights to one core.
 constexpr double kWaiting = 2;
 
-/// Operations of the vector units' peak that the convolution takes as long as.
-double tiles_flop(const Candidate& node, const TilesForm& form) {
+/// Operations of the vector units' peak that an image takes as long as.
+struct TilesFlop {
+  double products, inputs, outputs;
+  double sum() const { return products + inputs + outputs; }
+};
+kernels::byte_winograd::Work work_of(const Shape& out, const TilesForm& form) {
+  return kernels::byte_winograd::work(static_cast<std::size_t>(out[1]), static_cast<std::size_t>(out[2]), form.inputs,
+                                      form.outputs);
+}
+TilesFlop tiles_flop(const kernels::byte_winograd::Work& work, const TilesForm& form, const Blocking& blocking) {
+  return {2 * work.products / (blocking.multiply_share * speed_of(form.kernel->isa).products),
+          2 * work.input_lanes / blocking.integer_transform_share,
+          2 * work.output_lanes / blocking.integer_transform_share};
+}
+
+/// Likewise all of the convolution, its weights on their way too.
+double weighed_flop(const Candidate& node, const TilesForm& form) {
   const Shape& out = node.output_shape();
-  const kernels::byte_winograd::Work work = kernels::byte_winograd::work(
-      static_cast<std::size_t>(out[1]), static_cast<std::size_t>(out[2]), form.inputs, form.outputs);
   const Blocking& blocking = node.blocking;
-  const double multiply = 2 * work.products / (blocking.multiply_share * speed_of(form.kernel->isa).products);
-  const double transform = 2 * work.lanes / blocking.integer_transform_share;
-  const double groups = static_cast<double>(out[0]) * static_cast<double>(form.groups);
-  const double gain = blocking.winograd_gain * groups;
-  if (!form.far_weights) return gain * (multiply + transform);
+  const kernels::byte_winograd::Work work = work_of(out, form);
+  const double tiles = tiles_flop(work, form, blocking).sum();
+  const double gain = blocking.winograd_gain * static_cast<double>(out[0]) * static_cast<double>(form.groups);
+  if (!form.far_weights) return gain * tiles;
   constexpr double kFloats = static_cast<double>(sizeof(std::int16_t)) / sizeof(float);  // that a weight is as large as
   const double way = kFloats * blocking.far_weight_flop;
   const double once = way * static_cast<double>(form.group_bytes()) / sizeof(std::int16_t);
-  const double passes = multiply + transform + blocking.fetched_share * way * work.weights_read;
-  return gain * std::max(passes, kWaiting * once);
+  return gain * std::max(tiles + blocking.fetched_share * way * work.weights_read, kWaiting * once);
 }
 
 Match match(const Candidate& node) {
@@ -92,8 +104,10 @@ Match match(const Candidate& node) {
                  .out = op->out,
                  .kernel = &kernels::byte_winograd::select(node.features)};
   form.far_weights = static_cast<std::int64_t>(form.group_bytes()) > node.blocking.near_weights_bytes;
+  const TilesFlop flop = tiles_flop(work_of(node.output_shape(), form), form, node.blocking);
+  form.evaluation = flop.inputs / flop.sum();
   Match match = take(Form::of(form), kTile);
-  match.offers.front().flop = tiles_flop(node, form);
+  match.offers.front().flop = weighed_flop(node, form);
   return match;
 }
 
@@ -223,7 +237,11 @@ ColumnWindow columns(const Chosen& node) {
   return window;
 }
 
-ChunkRule chunks(const Chosen& node) { return {.share = node.form<TilesForm>().groups == 1 ? kOutputs : 0}; }
+/// Who divides the outputs evaluates all inputs: for two threads once more than for one.
+ChunkRule chunks(const Chosen& node) {
+  const auto& form = node.form<TilesForm>();
+  return {.share = form.groups == 1 ? kOutputs : 0, .apart = 1 + form.evaluation};
+}
 
 Told tell(const Chosen&) {
   constexpr double kProducts = static_cast<double>(kernels::byte_winograd::kMatrices) / (kTile * kTile * kTaps * kTaps);
