@@ -95,6 +95,12 @@ void verify_after(std::string_view pass, const Graph& graph) {
   }
 }
 
+/// Throws Error{invalid_model} where sizes that constants and branches told contradict each other: that is the model's
+/// fault, or that of the shapes it was given, and no pass's.
+void check_sizes(const Graph& graph) {
+  for (const Node& node : graph.nodes) infer_types(graph, node);
+}
+
 }  // namespace
 
 std::span<const Pass> passes() { return kPasses; }
@@ -109,10 +115,14 @@ Optimizer::Optimizer(PassOptions options) : options_(std::move(options)), seen_(
 }
 
 void Optimizer::settle(Graph& graph) {
+  const int before = changes_;
+  settling_ = true;
   for (int round = 0; round < kMaxRounds; ++round) {
     run_passes(graph, 0, kSettling);
     if (!run_passes(graph, kFirstFolding, kFolding)) break;
   }
+  settling_ = false;
+  if (changes_ > before) check_sizes(graph);
 }
 
 void Optimizer::run(Graph& graph) {
@@ -137,7 +147,10 @@ bool Optimizer::run_pass(const Pass& pass, Graph& graph) const {
   const auto begin = std::chrono::steady_clock::now();
   const bool changed = pass.run(graph);
   const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - begin;
-  if (changed && options_.verify) verify_after(pass.name, graph);
+  if (changed && options_.verify) {
+    if (settling_) check_sizes(graph);
+    verify_after(pass.name, graph);
+  }
   if (options_.observer) options_.observer({pass.name, elapsed.count(), changed}, graph);
   return changed;
 }

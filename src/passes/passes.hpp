@@ -39,7 +39,8 @@ class Optimizer {
  public:
   explicit Optimizer(PassOptions options = {});
 
-  /// The passes that settle sizes, constants and branches: what is open afterwards depends on data.
+  /// The passes that settle sizes, constants and branches: what is open afterwards depends on data. Throws
+  /// Error{invalid_model} that names a node whose sizes contradict each other then.
   void settle(Graph& graph);
   /// All passes.
   void run(Graph& graph);
@@ -52,6 +53,7 @@ class Optimizer {
 
   PassOptions options_;
   int changes_ = 0;
+  bool settling_ = false;
   std::vector<int> seen_;  ///< by pass: the changes after which it looked at the graph
 };
 

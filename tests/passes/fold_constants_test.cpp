@@ -25,6 +25,26 @@ output %y
 )");
 }
 
+/// Sizes that nobody knew before constants were computed: whoever wrote the model is told, no pass is blamed.
+TEST(FoldConstants, SizesThatContradictAreTheModelsFault) {
+  Builder b;
+  const ValueId x = b.input("x", {2, 3, 4, 5});
+  const ValueId target = b.binary("target", BinaryKind::mul, b.ints("seven", {7}), b.ints("two", {2}));
+  b.output(b.node("y", Reshape{}, {x, target}));
+  for (const bool verify : {false, true}) {
+    Graph graph = b.graph;
+    PassOptions options;
+    options.verify = verify;
+    try {
+      optimize(graph, options);
+      ADD_FAILURE() << "taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_model) << error.what();
+      EXPECT_NE(std::string_view(error.what()).find("node 'y' (Reshape)"), std::string_view::npos) << error.what();
+    }
+  }
+}
+
 /// A table of words that is turned to be multiplied by is large: a copy would take its memory again.
 TEST(FoldConstants, LeavesLargeTurnedMatricesToProducts) {
   for (const std::int64_t words : {10, 300})
