@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kLastKnownModelField = 64;
 constexpr std::int64_t kOldestIr = 1;
-constexpr std::int64_t kNewestIr = 13;
+constexpr std::int64_t kNewestIr = 14;
 
 /// Says what the bytes are when they are clearly something else.
 std::string_view guess(std::string_view start) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kCount = 8192;
 
-std::vector<float> numbers(float first) {
+std::vector<float> numbers_from(float first) {
   std::vector<float> values(static_cast<std::size_t>(kCount));
   std::iota(values.begin(), values.end(), first);
   return values;
@@ -23,10 +23,10 @@ Skeleton cut(const std::string& bytes) { return skeleton_of(MemoryBytes(as_bytes
 ModelBuilder large_model() {
   ModelBuilder model(13);
   model.import("f", 1).output("y");
-  model.constant(raw_tensor<float>("raw", onnx::TensorProto::FLOAT, {kCount}, numbers(1)));
-  model.constant(float_tensor("typed", {kCount}, numbers(2)));
+  model.constant(raw_tensor<float>("raw", onnx::TensorProto::FLOAT, {kCount}, numbers_from(1)));
+  model.constant(float_tensor("typed", {kCount}, numbers_from(2)));
   model.node("Constant", {}, {"node"},
-             {attribute("value", raw_tensor<float>("", onnx::TensorProto::FLOAT, {kCount}, numbers(3)))});
+             {attribute("value", raw_tensor<float>("", onnx::TensorProto::FLOAT, {kCount}, numbers_from(3)))});
   model.node("f", {}, {"function"}, {}, "f");
   model.node("Sum", {"raw", "typed", "node", "function"}, {"y"});
   auto* function = model.proto.add_functions();
@@ -36,7 +36,7 @@ ModelBuilder large_model() {
   function->add_opset_import()->set_version(13);
   *function->add_node() =
       node_proto("Constant", {}, {"b"},
-                 {attribute("value", raw_tensor<float>("", onnx::TensorProto::FLOAT, {kCount}, numbers(4)))});
+                 {attribute("value", raw_tensor<float>("", onnx::TensorProto::FLOAT, {kCount}, numbers_from(4)))});
   return model;
 }
 
@@ -124,16 +124,16 @@ void refuse(const std::string& bytes, const std::string& part) {
 
 TEST(LargeData, IsCheckedAgainstTheShape) {
   const auto with = [](const onnx::TensorProto& tensor) { return ModelBuilder().constant(tensor).output("w").bytes(); };
-  refuse(with(raw_tensor<float>("w", onnx::TensorProto::FLOAT, {kCount + 1}, numbers(0))), "bytes of raw data");
-  refuse(with(raw_tensor<float>("w", onnx::TensorProto::STRING, {kCount}, numbers(0))), "strings");
-  refuse(with(float_tensor("w", {kCount - 1}, numbers(0))), "elements");
-  onnx::TensorProto other = float_tensor("w", {kCount}, numbers(0));
+  refuse(with(raw_tensor<float>("w", onnx::TensorProto::FLOAT, {kCount + 1}, numbers_from(0))), "bytes of raw data");
+  refuse(with(raw_tensor<float>("w", onnx::TensorProto::STRING, {kCount}, numbers_from(0))), "strings");
+  refuse(with(float_tensor("w", {kCount - 1}, numbers_from(0))), "elements");
+  onnx::TensorProto other = float_tensor("w", {kCount}, numbers_from(0));
   other.set_data_type(onnx::TensorProto::DOUBLE);
   refuse(with(other), "does not use");
-  onnx::TensorProto both = float_tensor("w", {kCount}, numbers(0));
+  onnx::TensorProto both = float_tensor("w", {kCount}, numbers_from(0));
   both.add_int32_data(1);
   refuse(with(both), "both");
-  onnx::TensorProto external = raw_tensor<float>("w", onnx::TensorProto::FLOAT, {kCount}, numbers(0));
+  onnx::TensorProto external = raw_tensor<float>("w", onnx::TensorProto::FLOAT, {kCount}, numbers_from(0));
   external.set_data_location(onnx::TensorProto::EXTERNAL);
   refuse(with(external), "both");
 }
@@ -147,7 +147,7 @@ TEST(LargeData, ForgedRangesAreRefused) {
 }
 
 TEST(LargeData, UnusualFormsStayWithProtobuf) {
-  const onnx::TensorProto tensor = raw_tensor<float>("w", onnx::TensorProto::FLOAT, {kCount}, numbers(5));
+  const onnx::TensorProto tensor = raw_tensor<float>("w", onnx::TensorProto::FLOAT, {kCount}, numbers_from(5));
   onnx::TensorProto first;
   first.set_raw_data(std::string(20000, 'x'));
   ModelBuilder model;

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "evaluate.hpp"
-#include "reference/elements.hpp"
+#include "numbers.hpp"
 
 namespace colonnade::onnx_import::testing {
 namespace {
@@ -16,7 +15,6 @@ Tensor strings(Shape shape, std::vector<std::string> values) {
   tensor.strings() = std::move(values);
   return tensor;
 }
-std::vector<double> numbers(const Tensor& tensor) { return reference::load_all<double>(tensor); }
 
 /// One node of ai.onnx.ml over one input.
 ModelBuilder ml_model(const std::string& op, const Attributes& attributes, const Tensor& x, std::size_t outputs = 1,

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "evaluate.hpp"
+#include "numbers.hpp"
 #include "reference/elements.hpp"
 
 namespace colonnade::onnx_import::testing::opaque {
@@ -66,7 +67,6 @@ inline Tensor bytes_tensor(const std::string& bytes) {
   return tensor;
 }
 inline Tensor scalar_int(std::int64_t value) { return integers({}, {value}); }
-inline std::vector<double> numbers(const Tensor& tensor) { return reference::load_all<double>(tensor); }
 inline const float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Boxes

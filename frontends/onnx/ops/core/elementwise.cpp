@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "frontends/onnx/lowering.hpp"
 
@@ -87,12 +88,27 @@ Values lower_mean(Lowering& low) {
   return {binary_scalar(low, BinaryKind::div, sum, static_cast<double>(low.input_count()))};
 }
 
+/// a - floor(a / b) * b, with the sign of b, of what a - trunc(a / b) * b leaves.
+ValueId floored(Lowering& low, ValueId truncated, ValueId b) {
+  const DType dtype = low.dtype(b);
+  const auto below_zero = [&](ValueId x) { return binary_scalar(low, BinaryKind::less, x, 0); };
+  const ValueId other_sign = binary(low, BinaryKind::logical_xor, below_zero(truncated), below_zero(b));
+  const ValueId moved = select(low, other_sign, binary(low, BinaryKind::add, truncated, b), truncated);
+  const ValueId zero = select(low, below_zero(b), scalar(low, dtype, -0.0), scalar(low, dtype, 0));
+  return select(low, binary_scalar(low, BinaryKind::equal, truncated, 0), zero, moved);
+}
+
 Values lower_mod(Lowering& low) {
-  const BinaryKind kind = low.flag("fmod") ? BinaryKind::fmod : BinaryKind::mod;
-  if (kind == BinaryKind::mod && is_float(low.dtype(low.input(0)))) {
-    low.invalid("fmod is 0, expected 1 for {}", name_of(low.dtype(low.input(0))));
-  }
-  return {binary(low, kind, low.input(0), low.input(1))};
+  const ValueId a = low.input(0), b = low.input(1);
+  const bool truncates = low.flag("fmod");
+  if (truncates || !is_float(low.dtype(a))) return {binary(low, truncates ? BinaryKind::fmod : BinaryKind::mod, a, b)};
+  return {floored(low, binary(low, BinaryKind::fmod, a, b), b)};
+}
+
+Values lower_first_mod(Lowering& low) {
+  const DType dtype = low.dtype(low.input(0));
+  if (!low.flag("fmod") && is_float(dtype)) low.invalid("fmod is 0, expected 1 for {} before opset 28", name_of(dtype));
+  return lower_mod(low);
 }
 
 /// The exponent may have a type of its own; the result has the base's.
@@ -105,11 +121,32 @@ Values lower_pow(Lowering& low) {
   return {cast(low, binary(low, BinaryKind::pow, cast(low, base, exponent_type), exponent), type)};
 }
 
+DType without_sign(DType dtype) {
+  constexpr std::pair<DType, DType> kTypes[] = {
+      {DType::i8, DType::u8}, {DType::i16, DType::u16}, {DType::i32, DType::u32}, {DType::i64, DType::u64}};
+  for (const auto& [with, without] : kTypes)
+    if (dtype == with) return without;
+  return dtype;
+}
+
+/// Bits with a sign are shifted as bits without one; to the right, those of a negative number are inverted meanwhile.
+/// Negative distances are beyond all bits.
 Values lower_bit_shift(Lowering& low) {
   const std::string direction = low.required_string("direction");
   const bool left = direction == "LEFT";
   if (!left && direction != "RIGHT") low.invalid("attribute 'direction': '{}' does not exist", printable(direction));
-  return {binary(low, left ? BinaryKind::shift_left : BinaryKind::shift_right, low.input(0), low.input(1))};
+  const BinaryKind kind = left ? BinaryKind::shift_left : BinaryKind::shift_right;
+  const ValueId x = low.input(0), distance = low.input(1);
+  const DType dtype = low.dtype(x), bits = without_sign(dtype);
+  if (bits == dtype || low.dtype(distance) != dtype) return {binary(low, kind, x, distance)};
+  const auto shifted = [&](ValueId value) {
+    return cast(low, binary(low, kind, cast(low, value, bits), cast(low, distance, bits)), dtype);
+  };
+  if (left) return {shifted(x)};
+  const ValueId is_negative = binary_scalar(low, BinaryKind::less, x, 0);
+  const ValueId fill = select(low, is_negative, scalar(low, dtype, -1), scalar(low, dtype, 0));
+  const ValueId positive = binary(low, BinaryKind::bitwise_xor, x, fill);
+  return {binary(low, BinaryKind::bitwise_xor, shifted(positive), fill)};
 }
 
 /// A slope of one value a channel is often stored as [C]; ONNX's broadcasting would put it along the last axis.
@@ -155,7 +192,8 @@ constexpr Row kElementwiseRows[] = {
     binary_row("GreaterOrEqual", 12, lower_binary<BinaryKind::greater_or_equal>),
     binary_row("Less", 7, lower_binary<BinaryKind::less>),
     binary_row("LessOrEqual", 12, lower_binary<BinaryKind::less_or_equal>),
-    binary_row("Mod", 10, lower_mod),
+    {kOnnxDomain, "Mod", 10, 27, 2, 2, 1, lower_first_mod},
+    binary_row("Mod", 28, lower_mod),
     binary_row("Mul", 7, lower_binary<BinaryKind::mul>),
     binary_row("Or", 7, lower_binary<BinaryKind::logical_or>),
     binary_row("PRelu", 7, lower_prelu),

@@ -53,14 +53,28 @@ std::int64_t read_block(const Lowering& low) {
   return block;
 }
 
-Values lower_depth_to_space(Lowering& low) {
+bool is_depth_last(const Lowering& low) {
   const std::string mode = low.string_or("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") low.invalid("attribute 'mode': '{}' does not exist", printable(mode));
-  return {low.emit(DepthToSpace{.block = read_block(low), .crd = mode == "CRD"}, {low.input(0)})};
+  return mode == "CRD";
 }
 
+Values lower_depth_to_space(Lowering& low) {
+  return {low.emit(DepthToSpace{.block = read_block(low), .crd = is_depth_last(low)}, {low.input(0)})};
+}
+
+/// With the depth last, places within a block and channels change their order.
 Values lower_space_to_depth(Lowering& low) {
-  return {low.emit(SpaceToDepth{.block = read_block(low)}, {low.input(0)})};
+  const std::int64_t block = read_block(low);
+  const ValueId x = low.input(0), blocks = low.emit(SpaceToDepth{.block = block}, {x});
+  if (!is_depth_last(low)) return {blocks};
+  const auto sizes = [&](ValueId of, std::int64_t start, std::optional<std::int64_t> end) {
+    return low.emit(ShapeOf{.start = start, .end = end}, {of});
+  };
+  const ValueId apart =
+      low.emit(Concat{0}, {sizes(x, 0, 1), ints(low, {block * block}), sizes(x, 1, 2), sizes(blocks, 2, std::nullopt)});
+  const ValueId turned = transpose(low, low.emit(Reshape{}, {blocks, apart}), {0, 2, 1, 3, 4});
+  return {low.emit(Reshape{}, {turned, shape_of(low, blocks)})};
 }
 
 constexpr Row kShapeRows[] = {
