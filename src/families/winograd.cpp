@@ -258,7 +258,8 @@ double pieces_padding(std::size_t channels) {
 /// Operations of the vector units' peak that a tile's convolution takes as long as; infinite where it is no good.
 double tiles_flop(const Candidate& node, const WinogradForm& form) {
   constexpr kernels::winograd::Tile kSixes{6, 3};
-  const auto [tile, encoding] = std::pair(form.kernel->tile, form.kernel->encoding);
+  const kernels::winograd::Tile tile = form.kernel->tile;
+  const Encoding encoding = form.kernel->encoding;
   const bool pieces = encoding == Encoding::bf16x3;
   const Blocking& blocking = node.blocking;
   const auto dilation = static_cast<std::size_t>(form.window.dilation_h);
