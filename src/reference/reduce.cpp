@@ -209,7 +209,8 @@ Tensors apply(const CumSum& op, const Call& call) {
   Tensors outputs;
   visit_compute(x.dtype(), call, [&]<class C>(Tag<C>) {
     std::vector<C> values = load_all<C>(x);
-    for (std::int64_t outer = 0; outer < view.outer; ++outer) {
+    const std::int64_t lines = view.size > 0 ? view.outer : 0;  // of no elements none
+    for (std::int64_t outer = 0; outer < lines; ++outer) {
       for (std::int64_t inner = 0; inner < view.inner; ++inner) {
         accumulate_line(op, values.data() + outer * view.size * view.inner + inner, view.size, view.inner);
       }
