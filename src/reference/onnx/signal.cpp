@@ -266,6 +266,12 @@ Types infer_mel(const Opaque& op, const RuleContext& ctx) {
   return {{mel_type(op), Shape{length ? *length / 2 + 1 : kUnknownDim, bins.value_or(kUnknownDim)}}};
 }
 
+/// Of a band's triangle at a row of the spectrum.
+double mel_weight(double at, double first, double peak, double last) {
+  if (at >= first && at <= peak) return peak == first ? 1 : (at - first) / (peak - first);
+  return at > peak && at < last ? (last - at) / (last - peak) : 0;
+}
+
 Data evaluate_mel(const Opaque&, const Call& call) {
   std::array<double, 5> given{};
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -297,14 +303,8 @@ Data evaluate_mel(const Opaque&, const Call& call) {
     // between the edges of its band, whose ends are whole numbers or lie outside
     const auto begin = static_cast<std::int64_t>(std::max(0.0, std::min(first, last)));
     const auto end = std::min(shape[0], static_cast<std::int64_t>(std::max({first, peak, last})) + 1);
-    for (std::int64_t row = begin; row < end; ++row) {
-      const auto at = static_cast<double>(row);
-      const bool rises = at >= first && at <= peak, falls = at > peak && at < last;
-      double weight = 0;
-      if (rises) weight = peak == first ? 1 : (at - first) / (peak - first);
-      if (falls) weight = (last - at) / (last - peak);
-      put(row * shape[1] + bin, weight);
-    }
+    for (std::int64_t row = begin; row < end; ++row)
+      put(row * shape[1] + bin, mel_weight(static_cast<double>(row), first, peak, last));
   }
   return {std::move(y)};
 }
