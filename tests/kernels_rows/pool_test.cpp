@@ -109,6 +109,10 @@ TEST(Pool, ShapesAndChannels) {
     run_case({kind, 5, 9, 130, 3, 3, 1, 1, 1});
     run_case({kind, 13, 13, 20, 5, 5, 1, 1, 2});
     run_case({kind, 13, 13, 20, 3, 2, 1, 3, 1});
+    run_case({kind, 4, 9, 530, 3, 3, 1, 1, 1, 1});
+    run_case({kind, 3, 140, 7, 2, 3, 1, 1, 1});
+    run_case({kind, 11, 6, 18, 7, 3, 1, 1, 2});
+    run_case({kind, 12, 8, 18, 10, 5, 1, 1, 2});
     run_case({kind, 7, 7, 65, 7, 7, 1, 1, 0});
     run_case({kind, 3, 4, 65, 1, 1, 1, 1, 2});
   }
