@@ -10,6 +10,15 @@
 namespace colonnade::kernels {
 namespace {
 
+/// A vector, or its first n elements where it is the last one, Tail.
+template <bool Tail>
+inline Vec get(const float* p, std::size_t n) {
+  if constexpr (Tail)
+    return load_first(p, n);
+  else
+    return load(p);
+}
+
 inline Vec get_some(const float* p, std::size_t n) { return n == Vec::kLanes ? load(p) : load_first(p, n); }
 inline void put_some(float* p, Vec x, std::size_t n) {
   if (n == Vec::kLanes)

@@ -4,6 +4,7 @@
 // for all of them, and each sum takes its taps in the order (ky, kx) whatever the tile.
 #pragma once
 
+#include "kernels/base/fold.hpp"
 #include "kernels/base/vector_math.hpp"
 #include "kernels/depthwise/depthwise.hpp"
 
@@ -215,14 +216,6 @@ COLONNADE_TILE void tile(const Args& a, const Place& at) {
   }
   if (bounds.enough) return;
   for (int r = 0; r < R; ++r) finish_tile(a.epilogue.activation, out[r], out_stride, T, at.begin, at.end);
-}
-
-template <bool Tail>
-inline Vec get(const float* p, std::size_t n) {
-  if constexpr (Tail)
-    return load_first(p, n);
-  else
-    return load(p);
 }
 
 /// T pixels of one row, any kernel, stride and dilation. Tail: fewer than kLanes channels.

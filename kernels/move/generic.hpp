@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/base/copy.hpp"
+#include "kernels/base/fold.hpp"
 #include "kernels/move/move.hpp"
 #include "kernels/move/transpose.hpp"
 
@@ -239,14 +240,6 @@ inline void run_pixels_to_planes(const PixelsToPlanesArgs& a) noexcept {
   const Even<const float> pixels{a.in + static_cast<std::ptrdiff_t>(done) * a.in_pixel_stride, a.in_pixel_stride};
   const Even<float> planes{a.out + done, a.plane_stride};
   transpose_matrix<true>(pixels, planes, a.in_pixel_stride > a.plane_stride, a.pixels - done, a.channels);
-}
-
-template <bool Tail>
-inline Vec get(const float* p, std::size_t n) {
-  if constexpr (Tail)
-    return load_first(p, n);
-  else
-    return load(p);
 }
 
 /// One vector of channels of one output pixel; Y, X: the taps, or 0 for those of the arguments.

@@ -2,6 +2,7 @@
 // What windows fold, and which of their columns exist.
 #pragma once
 
+#include "kernels/base/fold.hpp"
 #include "kernels/base/simd.hpp"
 #include "kernels/pool/pool.hpp"
 
@@ -16,14 +17,6 @@ struct Sum {
   static Vec start() { return zero(); }
   static Vec add(Vec sum, Vec x) { return sum + x; }
 };
-
-template <bool Tail>
-inline Vec get(const float* p, std::size_t n) {
-  if constexpr (Tail)
-    return load_first(p, n);
-  else
-    return load(p);
-}
 
 /// The taps of one output pixel: input rows, and the pixels [begin, end) of the kernel's columns that exist.
 struct Window {
