@@ -243,8 +243,7 @@ void add_safety(CLI::App& app, ServeArguments& arguments) {
       ->type_name("BYTES")
       ->capture_default_str()
       ->group("Safety");
-  add_count(app, "--http-thread-count", http.threads,
-            "Threads that serve HTTP connections; 0: one per physical core, at least 2")
+  add_count(app, "--http-thread-count", http.threads, "Threads that serve HTTP connections; 0: one per physical core")
       ->group("Safety");
   add_count(app, "--http-max-connections", http.most_connections, "HTTP connections at the same time")->group("Safety");
   add_restricted(app, "--http-restricted-api", http.restricted,

@@ -13,6 +13,7 @@
 #include "frontends/onnx/proto.hpp"
 #include "http_client.hpp"
 #include "server_process.hpp"
+#include "shared_object.hpp"
 
 namespace colonnade::test {
 namespace {
@@ -145,6 +146,33 @@ TEST_F(Isolation, HealthIsAnsweredWhileLargeBodiesAreDecoded) {
     }));
   std::this_thread::sleep_for(milliseconds(200));
   // The machine is busy with more threads than it has processors, those of the test included.
+  EXPECT_LE(usual("/v2/health/ready"), 3 * kAtOnce);
+  is_over = true;
+  for (auto& sender : senders) sender.get();
+}
+
+/// A small request may name much: what is in shared memory is copied.
+TEST_F(Isolation, HealthIsAnsweredWhileLargeTensorsAreCopied) {
+  constexpr std::size_t kElements = std::size_t{16} << 20;
+  const SharedObject object(kElements * sizeof(float));
+  start({"--shared-memory", "/colonnade_test_"});
+  const std::string bytes = std::to_string(kElements * sizeof(float));
+  ASSERT_EQ(Client(port_)
+                .ask("POST", "/v2/systemsharedmemory/region/r/register",
+                     R"({"key":")" + object.name() + R"(","offset":0,"byte_size":)" + bytes + "}")
+                .status,
+            200);
+  const std::string place = R"("parameters":{"shared_memory_region":"r","shared_memory_byte_size":)" + bytes + "}";
+  const std::string body = R"({"inputs":[{"name":"x","datatype":"FP32","shape":[)" + std::to_string(kElements) + "]," +
+                           place + R"(}],"outputs":[{"name":"out_x",)" + place + "}]}";
+  std::atomic<bool> is_over = false;
+  std::vector<std::future<void>> senders;
+  for (int i = 0; i < 4; ++i)
+    senders.push_back(std::async(std::launch::async, [&] {
+      Client client(port_);
+      while (!is_over) ASSERT_EQ(client.ask("POST", "/v2/models/echo_FP32/infer", body).status, 200);
+    }));
+  std::this_thread::sleep_for(milliseconds(200));
   EXPECT_LE(usual("/v2/health/ready"), 3 * kAtOnce);
   is_over = true;
   for (auto& sender : senders) sender.get();

@@ -2,10 +2,7 @@
 // Tensors in system shared memory: names and sizes that lie, and objects that change under the server.
 #include "frontends/server/shared_memory.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -13,6 +10,7 @@
 
 #include "grpc_fixture.hpp"
 #include "http_fixture.hpp"
+#include "shared_object.hpp"
 
 namespace colonnade::test {
 namespace {
@@ -22,46 +20,6 @@ using serve::Code;
 using serve::SharedMemory;
 
 constexpr std::uint64_t kMost64 = ~std::uint64_t{0};
-
-/// An object of shared memory of a name of its own, gone with this.
-class Object {
- public:
-  explicit Object(std::size_t bytes, const std::string& prefix = "/colonnade_test_") {
-    static std::atomic<int> number{0};
-    name_ = fmt::format("{}{}_{}", prefix, ::getpid(), number++);
-    file_ = ::shm_open(name_.c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
-    EXPECT_GE(file_, 0) << name_;
-    resize(bytes);
-  }
-  Object(const Object&) = delete;
-  Object& operator=(const Object&) = delete;
-  ~Object() {
-    ::shm_unlink(name_.c_str());
-    ::close(file_);
-  }
-
-  const std::string& name() const { return name_; }
-  void resize(std::size_t bytes) const { EXPECT_EQ(::ftruncate(file_, static_cast<off_t>(bytes)), 0); }
-  std::size_t size() const {
-    struct stat status {};
-    EXPECT_EQ(::fstat(file_, &status), 0);
-    return static_cast<std::size_t>(status.st_size);
-  }
-  void put(std::size_t at, const std::vector<float>& values) const {
-    const std::size_t bytes = values.size() * sizeof(float);
-    EXPECT_EQ(::pwrite(file_, values.data(), bytes, static_cast<off_t>(at)), static_cast<ssize_t>(bytes));
-  }
-  std::vector<float> get(std::size_t at, std::size_t count) const {
-    std::vector<float> values(count);
-    const auto read = ::pread(file_, values.data(), count * sizeof(float), static_cast<off_t>(at));
-    EXPECT_EQ(read, static_cast<ssize_t>(count * sizeof(float)));
-    return values;
-  }
-
- private:
-  std::string name_;
-  int file_ = -1;
-};
 
 void expect_refused(Code code, const std::string& part, const std::function<void()>& call) {
   try {
@@ -75,7 +33,7 @@ void expect_refused(Code code, const std::string& part, const std::function<void
 
 TEST(SharedMemoryTest, IsOffUnlessTheOperatorNamesAPrefix) {
   SharedMemory memory("");
-  const Object object(64);
+  const SharedObject object(64);
   expect_refused(Code::unsupported, "--shared-memory PREFIX", [&] { memory.add("r", object.name(), 0, 8); });
   expect_refused(Code::unsupported, "--shared-memory PREFIX", [&] { memory.remove("r"); });
   expect_refused(Code::unsupported, "--shared-memory PREFIX", [&] { (void)memory.regions(""); });
@@ -85,7 +43,7 @@ TEST(SharedMemoryTest, IsOffUnlessTheOperatorNamesAPrefix) {
 
 TEST(SharedMemoryTest, NamesAndSizesAreChecked) {
   SharedMemory memory("/colonnade_test_");
-  const Object object(64);
+  const SharedObject object(64);
   const std::string stranger = "/colonnade_other";
   expect_refused(Code::unauthorized, "begin with '/colonnade_test_'", [&] { memory.add("r", stranger, 0, 8); });
   for (const std::string key : {"", "/", "/.", "/..", "/a/b", "/../etc/passwd", "../shadow", "/colonnade_test_/../x"})
@@ -117,7 +75,7 @@ TEST(SharedMemoryTest, NamesAndSizesAreChecked) {
 
 /// A pipe, a link and a folder are no shared memory; opening a pipe would wait for ever.
 TEST(SharedMemoryTest, OnlyFilesAreObjects) {
-  const Object object(64);
+  const SharedObject object(64);
   SharedMemory memory("/colonnade_test_");
   const std::string base = fmt::format("/colonnade_test_{}_", ::getpid());
   const std::string pipe = "/dev/shm" + base + "pipe", link = "/dev/shm" + base + "link";
@@ -131,7 +89,7 @@ TEST(SharedMemoryTest, OnlyFilesAreObjects) {
 
 TEST(SharedMemoryTest, RegistrationsAreBounded) {
   SharedMemory memory("/");
-  const Object object(64);
+  const SharedObject object(64);
   int registered = 0;
   for (int i = 0; i < 10'000; ++i) {
     try {
@@ -205,7 +163,7 @@ class SharedTensors : public testing::Test {
 };
 
 TEST_F(SharedTensors, Http) {
-  const Object object(4096);
+  const SharedObject object(4096);
   object.put(16, {1, 2, 3});
   add("r", object.name(), 4096);
   const auto status = nlohmann::json::parse(http("GET", "/v2/systemsharedmemory/status").body);
@@ -224,7 +182,7 @@ TEST_F(SharedTensors, Http) {
 
 TEST_F(SharedTensors, Grpc) {
   using Calls = GRPCInferenceService::Stub;
-  const Object object(4096);
+  const SharedObject object(4096);
   object.put(0, {4, 5});
   const GrpcClient client = grpc_client();
   inference::SystemSharedMemoryRegisterRequest wanted;
@@ -253,7 +211,7 @@ TEST_F(SharedTensors, Grpc) {
 
 /// A mapping would end the server here.
 TEST_F(SharedTensors, AnObjectMayShrink) {
-  const Object object(1 << 20);
+  const SharedObject object(1 << 20);
   add("r", object.name(), 1 << 20);
   const std::int64_t half = 1 << 17;
   ASSERT_EQ(infer(half, region_parameters("r", half * 4), region_parameters("r", half * 4, half * 4)).status, 200);
@@ -273,7 +231,7 @@ TEST_F(SharedTensors, AnObjectMayShrink) {
 }
 
 TEST_F(SharedTensors, WhatLiesOutsideIsRefused) {
-  const Object object(4096);
+  const SharedObject object(4096);
   add("r", object.name(), 4096);
   const std::string plain = R"("parameters":{})";
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
@@ -304,7 +262,7 @@ TEST_F(SharedTensors, WhatLiesOutsideIsRefused) {
 /// A few bytes of a request must not make the server hold more than a client may have under way.
 TEST_F(SharedTensors, CopiesAreLent) {
   const std::size_t bytes = 48 << 20;
-  const Object object(bytes);
+  const SharedObject object(bytes);
   add("r", object.name(), bytes);
   const Answer answer =
       infer(bytes / 4, region_parameters("r", static_cast<std::int64_t>(bytes)), R"("parameters":{})");
@@ -313,7 +271,7 @@ TEST_F(SharedTensors, CopiesAreLent) {
 }
 
 TEST_F(SharedTensors, ARegionInUseStays) {
-  const Object object(64);
+  const SharedObject object(64);
   object.put(0, {7, 8});
   SharedMemory& memory = service().shared_memory();
   memory.add("r", object.name(), 0, 64);
@@ -328,7 +286,7 @@ TEST_F(SharedTensors, ARegionInUseStays) {
 }
 
 TEST_F(SharedTensors, StringsAreReadAsTheyTravel) {
-  const Object object(64);
+  const SharedObject object(64);
   add("r", object.name(), 64);
   const auto ask = [&](int count, int bytes) {
     return http("POST", "/v2/models/echo_BYTES/infer",

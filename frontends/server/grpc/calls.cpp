@@ -2,6 +2,7 @@
 #include "frontends/server/grpc/calls.hpp"
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,8 +29,7 @@ constexpr std::size_t kSmallMessageBytes = std::size_t{64} << 10;
 
 /// Reads and asks, by this thread of the network's where that takes no time and leaves another one; false when too much
 /// waits for those that read else.
-bool decode(CallContext& shared, std::size_t bytes, Work::Task task) {
-  const Work::Member member(shared.work);
+bool decode(CallContext& shared, std::size_t bytes, std::function<void()> task) {
   if (bytes <= kSmallMessageBytes && shared.work.run_at_once(task)) return true;
   return shared.decoders.post(std::move(task));
 }

@@ -7,8 +7,8 @@
 #include <atomic>
 
 #include "frontends/server/grpc/methods.hpp"
+#include "frontends/server/grpc/work.hpp"
 #include "frontends/server/grpc/workers.hpp"
-#include "frontends/server/work.hpp"
 
 namespace colonnade::serve {
 

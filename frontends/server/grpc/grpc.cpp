@@ -97,7 +97,7 @@ struct GrpcServer::Impl {
   Impl(Service& service, const GrpcOptions& options)
       : workers(kWorkers, kMostWaiting),
         decoders(std::max(2, default_threads()), kMostToRead),
-        work(network_threads() - 1, [this](Work::Task task) { decoders.post(std::move(task)); }),
+        work(network_threads() - 1),
         shared{service, options.most_message_bytes, workers, decoders, work},
         dispatcher(shared, options),
         certificates({options.certificate, options.key, options.client_authority}) {

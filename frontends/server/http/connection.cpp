@@ -42,8 +42,9 @@ enum class Phase {
 template <class Stream>
 class StreamConnection final : public Connection {
  public:
-  StreamConnection(const Listening& listening, Stream stream, ClientPtr client, Lease place)
-      : listening_(listening),
+  StreamConnection(const Listening& listening, Stream stream, ClientPtr client, Lease place, Seat seat)
+      : seat_(std::move(seat)),
+        listening_(listening),
         stream_(std::move(stream)),
         client_(std::move(client)),
         place_(std::move(place)),
@@ -80,6 +81,7 @@ class StreamConnection final : public Connection {
   void linger();
   void close();
 
+  const Seat seat_;
   const Listening& listening_;
   Stream stream_;
   const ClientPtr client_;
@@ -262,23 +264,21 @@ void StreamConnection<Stream>::dispatch() {
   stop_ = std::stop_source();
   Request request = reader_.take();
   bytes_in_ = request.body.size();
-  const auto respond = [self = self(), serial = ++serial_, accepting = accepting_](const Make& make) {
-    self->listening_.work.run([self, serial, accepting, make] {
-      auto response = std::make_shared<Response>(made_of(make, accepting));
-      asio::dispatch(self->stream_.get_executor(),
-                     [self, serial, response] { self->on_answer(serial, std::move(*response)); });
-    });
+  const auto respond = [self = self(), serial = ++serial_](Response made) {
+    auto response = std::make_shared<Response>(std::move(made));
+    asio::dispatch(self->stream_.get_executor(),
+                   [self, serial, response] { self->on_answer(serial, std::move(*response)); });
   };
   try {
     if (Endpoints::is_answered_at_once(route_, request)) return send(listening_.endpoints.answer(request, route_));
     request_ = Clients::lease(client_, Holding::requests);
     request_.need(1);
-    listening_.work.run([self = self(), request = std::make_shared<Request>(std::move(request)), route = route_,
-                         stop = stop_.get_token(), respond] {
+    seat_.loop().later([self = self(), request = std::make_shared<Request>(std::move(request)), respond] {
       try {
-        self->listening_.endpoints.answer(std::move(*request), route, stop, respond);
+        self->listening_.endpoints.answer(std::move(*request), self->route_,
+                                          {self->accepting_, self->stop_.get_token()}, respond);
       } catch (...) {
-        respond([response = error_response_of_exception()] { return response; });
+        respond(error_response_of_exception());
       }
     });
   } catch (...) {
@@ -384,12 +384,12 @@ void StreamConnection<Stream>::close() {
 }  // namespace
 
 std::shared_ptr<Connection> make_connection(const Listening& listening, tcp::socket socket, ClientPtr client,
-                                            Lease place) {
+                                            Lease place, Seat seat) {
   if (const auto tls = listening.certificates.now())
     return std::make_shared<StreamConnection<TlsStream>>(listening, TlsStream(std::move(socket), tls->context),
-                                                         std::move(client), std::move(place));
+                                                         std::move(client), std::move(place), std::move(seat));
   return std::make_shared<StreamConnection<tcp::socket>>(listening, std::move(socket), std::move(client),
-                                                         std::move(place));
+                                                         std::move(place), std::move(seat));
 }
 
 }  // namespace colonnade::serve::http

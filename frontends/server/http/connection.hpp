@@ -12,7 +12,7 @@
 
 #include "frontends/server/clients.hpp"
 #include "frontends/server/http/endpoints.hpp"
-#include "frontends/server/work.hpp"
+#include "frontends/server/http/event_loops.hpp"
 
 namespace colonnade::serve {
 class Certificates;
@@ -58,13 +58,12 @@ struct Listening {
   const Endpoints& endpoints;
   const HttpOptions& options;
   Connections& connections;
-  Work& work;
   const Certificates& certificates;
   bool metrics_only = false;
 };
 
-/// The socket's executor is a strand. `listening` outlives the connection, which is lent `place`.
+/// The socket is one of the loop where `seat` is. `listening` outlives the connection, which is lent `place`.
 std::shared_ptr<Connection> make_connection(const Listening& listening, boost::asio::ip::tcp::socket socket,
-                                            ClientPtr client, Lease place);
+                                            ClientPtr client, Lease place, Seat seat);
 
 }  // namespace colonnade::serve::http

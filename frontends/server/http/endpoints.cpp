@@ -61,9 +61,21 @@ bool has_type(const Request& request, std::string_view type) {
   return given && equal_ignoring_case(std::string_view(*given).substr(0, given->find_first_of("; ")), type);
 }
 
+/// Of JSON and of tensors that are copied: what threads that wait for sockets read and write themselves, 0.1 ms of
+/// work.
+constexpr std::size_t kSmallBytes = std::size_t{64} << 10;
+
+bool is_image(const Request& request) { return has_type(request, "image/png") || has_type(request, "image/jpeg"); }
+
+bool is_small(const Request& request) {
+  const std::string* const coding = request.field("Content-Encoding");
+  const bool is_plain = coding == nullptr || equal_ignoring_case(*coding, name_of(Coding::identity));
+  return is_plain && !is_image(request) && request.body.size() <= kSmallBytes;
+}
+
 InferCall parse_call(const Body& body, const Request& request, const Route& route, Service& service,
                      const HttpOptions& options) {
-  if (has_type(request, "image/png") || has_type(request, "image/jpeg"))
+  if (is_image(request))
     return parse_image_infer(body, service.metadata(route.model, route.version), options.most_body_bytes);
   const auto header_bytes = inference_header_length(request);
   if (header_bytes == std::size_t{0}) return parse_raw_infer(body, service.metadata(route.model, route.version));
@@ -105,22 +117,23 @@ std::string allowed_methods(const Route& route) {
 
 }  // namespace
 
-Response made_of(const Make& make, const Accepting& accepting) {
-  Response response;
-  try {
-    response = make();
-    encode(response, accepting);
-  } catch (...) {
-    response = error_response_of_exception();
-  }
-  response.is_encoded = true;
-  return response;
-}
+/// A request for inference on its way.
+struct Endpoints::Inference {
+  Request request;
+  Route route;
+  Asker asker;
+  Respond respond;
+  Clock::time_point received = Clock::now();
+  Body body = {};  ///< decoded
+  std::optional<InferCall> call = {};
+  AnswerForm form = {};
+  std::string id = {};
+};
 
-Endpoints::Endpoints(Service& service, const HttpOptions& options, Background background)
+Endpoints::Endpoints(Service& service, const HttpOptions& options, Helpers helpers)
     : service_(service),
       options_(options),
-      background_(std::move(background)),
+      helpers_(std::move(helpers)),
       keys_(parse_restrictions(options.restricted, restrictable_categories())) {}
 
 Route Endpoints::admit(const Request& head, std::string& allow) const {
@@ -205,40 +218,35 @@ Response Endpoints::answer(const Request& request, const Route& route) const {
   throw Problem(501, "not supported: " + json_text(route.path));
 }
 
-void Endpoints::answer(Request request, const Route& route, std::stop_token stop, Respond respond) const {
-  switch (route.endpoint) {
-    case Endpoint::infer: return infer(std::move(request), route, std::move(stop), std::move(respond));
-    case Endpoint::load: return load(std::move(request), route, std::move(respond));
-    case Endpoint::index:
-      return in_background(std::move(respond),
-                           [this, request = std::make_shared<Request>(std::move(request))] { return index(*request); });
-    case Endpoint::unload:
-      return in_background(std::move(respond), [this, route] {
+void Endpoints::answer(Request request, const Route& route, const Asker& asker, Respond respond) const {
+  if (route.endpoint == Endpoint::infer)
+    return infer(std::make_shared<Inference>(Inference{std::move(request), route, asker, std::move(respond)}), false);
+  if (is_answered_at_once(route, request)) return respond(answer(request, route));
+  in_background(std::move(respond), [this, route, request = std::make_shared<Request>(std::move(request))] {
+    switch (route.endpoint) {
+      case Endpoint::index: return index(*request);
+      case Endpoint::describe: return json_response(service_.describe(route.model, route.version));
+      case Endpoint::load: return load(*request, route);
+      case Endpoint::unload:
         service_.unload(route.model);
         return json_response(fmt::format("{{\"name\":{},\"unload\":true}}", json_text(route.model)));
-      });
-    case Endpoint::shared_register:
-    case Endpoint::shared_unregister:
-      return in_background(std::move(respond), [this, request = std::make_shared<Request>(std::move(request)), route] {
-        return change_shared(*request, route);
-      });
-    case Endpoint::describe:
-      return in_background(std::move(respond),
-                           [this, route] { return json_response(service_.describe(route.model, route.version)); });
-    case Endpoint::page:
-    case Endpoint::metrics:
-    case Endpoint::live:
-    case Endpoint::ready:
-    case Endpoint::server_metadata:
-    case Endpoint::model_metadata:
-    case Endpoint::model_ready:
-    case Endpoint::config:
-    case Endpoint::statistics:
-    case Endpoint::shared_status:
-    case Endpoint::unsupported: break;
-  }
-  const Response response = answer(request, route);
-  respond([response] { return response; });
+      case Endpoint::shared_register:
+      case Endpoint::shared_unregister: return change_shared(*request, route);
+      case Endpoint::infer:
+      case Endpoint::page:
+      case Endpoint::metrics:
+      case Endpoint::live:
+      case Endpoint::ready:
+      case Endpoint::server_metadata:
+      case Endpoint::model_metadata:
+      case Endpoint::model_ready:
+      case Endpoint::config:
+      case Endpoint::statistics:
+      case Endpoint::shared_status:
+      case Endpoint::unsupported: break;
+    }
+    return answer(*request, route);
+  });
 }
 
 Response Endpoints::index(const Request& request) const {
@@ -273,55 +281,86 @@ Response Endpoints::change_shared(Request& request, const Route& route) const {
   return json_response("");
 }
 
-void Endpoints::load(Request request, const Route& route, Respond respond) const {
+Response Endpoints::load(Request& request, const Route& route) const {
   const Body body = decoded_body(request);
   std::map<std::string, std::string> parameters;
   if (body.size() > 0)
     with_json(body.bytes(), options_.deepest_json, [&](const Json& root) { parameters = load_parameters(root); });
-  in_background(std::move(respond), [this, route, parameters = std::move(parameters)] {
-    service_.load(route.model, parameters);
-    return json_response(fmt::format("{{\"name\":{},\"load\":true}}", json_text(route.model)));
-  });
+  service_.load(route.model, parameters);
+  return json_response(fmt::format("{{\"name\":{},\"load\":true}}", json_text(route.model)));
 }
 
-void Endpoints::in_background(Respond respond, Make work) const {
-  background_([respond = std::move(respond), work = std::move(work)] {
+void Endpoints::in_background(Respond respond, std::function<Response()> work) const {
+  helpers_.blocks([respond = std::move(respond), work = std::move(work)] {
     Response response;
     try {
       response = work();
     } catch (...) {
       response = error_response_of_exception();
     }
-    respond([response = std::move(response)] { return response; });
+    respond(std::move(response));
   });
 }
 
-void Endpoints::infer(Request request, const Route& route, std::stop_token stop, Respond respond) const {
-  const Clock::time_point received = Clock::now();
-  const Body body = decoded_body(request);
-  InferCall call = parse_call(body, request, route, service_, options_);
+/// Here, as far as that takes no time; a helper does the rest.
+void Endpoints::infer(const InferencePtr& asked, bool is_helper) const {
+  if (!is_helper && !is_small(asked->request)) return infer_by_helper(asked);
+  if (!asked->call) read(*asked);
+  if (!is_helper && shared_bytes(*asked->call) > kSmallBytes) return infer_by_helper(asked);
+  read_shared(*asked->call, asked->body.another_lease());
+  submit(asked);
+}
+
+void Endpoints::infer_by_helper(const InferencePtr& asked) const {
+  helpers_.decodes([this, asked] {
+    try {
+      infer(asked, true);
+    } catch (...) {
+      asked->respond(error_response_of_exception());
+    }
+  });
+}
+
+void Endpoints::read(Inference& asked) const {
+  asked.body = decoded_body(asked.request);
+  asked.call = parse_call(asked.body, asked.request, asked.route, service_, options_);
+  InferenceRequest& request = asked.call->request;
+  request.model = asked.route.model;
+  request.version = asked.route.version.empty() ? 0 : std::stoll(asked.route.version);
+  request.stop = asked.asker.stop;
+  request.received = asked.received;
+  request.protocol = "http";
+  if (const std::string* parent = asked.request.field("traceparent")) request.traceparent = *parent;
+  asked.request = {};
+}
+
+void Endpoints::submit(const InferencePtr& asked) const {
+  InferCall call = std::move(*asked->call);
+  const Body body = std::move(asked->body);
   lend(call.request, body);
-  call.request.model = route.model;
-  call.request.version = route.version.empty() ? 0 : std::stoll(route.version);
-  call.request.stop = std::move(stop);
-  call.request.received = received;
-  call.request.protocol = "http";
-  if (const std::string* parent = request.field("traceparent")) call.request.traceparent = *parent;
-  const std::string id = call.request.id;
-  service_.infer(std::move(call.request),
-                 [respond = std::move(respond), form = std::move(call.form), id](InferenceResult result) {
-                   respond([result = std::move(result), form, id] {
-                     try {
-                       if (const Status* status = std::get_if<Status>(&result))
-                         throw Failure(status->code, status->message);
-                       return infer_response(std::get<InferenceResponse>(result), form);
-                     } catch (...) {
-                       Response response = error_response_of_exception();
-                       response.id = id;
-                       return response;
-                     }
-                   });
-                 });
+  asked->form = std::move(call.form);
+  asked->id = call.request.id;
+  service_.infer(std::move(call.request), [this, asked](InferenceResult result) { respond(asked, std::move(result)); });
+}
+
+void Endpoints::respond(const InferencePtr& asked, InferenceResult result) const {
+  const auto make = [asked](const InferenceResult& made) {
+    Response response;
+    try {
+      if (const Status* status = std::get_if<Status>(&made)) throw Failure(status->code, status->message);
+      response = infer_response(std::get<InferenceResponse>(made), asked->form);
+      encode(response, asked->asker.accepting);
+    } catch (...) {
+      response = error_response_of_exception();
+      response.id = asked->id;
+    }
+    asked->respond(std::move(response));
+  };
+  const auto* const answer = std::get_if<InferenceResponse>(&result);
+  const bool is_small = answer == nullptr || (asked->asker.accepting.coding == Coding::identity &&
+                                              copied_bytes(*answer, asked->form) <= kSmallBytes);
+  if (is_small) return make(result);
+  helpers_.decodes([make, result = std::make_shared<InferenceResult>(std::move(result))] { make(*result); });
 }
 
 }  // namespace colonnade::serve::http

@@ -14,20 +14,28 @@
 
 namespace colonnade::serve::http {
 
-/// Makes an answer; may take long for large tensors and throw.
-using Make = std::function<Response()>;
-/// That answer, or what is said instead where it cannot be made; ready to be sent.
-Response made_of(const Make& make, const Accepting& accepting);
 /// Called once for every request, by any thread, perhaps before `answer` returns.
-using Respond = std::function<void(Make)>;
-/// Runs what blocks on a thread that may.
-using Background = std::function<void(std::function<void()>)>;
+using Respond = std::function<void(Response)>;
+/// Hands a task, which does not throw, to a thread that it may occupy.
+using Post = std::function<void(std::function<void()>)>;
+
+/// Who does what the threads that wait for sockets must not do.
+struct Helpers {
+  Post blocks;   ///< waits for disks and loads
+  Post decodes;  ///< reads and writes large bodies, and pictures
+};
+
+/// What is known of the client that asked.
+struct Asker {
+  Accepting accepting;
+  std::stop_token stop;  ///< it has gone
+};
 
 /// Thread-safe.
 class Endpoints {
  public:
   /// Throws Failure{invalid_argument} for restrictions of unknown categories or without a key.
-  Endpoints(Service& service, const HttpOptions& options, Background background);
+  Endpoints(Service& service, const HttpOptions& options, Helpers helpers);
 
   /// Whether a request with this head may go on to its body. Throws Problem; `allow` then holds the methods there are
   /// if the method was wrong.
@@ -36,13 +44,20 @@ class Endpoints {
   static bool is_answered_at_once(const Route& route, const Request& request);
   /// That answer. Throws what `error_response_of_exception` understands.
   Response answer(const Request& request, const Route& route) const;
-  /// Answers any other request; throws the same if that fails before it waits for others.
-  void answer(Request request, const Route& route, std::stop_token stop, Respond respond) const;
+  /// Answers any other request, without occupying this thread: what is large is left to `Helpers`. Throws the same if
+  /// that fails before it waits for others.
+  void answer(Request request, const Route& route, const Asker& asker, Respond respond) const;
 
  private:
-  void infer(Request request, const Route& route, std::stop_token stop, Respond respond) const;
-  void load(Request request, const Route& route, Respond respond) const;
-  void in_background(Respond respond, Make work) const;
+  struct Inference;
+  using InferencePtr = std::shared_ptr<Inference>;
+  void infer(const InferencePtr& asked, bool is_helper) const;
+  void infer_by_helper(const InferencePtr& asked) const;
+  void read(Inference& asked) const;
+  void submit(const InferencePtr& asked) const;
+  void respond(const InferencePtr& asked, InferenceResult result) const;
+  void in_background(Respond respond, std::function<Response()> work) const;
+  Response load(Request& request, const Route& route) const;
   Response index(const Request& request) const;
   /// Registers or unregisters regions of shared memory.
   Response change_shared(Request& request, const Route& route) const;
@@ -50,7 +65,7 @@ class Endpoints {
 
   Service& service_;
   HttpOptions options_;
-  Background background_;
+  Helpers helpers_;
   std::map<std::string, RestrictionKey, std::less<>> keys_;  ///< by category
 };
 

@@ -82,7 +82,7 @@ TensorFields read_tensor_fields(const Json& value, std::string_view kind) {
 class Parser {
  public:
   Parser(Bytes json, Bytes rest, const Body& body, const SharedMemory& shared)
-      : json_(json), rest_(rest), owner_(body.owner()), lease_(body.another_lease()), shared_(shared) {}
+      : json_(json), rest_(rest), owner_(body.owner()), shared_(shared) {}
 
   InferCall parse(int deepest) {
     with_json(json_, deepest, [this](const Json& root) { read(root); });
@@ -96,10 +96,10 @@ class Parser {
   void read_input(const Json& value);
   void read_output(const Json& value);
   InputTensor binary_input(TensorFields& fields, DType dtype, Shape shape, std::int64_t size);
+  void leave_shared(SharedPlacePtr place, const std::string& name, DType dtype, Shape shape);
 
   Bytes json_, rest_;
   std::shared_ptr<const void> owner_;
-  Lease lease_;
   const SharedMemory& shared_;
   InferCall call_;
   std::set<std::string> inputs_, outputs_;
@@ -147,6 +147,11 @@ InputTensor Parser::binary_input(TensorFields& fields, DType dtype, Shape shape,
   return raw_input(std::move(fields.name), dtype, std::move(shape), bytes, owner_);
 }
 
+void Parser::leave_shared(SharedPlacePtr place, const std::string& name, DType dtype, Shape shape) {
+  call_.shared.push_back({call_.request.inputs.size(), std::move(place), name, dtype, std::move(shape)});
+  call_.request.inputs.emplace_back();
+}
+
 void Parser::read_input(const Json& value) {
   TensorFields fields = read_tensor_fields(value, "input");
   const std::string where = fields.where;
@@ -165,7 +170,7 @@ void Parser::read_input(const Json& value) {
   if (!place && !size && !fields.data)
     throw Problem(400, where + ": expected \"data\" or the parameter binary_data_size");
   if (place)
-    call_.request.inputs.push_back(shared_input(*place, fields.name, *dtype, std::move(shape), lease_));
+    leave_shared(place, fields.name, *dtype, std::move(shape));
   else if (size)
     call_.request.inputs.push_back(binary_input(fields, *dtype, std::move(shape), *size));
   else
@@ -223,6 +228,19 @@ InferCall parse_infer(const Body& body, std::optional<std::size_t> header_bytes,
                                    bytes.size()));
   const std::size_t json_bytes = header_bytes.value_or(bytes.size());
   return Parser(bytes.first(json_bytes), bytes.subspan(json_bytes), body, shared_memory).parse(deepest_json);
+}
+
+std::uint64_t shared_bytes(const InferCall& call) {
+  std::uint64_t bytes = 0;
+  for (const InferCall::SharedInput& input : call.shared) bytes += input.place->bytes;
+  return bytes;
+}
+
+void read_shared(InferCall& call, const Lease& client) {
+  for (InferCall::SharedInput& input : call.shared)
+    call.request.inputs[input.index] =
+        shared_input(*input.place, std::move(input.name), input.dtype, std::move(input.shape), client);
+  call.shared.clear();
 }
 
 InferCall parse_raw_infer(const Body& body, const inference::ModelMetadataResponse& metadata) {

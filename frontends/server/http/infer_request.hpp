@@ -27,12 +27,27 @@ struct AnswerForm {
 
 /// The request but for model and version, which the path names.
 struct InferCall {
+  /// An input whose elements are in shared memory; its place among the inputs is empty until `read_shared`.
+  struct SharedInput {
+    std::size_t index = 0;
+    SharedPlacePtr place;
+    std::string name;
+    DType dtype = DType::f32;
+    Shape shape;
+  };
   InferenceRequest request;
   AnswerForm form;
+  std::vector<SharedInput> shared;
 };
 
+/// What `read_shared` will copy.
+std::uint64_t shared_bytes(const InferCall& call);
+/// Copies the inputs that are in shared memory. `client`: of whom the copies are lent. Throws Failure.
+void read_shared(InferCall& call, const Lease& client);
+
 /// JSON, of which the first `header_bytes` of the body are all when given, then the tensors that it announces. Throws
-/// Problem and Failure. Tensors are views into the body where their type allows, copies of what is in shared memory.
+/// Problem and Failure. Tensors are views into the body where their type allows; those in shared memory are left to
+/// `read_shared`.
 InferCall parse_infer(const Body& body, std::optional<std::size_t> header_bytes, int deepest_json,
                       const SharedMemory& shared_memory);
 

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <numeric>
+
 #include "frontends/server/datatype.hpp"
 #include "frontends/server/http/json.hpp"
 #include "frontends/server/raw_tensor.hpp"
@@ -47,7 +50,24 @@ void append_output(Response& response, const OutputTensor& output, bool binary) 
   text += '}';
 }
 
+std::size_t size_of_elements(const TensorView& tensor) {
+  const auto count = static_cast<std::size_t>(element_count(tensor.shape));
+  if (tensor.dtype != DType::string) return count * size_of(tensor.dtype);
+  const std::span<const std::string> strings(static_cast<const std::string*>(tensor.data), count);
+  return std::transform_reduce(strings.begin(), strings.end(), count * sizeof(std::string), std::plus<>(),
+                               [](const std::string& text) { return text.size(); });
+}
+
 }  // namespace
+
+std::size_t copied_bytes(const InferenceResponse& answer, const AnswerForm& form) {
+  std::size_t bytes = 0;
+  for (const OutputTensor& output : answer.outputs) {
+    const bool is_sent_as_it_is = !output.place && output.view.dtype != DType::string && form.is_binary(output.name);
+    if (!is_sent_as_it_is) bytes += size_of_elements(output.view);
+  }
+  return bytes;
+}
 
 Response infer_response(const InferenceResponse& answer, const AnswerForm& form) {
   Response response;

@@ -4,18 +4,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <future>
 #include <memory>
-#include <thread>
 
 #include "frontends/server/certificates.hpp"
 #include "frontends/server/http/connection.hpp"
+#include "frontends/server/http/event_loops.hpp"
 #include "frontends/server/log.hpp"
 
 namespace colonnade::serve {
@@ -25,13 +23,15 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using http::Connection;
 using http::Connections;
+using http::EventLoops;
 using http::Listening;
+using http::Seat;
 
 /// How late what takes too long may be noticed.
 constexpr std::chrono::milliseconds kSweepEvery{200};
 /// Until descriptors may be free again.
 constexpr std::chrono::milliseconds kAcceptPause{100};
-constexpr std::size_t kBackgroundThreads = 2;
+constexpr std::size_t kBlockingThreads = 2;
 constexpr std::size_t kMetricsConnections = 64;
 constexpr std::string_view kTooMany =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 32\r\n"
@@ -39,15 +39,15 @@ constexpr std::string_view kTooMany =
 
 std::size_t thread_count(int wanted) {
   if (wanted > 0) return static_cast<std::size_t>(wanted);
-  // They run what is brief themselves: more at work than there are cores would take turns on them for milliseconds.
-  return static_cast<std::size_t>(std::max(2, default_threads()));
+  // They run what is brief themselves: more than there are cores would take turns on them for milliseconds.
+  return static_cast<std::size_t>(std::max(1, default_threads()));
 }
 
 [[noreturn]] void fail_to_listen(const std::string& what, const boost::system::error_code& error) {
   throw Failure(Code::invalid_argument, fmt::format("{}: {}", what, error.message()));
 }
 
-tcp::acceptor listen(asio::io_context& io, const std::string& address, int port) {
+tcp::acceptor listen(asio::io_context& context, const std::string& address, int port) {
   if (port < 0 || port > 65535)
     throw Failure(Code::invalid_argument, fmt::format("port: expected 0 to 65535, found {}", port));
   const std::string where = fmt::format("cannot listen on {}, port {}", address, port);
@@ -55,7 +55,7 @@ tcp::acceptor listen(asio::io_context& io, const std::string& address, int port)
   const auto host = asio::ip::make_address(address, error);
   if (error) fail_to_listen(where, error);
   const tcp::endpoint endpoint(host, static_cast<std::uint16_t>(port));
-  tcp::acceptor acceptor(asio::make_strand(io));
+  tcp::acceptor acceptor(context);
   const auto check = [&] {
     if (error) fail_to_listen(where, error);
   };
@@ -82,58 +82,65 @@ struct HttpServer::Impl {
   int port_of(bool metrics_only) const;
   void accept(Listener& listener);
   void close(Listener& listener);
-  void on_socket(const Listener& listener, tcp::socket socket);
+  Seat seat_for(const Listener& listener);
+  void on_socket(const Listener& listener, tcp::socket socket, Seat seat);
   void sweep();
-  void run();
   void stop(std::chrono::milliseconds limit);
 
   HttpOptions options;
   Clients& clients;
-  asio::thread_pool background{kBackgroundThreads};
+  asio::thread_pool blocking{kBlockingThreads};
+  asio::thread_pool decoders;
   http::Endpoints endpoints;
   Certificates certificates;
   Connections connections;
-  asio::io_context io;
-  Work work;
-  asio::executor_work_guard<asio::io_context::executor_type> guard{io.get_executor()};
-  asio::steady_timer sweeper{io};
+  EventLoops loops;
+  asio::steady_timer sweeper;
   std::vector<std::unique_ptr<Listener>> listeners;
-  std::vector<std::thread> threads;
 };
 
 HttpServer::Impl::Impl(Service& service, const HttpOptions& given)
     : options(given),
       clients(service.clients()),
-      endpoints(service, options, [this](std::function<void()> task) { asio::post(background, std::move(task)); }),
+      decoders(thread_count(options.threads)),
+      endpoints(service, options,
+                {.blocks = [this](std::function<void()> task) { asio::post(blocking, std::move(task)); },
+                 .decodes = [this](std::function<void()> task) { asio::post(decoders, std::move(task)); }}),
       certificates({options.certificate, options.key, options.client_authority}),
-      work(thread_count(options.threads), [this](Work::Task task) { asio::post(io, std::move(task)); }) {
+      loops(thread_count(options.threads) + 1),
+      sweeper(loops.last().loop().context()) {
   if (options.port >= 0) add_listener(options.port, false);
   if (options.metrics_port >= 0) add_listener(options.metrics_port, true);
   for (const auto& listener : listeners) accept(*listener);
   sweep();
-  for (std::size_t i = thread_count(options.threads) + 1; i > 0; --i) threads.emplace_back([this] { run(); });
 }
 
 HttpServer::Impl::~Impl() {
   stop(std::chrono::milliseconds(0));
-  background.join();
-  guard.reset();
-  io.stop();
-  for (std::thread& thread : threads) thread.join();
+  blocking.join();
+  decoders.join();
+  loops.stop();
 }
 
 void HttpServer::Impl::add_listener(int port, bool metrics_only) {
-  tcp::acceptor acceptor = listen(io, options.address, port);
+  tcp::acceptor acceptor = listen(loops.last().loop().context(), options.address, port);
   const int actual = acceptor.local_endpoint().port();
   asio::steady_timer pause(acceptor.get_executor());
-  const Listening listening{endpoints, options, connections, work, certificates, metrics_only};
+  const Listening listening{endpoints, options, connections, certificates, metrics_only};
   listeners.push_back(std::make_unique<Listener>(Listener{std::move(acceptor), listening, std::move(pause), actual}));
 }
 
+/// Connections for requests share all loops but the last, which no request can keep busy.
+http::Seat HttpServer::Impl::seat_for(const Listener& listener) {
+  return listener.listening.metrics_only ? loops.last() : loops.emptiest_but_last();
+}
+
 void HttpServer::Impl::accept(Listener& listener) {
+  Seat seat = seat_for(listener);
+  auto& context = seat.loop().context();
   listener.acceptor.async_accept(
-      asio::make_strand(io), [this, &listener](boost::system::error_code error, tcp::socket socket) {
-        if (!error) on_socket(listener, std::move(socket));
+      context, [this, &listener, seat = std::move(seat)](boost::system::error_code error, tcp::socket socket) mutable {
+        if (!error) on_socket(listener, std::move(socket), std::move(seat));
         if (error == asio::error::operation_aborted || !listener.acceptor.is_open()) return;
         if (!error) return accept(listener);
         log(LogLevel::warning, "http_accept_failed", {{"reason", std::string_view(error.message())}});
@@ -150,22 +157,24 @@ void HttpServer::Impl::close(Listener& listener) {
   boost::system::error_code error;
   listener.acceptor.non_blocking(true, error);
   for (int i = 0; i < asio::socket_base::max_listen_connections && !error; ++i) {
-    tcp::socket socket(asio::make_strand(io));
+    Seat seat = seat_for(listener);
+    tcp::socket socket(seat.loop().context());
     listener.acceptor.accept(socket, error);
-    if (!error) on_socket(listener, std::move(socket));
+    if (!error) on_socket(listener, std::move(socket), std::move(seat));
   }
   listener.acceptor.close(error);
   listener.pause.cancel();
 }
 
-void HttpServer::Impl::on_socket(const Listener& listener, tcp::socket socket) {
+void HttpServer::Impl::on_socket(const Listener& listener, tcp::socket socket, Seat seat) {
   boost::system::error_code ignored;
   ClientPtr client = clients.client(socket.remote_endpoint(ignored).address().to_string());
   Lease place = Clients::lease(client, Holding::connections);
   // Who reads metrics has places of its own, so that others cannot take them all.
   const std::size_t most = options.most_connections + (listener.listening.metrics_only ? kMetricsConnections : 0);
   if (connections.count() < most && (listener.listening.metrics_only || place.grow_to(1)))
-    return make_connection(listener.listening, std::move(socket), std::move(client), std::move(place))->start();
+    return make_connection(listener.listening, std::move(socket), std::move(client), std::move(place), std::move(seat))
+        ->start();
   socket.non_blocking(true, ignored);
   if (!certificates.is_on()) socket.write_some(asio::buffer(kTooMany), ignored);
 }
@@ -178,18 +187,6 @@ void HttpServer::Impl::sweep() {
     if (certificates.is_on()) certificates.look();
     sweep();
   });
-}
-
-void HttpServer::Impl::run() {
-  const Work::Member member(work);
-  while (true) {
-    try {
-      io.run();
-      return;
-    } catch (const std::exception& error) {
-      log(LogLevel::error, "http_connection_failed", {{"reason", std::string_view(error.what())}});
-    }
-  }
 }
 
 void HttpServer::Impl::stop(std::chrono::milliseconds limit) {
