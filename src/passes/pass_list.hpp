@@ -25,6 +25,7 @@ bool join_branches(Graph& graph);
 bool join_concats(Graph& graph);
 bool recognise(Graph& graph);
 bool fuse_attention(Graph& graph);
+bool spread_addends(Graph& graph);
 bool append_caches(Graph& graph);
 bool channels_last(Graph& graph);
 bool compute_in_bytes(Graph& graph);

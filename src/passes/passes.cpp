@@ -43,6 +43,7 @@ constexpr Pass kPasses[] = {
     {"recognise", rewrite::recognise, "Finds activations, normalisations and softmax written out in small operators."},
     {"fuse_attention", rewrite::fuse_attention,
      "Finds scores, their softmax and what it mixes of the values, and computes them a block of rows at a time."},
+    {"spread_addends", rewrite::spread_addends, "Gives each key a number of a mask that has one for all of them."},
     {"append_caches", rewrite::append_caches,
      "Puts new rows behind inputs of open length, a decoder's caches, such that lengths may share a plan."},
     {"channels_last", rewrite::channels_last, "Chooses layouts so that Transposes move the fewest bytes."},
