@@ -43,7 +43,7 @@ SegmentCandidate divided(const PlanContext& context, const Team& team, const Chu
   const double share = real(shares.chunk_channels) / real(shares.channels);
   const double band = real(ceil_div(units, bands)) / real(units);
   const std::int64_t written = rows.row_bytes * rows.rows;
-  const double compute = (work.seconds * share * band * context.chunk_rules[node].apart + work.visit_seconds) *
+  const double compute = share * (work.seconds * band * context.chunk_rules[node].apart + work.visit_seconds) *
                          context.shares.slowest(team.threads);
   const double read = context.chunk_rules[node].carries ? share : 1;  // of all channels
   const double bytes = band * (read * real(work.read_bytes) + share * 2 * real(written));

@@ -94,6 +94,22 @@ TEST(ManyThreads, DivideTheChannelsOfDepthwiseLayers) {
   }
 }
 
+/// A decoder's token: what a call takes besides its pixels is divided with the outputs.
+TEST(ManyThreads, DivideTheOutputsOfOneRowOfBytes) {
+  Network net("a row of bytes");
+  const ValueId x = net.input({1, 768}, DType::u8);
+  const ValueId weight = net.graph().add_constant("w", Tensor(DType::i8, {768, 3072}));
+  const Graph graph = net.finish(net.node(ByteMatMul{{.to = DType::i32}}, {x, weight}));
+  std::vector<double> predicted;
+  for (const int threads : {1, 2, 4}) {
+    const Plan plan = plan_for(graph, Schedule::layers, threads);
+    EXPECT_EQ(plan.segments.front().sharing, threads == 1 ? Sharing::single : Sharing::channels) << threads;
+    predicted.push_back(plan.segments.front().predicted_us * threads);
+  }
+  EXPECT_NEAR(predicted[1] / predicted[0], 1, 0.2);
+  EXPECT_NEAR(predicted[2] / predicted[0], 1, 0.2);
+}
+
 TEST(ManyThreads, ABarrierOfFewTakesLessThanOneOfAll) {
   const Graph graph = inverted_residual(14, 14);
   const auto predicted = [&](double total_threads) {
