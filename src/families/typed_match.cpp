@@ -158,6 +158,14 @@ bool computes(const Chosen& node) {
                                binary->kind == BinaryKind::fmod || binary->kind == BinaryKind::pow);
 }
 
+/// Read and written: a copy moves each byte twice, two operands and a result are more.
+double moved_bytes(const Chosen& node) {
+  std::int64_t bytes = bytes_of(node.graph.value(node.node.outputs[0]));
+  for (const ValueId id : node.node.inputs)
+    if (id != kAbsent && node.graph.value(id).type.is_static()) bytes += bytes_of(node.graph.value(id));
+  return static_cast<double>(bytes);
+}
+
 /// Element by element, in libm: vectors of 64 bits have no kernel for it.
 bool calls_libm(const Chosen& node) {
   if (node.input(0).type.dtype != DType::f64) return false;
@@ -171,7 +179,7 @@ bool calls_libm(const Chosen& node) {
 
 Effort typed_effort(const Chosen& node, const Rates& rates) {
   constexpr double kElementsOfACall = 32;  // of a function of vectors
-  if (!computes(node)) return byte_effort<Work::copy>(node, rates);
+  if (!computes(node)) return {rates.seconds(Work::copy, std::max(larger_side_bytes(node), moved_bytes(node) / 2), 1)};
   Effort effort = element_effort<Work::function>(node, rates);
   if (calls_libm(node)) effort.seconds *= kElementsOfACall;
   return effort;
