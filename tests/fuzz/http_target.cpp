@@ -122,6 +122,8 @@ InferCall call_of(Request& request) {
   if (!nlohmann::json::accept(reinterpret_cast<const char*>(json.data()),
                               reinterpret_cast<const char*>(json.data() + json.size())))
     throw Failure("accepted what is no JSON");
+  read_shared(call, {});
+  if (!call.shared.empty()) throw Failure("inputs left in shared memory");
   return call;
 }
 
