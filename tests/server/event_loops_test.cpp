@@ -57,5 +57,18 @@ TEST(EventLoopsTest, AnExceptionDoesNotEndALoop) {
   EXPECT_EQ(ran.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
 }
 
+TEST(EventLoopsTest, AnExceptionInATaskKeepsNoOtherFromItsTurn) {
+  EventLoops loops(2);
+  Loop& loop = loops.emptiest_but_last().loop();
+  std::promise<void> ran;
+  boost::asio::post(loop.context(), [&] {
+    loop.later([&] {
+      loop.later([&] { ran.set_value(); });
+      throw std::runtime_error("as a task without memory would");
+    });
+  });
+  EXPECT_EQ(ran.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
+}
+
 }  // namespace
 }  // namespace colonnade::serve::http

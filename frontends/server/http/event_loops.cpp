@@ -14,20 +14,35 @@ namespace {
 /// So long tasks are done one after another before sockets are looked at again, which takes microseconds each time.
 constexpr std::chrono::microseconds kLongestTurn{500};
 
+void log_failure(const std::exception& error) {
+  log(LogLevel::error, "http_connection_failed", {{"reason", std::string_view(error.what())}});
+}
+
 }  // namespace
 
 void Loop::later(std::function<void()> task) {
   tasks_.push_back(std::move(task));
-  if (tasks_.size() == 1) boost::asio::post(context_, [this] { do_some(); });
+  if (!has_turn_) take_turn();
+}
+
+void Loop::take_turn() {
+  boost::asio::post(context_, [this] { do_some(); });
+  has_turn_ = true;
 }
 
 void Loop::do_some() {
   const auto until = std::chrono::steady_clock::now() + kLongestTurn;
   do {
-    tasks_.front()();
+    const std::function<void()> task = std::move(tasks_.front());
     tasks_.pop_front();
+    try {
+      task();
+    } catch (const std::exception& error) {
+      log_failure(error);
+    }
   } while (!tasks_.empty() && std::chrono::steady_clock::now() < until);
-  if (!tasks_.empty()) boost::asio::post(context_, [this] { do_some(); });
+  has_turn_ = false;
+  if (!tasks_.empty()) take_turn();
 }
 
 void Loop::run() {
@@ -36,7 +51,7 @@ void Loop::run() {
       context_.run();
       return;
     } catch (const std::exception& error) {
-      log(LogLevel::error, "http_connection_failed", {{"reason", std::string_view(error.what())}});
+      log_failure(error);
     }
   }
 }

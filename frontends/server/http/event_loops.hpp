@@ -17,18 +17,20 @@ namespace colonnade::serve::http {
 class Loop {
  public:
   boost::asio::io_context& context() { return context_; }
-  /// Does the task, which must not throw, after what has come in by now. Tasks and sockets take turns, so that however
-  /// many tasks there are, no socket waits long. For the loop's own thread.
+  /// Does the task after what has come in by now. Tasks and sockets take turns, so that however many tasks there are,
+  /// no socket waits long; what a task throws is logged. For the loop's own thread.
   void later(std::function<void()> task);
 
  private:
   friend class EventLoops;
+  void take_turn();
   void do_some();
   void run();
 
   boost::asio::io_context context_{1};  ///< one thread runs it
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{context_.get_executor()};
   std::deque<std::function<void()>> tasks_;
+  bool has_turn_ = false;                                         ///< they are next, or under way
   std::shared_ptr<const void> seats_ = std::make_shared<char>();  ///< owned once by each that is taken
   std::thread thread_;
 };

@@ -50,6 +50,9 @@ void append_output(Response& response, const OutputTensor& output, bool binary) 
   text += '}';
 }
 
+/// Copied while a byte becomes text.
+constexpr std::size_t kTextBytes = 8;
+
 std::size_t size_of_elements(const TensorView& tensor) {
   const auto count = static_cast<std::size_t>(element_count(tensor.shape));
   if (tensor.dtype != DType::string) return count * size_of(tensor.dtype);
@@ -63,8 +66,9 @@ std::size_t size_of_elements(const TensorView& tensor) {
 std::size_t copied_bytes(const InferenceResponse& answer, const AnswerForm& form) {
   std::size_t bytes = 0;
   for (const OutputTensor& output : answer.outputs) {
-    const bool is_sent_as_it_is = !output.place && output.view.dtype != DType::string && form.is_binary(output.name);
-    if (!is_sent_as_it_is) bytes += size_of_elements(output.view);
+    const bool is_text = !output.place && !form.is_binary(output.name);
+    const bool is_sent_as_it_is = !output.place && !is_text && output.view.dtype != DType::string;
+    if (!is_sent_as_it_is) bytes += size_of_elements(output.view) * (is_text ? kTextBytes : 1);
   }
   return bytes;
 }
