@@ -293,6 +293,15 @@ TEST(MatMulInteger, IsExactAtAnyDepth) {
   }
 }
 
+TEST(MatMulInteger, TakesOneZeroPointOfAComputedMatrixOffElementsOrSums) {
+  for (const std::int64_t depth : {4, 255, 256, 257, 700}) {
+    const Tensor a = random_bytes(DType::u8, {3, depth}, 50), b = random_bytes(DType::i8, {depth, 20}, 51);
+    const Argument zero{tensor(DType::i8, {1}, {-77}), depth % 2 == 1};
+    const Tensor y = run("MatMulInteger", DType::i32, a, b, tensor(DType::u8, {}, {130}), zero);
+    EXPECT_EQ(reference::load_all<std::int64_t>(y), product_of(a, {130}, b, {-77})) << depth;
+  }
+}
+
 /// A zero point that is not there was looked at where its value would lie.
 TEST(MatMulInteger, NeedsNoZeroPoints) {
   for (const DType left : {DType::u8, DType::i8})

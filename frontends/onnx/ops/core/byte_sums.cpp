@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "frontends/onnx/ops/core/quantize_blocks.hpp"
 #include "graph/byte_weights.hpp"
 #include "reference/elements.hpp"
 
@@ -44,11 +45,6 @@ std::optional<ValueId> centred_weight(Lowering& low, const IntegerOperand& weigh
   auto centred = centred_weights(*constant->tensor(), *zeros, static_cast<std::size_t>(axis), most);
   if (!centred) return std::nullopt;
   return low.constant(*std::move(centred));
-}
-
-bool has_one_element(const Lowering& low, ValueId id) {
-  const auto& shape = low.shape(id);
-  return shape && std::all_of(shape->begin(), shape->end(), [](std::int64_t dim) { return dim == 1; });
 }
 
 /// The operands, when the weight is constant and the sums take it less its zero points (one, or one an index of
