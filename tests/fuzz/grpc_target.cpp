@@ -65,7 +65,7 @@ void check_echo(const serve::InferenceRequest& request) {
 }
 
 void check(std::string_view bytes) {
-  shared_object().clear();
+  clear_shared();
   try {
     auto message = std::make_shared<ModelInferRequest>();
     serve::read_message(sliced(bytes), kMostBytes, *message);

@@ -172,7 +172,7 @@ void check_shared(const InferCall& call) {
 }
 
 void check(std::string_view bytes) {
-  shared_object().clear();
+  clear_shared();
   std::optional<Request> whole = read(bytes, std::max<std::size_t>(bytes.size(), 1));
   for (const std::size_t piece : {std::size_t{1}, 2 + bytes.size() % 61})
     if (text_of(read(bytes, piece)) != text_of(whole)) throw Failure("the way bytes are cut changes the request");

@@ -62,6 +62,21 @@ TEST(Plan, TakesStepsThatFitTheNearestCache) {
   }
 }
 
+/// Two operands and a result are one and a half times what a copy moves.
+TEST(Plan, ChargesForAllThatTypedOperatorsMove) {
+  const auto predicted = [](const Operator& op, std::size_t operands) {
+    Network net("typed");
+    std::vector<ValueId> inputs;
+    for (std::size_t i = 0; i < operands; ++i) inputs.push_back(net.input({512, 512}, DType::boolean));
+    const Graph graph = net.finish(net.node(op, inputs));
+    return make_plan(graph, fixed_topology("zen4-2"), {Schedule::layers, Math::fast, 1, 0})
+        .segments.front()
+        .predicted_us;
+  };
+  const double of_one = predicted(Unary{UnaryKind::logical_not}, 1);
+  EXPECT_NEAR(predicted(Binary{BinaryKind::logical_xor}, 2) / of_one, 1.5, 0.05);
+}
+
 /// The product of two values is shared between threads as others are.
 TEST(Plan, SharesProductsOfTwoValues) {
   Network net("product");

@@ -13,7 +13,7 @@
 #include "frontends/onnx/proto.hpp"
 #include "http_client.hpp"
 #include "server_process.hpp"
-#include "shared_object.hpp"
+#include "support/shared_object.hpp"
 
 namespace colonnade::test {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "grpc_fixture.hpp"
 #include "http_fixture.hpp"
-#include "shared_object.hpp"
+#include "support/shared_object.hpp"
 
 namespace colonnade::test {
 namespace {

@@ -185,7 +185,7 @@ bool Endpoints::is_answered_at_once(const Route& route, const Request& request) 
   return false;
 }
 
-Response Endpoints::answer(const Request& request, const Route& route) const {
+Response Endpoints::answer(Request& request, const Route& route) const {
   const auto& [model, version] = std::tie(route.model, route.version);
   if (request.method == "OPTIONS") {
     Response response;
@@ -206,13 +206,15 @@ Response Endpoints::answer(const Request& request, const Route& route) const {
     case Endpoint::config: return json_response(json_of(service_.config(model, version)));
     case Endpoint::statistics: return json_response(json_of(service_.statistics(model, version), Absent::written));
     case Endpoint::shared_status: return json_response(shared_regions_json(service_.shared_memory(), model));
-    case Endpoint::index:
-    case Endpoint::describe:
-    case Endpoint::infer:
-    case Endpoint::load:
+    case Endpoint::index: return index(request);
+    case Endpoint::describe: return json_response(service_.describe(model, version));
+    case Endpoint::load: return load(request, route);
     case Endpoint::unload:
+      service_.unload(model);
+      return json_response(fmt::format("{{\"name\":{},\"unload\":true}}", json_text(model)));
     case Endpoint::shared_register:
-    case Endpoint::shared_unregister:
+    case Endpoint::shared_unregister: return change_shared(request, route);
+    case Endpoint::infer:
     case Endpoint::unsupported: break;
   }
   throw Problem(501, "not supported: " + json_text(route.path));
@@ -221,31 +223,16 @@ Response Endpoints::answer(const Request& request, const Route& route) const {
 void Endpoints::answer(Request request, const Route& route, const Asker& asker, Respond respond) const {
   if (route.endpoint == Endpoint::infer)
     return infer(std::make_shared<Inference>(Inference{std::move(request), route, asker, std::move(respond)}), false);
-  if (is_answered_at_once(route, request)) return respond(answer(request, route));
-  in_background(std::move(respond), [this, route, request = std::make_shared<Request>(std::move(request))] {
-    switch (route.endpoint) {
-      case Endpoint::index: return index(*request);
-      case Endpoint::describe: return json_response(service_.describe(route.model, route.version));
-      case Endpoint::load: return load(*request, route);
-      case Endpoint::unload:
-        service_.unload(route.model);
-        return json_response(fmt::format("{{\"name\":{},\"unload\":true}}", json_text(route.model)));
-      case Endpoint::shared_register:
-      case Endpoint::shared_unregister: return change_shared(*request, route);
-      case Endpoint::infer:
-      case Endpoint::page:
-      case Endpoint::metrics:
-      case Endpoint::live:
-      case Endpoint::ready:
-      case Endpoint::server_metadata:
-      case Endpoint::model_metadata:
-      case Endpoint::model_ready:
-      case Endpoint::config:
-      case Endpoint::statistics:
-      case Endpoint::shared_status:
-      case Endpoint::unsupported: break;
+  helpers_.blocks([this, route, accepting = asker.accepting, respond = std::move(respond),
+                   request = std::make_shared<Request>(std::move(request))] {
+    Response response;
+    try {
+      response = answer(*request, route);
+      encode(response, accepting);
+    } catch (...) {
+      response = error_response_of_exception();
     }
-    return answer(*request, route);
+    respond(std::move(response));
   });
 }
 
@@ -288,18 +275,6 @@ Response Endpoints::load(Request& request, const Route& route) const {
     with_json(body.bytes(), options_.deepest_json, [&](const Json& root) { parameters = load_parameters(root); });
   service_.load(route.model, parameters);
   return json_response(fmt::format("{{\"name\":{},\"load\":true}}", json_text(route.model)));
-}
-
-void Endpoints::in_background(Respond respond, std::function<Response()> work) const {
-  helpers_.blocks([respond = std::move(respond), work = std::move(work)] {
-    Response response;
-    try {
-      response = work();
-    } catch (...) {
-      response = error_response_of_exception();
-    }
-    respond(std::move(response));
-  });
 }
 
 /// Here, as far as that takes no time; a helper does the rest.

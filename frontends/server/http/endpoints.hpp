@@ -42,10 +42,11 @@ class Endpoints {
   Route admit(const Request& head, std::string& allow) const;
   /// Whether the answer takes no time: neither a model nor decoding nor a disk has a part in it.
   static bool is_answered_at_once(const Route& route, const Request& request);
-  /// That answer. Throws what `error_response_of_exception` understands.
-  Response answer(const Request& request, const Route& route) const;
-  /// Answers any other request, without occupying this thread: what is large is left to `Helpers`. Throws the same if
-  /// that fails before it waits for others.
+  /// That answer, or another but an inference's, which may wait for disks and loads. Takes the body. Throws what
+  /// `error_response_of_exception` understands.
+  Response answer(Request& request, const Route& route) const;
+  /// Answers what is not answered at once, without occupying this thread: what waits or is large is left to `Helpers`.
+  /// Throws the same if that fails before it waits for others.
   void answer(Request request, const Route& route, const Asker& asker, Respond respond) const;
 
  private:
@@ -56,7 +57,6 @@ class Endpoints {
   void read(Inference& asked) const;
   void submit(const InferencePtr& asked) const;
   void respond(const InferencePtr& asked, InferenceResult result) const;
-  void in_background(Respond respond, std::function<Response()> work) const;
   Response load(Request& request, const Route& route) const;
   Response index(const Request& request) const;
   /// Registers or unregisters regions of shared memory.

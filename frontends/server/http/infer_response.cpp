@@ -50,7 +50,7 @@ void append_output(Response& response, const OutputTensor& output, bool binary) 
   text += '}';
 }
 
-/// Copied while a byte becomes text.
+/// Of JSON, that are read in the time in which a tensor's byte becomes text.
 constexpr std::size_t kTextBytes = 8;
 
 std::size_t size_of_elements(const TensorView& tensor) {

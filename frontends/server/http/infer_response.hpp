@@ -6,7 +6,7 @@
 
 namespace colonnade::serve::http {
 
-/// Of the tensors of an answer: what is copied, or could be while others are written as text.
+/// Of the tensors of an answer, what is copied; those that become text count more, by what that takes.
 std::size_t copied_bytes(const InferenceResponse& answer, const AnswerForm& form);
 
 /// An answer as the client wants it; binary tensors are sent from where they lie. Throws Failure for what JSON cannot
