@@ -63,12 +63,26 @@ void run_product(benchmark::State& state, const kernels::typed_product::Kernel& 
       benchmark::Counter(2e-9 * kSide * kSide * kSide, benchmark::Counter::kIsIterationInvariantRate);
 }
 
+void run_pack(benchmark::State& state, const kernels::typed_product::Kernel& kernel,
+              kernels::typed_product::Type type) {
+  constexpr std::size_t kSide = 768;
+  const Floats from(2 * kSide * kSide);
+  Floats to(2 * kSide * kSide);
+  for (auto _ : state) kernel.pack(type, type)({kSide, kSide, from.data(), kSide, 1, to.data()});
+  state.counters["Gelements/s"] =
+      benchmark::Counter(1e-9 * kSide * kSide, benchmark::Counter::kIsIterationInvariantRate);
+}
+
 void add_typed_product(const kernels::typed_product::Kernel& kernel) {
   using kernels::typed_product::Type;
-  for (const auto& [name, type] :
-       {std::pair("f64", Type::f64), {"i8", Type::i8}, {"i16", Type::i16}, {"i32", Type::i32}, {"i64", Type::i64}})
+  for (const auto& [name, of] :
+       {std::pair("f64", Type::f64), {"i8", Type::i8}, {"i16", Type::i16}, {"i32", Type::i32}, {"i64", Type::i64}}) {
+    if (kernel.terms(of, of) == 0) continue;
     add(std::string("typed_product/192x192x192/") + name, kernel,
-        [=, of = type](benchmark::State& state) { run_product(state, kernel, of); });
+        [=, type = of](benchmark::State& state) { run_product(state, kernel, type); });
+    add(std::string("typed_product/pack/768x768/") + name, kernel,
+        [=, type = of](benchmark::State& state) { run_pack(state, kernel, type); });
+  }
 }
 
 void add_typed(const kernels::typed::Kernel& kernel) {

@@ -93,13 +93,13 @@ struct RowOf {
 /// is none.
 template <class In>
 [[gnu::always_inline]] inline void pack_pairs(const In* first, const In* second, std::ptrdiff_t stride,
-                                              std::size_t count, std::int16_t* to) {
+                                              std::size_t count, std::int16_t zero, std::int16_t* to) {
   if (stride == 1 && count == kPanel && second != nullptr) {
     // not by memcpy: GCC would take the halves of a vector through general registers
     using Elements = typename RowOf<In>::Type;
     using Wide = typename RowOf<std::int16_t>::Type;
-    const Wide x = __builtin_convertvector(*reinterpret_cast<const Elements*>(first), Wide);
-    const Wide y = __builtin_convertvector(*reinterpret_cast<const Elements*>(second), Wide);
+    const Wide x = __builtin_convertvector(*reinterpret_cast<const Elements*>(first), Wide) - zero;
+    const Wide y = __builtin_convertvector(*reinterpret_cast<const Elements*>(second), Wide) - zero;
     auto* const pairs = reinterpret_cast<Wide*>(to);
     pairs[0] = __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     pairs[1] = __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
@@ -107,8 +107,8 @@ template <class In>
   }
   for (std::size_t i = 0; i < kPanel; ++i) {
     const auto at = static_cast<std::ptrdiff_t>(i) * stride;
-    to[2 * i] = i < count ? first[at] : std::int16_t{0};
-    to[2 * i + 1] = i < count && second != nullptr ? second[at] : std::int16_t{0};
+    to[2 * i] = static_cast<std::int16_t>(i < count ? first[at] - zero : 0);
+    to[2 * i + 1] = static_cast<std::int16_t>(i < count && second != nullptr ? second[at] - zero : 0);
   }
 }
 
@@ -117,7 +117,9 @@ template <class In>
 inline void pack_transposed(const PackArgs& args) noexcept {
   const auto* from = static_cast<const In*>(args.from);
   auto* to = static_cast<std::uint32_t*>(args.to);
-  const auto half = [](In element) { return std::uint32_t{static_cast<std::uint16_t>(element)}; };
+  const auto half = [zero = args.zero](In element) {
+    return std::uint32_t{static_cast<std::uint16_t>(element - zero)};
+  };
   for (std::size_t first = 0; first < args.n;
        first += kPanel, from += static_cast<std::ptrdiff_t>(kPanel) * args.n_stride) {
     const std::size_t count = args.n - first < kPanel ? args.n - first : kPanel;
@@ -145,7 +147,8 @@ inline void pack_by_pairs(const PackArgs& args) noexcept {
     for (std::size_t first = 0, p = 0; first < args.n; first += kPanel, ++p) {
       const std::size_t count = args.n - first < kPanel ? args.n - first : kPanel;
       const In* at = from + static_cast<std::ptrdiff_t>(first) * args.n_stride;
-      pack_pairs(at, k + 1 < args.k ? at + args.k_stride : nullptr, args.n_stride, count, to + p * panel);
+      pack_pairs(at, k + 1 < args.k ? at + args.k_stride : nullptr, args.n_stride, count,
+                 static_cast<std::int16_t>(args.zero), to + p * panel);
     }
   }
 }
@@ -238,7 +241,7 @@ inline void multiply_rows(const ProductArgs& args, std::size_t& m, std::size_t c
 template <class In>
 inline void product(const ProductArgs& args) noexcept {
   using Sum = SumOf<In>;
-  const auto* panel = static_cast<const Sum*>(args.panels);
+  const auto* panel = static_cast<const Sum*>(args.b);
   for (std::size_t column = 0; column < args.n; column += kPanel, panel += args.k * kPanel) {
     std::size_t m = 0;
     multiply_rows<In, Vectors<Sum>::kRows>(args, m, column, panel);
@@ -253,11 +256,14 @@ inline void product_by_pairs(const ProductArgs& args) noexcept {
   const std::size_t pairs = (args.k + 1) / 2;
   auto* to = static_cast<std::int16_t*>(args.room);
   const auto* row = static_cast<const In*>(args.a);
+  const auto less_zero = [zero = static_cast<std::int16_t>(args.a_zero)](In x) {
+    return static_cast<std::int16_t>(x - zero);
+  };
   for (std::size_t m = 0; m < args.m; ++m, row += args.m_stride, to += 2 * pairs) {
     if (args.k_stride == 1)
-      for (std::size_t k = 0; k < args.k; ++k) to[k] = row[k];
+      for (std::size_t k = 0; k < args.k; ++k) to[k] = less_zero(row[k]);
     else
-      for (std::size_t k = 0; k < args.k; ++k) to[k] = row[static_cast<std::ptrdiff_t>(k) * args.k_stride];
+      for (std::size_t k = 0; k < args.k; ++k) to[k] = less_zero(row[static_cast<std::ptrdiff_t>(k) * args.k_stride]);
     if (args.k % 2 == 1) to[args.k] = 0;
   }
   ProductArgs as_pairs = args;
@@ -268,8 +274,11 @@ inline void product_by_pairs(const ProductArgs& args) noexcept {
   product<Pair>(as_pairs);
 }
 
+/// Elements of 16 bits or fewer on both sides are multiplied two by two.
+inline std::size_t terms(Type a, Type b) noexcept { return is_narrow(a) && is_narrow(b) ? 2 : 1; }
+
 inline PackFn find_pack(Type a, Type b) noexcept {
-  const bool pairs = by_pairs(a, b);
+  const bool pairs = terms(a, b) == 2;
   switch (b) {
     case Type::f64: return pack<double>;
     case Type::i8: return pairs ? pack_by_pairs<std::int8_t> : pack<std::int8_t>;
@@ -281,8 +290,10 @@ inline PackFn find_pack(Type a, Type b) noexcept {
   return nullptr;
 }
 
+inline ProductFn no_few(Type, Type) noexcept { return nullptr; }
+
 inline ProductFn find_product(Type a, Type b) noexcept {
-  const bool pairs = by_pairs(a, b);
+  const bool pairs = terms(a, b) == 2;
   switch (a) {
     case Type::f64: return product<double>;
     case Type::i8: return pairs ? product_by_pairs<std::int8_t> : product<std::int8_t>;

@@ -5,8 +5,9 @@
 
 namespace colonnade::kernels {
 
-static constexpr typed_product::Kernel kKernel = {COLONNADE_TIER_NAME, kThisIsa, typed_product::find_pack,
-                                                  typed_product::find_product};
+static constexpr typed_product::Kernel kKernel = {COLONNADE_TIER_NAME,         kThisIsa,
+                                                  typed_product::terms,        typed_product::find_pack,
+                                                  typed_product::find_product, typed_product::no_few};
 
 template <>
 KernelList<typed_product::Kernel> kernels_of<typed_product::Kernel, ThisTier>() noexcept {

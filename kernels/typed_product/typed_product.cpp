@@ -5,8 +5,12 @@
 
 namespace colonnade::kernels::typed_product {
 
-std::span<const Kernel> table() noexcept { return table_of<Kernel>(); }
+std::span<const Kernel> table() noexcept { return table_of<Kernel, tier::vnni>(); }
 
-const Kernel& select(Features features) noexcept { return first_for(table(), features); }
+const Kernel& select(Features features, Type a, Type b) noexcept {
+  for (const Kernel& kernel : table())
+    if (features.contains(kernel.isa) && kernel.terms(a, b) != 0) return kernel;
+  return table().back();
+}
 
 }  // namespace colonnade::kernels::typed_product

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/base/features.hpp"
 #include "kernels/base/isa.hpp"
 
 namespace colonnade::kernels::typed_product {
@@ -20,15 +21,18 @@ inline constexpr std::size_t kPanel = 16;
 constexpr std::size_t sum_bytes(Type type) { return type == Type::f64 || type == Type::i64 ? 8 : 4; }
 
 constexpr bool is_narrow(Type type) { return type == Type::i8 || type == Type::u8 || type == Type::i16; }
-/// Elements of 16 bits or fewer on both sides are multiplied two by two.
-constexpr bool by_pairs(Type a, Type b) { return is_narrow(a) && is_narrow(b); }
-/// Bytes of ProductArgs::room.
-constexpr std::size_t room_bytes(Type a, Type b, std::size_t m, std::size_t k) {
-  return by_pairs(a, b) ? m * ((k + 1) / 2) * sizeof(std::uint32_t) : 0;
+
+/// Bytes of a packed panel of such elements where a lane multiplies `terms` of a sum at once, and of ProductArgs::room.
+constexpr std::size_t panel_bytes(std::size_t terms, Type type, std::size_t k) {
+  const std::size_t steps = (k + terms - 1) / terms + (terms == 4 ? 1 : 0);
+  return steps * kPanel * (terms == 1 ? sum_bytes(type) : sizeof(std::uint32_t));
+}
+constexpr std::size_t room_bytes(std::size_t terms, std::size_t m, std::size_t k) {
+  return terms == 1 ? 0 : m * panel_bytes(terms, Type::i32, k) / kPanel;
 }
 
-/// Packs a right matrix [k][n] of any strides, in elements, to [n / kPanel][k][kPanel] sums, zeros past n; by pairs to
-/// [n / kPanel][(k + 1) / 2][kPanel] pairs of 16 bits, zeros past k and n.
+/// Packs a right matrix [k][n] of any strides, in elements, to [n / kPanel] panels, zeros past k and n: [k][kPanel]
+/// sums; [(k + 1) / 2][kPanel] pairs of 16 bits; or the sums of columns and [(k + 3) / 4][kPanel] quads of bytes.
 struct PackArgs {
   std::size_t k = 0;
   std::size_t n = 0;
@@ -36,10 +40,12 @@ struct PackArgs {
   std::ptrdiff_t k_stride = 0;
   std::ptrdiff_t n_stride = 0;
   void* to = nullptr;
+  std::int32_t zero = 0;  ///< of bytes and integers of 16 bits by pairs: what is taken off them
 };
 using PackFn = void (*)(const PackArgs&) noexcept;
 
-/// out[m][n] = bias[n] + sum over k of a[m][k] * b[k][n]. Strides count elements; nothing may overlap.
+/// out[m][n] = bias[n] + sum over k of (a[m][k] - a_zero) * (b[k][n] - b_zero), where only bytes have zero points, and
+/// sums wrap. Strides count elements; nothing may overlap.
 struct ProductArgs {
   std::size_t m = 0;
   std::size_t k = 0;
@@ -47,22 +53,28 @@ struct ProductArgs {
   const void* a = nullptr;
   std::ptrdiff_t m_stride = 0;
   std::ptrdiff_t k_stride = 0;
-  const void* panels = nullptr;  ///< packed by the PackFn of both types, whose sums are the same
-  const void* bias = nullptr;    ///< n sums, or null for zero
+  const void* b = nullptr;     ///< packed by the PackFn of both types, whose sums are the same; for few() as it lies
+  const void* bias = nullptr;  ///< n sums, or null for zero
   void* out = nullptr;
   std::ptrdiff_t out_stride = 0;
-  void* room = nullptr;  ///< room_bytes(), 64-byte aligned
+  void* room = nullptr;                 ///< room_bytes(), 64-byte aligned
+  std::ptrdiff_t b_stride = 0;          ///< for few(): from row to row, whose elements follow each other
+  std::int32_t a_zero = 0, b_zero = 0;  ///< b's as it was packed with
 };
+/// Rows that few() takes at most.
+inline constexpr std::size_t kFewRows = 4;
 using ProductFn = void (*)(const ProductArgs&) noexcept;
 
 struct Kernel {
   const char* name;
   Isa isa;
-  PackFn (*pack)(Type a, Type b) noexcept;
+  std::size_t (*terms)(Type a, Type b) noexcept;  ///< of a sum that a lane multiplies at once: 1, 2 or 4; 0: not these
+  PackFn (*pack)(Type a, Type b) noexcept;        ///< where terms() are some, as product()
   ProductFn (*product)(Type a, Type b) noexcept;
+  ProductFn (*few)(Type a, Type b) noexcept;  ///< few rows by a matrix that is not packed; null where that is slower
 };
 
 std::span<const Kernel> table() noexcept;
-const Kernel& select(Features features) noexcept;
+const Kernel& select(Features features, Type a, Type b) noexcept;
 
 }  // namespace colonnade::kernels::typed_product

@@ -275,6 +275,7 @@ Rows access(const ByteScale&, const Question&) { return std::nullopt; }
 Rows access(const Lookup&, const Question& q) { return q.input == 0 ? elementwise(q) : std::nullopt; }
 Rows access(const ByteConv& op, const Question& q) { return access(op.window, q); }
 Rows access(const ByteMatMul&, const Question& q) { return q.input == 0 ? elementwise(q) : std::nullopt; }
+Rows access(const IntegerMatMul&, const Question&) { return std::nullopt; }
 Rows access(const ByteBinary&, const Question& q) { return elementwise(q); }
 Rows access(const ByteAverage& op, const Question& q) { return access(op.window, q); }
 Rows access(const Attention&, const Question&) { return std::nullopt; }

@@ -337,6 +337,7 @@ void describe(Words& words, const ByteConv& op) {
   rescale_words(words, op.out);
 }
 void describe(Words& words, const ByteMatMul& op) { rescale_words(words, op.out); }
+void describe(Words&, const IntegerMatMul&) {}
 void describe(Words& words, const ByteBinary& op) {
   words.add("kind", name_of(op.kind)).add("a_zero", op.a_zero).add("b_zero", op.b_zero);
   words.add("a_factor", op.a_factor).add("b_factor", op.b_factor);

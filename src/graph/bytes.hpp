@@ -80,6 +80,11 @@ struct ByteMatMul {
   Rescale out;
   bool operator==(const ByteMatMul&) const = default;
 };
+/// Product of bytes, inputs a, b (u8 or i8, two axes or more), a's zero point and b's (of its type, one element), each
+/// may be absent: the matrix product of a - a's zero point and b - b's, in int32, which wraps.
+struct IntegerMatMul {
+  bool operator==(const IntegerMatMul&) const = default;
+};
 /// inputs a, b (u8), ONNX broadcasting. add: v = fma(float(a - a_zero), a_factor, float(b - b_zero) * b_factor).
 /// mul: v = float((a - a_zero) * (b - b_zero)) * a_factor.
 struct ByteBinary {

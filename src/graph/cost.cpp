@@ -167,6 +167,7 @@ double flop(const ByteScale&, const Sizes& sizes) { return 2 * sizes.input(0); }
 double flop(const Lookup&, const Sizes& sizes) { return sizes.output(); }
 double flop(const ByteConv& op, const Sizes& sizes) { return flop(op.window, sizes); }
 double flop(const ByteMatMul&, const Sizes& sizes) { return flop(MatMul{}, sizes); }
+double flop(const IntegerMatMul&, const Sizes& sizes) { return flop(MatMul{}, sizes); }
 double flop(const ByteBinary&, const Sizes& sizes) { return 4 * sizes.output(); }
 double flop(const ByteAverage& op, const Sizes& sizes) { return flop(op.window, sizes); }
 

@@ -24,17 +24,17 @@ static_assert(kReduceNames[static_cast<std::size_t>(ReduceKind::sum_square)] == 
 
 // In the order of the variant; Unary, Binary and Opaque are named by their kind instead.
 constexpr std::array<std::string_view, std::variant_size_v<AnyOperator>> kOperatorNames = {
-    "Unary",      "Binary",       "Select",          "Cast",         "Conv",         "ConvTranspose",
-    "MatMul",     "Pool",         "Reduce",          "ArgReduce",    "Softmax",      "Hardmax",
-    "BatchNorm",  "InstanceNorm", "LayerNorm",       "Lrn",          "Resize",       "Reshape",
-    "Flatten",    "Squeeze",      "Unsqueeze",       "Transpose",    "Concat",       "Slice",
-    "Split",      "Pad",          "Expand",          "Tile",         "Gather",       "GatherElements",
-    "GatherNd",   "ScatterNd",    "ScatterElements", "DepthToSpace", "SpaceToDepth", "ShapeOf",
-    "SizeOf",     "Fill",         "Range",           "OneHot",       "TopK",         "CumSum",
-    "NonZero",    "Trilu",        "Einsum",          "Recurrent",    "GridSample",   "TreeEnsemble",
-    "Quantize",   "Dequantize",   "ByteScale",       "Lookup",       "ByteConv",     "ByteMatMul",
-    "ByteBinary", "ByteAverage",  "Attention",       "If",           "Loop",         "Scan",
-    "Opaque"};
+    "Unary",         "Binary",       "Select",          "Cast",         "Conv",         "ConvTranspose",
+    "MatMul",        "Pool",         "Reduce",          "ArgReduce",    "Softmax",      "Hardmax",
+    "BatchNorm",     "InstanceNorm", "LayerNorm",       "Lrn",          "Resize",       "Reshape",
+    "Flatten",       "Squeeze",      "Unsqueeze",       "Transpose",    "Concat",       "Slice",
+    "Split",         "Pad",          "Expand",          "Tile",         "Gather",       "GatherElements",
+    "GatherNd",      "ScatterNd",    "ScatterElements", "DepthToSpace", "SpaceToDepth", "ShapeOf",
+    "SizeOf",        "Fill",         "Range",           "OneHot",       "TopK",         "CumSum",
+    "NonZero",       "Trilu",        "Einsum",          "Recurrent",    "GridSample",   "TreeEnsemble",
+    "Quantize",      "Dequantize",   "ByteScale",       "Lookup",       "ByteConv",     "ByteMatMul",
+    "IntegerMatMul", "ByteBinary",   "ByteAverage",     "Attention",    "If",           "Loop",
+    "Scan",          "Opaque"};
 static_assert(!kOperatorNames.back().empty());
 
 std::string pascal_case(std::string_view snake) {

@@ -320,7 +320,7 @@ using AnyOperator =
                  Concat, Slice, Split, Pad, Expand, Tile, Gather, GatherElements, GatherNd, ScatterNd, ScatterElements,
                  DepthToSpace, SpaceToDepth, ShapeOf, SizeOf, Fill, Range, OneHot, TopK, CumSum, NonZero, Trilu, Einsum,
                  Recurrent, GridSample, TreeEnsemble, Quantize, Dequantize, ByteScale, Lookup, ByteConv, ByteMatMul,
-                 ByteBinary, ByteAverage, Attention, If, Loop, Scan, Opaque>;
+                 IntegerMatMul, ByteBinary, ByteAverage, Attention, If, Loop, Scan, Opaque>;
 
 /// One of them. What a variant of so many alternatives does when it is copied, moved, compared or destroyed is compiled
 /// once, not wherever a node is.

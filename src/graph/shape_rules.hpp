@@ -139,6 +139,7 @@ Types infer(const ByteScale&, const RuleContext&);
 Types infer(const Lookup&, const RuleContext&);
 Types infer(const ByteConv&, const RuleContext&);
 Types infer(const ByteMatMul&, const RuleContext&);
+Types infer(const IntegerMatMul&, const RuleContext&);
 Types infer(const ByteBinary&, const RuleContext&);
 Types infer(const ByteAverage&, const RuleContext&);
 Types infer(const Attention&, const RuleContext&);

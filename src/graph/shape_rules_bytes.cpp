@@ -157,6 +157,22 @@ Types infer(const ByteMatMul& op, const RuleContext& ctx) {
   return types;
 }
 
+Types infer(const IntegerMatMul&, const RuleContext& ctx) {
+  ctx.inputs(2, 4);
+  for (const std::size_t operand : {0, 1}) {
+    ctx.rank_at_least(operand, 2);
+    if (const DType type = ctx.dtype(operand); type != DType::i8 && type != DType::u8)
+      ctx.fail("{} must be int8 or uint8, found {}", ctx.text(operand), name_of(type));
+    if (!ctx.has(operand + 2)) continue;
+    ctx.dtype_is(operand + 2, ctx.dtype(operand));
+    one_or_each(ctx, operand + 2, 1, "the zero point");
+  }
+  const Node plain = with_operands(ctx.node(), MatMul{});
+  Types types = infer(MatMul{}, RuleContext(ctx.graph(), plain));
+  types[0].dtype = DType::i32;
+  return types;
+}
+
 Types infer(const ByteBinary& op, const RuleContext& ctx) {
   ctx.inputs(2, 2);
   for (const std::size_t input : {0, 1}) ctx.dtype_is(input, DType::u8);

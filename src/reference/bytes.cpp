@@ -151,6 +151,13 @@ Tensors apply(const ByteConv& op, const Call& call) { return rescaled_sums(call,
 
 Tensors apply(const ByteMatMul& op, const Call& call) { return rescaled_sums(call, op.out, MatMul{}); }
 
+Tensors apply(const IntegerMatMul&, const Call& call) {
+  const Datum a = centred(call.input(0), call.optional(2)), b = centred(call.input(1), call.optional(3));
+  const std::array<const Datum*, 2> inputs = {&a, &b};
+  const Node node{MatMul{}, {}, call.node.outputs, call.node.name, call.node.origin};
+  return apply(MatMul{}, Call{node, inputs, call.types, call.run_body});
+}
+
 Tensors apply(const ByteBinary& op, const Call& call) {
   const auto widened = [&](std::size_t input) {
     Tensor wide(DType::i32, call.input(input).shape());

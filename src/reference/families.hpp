@@ -62,6 +62,7 @@ Tensors apply(const ByteScale&, const Call&);
 Tensors apply(const Lookup&, const Call&);
 Tensors apply(const ByteConv&, const Call&);
 Tensors apply(const ByteMatMul&, const Call&);
+Tensors apply(const IntegerMatMul&, const Call&);
 Tensors apply(const ByteBinary&, const Call&);
 Tensors apply(const ByteAverage&, const Call&);
 Tensors apply(const Attention&, const Call&);

@@ -122,6 +122,18 @@ TEST(ShapeRules, ByteScale) {
   });
 }
 
+TEST(ShapeRules, IntegerMatMul) {
+  const Input bytes = typed("u8[2,3,?]"), weights = typed("i8[4,5]"), zero = typed("i8[1]");
+  check_rules({
+      {IntegerMatMul{}, {bytes, weights}, "i32[2,3,5]"},
+      {IntegerMatMul{}, {bytes, weights, typed("u8[]"), zero}, "i32[2,3,5]"},
+      {IntegerMatMul{}, {bytes, typed("f32[4,5]")}, "error: input 'x1' must be int8 or uint8, found float32"},
+      {IntegerMatMul{}, {bytes, weights, zero}, "error: input 'x2' must be uint8"},
+      {IntegerMatMul{}, {bytes, weights, typed("u8[3]")}, "error: the zero point"},
+      {IntegerMatMul{}, {typed("u8[4]"), weights}, "error: "},
+  });
+}
+
 TEST(ShapeRules, Recurrent) {
   Recurrent lstm;
   lstm.hidden_size = 8;

@@ -293,7 +293,7 @@ TEST(MatMulInteger, IsExactAtAnyDepth) {
   }
 }
 
-TEST(MatMulInteger, TakesOneZeroPointOfAComputedMatrixOffElementsOrSums) {
+TEST(MatMulInteger, TakesOneZeroPointOffEachMatrix) {
   for (const std::int64_t depth : {4, 255, 256, 257, 700}) {
     const Tensor a = random_bytes(DType::u8, {3, depth}, 50), b = random_bytes(DType::i8, {depth, 20}, 51);
     const Argument zero{tensor(DType::i8, {1}, {-77}), depth % 2 == 1};

@@ -163,6 +163,22 @@ TEST(Typed, SoftmaxBeforeAxesOfOne) {
   }
 }
 
+TEST(TypedProduct, TakesZeroPointsOffBytes) {
+  const auto zero = [](DType dtype, double value) {
+    return constant(reference::tensor_of(dtype, {}, std::vector<double>{value}));
+  };
+  for (const DType a : {DType::i8, DType::u8})
+    for (const DType b : {DType::i8, DType::u8})
+      for (const std::int64_t rows : {1, 3, 130})
+        for (const bool whole : {true, false}) {
+          const Shape left = {2, rows, 70}, right = whole ? Shape{70, 300} : Shape{2, 70, 17};
+          check(IntegerMatMul{}, {computed(a, left), computed(b, right), zero(a, 100), zero(b, 127)},
+                families::typed_product);
+          check(IntegerMatMul{}, {computed(a, left), computed(b, right), absent(), computed(b, {1})},
+                families::typed_product);
+        }
+}
+
 TEST(TypedProduct, AgreesWithTheReference) {
   const auto check_product = [](const MatMul& op, DType dtype, const Shape& a, const Shape& b) {
     const double tolerance = dtype == DType::f64 ? 1e-12 : 0;

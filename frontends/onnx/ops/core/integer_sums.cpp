@@ -89,22 +89,14 @@ ValueId narrow(Lowering& low, const IntegerOperand& operand) {
   return is_zero(low, operand.zero_point) ? operand.value : centred(low, operand, DType::i16);
 }
 
-/// Whether the zero point of a computed right matrix is better taken off the sums than off its elements: it has one,
-/// and more rows than the left one is likely to have.
-bool has_zero_of_sums(const Lowering& low, const IntegerOperand& a, const IntegerOperand& b) {
-  constexpr std::int64_t kManyTerms = 256;
-  if (is_zero(low, b.zero_point) || low.constant_of(b.value) || !has_one_element(low, b.zero_point)) return false;
-  if (!low.shape(a.value) || !low.shape(b.value) || low.rank(a.value) < 2 || low.rank(b.value) < 2) return false;
-  const std::int64_t rows = low.dim(a.value, low.rank(a.value) - 2), terms = low.dim(b.value, low.rank(b.value) - 2);
-  return terms >= kManyTerms && rows <= terms;
-}
-
-/// a * (b - zero) = a * b - zero * (the sum of each row of a).
-ValueId product_without_zero(Lowering& low, ValueId a, const IntegerOperand& b) {
-  const ValueId rows = reduce(low, ReduceKind::sum, cast(low, a, DType::i32), {-1});
-  const ValueId zero = reshape(low, cast(low, b.zero_point, DType::i32), {});
-  const ValueId product = low.emit(MatMul{}, {a, b.value});
-  return binary_exact(low, BinaryKind::sub, product, binary_exact(low, BinaryKind::mul, rows, zero));
+/// Both matrices are computed, or the left one is constant, and each has one zero point at most.
+bool is_plain_product(const Lowering& low, const IntegerOperand& a, const IntegerOperand& b) {
+  const auto is_matrix = [&](const IntegerOperand& operand) {
+    return low.shape(operand.value) && low.rank(operand.value) >= 2 &&
+           (operand.zero_point == kAbsent || has_one_element(low, operand.zero_point));
+  };
+  return !low.constant_of(b.value) && is_matrix(a) && is_matrix(b) &&
+         !(is_zero(low, a.zero_point) && is_zero(low, b.zero_point));
 }
 
 }  // namespace
@@ -115,9 +107,9 @@ ValueId integer_matmul(Lowering& low, IntegerOperand a, IntegerOperand b, DType 
   if (const auto bytes = product_operands(low, a, b))
     return cast(low, low.emit(ByteMatMul{{DType::i32}}, {bytes->x, bytes->weight, bytes->zero_point}), to);
   if (const ValueId sums = product_of_rows(low, a, b); sums != kAbsent) return cast(low, sums, to);
-  const ValueId left = narrow(low, a);
-  if (has_zero_of_sums(low, a, b)) return cast(low, product_without_zero(low, left, b), to);
-  return cast(low, low.emit(MatMul{}, {left, narrow(low, b)}), to);
+  if (is_plain_product(low, a, b))
+    return cast(low, low.emit(IntegerMatMul{}, {a.value, b.value, a.zero_point, b.zero_point}), to);
+  return cast(low, low.emit(MatMul{}, {narrow(low, a), narrow(low, b)}), to);
 }
 
 ValueId integer_conv(Lowering& low, IntegerOperand x, IntegerOperand weight, ValueId bias, DType to) {
