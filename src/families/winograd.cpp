@@ -272,8 +272,9 @@ double tiles_flop(const Candidate& node, const WinogradForm& form) {
   const auto floats = [](std::int64_t bytes) { return static_cast<double>(bytes) / sizeof(float); };
   const auto packed = static_cast<double>(kernels::winograd::packed_floats(encoding, tile, form.inputs, form.outputs));
   const bool far = packed > floats(blocking.near_weights_bytes);
-  if (tile == kSixes && work.block_floats > floats(far ? blocking.far_sixes_bytes : blocking.near_sixes_bytes))
-    return kNever;
+  const std::int64_t near_sixes =
+      form.kernel->isa < kernels::Isa::avx512 ? blocking.narrow_sixes_bytes : blocking.near_sixes_bytes;
+  if (tile == kSixes && work.block_floats > floats(far ? blocking.far_sixes_bytes : near_sixes)) return kNever;
   if (pieces && far) return kNever;
   const double multiply = pieces ? pieces_padding(form.inputs) * pieces_padding(form.outputs) * work.multiply_flop /
                                            blocking.pieces.tile_speed +

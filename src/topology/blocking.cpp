@@ -46,6 +46,7 @@ constexpr Blocking far(std::string_view name, std::int64_t l2_bytes) {
                  .chunk_channels = 192},
       .pairs = {.speed = 1, .round_flop = 6, .sum_flop = 2, .gain = 1.05, .chunk_channels = 128},
       .pair_units = {.speed = 8, .round_flop = 6, .sum_flop = 24, .gain = 1.05, .chunk_channels = 128},
+      .narrow_sixes_bytes = 768 * kKiB,
   };
 }
 
@@ -53,7 +54,8 @@ constexpr Blocking far(std::string_view name, std::int64_t l2_bytes) {
 /// (bench/results/epyc-zen4.md).
 constexpr Blocking near(std::string_view name, std::int64_t l2_bytes) {
   Blocking blocking = far(name, l2_bytes);
-  blocking.far_sixes_bytes = 6 * kMiB;
+  blocking.far_sixes_bytes = 32 * kMiB;
+  if (l2_bytes >= kMiB) blocking.narrow_sixes_bytes = blocking.far_sixes_bytes;
   blocking.far_weight_flop = 20;
   blocking.fetched_share = 0.25;
   blocking.multiply_share = 0.95;

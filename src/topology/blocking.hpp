@@ -59,7 +59,8 @@ struct Blocking {
   Pairs pairs;
   Pairs pair_units;  ///< likewise matrix units
 
-  std::int64_t far_sixes_bytes = 0;  ///< as near_sixes_bytes, where the weights come from beyond that cache anyway
+  std::int64_t far_sixes_bytes = 0;     ///< as near_sixes_bytes, where the weights come from beyond that cache anyway
+  std::int64_t narrow_sixes_bytes = 0;  ///< as near_sixes_bytes, for tiers of fewer lanes than AVX-512 has
   bool operator==(const Blocking&) const = default;
 };
 
