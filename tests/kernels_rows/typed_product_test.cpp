@@ -8,10 +8,13 @@ namespace {
 
 using typed_product::Type;
 
+/// Nothing has an address too.
+std::size_t some(std::size_t count) { return std::max<std::size_t>(count, 1); }
+
 template <class T>
 std::vector<T> numbers(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
-  std::vector<T> values(count);
+  std::vector<T> values(some(count));
   for (T& x : values) {
     if constexpr (std::is_floating_point_v<T>)
       x = static_cast<T>(random() % 199) / 16 - 6;
@@ -46,7 +49,7 @@ struct Case {
   }
 
   void check(const std::vector<Sum>& out) const {
-    for (std::size_t i = 0; i < out.size(); ++i) {
+    for (std::size_t i = 0; i < s.m * out_row; ++i) {
       const std::size_t m = i / out_row, n = i % out_row;
       if (n >= s.n)
         ASSERT_EQ(out[i], before[i]);
@@ -76,11 +79,11 @@ void check_product(const typed_product::Kernel& kernel, Type of_a, Type of_b, co
   const Case<A, B, Sum> made(s);
   const auto stride = [](std::size_t elements) { return static_cast<std::ptrdiff_t>(elements); };
   const std::size_t panels = (s.n + typed_product::kPanel - 1) / typed_product::kPanel;
-  std::vector<Sum> packed(panels * typed_product::panel_bytes(terms, of_b, s.k) / sizeof(Sum), Sum{7});
+  std::vector<Sum> packed(some(panels * typed_product::panel_bytes(terms, of_b, s.k) / sizeof(Sum)), Sum{7});
   std::vector<Sum> out = made.before, by_few = made.before;
   kernel.pack(of_a, of_b)(
       {s.k, s.n, made.b.data(), stride(made.b_at(1, 0)), stride(made.b_at(0, 1)), packed.data(), made.b_zero});
-  std::vector<std::uint32_t> room(typed_product::room_bytes(terms, s.m, s.k) / sizeof(std::uint32_t));
+  std::vector<std::uint32_t> room(some(typed_product::room_bytes(terms, s.m, s.k) / sizeof(std::uint32_t)));
   typed_product::ProductArgs args{s.m, s.k, s.n, made.a.data(), stride(made.a_at(1, 0)), stride(made.a_at(0, 1))};
   args.b = packed.data(), args.bias = s.bias ? made.bias.data() : nullptr;
   args.out = out.data(), args.out_stride = stride(made.out_row), args.room = room.data();
