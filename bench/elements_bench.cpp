@@ -73,6 +73,16 @@ void run_pack(benchmark::State& state, const kernels::typed_product::Kernel& ker
       benchmark::Counter(1e-9 * kSide * kSide, benchmark::Counter::kIsIterationInvariantRate);
 }
 
+void run_few(benchmark::State& state, const kernels::typed_product::Kernel& kernel, kernels::typed_product::Type type) {
+  constexpr std::size_t kSide = 768;
+  const Floats a(kSide), b(kSide * kSide);
+  Floats out(kSide), room(2 * kSide);
+  kernels::typed_product::ProductArgs args{1, kSide, kSide, a.data(), kSide, 1, b.data(), nullptr, out.data(), kSide};
+  args.room = room.data(), args.b_stride = kSide;
+  for (auto _ : state) kernel.few(type, type)(args);
+  count_bytes(state, kSide * kSide);
+}
+
 void add_typed_product(const kernels::typed_product::Kernel& kernel) {
   using kernels::typed_product::Type;
   for (const auto& [name, of] :
@@ -82,6 +92,9 @@ void add_typed_product(const kernels::typed_product::Kernel& kernel) {
         [=, type = of](benchmark::State& state) { run_product(state, kernel, type); });
     add(std::string("typed_product/pack/768x768/") + name, kernel,
         [=, type = of](benchmark::State& state) { run_pack(state, kernel, type); });
+    if (kernel.few(of, of) == nullptr) continue;
+    add(std::string("typed_product/few/1x768x768/") + name, kernel,
+        [=, type = of](benchmark::State& state) { run_few(state, kernel, type); });
   }
 }
 

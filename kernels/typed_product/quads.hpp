@@ -13,7 +13,7 @@
 namespace colonnade::kernels::typed_product {
 namespace {
 
-inline constexpr std::size_t kTerms = 4, kStepBytes = kPanel * kTerms, kVectorOf = 64;
+inline constexpr std::size_t kTerms = 4, kStepBytes = kPanel * kTerms;
 /// Rows and panels of a tile: their sums fill registers but for a vector of each panel and the elements of a row.
 inline constexpr std::size_t kTileRows = 6, kTilePanels = 4;
 
@@ -35,7 +35,7 @@ inline __mmask16 first_columns(std::size_t count) {
   return static_cast<__mmask16>(count < kPanel ? (1u << count) - 1 : 0xffff);
 }
 inline __mmask64 first_bytes(std::size_t count) {
-  return count < kVectorOf ? (__mmask64{1} << count) - 1 : ~__mmask64{0};
+  return count < kVectorBytes ? (__mmask64{1} << count) - 1 : ~__mmask64{0};
 }
 
 /// Of kTilePanels panels.
@@ -65,7 +65,7 @@ struct Quads {
            _mm512_shuffle_i32x4(c, d, 0xdd)}};
 }
 
-/// The same of columns whose elements follow each other, or lie anywhere.
+/// Quads of columns whose elements follow each other or lie anywhere, panel by panel.
 inline Quads gathered(const PackArgs& args, std::size_t first, std::size_t columns, std::size_t k) {
   alignas(64) std::uint8_t quads[kTilePanels * kStepBytes] = {};
   const std::size_t count = args.k - k < kTerms ? args.k - k : kTerms;
@@ -131,7 +131,7 @@ inline std::int32_t make_row(const std::uint8_t* from, const ProductArgs& args, 
     from = to;
   }
   __m512i sum = _mm512_setzero_si512();
-  for (std::size_t k = 0; k < args.k; k += kVectorOf) {
+  for (std::size_t k = 0; k < args.k; k += kVectorBytes) {
     const __mmask64 mask = first_bytes(args.k - k);
     const __m512i bytes = _mm512_maskz_mov_epi8(mask, _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, from + k), less));
     add_quads(sum, one, bytes);
@@ -296,13 +296,12 @@ template <class A, class B>
 inline void few_rows_by_quads(const ProductArgs& args) noexcept {
   const std::int32_t* const sums = make_rows<A>(args, (args.k + kTerms - 1) / kTerms);
   const Corrections by = corrections<A, B>(args);
-  for (std::size_t column = 0; column < args.n; column += kTilePanels * kPanel) switch (args.m) {
-      case 1: multiply_columns<B, 1>(args, sums, column, by); break;
-      case 2: multiply_columns<B, 2>(args, sums, column, by); break;
-      case 3: multiply_columns<B, 3>(args, sums, column, by); break;
-      case kFewRows: multiply_columns<B, kFewRows>(args, sums, column, by); break;
-      default: break;
-    }
+  for (std::size_t column = 0; column < args.n; column += kTilePanels * kPanel) {
+    if (args.m == 1) multiply_columns<B, 1>(args, sums, column, by);
+    if (args.m == 2) multiply_columns<B, 2>(args, sums, column, by);
+    if (args.m == 3) multiply_columns<B, 3>(args, sums, column, by);
+    if (args.m == kFewRows) multiply_columns<B, kFewRows>(args, sums, column, by);
+  }
 }
 
 }  // namespace

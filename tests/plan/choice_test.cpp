@@ -229,12 +229,13 @@ TEST(Plan, KnowsTheShareOfTapsInsideTheImage) {
 /// Where weights from beyond the second-level cache cost little, larger tiles pay for more channels, and tiles of
 /// strides at all.
 TEST(Plan, WeighsTilesByTheClassOfMachine) {
-  const auto tile = [](const char* machine, std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec) {
+  const auto tile = [](const char* machine, std::int64_t side, std::int64_t in, std::int64_t out, ConvSpec spec,
+                       kernels::Isa isa = kernels::Isa::avx512) {
     Network net("one convolution");
     net.conv(net.input({1, side, side, in}), out, spec);
     const Graph graph = net.finish();
-    const Choice taken = choose_family(graph, graph.nodes.front(), Math::fast, kernels::Isa::avx512,
-                                       blocking_of(fixed_topology(machine)));
+    const Choice taken =
+        choose_family(graph, graph.nodes.front(), Math::fast, isa, blocking_of(fixed_topology(machine)));
     return taken.family == &families::winograd ? taken.granularity : 0;
   };
   EXPECT_EQ(tile("emerald-2", 14, 256, 256, {}), 2);
@@ -242,6 +243,11 @@ TEST(Plan, WeighsTilesByTheClassOfMachine) {
   EXPECT_EQ(tile("emerald-2", 56, 128, 128, {}), 4);
   EXPECT_EQ(tile("zen4-2", 56, 128, 128, {}), 6);
   EXPECT_EQ(tile("zen4-2", 256, 64, 64, {}), 4) << "the tiles would leave the cache";
+  EXPECT_EQ(tile("zen4-2", 256, 64, 64, {}, kernels::Isa::avx2), 6) << "products take longer beside them";
+  EXPECT_EQ(tile("emerald-2", 256, 64, 64, {}, kernels::Isa::avx2), 4);
+  EXPECT_EQ(tile("zen4-2", 64, 256, 128, {}), 6) << "8 MiB of weights";
+  EXPECT_EQ(tile("zen4-2", 33, 320, 256, {.dilation = 6}), 36) << "21 MB";
+  EXPECT_NE(tile("zen4-2", 40, 512, 512, {}), 6) << "67 MB";
   EXPECT_EQ(tile("emerald-2", 80, 64, 128, {.kernel = 3, .stride = 2}), 0);
   EXPECT_EQ(tile("zen4-2", 80, 64, 128, {.kernel = 3, .stride = 2}), 5);
 }
